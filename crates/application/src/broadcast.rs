@@ -24,9 +24,9 @@ pub struct Broadcast {
 const PAUSE: Time = 5_000;
 
 impl Broadcast {
-    /// Returns the line of a thread's flag in a host (`what` 0), or of its word of even (1) or odd (2) rounds.
-    fn line(&self, thread: u32, host: Line, what: Line) -> Line {
-        self.homes * (3 * thread + what) + host
+    /// Returns the line of a thread's flag in a host (`slot` 0), or of its word of even (1) or odd (2) rounds.
+    fn line(&self, thread: u32, host: Line, slot: Line) -> Line {
+        self.homes * (3 * thread + slot) + host
     }
 
     fn flag(&self, thread: u32, host: Line) -> Line {
@@ -43,13 +43,13 @@ impl Broadcast {
     }
 
     /// Value of a flag after the given number of rounds.
-    fn told(&self, rounds: u32) -> u64 {
+    fn flag_value(&self, rounds: u32) -> u64 {
         0xf1a6_0000_0000_0000 | u64::from(rounds)
     }
 
-    fn tells(&self, flag: u64) -> u32 {
+    fn rounds_of_flag(&self, flag: u64) -> u32 {
         let rounds = (flag & 0xffff_ffff) as u32;
-        match flag == self.told(rounds) && rounds <= self.rounds {
+        match flag == self.flag_value(rounds) && rounds <= self.rounds {
             true => rounds,
             false => 0,
         }
@@ -76,45 +76,45 @@ enum ThreadState {
 /// One thread of the broadcast.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct BroadcastThread {
-    of: Broadcast,
+    parameters: Broadcast,
     number: u32,
     round: u32,
-    doing: ThreadState,
-    begun: bool,
+    state: ThreadState,
+    started: bool,
     /// Number of wrong words, and the first of them: its thread, its round and the value found.
-    wrong: u64,
-    first: Option<(u32, u32, u64)>,
+    mismatches: u64,
+    first_mismatch: Option<(u32, u32, u64)>,
 }
 
 impl BroadcastThread {
     fn host(&self) -> Line {
-        self.number % self.of.homes
+        self.number % self.parameters.homes
     }
 
     /// Returns the first host from `host` on that is not the thread's own.
-    fn other(&self, host: Line) -> Option<Line> {
+    fn next_other_host(&self, host: Line) -> Option<Line> {
         let host = host + Line::from(host == self.host());
-        (host < self.of.homes).then_some(host)
+        (host < self.parameters.homes).then_some(host)
     }
 
     /// Returns the first thread from `thread` on that belongs to another host.
-    fn next(&self, thread: u32) -> Option<u32> {
-        let mut others = thread..self.of.threads;
-        others.find(|other| other % self.of.homes != self.host())
+    fn next_remote_thread(&self, thread: u32) -> Option<u32> {
+        let mut threads = thread..self.parameters.threads;
+        threads.find(|candidate| candidate % self.parameters.homes != self.host())
     }
 
     /// Starts to acquire the flag of the next thread from `thread` on, or starts the next round.
-    fn go_on(&mut self, thread: u32) -> Step {
-        if let Some(thread) = self.next(thread) {
-            self.doing = ThreadState::Acquires(thread, false);
+    fn acquire_next_flag(&mut self, thread: u32) -> Step {
+        if let Some(thread) = self.next_remote_thread(thread) {
+            self.state = ThreadState::Acquires(thread, false);
             return self.step(0);
         }
         self.round += 1;
-        self.doing = match self.round == self.of.rounds {
+        self.state = match self.round == self.parameters.rounds {
             true => ThreadState::Ends,
             false => ThreadState::Stores(0),
         };
-        match self.doing {
+        match self.state {
             ThreadState::Ends => Step::End { what: "broadcasts" },
             _ => Step::Count {
                 what: "rounds",
@@ -126,59 +126,62 @@ impl BroadcastThread {
 
 impl Thread for BroadcastThread {
     fn step(&mut self, result: u64) -> Step {
-        if !std::mem::replace(&mut self.begun, true) {
+        if !std::mem::replace(&mut self.started, true) {
             return Step::Begin;
         }
-        match self.doing {
-            ThreadState::Stores(host) => match self.other(host) {
+        match self.state {
+            ThreadState::Stores(host) => match self.next_other_host(host) {
                 Some(host) => {
-                    self.doing = ThreadState::Stores(host + 1);
+                    self.state = ThreadState::Stores(host + 1);
                     Step::Store {
-                        line: self.of.word(self.number, host, self.round),
+                        line: self.parameters.word(self.number, host, self.round),
                         word: 0,
-                        value: self.of.value(self.number, self.round),
+                        value: self.parameters.value(self.number, self.round),
                     }
                 }
                 None => {
-                    self.doing = ThreadState::Releases(0);
+                    self.state = ThreadState::Releases(0);
                     self.step(0)
                 }
             },
-            ThreadState::Releases(host) => match self.other(host) {
+            ThreadState::Releases(host) => match self.next_other_host(host) {
                 Some(host) => {
-                    self.doing = ThreadState::Releases(host + 1);
+                    self.state = ThreadState::Releases(host + 1);
                     Step::Release {
-                        line: self.of.flag(self.number, host),
+                        line: self.parameters.flag(self.number, host),
                         word: 0,
-                        value: self.of.told(self.round + 1),
+                        value: self.parameters.flag_value(self.round + 1),
                     }
                 }
-                None => self.go_on(0),
+                None => self.acquire_next_flag(0),
             },
             ThreadState::Acquires(thread, false) => {
-                self.doing = ThreadState::Acquires(thread, true);
-                let line = self.of.flag(thread, self.host());
+                self.state = ThreadState::Acquires(thread, true);
+                let line = self.parameters.flag(thread, self.host());
                 Step::Acquire { line, word: 0 }
             }
-            ThreadState::Acquires(thread, true) if self.of.tells(result) <= self.round => {
-                self.doing = ThreadState::Pauses(thread);
+            ThreadState::Acquires(thread, true)
+                if self.parameters.rounds_of_flag(result) <= self.round =>
+            {
+                self.state = ThreadState::Pauses(thread);
                 Step::Work(PAUSE)
             }
             ThreadState::Acquires(thread, true) => {
-                self.doing = ThreadState::Checks(thread);
-                let line = self.of.word(thread, self.host(), self.round);
+                self.state = ThreadState::Checks(thread);
+                let line = self.parameters.word(thread, self.host(), self.round);
                 Step::Load { line, word: 0 }
             }
             ThreadState::Pauses(thread) => {
-                self.doing = ThreadState::Acquires(thread, false);
+                self.state = ThreadState::Acquires(thread, false);
                 self.step(0)
             }
             ThreadState::Checks(thread) => {
-                if result != self.of.value(thread, self.round) {
-                    self.wrong += 1;
-                    self.first.get_or_insert((thread, self.round, result));
+                if result != self.parameters.value(thread, self.round) {
+                    self.mismatches += 1;
+                    self.first_mismatch
+                        .get_or_insert((thread, self.round, result));
                 }
-                self.go_on(thread + 1)
+                self.acquire_next_flag(thread + 1)
             }
             ThreadState::Ends => Step::Stop,
         }
@@ -206,16 +209,16 @@ impl Scenario for Broadcast {
     }
 
     fn threads(&self) -> Vec<BroadcastThread> {
-        let talker = |number| BroadcastThread {
-            of: self.clone(),
+        let thread = |number| BroadcastThread {
+            parameters: self.clone(),
             number,
             round: 0,
-            doing: ThreadState::Stores(0),
-            begun: false,
-            wrong: 0,
-            first: None,
+            state: ThreadState::Stores(0),
+            started: false,
+            mismatches: 0,
+            first_mismatch: None,
         };
-        (0..self.threads).map(talker).collect()
+        (0..self.threads).map(thread).collect()
     }
 
     fn verify(
@@ -224,28 +227,30 @@ impl Scenario for Broadcast {
         threads: &[BroadcastThread],
         contents: &dyn Contents,
     ) -> Result<(), String> {
-        for talker in threads {
-            let BroadcastThread { number, wrong, .. } = talker;
-            if let Some((thread, round, value)) = talker.first {
-                let right = self.value(thread, round);
+        for broadcast_thread in threads {
+            let BroadcastThread {
+                number, mismatches, ..
+            } = broadcast_thread;
+            if let Some((thread, round, value)) = broadcast_thread.first_mismatch {
+                let expected = self.value(thread, round);
                 return Err(format!(
-                    "thread {number} has acquired the flag of thread {thread} in round {round}, and finds {value:#x} instead of {right:#x}; {wrong} words are wrong"
+                    "thread {number} has acquired the flag of thread {thread} in round {round}, and finds {value:#x} instead of {expected:#x}; {mismatches} words are wrong"
                 ));
             }
-            if talker.round != self.rounds {
-                let round = talker.round;
+            if broadcast_thread.round != self.rounds {
+                let round = broadcast_thread.round;
                 return Err(format!(
                     "thread {number} has completed {round} of {} rounds",
                     self.rounds
                 ));
             }
-            let (last, host) = (self.rounds - 1, talker.other(0));
+            let (last, host) = (self.rounds - 1, broadcast_thread.next_other_host(0));
             if let Some(host) = host {
-                let there = contents.word(self.word(*number, host, last), 0);
-                let right = self.value(*number, last);
-                if there != right {
+                let actual = contents.word(self.word(*number, host, last), 0);
+                let expected = self.value(*number, last);
+                if actual != expected {
                     return Err(format!(
-                        "host {host} holds {there:#x} at the end instead of {right:#x}, the last word of thread {number}"
+                        "host {host} holds {actual:#x} at the end instead of {expected:#x}, the last word of thread {number}"
                     ));
                 }
             }

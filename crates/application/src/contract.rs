@@ -14,7 +14,7 @@ pub struct Breach {
 
 /// State of a local operation on a line.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-enum Open {
+enum LocalState {
     /// Requested but not complete; true if it locks.
     Asked(Operation, bool),
     /// Complete, and the lock is held.
@@ -31,7 +31,7 @@ pub struct Contract {
     words: u16,
     /// Lines with an outstanding read or write by the home that the application has not answered.
     waiting: BTreeSet<(Line, Side)>,
-    open: BTreeMap<Line, Open>,
+    local_states: BTreeMap<Line, LocalState>,
     /// Threads with an outstanding register read.
     readers: BTreeSet<u32>,
     /// The latest page fault (tag, word, reason) that the application has not yet abandoned by [`Action::Forgo`].
@@ -54,7 +54,7 @@ impl Contract {
             homed_lines,
             words: 0,
             waiting: BTreeSet::new(),
-            open: BTreeMap::new(),
+            local_states: BTreeMap::new(),
             readers: BTreeSet::new(),
             refused: None,
         }
@@ -75,8 +75,8 @@ impl Contract {
             }
             Event::Refused { tag, word, why } => self.refused = Some((tag, word, why)),
             Event::Done { line, .. } => {
-                if let Some(Open::Asked(operation, true)) = self.open.remove(&line) {
-                    self.open.insert(line, Open::Held(operation));
+                if let Some(LocalState::Asked(operation, true)) = self.local_states.remove(&line) {
+                    self.local_states.insert(line, LocalState::Held(operation));
                 }
             }
             _ => {}
@@ -108,31 +108,32 @@ impl Contract {
                 line,
                 operation,
                 lock,
-            } => match self.open.get(&line) {
+            } => match self.local_states.get(&line) {
                 None => {
-                    self.open.insert(line, Open::Asked(operation, lock));
+                    self.local_states
+                        .insert(line, LocalState::Asked(operation, lock));
                     Ok(())
                 }
-                Some(Open::Asked(other, _)) => {
-                    let (name, other) = (operation.name(), other.name());
+                Some(LocalState::Asked(pending, _)) => {
+                    let (name, pending) = (operation.name(), pending.name());
                     breach(
                         line,
-                        &format!("asks for a {name} before its {other} is complete"),
+                        &format!("asks for a {name} before its {pending} is complete"),
                     )
                 }
-                Some(Open::Held(_)) => {
+                Some(LocalState::Held(_)) => {
                     let name = operation.name();
                     breach(line, &format!("asks for a {name} under its own lock"))
                 }
             },
-            Action::Unlock { line } => match self.open.get(&line) {
-                Some(Open::Held(_)) => {
-                    self.open.remove(&line);
+            Action::Unlock { line } => match self.local_states.get(&line) {
+                Some(LocalState::Held(_)) => {
+                    self.local_states.remove(&line);
                     Ok(())
                 }
                 _ => breach(line, "unlocks a line that it has not locked"),
             },
-            Action::Forgo { tag } => match self.refused.take_if(|(its, ..)| *its == tag) {
+            Action::Forgo { tag } => match self.refused.take_if(|(access, ..)| *access == tag) {
                 Some(_) => Ok(()),
                 None => breach(
                     0,
@@ -164,9 +165,9 @@ impl Contract {
 
     /// Checks a write to memory: the application must serve the line or prevent the creation of copies by a lock.
     fn may_write(&self, line: Line) -> Result<(), Breach> {
-        match self.open.get(&line) {
+        match self.local_states.get(&line) {
             _ if line >= self.homed_lines || self.placement.serves(line) => Ok(()),
-            Some(Open::Held(Operation::CleanInvalidate)) => Ok(()),
+            Some(LocalState::Held(Operation::CleanInvalidate)) => Ok(()),
             _ => breach(
                 line,
                 "writes memory of a line that it has not locked and invalidated",
@@ -176,12 +177,12 @@ impl Contract {
 
     /// Checks that the words lie within one line and that there is at least one.
     fn has_words(&self, line: Line, word: u16, words: usize) -> Result<(), Breach> {
-        let all = usize::from(self.words);
-        match words > 0 && usize::from(word) + words <= all {
+        let line_words = usize::from(self.words);
+        match words > 0 && usize::from(word) + words <= line_words {
             true => Ok(()),
             false => breach(
                 line,
-                &format!("accesses {words} words from {word} on of a line of {all}"),
+                &format!("accesses {words} words from {word} on of a line of {line_words}"),
             ),
         }
     }
@@ -189,16 +190,16 @@ impl Contract {
     /// Returns the reason, if any, for which the run cannot continue: a page fault that the application did not
     /// abandon. The text is the predicate of a sentence with the application as its subject.
     pub fn blocking_reason(&mut self) -> Option<String> {
-        let (tag, word, why) = self.refused.take()?;
+        let (tag, word, reason) = self.refused.take()?;
         let address = 8 * u64::from(word);
         Some(format!(
-            "{why} (word {word} of the host's memory, address {address:#x}, its access {tag}), and does not handle the page fault"
+            "{reason} (word {word} of the host's memory, address {address:#x}, its access {tag}), and does not handle the page fault"
         ))
     }
 
     /// True if the application holds the lock of `line`.
     pub fn holds(&self, line: Line) -> bool {
-        matches!(self.open.get(&line), Some(Open::Held(_)))
+        matches!(self.local_states.get(&line), Some(LocalState::Held(_)))
     }
 
     /// Outstanding obligations, grouped by kind and then by line. Each description is the predicate of a sentence with
@@ -211,18 +212,18 @@ impl Contract {
                 Side::Accept => "has not accepted a write".into(),
             },
         });
-        let open = self.open.iter().map(|(&line, open)| Breach {
+        let locals = self.local_states.iter().map(|(&line, locals)| Breach {
             line,
-            what: match open {
-                Open::Asked(operation, _) => format!("waits for its {}", operation.name()),
-                Open::Held(_) => "has not released its lock".into(),
+            what: match locals {
+                LocalState::Asked(operation, _) => format!("waits for its {}", operation.name()),
+                LocalState::Held(_) => "has not released its lock".into(),
             },
         });
         let readers = self.readers.iter().map(|thread| Breach {
             line: 0,
             what: format!("has not answered thread {thread}, which reads a register"),
         });
-        waiting.chain(open).chain(readers)
+        waiting.chain(locals).chain(readers)
     }
 }
 

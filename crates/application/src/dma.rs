@@ -27,25 +27,25 @@ pub struct Copies {
 
 /// Words of a descriptor: source, destination, length in words, and the number of the completed ring.
 const DESCRIPTOR: u32 = 4;
-const DONE: u32 = 3;
+const COMPLETION: u32 = 3;
 
 impl Copies {
     /// Returns the first word of a thread's descriptor. The thread's buffers follow all of its descriptors.
     fn descriptor(&self, thread: u32, number: u32) -> u32 {
-        let each = self.descriptors * (DESCRIPTOR + 2 * self.words);
-        thread * each + number * DESCRIPTOR
+        let words_per_thread = self.descriptors * (DESCRIPTOR + 2 * self.words);
+        thread * words_per_thread + number * DESCRIPTOR
     }
 
-    /// Returns the first word of a descriptor's source buffer, or of its destination buffer if `to`.
-    fn buffer(&self, thread: u32, number: u32, to: bool) -> u32 {
+    /// Returns the first word of a descriptor's source buffer, or of its destination buffer if `is_destination`.
+    fn buffer(&self, thread: u32, number: u32, is_destination: bool) -> u32 {
         let first = self.descriptor(thread, self.descriptors);
-        first + (2 * number + u32::from(to)) * self.words
+        first + (2 * number + u32::from(is_destination)) * self.words
     }
 
     /// Returns the value of a source word in a ring.
     fn word(&self, thread: u32, ring: u64, number: u32, word: u32) -> u64 {
-        let which = u64::from(number) << 32 | u64::from(word);
-        (ring << 48 | u64::from(thread) << 40) ^ which
+        let position = u64::from(number) << 32 | u64::from(word);
+        (ring << 48 | u64::from(thread) << 40) ^ position
     }
 }
 
@@ -54,23 +54,23 @@ impl Copies {
 pub struct Engine {
     copies: Copies,
     /// Current ring and descriptor of each thread.
-    at: Vec<(u64, u32)>,
+    progress: Vec<(u64, u32)>,
     /// Destination word of the copy in progress, by thread.
     targets: Vec<u32>,
 }
 
 impl Engine {
     /// Fetches the current descriptor of a thread.
-    fn describe(&self, thread: u32, actions: &mut Actions) {
-        let (_, number) = self.at[thread as usize];
+    fn fetch_descriptor(&self, thread: u32, actions: &mut Actions) {
+        let (_, number) = self.progress[thread as usize];
         let first = self.copies.descriptor(thread, number);
-        actions.host_fetch(2 * thread, first, DONE);
+        actions.host_fetch(2 * thread, first, COMPLETION);
     }
 
     /// Handles a fetched descriptor (even tag) or its fetched source words (odd tag).
-    fn fetched(&mut self, tag: u32, words: Box<[u64]>, actions: &mut Actions) {
+    fn handle_fetched_words(&mut self, tag: u32, words: Box<[u64]>, actions: &mut Actions) {
         let thread = tag / 2;
-        let (ring, number) = self.at[thread as usize];
+        let (ring, number) = self.progress[thread as usize];
         if tag.is_multiple_of(2) {
             self.targets[thread as usize] = words[1] as u32;
             return actions.host_fetch(tag + 1, words[0] as u32, words[2] as u32);
@@ -78,10 +78,10 @@ impl Engine {
         let descriptor = self.copies.descriptor(thread, number);
         actions.count("words copied", words.len() as u64);
         actions.host_store(self.targets[thread as usize], words);
-        actions.host_store(descriptor + DONE, [ring].into());
-        self.at[thread as usize].1 += 1;
+        actions.host_store(descriptor + COMPLETION, [ring].into());
+        self.progress[thread as usize].1 += 1;
         if number + 1 < self.copies.descriptors {
-            self.describe(thread, actions);
+            self.fetch_descriptor(thread, actions);
         } else if self.copies.interrupts {
             actions.interrupt(thread);
         }
@@ -100,10 +100,10 @@ impl Application for Engine {
     fn handle(&mut self, event: Event, actions: &mut Actions) {
         match event {
             Event::RegisterWritten { register, value } if register < self.copies.threads => {
-                self.at[register as usize] = (value, 0);
-                self.describe(register, actions);
+                self.progress[register as usize] = (value, 0);
+                self.fetch_descriptor(register, actions);
             }
-            Event::HostFetched { tag, words } => self.fetched(tag, words, actions),
+            Event::HostFetched { tag, words } => self.handle_fetched_words(tag, words, actions),
             _ => {}
         }
     }
@@ -134,7 +134,7 @@ pub struct CopyThread {
     thread: u32,
     phase: Phase,
     ring: u64,
-    wrong: u64,
+    mismatches: u64,
 }
 
 impl CopyThread {
@@ -166,13 +166,13 @@ impl CopyThread {
                 (next, Step::StoreHost { word, value })
             }
             Phase::Describe(number, word) => {
-                let what = [
+                let descriptor = [
                     copies.buffer(thread, number, false),
                     copies.buffer(thread, number, true),
                     copies.words,
                 ];
-                let value = what[word as usize].into();
-                let next = self.next_position(number, word, DONE);
+                let value = descriptor[word as usize].into();
+                let next = self.next_position(number, word, COMPLETION);
                 let next = next.map_or(Phase::Ring, |(n, w)| Phase::Describe(n, w));
                 let word = copies.descriptor(thread, number) + word;
                 (next, Step::StoreHost { word, value })
@@ -190,31 +190,33 @@ impl CopyThread {
     }
 
     /// Reads and checks the completion words and the copies.
-    fn reads(&mut self, result: u64) -> (Phase, Step) {
+    fn check_copies(&mut self, result: u64) -> (Phase, Step) {
         let (copies, thread, ring) = (&self.copies, self.thread, self.ring);
-        let done = |number| Step::LoadHost {
-            word: copies.descriptor(thread, number) + DONE,
+        let load_completion_word = |number| Step::LoadHost {
+            word: copies.descriptor(thread, number) + COMPLETION,
         };
         let (number, word) = match self.phase {
             Phase::Read(number, word) => {
-                let wanted = match word.checked_sub(1) {
+                let expected = match word.checked_sub(1) {
                     None => ring,
-                    Some(before) => copies.word(thread, ring, number, before),
+                    Some(previous) => copies.word(thread, ring, number, previous),
                 };
-                self.wrong += u64::from(result != wanted);
+                self.mismatches += u64::from(result != expected);
                 (number, word)
             }
-            Phase::Check(number) => return (Phase::Read(number, 0), done(number)),
+            Phase::Check(number) => return (Phase::Read(number, 0), load_completion_word(number)),
             _ => return (Phase::Rest, Step::Stop),
         };
         if word < copies.words {
-            let word_there = copies.buffer(thread, number, true) + word;
-            let load = Step::LoadHost { word: word_there };
+            let destination_word = copies.buffer(thread, number, true) + word;
+            let load = Step::LoadHost {
+                word: destination_word,
+            };
             return (Phase::Read(number, word + 1), load);
         }
         let (what, by) = ("rings", 1);
         match number + 1 < copies.descriptors {
-            true => (Phase::Read(number + 1, 0), done(number + 1)),
+            true => (Phase::Read(number + 1, 0), load_completion_word(number + 1)),
             false => (Phase::Rest, Step::Count { what, by }),
         }
     }
@@ -231,7 +233,7 @@ impl Thread for CopyThread {
             }
             Phase::Wait => (Phase::Polled, Step::AwaitInterrupt),
             Phase::Poll => {
-                let word = self.copies.descriptor(self.thread, last) + DONE;
+                let word = self.copies.descriptor(self.thread, last) + COMPLETION;
                 (Phase::Polled, Step::LoadHost { word })
             }
             Phase::Polled => match self.copies.interrupts || result == self.ring {
@@ -241,7 +243,7 @@ impl Thread for CopyThread {
                     return self.step(0);
                 }
             },
-            Phase::Check(_) | Phase::Read(..) => self.reads(result),
+            Phase::Check(_) | Phase::Read(..) => self.check_copies(result),
             _ => self.prepare_copies(),
         };
         self.phase = phase;
@@ -264,7 +266,7 @@ impl Scenario for Copies {
     fn application(&self) -> Engine {
         Engine {
             copies: self.clone(),
-            at: vec![(0, 0); self.threads as usize],
+            progress: vec![(0, 0); self.threads as usize],
             targets: vec![0; self.threads as usize],
         }
     }
@@ -275,7 +277,7 @@ impl Scenario for Copies {
             thread,
             phase: Phase::Rest,
             ring: 0,
-            wrong: 0,
+            mismatches: 0,
         });
         threads.collect()
     }
@@ -287,10 +289,12 @@ impl Scenario for Copies {
         threads: &[CopyThread],
         _contents: &dyn Contents,
     ) -> Result<(), String> {
-        match threads.iter().find(|thread| thread.wrong > 0) {
+        match threads.iter().find(|thread| thread.mismatches > 0) {
             None => Ok(()),
-            Some(CopyThread { wrong, thread, .. }) => Err(format!(
-                "{wrong} words of thread {thread} differ from their source"
+            Some(CopyThread {
+                mismatches, thread, ..
+            }) => Err(format!(
+                "{mismatches} words of thread {thread} differ from their source"
             )),
         }
     }

@@ -80,44 +80,46 @@ impl Kernel for Exchange {
 
     async fn run(self, core: Core) -> Result<(), String> {
         let (me, slots) = (core.number, self.slots());
-        let mut findings = FirstMismatch::default();
+        let mut mismatch = FirstMismatch::default();
         core.begin().await;
-        let own: Vec<Block> = (0..self.fanout).map(|to| self.block(me, to)).collect();
+        let own_blocks: Vec<Block> = (0..self.fanout)
+            .map(|target| self.block(me, target))
+            .collect();
         for released in 0..self.releases {
             for store in 0..self.stores {
                 let number = released * slots + store / self.fanout;
-                let to = &own[(store % self.fanout) as usize];
+                let target_block = &own_blocks[(store % self.fanout) as usize];
                 let value = self.value(me, released * self.stores + store);
-                core.store(to.values, number, value).await;
+                core.store(target_block.values, number, value).await;
             }
-            core.tell(own[0].flag, released + 1).await;
+            core.tell(own_blocks[0].flag, released + 1).await;
         }
         for target in 0..self.fanout {
-            let from = self.source(me, target);
-            let block = self.block(from, target);
-            let told = if target == 0 { self.releases } else { 1 };
-            core.acquire_flag(block.flag, told).await;
+            let source = self.source(me, target);
+            let block = self.block(source, target);
+            let count = if target == 0 { self.releases } else { 1 };
+            core.acquire_flag(block.flag, count).await;
             for released in 0..self.releases {
                 for store in (target..self.stores).step_by(self.fanout as usize) {
                     let number = released * slots + store / self.fanout;
-                    let found = core.load_value(block.values, number).await;
-                    let right = self.value(from, released * self.stores + store);
-                    findings.value(found, right, || {
+                    let actual = core.load_value(block.values, number).await;
+                    let expected = self.value(source, released * self.stores + store);
+                    mismatch.check_value(actual, expected, || {
                         format!(
-                            "store {store} of thread {from} before release {}",
+                            "store {store} of thread {source} before release {}",
                             released + 1
                         )
                     });
                 }
             }
             // The thread that has acquired the last flag releases the other targets to check.
-            for other in 1..self.fanout {
+            for further_target in 1..self.fanout {
                 if target == 0 {
-                    core.tell(self.block(from, other).flag, 1).await;
+                    core.tell(self.block(source, further_target).flag, 1).await;
                 }
             }
         }
         core.end("done").await;
-        findings.into_result()
+        mismatch.into_result()
     }
 }

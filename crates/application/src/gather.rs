@@ -44,23 +44,23 @@ impl Gather {
     }
 
     /// Returns the first node of the list in a query; the others follow in index order, wrapping around.
-    fn first(&self, query: u64) -> u32 {
+    fn first_node(&self, query: u64) -> u32 {
         (query % u64::from(self.nodes)) as u32
     }
 
     /// Returns the result of a query over all nodes, in list order.
     fn answer(&self, thread: u32, query: u64) -> u64 {
-        let first = self.first(query);
+        let first = self.first_node(query);
         let nodes = (first..self.nodes).chain(0..first);
-        nodes.fold(0, |so_far, node| {
-            fold_value(so_far, self.value(thread, query, node))
+        nodes.fold(0, |accumulated, node| {
+            fold_value(accumulated, self.value(thread, query, node))
         })
     }
 }
 
 /// Combines the result so far with the next value. The operation is not commutative, so the order of nodes matters.
-fn fold_value(so_far: u64, value: u64) -> u64 {
-    so_far.rotate_left(5) ^ value
+fn fold_value(accumulated: u64, value: u64) -> u64 {
+    accumulated.rotate_left(5) ^ value
 }
 
 /// State of a thread's query at the device.
@@ -69,10 +69,10 @@ struct Query {
     number: u64,
     /// The line that the thread loads, and the line that the CPU may still hold.
     line: Line,
-    given: Option<Line>,
+    cpu_line: Option<Line>,
     /// The node being read; `None` while the head is read.
     node: Option<u32>,
-    so_far: u64,
+    accumulated: u64,
     /// True once the end of the list has been read; then the number of marks not yet performed.
     list_end_reached: bool,
     marks: u32,
@@ -88,25 +88,25 @@ pub struct GatherDevice {
 
 impl GatherDevice {
     /// Starts the next query of a thread, which has loaded one of its two lines.
-    fn begin(&mut self, line: Line, actions: &mut Actions) {
+    fn start_query(&mut self, line: Line, actions: &mut Actions) {
         let thread = line / 2;
         let query = &mut self.queries[thread as usize];
         query.number += 1;
         query.line = line;
-        (query.node, query.so_far, query.list_end_reached) = (None, 0, false);
-        if let Some(given) = query.given {
-            actions.local(given, Operation::CleanInvalidate, false);
+        (query.node, query.accumulated, query.list_end_reached) = (None, 0, false);
+        if let Some(cpu_line) = query.cpu_line {
+            actions.local(cpu_line, Operation::CleanInvalidate, false);
         }
         let Gather { cached, .. } = self.gather;
         actions.coherent_load(thread, self.gather.head(thread), 1, cached);
     }
 
     /// Handles the head of a list, or a node, that has been read.
-    fn read(&mut self, thread: u32, words: &[u64], actions: &mut Actions) {
+    fn handle_words(&mut self, thread: u32, words: &[u64], actions: &mut Actions) {
         let gather = &self.gather;
         let query = &mut self.queries[thread as usize];
         if let Some(node) = query.node {
-            query.so_far = fold_value(query.so_far, words[VALUE as usize]);
+            query.accumulated = fold_value(query.accumulated, words[VALUE as usize]);
             query.marks += 1;
             let (mark, number) = (gather.node(thread, node) + MARK, query.number);
             actions.coherent_store(thread, mark, [number].into(), gather.cached);
@@ -129,13 +129,13 @@ impl GatherDevice {
     /// Answers the query once its list was followed, its marks are performed and the other line was taken back.
     fn answer(&mut self, thread: u32, actions: &mut Actions) {
         let query = &mut self.queries[thread as usize];
-        if !query.list_end_reached || query.marks > 0 || query.given.is_some() {
+        if !query.list_end_reached || query.marks > 0 || query.cpu_line.is_some() {
             return;
         }
         let mut words = vec![0; self.words];
-        words[0] = query.so_far;
+        words[0] = query.accumulated;
         query.list_end_reached = false;
-        query.given = Some(query.line);
+        query.cpu_line = Some(query.line);
         actions.answer(query.line, words.into());
     }
 }
@@ -152,15 +152,15 @@ impl Application for GatherDevice {
     fn handle(&mut self, event: Event, actions: &mut Actions) {
         match event {
             Event::Start { words } => self.words = words.into(),
-            Event::Read { line, .. } => self.begin(line, actions),
+            Event::Read { line, .. } => self.start_query(line, actions),
             Event::Write { line, .. } => actions.accept(line),
-            Event::CoherentLoaded { tag, words } => self.read(tag, &words, actions),
+            Event::CoherentLoaded { tag, words } => self.handle_words(tag, &words, actions),
             Event::CoherentStored { tag } => {
                 self.queries[tag as usize].marks -= 1;
                 self.answer(tag, actions);
             }
             Event::Done { line, .. } => {
-                self.queries[line as usize / 2].given = None;
+                self.queries[line as usize / 2].cpu_line = None;
                 self.answer(line / 2, actions);
             }
             _ => {}
@@ -190,15 +190,15 @@ pub struct QueryThread {
     phase: Phase,
     /// Queries started, and queries completed.
     query: u64,
-    ended: u64,
-    wrong: u64,
+    completed: u64,
+    mismatches: u64,
 }
 
 impl QueryThread {
     /// Returns the index of the node after `node` in the list, plus one; 0 after the last.
     fn next(&self, node: u32) -> u64 {
         let next = (node + 1) % self.gather.nodes;
-        match next == self.gather.first(self.query) {
+        match next == self.gather.first_node(self.query) {
             true => 0,
             false => u64::from(next) + 1,
         }
@@ -228,7 +228,7 @@ impl Thread for QueryThread {
                 (next, store(word, self.gather.value(thread, query, node)))
             }
             Phase::Head => {
-                let first = u64::from(self.gather.first(query)) + 1;
+                let first = u64::from(self.gather.first_node(query)) + 1;
                 (Phase::Ask, store(self.gather.head(thread), first))
             }
             Phase::Ask => {
@@ -236,13 +236,13 @@ impl Thread for QueryThread {
                 (Phase::Asked, Step::Load { line, word: 0 })
             }
             Phase::Asked => {
-                self.wrong += u64::from(result != self.gather.answer(thread, query));
+                self.mismatches += u64::from(result != self.gather.answer(thread, query));
                 (Phase::Mark(0), Step::End { what: "query" })
             }
             Phase::Mark(node) => {
-                self.wrong += u64::from(node > 0 && result != query);
+                self.mismatches += u64::from(node > 0 && result != query);
                 if node == self.gather.nodes {
-                    self.ended += 1;
+                    self.completed += 1;
                     self.phase = Phase::Rest;
                     let (what, by) = ("queries", 1);
                     return Step::Count { what, by };
@@ -290,8 +290,8 @@ impl Scenario for Gather {
             thread,
             phase: Phase::Rest,
             query: 0,
-            ended: 0,
-            wrong: 0,
+            completed: 0,
+            mismatches: 0,
         });
         threads.collect()
     }
@@ -306,22 +306,22 @@ impl Scenario for Gather {
         for query_thread in threads {
             let QueryThread {
                 thread,
-                wrong,
+                mismatches,
                 query,
-                ended,
+                completed,
                 ..
             } = *query_thread;
-            if wrong > 0 {
+            if mismatches > 0 {
                 return Err(format!(
-                    "{wrong} answers and marks of thread {thread} were wrong"
+                    "{mismatches} answers and marks of thread {thread} were wrong"
                 ));
             }
             // The last query may still be in progress.
-            for node in (0..self.nodes).filter(|_| query == ended) {
+            for node in (0..self.nodes).filter(|_| query == completed) {
                 let mark = contents.host(self.node(thread, node) + MARK);
-                if mark != Some(ended) {
+                if mark != Some(completed) {
                     return Err(format!(
-                        "node {node} of thread {thread} is marked {mark:?} after query {ended}"
+                        "node {node} of thread {thread} is marked {mark:?} after query {completed}"
                     ));
                 }
             }

@@ -30,7 +30,7 @@ pub enum GraphAlgorithm {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Graph {
     /// The algorithm.
-    pub what: GraphAlgorithm,
+    pub algorithm: GraphAlgorithm,
     /// Hosts and threads.
     pub hosts: Hosts,
     /// The graph; generated if `None`.
@@ -39,11 +39,11 @@ pub struct Graph {
     pub vertices: u32,
     /// Random neighbours per vertex of a generated graph, in addition to ring neighbours and those that other vertices
     /// choose.
-    pub far: u32,
+    pub random_neighbours: u32,
     /// Rounds of page rank. Shortest paths run until they converge.
     pub rounds: u32,
     /// Bytes stored between two releases.
-    pub every: u32,
+    pub release_bytes: u32,
     /// Computation time per edge, in picoseconds.
     pub work: Time,
 }
@@ -56,22 +56,22 @@ const UNREACHED: u64 = 1 << 60;
 /// The kernel: its parameters and the plan that all threads share.
 #[derive(Clone)]
 pub struct Graphs {
-    of: Graph,
+    graph: Graph,
     /// Derived from the parameters, hence not part of equality and hash; shared by all threads.
     plan: Arc<Plan>,
 }
 
 impl Graphs {
     /// Creates the kernel and computes its plan.
-    pub fn new(of: Graph) -> Graphs {
-        let plan = Arc::new(of.plan());
-        Graphs { of, plan }
+    pub fn new(graph: Graph) -> Graphs {
+        let plan = Arc::new(graph.plan());
+        Graphs { graph, plan }
     }
 }
 
 impl PartialEq for Graphs {
     fn eq(&self, other: &Self) -> bool {
-        self.of == other.of
+        self.graph == other.graph
     }
 }
 
@@ -79,13 +79,13 @@ impl Eq for Graphs {}
 
 impl Hash for Graphs {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        self.of.hash(state);
+        self.graph.hash(state);
     }
 }
 
 impl fmt::Debug for Graphs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.of.fmt(f)
+        self.graph.fmt(f)
     }
 }
 
@@ -93,7 +93,7 @@ impl fmt::Debug for Graphs {
 struct Plan {
     neighbours: Vec<Vec<u32>>,
     /// The expected value of each vertex, and the number of rounds.
-    right: Vec<u64>,
+    expected: Vec<u64>,
     rounds: u32,
     /// `sent[from][host]`: vertices of a thread that other threads of a host need, in ascending order.
     sent: Vec<Vec<Vec<u32>>>,
@@ -109,23 +109,28 @@ struct Plan {
 
 impl Graph {
     fn neighbours(&self) -> Vec<Vec<u32>> {
-        let n = self.vertices;
-        let mut sets = vec![BTreeSet::new(); n as usize];
-        for &(one, other) in self.edges.iter().flat_map(|edges| &edges.ends) {
-            if one != other {
-                sets[one as usize].insert(other);
-                sets[other as usize].insert(one);
+        let vertex_count = self.vertices;
+        let mut sets = vec![BTreeSet::new(); vertex_count as usize];
+        for &(first, second) in self.edges.iter().flat_map(|edges| &edges.ends) {
+            if first != second {
+                sets[first as usize].insert(second);
+                sets[second as usize].insert(first);
             }
         }
-        let generated = if self.edges.is_some() { 0 } else { n };
+        let generated = if self.edges.is_some() {
+            0
+        } else {
+            vertex_count
+        };
         for vertex in 0..generated {
-            let far = (0..self.far).map(|number| {
-                (mixed(u64::from(vertex) << 16 | u64::from(number)) % u64::from(n)) as u32
+            let random = (0..self.random_neighbours).map(|number| {
+                (mixed(u64::from(vertex) << 16 | u64::from(number)) % u64::from(vertex_count))
+                    as u32
             });
-            let near = [(vertex + 1) % n, (vertex + 2) % n];
-            for other in far.chain(near).filter(|&other| other != vertex) {
-                sets[vertex as usize].insert(other);
-                sets[other as usize].insert(vertex);
+            let ring = [(vertex + 1) % vertex_count, (vertex + 2) % vertex_count];
+            for neighbour in random.chain(ring).filter(|&neighbour| neighbour != vertex) {
+                sets[vertex as usize].insert(neighbour);
+                sets[neighbour as usize].insert(vertex);
             }
         }
         sets.into_iter()
@@ -134,8 +139,8 @@ impl Graph {
     }
 
     fn part(&self, thread: u32) -> Range<u32> {
-        let each = self.vertices.div_ceil(self.hosts.threads);
-        let end = |thread: u32| (thread * each).min(self.vertices);
+        let part_size = self.vertices.div_ceil(self.hosts.threads);
+        let end = |thread: u32| (thread * part_size).min(self.vertices);
         end(thread)..end(thread + 1)
     }
 
@@ -151,8 +156,8 @@ impl Graph {
         let mut needs = vec![vec![Vec::new(); threads]; threads];
         for vertex in 0..self.vertices {
             let from = self.owner(vertex);
-            let others = neighbours[vertex as usize].iter();
-            let to: BTreeSet<usize> = others.map(|&other| self.owner(other)).collect();
+            let neighbour_vertices = neighbours[vertex as usize].iter();
+            let to: BTreeSet<usize> = neighbour_vertices.map(|&other| self.owner(other)).collect();
             for to in to.into_iter().filter(|&to| to != from) {
                 let sent = &mut sent[from][self.hosts.of(to as u32) as usize];
                 if sent.last() != Some(&vertex) {
@@ -169,13 +174,13 @@ impl Graph {
             });
             copies.push(to.collect());
         }
-        let (right, rounds) = self.right(&neighbours);
+        let (expected, rounds) = self.expected_values(&neighbours);
         Plan {
             flags: memory.flags(hosts, self.hosts.threads),
             barrier: Barrier::new(&mut memory, self.hosts.threads),
             lines: memory.lines(),
             neighbours,
-            right,
+            expected,
             rounds,
             sent,
             copies,
@@ -183,8 +188,8 @@ impl Graph {
         }
     }
 
-    fn start(&self, vertex: u32) -> u64 {
-        match (self.what, vertex) {
+    fn initial_value(&self, vertex: u32) -> u64 {
+        match (self.algorithm, vertex) {
             (GraphAlgorithm::PageRank, _) => RANK_ONE,
             (GraphAlgorithm::Paths, 0) => 0,
             (GraphAlgorithm::Paths, _) => UNREACHED,
@@ -192,38 +197,40 @@ impl Graph {
     }
 
     /// Returns the next value of a vertex, from its own and its neighbours' previous values.
-    fn next(&self, neighbours: &[Vec<u32>], vertex: u32, had: &[u64]) -> u64 {
-        let around = neighbours[vertex as usize].iter();
-        match self.what {
+    fn next(&self, neighbours: &[Vec<u32>], vertex: u32, values: &[u64]) -> u64 {
+        let adjacent = neighbours[vertex as usize].iter();
+        match self.algorithm {
             GraphAlgorithm::PageRank => {
-                let given = around
-                    .map(|&other| had[other as usize] / neighbours[other as usize].len() as u64);
-                RANK_ONE * 15 / 100 + given.fold(0, u64::wrapping_add) / 100 * 85
+                let shares = adjacent
+                    .map(|&other| values[other as usize] / neighbours[other as usize].len() as u64);
+                RANK_ONE * 15 / 100 + shares.fold(0, u64::wrapping_add) / 100 * 85
             }
-            GraphAlgorithm::Paths => around.fold(had[vertex as usize], |least, &other| {
+            GraphAlgorithm::Paths => adjacent.fold(values[vertex as usize], |shortest, &other| {
                 let edge = u64::from(vertex.min(other)) << 32 | u64::from(vertex.max(other));
-                least.min(had[other as usize].wrapping_add(1 + mixed(edge) % 16))
+                shortest.min(values[other as usize].wrapping_add(1 + mixed(edge) % 16))
             }),
         }
     }
 
     /// Returns the expected values and the number of rounds.
-    fn right(&self, neighbours: &[Vec<u32>]) -> (Vec<u64>, u32) {
-        let mut has: Vec<u64> = (0..self.vertices)
-            .map(|vertex| self.start(vertex))
+    fn expected_values(&self, neighbours: &[Vec<u32>]) -> (Vec<u64>, u32) {
+        let mut values: Vec<u64> = (0..self.vertices)
+            .map(|vertex| self.initial_value(vertex))
             .collect();
         let mut rounds = 0;
         loop {
             let vertices = 0..self.vertices;
-            let next: Vec<u64> = vertices.map(|of| self.next(neighbours, of, &has)).collect();
+            let next: Vec<u64> = vertices
+                .map(|vertex| self.next(neighbours, vertex, &values))
+                .collect();
             rounds += 1;
-            let ends = match self.what {
+            let is_done = match self.algorithm {
                 GraphAlgorithm::PageRank => rounds == self.rounds,
-                GraphAlgorithm::Paths => next == has,
+                GraphAlgorithm::Paths => next == values,
             };
-            has = next;
-            if ends {
-                return (has, rounds);
+            values = next;
+            if is_done {
+                return (values, rounds);
             }
         }
     }
@@ -231,7 +238,7 @@ impl Graph {
 
 impl Kernel for Graphs {
     fn hosts(&self) -> Hosts {
-        self.of.hosts
+        self.graph.hosts
     }
 
     fn lines(&self) -> Line {
@@ -239,72 +246,78 @@ impl Kernel for Graphs {
     }
 
     async fn run(self, core: Core) -> Result<(), String> {
-        let Graphs { of, plan } = self;
-        let (me, host) = (core.number as usize, of.hosts.of(core.number) as usize);
-        let hosts = 0..of.hosts.used();
-        let with: Vec<u32> = hosts
+        let Graphs { graph, plan } = self;
+        let (me, host) = (core.number as usize, graph.hosts.of(core.number) as usize);
+        let hosts = 0..graph.hosts.used();
+        let targets: Vec<u32> = hosts
             .filter(|&to| !plan.sent[me][to as usize].is_empty())
             .collect();
         let flags = plan.flags.iter().map(|into| into[me]).collect();
-        let mut stream = Stream::new(&core, flags, of.every);
-        let mut has: Vec<u64> = (0..of.vertices).map(|vertex| of.start(vertex)).collect();
-        let mut places = vec![0; of.hosts.used() as usize];
-        let mut stored = vec![u64::MAX; of.vertices as usize];
+        let mut stream = Stream::new(&core, flags, graph.release_bytes);
+        let mut values: Vec<u64> = (0..graph.vertices)
+            .map(|vertex| graph.initial_value(vertex))
+            .collect();
+        let mut positions = vec![0; graph.hosts.used() as usize];
+        let mut stored = vec![u64::MAX; graph.vertices as usize];
         core.begin().await;
         for round in 0..plan.rounds {
             // Path lengths only decrease, so a copy may be overwritten before it has been read; ranks alternate between
             // two copies. Neighbourhood is symmetric: a thread that signals a round has read the copies of the round
             // before the last.
-            let copy = match of.what {
+            let copy = match graph.algorithm {
                 GraphAlgorithm::PageRank => round as usize % 2,
                 GraphAlgorithm::Paths => 0,
             };
-            places.fill(0);
-            for vertex in of.part(core.number) {
-                let value = has[vertex as usize];
-                let new = of.what == GraphAlgorithm::PageRank || stored[vertex as usize] != value;
+            positions.fill(0);
+            for vertex in graph.part(core.number) {
+                let value = values[vertex as usize];
+                let is_changed =
+                    graph.algorithm == GraphAlgorithm::PageRank || stored[vertex as usize] != value;
                 stored[vertex as usize] = value;
-                for &to in &with {
-                    let (at, sent) = (&mut places[to as usize], &plan.sent[me][to as usize]);
-                    if sent.get(*at as usize) == Some(&vertex) {
-                        if new {
+                for &to in &targets {
+                    let (position, sent) =
+                        (&mut positions[to as usize], &plan.sent[me][to as usize]);
+                    if sent.get(*position as usize) == Some(&vertex) {
+                        if is_changed {
                             let array = plan.copies[me][to as usize][copy];
-                            stream.store(to, array, *at, value).await;
+                            stream.store(to, array, *position, value).await;
                         }
-                        *at += 1;
+                        *position += 1;
                     }
                 }
             }
-            stream.tell(&with).await;
+            stream.tell(&targets).await;
             for (from, needs) in plan.needs[me].iter().enumerate() {
                 if needs.is_empty() {
                     continue;
                 }
                 core.acquire_flag(plan.flags[host][from], round + 1).await;
                 let array = plan.copies[from][host][copy];
-                for &(vertex, at) in needs {
-                    has[vertex as usize] = core.load_value(array, at).await;
+                for &(vertex, index) in needs {
+                    values[vertex as usize] = core.load_value(array, index).await;
                 }
             }
-            let mine = of.part(core.number);
-            let edges: usize = mine
+            let part = graph.part(core.number);
+            let edges: usize = part
                 .clone()
                 .map(|vertex| plan.neighbours[vertex as usize].len())
                 .sum();
-            core.work(of.work * edges as Time).await;
-            let next: Vec<u64> = mine
+            core.work(graph.work * edges as Time).await;
+            let next: Vec<u64> = part
                 .clone()
-                .map(|vertex| of.next(&plan.neighbours, vertex, &has))
+                .map(|vertex| graph.next(&plan.neighbours, vertex, &values))
                 .collect();
-            has[mine.start as usize..mine.end as usize].copy_from_slice(&next);
+            values[part.start as usize..part.end as usize].copy_from_slice(&next);
         }
         plan.barrier.clone().wait(&core).await;
         core.end("done").await;
-        let mut findings = FirstMismatch::default();
-        for vertex in of.part(core.number) {
-            let (found, right) = (has[vertex as usize], plan.right[vertex as usize]);
-            findings.value(found, right, || format!("its result for vertex {vertex}"));
+        let mut mismatch = FirstMismatch::default();
+        for vertex in graph.part(core.number) {
+            let (actual, expected) = (values[vertex as usize], plan.expected[vertex as usize]);
+            mismatch.check_value(actual, expected, || {
+                format!("its result for vertex {vertex}")
+            });
         }
-        findings.into_result()
+        mismatch.into_result()
     }
 }

@@ -5,17 +5,17 @@ use crate::interface::{Actions, Application, Contents, Event, Line, Placement, S
 
 /// A scenario whose application also exists in hardware.
 pub trait HardwareScenario: Scenario + Clone {
-    /// Counts the application's operations from the events that reach it. `made` accumulates the count for
+    /// Counts the application's operations from the events that reach it. `operations` accumulates the count for
     /// [`HardwareScenario::judge`].
-    fn observe(&self, event: &Event, made: &mut u64, actions: &mut Actions);
+    fn observe(&self, event: &Event, operations: &mut u64, actions: &mut Actions);
 
-    /// Checks the final threads and data, given the number of operations that the application has `made`.
+    /// Checks the final threads and data, given the number of operations that the application has made.
     ///
     /// # Errors
     /// A sentence that describes the first failure.
     fn judge(
         &self,
-        made: u64,
+        operations: u64,
         threads: &[Self::Thread],
         contents: &dyn Contents,
     ) -> Result<(), String>;
@@ -31,7 +31,7 @@ pub struct Monitor<S> {
     scenario: S,
     name: String,
     placement: Placement,
-    made: u64,
+    operations: u64,
 }
 
 impl<S: HardwareScenario> Application for Monitor<S> {
@@ -44,7 +44,7 @@ impl<S: HardwareScenario> Application for Monitor<S> {
     }
 
     fn handle(&mut self, event: Event, actions: &mut Actions) {
-        self.scenario.observe(&event, &mut self.made, actions);
+        self.scenario.observe(&event, &mut self.operations, actions);
     }
 }
 
@@ -70,7 +70,7 @@ impl<S: HardwareScenario> Scenario for Hardware<S> {
             scenario: self.0.clone(),
             name: format!("{} in hardware", application.name()),
             placement: application.placement(),
-            made: 0,
+            operations: 0,
         }
     }
 
@@ -84,7 +84,7 @@ impl<S: HardwareScenario> Scenario for Hardware<S> {
         threads: &[S::Thread],
         contents: &dyn Contents,
     ) -> Result<(), String> {
-        self.0.judge(application.made, threads, contents)
+        self.0.judge(application.operations, threads, contents)
     }
 
     fn tables(&self, threads: &[S::Thread]) -> Vec<Table> {

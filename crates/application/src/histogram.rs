@@ -22,7 +22,7 @@ pub struct Histogram {
     /// True if threads add their counts to the sums themselves, by atomic accesses.
     pub atomic: bool,
     /// Bytes stored between two releases.
-    pub every: u32,
+    pub release_bytes: u32,
     /// Computation time per value, in picoseconds.
     pub work: Time,
 }
@@ -40,14 +40,14 @@ struct Plan {
 impl Histogram {
     fn plan(&self) -> Plan {
         let mut memory = Memory::new(self.hosts.homes);
-        let each = self.bins.div_ceil(self.fanout);
+        let bins_per_owner = self.bins.div_ceil(self.fanout);
         let threads = 0..if self.atomic { 1 } else { self.hosts.threads };
-        let from = |_| {
+        let owner_arrays = |_| {
             let to = 0..self.fanout;
-            to.map(|to| [(); 2].map(|()| memory.array(to, each, Grain::Line)))
+            to.map(|to| [(); 2].map(|()| memory.array(to, bins_per_owner, Grain::Line)))
                 .collect()
         };
-        let counts = threads.map(from).collect();
+        let counts = threads.map(owner_arrays).collect();
         let threads = self.hosts.threads;
         let flags = memory.flags(threads, threads);
         let added = memory.flags(threads, threads);
@@ -65,8 +65,9 @@ impl Histogram {
     fn counts(&self, thread: u32, round: u32) -> Vec<u64> {
         let mut counts = vec![0; self.bins as usize];
         for number in 0..self.values {
-            let of = (u64::from(thread) << 20 | u64::from(round)) << 32 | u64::from(number);
-            counts[(mixed(of) % u64::from(self.bins)) as usize] += 1;
+            let value_number =
+                (u64::from(thread) << 20 | u64::from(round)) << 32 | u64::from(number);
+            counts[(mixed(value_number) % u64::from(self.bins)) as usize] += 1;
         }
         counts
     }
@@ -74,19 +75,19 @@ impl Histogram {
     /// Returns the counts of all threads in a round. With atomic accesses, they include all earlier rounds of the same
     /// parity, which share the same sums.
     fn all_counts(&self, round: u32) -> Vec<u64> {
-        let first = if self.atomic { round % 2 } else { round };
-        let mut all = vec![0; self.bins as usize];
-        for round in (first..=round).step_by(2) {
+        let first_round = if self.atomic { round % 2 } else { round };
+        let mut sums = vec![0; self.bins as usize];
+        for round in (first_round..=round).step_by(2) {
             for thread in 0..self.hosts.threads {
                 let counts = self.counts(thread, round);
-                all.iter_mut().zip(counts).for_each(|(sum, n)| *sum += n);
+                sums.iter_mut().zip(counts).for_each(|(sum, n)| *sum += n);
             }
         }
-        all
+        sums
     }
 
     /// Adds up the thread's part of the bins, once the flags of all threads show that their counts are stored.
-    async fn add_up(&self, core: &Core, plan: &Plan, round: u32, findings: &mut FirstMismatch) {
+    async fn add_up(&self, core: &Core, plan: &Plan, round: u32, mismatch: &mut FirstMismatch) {
         let (me, threads) = (core.number, self.hosts.threads);
         let bins = || (me..self.bins).step_by(self.fanout as usize);
         let mut sums = vec![0_u64; self.bins as usize];
@@ -111,10 +112,10 @@ impl Histogram {
             core.tell(plan.added[from as usize][me as usize], round + 1)
                 .await;
         }
-        let right = self.all_counts(round);
+        let expected = self.all_counts(round);
         for bin in bins() {
-            let (found, right) = (sums[bin as usize], right[bin as usize]);
-            findings.value(found, right, || {
+            let (actual, expected) = (sums[bin as usize], expected[bin as usize]);
+            mismatch.check_value(actual, expected, || {
                 format!("the count of bin {bin} in round {round}")
             });
         }
@@ -143,8 +144,8 @@ impl Kernel for Histogram {
         let me = core.number;
         let owners: Vec<u32> = (0..self.fanout).collect();
         let flags = plan.flags.iter().map(|into| into[me as usize]).collect();
-        let mut stream = Stream::new(&core, flags, self.every);
-        let mut findings = FirstMismatch::default();
+        let mut stream = Stream::new(&core, flags, self.release_bytes);
+        let mut mismatch = FirstMismatch::default();
         if self.atomic && me < self.fanout {
             for array in plan.counts[0][me as usize] {
                 for number in 0..self.bins.div_ceil(self.fanout) {
@@ -174,10 +175,10 @@ impl Kernel for Histogram {
             }
             stream.tell(&owners).await;
             if me < self.fanout {
-                self.add_up(&core, &plan, round, &mut findings).await;
+                self.add_up(&core, &plan, round, &mut mismatch).await;
             }
         }
         core.end("done").await;
-        findings.into_result()
+        mismatch.into_result()
     }
 }

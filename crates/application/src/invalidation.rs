@@ -31,31 +31,34 @@ pub struct Invalidation {
 /// The engine. It starts after a delay, or when the CPU takes write permission for the line after the last.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Engine {
-    of: Invalidation,
+    parameters: Invalidation,
     /// Next line to invalidate; `None` before the start.
     next: Option<Line>,
     /// Lines of which the CPU may hold a copy.
-    held: BTreeSet<Line>,
+    cpu_lines: BTreeSet<Line>,
     complete: Line,
 }
 
 impl Engine {
-    fn ask(&mut self, actions: &mut Actions) {
-        let Some(line) = self.next.filter(|&line| line < self.of.lines) else {
+    fn request_next(&mut self, actions: &mut Actions) {
+        let Some(line) = self.next.filter(|&line| line < self.parameters.lines) else {
             return;
         };
         self.next = Some(line + 1);
-        if self.of.after == 0 {
-            actions.count("already evicted", u64::from(!self.held.contains(&line)));
+        if self.parameters.after == 0 {
+            actions.count(
+                "already evicted",
+                u64::from(!self.cpu_lines.contains(&line)),
+            );
         }
         actions.local(line, Operation::CleanInvalidate, false);
     }
 
-    fn begin(&mut self, actions: &mut Actions) {
+    fn start(&mut self, actions: &mut Actions) {
         if self.next.is_none() {
             self.next = Some(0);
-            for _ in 0..self.of.outstanding {
-                self.ask(actions);
+            for _ in 0..self.parameters.outstanding {
+                self.request_next(actions);
             }
         }
     }
@@ -73,25 +76,28 @@ impl Application for Engine {
     fn handle(&mut self, event: Event, actions: &mut Actions) {
         match event {
             // With a caching device, its engines do all the work.
-            _ if self.of.cached => {}
-            Event::Start { .. } if self.of.after > 0 => actions.wake(0, self.of.after),
-            Event::Timer { .. } => self.begin(actions),
+            _ if self.parameters.cached => {}
+            Event::Start { .. } if self.parameters.after > 0 => {
+                actions.wake(0, self.parameters.after)
+            }
+            Event::Timer { .. } => self.start(actions),
             Event::Changed { line, to, .. } => {
-                if line == self.of.lines && to == Right::Write && self.of.after == 0 {
-                    self.begin(actions);
+                if line == self.parameters.lines && to == Right::Write && self.parameters.after == 0
+                {
+                    self.start(actions);
                 }
                 match to {
-                    Right::None => self.held.remove(&line),
-                    _ => self.held.insert(line),
+                    Right::None => self.cpu_lines.remove(&line),
+                    _ => self.cpu_lines.insert(line),
                 };
             }
             Event::Done { dirty, .. } => {
                 actions.count("invalidated", 1);
                 actions.count("written back", dirty.into());
                 self.complete += 1;
-                self.ask(actions);
+                self.request_next(actions);
             }
-            Event::Stop => self.next = Some(self.of.lines),
+            Event::Stop => self.next = Some(self.parameters.lines),
             _ => {}
         }
     }
@@ -102,7 +108,7 @@ impl Application for Engine {
 pub struct AccessThread {
     lines: Line,
     dirty: bool,
-    tells: bool,
+    signals_engine: bool,
     next: Line,
 }
 
@@ -118,7 +124,7 @@ impl AccessThread {
             };
         }
         // The thread's stores must be in the cache before the engine invalidates the lines.
-        match (line - self.lines, self.tells) {
+        match (line - self.lines, self.signals_engine) {
             (0, _) => Step::Fence,
             (1, true) => Step::LoadExclusive {
                 line: self.lines,
@@ -141,8 +147,8 @@ pub struct CachingEngine {
     step: Line,
     next: Line,
     after: Time,
-    does: EngineStep,
-    taken: Line,
+    next_step: EngineStep,
+    lines_taken: Line,
 }
 
 /// Next step of a taker.
@@ -157,10 +163,10 @@ enum EngineStep {
 
 impl CachingEngine {
     fn step(&mut self) -> Step {
-        if self.does == EngineStep::Begin && self.next >= self.lines {
+        if self.next_step == EngineStep::Begin && self.next >= self.lines {
             return Step::Stop;
         }
-        let (does, step) = match self.does {
+        let (next_step, step) = match self.next_step {
             EngineStep::Wait => (EngineStep::Begin, Step::Work(self.after)),
             EngineStep::Begin => (EngineStep::Load, Step::Begin),
             EngineStep::Load => {
@@ -169,7 +175,7 @@ impl CachingEngine {
             }
             EngineStep::End => {
                 self.next = self.next.saturating_add(self.step);
-                self.taken += 1;
+                self.lines_taken += 1;
                 let what = "line taken";
                 (EngineStep::Count, Step::End { what })
             }
@@ -178,7 +184,7 @@ impl CachingEngine {
                 (EngineStep::Begin, Step::Count { what, by })
             }
         };
-        self.does = does;
+        self.next_step = next_step;
         step
     }
 }
@@ -195,8 +201,8 @@ pub enum Initiator {
 impl Thread for Initiator {
     fn step(&mut self, _result: u64) -> Step {
         match self {
-            Initiator::AccessThread(toucher) => toucher.step(),
-            Initiator::CachingEngine(taker) => taker.step(),
+            Initiator::AccessThread(thread) => thread.step(),
+            Initiator::CachingEngine(engine) => engine.step(),
         }
     }
 }
@@ -214,8 +220,8 @@ impl Scenario for Invalidation {
     }
 
     fn asks(&self) -> Vec<(Operation, bool)> {
-        let asks = (!self.cached).then_some((Operation::CleanInvalidate, false));
-        Vec::from_iter(asks)
+        let operations = (!self.cached).then_some((Operation::CleanInvalidate, false));
+        Vec::from_iter(operations)
     }
 
     fn needs_change_events(&self) -> bool {
@@ -231,32 +237,32 @@ impl Scenario for Invalidation {
 
     fn application(&self) -> Engine {
         Engine {
-            of: self.clone(),
+            parameters: self.clone(),
             next: None,
-            held: BTreeSet::new(),
+            cpu_lines: BTreeSet::new(),
             complete: 0,
         }
     }
 
     fn threads(&self) -> Vec<Initiator> {
-        let toucher = Initiator::AccessThread(AccessThread {
+        let access_thread = Initiator::AccessThread(AccessThread {
             lines: self.lines,
             dirty: self.dirty,
-            tells: self.needs_change_events(),
+            signals_engine: self.needs_change_events(),
             next: if self.held { 0 } else { self.lines },
         });
-        let taker = |number| {
+        let engine = |number| {
             Initiator::CachingEngine(CachingEngine {
                 lines: self.lines,
                 step: self.engines(),
                 next: number,
                 after: self.after,
-                does: EngineStep::Wait,
-                taken: 0,
+                next_step: EngineStep::Wait,
+                lines_taken: 0,
             })
         };
-        std::iter::once(toucher)
-            .chain((0..self.engines()).map(taker))
+        std::iter::once(access_thread)
+            .chain((0..self.engines()).map(engine))
             .collect()
     }
 
@@ -267,20 +273,20 @@ impl Scenario for Invalidation {
         threads: &[Initiator],
         contents: &dyn Contents,
     ) -> Result<(), String> {
-        let taken = threads.iter().map(|thread| match thread {
+        let lines_taken = threads.iter().map(|thread| match thread {
             Initiator::AccessThread(_) => 0,
-            Initiator::CachingEngine(taker) => taker.taken,
+            Initiator::CachingEngine(engine) => engine.lines_taken,
         });
-        let complete = application.complete + taken.sum::<Line>();
+        let complete = application.complete + lines_taken.sum::<Line>();
         if complete != self.lines {
             return Err(format!("{complete} of {} lines were taken", self.lines));
         }
-        let wrong = |&line: &Line| {
+        let has_lost_write = |&line: &Line| {
             let written = self.held && self.dirty;
-            let kept = contents.initial(line, 0);
-            contents.word(line, 0) != if written { line.into() } else { kept }
+            let initial = contents.initial(line, 0);
+            contents.word(line, 0) != if written { line.into() } else { initial }
         };
-        match (0..self.lines).find(wrong) {
+        match (0..self.lines).find(has_lost_write) {
             Some(line) => Err(format!("line {line} has lost a write")),
             None => Ok(()),
         }

@@ -103,22 +103,22 @@ impl Array {
 #[derive(Clone, Debug)]
 pub struct Memory {
     homes: Line,
-    used: Vec<Line>,
+    used_lines: Vec<Line>,
 }
 
 impl Memory {
     /// Creates an allocator for `homes` hosts with no line allocated.
     pub fn new(homes: Line) -> Memory {
-        let used = vec![0; homes as usize];
-        Memory { homes, used }
+        let used_lines = vec![0; homes as usize];
+        Memory { homes, used_lines }
     }
 
     /// Allocates an array of `values` values in a host's memory.
     pub fn array(&mut self, host: Line, values: u32, grain: Grain) -> Array {
         let host = host % self.homes;
-        let used = &mut self.used[host as usize];
-        let first = self.homes * *used + host;
-        *used += grain.lines(values);
+        let used_lines = &mut self.used_lines[host as usize];
+        let first = self.homes * *used_lines + host;
+        *used_lines += grain.lines(values);
         Array::placed(self.homes, first, grain)
     }
 
@@ -129,13 +129,13 @@ impl Memory {
 
     /// Allocates one flag per thread for each of `to` hosts or threads, in that host's memory: `flags[to][from]`.
     pub fn flags(&mut self, to: u32, threads: u32) -> Vec<Vec<Place>> {
-        let into = |to| (0..threads).map(|_| self.flag(to)).collect();
-        (0..to).map(into).collect()
+        let host_flags = |to| (0..threads).map(|_| self.flag(to)).collect();
+        (0..to).map(host_flags).collect()
     }
 
     /// Returns the number of lines up to the last allocated one, including unused lines between homes.
     pub fn lines(&self) -> Line {
-        self.homes * self.used.iter().max().copied().unwrap_or(0)
+        self.homes * self.used_lines.iter().max().copied().unwrap_or(0)
     }
 }
 
@@ -156,8 +156,8 @@ pub struct Core {
 
 impl Core {
     async fn step(&self, step: Step) -> u64 {
-        let mut asked = false;
-        poll_fn(|_| match std::mem::replace(&mut asked, true) {
+        let mut is_issued = false;
+        poll_fn(|_| match std::mem::replace(&mut is_issued, true) {
             true => Poll::Ready(self.port.result.get()),
             false => {
                 self.port.step.set(Some(step));
@@ -225,8 +225,8 @@ impl Core {
     /// Acquires a flag, polling until its count is at least `count`; later accesses of the thread wait.
     pub async fn acquire_flag(&self, Place { line, word }: Place, count: u32) {
         loop {
-            let told = self.step(Step::Acquire { line, word }).await;
-            if told & !0xffff_ffff == FLAG && told as u32 >= count {
+            let flag = self.step(Step::Acquire { line, word }).await;
+            if flag & !0xffff_ffff == FLAG && flag as u32 >= count {
                 return;
             }
             self.work(PAUSE).await;
@@ -258,33 +258,33 @@ pub struct Stream {
     core: Core,
     /// Flags of this thread, one per destination.
     flags: Vec<Place>,
-    told: Vec<u32>,
-    every: u32,
+    counts: Vec<u32>,
+    release_bytes: u32,
     bytes: u32,
 }
 
 impl Stream {
-    /// Creates a stream with one flag per destination and `every` bytes between two releases.
-    pub fn new(core: &Core, flags: Vec<Place>, every: u32) -> Stream {
-        let told = vec![0; flags.len()];
+    /// Creates a stream with one flag per destination and `release_bytes` bytes between two releases.
+    pub fn new(core: &Core, flags: Vec<Place>, release_bytes: u32) -> Stream {
+        let counts = vec![0; flags.len()];
         let core = core.clone();
         let bytes = 0;
         Stream {
             core,
             flags,
-            told,
-            every,
+            counts,
+            release_bytes,
             bytes,
         }
     }
 
     /// Stores a value for destination `to`. The last release of a round is left to [`Stream::tell`].
     pub async fn store(&mut self, to: u32, array: Array, number: u32, value: u64) {
-        if self.bytes >= self.every {
+        if self.bytes >= self.release_bytes {
             self.bytes = 0;
             // The count of completed rounds is unchanged: a flag within a round reports nothing new.
             let flag = self.flags[to as usize];
-            self.core.tell(flag, self.told[to as usize]).await;
+            self.core.tell(flag, self.counts[to as usize]).await;
         }
         self.core.store(array, number, value).await;
         self.bytes += array.grain.bytes();
@@ -293,9 +293,9 @@ impl Stream {
     /// Notifies the given destinations that the round is complete.
     pub async fn tell(&mut self, to: &[u32]) {
         for &to in to {
-            let told = &mut self.told[to as usize];
-            *told += 1;
-            self.core.tell(self.flags[to as usize], *told).await;
+            let count = &mut self.counts[to as usize];
+            *count += 1;
+            self.core.tell(self.flags[to as usize], *count).await;
         }
         self.bytes = 0;
     }
@@ -307,9 +307,12 @@ pub struct FirstMismatch(Option<String>);
 
 impl FirstMismatch {
     /// Compares a value with the expected one and records the first mismatch.
-    pub fn value(&mut self, found: u64, right: u64, what: impl FnOnce() -> String) {
-        if found != right && self.0.is_none() {
-            self.0 = Some(format!("{} is {found:#x} instead of {right:#x}", what()));
+    pub fn check_value(&mut self, actual: u64, expected: u64, describe: impl FnOnce() -> String) {
+        if actual != expected && self.0.is_none() {
+            self.0 = Some(format!(
+                "{} is {actual:#x} instead of {expected:#x}",
+                describe()
+            ));
         }
     }
 
@@ -326,46 +329,47 @@ impl FirstMismatch {
 #[derive(Clone, Debug)]
 pub struct Barrier {
     flags: Vec<Vec<Place>>,
-    times: u32,
+    rounds: u32,
 }
 
 impl Barrier {
     /// Allocates a barrier for `threads` threads.
     pub fn new(memory: &mut Memory, threads: u32) -> Barrier {
         let rounds = threads.next_power_of_two().trailing_zeros();
-        let into = |to| (0..rounds).map(|_| memory.flag(to)).collect();
-        let flags = (0..threads).map(into).collect();
-        Barrier { flags, times: 0 }
+        let thread_flags = |to| (0..rounds).map(|_| memory.flag(to)).collect();
+        let flags = (0..threads).map(thread_flags).collect();
+        Barrier { flags, rounds: 0 }
     }
 
     /// Waits until all threads have arrived.
     pub async fn wait(&mut self, core: &Core) {
-        self.times += 1;
+        self.rounds += 1;
         let threads = self.flags.len();
-        let mine = core.number as usize;
-        for round in 0..self.flags[mine].len() {
-            let other = (mine + (1 << round)) % threads;
-            core.tell(self.flags[other][round], self.times).await;
-            core.acquire_flag(self.flags[mine][round], self.times).await;
+        let thread = core.number as usize;
+        for round in 0..self.flags[thread].len() {
+            let partner = (thread + (1 << round)) % threads;
+            core.tell(self.flags[partner][round], self.rounds).await;
+            core.acquire_flag(self.flags[thread][round], self.rounds)
+                .await;
         }
     }
 }
 
 /// A counting barrier: each thread increments one word atomically, and the last arrival signals all threads.
 #[derive(Clone, Debug)]
-pub struct Count {
+pub struct CountingBarrier {
     count: Array,
     flags: Vec<Place>,
-    times: u32,
+    rounds: u32,
 }
 
-impl Count {
+impl CountingBarrier {
     /// Allocates a barrier for `threads` threads, with its counter in the memory of host 0.
-    pub fn new(memory: &mut Memory, threads: u32) -> Count {
-        Count {
+    pub fn new(memory: &mut Memory, threads: u32) -> CountingBarrier {
+        CountingBarrier {
             count: memory.array(0, 1, Grain::Line),
             flags: (0..threads).map(|to| memory.flag(to)).collect(),
-            times: 0,
+            rounds: 0,
         }
     }
 
@@ -376,15 +380,15 @@ impl Count {
 
     /// Waits until all threads have arrived.
     pub async fn wait(&mut self, core: &Core) {
-        self.times += 1;
+        self.rounds += 1;
         let threads = self.flags.len() as u64;
-        let before = core.add_after(self.count.at(0), 1).await;
-        if before + 1 == threads * u64::from(self.times) {
+        let arrivals_before = core.add_after(self.count.at(0), 1).await;
+        if arrivals_before + 1 == threads * u64::from(self.rounds) {
             for &flag in &self.flags {
-                core.tell(flag, self.times).await;
+                core.tell(flag, self.rounds).await;
             }
         }
-        core.acquire_flag(self.flags[core.number as usize], self.times)
+        core.acquire_flag(self.flags[core.number as usize], self.rounds)
             .await;
     }
 }
@@ -443,7 +447,7 @@ pub struct Running<K> {
     number: u32,
     port: Rc<StepPort>,
     /// Results of all steps so far, which determine the thread's state.
-    given: Vec<u64>,
+    results: Vec<u64>,
     future: Pin<Box<dyn Future<Output = Result<(), String>>>>,
     outcome: Option<Result<(), String>>,
 }
@@ -459,7 +463,7 @@ impl<K: Kernel> Running<K> {
             kernel: kernel.clone(),
             number,
             port,
-            given: Vec::new(),
+            results: Vec::new(),
             future: Box::pin(kernel.clone().run(core)),
             outcome: None,
         }
@@ -471,7 +475,7 @@ impl<K: Kernel> Thread for Running<K> {
         if self.outcome.is_some() {
             return Step::Stop;
         }
-        self.given.push(result);
+        self.results.push(result);
         self.port.result.set(result);
         let mut context = Context::from_waker(Waker::noop());
         if let Poll::Ready(outcome) = self.future.as_mut().poll(&mut context) {
@@ -484,8 +488,8 @@ impl<K: Kernel> Thread for Running<K> {
 impl<K: Kernel> Clone for Running<K> {
     fn clone(&self) -> Self {
         let mut copy = Running::new(&self.kernel, self.number);
-        for &given in &self.given {
-            copy.step(given);
+        for &result in &self.results {
+            copy.step(result);
         }
         copy
     }
@@ -493,8 +497,8 @@ impl<K: Kernel> Clone for Running<K> {
 
 impl<K: Kernel> PartialEq for Running<K> {
     fn eq(&self, other: &Self) -> bool {
-        let same = self.kernel == other.kernel && self.number == other.number;
-        same && self.given == other.given
+        let is_same_thread = self.kernel == other.kernel && self.number == other.number;
+        is_same_thread && self.results == other.results
     }
 }
 
@@ -503,7 +507,7 @@ impl<K: Kernel> Eq for Running<K> {}
 impl<K: Kernel> Hash for Running<K> {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.number.hash(state);
-        self.given.hash(state);
+        self.results.hash(state);
     }
 }
 
@@ -564,7 +568,7 @@ impl<K: Kernel> Scenario for Kernels<K> {
             let number = thread.number;
             match &thread.outcome {
                 None => return Err(format!("thread {number} has not ended")),
-                Some(Err(wrong)) => return Err(format!("thread {number}: {wrong}")),
+                Some(Err(reason)) => return Err(format!("thread {number}: {reason}")),
                 Some(Ok(())) => {}
             }
         }

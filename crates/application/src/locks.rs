@@ -40,18 +40,18 @@ pub struct LockTable {
 
 impl LockTable {
     /// Returns the record that a transaction locks.
-    fn record(&self, who: u32, transaction: u64) -> Line {
+    fn record(&self, client: u32, transaction: u64) -> Line {
         // A mixing function (SplitMix64), so that no two clients walk the table in step.
-        let mut mixed = (u64::from(who) << 40 | transaction).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = (u64::from(client) << 40 | transaction).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
         ((mixed ^ mixed >> 31) % u64::from(self.records)) as Line
     }
 }
 
-/// Value of a lock's word while client `who` holds the lock.
-fn mark(who: u32) -> u64 {
-    u64::from(who) + 1
+/// Value of a lock's word while client `client` holds the lock.
+fn mark(client: u32) -> u64 {
+    u64::from(client) + 1
 }
 
 impl LockTable {
@@ -68,7 +68,7 @@ struct Client {
     record: Line,
     holds: bool,
     /// Transactions started.
-    begun: u64,
+    started: u64,
     /// Record that a thread requests while its previous release is still being written.
     next: Option<Line>,
 }
@@ -82,10 +82,10 @@ pub struct LockDevice {
     queues: BTreeMap<Line, VecDeque<u32>>,
     /// Lines not yet cleared, and reads that wait for the clearing.
     uncleared: Line,
-    early: Vec<Line>,
+    deferred_reads: Vec<Line>,
     words: usize,
     stopped: bool,
-    wrong: u64,
+    mismatches: u64,
 }
 
 /// Tag of fetches for the CPU; all other tags are client numbers.
@@ -107,12 +107,12 @@ impl LockDevice {
 
     /// Starts the next transaction of one of the device's slots.
     fn begin(&mut self, client: u32, actions: &mut Actions) {
-        let number = self.clients[client as usize].begun;
-        if self.stopped || self.table.transactions == Some(number) {
+        let transaction = self.clients[client as usize].started;
+        if self.stopped || self.table.transactions == Some(transaction) {
             return;
         }
-        self.clients[client as usize].begun += 1;
-        self.clients[client as usize].record = self.table.record(client, number);
+        self.clients[client as usize].started += 1;
+        self.clients[client as usize].record = self.table.record(client, transaction);
         actions.begin(client);
         self.enqueue_client(client, actions);
     }
@@ -148,7 +148,7 @@ impl LockDevice {
     }
 
     /// Removes the first client of the queue and starts the next one.
-    fn leave(&mut self, record: Line, actions: &mut Actions) {
+    fn dequeue_client(&mut self, record: Line, actions: &mut Actions) {
         let next = self.queues.get_mut(&record).and_then(|queue| {
             queue.pop_front();
             queue.front().copied()
@@ -179,61 +179,61 @@ impl LockDevice {
                 None
             }
             (true, owner) => {
-                self.wrong += u64::from(owner != mark(client));
+                self.mismatches += u64::from(owner != mark(client));
                 Some(0)
             }
         }
     }
 
     /// Handles the previous value of a lock's word after an atomic update in memory.
-    fn changed(&mut self, client: u32, word: u64, actions: &mut Actions) {
+    fn handle_previous_word(&mut self, client: u32, word: u64, actions: &mut Actions) {
         if self.check_word(client, word, actions).is_some() {
-            self.written(client, actions);
+            self.handle_word_write(client, actions);
         }
     }
 
     /// Handles the completed write of a client's lock word.
-    fn written(&mut self, client: u32, actions: &mut Actions) {
-        let thread = self.is_thread(client);
+    fn handle_word_write(&mut self, client: u32, actions: &mut Actions) {
+        let is_thread = self.is_thread(client);
         let state = &mut self.clients[client as usize];
         let record = state.record;
         state.holds = !state.holds;
-        let (holds, begun) = (state.holds, state.begun);
+        let (holds, started) = (state.holds, state.started);
         self.unlock(record, actions);
-        match (holds, thread) {
-            (true, true) => actions.host_store(client, [begun].into()),
+        match (holds, is_thread) {
+            (true, true) => actions.host_store(client, [started].into()),
             (true, false) => {
                 actions.end(client, "device lock");
                 actions.wake(client, self.table.hold);
             }
             (false, _) => {
-                self.leave(record, actions);
-                if !thread {
+                self.dequeue_client(record, actions);
+                if !is_thread {
                     actions.count("device locks", 1);
                     self.begin(client, actions);
                 } else if let Some(record) = self.clients[client as usize].next.take() {
-                    self.ask(client, record, actions);
+                    self.queue_thread(client, record, actions);
                 }
             }
         }
     }
 
     /// Handles the end of a slot's hold time or of its retry delay.
-    fn timer(&mut self, client: u32, actions: &mut Actions) {
+    fn handle_timer(&mut self, client: u32, actions: &mut Actions) {
         let Client { record, holds, .. } = self.clients[client as usize];
         match self.stopped && !holds {
-            true => self.leave(record, actions),
+            true => self.dequeue_client(record, actions),
             false => self.serve_client(record, client, actions),
         }
     }
 
     /// Handles the clearing of a line. Once all lines are clear, the pending reads and the transactions start.
-    fn cleared(&mut self, actions: &mut Actions) {
+    fn handle_cleared_line(&mut self, actions: &mut Actions) {
         self.uncleared -= 1;
         if self.uncleared > 0 {
             return;
         }
-        for line in std::mem::take(&mut self.early) {
+        for line in std::mem::take(&mut self.deferred_reads) {
             actions.fetch(ANSWER, line, 1);
         }
         for client in self.table.threads..self.clients.len() as u32 {
@@ -251,7 +251,7 @@ impl LockDevice {
     }
 
     /// Handles a thread's message: a request for a record's lock, or a release.
-    fn message(&mut self, client: u32, message: u64, actions: &mut Actions) {
+    fn handle_message(&mut self, client: u32, message: u64, actions: &mut Actions) {
         if !self.is_thread(client) {
             return;
         }
@@ -259,18 +259,18 @@ impl LockDevice {
         match message.checked_sub(LOCK_REQUEST) {
             None if holds => self.serve_client(record, client, actions),
             None => {}
-            Some(wanted) => match wanted as Line % self.table.records {
-                wanted if holds => self.clients[client as usize].next = Some(wanted),
-                wanted => self.ask(client, wanted, actions),
+            Some(requested) => match requested as Line % self.table.records {
+                requested if holds => self.clients[client as usize].next = Some(requested),
+                requested => self.queue_thread(client, requested, actions),
             },
         }
     }
 
     /// Queues a thread for a lock.
-    fn ask(&mut self, client: u32, record: Line, actions: &mut Actions) {
+    fn queue_thread(&mut self, client: u32, record: Line, actions: &mut Actions) {
         let state = &mut self.clients[client as usize];
         state.record = record;
-        state.begun += 1;
+        state.started += 1;
         match self.uncleared {
             0 => self.enqueue_client(client, actions),
             _ => self.queues.entry(record).or_default().push_back(client),
@@ -300,7 +300,7 @@ impl Application for LockDevice {
                     actions.store(self.tag(line), line, vec![0; self.words].into());
                 }
             }
-            Event::Read { line, .. } if self.uncleared > 0 => self.early.push(line),
+            Event::Read { line, .. } if self.uncleared > 0 => self.deferred_reads.push(line),
             Event::Read { line, .. } => actions.fetch(ANSWER, line, 1),
             Event::Write { line, words, .. } => actions.store(self.tag(line), line, words),
             Event::Fetched {
@@ -316,21 +316,21 @@ impl Application for LockDevice {
                     }
                 }
             },
-            Event::WordsRead { tag, words } => self.changed(tag, words[0], actions),
+            Event::WordsRead { tag, words } => self.handle_previous_word(tag, words[0], actions),
             Event::Stored { tag } => match tag.checked_sub(self.clients.len() as u32) {
-                None => self.written(tag, actions),
-                Some(_) if self.uncleared > 0 => self.cleared(actions),
+                None => self.handle_word_write(tag, actions),
+                Some(_) if self.uncleared > 0 => self.handle_cleared_line(actions),
                 Some(line) => actions.accept(line),
             },
             Event::Done { line, .. } => {
-                let first = self.queues.get(&line).and_then(|queue| queue.front());
-                if let Some(&client) = first {
+                let serving = self.queues.get(&line).and_then(|queue| queue.front());
+                if let Some(&client) = serving {
                     self.access(client, actions);
                 }
             }
-            Event::Timer { tag } => self.timer(tag, actions),
+            Event::Timer { tag } => self.handle_timer(tag, actions),
             Event::RegisterWritten { register, value } => {
-                self.message(register, value, actions);
+                self.handle_message(register, value, actions);
             }
             Event::Stop => self.stopped = true,
             _ => {}
@@ -361,11 +361,11 @@ enum Phase {
 pub struct LockThread {
     table: LockTable,
     number: u32,
-    begun: u64,
+    started: u64,
     phase: Phase,
     /// Latest value of the word while the lock was free.
-    free: u64,
-    wrong: u64,
+    free_value: u64,
+    mismatches: u64,
 }
 
 impl LockThread {
@@ -375,7 +375,7 @@ impl LockThread {
     }
 
     fn record(&self) -> Line {
-        self.table.record(self.number, self.begun - 1)
+        self.table.record(self.number, self.started - 1)
     }
 
     /// Requests the lock of the thread's record, or releases it.
@@ -398,7 +398,7 @@ impl LockThread {
     }
 
     /// Continues in another phase.
-    fn again(&mut self, phase: Phase) -> Step {
+    fn continue_in(&mut self, phase: Phase) -> Step {
         self.phase = phase;
         self.step(0)
     }
@@ -422,30 +422,30 @@ impl Thread for LockThread {
             true => ("device lock", "device locks"),
             false => ("host lock", "host locks"),
         };
-        let has_it = (Phase::Locked, Step::End { what: lock });
+        let lock_taken = (Phase::Locked, Step::End { what: lock });
         let (next, step) = match self.phase {
-            Phase::Rest if self.table.transactions == Some(self.begun) => return Step::Stop,
+            Phase::Rest if self.table.transactions == Some(self.started) => return Step::Stop,
             Phase::Rest => {
-                self.begun += 1;
-                self.free = 0;
+                self.started += 1;
+                self.free_value = 0;
                 (Phase::Ask, Step::Begin)
             }
             Phase::Ask if messages => (Phase::Spin, self.request(0, mark)),
-            Phase::Ask => (Phase::Tried, self.request(self.free, mark)),
+            Phase::Ask => (Phase::Tried, self.request(self.free_value, mark)),
             Phase::Spin => (Phase::Looked, self.load_value()),
             // `result` is the number of the granted transaction with messages, otherwise the previous or present value
             // of the lock's word.
-            Phase::Looked if messages && result == self.begun => has_it,
-            Phase::Tried if result == self.free => has_it,
+            Phase::Looked if messages && result == self.started => lock_taken,
+            Phase::Tried if result == self.free_value => lock_taken,
             Phase::Looked if !messages && self.table.is_free(result) => {
-                self.free = result;
-                return self.again(Phase::Ask);
+                self.free_value = result;
+                return self.continue_in(Phase::Ask);
             }
-            Phase::Tried | Phase::Looked => return self.again(Phase::Spin),
+            Phase::Tried | Phase::Looked => return self.continue_in(Phase::Spin),
             Phase::Locked => (Phase::GiveBack, Step::Work(self.table.hold)),
             Phase::GiveBack => (Phase::GivenBack, self.request(mark, 0)),
             Phase::GivenBack => {
-                self.wrong += u64::from(!messages && result != mark);
+                self.mismatches += u64::from(!messages && result != mark);
                 let (what, by) = (locks, 1);
                 (Phase::Rest, Step::Count { what, by })
             }
@@ -469,8 +469,8 @@ impl Scenario for LockTable {
 
     fn asks(&self) -> Vec<(Operation, bool)> {
         // With messages, the device serves lock requests in memory and needs no local operation.
-        let asks = !self.messages && !self.cached && self.device > 0;
-        Vec::from_iter(asks.then_some((Operation::CleanInvalidate, true)))
+        let needs_local_operation = !self.messages && !self.cached && self.device > 0;
+        Vec::from_iter(needs_local_operation.then_some((Operation::CleanInvalidate, true)))
     }
 
     fn engines(&self) -> u32 {
@@ -484,7 +484,7 @@ impl Scenario for LockTable {
         let client = Client {
             record: 0,
             holds: false,
-            begun: 0,
+            started: 0,
             next: None,
         };
         LockDevice {
@@ -492,10 +492,10 @@ impl Scenario for LockTable {
             table: self.clone(),
             queues: BTreeMap::new(),
             uncleared: self.records,
-            early: Vec::new(),
+            deferred_reads: Vec::new(),
             words: 0,
             stopped: false,
-            wrong: 0,
+            mismatches: 0,
         }
     }
 
@@ -503,10 +503,10 @@ impl Scenario for LockTable {
         let threads = (0..self.threads + self.engines()).map(|number| LockThread {
             table: self.clone(),
             number,
-            begun: 0,
+            started: 0,
             phase: Phase::Rest,
-            free: 0,
-            wrong: 0,
+            free_value: 0,
+            mismatches: 0,
         });
         threads.collect()
     }
@@ -518,16 +518,16 @@ impl Scenario for LockTable {
         threads: &[LockThread],
         _contents: &dyn Contents,
     ) -> Result<(), String> {
-        if application.wrong > 0 {
-            let wrong = application.wrong;
+        if application.mismatches > 0 {
+            let mismatches = application.mismatches;
             return Err(format!(
-                "{wrong} locks of the device belonged to another owner when they were released"
+                "{mismatches} locks of the device belonged to another owner when they were released"
             ));
         }
-        match threads.iter().find(|thread| thread.wrong > 0) {
+        match threads.iter().find(|thread| thread.mismatches > 0) {
             None => Ok(()),
-            Some(LockThread { number, wrong, .. }) => Err(format!(
-                "{wrong} locks of thread {number} belonged to another owner when they were released"
+            Some(LockThread { number, mismatches, .. }) => Err(format!(
+                "{mismatches} locks of thread {number} belonged to another owner when they were released"
             )),
         }
     }

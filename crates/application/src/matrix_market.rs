@@ -9,7 +9,7 @@ use std::fmt;
 /// Maximum number of vertices of a graph.
 pub const MOST_VERTICES: u32 = 1 << 22;
 /// Maximum number of entries of a file.
-const MOST_ENTRIES: usize = 1 << 26;
+const MAX_ENTRIES: usize = 1 << 26;
 
 /// A graph as a list of edges.
 #[derive(Clone, Default, PartialEq, Eq, Hash)]
@@ -35,7 +35,7 @@ pub struct Wrong {
     pub what: String,
 }
 
-fn wrong<T>(line: usize, what: impl Into<String>) -> Result<T, Wrong> {
+fn syntax_error<T>(line: usize, what: impl Into<String>) -> Result<T, Wrong> {
     let what = what.into();
     Err(Wrong { line, what })
 }
@@ -56,48 +56,51 @@ pub fn read(text: &str) -> Result<Edges, Wrong> {
         let line = line.trim_start();
         !line.is_empty() && !line.starts_with('%')
     });
-    let last = text.lines().count().max(1);
-    let Some((at, sizes)) = lines.next() else {
-        return wrong(last, "the file ends before its size line");
+    let last_line = text.lines().count().max(1);
+    let Some((line_number, sizes)) = lines.next() else {
+        return syntax_error(last_line, "the file ends before its size line");
     };
     let sizes: Vec<Option<usize>> = (sizes.split_whitespace())
         .map(|size| size.parse().ok())
         .collect();
     let [Some(rows), Some(columns), Some(entries)] = sizes[..] else {
-        return wrong(at, "expected rows, columns and entries, as three numbers");
+        return syntax_error(
+            line_number,
+            "expected rows, columns and entries, as three numbers",
+        );
     };
     if rows != columns {
         let what = format!("a graph needs a square matrix, but this one is {rows} by {columns}");
-        return wrong(at, what);
+        return syntax_error(line_number, what);
     }
     if rows == 0 || rows > MOST_VERTICES as usize {
-        return wrong(
-            at,
+        return syntax_error(
+            line_number,
             format!("a graph has 1 to {MOST_VERTICES} vertices, not {rows}"),
         );
     }
-    if entries > MOST_ENTRIES {
-        return wrong(
-            at,
-            format!("a graph has at most {MOST_ENTRIES} entries, not {entries}"),
+    if entries > MAX_ENTRIES {
+        return syntax_error(
+            line_number,
+            format!("a graph has at most {MAX_ENTRIES} entries, not {entries}"),
         );
     }
     let mut ends = Vec::new();
-    for (at, line) in lines {
+    for (line_number, line) in lines {
         if ends.len() == entries {
-            return wrong(
-                at,
+            return syntax_error(
+                line_number,
                 format!("the header declares {entries} entries, but the file has more"),
             );
         }
-        ends.push(entry(at, line, rows, values)?);
+        ends.push(entry(line_number, line, rows, values)?);
     }
     if ends.len() < entries {
         let what = format!(
             "the header declares {entries} entries, but the file has {}",
             ends.len()
         );
-        return wrong(last, what);
+        return syntax_error(last_line, what);
     }
     let vertices = rows as u32;
     Ok(Edges { vertices, ends })
@@ -108,41 +111,46 @@ fn banner(line: &str) -> Result<usize, Wrong> {
     let words: Vec<String> = line.split_whitespace().map(str::to_lowercase).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let ["%%matrixmarket", "matrix", format, field, symmetry] = words[..] else {
-        return wrong(
+        return syntax_error(
             1,
             "expected `%%MatrixMarket matrix coordinate`, followed by field and symmetry",
         );
     };
     if format != "coordinate" {
-        return wrong(
+        return syntax_error(
             1,
             format!("the format is `{format}`; graphs are read from `coordinate`"),
         );
     }
-    let Some((_, values)) = FIELDS.iter().find(|(known, _)| *known == field) else {
-        let known = FIELDS.map(|(known, _)| known).join(", ");
-        return wrong(1, format!("values are `{field}`; they may be {known}"));
+    let Some((_, values)) = FIELDS.iter().find(|(name, _)| *name == field) else {
+        let names = FIELDS.map(|(name, _)| name).join(", ");
+        return syntax_error(1, format!("values are `{field}`; they may be {names}"));
     };
     if !SYMMETRIES.contains(&symmetry) {
-        let known = SYMMETRIES.join(", ");
-        return wrong(
+        let names = SYMMETRIES.join(", ");
+        return syntax_error(
             1,
-            format!("the symmetry is `{symmetry}`; it may be {known}"),
+            format!("the symmetry is `{symmetry}`; it may be {names}"),
         );
     }
     Ok(*values)
 }
 
 /// Parses an entry and returns its two vertices, from 0.
-fn entry(at: usize, line: &str, vertices: usize, values: usize) -> Result<(u32, u32), Wrong> {
+fn entry(
+    line_number: usize,
+    line: &str,
+    vertices: usize,
+    values: usize,
+) -> Result<(u32, u32), Wrong> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let [from, to, value @ ..] = &words[..] else {
-        return wrong(at, "expected a row and a column");
+        return syntax_error(line_number, "expected a row and a column");
     };
     let end = |word: &str| match word.parse::<usize>() {
         Ok(number) if (1..=vertices).contains(&number) => Ok(number as u32 - 1),
-        _ => wrong(
-            at,
+        _ => syntax_error(
+            line_number,
             format!("`{word}` is not a row or column from 1 to {vertices}"),
         ),
     };
@@ -152,10 +160,10 @@ fn entry(at: usize, line: &str, vertices: usize, values: usize) -> Result<(u32, 
             "expected {values} numbers after row and column, found {}",
             value.len()
         );
-        return wrong(at, what);
+        return syntax_error(line_number, what);
     }
     match value.iter().find(|word| word.parse::<f64>().is_err()) {
-        Some(word) => wrong(at, format!("`{word}` is no number")),
+        Some(word) => syntax_error(line_number, format!("`{word}` is no number")),
         None => Ok(ends),
     }
 }
@@ -177,7 +185,7 @@ mod tests {
     #[test]
     fn matrix_market_errors_name_their_line() {
         const PATTERN: &str = "%%MatrixMarket matrix coordinate pattern general";
-        let told = |text: &str| {
+        let error_text = |text: &str| {
             let Wrong { line, what } = read(text).unwrap_err();
             format!("{line}: {what}")
         };
@@ -247,7 +255,7 @@ mod tests {
                 "3: `x` is no number",
             ),
         ] {
-            assert_eq!(told(text), expected, "{text}");
+            assert_eq!(error_text(text), expected, "{text}");
         }
     }
 }

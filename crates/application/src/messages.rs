@@ -60,7 +60,7 @@ impl Communicator {
 /// One of the communicating threads.
 struct Rank {
     core: Core,
-    world: Communicator,
+    communicator: Communicator,
     threads: u32,
 }
 
@@ -70,7 +70,7 @@ impl Rank {
     }
 
     async fn send(&mut self, to: u32, grain: Grain, values: &[u64]) {
-        let channel = &mut self.world.channels[self.core.number as usize][to as usize];
+        let channel = &mut self.communicator.channels[self.core.number as usize][to as usize];
         for piece in values.chunks(BUFFER_VALUES as usize) {
             if channel.sent > 1 {
                 self.core
@@ -78,8 +78,8 @@ impl Rank {
                     .await;
             }
             let buffer = channel.buffers[grain as usize][channel.sent as usize % 2];
-            for (&value, at) in piece.iter().zip(0..) {
-                self.core.store(buffer, at, value).await;
+            for (&value, index) in piece.iter().zip(0..) {
+                self.core.store(buffer, index, value).await;
             }
             channel.sent += 1;
             self.core.tell(channel.full, channel.sent).await;
@@ -87,14 +87,14 @@ impl Rank {
     }
 
     async fn receive(&mut self, from: u32, grain: Grain, values: u32) -> Vec<u64> {
-        let channel = &mut self.world.channels[from as usize][self.core.number as usize];
+        let channel = &mut self.communicator.channels[from as usize][self.core.number as usize];
         let mut received = Vec::new();
         while received.len() < values as usize {
             let buffer = channel.buffers[grain as usize][channel.received as usize % 2];
             channel.received += 1;
             self.core.acquire_flag(channel.full, channel.received).await;
-            for at in 0..BUFFER_VALUES.min(values - received.len() as u32) {
-                received.push(self.core.load_value(buffer, at).await);
+            for index in 0..BUFFER_VALUES.min(values - received.len() as u32) {
+                received.push(self.core.load_value(buffer, index).await);
             }
             self.core.tell(channel.empty, channel.received).await;
         }
@@ -103,34 +103,34 @@ impl Rank {
 
     /// Broadcasts the values of thread 0 to all threads along a binomial tree.
     async fn broadcast(&mut self, values: Vec<u64>) -> Vec<u64> {
-        let (me, many) = (self.me(), values.len() as u32);
+        let (me, count) = (self.me(), values.len() as u32);
         let mut values = values;
-        let mut far = 1;
-        while far < self.threads {
-            if me < far && me + far < self.threads {
-                self.send(me + far, Grain::Word, &values).await;
-            } else if (far..2 * far).contains(&me) {
-                values = self.receive(me - far, Grain::Word, many).await;
+        let mut distance = 1;
+        while distance < self.threads {
+            if me < distance && me + distance < self.threads {
+                self.send(me + distance, Grain::Word, &values).await;
+            } else if (distance..2 * distance).contains(&me) {
+                values = self.receive(me - distance, Grain::Word, count).await;
             }
-            far *= 2;
+            distance *= 2;
         }
         values
     }
 
     /// Reduces the values of all threads by addition to thread 0, along a binomial tree.
     async fn reduce(&mut self, mut values: Vec<u64>) -> Vec<u64> {
-        let (me, many) = (self.me(), values.len() as u32);
-        let mut far = self.threads.next_power_of_two() / 2;
-        while far > 0 {
-            if me < far && me + far < self.threads {
-                let others = self.receive(me + far, Grain::Word, many).await;
-                for (value, other) in values.iter_mut().zip(others) {
-                    *value = value.wrapping_add(other);
+        let (me, count) = (self.me(), values.len() as u32);
+        let mut distance = self.threads.next_power_of_two() / 2;
+        while distance > 0 {
+            if me < distance && me + distance < self.threads {
+                let received = self.receive(me + distance, Grain::Word, count).await;
+                for (value, addend) in values.iter_mut().zip(received) {
+                    *value = value.wrapping_add(addend);
                 }
-            } else if (far..2 * far).contains(&me) {
-                self.send(me - far, Grain::Word, &values).await;
+            } else if (distance..2 * distance).contains(&me) {
+                self.send(me - distance, Grain::Word, &values).await;
             }
-            far /= 2;
+            distance /= 2;
         }
         values
     }
@@ -142,7 +142,7 @@ impl Rank {
     }
 
     async fn barrier(&mut self) {
-        self.world.barrier.wait(&self.core).await;
+        self.communicator.barrier.wait(&self.core).await;
     }
 }
 
@@ -175,15 +175,15 @@ pub struct Messages {
 impl Messages {
     /// Returns the granularity and the number of values of a thread's message to another in a step.
     fn size(&self, step: u32, from: u32, to: u32) -> (Grain, u32) {
-        let chance = mixed(u64::from(step) << 32 | u64::from(from) << 16 | u64::from(to));
-        let within = |range: Range<u32>| range.start + (chance >> 8) as u32 % range.len() as u32;
-        match (self.program, chance % 2) {
-            (Program::Mocfe, 0) => (Grain::Word, within(1..33)),
-            (Program::Mocfe, _) => (Grain::Line, within(1..5)),
-            (Program::Cmc2d, _) => (Grain::Line, within(1..225)),
+        let random = mixed(u64::from(step) << 32 | u64::from(from) << 16 | u64::from(to));
+        let draw_size = |range: Range<u32>| range.start + (random >> 8) as u32 % range.len() as u32;
+        match (self.program, random % 2) {
+            (Program::Mocfe, 0) => (Grain::Word, draw_size(1..33)),
+            (Program::Mocfe, _) => (Grain::Line, draw_size(1..5)),
+            (Program::Cmc2d, _) => (Grain::Line, draw_size(1..225)),
             (Program::BigFft, 0) => (Grain::Word, 1280),
             (Program::BigFft, _) => (Grain::Line, 160),
-            (Program::Router, _) => (Grain::Line, within(1..33)),
+            (Program::Router, _) => (Grain::Line, draw_size(1..33)),
         }
     }
 
@@ -191,7 +191,7 @@ impl Messages {
     fn partners(&self, step: u32, me: u32) -> Vec<u32> {
         let threads = self.hosts.threads;
         match self.program {
-            Program::Mocfe | Program::Cmc2d => (1..threads).map(|far| me ^ far).collect(),
+            Program::Mocfe | Program::Cmc2d => (1..threads).map(|distance| me ^ distance).collect(),
             Program::BigFft => vec![me ^ (1 + step % (threads - 1))],
             Program::Router => (0..threads.trailing_zeros())
                 .map(|bit| me ^ 1 << bit)
@@ -200,10 +200,10 @@ impl Messages {
     }
 
     fn values(&self, step: u32, from: u32, to: u32) -> Vec<u64> {
-        let of = (u64::from(from) << 12 | u64::from(to)) << 20 | u64::from(step);
-        let (_, many) = self.size(step, from, to);
-        (0..many)
-            .map(|at| mixed(of << 12 | u64::from(at)))
+        let message_number = (u64::from(from) << 12 | u64::from(to)) << 20 | u64::from(step);
+        let (_, count) = self.size(step, from, to);
+        (0..count)
+            .map(|index| mixed(message_number << 12 | u64::from(index)))
             .collect()
     }
 }
@@ -221,25 +221,25 @@ impl Kernel for Messages {
         let threads = self.hosts.threads;
         let mut rank = Rank {
             core: core.clone(),
-            world: Communicator::new(self.hosts),
+            communicator: Communicator::new(self.hosts),
             threads,
         };
         let me = rank.me();
-        let mut findings = FirstMismatch::default();
+        let mut mismatch = FirstMismatch::default();
         core.begin().await;
         for step in 0..self.steps {
             let partners = self.partners(step, me);
             for &to in &partners {
-                let (grain, many) = self.size(step, me, to);
-                core.work(self.work * Time::from(many)).await;
-                rank.send_and_receive(&self, (step, to, grain), &mut findings)
+                let (grain, count) = self.size(step, me, to);
+                core.work(self.work * Time::from(count)).await;
+                rank.send_and_receive(&self, (step, to, grain), &mut mismatch)
                     .await;
             }
             if matches!(self.program, Program::Mocfe | Program::Cmc2d) {
-                let mine = |thread: u32| mixed(u64::from(step) << 32 | u64::from(thread));
-                let sums = rank.all_reduce(vec![mine(me)]).await;
-                let right = (0..threads).map(mine).fold(0, u64::wrapping_add);
-                findings.value(sums[0], right, || format!("the sum of step {step}"));
+                let contribution = |thread: u32| mixed(u64::from(step) << 32 | u64::from(thread));
+                let sums = rank.all_reduce(vec![contribution(me)]).await;
+                let expected = (0..threads).map(contribution).fold(0, u64::wrapping_add);
+                mismatch.check_value(sums[0], expected, || format!("the sum of step {step}"));
             }
             if self.program == Program::BigFft {
                 rank.barrier().await;
@@ -247,7 +247,7 @@ impl Kernel for Messages {
         }
         rank.barrier().await;
         core.end("done").await;
-        findings.into_result()
+        mismatch.into_result()
     }
 }
 
@@ -256,34 +256,36 @@ impl Rank {
     /// sends and receives piece by piece.
     async fn send_and_receive(
         &mut self,
-        of: &Messages,
-        (step, other, grain): (u32, u32, Grain),
-        findings: &mut FirstMismatch,
+        messages: &Messages,
+        (step, partner, grain): (u32, u32, Grain),
+        mismatch: &mut FirstMismatch,
     ) {
         let me = self.me();
-        let values = of.values(step, me, other);
-        let right = of.values(step, other, me);
-        let (its, _) = of.size(step, other, me);
+        let values = messages.values(step, me, partner);
+        let expected = messages.values(step, partner, me);
+        let (partner_grain, _) = messages.size(step, partner, me);
         let (mut sends, mut receives) = (
             values.chunks(BUFFER_VALUES as usize),
-            right.chunks(BUFFER_VALUES as usize),
+            expected.chunks(BUFFER_VALUES as usize),
         );
-        let mut at = 0;
+        let mut index = 0;
         loop {
-            let (piece, its_piece) = (sends.next(), receives.next());
+            let (piece, expected_piece) = (sends.next(), receives.next());
             if let Some(piece) = piece {
-                self.send(other, grain, piece).await;
+                self.send(partner, grain, piece).await;
             }
-            if let Some(right) = its_piece {
-                let found = self.receive(other, its, right.len() as u32).await;
-                for (found, &right) in found.into_iter().zip(right) {
-                    findings.value(found, right, || {
-                        format!("value {at} from thread {other} in step {step}")
+            if let Some(expected) = expected_piece {
+                let received = self
+                    .receive(partner, partner_grain, expected.len() as u32)
+                    .await;
+                for (received, &expected) in received.into_iter().zip(expected) {
+                    mismatch.check_value(received, expected, || {
+                        format!("value {index} from thread {partner} in step {step}")
                     });
-                    at += 1;
+                    index += 1;
                 }
             }
-            if piece.is_none() && its_piece.is_none() {
+            if piece.is_none() && expected_piece.is_none() {
                 return;
             }
         }

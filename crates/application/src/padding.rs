@@ -30,7 +30,7 @@ pub struct Padding {
 struct Plan {
     blocks: Vec<Array>,
     loaded: Vec<Place>,
-    next: Array,
+    next_part: Array,
     barrier: Barrier,
     memory: Memory,
 }
@@ -53,7 +53,7 @@ impl Padding {
         Plan {
             blocks,
             loaded,
-            next: memory.array(0, 1, Grain::Word),
+            next_part: memory.array(0, 1, Grain::Word),
             barrier: Barrier::new(&mut memory, self.hosts.threads),
             memory,
         }
@@ -64,12 +64,12 @@ impl Padding {
         element + element / self.columns * self.pad
     }
 
-    fn at(&self, plan: &Plan, line: u32) -> (Array, u32) {
+    fn array_and_line(&self, plan: &Plan, line: u32) -> (Array, u32) {
         (plan.blocks[(line / self.block) as usize], line % self.block)
     }
 
     /// Returns the elements that a thread initialises and verifies.
-    fn mine(&self, thread: u32) -> impl Iterator<Item = u32> {
+    fn own_elements(&self, thread: u32) -> impl Iterator<Item = u32> {
         (thread..self.elements()).step_by(self.hosts.threads as usize)
     }
 }
@@ -85,46 +85,46 @@ impl Kernel for Padding {
 
     async fn run(self, core: Core) -> Result<(), String> {
         let mut plan = self.plan();
-        for element in self.mine(core.number) {
-            let (array, line) = self.at(&plan, element);
+        for element in self.own_elements(core.number) {
+            let (array, line) = self.array_and_line(&plan, element);
             core.store(array, line, mixed(element.into())).await;
         }
         if core.number == 0 {
-            core.store(plan.next, 0, 0).await;
+            core.store(plan.next_part, 0, 0).await;
         }
         plan.barrier.wait(&core).await;
         core.begin().await;
         loop {
-            let taken = core.add(plan.next.at(0), 1).await;
-            if taken >= self.parts().into() {
+            let ticket = core.add(plan.next_part.at(0), 1).await;
+            if ticket >= self.parts().into() {
                 break;
             }
-            let taken = taken as u32;
-            let part = self.parts() - 1 - taken;
+            let ticket = ticket as u32;
+            let part = self.parts() - 1 - ticket;
             let elements = part * self.part..((part + 1) * self.part).min(self.elements());
             let mut values = Vec::new();
             for element in elements.clone() {
-                let (array, line) = self.at(&plan, element);
+                let (array, line) = self.array_and_line(&plan, element);
                 values.push(core.load_value(array, line).await);
             }
             core.work(self.work * Time::from(self.part)).await;
-            if taken > 0 {
-                core.acquire_flag(plan.loaded[taken as usize - 1], 1).await;
+            if ticket > 0 {
+                core.acquire_flag(plan.loaded[ticket as usize - 1], 1).await;
             }
-            core.tell(plan.loaded[taken as usize], 1).await;
+            core.tell(plan.loaded[ticket as usize], 1).await;
             for (element, value) in elements.zip(values) {
-                let (array, line) = self.at(&plan, self.padded_position(element));
+                let (array, line) = self.array_and_line(&plan, self.padded_position(element));
                 core.store(array, line, value).await;
             }
         }
         plan.barrier.wait(&core).await;
         core.end("done").await;
-        let mut findings = FirstMismatch::default();
-        for element in self.mine(core.number) {
-            let (array, line) = self.at(&plan, self.padded_position(element));
-            let (found, right) = (core.load_value(array, line).await, mixed(element.into()));
-            findings.value(found, right, || format!("element {element}"));
+        let mut mismatch = FirstMismatch::default();
+        for element in self.own_elements(core.number) {
+            let (array, line) = self.array_and_line(&plan, self.padded_position(element));
+            let (actual, expected) = (core.load_value(array, line).await, mixed(element.into()));
+            mismatch.check_value(actual, expected, || format!("element {element}"));
         }
-        findings.into_result()
+        mismatch.into_result()
     }
 }

@@ -59,9 +59,9 @@ pub struct Prefetcher {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct Burst {
     /// Lines still to arrive.
-    left: Line,
+    remaining: Line,
     /// True for a single line that belongs to no block, because none could be allocated.
-    alone: bool,
+    is_single: bool,
 }
 
 impl Prefetcher {
@@ -75,13 +75,13 @@ impl Prefetcher {
     }
 
     /// Allocates a block for a line and fetches that line first. Returns false if all blocks are busy.
-    fn claim(&mut self, line: Line, actions: &mut Actions) -> bool {
+    fn allocate_block(&mut self, line: Line, actions: &mut Actions) -> bool {
         if self.blocks.len() >= self.sizes.blocks as usize {
-            let idle = |block: &Block| {
-                let its = block.first..block.first + self.sizes.block;
-                block.bursts_in_flight == 0 && self.waiting.range(its).next().is_none()
+            let is_idle = |block: &Block| {
+                let range = block.first..block.first + self.sizes.block;
+                block.bursts_in_flight == 0 && self.waiting.range(range).next().is_none()
             };
-            let Some(index) = self.blocks.iter().position(idle) else {
+            let Some(index) = self.blocks.iter().position(is_idle) else {
                 return false;
             };
             self.blocks.remove(index);
@@ -95,31 +95,37 @@ impl Prefetcher {
             claimed: false,
         });
         actions.count("blocks", 1);
-        self.burst(line, 1, false, actions);
+        self.fetch_burst(line, 1, false, actions);
         let mut next = first;
         while next < end {
             let lines = self.sizes.burst.min(end - next);
-            self.burst(next, lines, false, actions);
+            self.fetch_burst(next, lines, false, actions);
             next += lines;
         }
         true
     }
 
-    /// Fetches lines, for the newest block or, if `alone`, for a single read.
-    fn burst(&mut self, first: Line, lines: Line, alone: bool, actions: &mut Actions) {
+    /// Fetches lines, for the newest block or, if `is_single`, for a single read.
+    fn fetch_burst(&mut self, first: Line, lines: Line, is_single: bool, actions: &mut Actions) {
         // Reuse numbers, so that the state stays bounded by the number of bursts in flight.
         let number = (0..).find(|number| !self.bursts.contains_key(number));
         let number = number.unwrap_or_default();
-        let left = lines;
-        self.bursts.insert(number, Burst { left, alone });
-        if let Some(block) = self.blocks.last_mut().filter(|_| !alone) {
+        let remaining = lines;
+        self.bursts.insert(
+            number,
+            Burst {
+                remaining,
+                is_single,
+            },
+        );
+        if let Some(block) = self.blocks.last_mut().filter(|_| !is_single) {
             block.bursts_in_flight += 1;
         }
         actions.fetch(number, first, lines);
     }
 
     /// Allocates the block after that of `line`, once, if `line` is in the second half of its block.
-    fn claim_next(&mut self, index: usize, line: Line, actions: &mut Actions) {
+    fn allocate_next_block(&mut self, index: usize, line: Line, actions: &mut Actions) {
         let next = self.blocks[index].first + self.sizes.block;
         let second_half = line % self.sizes.block >= self.sizes.block / 2;
         if !second_half || self.blocks[index].claimed || next >= self.sizes.lines {
@@ -127,7 +133,7 @@ impl Prefetcher {
         }
         let present = self.blocks.iter().any(|block| block.first == next);
         self.blocks[index].claimed = true;
-        if !present && !self.claim(next, actions) {
+        if !present && !self.allocate_block(next, actions) {
             // All blocks are busy; a later read of this block retries.
             self.blocks[index].claimed = false;
         }
@@ -137,8 +143,8 @@ impl Prefetcher {
         let Some(index) = self.touch_block(line) else {
             self.waiting.insert(line);
             actions.count("misses", 1);
-            if self.sizes.blocks == 0 || !self.claim(line, actions) {
-                self.burst(line, 1, true, actions);
+            if self.sizes.blocks == 0 || !self.allocate_block(line, actions) {
+                self.fetch_burst(line, 1, true, actions);
             }
             return;
         };
@@ -152,26 +158,26 @@ impl Prefetcher {
                 self.waiting.insert(line);
             }
         }
-        self.claim_next(index, line, actions);
+        self.allocate_next_block(index, line, actions);
     }
 
     /// Handles a line that arrives from memory.
-    fn fetched(&mut self, tag: u32, line: Line, words: Words, actions: &mut Actions) {
+    fn handle_fetched_line(&mut self, tag: u32, line: Line, words: Words, actions: &mut Actions) {
         let Some(burst) = self.bursts.get_mut(&tag) else {
             return;
         };
-        burst.left -= 1;
-        let (alone, over) = (burst.alone, burst.left == 0);
-        if over {
+        burst.remaining -= 1;
+        let (is_single, is_complete) = (burst.is_single, burst.remaining == 0);
+        if is_complete {
             self.bursts.remove(&tag);
         }
         let first = line - line % self.sizes.block;
         let mut blocks = self.blocks.iter_mut();
-        let block = blocks.find(|block| !alone && block.first == first);
+        let block = blocks.find(|block| !is_single && block.first == first);
         // A write during the fetch is newer than the fetched words.
         let newest = match block {
             Some(block) => {
-                block.bursts_in_flight -= u32::from(over);
+                block.bursts_in_flight -= u32::from(is_complete);
                 block.lines.entry(line).or_insert(words).clone()
             }
             None => self.writing.get(&line).cloned().unwrap_or(words),
@@ -207,7 +213,9 @@ impl Application for Prefetcher {
                 self.writing.remove(&tag);
                 actions.accept(tag);
             }
-            Event::Fetched { tag, line, words } => self.fetched(tag, line, words, actions),
+            Event::Fetched { tag, line, words } => {
+                self.handle_fetched_line(tag, line, words, actions)
+            }
             _ => {}
         }
     }
@@ -219,17 +227,17 @@ pub struct Reader {
     first: Line,
     lines: Line,
     next: Line,
-    left: Option<u64>,
+    remaining: Option<u64>,
     /// Counter of the line access just completed: read or written.
-    done: Option<&'static str>,
+    completed_counter: Option<&'static str>,
     /// Lines to write per thousand, and the accumulated fraction of the next write in thousandths.
     written: u32,
     share: u32,
     /// Number of the last write, which is also its value, and the value last written to each line.
     number: u64,
-    holds: BTreeMap<Line, u64>,
+    written_values: BTreeMap<Line, u64>,
     /// Number of lines that did not hold the value that this thread had written.
-    wrong: u64,
+    mismatches: u64,
 }
 
 const READ: &str = "lines read";
@@ -237,31 +245,35 @@ const WRITTEN: &str = "lines written";
 
 impl Thread for Reader {
     fn step(&mut self, result: u64) -> Step {
-        if let Some(what) = self.done.take() {
-            if what == READ {
+        if let Some(counter) = self.completed_counter.take() {
+            if counter == READ {
                 let last = (self.next + self.lines - 1) % self.lines;
-                let held = self.holds.get(&(self.first + last));
-                self.wrong += u64::from(held.is_some_and(|&held| held != result));
+                let written_value = self.written_values.get(&(self.first + last));
+                self.mismatches +=
+                    u64::from(written_value.is_some_and(|&written_value| written_value != result));
             }
-            return Step::Count { what, by: 1 };
+            return Step::Count {
+                what: counter,
+                by: 1,
+            };
         }
-        if self.left == Some(0) {
+        if self.remaining == Some(0) {
             return Step::Stop;
         }
-        self.left = self.left.map(|left| left - 1);
+        self.remaining = self.remaining.map(|remaining| remaining - 1);
         let line = self.first + self.next;
         self.next = (self.next + 1) % self.lines;
         self.share += self.written;
         let word = 0;
         if self.share < 1000 {
-            self.done = Some(READ);
+            self.completed_counter = Some(READ);
             return Step::Load { line, word };
         }
         self.share -= 1000;
         self.number += 1;
-        self.done = Some(WRITTEN);
+        self.completed_counter = Some(WRITTEN);
         let value = self.number;
-        self.holds.insert(line, value);
+        self.written_values.insert(line, value);
         Step::Store { line, word, value }
     }
 }
@@ -295,13 +307,13 @@ impl Scenario for Prefetch {
             first: begin(thread),
             lines: (begin(thread + 1) - begin(thread)).max(1),
             next: 0,
-            left: self.reads,
-            done: None,
+            remaining: self.reads,
+            completed_counter: None,
             written: self.written,
             share: 0,
             number: 0,
-            holds: BTreeMap::new(),
-            wrong: 0,
+            written_values: BTreeMap::new(),
+            mismatches: 0,
         });
         threads.collect()
     }
@@ -328,27 +340,29 @@ impl HardwareScenario for Prefetch {
 
     /// Checks that every written value is in memory and that no other line has changed.
     fn judge(&self, _made: u64, threads: &[Reader], contents: &dyn Contents) -> Result<(), String> {
-        if let Some(thread) = threads.iter().find(|thread| thread.wrong > 0) {
-            let (wrong, first) = (thread.wrong, thread.first);
+        if let Some(thread) = threads.iter().find(|thread| thread.mismatches > 0) {
+            let (mismatches, first) = (thread.mismatches, thread.first);
             return Err(format!(
-                "the thread of line {first} has read {wrong} lines that differ from its own writes"
+                "the thread of line {first} has read {mismatches} lines that differ from its own writes"
             ));
         }
-        let wrong = |&line: &Line| {
-            let mut holds = threads.iter().filter_map(|thread| thread.holds.get(&line));
-            let mut last = holds.next().copied();
-            // Where threads share a line, either may have written last.
-            last = last.filter(|_| holds.next().is_none());
-            let touched = threads
+        let is_wrong = |&line: &Line| {
+            let mut values = threads
                 .iter()
-                .any(|thread| thread.holds.contains_key(&line));
-            let is = contents.word(line, 0);
+                .filter_map(|thread| thread.written_values.get(&line));
+            let mut last = values.next().copied();
+            // Where threads share a line, either may have written last.
+            last = last.filter(|_| values.next().is_none());
+            let is_written = threads
+                .iter()
+                .any(|thread| thread.written_values.contains_key(&line));
+            let actual = contents.word(line, 0);
             match last {
-                Some(last) => is != last,
-                None => !touched && is != contents.initial(line, 0),
+                Some(last) => actual != last,
+                None => !is_written && actual != contents.initial(line, 0),
             }
         };
-        match (0..self.lines).find(wrong) {
+        match (0..self.lines).find(is_wrong) {
             Some(line) => Err(format!("line {line} has wrong contents")),
             None => Ok(()),
         }

@@ -57,14 +57,14 @@ impl RemoteWrites {
     }
 
     /// Value of a flag after the given number of releases. Initial memory contents are unlikely to match one.
-    fn told(&self, releases: u32) -> u64 {
+    fn flag_value(&self, releases: u32) -> u64 {
         0xf1a6_0000_0000_0000 | u64::from(releases)
     }
 
     /// Returns the number of releases that a flag value indicates; 0 for an invalid value.
-    fn tells(&self, flag: u64) -> u32 {
+    fn releases_of_flag(&self, flag: u64) -> u32 {
         let releases = (flag & 0xffff_ffff) as u32;
-        match flag == self.told(releases) && releases <= self.releases {
+        match flag == self.flag_value(releases) && releases <= self.releases {
             true => releases,
             false => 0,
         }
@@ -74,7 +74,7 @@ impl RemoteWrites {
     fn next_check(&self, checked: u32) -> u32 {
         match self.every {
             0 => self.releases,
-            every => (checked + every).min(self.releases),
+            interval => (checked + interval).min(self.releases),
         }
     }
 }
@@ -101,31 +101,31 @@ enum ThreadState {
 /// The writer, or a thread that checks.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Worker {
-    of: RemoteWrites,
+    parameters: RemoteWrites,
     number: u32,
-    doing: ThreadState,
-    begun: bool,
+    state: ThreadState,
+    started: bool,
     /// True if the previous step loaded a word to check.
     loaded_word: bool,
     /// Releases whose stores have been checked, and the release count that the current check extends to.
     checked: u32,
-    until: u32,
+    check_limit: u32,
     /// Number of wrong words, and the first of them: its release, its store and the value found.
-    wrong: u64,
-    first: Option<(u32, u32, u64)>,
+    mismatches: u64,
+    first_mismatch: Option<(u32, u32, u64)>,
     /// Number of correct words.
-    right: u64,
+    matches: u64,
 }
 
 impl Worker {
-    fn writes(&self) -> bool {
-        self.number == self.of.fanout
+    fn is_writer(&self) -> bool {
+        self.number == self.parameters.fanout
     }
 
     /// Returns the next word to check, if any. Of a large store, the first word, the last and one between are checked.
     fn next_word(&self, (released, store, word): (u32, u32, u16)) -> Option<(u32, u32, u16)> {
-        let last = self.of.words - 1;
-        let between = ((released + store) % u32::from(self.of.words)) as u16;
+        let last = self.parameters.words - 1;
+        let between = ((released + store) % u32::from(self.parameters.words)) as u16;
         let next = [between, last]
             .into_iter()
             .filter(|&next| next > word)
@@ -133,49 +133,50 @@ impl Worker {
         if let Some(next) = next {
             return Some((released, store, next));
         }
-        if store + self.of.fanout < self.of.stores {
-            return Some((released, store + self.of.fanout, 0));
+        if store + self.parameters.fanout < self.parameters.stores {
+            return Some((released, store + self.parameters.fanout, 0));
         }
         let (released, store) = (released + 1, self.number);
-        (released < self.until && store < self.of.stores).then_some((released, store, 0))
+        (released < self.check_limit && store < self.parameters.stores)
+            .then_some((released, store, 0))
     }
 
     /// Performs the writer's next step.
     fn write(&mut self, released: u32, store: u32) -> Step {
-        let of = &self.of;
-        if released == of.releases {
-            self.doing = ThreadState::Fences;
+        let parameters = &self.parameters;
+        if released == parameters.releases {
+            self.state = ThreadState::Fences;
             return Step::Fence;
         }
-        if store == of.stores {
-            self.doing = ThreadState::Writes(released + 1, 0);
-            let (line, value) = (of.flag(0), of.told(released + 1));
+        if store == parameters.stores {
+            self.state = ThreadState::Writes(released + 1, 0);
+            let (line, value) = (parameters.flag(0), parameters.flag_value(released + 1));
             let word = 0;
             return Step::Release { line, word, value };
         }
-        self.doing = ThreadState::Writes(released, store + 1);
+        self.state = ThreadState::Writes(released, store + 1);
         Step::StoreWords {
-            line: of.line(released, store),
+            line: parameters.line(released, store),
             word: 0,
-            words: of.words,
-            value: of.value(released, store),
+            words: parameters.words,
+            value: parameters.value(released, store),
         }
     }
 
     /// Handles the value of the acquired flag.
-    fn acquired(&mut self, flag: u64) -> Step {
-        let told = self.of.tells(flag);
-        let until = self.of.next_check(self.checked);
-        if told < until {
-            self.doing = ThreadState::Pauses;
+    fn handle_acquired_flag(&mut self, flag: u64) -> Step {
+        let releases = self.parameters.releases_of_flag(flag);
+        let check_limit = self.parameters.next_check(self.checked);
+        if releases < check_limit {
+            self.state = ThreadState::Pauses;
             return Step::Work(PAUSE);
         }
-        self.until = until;
-        self.doing = match self.number < self.of.stores {
+        self.check_limit = check_limit;
+        self.state = match self.number < self.parameters.stores {
             true => ThreadState::Checks(self.checked, self.number, 0),
             false => ThreadState::Passes(1),
         };
-        match self.number == 0 && until == self.of.releases {
+        match self.number == 0 && check_limit == self.parameters.releases {
             true => Step::End { what: "delivered" },
             false => Step::Count {
                 what: "acquired",
@@ -185,9 +186,9 @@ impl Worker {
     }
 
     /// Completes a check.
-    fn passed(&mut self) -> Step {
-        self.checked = self.until;
-        self.doing = match self.checked == self.of.releases {
+    fn complete_check(&mut self) -> Step {
+        self.checked = self.check_limit;
+        self.state = match self.checked == self.parameters.releases {
             true => ThreadState::Ends,
             false => ThreadState::Acquires,
         };
@@ -198,37 +199,37 @@ impl Worker {
     }
 
     fn check_word(&mut self, (released, store): (u32, u32), value: u64) {
-        if value == self.of.value(released, store) {
-            self.right += 1;
+        if value == self.parameters.value(released, store) {
+            self.matches += 1;
             return;
         }
-        self.wrong += 1;
-        self.first.get_or_insert((released, store, value));
+        self.mismatches += 1;
+        self.first_mismatch.get_or_insert((released, store, value));
     }
 }
 
 impl Thread for Worker {
     fn step(&mut self, result: u64) -> Step {
-        if !std::mem::replace(&mut self.begun, true) {
+        if !std::mem::replace(&mut self.started, true) {
             return Step::Begin;
         }
-        match self.doing {
+        match self.state {
             ThreadState::Writes(released, store) => self.write(released, store),
             ThreadState::Fences => {
-                self.doing = ThreadState::Ends;
+                self.state = ThreadState::Ends;
                 Step::End { what: "written" }
             }
             ThreadState::Acquires if self.loaded_word => {
                 self.loaded_word = false;
-                self.acquired(result)
+                self.handle_acquired_flag(result)
             }
             ThreadState::Acquires => {
                 self.loaded_word = true;
-                let (line, word) = (self.of.flag(self.number), 0);
+                let (line, word) = (self.parameters.flag(self.number), 0);
                 Step::Acquire { line, word }
             }
             ThreadState::Pauses => {
-                self.doing = ThreadState::Acquires;
+                self.state = ThreadState::Acquires;
                 self.step(0)
             }
             ThreadState::Checks(released, store, word) => {
@@ -236,23 +237,26 @@ impl Thread for Worker {
                     self.check_word((released, store), result);
                     match self.next_word((released, store, word)) {
                         Some((released, store, word)) => {
-                            self.doing = ThreadState::Checks(released, store, word);
+                            self.state = ThreadState::Checks(released, store, word);
                         }
-                        None => self.doing = ThreadState::Passes(1),
+                        None => self.state = ThreadState::Passes(1),
                     }
                     return self.step(0);
                 }
                 self.loaded_word = true;
-                let line = self.of.line(released, store);
+                let line = self.parameters.line(released, store);
                 Step::Load { line, word }
             }
-            ThreadState::Passes(target) if self.number == 0 && target < self.of.fanout => {
-                self.doing = ThreadState::Passes(target + 1);
-                let (line, value) = (self.of.flag(target), self.of.told(self.until));
+            ThreadState::Passes(target) if self.number == 0 && target < self.parameters.fanout => {
+                self.state = ThreadState::Passes(target + 1);
+                let (line, value) = (
+                    self.parameters.flag(target),
+                    self.parameters.flag_value(self.check_limit),
+                );
                 let word = 0;
                 Step::Release { line, word, value }
             }
-            ThreadState::Passes(_) => self.passed(),
+            ThreadState::Passes(_) => self.complete_check(),
             ThreadState::Ends => Step::Stop,
         }
     }
@@ -284,19 +288,19 @@ impl Scenario for RemoteWrites {
 
     fn threads(&self) -> Vec<Worker> {
         let worker = |number| Worker {
-            of: self.clone(),
+            parameters: self.clone(),
             number,
-            doing: match number == self.fanout {
+            state: match number == self.fanout {
                 true => ThreadState::Writes(0, 0),
                 false => ThreadState::Acquires,
             },
-            begun: false,
+            started: false,
             loaded_word: false,
             checked: 0,
-            until: 0,
-            wrong: 0,
-            first: None,
-            right: 0,
+            check_limit: 0,
+            mismatches: 0,
+            first_mismatch: None,
+            matches: 0,
         };
         (0..=self.fanout).map(worker).collect()
     }
@@ -308,15 +312,17 @@ impl Scenario for RemoteWrites {
         contents: &dyn Contents,
     ) -> Result<(), String> {
         for worker in threads {
-            if let Some((released, store, value)) = worker.first {
-                let Worker { number, wrong, .. } = worker;
-                let (line, right) = (self.line(released, store), self.value(released, store));
+            if let Some((released, store, value)) = worker.first_mismatch {
+                let Worker {
+                    number, mismatches, ..
+                } = worker;
+                let (line, expected) = (self.line(released, store), self.value(released, store));
                 let released = released + 1;
                 return Err(format!(
-                    "thread {number} has acquired a flag that was released after store {store} before release {released}, and finds {value:#x} in line {line} instead of {right:#x}; {wrong} words are wrong"
+                    "thread {number} has acquired a flag that was released after store {store} before release {released}, and finds {value:#x} in line {line} instead of {expected:#x}; {mismatches} words are wrong"
                 ));
             }
-            if !worker.writes() && worker.checked != self.releases {
+            if !worker.is_writer() && worker.checked != self.releases {
                 let Worker {
                     number, checked, ..
                 } = worker;
@@ -329,11 +335,11 @@ impl Scenario for RemoteWrites {
         for released in 0..self.releases {
             for store in 0..self.stores {
                 let line = self.line(released, store);
-                let right = self.value(released, store);
+                let expected = self.value(released, store);
                 let mut words = (0..self.words).map(|word| contents.word(line, word));
-                if let Some(wrong) = words.find(|&word| word != right) {
+                if let Some(actual) = words.find(|&word| word != expected) {
                     return Err(format!(
-                        "line {line} holds {wrong:#x} at the end instead of {right:#x}"
+                        "line {line} holds {actual:#x} at the end instead of {expected:#x}"
                     ));
                 }
             }

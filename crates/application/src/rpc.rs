@@ -42,8 +42,8 @@ impl Calls {
 
     /// Returns a line of a side (0 or 1) of a context.
     fn line(&self, context: u32, side: u32, offset: Line) -> Line {
-        let within = (2 * (context / self.slices) + side) * self.room + offset;
-        within * self.slices + context % self.slices
+        let slice_index = (2 * (context / self.slices) + side) * self.room + offset;
+        slice_index * self.slices + context % self.slices
     }
 }
 
@@ -76,7 +76,7 @@ pub struct Echo {
 
 impl Echo {
     /// Returns context and side of a line.
-    fn place(&self, line: Line) -> (usize, u32) {
+    fn context_and_side(&self, line: Line) -> (usize, u32) {
         let Calls { slices, room, .. } = self.calls;
         let pair = line / slices / room;
         ((pair / 2 * slices + line % slices) as usize, pair % 2)
@@ -84,8 +84,8 @@ impl Echo {
 
     /// Returns the stored contents of a line, or zeros if it was never stored.
     fn words(&self, line: Line) -> Words {
-        let none = || vec![0; self.words.into()].into_boxed_slice();
-        self.lines.get(&line).cloned().unwrap_or_else(none)
+        let zeros = || vec![0; self.words.into()].into_boxed_slice();
+        self.lines.get(&line).cloned().unwrap_or_else(zeros)
     }
 
     /// Computes the results once all arguments have been taken, swaps the sides and answers the waiting reads.
@@ -121,7 +121,7 @@ impl Application for Echo {
         match event {
             Event::Start { words } => self.words = words,
             Event::Read { line, .. } => {
-                let (number, side) = self.place(line);
+                let (number, side) = self.context_and_side(line);
                 if self.contexts[number].cpu == side {
                     let words = self.words(line);
                     return actions.answer(line, words);
@@ -141,9 +141,9 @@ impl Application for Echo {
                 actions.accept(line);
             }
             Event::Done { line, .. } => {
-                let (number, _) = self.place(line);
+                let (number, _) = self.context_and_side(line);
                 let context = &mut self.contexts[number];
-                context.call = context.call.map(|left| left - 1);
+                context.call = context.call.map(|remaining| remaining - 1);
                 if context.call == Some(0) {
                     self.compute(number, actions);
                 }
@@ -175,9 +175,9 @@ pub struct Caller {
     context: u32,
     side: u32,
     phase: Phase,
-    left: Option<u64>,
+    remaining: Option<u64>,
     number: u64,
-    wrong: u64,
+    mismatches: u64,
 }
 
 impl Caller {
@@ -188,12 +188,12 @@ impl Caller {
 
 impl Thread for Caller {
     fn step(&mut self, result: u64) -> Step {
-        let own = |offset| self.calls.line(self.context, self.side, offset);
-        let other = |offset| self.calls.line(self.context, 1 - self.side, offset);
+        let argument_line = |offset| self.calls.line(self.context, self.side, offset);
+        let result_line = |offset| self.calls.line(self.context, 1 - self.side, offset);
         match self.phase {
-            Phase::Rest if self.left == Some(0) => Step::Stop,
+            Phase::Rest if self.remaining == Some(0) => Step::Stop,
             Phase::Rest => {
-                self.left = self.left.map(|left| left - 1);
+                self.remaining = self.remaining.map(|remaining| remaining - 1);
                 self.number += 1;
                 self.phase = Phase::Write(0);
                 Step::Begin
@@ -204,7 +204,7 @@ impl Thread for Caller {
                     false => Phase::Fence,
                 };
                 Step::Store {
-                    line: own(offset),
+                    line: argument_line(offset),
                     word: 0,
                     value: self.argument(offset),
                 }
@@ -216,12 +216,12 @@ impl Thread for Caller {
             Phase::Read(offset) => {
                 self.phase = Phase::Judge(offset);
                 Step::LoadExclusive {
-                    line: other(offset),
+                    line: result_line(offset),
                     word: 0,
                 }
             }
             Phase::Judge(offset) => {
-                self.wrong += u64::from(result != procedure(self.argument(offset)));
+                self.mismatches += u64::from(result != procedure(self.argument(offset)));
                 if offset + 1 < self.calls.payload {
                     self.phase = Phase::Read(offset + 1);
                     return self.step(0);
@@ -270,9 +270,9 @@ impl Scenario for Calls {
             context,
             side: 0,
             phase: Phase::Rest,
-            left: self.calls,
+            remaining: self.calls,
             number: 0,
-            wrong: 0,
+            mismatches: 0,
         });
         threads.collect()
     }
@@ -284,7 +284,7 @@ impl Scenario for Calls {
         threads: &[Caller],
         _contents: &dyn Contents,
     ) -> Result<(), String> {
-        right(threads)?;
+        check_results(threads)?;
         match application.contexts.iter().position(|c| c.call.is_some()) {
             Some(context) => Err(format!("the call of context {context} has not ended")),
             None => Ok(()),
@@ -293,37 +293,48 @@ impl Scenario for Calls {
 }
 
 /// Returns an error if a result was wrong.
-fn right(threads: &[Caller]) -> Result<(), String> {
-    match threads.iter().find(|thread| thread.wrong > 0) {
-        Some(Caller { wrong, context, .. }) => {
-            Err(format!("{wrong} results of context {context} are wrong"))
-        }
+fn check_results(threads: &[Caller]) -> Result<(), String> {
+    match threads.iter().find(|thread| thread.mismatches > 0) {
+        Some(Caller {
+            mismatches,
+            context,
+            ..
+        }) => Err(format!(
+            "{mismatches} results of context {context} are wrong"
+        )),
         None => Ok(()),
     }
 }
 
 impl HardwareScenario for Calls {
-    /// Counts lines of arguments taken (`made`), and calls.
-    fn observe(&self, event: &Event, made: &mut u64, actions: &mut Actions) {
+    /// Counts lines of arguments taken (`lines_taken`), and calls.
+    fn observe(&self, event: &Event, lines_taken: &mut u64, actions: &mut Actions) {
         if let Event::Done { .. } = event {
-            *made += 1;
-            let whole = made.is_multiple_of(self.payload.into());
-            actions.count("calls", whole.into());
+            *lines_taken += 1;
+            let completes_call = lines_taken.is_multiple_of(self.payload.into());
+            actions.count("calls", completes_call.into());
         }
     }
 
-    fn judge(&self, made: u64, threads: &[Caller], _contents: &dyn Contents) -> Result<(), String> {
-        right(threads)?;
-        let (calls, left) = (
-            made / u64::from(self.payload),
-            made % u64::from(self.payload),
+    fn judge(
+        &self,
+        lines_taken: u64,
+        threads: &[Caller],
+        _contents: &dyn Contents,
+    ) -> Result<(), String> {
+        check_results(threads)?;
+        let (calls, remainder) = (
+            lines_taken / u64::from(self.payload),
+            lines_taken % u64::from(self.payload),
         );
         // The last call of a thread may not have reached the device when the run ended.
-        let begun: u64 = threads.iter().map(|thread| thread.number).sum();
-        let possible = begun.saturating_sub(threads.len() as u64)..=begun;
-        match left == 0 && possible.contains(&calls) {
+        let started: u64 = threads.iter().map(|thread| thread.number).sum();
+        let possible = started.saturating_sub(threads.len() as u64)..=started;
+        match remainder == 0 && possible.contains(&calls) {
             true => Ok(()),
-            false => Err(format!("{begun} calls took {made} lines of arguments")),
+            false => Err(format!(
+                "{started} calls took {lines_taken} lines of arguments"
+            )),
         }
     }
 }

@@ -58,7 +58,7 @@ pub struct BusEcho {
 
 impl BusEcho {
     /// Handles fetched words of a context: its descriptor (even tag), then its arguments (odd tag).
-    fn fetched(&mut self, tag: u32, words: &[u64], actions: &mut Actions) {
+    fn handle_fetched_words(&mut self, tag: u32, words: &[u64], actions: &mut Actions) {
         let context = tag / 2;
         if tag.is_multiple_of(2) {
             return actions.host_fetch(tag + 1, words[0] as u32, words[1] as u32);
@@ -98,7 +98,7 @@ impl Application for BusEcho {
                 let argument = self.registers.get(&register).copied().unwrap_or(0);
                 actions.reply(thread, procedure(argument));
             }
-            Event::HostFetched { tag, words } => self.fetched(tag, &words, actions),
+            Event::HostFetched { tag, words } => self.handle_fetched_words(tag, &words, actions),
             _ => {}
         }
     }
@@ -128,7 +128,7 @@ pub struct BusCaller {
     phase: Phase,
     /// Calls started.
     number: u64,
-    wrong: u64,
+    mismatches: u64,
 }
 
 impl BusCaller {
@@ -169,13 +169,13 @@ impl Thread for BusCaller {
                 (next, step)
             }
             Phase::Describe(word) => {
-                let what = [self.calls.arguments(context), words];
+                let descriptor = [self.calls.arguments(context), words];
                 let step = Step::StoreHost {
                     word: self.calls.memory(context) + word,
-                    value: what[word as usize].into(),
+                    value: descriptor[word as usize].into(),
                 };
-                let more = word + 1 < DESCRIPTOR;
-                let next = if more {
+                let has_more_words = word + 1 < DESCRIPTOR;
+                let next = if has_more_words {
                     Phase::Describe(word + 1)
                 } else {
                     Phase::Ring
@@ -191,13 +191,17 @@ impl Thread for BusCaller {
                 (Phase::Polled, Step::LoadHost { word })
             }
             Phase::Polled => {
-                let over = result == self.number;
-                self.phase = if over { Phase::Read(0) } else { Phase::Poll };
+                let is_complete = result == self.number;
+                self.phase = if is_complete {
+                    Phase::Read(0)
+                } else {
+                    Phase::Poll
+                };
                 return self.step(0);
             }
             Phase::Read(word) => {
-                if let Some(before) = word.checked_sub(1) {
-                    self.wrong += u64::from(result != procedure(self.argument(before)));
+                if let Some(previous) = word.checked_sub(1) {
+                    self.mismatches += u64::from(result != procedure(self.argument(previous)));
                 }
                 if word == words {
                     self.phase = Phase::Rest;
@@ -245,7 +249,7 @@ impl Scenario for BusCalls {
             context,
             phase: Phase::Rest,
             number: 0,
-            wrong: 0,
+            mismatches: 0,
         });
         threads.collect()
     }
@@ -257,11 +261,15 @@ impl Scenario for BusCalls {
         threads: &[BusCaller],
         _contents: &dyn Contents,
     ) -> Result<(), String> {
-        match threads.iter().find(|thread| thread.wrong > 0) {
+        match threads.iter().find(|thread| thread.mismatches > 0) {
             None => Ok(()),
-            Some(BusCaller { wrong, context, .. }) => {
-                Err(format!("{wrong} results of context {context} are wrong"))
-            }
+            Some(BusCaller {
+                mismatches,
+                context,
+                ..
+            }) => Err(format!(
+                "{mismatches} results of context {context} are wrong"
+            )),
         }
     }
 }

@@ -57,7 +57,7 @@ pub struct Device {
     engines: Vec<Engine>,
     /// Rows in progress.
     busy: BTreeSet<Line>,
-    made: u64,
+    increments: u64,
 }
 
 /// An engine of the device.
@@ -66,7 +66,7 @@ struct Engine {
     /// Next candidate row.
     row: Line,
     /// Increments still to start; unlimited if `None`.
-    left: Option<u64>,
+    remaining: Option<u64>,
 }
 
 impl Device {
@@ -74,7 +74,7 @@ impl Device {
     fn next(&mut self, number: u32, actions: &mut Actions) {
         let SharedTable { rows, engines, .. } = self.table;
         let engine = &mut self.engines[number as usize];
-        if engine.left == Some(0) {
+        if engine.remaining == Some(0) {
             return;
         }
         for _ in (number..rows).step_by(engines as usize) {
@@ -84,7 +84,7 @@ impl Device {
                 false => number,
             };
             if self.table.contends(row) && self.busy.insert(row) {
-                engine.left = engine.left.map(|left| left - 1);
+                engine.remaining = engine.remaining.map(|remaining| remaining - 1);
                 return actions.local(row, Operation::CleanInvalidate, true);
             }
         }
@@ -122,13 +122,16 @@ impl Application for Device {
                 actions.store(line, line, words);
             }
             Event::Stored { tag } => {
-                self.made += 1;
+                self.increments += 1;
                 self.busy.remove(&tag);
                 actions.count("device increments", 1);
                 actions.unlock(tag);
                 self.next(tag % self.table.engines, actions);
             }
-            Event::Stop => self.engines.iter_mut().for_each(|e| e.left = Some(0)),
+            Event::Stop => self
+                .engines
+                .iter_mut()
+                .for_each(|engine| engine.remaining = Some(0)),
             _ => {}
         }
     }
@@ -149,9 +152,9 @@ struct Rows {
 impl Rows {
     /// Returns the scanner's row number `number`.
     fn nth(&self, number: Line) -> Line {
-        // Inverse of `share`: the first row whose inclusion raises the number of rows in the set above `before`.
-        let before = u64::from(self.first) + u64::from(number) * u64::from(self.step);
-        ((before + 1) * 1000).div_ceil(self.rows_per_thousand.into()) as Line - 1
+        // Inverse of `share`: the first row whose inclusion raises the number of rows in the set above `rank`.
+        let rank = u64::from(self.first) + u64::from(number) * u64::from(self.step);
+        ((rank + 1) * 1000).div_ceil(self.rows_per_thousand.into()) as Line - 1
     }
 }
 
@@ -160,23 +163,23 @@ impl Rows {
 pub struct Scanner {
     rows: Rows,
     next: Line,
-    left: Option<u64>,
+    remaining: Option<u64>,
     /// Counter of its increments.
-    what: &'static str,
+    counter: &'static str,
     /// True while an increment is outstanding.
     increment_outstanding: bool,
-    made: u64,
+    increments: u64,
 }
 
 impl Scanner {
-    fn new(rows: Rows, left: Option<u64>, what: &'static str) -> Scanner {
+    fn new(rows: Rows, remaining: Option<u64>, counter: &'static str) -> Scanner {
         Scanner {
             rows,
             next: 0,
-            left,
-            what,
+            remaining,
+            counter,
             increment_outstanding: false,
-            made: 0,
+            increments: 0,
         }
     }
 }
@@ -184,16 +187,16 @@ impl Scanner {
 impl Thread for Scanner {
     fn step(&mut self, _result: u64) -> Step {
         if std::mem::take(&mut self.increment_outstanding) {
-            self.made += 1;
+            self.increments += 1;
             return Step::Count {
-                what: self.what,
+                what: self.counter,
                 by: 1,
             };
         }
-        if self.left == Some(0) || self.rows.count == 0 {
+        if self.remaining == Some(0) || self.rows.count == 0 {
             return Step::Stop;
         }
-        self.left = self.left.map(|left| left - 1);
+        self.remaining = self.remaining.map(|remaining| remaining - 1);
         self.increment_outstanding = true;
         let line = self.rows.nth(self.next);
         self.next = (self.next + 1) % self.rows.count;
@@ -218,19 +221,20 @@ impl Scenario for SharedTable {
     }
 
     fn asks(&self) -> Vec<(Operation, bool)> {
-        let asks = !self.cached && self.share(self.rows) > 0 && self.device != Some(0);
-        Vec::from_iter(asks.then_some((Operation::CleanInvalidate, true)))
+        let needs_local_operation =
+            !self.cached && self.share(self.rows) > 0 && self.device != Some(0);
+        Vec::from_iter(needs_local_operation.then_some((Operation::CleanInvalidate, true)))
     }
 
     fn application(&self) -> Device {
         let engine = |row| Engine {
             row,
-            left: self.device,
+            remaining: self.device,
         };
         Device {
             engines: (0..self.engines).map(engine).collect(),
             busy: BTreeSet::new(),
-            made: 0,
+            increments: 0,
             table: self.clone(),
         }
     }
@@ -259,19 +263,21 @@ impl Scenario for SharedTable {
             };
             Scanner::new(rows, self.thread, "increments")
         });
-        let (engines, all) = (self.engines(), self.share(self.rows) as Line);
+        let (engines, contended_rows) = (self.engines(), self.share(self.rows) as Line);
         let engines = (0..engines).map(|engine| {
             let rows = Rows {
                 first: engine,
                 step: engines,
-                count: all.saturating_sub(engine).div_ceil(engines),
+                count: contended_rows.saturating_sub(engine).div_ceil(engines),
                 rows_per_thousand: self.contended,
             };
             // The first engines make the remainder of the increments; an engine without rows makes none.
-            let (every, more) = (u64::from(engines.min(all)), u64::from(engine));
-            let left = self.device.filter(|_| every > more);
-            let left = left.map(|all| (all + every - 1 - more) / every);
-            Scanner::new(rows, left, "device increments")
+            let (active_engines, engine_index) =
+                (u64::from(engines.min(contended_rows)), u64::from(engine));
+            let increments = self.device.filter(|_| active_engines > engine_index);
+            let increments = increments
+                .map(|total| (total + active_engines - 1 - engine_index) / active_engines);
+            Scanner::new(rows, increments, "device increments")
         });
         threads.chain(engines).collect()
     }
@@ -282,16 +288,16 @@ impl Scenario for SharedTable {
         threads: &[Scanner],
         contents: &dyn Contents,
     ) -> Result<(), String> {
-        self.judge(application.made, threads, contents)
+        self.judge(application.increments, threads, contents)
     }
 }
 
 impl HardwareScenario for SharedTable {
-    fn observe(&self, event: &Event, made: &mut u64, actions: &mut Actions) {
+    fn observe(&self, event: &Event, increments: &mut u64, actions: &mut Actions) {
         match event {
             Event::Done { dirty, .. } => actions.count("taken dirty", (*dirty).into()),
             Event::Stored { .. } => {
-                *made += 1;
+                *increments += 1;
                 actions.count("device increments", 1);
             }
             _ => {}
@@ -299,15 +305,20 @@ impl HardwareScenario for SharedTable {
     }
 
     /// Checks that no increment was lost or made twice.
-    fn judge(&self, made: u64, threads: &[Scanner], contents: &dyn Contents) -> Result<(), String> {
+    fn judge(
+        &self,
+        increments: u64,
+        threads: &[Scanner],
+        contents: &dyn Contents,
+    ) -> Result<(), String> {
         let gained = |row| contents.word(row, 0).wrapping_sub(contents.initial(row, 0));
         let gained: u64 = (0..self.rows).map(gained).fold(0, u64::wrapping_add);
-        let scanned: u64 = threads.iter().map(|thread| thread.made).sum();
-        let made = made + scanned;
-        match gained == made {
+        let scanned: u64 = threads.iter().map(|thread| thread.increments).sum();
+        let increments = increments + scanned;
+        match gained == increments {
             true => Ok(()),
             false => Err(format!(
-                "the table has gained {gained}, of {made} increments ({scanned} by threads)"
+                "the table has gained {gained}, of {increments} increments ({scanned} by threads)"
             )),
         }
     }

@@ -68,15 +68,15 @@ const fn parameter(
 }
 
 /// Maximum number of lines of a scenario.
-const LINES: u64 = 1 << 30;
+const MAX_LINES: u64 = 1 << 30;
 const THREADS: (u64, u64) = (1, 4096);
 /// Range of repetition counts; 0 means unlimited.
-const ANY: (u64, u64) = (0, u64::MAX);
+const UNBOUNDED: (u64, u64) = (0, u64::MAX);
 
 const BUS: [Parameter; 3] = [
     parameter("contexts", 1, THREADS, "threads"),
     parameter("words", 1, (1, 4096), "words of arguments, and of results"),
-    parameter("calls", 0, ANY, "calls of each thread; 0: unlimited"),
+    parameter("calls", 0, UNBOUNDED, "calls of each thread; 0: unlimited"),
 ];
 
 /// All scenarios that ship.
@@ -85,12 +85,12 @@ pub const ALL: [Shipped; 23] = [
         name: "shared-table",
         text: "threads increment all rows of a table, one line each; the device increments some of these rows under its lock",
         parameters: &[
-            parameter("rows", 65_536, (1, LINES), "rows of the table"),
+            parameter("rows", 65_536, (1, MAX_LINES), "rows of the table"),
             parameter("contended", 100, (0, 1000), "per thousand rows, the number that the device increments too"),
             parameter("outstanding", 1, THREADS, "rows that the device works on at a time"),
-            parameter("device", 0, ANY, "increments by the device; 0: unlimited"),
+            parameter("device", 0, UNBOUNDED, "increments by the device; 0: unlimited"),
             parameter("threads", 1, THREADS, "threads; each increments an equal part of the rows"),
-            parameter("thread", 0, ANY, "increments by each thread; 0: unlimited"),
+            parameter("thread", 0, UNBOUNDED, "increments by each thread; 0: unlimited"),
             parameter("cached", 0, (0, 1), "1: the table is in the CPU's memory and the device caches it"),
         ],
     },
@@ -98,12 +98,12 @@ pub const ALL: [Shipped; 23] = [
         name: "prefetcher",
         text: "threads read a region in address order; the device reads ahead into blocks and answers from them",
         parameters: &[
-            parameter("lines", 524_288, (1, LINES), "lines of the region"),
+            parameter("lines", 524_288, (1, MAX_LINES), "lines of the region"),
             parameter("blocks", 8, (0, 4096), "prefetch blocks; 0: every read goes to memory"),
             parameter("block", 64, (1, 4096), "lines of a block, a power of two"),
             parameter("burst", 32, (1, 4096), "lines that one burst reads"),
             parameter("threads", 1, THREADS, "threads, each with its own part of the region"),
-            parameter("reads", 0, ANY, "lines that each thread reads or writes; 0: unlimited"),
+            parameter("reads", 0, UNBOUNDED, "lines that each thread reads or writes; 0: unlimited"),
             parameter("written", 0, (0, 1000), "per thousand lines, the number written instead of read"),
         ],
     },
@@ -111,7 +111,7 @@ pub const ALL: [Shipped; 23] = [
         name: "invalidation",
         text: "a thread accesses lines, then the device clean-invalidates all of them",
         parameters: &[
-            parameter("lines", 4096, (1, LINES), "lines"),
+            parameter("lines", 4096, (1, MAX_LINES), "lines"),
             parameter("outstanding", 1, (1, 1 << 20), "maximum outstanding clean-invalidates"),
             parameter("dirty", 0, (0, 1), "1: the thread writes the lines; 0: it reads them"),
             parameter("held", 1, (0, 1), "1: the thread accesses the lines; 0: it does not"),
@@ -125,7 +125,7 @@ pub const ALL: [Shipped; 23] = [
         parameters: &[
             parameter("contexts", 1, THREADS, "threads, each with its own pair of lines"),
             parameter("payload", 1, (1, 200), "lines of arguments, and of results"),
-            parameter("calls", 0, ANY, "calls of each thread; 0: unlimited"),
+            parameter("calls", 0, UNBOUNDED, "calls of each thread; 0: unlimited"),
         ],
     },
     Shipped {
@@ -147,7 +147,7 @@ pub const ALL: [Shipped; 23] = [
             parameter("device", 1, (0, 4096), "transactions of the device at a time"),
             parameter("hold", 500, (0, 1 << 30), "nanoseconds for which a lock is held"),
             parameter("pause", 100, (0, 1 << 30), "nanoseconds after which the device tries again"),
-            parameter("transactions", 0, ANY, "transactions of each thread and of each slot of the device; 0: unlimited"),
+            parameter("transactions", 0, UNBOUNDED, "transactions of each thread and of each slot of the device; 0: unlimited"),
             parameter("messages", 0, (0, 1), "1: threads access the table by messages over a bus; 0: in coherent memory"),
             parameter("cached", 0, (0, 1), "1: the table is in the CPU's memory and the device takes locks in its own cache"),
             parameter("words", 0, (0, 1), "1: the device changes a lock by an atomic operation of its memory; 0: it reads and writes the line"),
@@ -159,7 +159,7 @@ pub const ALL: [Shipped; 23] = [
         parameters: &[
             parameter("threads", 1, THREADS, "threads, with a list each"),
             parameter("nodes", 16, (1, 1 << 16), "nodes of each list"),
-            parameter("queries", 0, ANY, "queries of each thread; 0: unlimited"),
+            parameter("queries", 0, UNBOUNDED, "queries of each thread; 0: unlimited"),
             parameter("cached", 1, (0, 1), "1: the device caches the lines that it reads and writes there"),
         ],
     },
@@ -170,7 +170,7 @@ pub const ALL: [Shipped; 23] = [
             parameter("threads", 1, THREADS, "threads, with descriptors and buffers each"),
             parameter("words", 64, (1, 1 << 16), "words of a copy"),
             parameter("descriptors", 4, (1, 4096), "descriptors of each ring of the doorbell"),
-            parameter("rings", 0, ANY, "rings of each thread; 0: unlimited"),
+            parameter("rings", 0, UNBOUNDED, "rings of each thread; 0: unlimited"),
             parameter("interrupts", 0, (0, 1), "1: the engine interrupts the thread on completion; 0: the thread polls"),
         ],
     },
@@ -389,9 +389,9 @@ pub fn visit_with_graph<V: Visitor>(
         values.get(name).copied().unwrap_or(default)
     };
     // The ranges of all parameters fit the target types.
-    let small = |name: &str| value(name) as u32;
-    let line = |name: &str| value(name) as Line;
-    let end = |name: &str| Some(value(name)).filter(|&count| count > 0);
+    let as_u32 = |name: &str| value(name) as u32;
+    let as_line = |name: &str| value(name) as Line;
+    let optional_count = |name: &str| Some(value(name)).filter(|&count| count > 0);
     Ok(match name {
         "pagerank" | "sssp" | "padding" | "task-queue" | "histogram" | "transpose" | "mocfe"
         | "cmc2d" | "bigfft" | "crystal-router" => {
@@ -399,14 +399,14 @@ pub fn visit_with_graph<V: Visitor>(
         }
         "shared-table" => {
             let table = SharedTable {
-                rows: line("rows"),
-                contended: small("contended"),
+                rows: as_line("rows"),
+                contended: as_u32("contended"),
                 engines: 1,
-                outstanding: small("outstanding"),
+                outstanding: as_u32("outstanding"),
                 // 0 means unlimited. A device without contended rows makes no increments.
-                device: end("device"),
-                threads: small("threads"),
-                thread: end("thread"),
+                device: optional_count("device"),
+                threads: as_u32("threads"),
+                thread: optional_count("thread"),
                 cached: value("cached") == 1,
             };
             if table.has_nothing_to_increment() {
@@ -425,13 +425,13 @@ pub fn visit_with_graph<V: Visitor>(
                 return Err(format!("block must be a power of two, not {block}"));
             }
             visitor.visit(Prefetch {
-                lines: line("lines"),
-                blocks: small("blocks"),
-                block: line("block"),
-                burst: line("burst"),
-                threads: small("threads"),
-                reads: end("reads"),
-                written: small("written"),
+                lines: as_line("lines"),
+                blocks: as_u32("blocks"),
+                block: as_line("block"),
+                burst: as_line("burst"),
+                threads: as_u32("threads"),
+                reads: optional_count("reads"),
+                written: as_u32("written"),
             })
         }
         "invalidation" if value("cached") == 1 && value("after") == 0 => {
@@ -441,17 +441,17 @@ pub fn visit_with_graph<V: Visitor>(
             return Err("outstanding must be 1 to 4095 when the device caches the memory".into());
         }
         "invalidation" => visitor.visit(Invalidation {
-            lines: line("lines"),
-            outstanding: small("outstanding"),
+            lines: as_line("lines"),
+            outstanding: as_u32("outstanding"),
             dirty: value("dirty") == 1,
             held: value("held") == 1,
             after: 1000 * value("after"),
             cached: value("cached") == 1,
         }),
         "rpc-registers" | "rpc-descriptors" => visitor.visit(BusCalls {
-            contexts: small("contexts"),
-            words: small("words"),
-            calls: end("calls"),
+            contexts: as_u32("contexts"),
+            words: as_u32("words"),
+            calls: optional_count("calls"),
             descriptors: name == "rpc-descriptors",
         }),
         "locks" if value("cached") == 1 && value("messages") == 1 => {
@@ -465,34 +465,34 @@ pub fn visit_with_graph<V: Visitor>(
         }
         "locks" => visitor.visit(LockTable {
             cached: value("cached") == 1,
-            records: line("records"),
-            threads: small("threads"),
-            device: small("device"),
+            records: as_line("records"),
+            threads: as_u32("threads"),
+            device: as_u32("device"),
             hold: 1000 * value("hold"),
             pause: 1000 * value("pause"),
-            transactions: end("transactions"),
+            transactions: optional_count("transactions"),
             messages: value("messages") == 1,
             words: value("words") == 1,
         }),
         "remote-writes" | "broadcast" | "exchange" => return visit_stores(name, &value, visitor),
         "gather" => visitor.visit(Gather {
-            threads: small("threads"),
-            nodes: small("nodes"),
-            queries: end("queries"),
+            threads: as_u32("threads"),
+            nodes: as_u32("nodes"),
+            queries: optional_count("queries"),
             cached: value("cached") == 1,
         }),
         "dma" => {
-            let each = value("descriptors") * (4 + 2 * value("words"));
-            if each.saturating_mul(value("threads")) > u32::MAX.into() {
+            let words_per_thread = value("descriptors") * (4 + 2 * value("words"));
+            if words_per_thread.saturating_mul(value("threads")) > u32::MAX.into() {
                 return Err(
                     "descriptors and buffers take more words than the CPU's memory has".into(),
                 );
             }
             visitor.visit(Copies {
-                threads: small("threads"),
-                words: small("words"),
-                descriptors: small("descriptors"),
-                rings: end("rings"),
+                threads: as_u32("threads"),
+                words: as_u32("words"),
+                descriptors: as_u32("descriptors"),
+                rings: optional_count("rings"),
                 interrupts: value("interrupts") == 1,
             })
         }
@@ -515,7 +515,11 @@ pub fn visit_with_graph<V: Visitor>(
                 outstanding: value("outstanding") as usize,
             })
         }
-        _ => visitor.visit(Calls::new(small("contexts"), line("payload"), end("calls"))),
+        _ => visitor.visit(Calls::new(
+            as_u32("contexts"),
+            as_line("payload"),
+            optional_count("calls"),
+        )),
     })
 }
 
@@ -528,36 +532,38 @@ fn validate_values(
 ) -> Result<&'static Shipped, String> {
     let Some(shipped) = ALL.iter().find(|shipped| shipped.name == name) else {
         let names = ALL.map(|shipped| shipped.name);
-        let near = did_you_mean(name, names);
+        let suggestion = did_you_mean(name, names);
         let names = names.join(", ");
         return Err(format!(
-            "there is no application `{name}`; {near}there are {names}"
+            "there is no application `{name}`; {suggestion}there are {names}"
         ));
     };
-    for (given, &value) in values {
-        let Some(parameter) = shipped.parameters.iter().find(|p| p.name == given) else {
+    for (parameter_name, &value) in values {
+        let Some(parameter) = shipped.parameters.iter().find(|p| p.name == parameter_name) else {
             let names: Vec<&str> = shipped.parameters.iter().map(|p| p.name).collect();
-            let near = did_you_mean(given, names.iter().copied());
+            let suggestion = did_you_mean(parameter_name, names.iter().copied());
             let names = names.join(", ");
             return Err(format!(
-                "{name} has no number `{given}`; {near}it has {names}"
+                "{name} has no number `{parameter_name}`; {suggestion}it has {names}"
             ));
         };
         let Parameter { low, high, .. } = *parameter;
         if !(low..=high).contains(&value) {
-            return Err(format!("{given} must be {low} to {high}, not {value}"));
+            return Err(format!(
+                "{parameter_name} must be {low} to {high}, not {value}"
+            ));
         }
     }
     if graph {
         if !matches!(name, "pagerank" | "sssp") {
             return Err(format!("{name} does not use a graph; pagerank and sssp do"));
         }
-        if let Some(given) = GENERATED_GRAPH_PARAMETERS
+        if let Some(parameter_name) = GENERATED_GRAPH_PARAMETERS
             .iter()
-            .find(|given| values.contains_key(**given))
+            .find(|parameter_name| values.contains_key(**parameter_name))
         {
             return Err(format!(
-                "{given} applies only to a generated graph, but a graph file is given"
+                "{parameter_name} applies only to a generated graph, but a graph file is given"
             ));
         }
     }
@@ -570,31 +576,31 @@ fn visit_stores<V: Visitor>(
     value: &dyn Fn(&str) -> u64,
     visitor: V,
 ) -> Result<V::Output, String> {
-    let small = |name: &str| value(name) as u32;
-    let line = |name: &str| value(name) as Line;
+    let as_u32 = |name: &str| value(name) as u32;
+    let as_line = |name: &str| value(name) as Line;
     Ok(match name {
         "remote-writes" => {
             let writes = RemoteWrites {
-                homes: line("homes"),
-                fanout: small("fanout"),
+                homes: as_line("homes"),
+                fanout: as_u32("fanout"),
                 words: value("words") as u16,
-                stores: small("stores"),
-                releases: small("releases"),
-                every: small("every"),
+                stores: as_u32("stores"),
+                releases: as_u32("releases"),
+                every: as_u32("every"),
             };
             // With one home, that home serves as the target although it is the writer's own.
             if writes.fanout > writes.homes.saturating_sub(1).max(1) {
-                let most = writes.homes.saturating_sub(1).max(1);
+                let limit = writes.homes.saturating_sub(1).max(1);
                 return Err(format!(
-                    "fanout must be 1 to {most} with {} homes, not {}",
+                    "fanout must be 1 to {limit} with {} homes, not {}",
                     writes.homes, writes.fanout
                 ));
             }
             let slots = value("stores").div_ceil(value("fanout"));
             let lines = value("homes") * (1 + value("releases") * slots);
-            if lines > LINES {
+            if lines > MAX_LINES {
                 return Err(format!(
-                    "the stores cover {lines} lines, but the maximum is {LINES}"
+                    "the stores cover {lines} lines, but the maximum is {MAX_LINES}"
                 ));
             }
             visitor.visit(writes)
@@ -608,9 +614,9 @@ fn visit_stores<V: Visitor>(
                 ));
             }
             visitor.visit(Broadcast {
-                homes: line("homes"),
-                threads: small("threads"),
-                rounds: small("rounds"),
+                homes: as_line("homes"),
+                threads: as_u32("threads"),
+                rounds: as_u32("rounds"),
             })
         }
         _ => {
@@ -627,25 +633,25 @@ fn visit_stores<V: Visitor>(
                     value("fanout")
                 ));
             }
-            let each = value("releases") * value("stores").div_ceil(value("fanout"));
-            let lines = threads * value("fanout") * (1 + each);
-            if lines > LINES {
+            let blocks = value("releases") * value("stores").div_ceil(value("fanout"));
+            let lines = threads * value("fanout") * (1 + blocks);
+            if lines > MAX_LINES {
                 return Err(format!(
-                    "the stores cover {lines} lines, but the maximum is {LINES}"
+                    "the stores cover {lines} lines, but the maximum is {MAX_LINES}"
                 ));
             }
             visitor.visit(Kernels(Exchange {
                 hosts: Hosts {
-                    homes: line("homes"),
-                    threads: small("threads"),
+                    homes: as_line("homes"),
+                    threads: as_u32("threads"),
                 },
-                fanout: small("fanout"),
+                fanout: as_u32("fanout"),
                 grain: match value("lines") {
                     0 => Grain::Word,
                     _ => Grain::Line,
                 },
-                stores: small("stores"),
-                releases: small("releases"),
+                stores: as_u32("stores"),
+                releases: as_u32("releases"),
             }))
         }
     })
@@ -658,36 +664,36 @@ fn visit_kernel<V: Visitor>(
     graph: Option<Arc<Edges>>,
     visitor: V,
 ) -> Result<V::Output, String> {
-    let small = |name: &str| value(name) as u32;
+    let as_u32 = |name: &str| value(name) as u32;
     let hosts = Hosts {
-        homes: small("homes"),
-        threads: small("threads"),
+        homes: as_u32("homes"),
+        threads: as_u32("threads"),
     };
-    let (every, work) = (small("release"), value("work"));
+    let (release_bytes, work) = (as_u32("release"), value("work"));
     Ok(match name {
         "pagerank" | "sssp" => visitor.visit(Kernels(Graphs::new(Graph {
-            what: match name {
+            algorithm: match name {
                 "sssp" => GraphAlgorithm::Paths,
                 _ => GraphAlgorithm::PageRank,
             },
             hosts,
             vertices: match &graph {
                 Some(graph) => graph.vertices,
-                None => small("vertices"),
+                None => as_u32("vertices"),
             },
             edges: graph,
-            far: small("far"),
-            rounds: small("rounds"),
-            every,
+            random_neighbours: as_u32("far"),
+            rounds: as_u32("rounds"),
+            release_bytes,
             work,
         }))),
         "padding" => visitor.visit(Kernels(Padding {
             hosts,
-            rows: small("rows"),
-            columns: small("columns"),
-            pad: small("pad"),
-            part: small("part"),
-            block: small("block"),
+            rows: as_u32("rows"),
+            columns: as_u32("columns"),
+            pad: as_u32("pad"),
+            part: as_u32("part"),
+            block: as_u32("block"),
             work,
         })),
         "task-queue" | "mocfe" | "cmc2d" | "bigfft" | "crystal-router"
@@ -700,34 +706,34 @@ fn visit_kernel<V: Visitor>(
         }
         "task-queue" => visitor.visit(Kernels(TaskQueue {
             hosts,
-            tasks: small("tasks"),
-            slots: small("slots"),
-            most: small("most"),
-            bins: small("bins"),
+            tasks: as_u32("tasks"),
+            slots: as_u32("slots"),
+            max_lines: as_u32("most"),
+            bins: as_u32("bins"),
             work,
         })),
-        "histogram" if small("fanout") > hosts.threads => {
+        "histogram" if as_u32("fanout") > hosts.threads => {
             return Err(format!(
                 "fanout must be 1 to {} with this number of threads, not {}",
                 hosts.threads,
-                small("fanout")
+                as_u32("fanout")
             ));
         }
         "histogram" => visitor.visit(Kernels(Histogram {
             hosts,
-            fanout: small("fanout"),
-            bins: small("bins"),
-            values: small("values"),
-            rounds: small("rounds"),
-            atomic: small("atomic") == 1,
-            every,
+            fanout: as_u32("fanout"),
+            bins: as_u32("bins"),
+            values: as_u32("values"),
+            rounds: as_u32("rounds"),
+            atomic: as_u32("atomic") == 1,
+            release_bytes,
             work,
         })),
         "transpose" => visitor.visit(Kernels(Transpose {
             hosts,
-            size: small("size"),
-            rounds: small("rounds"),
-            every,
+            size: as_u32("size"),
+            rounds: as_u32("rounds"),
+            release_bytes,
             work,
         })),
         _ => visitor.visit(Kernels(Messages {
@@ -738,7 +744,7 @@ fn visit_kernel<V: Visitor>(
                 "bigfft" => Program::BigFft,
                 _ => Program::Router,
             },
-            steps: small("steps"),
+            steps: as_u32("steps"),
             work,
         })),
     })

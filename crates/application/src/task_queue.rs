@@ -3,7 +3,8 @@
 
 use crate::interface::{Line, Time};
 use crate::kernel::{
-    mixed, Array, Barrier, Core, Count, FirstMismatch, Grain, Hosts, Kernel, Memory, Place,
+    mixed, Array, Barrier, Core, CountingBarrier, FirstMismatch, Grain, Hosts, Kernel, Memory,
+    Place,
 };
 
 /// Parameters of the task queues.
@@ -16,7 +17,7 @@ pub struct TaskQueue {
     /// Capacity of a queue in tasks.
     pub slots: u32,
     /// Lines of the largest task; the smallest has one line.
-    pub most: u32,
+    pub max_lines: u32,
     /// Number of bins of the histogram.
     pub bins: u32,
     /// Computation time per value, in picoseconds.
@@ -36,7 +37,7 @@ struct Plan {
     queues: Vec<Queue>,
     bins: Array,
     barrier: Barrier,
-    over: Count,
+    end_barrier: CountingBarrier,
     memory: Memory,
 }
 
@@ -49,23 +50,23 @@ impl TaskQueue {
         let mut memory = Memory::new(self.hosts.homes);
         let producers = self.producers();
         let queue = |producer| {
-            let at = producer + producers;
+            let consumer = producer + producers;
             let slots = 0..self.slots;
             Queue {
                 blocks: slots
                     .clone()
-                    .map(|_| memory.array(at, self.most, Grain::Line))
+                    .map(|_| memory.array(consumer, self.max_lines, Grain::Line))
                     .collect(),
-                full: slots.clone().map(|_| memory.flag(at)).collect(),
+                full: slots.clone().map(|_| memory.flag(consumer)).collect(),
                 empty: slots.map(|_| memory.flag(producer)).collect(),
-                next: memory.array(at, 1, Grain::Line),
+                next: memory.array(consumer, 1, Grain::Line),
             }
         };
         Plan {
             queues: (0..producers).map(queue).collect(),
             bins: memory.array(0, self.bins, Grain::Word),
             barrier: Barrier::new(&mut memory, self.hosts.threads),
-            over: Count::new(&mut memory, self.hosts.threads),
+            end_barrier: CountingBarrier::new(&mut memory, self.hosts.threads),
             memory,
         }
     }
@@ -77,7 +78,7 @@ impl TaskQueue {
 
     fn values(&self, queue: u32, task: u32) -> impl Iterator<Item = u64> {
         let number = self.number(queue, task);
-        let lines = 1 + mixed(number) % u64::from(self.most);
+        let lines = 1 + mixed(number) % u64::from(self.max_lines);
         (0..lines).map(move |line| mixed(number << 20 | line))
     }
 
@@ -100,7 +101,7 @@ impl TaskQueue {
         }
     }
 
-    async fn take(&self, core: &Core, plan: &Plan, findings: &mut FirstMismatch) -> Vec<u64> {
+    async fn consume(&self, core: &Core, plan: &Plan, mismatch: &mut FirstMismatch) -> Vec<u64> {
         let mut counts = vec![0; self.bins as usize];
         let number = (core.number - self.producers()) % self.producers();
         let queue = &plan.queues[number as usize];
@@ -112,12 +113,12 @@ impl TaskQueue {
             let task = task as u32;
             let (slot, turn) = ((task % self.slots) as usize, task / self.slots);
             core.acquire_flag(queue.full[slot], turn + 1).await;
-            for (right, line) in self.values(number, task).zip(0..) {
-                let found = core.load_value(queue.blocks[slot], line).await;
-                findings.value(found, right, || {
+            for (expected, line) in self.values(number, task).zip(0..) {
+                let actual = core.load_value(queue.blocks[slot], line).await;
+                mismatch.check_value(actual, expected, || {
                     format!("value {line} of task {task} of queue {number}")
                 });
-                counts[self.bin(found)] += 1;
+                counts[self.bin(actual)] += 1;
                 core.work(self.work).await;
             }
             core.tell(queue.empty[slot], turn + 1).await;
@@ -136,9 +137,9 @@ impl Kernel for TaskQueue {
 
     async fn run(self, core: Core) -> Result<(), String> {
         let mut plan = self.plan();
-        let mut findings = FirstMismatch::default();
+        let mut mismatch = FirstMismatch::default();
         if core.number == 0 {
-            plan.over.begin(&core).await;
+            plan.end_barrier.begin(&core).await;
             for bin in 0..self.bins {
                 core.store(plan.bins, bin, 0).await;
             }
@@ -151,31 +152,31 @@ impl Kernel for TaskQueue {
         if core.number < self.producers() {
             self.produce(&core, &plan).await;
         } else {
-            let counts = self.take(&core, &plan, &mut findings).await;
+            let counts = self.consume(&core, &plan, &mut mismatch).await;
             for (&count, bin) in counts.iter().zip(0..) {
                 core.add(plan.bins.at(bin), count).await;
             }
         }
-        plan.over.wait(&core).await;
+        plan.end_barrier.wait(&core).await;
         core.end("done").await;
-        findings.into_result()
+        mismatch.into_result()
     }
 
     fn check(&self, word: &dyn Fn(Place) -> u64) -> Result<(), String> {
-        let mut right = vec![0; self.bins as usize];
+        let mut expected = vec![0; self.bins as usize];
         for queue in 0..self.producers() {
             for task in 0..self.tasks {
                 self.values(queue, task)
-                    .for_each(|value| right[self.bin(value)] += 1);
+                    .for_each(|value| expected[self.bin(value)] += 1);
             }
         }
         let bins = self.plan().bins;
-        let mut findings = FirstMismatch::default();
-        for (&right, bin) in right.iter().zip(0..) {
-            findings.value(word(bins.at(bin)), right, || {
+        let mut mismatch = FirstMismatch::default();
+        for (&expected, bin) in expected.iter().zip(0..) {
+            mismatch.check_value(word(bins.at(bin)), expected, || {
                 format!("the count of bin {bin}")
             });
         }
-        findings.into_result()
+        mismatch.into_result()
     }
 }

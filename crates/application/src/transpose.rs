@@ -16,7 +16,7 @@ pub struct Transpose {
     /// Number of matrices, transposed one after the other.
     pub rounds: u32,
     /// Bytes stored between two releases.
-    pub every: u32,
+    pub release_bytes: u32,
     /// Computation time per element, in picoseconds.
     pub work: Time,
 }
@@ -66,11 +66,11 @@ impl Kernel for Transpose {
     async fn run(self, core: Core) -> Result<(), String> {
         let plan = self.plan();
         let (me, threads) = (core.number as usize, self.hosts.threads);
-        let mine = &plan.flags[self.hosts.of(core.number) as usize];
-        let all: Vec<u32> = (0..self.hosts.used()).collect();
+        let host_flags = &plan.flags[self.hosts.of(core.number) as usize];
+        let all_hosts: Vec<u32> = (0..self.hosts.used()).collect();
         let flags = plan.flags.iter().map(|into| into[me]).collect();
-        let mut stream = Stream::new(&core, flags, self.every);
-        let mut findings = FirstMismatch::default();
+        let mut stream = Stream::new(&core, flags, self.release_bytes);
+        let mut mismatch = FirstMismatch::default();
         core.begin().await;
         for round in 0..self.rounds {
             let copy = round as usize % 2;
@@ -85,21 +85,21 @@ impl Kernel for Transpose {
                     stream.store(host, array, row, value).await;
                 }
             }
-            stream.tell(&all).await;
-            for &from in mine {
-                core.acquire_flag(from, round + 1).await;
+            stream.tell(&all_hosts).await;
+            for &flag in host_flags {
+                core.acquire_flag(flag, round + 1).await;
             }
             for column in self.rows(core.number) {
                 for row in 0..self.size {
-                    let found = core.load_value(plan.rows[column as usize][copy], row).await;
-                    let right = self.element(round, row, column);
-                    findings.value(found, right, || {
+                    let actual = core.load_value(plan.rows[column as usize][copy], row).await;
+                    let expected = self.element(round, row, column);
+                    mismatch.check_value(actual, expected, || {
                         format!("element {row}, {column} of matrix {round}")
                     });
                 }
             }
         }
         core.end("done").await;
-        findings.into_result()
+        mismatch.into_result()
     }
 }

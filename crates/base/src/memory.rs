@@ -3,20 +3,20 @@
 /// Prefetches the cache line at an address. No effect on targets other than x86-64.
 #[inline(always)]
 #[allow(unsafe_code)]
-pub fn prefetch<T>(at: *const T) {
+pub fn prefetch<T>(address: *const T) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: a prefetch has no effect visible to the program, and any address is valid.
     unsafe {
-        std::arch::x86_64::_mm_prefetch(at.cast::<i8>(), std::arch::x86_64::_MM_HINT_T0);
+        std::arch::x86_64::_mm_prefetch(address.cast::<i8>(), std::arch::x86_64::_MM_HINT_T0);
     }
     #[cfg(not(target_arch = "x86_64"))]
-    let _ = at;
+    let _ = address;
 }
 
 /// Prefetches the 64-byte lines of a value, counted from its first byte.
 #[inline(always)]
-pub fn prefetch_value<T>(of: &T) {
-    let begin = std::ptr::from_ref(of).cast::<u8>();
+pub fn prefetch_value<T>(value: &T) {
+    let begin = std::ptr::from_ref(value).cast::<u8>();
     for line in (0..size_of::<T>()).step_by(64) {
         prefetch(begin.wrapping_add(line));
     }

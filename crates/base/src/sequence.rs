@@ -36,11 +36,13 @@ pub fn lifeline(name: &str, role: &str) -> String {
 /// assert_eq!(homes("directory", 1), ["directory"]);
 /// assert_eq!(homes("directory", 2), ["directory 0", "directory 1"]);
 /// ```
-pub fn homes(name: &str, many: u16) -> Vec<String> {
+pub fn homes(name: &str, count: u16) -> Vec<String> {
     let home = lifeline(name, "home");
-    match many {
+    match count {
         1 => vec![home],
-        _ => (0..many).map(|number| format!("{home} {number}")).collect(),
+        _ => (0..count)
+            .map(|number| format!("{home} {number}"))
+            .collect(),
     }
 }
 

@@ -19,8 +19,8 @@ pub fn with_article(noun: &str) -> String {
 }
 
 /// Returns ``did you mean `X`? `` if one of `names` is similar to the unknown name `wrong`, otherwise an empty string.
-pub fn did_you_mean<'a>(wrong: &str, names: impl IntoIterator<Item = &'a str>) -> String {
-    match nearest(wrong, names) {
+pub fn did_you_mean<'a>(misspelt: &str, names: impl IntoIterator<Item = &'a str>) -> String {
+    match nearest(misspelt, names) {
         Some(name) => format!("did you mean `{name}`? "),
         None => String::new(),
     }
@@ -28,42 +28,44 @@ pub fn did_you_mean<'a>(wrong: &str, names: impl IntoIterator<Item = &'a str>) -
 
 /// Returns the name most similar to an unknown one, if any is similar enough. Ties are decided by the longest common
 /// prefix, because the first letters are seldom wrong.
-pub fn nearest<'a>(wrong: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub fn nearest<'a>(misspelt: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let names = names.into_iter();
     // Typing errors are few, so names of a very different length are excluded; long names would be slow to compare.
-    let alike = names.filter(|name| name.len() <= 64 && name.len().abs_diff(wrong.len()) <= 3);
-    let (far, _, name) = alike
+    let candidates =
+        names.filter(|name| name.len() <= 64 && name.len().abs_diff(misspelt.len()) <= 3);
+    let (best_distance, _, name) = candidates
         .map(|name| {
             (
-                distance(wrong, name),
-                Reverse(common_prefix_length(wrong, name)),
+                distance(misspelt, name),
+                Reverse(common_prefix_length(misspelt, name)),
                 name,
             )
         })
         .min()?;
-    let near = far < wrong.len() && far <= 1 + wrong.len().max(name.len()) / 4;
-    near.then_some(name)
+    let is_near =
+        best_distance < misspelt.len() && best_distance <= 1 + misspelt.len().max(name.len()) / 4;
+    is_near.then_some(name)
 }
 
 /// Length of the common prefix of two names in bytes, ignoring case.
-fn common_prefix_length(one: &str, other: &str) -> usize {
-    let pairs = one.bytes().zip(other.bytes());
+fn common_prefix_length(left: &str, right: &str) -> usize {
+    let pairs = left.bytes().zip(right.bytes());
     pairs.take_while(|(a, b)| a.eq_ignore_ascii_case(b)).count()
 }
 
 /// Edit distance, ignoring case: insert, delete, replace.
-fn distance(one: &str, other: &str) -> usize {
-    let (one, other) = (one.as_bytes(), other.as_bytes());
-    let mut row: Vec<usize> = (0..=other.len()).collect();
-    for (i, a) in one.iter().enumerate() {
+fn distance(left: &str, right: &str) -> usize {
+    let (left, right) = (left.as_bytes(), right.as_bytes());
+    let mut row: Vec<usize> = (0..=right.len()).collect();
+    for (i, a) in left.iter().enumerate() {
         let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        for (j, b) in other.iter().enumerate() {
+        for (j, b) in right.iter().enumerate() {
             let change = diagonal + usize::from(!a.eq_ignore_ascii_case(b));
             diagonal = row[j + 1];
             row[j + 1] = change.min(row[j] + 1).min(diagonal + 1);
         }
     }
-    row[other.len()]
+    row[right.len()]
 }
 
 #[cfg(test)]
@@ -72,14 +74,14 @@ mod tests {
 
     #[test]
     fn only_a_count_of_one_is_singular() {
-        let said = [0u8, 1, 2].map(|count| counted(count, "state"));
-        assert_eq!(said, ["0 states", "1 state", "2 states"]);
+        let texts = [0u8, 1, 2].map(|count| counted(count, "state"));
+        assert_eq!(texts, ["0 states", "1 state", "2 states"]);
     }
 
     #[test]
     fn only_similar_names_are_suggested() {
         let names = ["link.latency", "link.links", "home.latency"];
-        for (wrong, meant) in [
+        for (misspelt, meant) in [
             ("link.latncy", "did you mean `link.latency`? "),
             ("Link.Latency", "did you mean `link.latency`? "),
             ("link.link", "did you mean `link.links`? "),
@@ -87,7 +89,7 @@ mod tests {
             ("x", ""),
             ("", ""),
         ] {
-            assert_eq!(did_you_mean(wrong, names), meant, "{wrong}");
+            assert_eq!(did_you_mean(misspelt, names), meant, "{misspelt}");
         }
         assert_eq!(did_you_mean("ab", []), "");
         // Two are as near, and one begins alike.

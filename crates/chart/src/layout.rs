@@ -37,7 +37,7 @@ pub(crate) enum Item {
         message: String,
     },
     /// A local action of an agent.
-    Note { at: End, what: String },
+    Note { point: End, words: String },
     /// New states of one or more agents.
     States(Vec<(End, String)>),
 }
@@ -64,19 +64,19 @@ pub(crate) struct Flight {
 
 impl Layout {
     pub fn new(sequence: &Sequence) -> Layout {
-        let known = sequence.agents.len();
+        let agent_count = sequence.agents.len();
         let mut names: Vec<String> = sequence
             .agents
             .iter()
             .map(|name| replace_control_characters(name))
             .collect();
         let unknown = sequence.steps.iter().any(|step| {
-            let other = match step.action {
+            let partner_agent = match step.action {
                 Action::Send { to, .. } => to,
                 Action::Receive { from, .. } => from,
                 _ => step.agent,
             };
-            step.agent.max(other) >= known
+            step.agent.max(partner_agent) >= agent_count
         });
         // All agents missing from the list share one additional lifeline.
         if unknown {
@@ -88,7 +88,7 @@ impl Layout {
             rows: Vec::new(),
             flights: Vec::new(),
             flight_of: vec![None; sequence.steps.len()],
-            drawn: vec![false; sequence.steps.len()],
+            placed: vec![false; sequence.steps.len()],
         };
         for index in 0..sequence.steps.len() {
             drawing.step(index);
@@ -113,53 +113,54 @@ struct Drawing<'s> {
     /// Per receiving step: the flight that it ends.
     flight_of: Vec<Option<usize>>,
     /// Steps already placed in the row of an earlier step.
-    drawn: Vec<bool>,
+    placed: Vec<bool>,
 }
 
 impl Drawing<'_> {
     /// Adds a step, in a new row or in the last one.
     fn step(&mut self, index: usize) {
-        if self.drawn[index] {
+        if self.placed[index] {
             return;
         }
         let sequence = self.sequence;
         let step = &sequence.steps[index];
-        let place = |agent: usize| agent.min(sequence.agents.len());
-        let here = End {
-            agent: place(step.agent),
+        let lifeline = |agent: usize| agent.min(sequence.agents.len());
+        let point = End {
+            agent: lifeline(step.agent),
             visible: step.visible,
         };
         let item = match &step.action {
-            Action::Send { message, to, .. } if place(*to) == here.agent => Item::Note {
-                at: here,
-                what: replace_control_characters(&format!("sends itself {message}")),
+            Action::Send { message, to, .. } if lifeline(*to) == point.agent => Item::Note {
+                point,
+                words: replace_control_characters(&format!("sends itself {message}")),
             },
-            Action::Receive { message, from, .. } if place(*from) == here.agent => Item::Note {
-                at: here,
-                what: replace_control_characters(&format!("takes {message} from itself")),
+            Action::Receive { message, from, .. } if lifeline(*from) == point.agent => Item::Note {
+                point,
+                words: replace_control_characters(&format!("takes {message} from itself")),
             },
             Action::Send { message, to, .. } => {
                 let partner = self.partners[index];
                 let to = End {
-                    agent: place(*to),
-                    visible: partner.is_none_or(|taken| sequence.steps[taken].visible),
+                    agent: lifeline(*to),
+                    visible: partner
+                        .is_none_or(|receive_step| sequence.steps[receive_step].visible),
                 };
                 let message = replace_control_characters(message);
                 match partner {
-                    Some(taken) if is_immediate(sequence, index, taken) => {
-                        self.drawn[taken] = true;
+                    Some(receive_step) if is_immediate(sequence, index, receive_step) => {
+                        self.placed[receive_step] = true;
                         Item::Arrow {
-                            from: here,
+                            from: point,
                             to,
                             message,
                         }
                     }
                     _ => {
-                        if let Some(taken) = partner {
-                            self.flight_of[taken] = Some(self.flights.len());
+                        if let Some(receive_step) = partner {
+                            self.flight_of[receive_step] = Some(self.flights.len());
                         }
                         self.flights.push(Flight {
-                            from: here,
+                            from: point,
                             to,
                             message,
                             sent: self.rows.len(),
@@ -175,14 +176,14 @@ impl Drawing<'_> {
                     Item::Arrival(flight)
                 }
                 None => Item::Stray {
-                    to: here,
-                    left: place(*from) < here.agent,
+                    to: point,
+                    left: lifeline(*from) < point.agent,
                     message: replace_control_characters(message),
                 },
             },
-            Action::Does { what } => Item::Note {
-                at: here,
-                what: replace_control_characters(what),
+            Action::Does { what: words } => Item::Note {
+                point,
+                words: replace_control_characters(words),
             },
             Action::Becomes { state } => {
                 let state = replace_control_characters(state);
@@ -192,12 +193,13 @@ impl Drawing<'_> {
                     item: Item::States(states),
                 }) = self.rows.last_mut()
                 {
-                    if *line == step.line && states.iter().all(|(end, _)| end.agent != here.agent) {
-                        states.push((here, state));
+                    if *line == step.line && states.iter().all(|(end, _)| end.agent != point.agent)
+                    {
+                        states.push((point, state));
                         return;
                     }
                 }
-                Item::States(vec![(here, state)])
+                Item::States(vec![(point, state)])
             }
         };
         self.rows.push(Row {
@@ -211,8 +213,10 @@ impl Layout {
     /// Name of a row's cache line, if it differs from that of the row above.
     pub fn line_name(&self, row: usize) -> Option<String> {
         let line = self.rows[row].line;
-        let above = row.checked_sub(1).and_then(|above| self.rows[above].line);
-        line.filter(|_| line != above)
+        let line_above = row
+            .checked_sub(1)
+            .and_then(|line_above| self.rows[line_above].line);
+        line.filter(|_| line != line_above)
             .map(|line| format!("line {line}"))
     }
 }
@@ -238,10 +242,10 @@ fn partners(sequence: &Sequence) -> Vec<Option<usize>> {
             continue;
         };
         let sender = (0..index).rev().find(|&earlier| {
-            let sending = &sequence.steps[earlier];
+            let send_step = &sequence.steps[earlier];
             partners[earlier].is_none()
-                && sending.agent == from
-                && matches!(sending.action, Action::Send { to, flight: sent, .. }
+                && send_step.agent == from
+                && matches!(send_step.action, Action::Send { to, flight: sent, .. }
                             if to == step.agent && sent == flight)
         });
         if let Some(sender) = sender {
@@ -255,9 +259,9 @@ fn partners(sequence: &Sequence) -> Vec<Option<usize>> {
 fn is_immediate(sequence: &Sequence, sent: usize, received: usize) -> bool {
     let receiver = sequence.steps[received].agent;
     sequence.steps[sent].line == sequence.steps[received].line
-        && sequence.steps[sent + 1..received].iter().all(|between| {
-            matches!(between.action, Action::Becomes { .. }) && between.agent != receiver
-        })
+        && sequence.steps[sent + 1..received]
+            .iter()
+            .all(|step| matches!(step.action, Action::Becomes { .. }) && step.agent != receiver)
 }
 
 /// Replaces control characters, which would break the drawing.

@@ -64,18 +64,18 @@ pub fn svg(sequence: &Sequence, title: &str) -> String {
 /// Horizontal position of each lifeline, and the width of the drawing.
 fn lifelines(layout: &Layout, left: f64) -> (Vec<f64>, f64) {
     let agents = layout.names.len();
-    let wide = |text: &str| text.chars().count() as f64 * CHARACTER;
+    let text_width = |text: &str| text.chars().count() as f64 * CHARACTER;
     let mut half: Vec<f64> = layout
         .names
         .iter()
-        .map(|name| wide(name) / 2.0 + 16.0)
+        .map(|name| text_width(name) / 2.0 + 16.0)
         .collect();
     let mut notes = vec![0.0_f64; agents];
     let mut spans = Vec::new();
     for row in &layout.rows {
         match &row.item {
             Item::Arrow { from, to, message } => {
-                spans.push((from.agent, to.agent, wide(message) + 36.0))
+                spans.push((from.agent, to.agent, text_width(message) + 36.0))
             }
             Item::Departure(flight) => {
                 let flight = &layout.flights[*flight];
@@ -83,17 +83,19 @@ fn lifelines(layout: &Layout, left: f64) -> (Vec<f64>, f64) {
                 spans.push((
                     flight.from.agent,
                     flight.to.agent,
-                    wide(&flight.label(&layout.names)) + 60.0,
+                    text_width(&flight.label(&layout.names)) + 60.0,
                 ));
             }
             Item::Arrival(_) => {}
             Item::Stray { to, message, .. } => {
-                notes[to.agent] = notes[to.agent].max(wide(message) + 40.0)
+                notes[to.agent] = notes[to.agent].max(text_width(message) + 40.0)
             }
-            Item::Note { at, what } => notes[at.agent] = notes[at.agent].max(wide(what) + 24.0),
+            Item::Note { point, words } => {
+                notes[point.agent] = notes[point.agent].max(text_width(words) + 24.0)
+            }
             Item::States(states) => {
-                for (at, state) in states {
-                    half[at.agent] = half[at.agent].max(wide(state) / 2.0 + 14.0);
+                for (point, state) in states {
+                    half[point.agent] = half[point.agent].max(text_width(state) / 2.0 + 14.0);
                 }
             }
         }
@@ -106,9 +108,9 @@ fn lifelines(layout: &Layout, left: f64) -> (Vec<f64>, f64) {
         })
         .collect();
     spans.sort_by_key(|&(from, to, _)| from.abs_diff(to));
-    for (from, to, need) in spans {
+    for (from, to, required_width) in spans {
         let span = &mut gaps[from.min(to)..from.max(to)];
-        let missing = (need - span.iter().sum::<f64>()).max(0.0) / span.len() as f64;
+        let missing = (required_width - span.iter().sum::<f64>()).max(0.0) / span.len() as f64;
         span.iter_mut().for_each(|gap| *gap += missing);
     }
     let mut x = left + half.first().unwrap_or(&0.0);
@@ -165,8 +167,8 @@ impl Page<'_> {
                     }
                     // A message that never arrives ends between the lifelines.
                     None => {
-                        let open = start + 40.0 * (end - start).signum();
-                        self.wire((start, y), (open, y + 0.7 * ROW), true, " lost");
+                        let open_end = start + 40.0 * (end - start).signum();
+                        self.wire((start, y), (open_end, y + 0.7 * ROW), true, " lost");
                     }
                 }
             }
@@ -209,9 +211,9 @@ impl Page<'_> {
                 self.text("label", "start", (x, y + 4.0), message);
                 self.dot(to, y);
             }
-            Item::Note { at, what } => {
-                let x = self.x(at);
-                if at.visible {
+            Item::Note { point, words } => {
+                let x = self.x(point);
+                if point.visible {
                     let _ = writeln!(
                         self.svg_text,
                         "<rect class=\"act\" x=\"{:.1}\" y=\"{:.1}\" width=\"7\" height=\"7\"/>",
@@ -219,17 +221,17 @@ impl Page<'_> {
                         y - 3.5
                     );
                 }
-                self.dot(at, y);
-                self.text("note", "start", (x + 10.0, y + 4.0), what);
+                self.dot(point, y);
+                self.text("note", "start", (x + 10.0, y + 4.0), words);
             }
             Item::States(states) => {
-                for (at, state) in states {
+                for (point, state) in states {
                     let half = state.chars().count() as f64 * CHARACTER / 2.0 + 8.0;
-                    let x = self.x(at);
+                    let x = self.x(point);
                     let _ = writeln!(
                         self.svg_text,
                         "<rect class=\"{}\" x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"20\" rx=\"10\"/>",
-                        if at.visible { "state" } else { "unseen" },
+                        if point.visible { "state" } else { "unseen" },
                         x - half,
                         y - 10.0,
                         2.0 * half
@@ -276,16 +278,19 @@ impl Page<'_> {
 
     fn text(&mut self, class: &str, anchor: &str, (x, y): (f64, f64), text: &str) {
         let text = escape(text);
-        let at = format!("x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\"");
+        let attributes = format!("x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\"");
         // A white halo separates the text from lines below. It is a separate text element, because renderers without
         // `paint-order` would draw the halo over the letters.
         if matches!(class, "label" | "note") {
             let _ = writeln!(
                 self.svg_text,
-                "<text class=\"{class} halo\" aria-hidden=\"true\" {at}>{text}</text>"
+                "<text class=\"{class} halo\" aria-hidden=\"true\" {attributes}>{text}</text>"
             );
         }
-        let _ = writeln!(self.svg_text, "<text class=\"{class}\" {at}>{text}</text>");
+        let _ = writeln!(
+            self.svg_text,
+            "<text class=\"{class}\" {attributes}>{text}</text>"
+        );
     }
 }
 

@@ -113,20 +113,22 @@ fn width(text: &str) -> usize {
 impl Columns {
     fn new(layout: &Layout, limit: Option<usize>) -> Columns {
         let agents = layout.names.len();
-        let (lanes, beside) = lanes(layout);
-        let clear = clear(layout);
+        let (lanes, lane_counts) = lanes(layout);
+        let clearance = clearances(layout);
         // Columns of each gap used by flights to the agents on either side.
         let busy: Vec<usize> = (0..agents - 1)
             .map(|gap| {
-                let taken = |lanes: usize, clear: usize| (2 * lanes + clear - 3) * lanes.min(1);
-                taken(beside[gap].1, clear[gap].1) + taken(beside[gap + 1].0, clear[gap + 1].0)
+                let lanes_width =
+                    |lanes: usize, clearance: usize| (2 * lanes + clearance - 3) * lanes.min(1);
+                lanes_width(lane_counts[gap].1, clearance[gap].1)
+                    + lanes_width(lane_counts[gap + 1].0, clearance[gap + 1].0)
             })
             .collect();
 
         // Required width of each gap; labels that span a single gap come first.
         let mut gaps = vec![0; agents - 1];
-        let least: Vec<usize> = busy.iter().map(|busy| 6 + busy).collect();
-        let mut right = 2 * beside[agents - 1].1;
+        let min_gaps: Vec<usize> = busy.iter().map(|busy| 6 + busy).collect();
+        let mut right = 2 * lane_counts[agents - 1].1;
         let mut half: Vec<usize> = layout
             .names
             .iter()
@@ -151,8 +153,8 @@ impl Columns {
                 Item::Stray { to, message, .. } => {
                     notes[to.agent] = notes[to.agent].max(width(message) + 4);
                 }
-                Item::Note { at, what } => {
-                    notes[at.agent] = notes[at.agent].max(width(what).min(NOTE));
+                Item::Note { point, words } => {
+                    notes[point.agent] = notes[point.agent].max(width(words).min(NOTE));
                 }
                 Item::States(states) => {
                     for (end, state) in states {
@@ -162,7 +164,7 @@ impl Columns {
             }
         }
         for gap in 0..agents - 1 {
-            gaps[gap] = least[gap]
+            gaps[gap] = min_gaps[gap]
                 .max(half[gap] + half[gap + 1] + 3)
                 .max(notes[gap] + 4 + busy[gap]);
         }
@@ -170,9 +172,9 @@ impl Columns {
         spans.sort_by_key(|&(from, to, _)| from.abs_diff(to));
         for (from, to, label) in spans {
             let span = from.min(to)..from.max(to);
-            let all: usize = gaps[span.clone()].iter().sum();
+            let available: usize = gaps[span.clone()].iter().sum();
             let busy: usize = busy[span.clone()].iter().sum();
-            let missing = (label + 6 + busy).saturating_sub(all);
+            let missing = (label + 6 + busy).saturating_sub(available);
             let share = missing.div_ceil(span.len());
             for gap in &mut gaps[span] {
                 *gap += share;
@@ -187,14 +189,16 @@ impl Columns {
             let total = gutter + start + gaps.iter().sum::<usize>() + 1 + right;
             let smallest_right = right.min(12);
             let smallest_start = start.min(3);
-            let fixed = gutter + smallest_start + least.iter().sum::<usize>() + 1 + smallest_right;
+            let fixed =
+                gutter + smallest_start + min_gaps.iter().sum::<usize>() + 1 + smallest_right;
             if total > limit {
                 let keep = limit.saturating_sub(fixed);
                 let excess = (total - fixed).max(1);
-                let shrink =
-                    |wide: usize, small: usize| small + (wide - small) * keep.min(excess) / excess;
-                for (gap, least) in gaps.iter_mut().zip(&least) {
-                    *gap = shrink(*gap, *least);
+                let shrink = |preferred: usize, minimum: usize| {
+                    minimum + (preferred - minimum) * keep.min(excess) / excess
+                };
+                for (gap, min_gap) in gaps.iter_mut().zip(&min_gaps) {
+                    *gap = shrink(*gap, *min_gap);
                 }
                 right = shrink(right, smallest_right);
                 start = shrink(start, smallest_start);
@@ -211,7 +215,7 @@ impl Columns {
             .zip(&lanes)
             .map(|(flight, lane)| {
                 let to = life[flight.to.agent];
-                let (left, right) = clear[flight.to.agent];
+                let (left, right) = clearance[flight.to.agent];
                 if flight.from.agent < flight.to.agent {
                     to - left - 2 * lane
                 } else {
@@ -233,48 +237,51 @@ impl Columns {
 /// lifeline.
 fn lanes(layout: &Layout) -> (Vec<usize>, Vec<(usize, usize)>) {
     let mut lanes: Vec<usize> = Vec::new();
-    let mut beside = vec![(0, 0); layout.names.len()];
+    let mut lane_counts = vec![(0, 0); layout.names.len()];
     for (index, flight) in layout.flights.iter().enumerate() {
         let from_left = flight.from.agent < flight.to.agent;
-        let taken: Vec<usize> = (0..index)
+        let used_lanes: Vec<usize> = (0..index)
             .filter(|&earlier| {
-                let other = &layout.flights[earlier];
-                other.to.agent == flight.to.agent
-                    && (other.from.agent < other.to.agent) == from_left
-                    && other.received.is_none_or(|row| row >= flight.sent)
+                let earlier_flight = &layout.flights[earlier];
+                earlier_flight.to.agent == flight.to.agent
+                    && (earlier_flight.from.agent < earlier_flight.to.agent) == from_left
+                    && earlier_flight.received.is_none_or(|row| row >= flight.sent)
             })
             .map(|earlier| lanes[earlier])
             .collect();
-        let lane = (0..).find(|lane| !taken.contains(lane)).unwrap_or(0);
-        let (left, right) = &mut beside[flight.to.agent];
+        let lane = (0..).find(|lane| !used_lanes.contains(lane)).unwrap_or(0);
+        let (left, right) = &mut lane_counts[flight.to.agent];
         let side = if from_left { left } else { right };
         *side = (*side).max(lane + 1);
         lanes.push(lane);
     }
-    (lanes, beside)
+    (lanes, lane_counts)
 }
 
 /// Distance to the left and right of each lifeline at which flights descend, so that they are clear of the states shown
 /// in the meantime.
-fn clear(layout: &Layout) -> Vec<(usize, usize)> {
+fn clearances(layout: &Layout) -> Vec<(usize, usize)> {
     // At larger distances, a flight passes behind the state.
     const FAR: usize = 10;
-    let mut clear = vec![(3, 3); layout.names.len()];
+    let mut clearance = vec![(3, 3); layout.names.len()];
     for flight in &layout.flights {
         let end = flight.received.unwrap_or(layout.rows.len());
         for row in &layout.rows[flight.sent..end] {
             let Item::States(states) = &row.item else {
                 continue;
             };
-            for (_, state) in states.iter().filter(|(at, _)| at.agent == flight.to.agent) {
-                let (left, right) = &mut clear[flight.to.agent];
+            for (_, state) in states
+                .iter()
+                .filter(|(point, _)| point.agent == flight.to.agent)
+            {
+                let (left, right) = &mut clearance[flight.to.agent];
                 let half = width(state).div_ceil(2);
                 *left = (*left).max(half + 2).min(FAR);
                 *right = (*right).max(half + 3).min(FAR);
             }
         }
     }
-    clear
+    clearance
 }
 
 /// A chart being written.
@@ -290,13 +297,13 @@ struct Page<'a> {
 impl Page<'_> {
     fn draw(mut self) -> String {
         self.names();
-        self.blank(0);
+        self.draw_lifelines(0);
         for row in 0..self.layout.rows.len() {
             self.row(row);
         }
         let end = self.layout.rows.len();
         if end > 0 {
-            self.blank(end);
+            self.draw_lifelines(end);
         }
         if end > SCREEN {
             self.names();
@@ -310,10 +317,10 @@ impl Page<'_> {
             text.push('\n');
         }
         let flights = self.layout.flights.iter();
-        let lost: Vec<_> = flights.filter(|flight| flight.received.is_none()).collect();
-        if !lost.is_empty() {
+        let lost_flights: Vec<_> = flights.filter(|flight| flight.received.is_none()).collect();
+        if !lost_flights.is_empty() {
             text += "\nstill in flight:";
-            for (index, flight) in lost.iter().enumerate() {
+            for (index, flight) in lost_flights.iter().enumerate() {
                 let names = &self.layout.names;
                 text += if index > 0 { ", " } else { " " };
                 let (from, to) = (&names[flight.from.agent], &names[flight.to.agent]);
@@ -340,8 +347,12 @@ impl Page<'_> {
     fn names(&mut self) {
         let mut line = Vec::new();
         for agent in 0..self.layout.names.len() {
-            let name = self.fit(&self.layout.names[agent], self.max_text_width(agent));
-            put(&mut line, centred(self.columns.life[agent], &name), &name);
+            let name = self.shorten(&self.layout.names[agent], self.max_text_width(agent));
+            put(
+                &mut line,
+                centred_start(self.columns.life[agent], &name),
+                &name,
+            );
         }
         self.lines.push(line);
     }
@@ -356,25 +367,25 @@ impl Page<'_> {
             ..
         } = &self.columns;
         // Neighbours share the gap; a label that needs less leaves the remainder to its neighbour.
-        let beside = |other: usize| {
-            let gap = life[agent].abs_diff(life[other]).saturating_sub(3);
-            gap - half[other].min(gap / 2)
+        let width_towards = |neighbour: usize| {
+            let gap = life[agent].abs_diff(life[neighbour]).saturating_sub(3);
+            gap - half[neighbour].min(gap / 2)
         };
         let left = if agent == 0 {
             life[0] - gutter
         } else {
-            beside(agent - 1)
+            width_towards(agent - 1)
         };
         let right = if agent + 1 == life.len() {
             *right
         } else {
-            beside(agent + 1)
+            width_towards(agent + 1)
         };
         2 * left.min(right) + 1
     }
 
     /// Writes a line with only the lifelines and the flights of that row.
-    fn blank(&mut self, row: usize) {
+    fn draw_lifelines(&mut self, row: usize) {
         let mut line = Vec::new();
         for (flight, &lane) in self.layout.flights.iter().zip(&self.columns.lane) {
             if flight.sent < row && flight.received.is_none_or(|received| received >= row) {
@@ -388,7 +399,7 @@ impl Page<'_> {
     }
 
     fn row(&mut self, row: usize) {
-        self.blank(row);
+        self.draw_lifelines(row);
         let (layout, glyphs) = (self.layout, self.glyphs);
         if let Some(name) = layout.line_name(row) {
             self.write(0, &name);
@@ -396,24 +407,24 @@ impl Page<'_> {
         match &layout.rows[row].item {
             Item::Arrow { from, to, message } => {
                 let (start, end) = (self.life(from), self.life(to));
-                self.wire(start, end, message);
-                self.leave(start, end, from);
-                self.reach(start, end, to);
+                self.draw_wire(start, end, message);
+                self.draw_tail(start, end, from);
+                self.draw_head(start, end, to);
             }
             Item::Departure(index) => {
                 let flight = &layout.flights[*index];
                 let (start, end) = (self.life(&flight.from), self.columns.lane[*index]);
-                self.wire(start, end, &flight.message);
-                self.leave(start, end, &flight.from);
+                self.draw_wire(start, end, &flight.message);
+                self.draw_tail(start, end, &flight.from);
                 self.write_char(end, glyphs.down[usize::from(start > end)]);
             }
             Item::Arrival(index) => {
                 let flight = &layout.flights[*index];
                 let (start, end) = (self.columns.lane[*index], self.life(&flight.to));
-                self.wire(start, end, "");
+                self.draw_wire(start, end, "");
                 self.write_char(start, glyphs.turn[usize::from(start > end)]);
-                self.reach(start, end, &flight.to);
-                self.note(row, &flight.to, &flight.message);
+                self.draw_head(start, end, &flight.to);
+                self.write_note(row, &flight.to, &flight.message);
             }
             Item::Stray { to, left, message } => {
                 let end = self.life(to);
@@ -422,27 +433,27 @@ impl Page<'_> {
                 } else {
                     end + 3
                 };
-                self.wire(start, end, "");
+                self.draw_wire(start, end, "");
                 self.write_char(start, '?');
-                self.reach(start, end, to);
-                self.note(row, to, message);
+                self.draw_head(start, end, to);
+                self.write_note(row, to, message);
             }
-            Item::Note { at, what } => {
-                let mark = if at.visible {
+            Item::Note { point, words } => {
+                let mark = if point.visible {
                     glyphs.act
                 } else {
                     glyphs.hidden
                 };
-                self.write_char(self.life(at), mark);
-                self.note(row, at, what);
+                self.write_char(self.life(point), mark);
+                self.write_note(row, point, words);
             }
             Item::States(states) => {
-                for (at, state) in states {
-                    let room = self.max_text_width(at.agent).saturating_sub(3);
-                    let state = format!("[{}]", self.fit(state, room));
-                    let column = centred(self.life(at), &state);
+                for (point, state) in states {
+                    let available = self.max_text_width(point.agent).saturating_sub(3);
+                    let state = format!("[{}]", self.shorten(state, available));
+                    let column = centred_start(self.life(point), &state);
                     self.write(column, &state);
-                    if !at.visible {
+                    if !point.visible {
                         self.write_char(column + width(&state), glyphs.hidden);
                     }
                 }
@@ -473,11 +484,11 @@ impl Page<'_> {
     }
 
     /// Draws a horizontal line between two columns, exclusive, with a label.
-    fn wire(&mut self, start: usize, end: usize, label: &str) {
+    fn draw_wire(&mut self, start: usize, end: usize, label: &str) {
         let (left, right) = (start.min(end) + 1, start.max(end));
         let glyphs = self.glyphs;
         for column in left..right {
-            let crossed = self.line().get(column).is_some_and(|&there| there != ' ');
+            let crossed = self.line().get(column).is_some_and(|&glyph| glyph != ' ');
             self.write_char(column, if crossed { glyphs.cross } else { glyphs.wire });
         }
         if label.is_empty() {
@@ -501,14 +512,14 @@ impl Page<'_> {
         }
         let fits = |&(from, to): &(usize, usize)| to - from >= width(label) + 4;
         let (from, to) = gaps.into_iter().find(fits).unwrap_or((left, right));
-        let label = self.fit(label, (to - from).saturating_sub(3));
+        let label = self.shorten(label, (to - from).saturating_sub(3));
         let label = format!(" {label} ");
         self.write(from + (to - from).saturating_sub(width(&label)) / 2, &label);
     }
 
     /// Draws the mark where a message leaves a lifeline.
-    fn leave(&mut self, start: usize, end: usize, at: &End) {
-        let mark = match (at.visible, start < end) {
+    fn draw_tail(&mut self, start: usize, end: usize, point: &End) {
+        let mark = match (point.visible, start < end) {
             (false, _) => self.glyphs.hidden,
             (true, true) => self.glyphs.leaves_right,
             (true, false) => self.glyphs.leaves_left,
@@ -517,21 +528,21 @@ impl Page<'_> {
     }
 
     /// Draws the arrowhead before a lifeline, and a dot if the home cannot observe the arrival.
-    fn reach(&mut self, start: usize, end: usize, at: &End) {
+    fn draw_head(&mut self, start: usize, end: usize, point: &End) {
         if start < end {
             self.write_char(end - 1, self.glyphs.right);
         } else {
             self.write_char(end + 1, self.glyphs.left);
         }
-        if !at.visible {
+        if !point.visible {
             self.write_char(end, self.glyphs.hidden);
         }
     }
 
     /// Writes a note to the right of a lifeline, wrapped if necessary.
-    fn note(&mut self, row: usize, at: &End, words: &str) {
-        let life = self.life(at);
-        let next = match self.columns.life.get(at.agent + 1) {
+    fn write_note(&mut self, row: usize, point: &End, words: &str) {
+        let life = self.life(point);
+        let next = match self.columns.life.get(point.agent + 1) {
             Some(next) => *next,
             None => life + self.columns.right + 1,
         };
@@ -542,17 +553,17 @@ impl Page<'_> {
                 flight.sent <= row
                     && flight.received.is_none_or(|received| received >= row)
                     && lane > life
-                    && flight.to.agent == at.agent
+                    && flight.to.agent == point.agent
             })
             .map(|(_, &lane)| lane + 2)
             .chain(self.note_start(row, life))
             .fold(life + 2, usize::max);
-        let room = next.saturating_sub(start + 1).max(4);
-        for (index, part) in wrap(words, room).iter().enumerate() {
+        let available = next.saturating_sub(start + 1).max(4);
+        for (index, part) in wrap(words, available).iter().enumerate() {
             if index > 0 {
-                self.blank(row + 1);
+                self.draw_lifelines(row + 1);
             }
-            let part = self.fit(part, room);
+            let part = self.shorten(part, available);
             self.write(start, &part);
         }
     }
@@ -563,11 +574,11 @@ impl Page<'_> {
     }
 
     /// Shortens a name to fit, and records the full name for the list below the chart.
-    fn fit(&mut self, name: &str, room: usize) -> String {
-        if width(name) <= room {
+    fn shorten(&mut self, name: &str, max_width: usize) -> String {
+        if width(name) <= max_width {
             return name.to_string();
         }
-        let mut short: String = name.chars().take(room.saturating_sub(1)).collect();
+        let mut short: String = name.chars().take(max_width.saturating_sub(1)).collect();
         short.push(self.glyphs.ellipsis);
         let entry = (short.clone(), name.to_string());
         if !self.shortened.contains(&entry) {
@@ -578,7 +589,7 @@ impl Page<'_> {
 }
 
 /// Start column of text centred on a lifeline.
-fn centred(life: usize, text: &str) -> usize {
+fn centred_start(life: usize, text: &str) -> usize {
     life.saturating_sub((width(text) - usize::from(width(text) > 0)) / 2)
 }
 
@@ -592,12 +603,12 @@ fn put(line: &mut Vec<char>, column: usize, text: &str) {
     }
 }
 
-/// Wraps words into lines of at most `room` characters; no word may be longer.
-fn wrap(words: &str, room: usize) -> Vec<String> {
+/// Wraps words into lines of at most `max_width` characters; no word may be longer.
+fn wrap(words: &str, max_width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in words.split(' ') {
         match lines.last_mut() {
-            Some(line) if width(line) + 1 + width(word) <= room => {
+            Some(line) if width(line) + 1 + width(word) <= max_width => {
                 line.push(' ');
                 line.push_str(word);
             }

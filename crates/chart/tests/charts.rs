@@ -127,13 +127,13 @@ fn three_caches() -> Sequence {
         .sequence
 }
 
-fn draws(sequence: &Sequence, options: Text, expected: Expect) {
+fn assert_drawn(sequence: &Sequence, options: Text, expected: Expect) {
     expected.assert_eq(&text(sequence, &options));
 }
 
 #[test]
 fn a_message_that_others_pass_is_drawn_in_flight() {
-    draws(
+    assert_drawn(
         &overtaken(),
         Text::default(),
         expect![[r#"
@@ -162,7 +162,7 @@ fn ascii_has_the_same_shape() {
         ascii: true,
         ..Text::default()
     };
-    draws(
+    assert_drawn(
         &overtaken(),
         ascii,
         expect![[r#"
@@ -187,7 +187,7 @@ fn ascii_has_the_same_shape() {
 
 #[test]
 fn several_agents_and_lines() {
-    draws(
+    assert_drawn(
         &three_caches(),
         Text::default(),
         expect![[r#"
@@ -225,7 +225,7 @@ fn names_are_shortened_to_fit_and_listed() {
     };
     let chart = text(&three_caches(), &narrow);
     assert!(chart.lines().all(|line| line.chars().count() <= 60));
-    draws(
+    assert_drawn(
         &three_caches(),
         narrow,
         expect![[r#"
@@ -272,7 +272,7 @@ fn an_arrival_without_departure_comes_from_nowhere() {
         .send(1, "Data", 1, 9)
         .receive(5, "Data", 0, 9)
         .sequence;
-    draws(
+    assert_drawn(
         &sequence,
         Text::default(),
         expect![[r#"
@@ -289,8 +289,8 @@ fn an_arrival_without_departure_comes_from_nowhere() {
 
 #[test]
 fn empty_sequence_draws_lifelines_only() {
-    draws(&Sequence::default(), Text::default(), expect![[""]]);
-    draws(
+    assert_drawn(&Sequence::default(), Text::default(), expect![[""]]);
+    assert_drawn(
         &Story::new(&["home", "cpu"]).sequence,
         Text::default(),
         expect![[r#"

@@ -35,7 +35,7 @@ fn sequences(name: &'static str) -> impl Strategy<Value = Sequence> {
 }
 
 /// Sequences with matching messages: the k-th message sent is the k-th received, later.
-fn matched() -> impl Strategy<Value = Sequence> {
+fn matched_sequences() -> impl Strategy<Value = Sequence> {
     let messages = vec(
         (0..8_usize, 0..8_usize, "[A-Z][a-z]{0,12}", 0..12_usize),
         1..20,
@@ -45,7 +45,7 @@ fn matched() -> impl Strategy<Value = Sequence> {
             agents: (0..8).map(|agent| format!("cpu {agent}")).collect(),
             steps: Vec::new(),
         };
-        let mut waiting: Vec<(usize, Step)> = Vec::new();
+        let mut undelivered: Vec<(usize, Step)> = Vec::new();
         for (flight, (from, to, message, delay)) in messages.into_iter().enumerate() {
             let step = |agent, action| Step {
                 agent,
@@ -62,7 +62,7 @@ fn matched() -> impl Strategy<Value = Sequence> {
                     flight,
                 },
             ));
-            waiting.push((
+            undelivered.push((
                 delay,
                 step(
                     to,
@@ -73,22 +73,22 @@ fn matched() -> impl Strategy<Value = Sequence> {
                     },
                 ),
             ));
-            for (delay, step) in std::mem::take(&mut waiting) {
+            for (delay, step) in std::mem::take(&mut undelivered) {
                 match delay.checked_sub(1) {
-                    Some(delay) => waiting.push((delay, step)),
+                    Some(delay) => undelivered.push((delay, step)),
                     None => sequence.steps.push(step),
                 }
             }
         }
         sequence
             .steps
-            .extend(waiting.into_iter().map(|(_, step)| step));
+            .extend(undelivered.into_iter().map(|(_, step)| step));
         sequence
     })
 }
 
 /// Messages between different agents.
-fn sent(sequence: &Sequence) -> Vec<&str> {
+fn sent_messages(sequence: &Sequence) -> Vec<&str> {
     let messages = sequence.steps.iter().filter_map(|step| match &step.action {
         Action::Send { message, to, .. } if *to != step.agent => Some(message.as_str()),
         _ => None,
@@ -110,9 +110,9 @@ proptest! {
     }
 
     #[test]
-    fn every_message_has_its_arrow_and_its_name(sequence in matched()) {
+    fn every_message_has_its_arrow_and_its_name(sequence in matched_sequences()) {
         let chart = text(&sequence, &Text::default());
-        let messages = sent(&sequence);
+        let messages = sent_messages(&sequence);
         prop_assert_eq!(arrowheads(&chart, ['▶', '◀']), messages.len(), "{}", chart);
         for message in &messages {
             prop_assert!(chart.contains(&format!(" {message} ")), "{} in\n{}", message, chart);
@@ -122,7 +122,7 @@ proptest! {
     }
 
     #[test]
-    fn sufficient_width_does_not_change_the_chart(sequence in matched()) {
+    fn sufficient_width_does_not_change_the_chart(sequence in matched_sequences()) {
         let free = text(&sequence, &Text::default());
         let widest = free.lines().map(|line| line.chars().count()).max().unwrap_or(0);
         let limited = text(&sequence, &Text { width: Some(widest + 40), ascii: false });
@@ -137,15 +137,15 @@ proptest! {
     }
 
     #[test]
-    fn svg_names_every_message(sequence in matched()) {
+    fn svg_names_every_message(sequence in matched_sequences()) {
         let svg = svg(&sequence, "messages");
         let document = roxmltree::Document::parse(&svg).expect("well-formed");
         let texts: Vec<&str> = document.descendants().filter_map(|node| node.text()).collect();
-        for message in sent(&sequence) {
+        for message in sent_messages(&sequence) {
             prop_assert!(texts.contains(&message), "{}", message);
         }
         let tips = document.descendants().filter(|node| node.attribute("class") == Some("tip"));
-        prop_assert_eq!(tips.count(), sent(&sequence).len());
+        prop_assert_eq!(tips.count(), sent_messages(&sequence).len());
     }
 
     #[test]

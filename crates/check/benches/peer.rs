@@ -69,10 +69,10 @@ const FEW: usize = 3;
 const SEVERAL: usize = 9;
 
 /// The smaller of two measurements, with its data.
-fn lesser<T>(one: (f64, T), other: (f64, T)) -> (f64, T) {
-    match other.0 < one.0 {
-        true => other,
-        false => one,
+fn lesser<T>(a: (f64, T), b: (f64, T)) -> (f64, T) {
+    match b.0 < a.0 {
+        true => b,
+        false => a,
     }
 }
 
@@ -84,10 +84,10 @@ fn least_of_both<T>(
 ) -> ((f64, T), Option<(f64, u64)>) {
     let mut turn = || (ours(), theirs.as_ref().and_then(Checker::run));
     let first = turn();
-    (1..runs).fold(first, |least, _| {
+    (1..runs).fold(first, |best, _| {
         let next = turn();
-        let theirs = least.1.zip(next.1).map(|(one, other)| lesser(one, other));
-        (lesser(least.0, next.0), theirs)
+        let theirs = best.1.zip(next.1).map(|(a, b)| lesser(a, b));
+        (lesser(best.0, next.0), theirs)
     })
 }
 
@@ -136,8 +136,8 @@ impl Checker {
         let start = Instant::now();
         let output = Command::new(&self.file).output().ok()?;
         let seconds = start.elapsed().as_secs_f64();
-        let said = String::from_utf8_lossy(&output.stdout).into_owned();
-        let words: Vec<&str> = said.split_whitespace().collect();
+        let output = String::from_utf8_lossy(&output.stdout).into_owned();
+        let words: Vec<&str> = output.split_whitespace().collect();
         let states = words.windows(2).find(|pair| pair[1] == "states,")?[0];
         Some((seconds, states.parse().ok()?))
     }
@@ -169,9 +169,9 @@ fn ours_apart(model: &Model, threads: usize, symmetry: bool) -> (f64, (f64, Repo
 fn side_by_side(model: &Model) -> f64 {
     let start = Instant::now();
     std::thread::scope(|scope| {
-        let other = scope.spawn(|| ours(model, 1, false));
+        let second_search = scope.spawn(|| ours(model, 1, false));
         ours(model, 1, false);
-        other.join().unwrap();
+        second_search.join().unwrap();
     });
     start.elapsed().as_secs_f64()
 }
@@ -188,15 +188,15 @@ impl Ratios {
     }
 
     /// Prints the geometric mean and the minimum of the ratios.
-    fn tell(&self, what: &str) {
+    fn print_summary(&self, note: &str) {
         if self.0.is_empty() {
             return;
         }
-        println!("{what}");
+        println!("{note}");
         let sum: f64 = self.0.iter().map(|ratio| ratio.ln()).sum();
-        let least = self.0.iter().copied().fold(f64::INFINITY, f64::min);
+        let minimum = self.0.iter().copied().fold(f64::INFINITY, f64::min);
         let mean = (sum / self.0.len() as f64).exp();
-        println!("times as fast: {mean:.1} by geometric mean, {least:.1} at least\n");
+        println!("times as fast: {mean:.1} by geometric mean, {minimum:.1} at least\n");
     }
 }
 
@@ -204,7 +204,7 @@ impl Ratios {
 struct Wanted(Vec<String>);
 
 impl Wanted {
-    fn is(&self, table: &str, name: &str) -> bool {
+    fn selects(&self, table: &str, name: &str) -> bool {
         let path = format!("{table}/{name}");
         self.0.is_empty() || self.0.iter().any(|part| path.contains(part.as_str()))
     }
@@ -253,12 +253,12 @@ fn peak() -> Option<u64> {
 }
 
 /// Prints by how many bytes the search of every state raises the peak, in the process that [`growth`] starts.
-fn tell_growth(name: &str) {
+fn print_growth(name: &str) {
     let model = every_state_of(name);
-    let before = peak();
+    let peak_before = peak();
     ours(&model, 1, false);
-    if let (Some(before), Some(after)) = (before, peak()) {
-        print!("{}", after - before);
+    if let (Some(peak_before), Some(peak_after)) = (peak_before, peak()) {
+        print!("{}", peak_after - peak_before);
     }
 }
 
@@ -277,7 +277,7 @@ fn every_state(wanted: &Wanted, folder: &Path) {
     );
     let mut ratios = Ratios::default();
     for name in EVERY_STATE {
-        if !wanted.is("every state", name) {
+        if !wanted.selects("every state", name) {
             continue;
         }
         let model = every_state_of(name);
@@ -286,7 +286,7 @@ fn every_state(wanted: &Wanted, folder: &Path) {
         assert!(matches!(report.outcome, Outcome::Verified));
         let per_state = |bytes: f64| format!("{:.1}", bytes / report.states as f64);
         let peak = growth(name).map_or("-".into(), per_state);
-        let beside = match theirs {
+        let comparison = match theirs {
             None => format!("{:>9}{:>7}", "-", ""),
             Some((theirs, states)) => {
                 assert_eq!(u128::from(states), report.states, "both explore the same");
@@ -294,13 +294,13 @@ fn every_state(wanted: &Wanted, folder: &Path) {
             }
         };
         println!(
-            "{name:22}{:>9}{:>8}{peak:>8}{seconds:>7.2} s{:>9.2}{beside}",
+            "{name:22}{:>9}{:>8}{peak:>8}{seconds:>7.2} s{:>9.2}{comparison}",
             report.states,
             per_state(report.memory as f64),
             report.states as f64 / seconds / 1e6,
         );
     }
-    ratios.tell(
+    ratios.print_summary(
         "bytes per state by the search's own account of states and table, and at the peak of a process;\n\
          compilation is left out of Rumur's time alone",
     );
@@ -313,11 +313,11 @@ fn two_threads(wanted: &Wanted) {
         "two threads", "states", "one", "two searches", "two threads", "share"
     );
     for name in EVERY_STATE {
-        if !wanted.is("two threads", name) {
+        if !wanted.selects("two threads", name) {
             continue;
         }
         let model = every_state_of(name);
-        let ((alone, report), (independent, ()), (together, same)) = (0..SEVERAL)
+        let ((serial, report), (independent, ()), (together, same)) = (0..SEVERAL)
             .map(|_| {
                 (
                     ours(&model, 1, false),
@@ -325,17 +325,17 @@ fn two_threads(wanted: &Wanted) {
                     ours(&model, 2, false),
                 )
             })
-            .reduce(|least, next| {
+            .reduce(|best, next| {
                 (
-                    lesser(least.0, next.0),
-                    lesser(least.1, next.1),
-                    lesser(least.2, next.2),
+                    lesser(best.0, next.0),
+                    lesser(best.1, next.1),
+                    lesser(best.2, next.2),
                 )
             })
             .unwrap();
         assert_eq!(same, report, "any number of threads gives the same report");
         println!(
-            "{name:22}{:>9}{alone:>7.2} s{independent:>11.2} s{together:>11.2} s{:>7.0} %",
+            "{name:22}{:>9}{serial:>7.2} s{independent:>11.2} s{together:>11.2} s{:>7.0} %",
             report.states,
             independent / together / 2.0 * 100.0,
         );
@@ -351,7 +351,7 @@ fn symmetry(wanted: &Wanted, folder: &Path) {
     );
     let mut ratios = Ratios::default();
     // The time to start and end a process is not part of the search.
-    let begins = Checker::of_nothing(folder)
+    let overhead = Checker::of_nothing(folder)
         .and_then(|checker| least_of_both(SEVERAL, || (0.0, ()), &Some(checker)).1)
         .map_or(0.0, |(seconds, _)| seconds);
     for name in [
@@ -366,7 +366,7 @@ fn symmetry(wanted: &Wanted, folder: &Path) {
         "flash_4",
         "network_slots",
     ] {
-        if !wanted.is("symmetry", name) {
+        if !wanted.selects("symmetry", name) {
             continue;
         }
         let model = library(name);
@@ -377,22 +377,22 @@ fn symmetry(wanted: &Wanted, folder: &Path) {
         };
         let ((seconds, (compiling, report)), theirs) = least_of_both(SEVERAL, search, &checker);
         assert!(matches!(report.outcome, Outcome::Verified) && report.symmetric);
-        let beside = match theirs {
+        let comparison = match theirs {
             None => format!("{:>11}", "-"),
             Some((theirs, states)) => {
-                let theirs = theirs - begins;
+                let theirs = theirs - overhead;
                 let ratio = ratios.add(seconds, theirs);
                 format!("{states:>11}{theirs:>9.4} s{ratio:>9}")
             }
         };
         println!(
-            "{name:22}{:>9}{seconds:>8.4} s{compiling:>9.4} s{beside}",
+            "{name:22}{:>9}{seconds:>8.4} s{compiling:>9.4} s{comparison}",
             report.states
         );
     }
-    ratios.tell(&format!(
+    ratios.print_summary(&format!(
         "compilation is left out on both sides: here what is done once for a model, and machine code; there\n\
-         the generation of C and its compilation, and the {begins:.4} s in which a process begins and ends"
+         the generation of C and its compilation, and the {overhead:.4} s in which a process begins and ends"
     ));
 }
 
@@ -411,7 +411,7 @@ fn file_to_verdict(wanted: &Wanted, folder: &Path) {
         "german",
         "bakery",
     ] {
-        if !wanted.is("file to verdict", name) {
+        if !wanted.selects("file to verdict", name) {
             continue;
         }
         let checker = Checker::of(&library_file(name), &[], folder);
@@ -421,16 +421,16 @@ fn file_to_verdict(wanted: &Wanted, folder: &Path) {
             (start.elapsed().as_secs_f64(), report)
         };
         let ((seconds, report), theirs) = least_of_both(SEVERAL, check, &checker);
-        let beside = match (checker, theirs) {
+        let comparison = match (checker, theirs) {
             (Some(checker), Some((theirs, _))) => {
-                let all = checker.prepared + theirs;
-                format!("{all:>10.3} s{:>9}", ratios.add(seconds, all))
+                let total = checker.prepared + theirs;
+                format!("{total:>10.3} s{:>9}", ratios.add(seconds, total))
             }
             _ => format!("{:>12}", "-"),
         };
-        println!("{name:22}{:>9}{seconds:>8.4} s{beside}", report.states);
+        println!("{name:22}{:>9}{seconds:>8.4} s{comparison}", report.states);
     }
-    ratios.tell("compilation is in it on both sides");
+    ratios.print_summary("compilation is in it on both sides");
 }
 
 /// The argument with which [`growth`] starts a process.
@@ -439,7 +439,7 @@ const GROWTH: &str = "--growth";
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     if let [GROWTH, name] = arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        return tell_growth(name);
+        return print_growth(name);
     }
     let words = arguments.into_iter();
     let wanted = Wanted(words.filter(|word| !word.starts_with('-')).collect());

@@ -18,7 +18,7 @@ mod tools;
 fn main() {
     assert!(tools::require("rumur"), "nothing else is done here");
     let mut results = Vec::new();
-    let mut agree = true;
+    let mut all_agree = true;
     for name in std::env::args().skip(1) {
         let (file, system) = name.split_once('/').expect("PROTOCOL/SYSTEM");
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../protocols");
@@ -47,24 +47,25 @@ fn main() {
             symmetry: false,
             ..Options::default()
         };
-        let ours = check(&model, &every_state).expect("the model is valid");
+        let report = check(&model, &every_state).expect("the model is valid");
         let folder = tempfile::tempdir().expect("a folder for the generated checker");
-        let (fine, states, _) =
+        let (rumur_verified, rumur_states, _) =
             tools::rumur(&model, Style::Plain, tools::Compiled::Well, folder.path());
-        let verified = ours.outcome == Outcome::Verified;
-        let same = verified == fine && (!verified || ours.states == u128::from(states));
+        let verified = report.outcome == Outcome::Verified;
+        let agrees =
+            verified == rumur_verified && (!verified || report.states == u128::from(rumur_states));
         eprintln!(
-            "{name}: ours {} ({verified}), rumur {states} ({fine})",
-            ours.states
+            "{name}: ours {} ({verified}), rumur {rumur_states} ({rumur_verified})",
+            report.states
         );
-        agree &= same;
+        all_agree &= agrees;
         results.push(format!(
-            "{{\"system\": \"{name}\", \"verified\": {verified}, \"states\": {}, \"rumur_verified\": {fine}, \"rumur_states\": {states}}}",
-            ours.states
+            "{{\"system\": \"{name}\", \"verified\": {verified}, \"states\": {}, \"rumur_verified\": {rumur_verified}, \"rumur_states\": {rumur_states}}}",
+            report.states
         ));
     }
     println!("[{}]", results.join(", "));
-    if !agree {
+    if !all_agree {
         std::process::exit(1);
     }
 }

@@ -80,11 +80,11 @@ pub fn progress(
     protocol: &Protocol,
     home: &Controller,
     (remotes, lines): (impl Into<Remotes>, u8),
-    room: &system::Options,
+    system_options: &system::Options,
     options: &Options,
 ) -> Result<Progress, ProgressError> {
     let remotes = remotes.into();
-    let none = |outcome| Progress {
+    let with_outcome = |outcome| Progress {
         outcome,
         modelled: None,
         never: Vec::new(),
@@ -92,17 +92,17 @@ pub fn progress(
         notes: Vec::new(),
         unfinished: None,
     };
-    let limited = |question: String, report: Report| Progress {
+    let unfinished_with = |question: String, report: Report| Progress {
         unfinished: Some(Unfinished {
             question,
             states: report.states,
         }),
-        ..none(report.outcome)
+        ..with_outcome(report.outcome)
     };
     let size = (remotes, lines_of(protocol, lines));
     for kind in unproven_kinds(protocol, home) {
-        let model = |room: &_| watching(protocol, home, size, kind, room);
-        let (modelled, report) = searched(&model, room, options)?;
+        let model = |system_options: &_| watching(protocol, home, size, kind, system_options);
+        let (modelled, report) = search_model(&model, system_options, options)?;
         match report.outcome {
             Outcome::Verified => {}
             Outcome::Violated {
@@ -119,7 +119,7 @@ pub fn progress(
                 };
                 return Ok(Progress {
                     modelled: Some(modelled),
-                    ..none(Outcome::Violated {
+                    ..with_outcome(Outcome::Violated {
                         property,
                         message,
                         trace,
@@ -129,45 +129,45 @@ pub fn progress(
             outcome @ Outcome::Exceeded { .. } => {
                 return Ok(Progress {
                     modelled: Some(modelled),
-                    ..none(outcome)
+                    ..with_outcome(outcome)
                 })
             }
             Outcome::Undecided { .. } => {
                 let question = format!("progress of {}", kind.name(home));
-                return Ok(limited(question, report));
+                return Ok(unfinished_with(question, report));
             }
         }
     }
     let mut never = Vec::new();
     for access in conditional_accesses(protocol) {
-        let model = |room: &_| beginning(protocol, home, size, access, room);
-        let report = searched(&model, room, options)?.1;
+        let model = |system_options: &_| beginning(protocol, home, size, access, system_options);
+        let report = search_model(&model, system_options, options)?.1;
         match report.outcome {
             Outcome::Verified => never.push(access.name()),
             Outcome::Violated { .. } => {}
             Outcome::Undecided { .. } | Outcome::Exceeded { .. } => {
                 let question = format!("states in which {} begins", with_article(access.name()));
-                return Ok(limited(question, report));
+                return Ok(unfinished_with(question, report));
             }
         }
     }
     let mut notes = Vec::new();
-    let all: Vec<Access> = core_accesses(&protocol.remote).collect();
-    let each = all.iter().map(std::slice::from_ref);
-    for accesses in std::iter::once(&all[..]).chain(each) {
+    let all_accesses: Vec<Access> = core_accesses(&protocol.remote).collect();
+    let single_accesses = all_accesses.iter().map(std::slice::from_ref);
+    for accesses in std::iter::once(&all_accesses[..]).chain(single_accesses) {
         // A line that is never accessed again has one note only.
         if !notes.is_empty() && accesses.len() == 1 || !may_stop(protocol, accesses) {
             continue;
         }
-        let model = |room: &_| restarting(protocol, home, size, accesses, room);
-        let (modelled, report) = searched(&model, room, options)?;
+        let model = |system_options: &_| restarting(protocol, home, size, accesses, system_options);
+        let (modelled, report) = search_model(&model, system_options, options)?;
         match report.outcome {
             Outcome::Verified => {}
             Outcome::Violated {
                 property: Property::Liveness(_),
                 trace,
                 ..
-            } => notes.extend(stopped(&modelled, accesses, &trace)),
+            } => notes.extend(describe_stopped(&modelled, accesses, &trace)),
             Outcome::Violated {
                 property,
                 message,
@@ -175,7 +175,7 @@ pub fn progress(
             } => {
                 return Ok(Progress {
                     modelled: Some(modelled),
-                    ..none(Outcome::Violated {
+                    ..with_outcome(Outcome::Violated {
                         property,
                         message,
                         trace,
@@ -184,7 +184,7 @@ pub fn progress(
             }
             Outcome::Undecided { .. } | Outcome::Exceeded { .. } => {
                 let question = format!("whether each remote can {} again", access_verb(accesses));
-                return Ok(limited(question, report));
+                return Ok(unfinished_with(question, report));
             }
         }
     }
@@ -193,15 +193,15 @@ pub fn progress(
         notes,
         never,
         absent: absent.into_iter().map(Access::name).collect(),
-        ..none(Outcome::Verified)
+        ..with_outcome(Outcome::Verified)
     })
 }
 
 /// Returns a model and the report on it. If the trial capacity is exceeded, the search is repeated with the full
 /// capacity.
-fn searched(
+fn search_model(
     model: &dyn Fn(&system::Options) -> Result<Modelled, SystemError>,
-    room: &system::Options,
+    system_options: &system::Options,
     options: &Options,
 ) -> Result<(Modelled, Report), ProgressError> {
     let options = Options {
@@ -209,18 +209,18 @@ fn searched(
         decompose: false,
         ..*options
     };
-    let search = |room: &_| {
-        let modelled = model(room).map_err(ProgressError::System)?;
+    let search = |system_options: &_| {
+        let modelled = model(system_options).map_err(ProgressError::System)?;
         let report = check(&modelled.model, &options).map_err(ProgressError::Check)?;
         Ok((modelled, report))
     };
-    let found = search(room)?;
-    match found.1.outcome {
-        Outcome::Exceeded { .. } if room.trial.is_some() => search(&system::Options {
+    let result = search(system_options)?;
+    match result.1.outcome {
+        Outcome::Exceeded { .. } if system_options.trial.is_some() => search(&system::Options {
             trial: None,
-            ..room.clone()
+            ..system_options.clone()
         }),
-        _ => Ok(found),
+        _ => Ok(result),
     }
 }
 
@@ -234,7 +234,7 @@ fn access_verb(accesses: &[Access]) -> &'static str {
 
 /// Describes a remote that can never make these accesses to a line again, with the path to that state. `None` if the
 /// path is empty: other notes report accesses that never begin.
-fn stopped(modelled: &Modelled, accesses: &[Access], trace: &Trace) -> Option<String> {
+fn describe_stopped(modelled: &Modelled, accesses: &[Access], trace: &Trace) -> Option<String> {
     if trace.steps.is_empty() {
         return None;
     }
@@ -267,8 +267,8 @@ pub fn told(
             let agent = modelled.model.agents.get(remote as usize);
             let agent = agent.unwrap_or(&protocol.remote.name).clone();
             let variable = format!("{}_state[0][{remote}]", protocol.remote.name);
-            let (of, _) = remotes.kind(remote as u16);
-            let initial = protocol.kinds[of.index()].initial;
+            let (remote_kind, _) = remotes.kind(remote as u16);
+            let initial = protocol.kinds[remote_kind.index()].initial;
             (agent, &protocol.remote.states[initial.index()], variable)
         }
         Kind::Local(_) => {
@@ -283,22 +283,22 @@ pub fn told(
         }
     };
     let mut changes = trace.steps.iter().flat_map(|step| &step.changes);
-    let last = changes.rfind(|change| change.variable == variable);
-    let state = match last {
+    let last_change = changes.rfind(|change| change.variable == variable);
+    let state = match last_change {
         Some(change) => &change.to,
         None => &initial.name,
     };
-    let place = match lines {
+    let line_text = match lines {
         lines if u16::from(lines) > protocol.homes => format!(" on line 0 of {lines} lines"),
         _ => String::new(),
     };
     match kind {
         Kind::Access(_) => {
             let name = with_article(name);
-            format!("{name} of {agent}, which is in {state}, can never be performed{place}")
+            format!("{name} of {agent}, which is in {state}, can never be performed{line_text}")
         }
         Kind::Local(_) => {
-            format!("the device's {name} can never be performed{place}; {agent} is in {state}")
+            format!("the device's {name} can never be performed{line_text}; {agent} is in {state}")
         }
     }
 }

@@ -19,12 +19,12 @@ const INNER: &str = include_str!("../../../protocols/mesi-l1.coh");
 
 fn read(text: &str) -> Protocol {
     parse(text).unwrap_or_else(|errors| {
-        let all = errors.iter().map(|e| e.render("text", text, false));
-        panic!("{}", all.collect::<String>())
+        let messages = errors.iter().map(|e| e.render("text", text, false));
+        panic!("{}", messages.collect::<String>())
     })
 }
 
-fn lent() -> Options {
+fn backing_options() -> Options {
     Options {
         lent: true,
         ..Options::default()
@@ -32,20 +32,20 @@ fn lent() -> Options {
 }
 
 /// The checker's report for this number of L1s and lines, with every state explored.
-fn checked(text: &str, remotes: u16, lines: u8) -> Report {
+fn check_text(text: &str, remotes: u16, lines: u8) -> Report {
     let protocol = read(text);
     let home = construct::home(&protocol, remotes).unwrap();
-    let of = model(&protocol, &home, remotes, lines, &lent()).unwrap();
+    let lowered_model = model(&protocol, &home, remotes, lines, &backing_options()).unwrap();
     let search = Search {
         decompose: false,
         symmetry: false,
         ..Search::default()
     };
-    check(&of, &search).unwrap()
+    check(&lowered_model, &search).unwrap()
 }
 
 /// States, transitions and depth by execution, or the properties violated at the shortest distance.
-fn walked(text: &str, remotes: u16, lines: u8) -> Result<(u128, u128, u64), Vec<String>> {
+fn explore_text(text: &str, remotes: u16, lines: u8) -> Result<(u128, u128, u64), Vec<String>> {
     let protocol = read(text);
     let home = construct::home(&protocol, remotes).unwrap();
     let system = System::new(&protocol, &home, remotes, lines, 7).with_backing_permission();
@@ -59,7 +59,7 @@ fn walked(text: &str, remotes: u16, lines: u8) -> Result<(u128, u128, u64), Vec<
         Found::Safe { .. } => Err(vec!["drain".to_string()]),
         Found::Wrong { what, .. } => Err(what
             .into_iter()
-            .map(|wrong| match wrong {
+            .map(|error| match error {
                 Wrong::Violated(violation) => violation.property.to_string(),
                 Wrong::Exceeded(limit) => limit,
             })
@@ -71,10 +71,14 @@ fn walked(text: &str, remotes: u16, lines: u8) -> Result<(u128, u128, u64), Vec<
 #[test]
 fn inner_levels_are_verified_below_any_outer_protocol() {
     for (remotes, lines) in [(1, 1), (2, 1)] {
-        let report = checked(INNER, remotes, lines);
+        let report = check_text(INNER, remotes, lines);
         assert_eq!(report.outcome, Outcome::Verified, "{remotes}x{lines}");
-        let own = (report.states, report.transitions, report.depth);
-        assert_eq!(walked(INNER, remotes, lines), Ok(own), "{remotes}x{lines}");
+        let expected = (report.states, report.transitions, report.depth);
+        assert_eq!(
+            explore_text(INNER, remotes, lines),
+            Ok(expected),
+            "{remotes}x{lines}"
+        );
     }
 }
 
@@ -83,12 +87,19 @@ fn inner_levels_are_verified_below_any_outer_protocol() {
 fn accesses_below_backing_permission_can_be_performed() {
     let protocol = read(INNER);
     let home = construct::home(&protocol, 2).unwrap();
-    let found = progress(&protocol, &home, (2, 1), &lent(), &Search::default()).unwrap();
-    assert_eq!(found.outcome, Outcome::Verified);
-    assert!(found.never.is_empty(), "{:?}", found.never);
+    let report = progress(
+        &protocol,
+        &home,
+        (2, 1),
+        &backing_options(),
+        &Search::default(),
+    )
+    .unwrap();
+    assert_eq!(report.outcome, Outcome::Verified);
+    assert!(report.never.is_empty(), "{:?}", report.never);
 }
 
-fn replaced(from: &str, to: &str) -> String {
+fn changed_text(from: &str, to: &str) -> String {
     assert_eq!(INNER.matches(from).count(), 1, "{from}");
     INNER.replace(from, to)
 }
@@ -129,23 +140,26 @@ fn faults_below_lent_memory_are_refuted() {
         ),
     ];
     for (from, to, property) in faults {
-        let text = replaced(from, to);
-        let report = checked(&text, 2, 1);
-        let found = walked(&text, 2, 1);
+        let text = changed_text(from, to);
+        let report = check_text(&text, 2, 1);
+        let walk_error = explore_text(&text, 2, 1);
         let Outcome::Violated {
-            property: broken, ..
+            property: violated, ..
         } = &report.outcome
         else {
             panic!("{to}: {:?}", report.outcome)
         };
-        let broken = match broken {
+        let violated = match violated {
             Property::Invariant(name) | Property::Assertion(name) => name.to_string(),
             Property::Drain => "drain".to_string(),
             other => format!("{other:?}"),
         };
-        let found = found.expect_err("a fault");
-        assert!(found.contains(&broken), "{to}: {broken}, {found:?}");
-        assert_eq!(broken, property, "{to}");
+        let walk_error = walk_error.expect_err("a fault");
+        assert!(
+            walk_error.contains(&violated),
+            "{to}: {violated}, {walk_error:?}"
+        );
+        assert_eq!(violated, property, "{to}");
     }
 }
 
@@ -154,21 +168,21 @@ fn rumur_agrees_on_lent_memory() {
     if !require("rumur") {
         return;
     }
-    for (text, fine) in [
+    for (text, expected) in [
         (INNER.to_string(), true),
         (
-            replaced("GetS if memory writes ", "GetS if owner == none "),
+            changed_text("GetS if memory writes ", "GetS if owner == none "),
             false,
         ),
     ] {
         let protocol = read(&text);
         let home = construct::home(&protocol, 2).unwrap();
-        let of = model(&protocol, &home, 2, 1, &lent()).unwrap();
+        let lowered = model(&protocol, &home, 2, 1, &backing_options()).unwrap();
         let folder = tempfile::tempdir().unwrap();
-        let (holds, states, said) = rumur(&of, Style::Plain, Compiled::Fast, folder.path());
-        assert_eq!(holds, fine, "{said}");
-        if fine {
-            assert_eq!(checked(&text, 2, 1).states, u128::from(states));
+        let (holds, states, output) = rumur(&lowered, Style::Plain, Compiled::Fast, folder.path());
+        assert_eq!(holds, expected, "{output}");
+        if expected {
+            assert_eq!(check_text(&text, 2, 1).states, u128::from(states));
         }
     }
 }
@@ -185,9 +199,11 @@ fn verdict_lists_backing_permission_assumptions() {
     // A home without local operations has no operation that revokes its memory.
     let mesi = read(include_str!("../../../protocols/mesi.coh"));
     let home = construct::home(&mesi, 2).unwrap();
-    let said = model(&mesi, &home, 2, 1, &lent()).unwrap_err().to_string();
+    let error = model(&mesi, &home, 2, 1, &backing_options())
+        .unwrap_err()
+        .to_string();
     assert!(
-        said.contains("no local operation that gives up the permission"),
-        "{said}"
+        error.contains("no local operation that gives up the permission"),
+        "{error}"
     );
 }

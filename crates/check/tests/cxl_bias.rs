@@ -65,7 +65,7 @@ fn early_host_response_leaves_memory_stale() {
 /// ever itself.
 #[test]
 fn device_that_stalls_the_host_request_deadlocks() {
-    let stubborn = changed(&[
+    let stalling = changed(&[
         (
             "  RD RC W C CI TB | MemRdS MemRdA if hosts == { sender }    | send MemData, send CmpE ",
             "  RD RC W C CI TB | MemRdS MemRdA if hosts == { sender }    | stall | \n  RD | clean | stall # ",
@@ -73,7 +73,7 @@ fn device_that_stalls_the_host_request_deadlocks() {
         ("  RD RI RC W C CI TB L | MemRdS MemRdA MemRdCur MemWr clean", "  RD RI RC W C CI TB L | MemRdS MemRdA MemRdCur MemWr"),
         ("MemWr clean_invalidate take_bias | stall                                |", "MemWr clean_invalidate take_bias | stall |\n  RI RC W C CI TB L | clean | stall |"),
     ]);
-    let found = search(&stubborn, 1, 1, true).unwrap_err();
+    let found = search(&stalling, 1, 1, true).unwrap_err();
     assert!(found.starts_with("no deadlock"), "{found}");
 }
 
@@ -81,18 +81,21 @@ fn device_that_stalls_the_host_request_deadlocks() {
 /// permission, and neither responds to the device before it has been served. A single host never has to give way.
 #[test]
 fn two_upgrading_hosts_deadlock_unless_one_yields() {
-    let firm = changed(&[(AGAIN, "  RD RI W CI TB | MemInv | stall | # ")]);
-    assert_eq!(search(&firm, 1, 1, false), Ok((708, 1807)));
-    let found = search(&firm, 2, 1, true).unwrap_err();
+    let without_yield = changed(&[(AGAIN, "  RD RI W CI TB | MemInv | stall | # ")]);
+    assert_eq!(search(&without_yield, 1, 1, false), Ok((708, 1807)));
+    let found = search(&without_yield, 2, 1, true).unwrap_err();
     assert!(found.starts_with("no deadlock"), "{found}");
 }
 
 /// In device bias the device asks no host. A host in host bias with a copy would violate this.
 #[test]
 fn device_bias_requires_a_request_to_hosts() {
-    let rash = changed(&[(
+    let without_request = changed(&[(
         "  H          | take_bias                                    | send RdOwnNoData to hosts                                       | TB",
         "  H          | take_bias                                    | acknowledge take_bias, hosts := {}, alone := false              | L",
     )]);
-    assert_eq!(search(&rash, 1, 1, true), Err("single writer".into()));
+    assert_eq!(
+        search(&without_request, 1, 1, true),
+        Err("single writer".into())
+    );
 }

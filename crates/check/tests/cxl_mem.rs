@@ -44,11 +44,11 @@ fn lines_are_independent() {
 fn unordered_host_mistakes_a_served_request_for_a_waiting_one() {
     // Data have arrived: the acknowledgement cannot arrive before the completion, and so has no row.
     assert_eq!(violated(&[(ORDER, "")]), "no unexpected message");
-    let told = EARLY.replace("IE", "IE IS_C IE_C");
-    assert_eq!(violated(&[(ORDER, ""), (EARLY, &told)]), "data value");
+    let early_rows = EARLY.replace("IE", "IE IS_C IE_C");
+    assert_eq!(violated(&[(ORDER, ""), (EARLY, &early_rows)]), "data value");
     // The rows alone change nothing, as they are never taken.
     let size = search(&shipped("cxl-mem"), 2, 1, true);
-    assert_eq!(search(&changed(&[(EARLY, &told)]), 2, 1, true), size);
+    assert_eq!(search(&changed(&[(EARLY, &early_rows)]), 2, 1, true), size);
 }
 
 /// More order does no harm. A device that sends all messages without data through one queue is among those that the
@@ -63,10 +63,10 @@ fn one_ordered_queue_for_responses_is_sufficient() {
 #[test]
 fn acknowledgement_is_ordered_after_each_grant() {
     let behind = |completions| format!("  ordered BIConflictAck behind {completions}\n");
-    let told = EARLY.replace("IE", "IE IS_C IE_C");
-    for (few, what) in [("Cmp CmpS", "data value"), ("Cmp CmpE", "single writer")] {
-        let found = violated(&[(ORDER, &behind(few)), (EARLY, &told)]);
-        assert_eq!(found, what, "{few}");
+    let early_rows = EARLY.replace("IE", "IE IS_C IE_C");
+    for (completions, expected) in [("Cmp CmpS", "data value"), ("Cmp CmpE", "single writer")] {
+        let violation = violated(&[(ORDER, &behind(completions)), (EARLY, &early_rows)]);
+        assert_eq!(violation, expected, "{completions}");
     }
     // The order behind completions of writes and evictions has no effect: the host responds alike before and after
     // them.
@@ -76,27 +76,27 @@ fn acknowledgement_is_ordered_after_each_grant() {
 /// BIRsp carries no data, and no order keeps it behind MemWr.
 #[test]
 fn early_snoop_response_leaves_memory_stale() {
-    let found = violated(&[(
+    let violation = violated(&[(
         "| BISnpInv                 | send MemWrI                  | XI_B",
         "| BISnpInv                 | send MemWrI, send BIRspI     | XI",
     )]);
-    assert_eq!(found, "data value");
+    assert_eq!(violation, "data value");
 }
 
 /// An early version of the protocol had this fault. The owner evicted the line before its snoop arrived. No host was
 /// then `alone` when the line went to the next one, which was not snooped.
 #[test]
 fn owner_is_recorded_after_eviction_during_snoop() {
-    let with = "holders := { asker }, alone := true, asker := none | N\n  RD          | BIRspS";
-    let without = with.replace("alone := true, ", "");
-    assert_eq!(violated(&[(with, &without)]), "single writer");
+    let row = "holders := { asker }, alone := true, asker := none | N\n  RD          | BIRspS";
+    let changed_row = row.replace("alone := true, ", "");
+    assert_eq!(violated(&[(row, &changed_row)]), "single writer");
 }
 
 /// The reason that there is no BISnpCur: between its response and the read of memory the owner may write. The read may
 /// return this value, as it began earlier, but memory must be current when it is read.
 #[test]
 fn snoop_that_keeps_write_permission_exposes_stale_memory() {
-    let found = violated(&[
+    let violation = violated(&[
         ("BISnpInv, BISnpData\n", "BISnpInv, BISnpData, BISnpCur\n"),
         ("BIRspI, BIRspS\n", "BIRspI, BIRspS, BIRspE\n"),
         (
@@ -114,13 +114,13 @@ fn snoop_that_keeps_write_permission_exposes_stale_memory() {
             "RC | BIRspE | send MemData to asker,",
         ),
     ]);
-    assert_eq!(found, "data value");
+    assert_eq!(violation, "data value");
 }
 
 /// Device bias is a lock: a request that is served under it gives a host a permission besides the device's.
 #[test]
 fn device_bias_excludes_hosts() {
-    let served = violated(&[
+    let violation = violated(&[
         (
             "  D           | unlock ",
             "  D | MemRdS | send MemData, send CmpE, holders := { sender }, alone := true | stay\n  D           | unlock ",
@@ -130,11 +130,11 @@ fn device_bias_excludes_hosts() {
             "  RD RI RC W C CI TB | MemRdS | stall |\n  RD RI RC W C CI TB D | MemRdA ",
         ),
     ]);
-    assert_eq!(served, "single writer");
+    assert_eq!(violation, "single writer");
     // Bias is taken before the snooped hosts have responded.
-    let taken = violated(&[(
+    let violation = violated(&[(
         "send BISnpInv to holders                                       | TB",
         "acknowledge take_bias | D",
     )]);
-    assert_eq!(taken, "single writer");
+    assert_eq!(violation, "single writer");
 }

@@ -225,8 +225,8 @@ system two { remotes 2; lines 1; turns 2 }
 
 fn read(text: &str) -> Protocol {
     parse(text).unwrap_or_else(|errors| {
-        let all = errors.iter().map(|e| e.render("text", text, false));
-        panic!("{}", all.collect::<String>())
+        let messages = errors.iter().map(|e| e.render("text", text, false));
+        panic!("{}", messages.collect::<String>())
     })
 }
 
@@ -244,20 +244,25 @@ fn judged(text: &str, system: &str) -> Report {
     let system = protocol.systems.iter().find(|s| s.name == system).unwrap();
     let (remotes, lines) = (system.remotes, system.lines);
     let options = Options::default();
-    let of = model(&protocol, &home, remotes, lines, &options).unwrap();
+    let checked_model = model(&protocol, &home, remotes, lines, &options).unwrap();
     let search = |symmetry| {
         let options = Search {
             symmetry,
             decompose: false,
             ..Search::default()
         };
-        check(&of, &options).unwrap()
+        check(&checked_model, &options).unwrap()
     };
     let (report, orbits) = (search(false), search(true));
     assert!(orbits.states <= report.states);
     match (&report.outcome, &orbits.outcome) {
-        (Outcome::Violated { trace, .. }, Outcome::Violated { trace: other, .. }) => {
-            assert_eq!(trace.steps.len(), other.steps.len());
+        (
+            Outcome::Violated { trace, .. },
+            Outcome::Violated {
+                trace: orbit_trace, ..
+            },
+        ) => {
+            assert_eq!(trace.steps.len(), orbit_trace.steps.len());
         }
         (one, other) => assert_eq!(one, other),
     }
@@ -301,9 +306,10 @@ fn judged(text: &str, system: &str) -> Report {
     }
     if require("rumur") {
         let folder = tempfile::tempdir().unwrap();
-        let (fine, states, said) = rumur(&of, Style::Plain, Compiled::Fast, folder.path());
-        assert_eq!(report.outcome == Outcome::Verified, fine, "{said}");
-        if fine {
+        let (holds, states, output) =
+            rumur(&checked_model, Style::Plain, Compiled::Fast, folder.path());
+        assert_eq!(report.outcome == Outcome::Verified, holds, "{output}");
+        if holds {
             assert_eq!(report.states, u128::from(states));
         }
     }
@@ -316,16 +322,16 @@ fn verified(text: &str, system: &str) -> Report {
     let protocol = sized(&read(text), system);
     let home = construct::home(&protocol, 2).unwrap();
     let system = protocol.systems.iter().find(|s| s.name == system).unwrap();
-    let room = Options::default();
-    let found = progress(
+    let system_options = Options::default();
+    let result = progress(
         &protocol,
         &home,
         (system.remotes, system.lines),
-        &room,
+        &system_options,
         &Search::default(),
     )
     .unwrap();
-    assert_eq!(found.outcome, Outcome::Verified);
+    assert_eq!(result.outcome, Outcome::Verified);
     report
 }
 
@@ -360,12 +366,13 @@ fn only_agents_of_one_kind_are_symmetric() {
     let home = construct::home(&protocol, 2).unwrap();
     let states = |name: &str, symmetry| {
         let system = protocol.systems.iter().find(|s| s.name == name).unwrap();
-        let of = model(&protocol, &home, system.remotes, 1, &Options::default()).unwrap();
+        let checked_model =
+            model(&protocol, &home, system.remotes, 1, &Options::default()).unwrap();
         let search = Search {
             symmetry,
             ..Search::default()
         };
-        check(&of, &search).unwrap().states
+        check(&checked_model, &search).unwrap().states
     };
     // There is nothing to permute.
     assert_eq!(states("one", true), states("one", false));
@@ -394,10 +401,10 @@ fn system_size_requires_a_count_per_kind() {
     let protocol = read(KINDS);
     let home = construct::home(&protocol, 2).unwrap();
     let refused = model(&protocol, &home, 2, 1, &Options::default());
-    let Err(SystemError::Size(said)) = refused else {
+    let Err(SystemError::Size(message)) = refused else {
         panic!("{refused:?}")
     };
-    assert!(said.ends_with("of each kind: cpu, device"), "{said}");
+    assert!(message.ends_with("of each kind: cpu, device"), "{message}");
 }
 
 #[test]
@@ -435,9 +442,9 @@ fn later_message_does_not_delay_an_ordered_one() {
     let overtakes = first
         .replace("G waits Last", "")
         .replace("  G | Last       |                    | I\n", "");
-    let said = "a farewell";
+    let description = "a farewell";
     assert_eq!(
-        violated(&overtakes, "one", said, said),
+        violated(&overtakes, "one", description, description),
         "no unexpected message"
     );
     let either = first
@@ -456,31 +463,31 @@ fn variables_start_with_declared_initial_values() {
     let report = verified(text, "two_caches");
     assert_eq!((report.states, report.transitions), (4_873, 13_960));
     // One token more than there are caches, or one less.
-    let held = "held:   count = count(cache)";
+    let initial_tokens = "held:   count = count(cache)";
     assert_eq!(
-        violated(text, "two_caches", held, "held:   count"),
+        violated(text, "two_caches", initial_tokens, "held:   count"),
         "no deadlock"
     );
-    let few = "owns:   bool = true";
+    let owner = "owns:   bool = true";
     assert_eq!(
-        violated(text, "two_caches", few, "owns:   bool = false"),
+        violated(text, "two_caches", owner, "owns:   bool = false"),
         "no deadlock"
     );
 }
 
 #[test]
 fn per_line_order_covers_only_messages_of_one_line() {
-    let across = LETTERS.replace(" per line", "");
+    let shared_order = LETTERS.replace(" per line", "");
     let states = |text: &str, system: &str| verified(text, system).states;
     for system in ["one", "two"] {
-        assert_eq!(states(LETTERS, system), states(&across, system));
+        assert_eq!(states(LETTERS, system), states(&shared_order, system));
     }
     // Lines without a common order share nothing.
-    let one = states(LETTERS, "one");
-    assert_eq!(states(LETTERS, "lines"), one * one);
-    assert_ne!(states(&across, "lines"), one * one);
-    let two = states(LETTERS, "two");
-    assert_eq!(states(LETTERS, "both"), two * two);
+    let one_remote = states(LETTERS, "one");
+    assert_eq!(states(LETTERS, "lines"), one_remote * one_remote);
+    assert_ne!(states(&shared_order, "lines"), one_remote * one_remote);
+    let two_remotes = states(LETTERS, "two");
+    assert_eq!(states(LETTERS, "both"), two_remotes * two_remotes);
     // Without an order the farewell may arrive first.
     for system in ["one", "lines"] {
         let name = violated(LETTERS, system, "; ordered ask per line", "");
@@ -496,7 +503,7 @@ fn wrapping_counters_distinguish_messages_if_large_enough() {
     assert_eq!(three % 3, 0);
     assert_eq!(states("cycle 6"), 2 * three);
     verified(NUMBERED, "two");
-    for wrong in [
+    for faulty in [
         NUMBERED.replace("cycle 3", "cycle 2"),
         // One note may then stay behind while each other note is that of the previous read.
         NUMBERED.replace("; ordered note", ""),
@@ -505,7 +512,7 @@ fn wrapping_counters_distinguish_messages_if_large_enough() {
             .replace("cycle 3", "cycle 4")
             .replace("now += 1", "now += 2"),
     ] {
-        assert_eq!(refuted(&wrong, "one"), "no unexpected message");
+        assert_eq!(refuted(&faulty, "one"), "no unexpected message");
     }
 }
 
@@ -514,36 +521,36 @@ fn arrays_are_indexed_by_remote_and_loops_cover_sets() {
     for (system, states) in [("one", 23), ("two", 613)] {
         assert_eq!(verified(COUNTED, system).states, states);
     }
-    let all = "room := most";
-    let said = violated(COUNTED, "two", all, "room[sender] := most");
-    assert_eq!(said, "no unexpected message");
-    let begins = "per remote = most";
-    let said = violated(COUNTED, "one", begins, "per remote = 1");
-    assert_eq!(said, "no unexpected message");
-    let fewer = "for r in sharers {";
-    let said = violated(COUNTED, "two", fewer, "for r in sharers - { sender } {");
-    assert_eq!(said, "no deadlock");
+    let reset = "room := most";
+    let property = violated(COUNTED, "two", reset, "room[sender] := most");
+    assert_eq!(property, "no unexpected message");
+    let initial_value = "per remote = most";
+    let property = violated(COUNTED, "one", initial_value, "per remote = 1");
+    assert_eq!(property, "no unexpected message");
+    let loop_set = "for r in sharers {";
+    let property = violated(COUNTED, "two", loop_set, "for r in sharers - { sender } {");
+    assert_eq!(property, "no deadlock");
     // Without its guard a number falls below its range.
     let guard = "GetS if room[sender] > 0";
-    let said = violated(COUNTED, "one", guard, "GetS if room[sender] >= 0");
-    assert_eq!(said, "values in range");
+    let property = violated(COUNTED, "one", guard, "GetS if room[sender] >= 0");
+    assert_eq!(property, "values in range");
     // The message names the variable as in the protocol file.
     let below = judged(&COUNTED.replace(guard, "GetS if room[sender] >= 0"), "one");
     let Outcome::Violated { message, .. } = below.outcome else {
         panic!("{:?}", below.outcome);
     };
-    let told = "the value -1 is stored in `directory.room`, which holds 0..2";
-    assert_eq!(message, told);
+    let expected = "the value -1 is stored in `directory.room`, which holds 0..2";
+    assert_eq!(message, expected);
 }
 
 #[test]
 fn a_system_may_take_other_sizes_than_the_text() {
     let short = verified(COUNTED, "short");
     let text = COUNTED.replace("size most 2", "size most 1");
-    let other = verified(&text, "two");
+    let resized = verified(&text, "two");
     assert_eq!(
         (short.states, short.transitions),
-        (other.states, other.transitions)
+        (resized.states, resized.transitions)
     );
     assert_eq!(short.states, 374);
 }
@@ -562,7 +569,7 @@ fn an_array_may_have_a_value_for_each_number() {
         // The index is out of range.
         ("at: 0..1", "at: 0..2 = 2"),
     ] {
-        let said = violated(NOTED, "one", from, to);
-        assert_eq!(said, "values in range", "{to}");
+        let property = violated(NOTED, "one", from, to);
+        assert_eq!(property, "values in range", "{to}");
     }
 }

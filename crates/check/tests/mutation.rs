@@ -15,7 +15,7 @@ use std::sync::Mutex;
 
 /// A changed controller, and the change.
 struct Mutant {
-    what: String,
+    description: String,
     kind: &'static str,
     home: Controller,
 }
@@ -27,15 +27,16 @@ fn mutants(protocol: &Protocol, home: &Controller) -> Vec<Mutant> {
             continue;
         };
         let state = &home.states[rule.state.index()].name;
-        let mut change = |kind, what: String, body: Vec<Statement>, next: Option<StateId>| {
-            let mut home = home.clone();
-            home.rules[index].effect = Effect::Take { body, next };
-            mutants.push(Mutant {
-                what: format!("{state}, {:?}: {what}", rule.event),
-                kind,
-                home,
-            });
-        };
+        let mut change =
+            |kind, description: String, body: Vec<Statement>, next: Option<StateId>| {
+                let mut home = home.clone();
+                home.rules[index].effect = Effect::Take { body, next };
+                mutants.push(Mutant {
+                    description: format!("{state}, {:?}: {description}", rule.event),
+                    kind,
+                    home,
+                });
+            };
         for (position, statement) in body.iter().enumerate() {
             let mut shorter = body.clone();
             shorter.remove(position);
@@ -53,32 +54,37 @@ fn mutants(protocol: &Protocol, home: &Controller) -> Vec<Mutant> {
             else {
                 continue;
             };
-            let same_class = |other: &MessageId| {
-                other != message && protocol.class(*other) == protocol.class(*message)
+            let same_class = |candidate: &MessageId| {
+                candidate != message && protocol.class(*candidate) == protocol.class(*message)
             };
-            for other in protocol.message_ids().filter(same_class) {
+            for replacement in protocol.message_ids().filter(same_class) {
                 let mut changed = body.clone();
                 changed[position] = Statement::Send {
-                    message: other,
+                    message: replacement,
                     to: to.clone(),
                     fields: fields.clone(),
                 };
-                let what = format!(
+                let description = format!(
                     "{} instead of {}",
-                    protocol.message(other).name,
+                    protocol.message(replacement).name,
                     protocol.message(*message).name
                 );
-                change("another message", what, changed, *next);
+                change("another message", description, changed, *next);
             }
         }
-        let here = next.unwrap_or(rule.state);
-        let other = StateId((here.0 + 1) % home.states.len() as u16);
-        let what = format!(
+        let target = next.unwrap_or(rule.state);
+        let different = StateId((target.0 + 1) % home.states.len() as u16);
+        let description = format!(
             "to {} instead of {}",
-            home.states[other.index()].name,
-            home.states[here.index()].name
+            home.states[different.index()].name,
+            home.states[target.index()].name
         );
-        change("another next state", what, body.clone(), Some(other));
+        change(
+            "another next state",
+            description,
+            body.clone(),
+            Some(different),
+        );
     }
     mutants
 }
@@ -117,16 +123,16 @@ fn mutants_of_the_eci_home_are_refuted() {
                     return;
                 };
                 if let Outcome::Violated { property, .. } = verdict(&mutant.home).outcome {
-                    let how = format!("{} refuted by {property}", mutant.kind);
-                    *refuted.lock().unwrap().entry(how).or_default() += 1;
+                    let refutation = format!("{} refuted by {property}", mutant.kind);
+                    *refuted.lock().unwrap().entry(refutation).or_default() += 1;
                 } else {
-                    survivors.lock().unwrap().insert(index, &mutant.what);
+                    survivors.lock().unwrap().insert(index, &mutant.description);
                 }
             });
         }
     });
-    for (how, count) in refuted.into_inner().unwrap() {
-        println!("{count:4} {how}");
+    for (refutation, count) in refuted.into_inner().unwrap() {
+        println!("{count:4} {refutation}");
     }
     let survivors = survivors.into_inner().unwrap();
     assert!(survivors.is_empty(), "{survivors:#?}");

@@ -73,8 +73,8 @@ fn one_copy(at_i: &str, at_v: &str, meanwhile: &str, locals: &str) -> String {
 
 fn protocol(text: &str) -> Protocol {
     parse(text).unwrap_or_else(|errors| {
-        let all = errors.iter().map(|e| e.render("text", text, false));
-        panic!("{}", all.collect::<String>())
+        let messages = errors.iter().map(|e| e.render("text", text, false));
+        panic!("{}", messages.collect::<String>())
     })
 }
 
@@ -94,14 +94,14 @@ fn shipped(name: &str) -> String {
 fn judged(text: &str, remotes: u16, search: &Search) -> Progress {
     let protocol = protocol(text);
     let home = home(&protocol);
-    let room = Options {
+    let system_options = Options {
         trial: Some(1),
         ..Options::default()
     };
     let model = model(&protocol, &home, remotes, 1, &Options::default()).unwrap();
     let report = check(&model, &Search::default()).unwrap();
     assert_eq!(report.outcome, Outcome::Verified, "all but progress holds");
-    progress(&protocol, &home, (remotes, 1), &room, search).unwrap()
+    progress(&protocol, &home, (remotes, 1), &system_options, search).unwrap()
 }
 
 /// The violation, for any number of threads, and with every state explored instead of orbits.
@@ -161,11 +161,11 @@ fn permanent_rejection_of_stores_violates_progress() {
 
 #[test]
 fn an_operation_that_is_refused_in_every_state_is_violated() {
-    let never = "
+    let always_refused = "
   I     | recall if flag | acknowledge recall | stay
   I V R L | recall | refuse
 ";
-    let message = violated(&one_copy("", "", "  R L | Get | stall", never), 2);
+    let message = violated(&one_copy("", "", "  R L | Get | stall", always_refused), 2);
     assert_eq!(
         message,
         "the device's recall can never be performed; the directory is in I"
@@ -175,14 +175,14 @@ fn an_operation_that_is_refused_in_every_state_is_violated() {
 /// A row is only without effect on progress if its guard can never hold: `mode` begins with the value that it requires.
 #[test]
 fn an_operation_that_an_initial_value_refuses_is_violated() {
-    let refuses = "
+    let refused_initially = "
   I     | recall if mode == 1 | refuse
   I     | recall              | acknowledge recall | stay
   V R L | recall              | refuse
 ";
-    let text = one_copy("", "", "  R L | Get | stall", refuses);
-    let declared = "banned: set of remote }";
-    let text = text.replace(declared, "banned: set of remote; mode: 0..1 = 1 }");
+    let text = one_copy("", "", "  R L | Get | stall", refused_initially);
+    let variables = "banned: set of remote }";
+    let text = text.replace(variables, "banned: set of remote; mode: 0..1 = 1 }");
     let message = violated(&text, 2);
     assert_eq!(
         message,
@@ -193,22 +193,25 @@ fn an_operation_that_an_initial_value_refuses_is_violated() {
 #[test]
 fn a_refusal_that_passes_is_verified() {
     // Refused while the home waits for a copy to be put back, which the device can wait for.
-    let held = "
+    let refused_while_waiting = "
   I     | recall      | acknowledge recall   | stay
   V     | recall      | send Recall to owner | L
   R L   | recall      | refuse
 ";
-    verified(&one_copy("", "", "  R L | Get | stall", held), 2);
+    verified(
+        &one_copy("", "", "  R L | Get | stall", refused_while_waiting),
+        2,
+    );
 }
 
 #[test]
 fn permanent_rejection_in_one_state_violates_progress() {
     // A request during a recall sets a flag that no row clears.
-    let nack = "  I   | Get if flag | send Nack | stay";
+    let rejection = "  I   | Get if flag | send Nack | stay";
     let message = violated(
         &one_copy(
-            nack,
-            &nack.replace("I  ", "V  "),
+            rejection,
+            &rejection.replace("I  ", "V  "),
             "  R   | Get | send Nack, flag := true | stay\n  L | Get | stall",
             LOCALS,
         ),
@@ -219,10 +222,10 @@ fn permanent_rejection_in_one_state_violates_progress() {
 
 #[test]
 fn permanent_ban_of_a_remote_violates_progress() {
-    let nack = "  I   | Get if sender in banned | send Nack | stay";
+    let rejection = "  I   | Get if sender in banned | send Nack | stay";
     let text = one_copy(
-        nack,
-        &nack.replace("I  ", "V  "),
+        rejection,
+        &rejection.replace("I  ", "V  "),
         "  R   | Get | send Nack, banned := banned + { sender } | stay\n  L | Get | stall",
         LOCALS,
     );
@@ -320,22 +323,22 @@ fn drain_agrees_with_progress_search_per_access() {
         let protocol = protocol(&shipped(name));
         let home = home(&protocol);
         let sized = model(&protocol, &home, remotes, 1, &Options::default()).unwrap();
-        let all = check(&sized, &Search::default()).unwrap();
-        assert_eq!(all.outcome, Outcome::Verified, "{name}");
+        let unwatched = check(&sized, &Search::default()).unwrap();
+        assert_eq!(unwatched.outcome, Outcome::Verified, "{name}");
         for kind in kinds(&protocol, &home) {
-            let watched =
+            let watching_model =
                 watching(&protocol, &home, (remotes, 1), kind, &Options::default()).unwrap();
-            let report = check(&watched.model, &Search::default()).unwrap();
+            let report = check(&watching_model.model, &Search::default()).unwrap();
             assert_eq!(report.outcome, Outcome::Verified, "{name} {kind:?}");
             // The access is wanted in some state, unless its first row performs it.
-            assert!(report.states >= all.states, "{name} {kind:?}");
-            let mut never = watched.model;
-            never.invariants = std::mem::take(&mut never.liveness);
-            let report = check(&never, &Search::default()).unwrap();
-            let begun = matches!(report.outcome, Outcome::Violated { .. });
+            assert!(report.states >= unwatched.states, "{name} {kind:?}");
+            let mut model = watching_model.model;
+            model.invariants = std::mem::take(&mut model.liveness);
+            let report = check(&model, &Search::default()).unwrap();
+            let is_begun = matches!(report.outcome, Outcome::Violated { .. });
             let at_once = [Access::Evict, Access::Demote].map(Kind::Access);
-            let begun = begun || at_once.contains(&kind);
-            assert!(begun, "{name} {kind:?}");
+            let is_begun = is_begun || at_once.contains(&kind);
+            assert!(is_begun, "{name} {kind:?}");
         }
     }
 }
@@ -450,13 +453,13 @@ fn permanently_inaccessible_line_is_noted_with_its_path() {
         "{note}"
     );
     // If the entry is freed, there is no such state.
-    let back = text
+    let freed = text
         .replace(
             "V | Recall     | send Back | I",
             "V | evict | send Back, room += 1 | I\n  I W | Recall | | stay\n  V | Recall | send Back, room += 1 | I",
         )
         .replace("  B | Get ", "  V | Back | write, owner := none | I\n  B | Get ");
-    let found = with_registers(&back, 1);
+    let found = with_registers(&freed, 1);
     assert_eq!(found.outcome, Outcome::Verified);
     assert!(found.notes.is_empty(), "{:?}", found.notes);
 }
@@ -490,11 +493,11 @@ fn responses_behind_requests_in_a_shared_input_queue_deadlock() {
         panic!("{verdict:?}");
     };
     assert_eq!(property, Property::NoDeadlock);
-    let last = &trace.steps.last().unwrap().rule;
-    assert!(last.contains("waits first in vnet"), "{last}");
+    let last_rule = &trace.steps.last().unwrap().rule;
+    assert!(last_rule.contains("waits first in vnet"), "{last_rule}");
     // With a network for each there is no deadlock, as with an order that no two caches share.
-    let apart = "  network requests { request }\n  network responses { response }\n";
-    assert_eq!(outcome(&shared(apart), 2, 1), Outcome::Verified);
+    let separate_networks = "  network requests { request }\n  network responses { response }\n";
+    assert_eq!(outcome(&shared(separate_networks), 2, 1), Outcome::Verified);
     assert_eq!(outcome(ONE_VNET, 2, 1), Outcome::Verified);
 }
 
@@ -505,12 +508,12 @@ const PICK_SHARER: &str = include_str!("../../../tests/networks/pick-sharer.coh"
 fn home_that_picks_any_sharer_is_verified() {
     assert_eq!(outcome(PICK_SHARER, 3, 1), Outcome::Verified);
     // The chosen cache is a sharer, and so never the requester.
-    let only = |cache: &str| {
-        let never = format!("  B | Sent if one {cache} wants | stall\n  B | Sent  |");
-        outcome(&PICK_SHARER.replace("  B | Sent  |", &never), 3, 1)
+    let without_stall = |cache: &str| {
+        let stall = format!("  B | Sent if one {cache} wants | stall\n  B | Sent  |");
+        outcome(&PICK_SHARER.replace("  B | Sent  |", &stall), 3, 1)
     };
-    assert_eq!(only("=="), Outcome::Verified);
-    assert!(matches!(only("!="), Outcome::Violated { .. }));
+    assert_eq!(without_stall("=="), Outcome::Verified);
+    assert!(matches!(without_stall("!="), Outcome::Violated { .. }));
 }
 
 #[test]
@@ -525,12 +528,15 @@ fn choice_from_an_empty_set_is_violated() {
 #[test]
 fn choice_uses_values_assigned_earlier_in_its_row() {
     // Without the requester, which is no sharer, nothing changes; without all others the set is empty.
-    let with = |before: &str| {
-        let set = format!("{before}, one := any sharers");
+    let with_assignment = |assignment: &str| {
+        let set = format!("{assignment}, one := any sharers");
         outcome(&PICK_SHARER.replace("one := any sharers", &set), 2, 1)
     };
-    assert_eq!(with("sharers -= { sender }"), Outcome::Verified);
-    assert!(matches!(with("sharers := {}"), Outcome::Violated { .. }));
+    assert_eq!(with_assignment("sharers -= { sender }"), Outcome::Verified);
+    assert!(matches!(
+        with_assignment("sharers := {}"),
+        Outcome::Violated { .. }
+    ));
 }
 
 /// Requests wait for room for their replies, and replies for room for the acknowledgements that they cause.
@@ -539,14 +545,14 @@ const BACK_PRESSURE: &str = include_str!("../../../tests/networks/back-pressure.
 #[test]
 fn full_input_queues_that_wait_for_each_other_deadlock() {
     assert_eq!(outcome(BACK_PRESSURE, 1, 2), Outcome::Verified);
-    let short = BACK_PRESSURE.replace("capacity 2", "capacity 1");
-    let verdict = outcome(&short, 1, 2);
+    let small_queues = BACK_PRESSURE.replace("capacity 2", "capacity 1");
+    let verdict = outcome(&small_queues, 1, 2);
     let Outcome::Violated { property, .. } = verdict else {
         panic!("{verdict:?}");
     };
     assert_eq!(property, Property::NoDeadlock);
     // One line has one message in flight at a time, and longer queues never fill.
-    assert_eq!(outcome(&short, 1, 1), Outcome::Verified);
-    let endless = BACK_PRESSURE.replace(" capacity 2", "");
-    assert_eq!(outcome(&endless, 1, 2), Outcome::Verified);
+    assert_eq!(outcome(&small_queues, 1, 1), Outcome::Verified);
+    let unbounded_queues = BACK_PRESSURE.replace(" capacity 2", "");
+    assert_eq!(outcome(&unbounded_queues, 1, 2), Outcome::Verified);
 }

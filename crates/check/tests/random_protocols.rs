@@ -28,7 +28,7 @@ use std::collections::BTreeSet;
 
 const TEXTS: u64 = 200;
 
-fn again(seed: u64, against: &str) -> String {
+fn rerun_command(seed: u64, against: &str) -> String {
     format!("cargo run -p cohkit-check --example fuzz_protocols -- --seed {seed} --count 1 --against {against}")
 }
 
@@ -47,12 +47,13 @@ fn execution_and_every_form_of_the_model_agree_on_random_texts() {
         match judge::ours(&generate::protocol(seed), seed) {
             Ok(judged) => agreed.push(judged.agreed),
             // A row of this protocol was made wrong, and the front end rejects it.
-            Err(Trouble::Refused(why)) => assert!(why.starts_with("error"), "{why}"),
-            Err(Trouble::Differ(why)) => panic!("{}\n{why}", again(seed, "ours")),
+            Err(Trouble::Refused(reason)) => assert!(reason.starts_with("error"), "{reason}"),
+            Err(Trouble::Differ(reason)) => panic!("{}\n{reason}", rerun_command(seed, "ours")),
         }
     }
     // The sample is significant: most protocols are accepted, and there are large ones of either verdict.
-    let count = |of: fn(&Agreed) -> bool| agreed.iter().filter(|verdict| of(verdict)).count();
+    let count =
+        |predicate: fn(&Agreed) -> bool| agreed.iter().filter(|verdict| predicate(verdict)).count();
     assert!(agreed.len() > 180, "{}", agreed.len());
     assert!(count(|v| matches!(v, Agreed::Verified(states) if *states > 100)) > 50);
     assert!(count(|v| *v == Agreed::Violated) > 20);
@@ -70,27 +71,28 @@ fn verified(judged: &Judged) -> usize {
 /// networks.
 #[test]
 fn all_engines_agree_on_random_designs() {
-    let mut all = Vec::new();
-    let mut refused = 0;
+    let mut verdicts = Vec::new();
+    let mut rejected = 0;
     let mut networks = 0;
     for seed in COMBINED..COMBINED + TEXTS {
         let text = generate::protocol(seed);
         match judge::ours(&text, seed) {
             Ok(judged) => {
                 networks += usize::from(verified(&judged) > 0 && text.contains("network "));
-                all.push(judged);
+                verdicts.push(judged);
             }
-            Err(Trouble::Refused(why)) => {
-                assert!(why.starts_with("error"), "{why}");
-                refused += 1;
+            Err(Trouble::Refused(reason)) => {
+                assert!(reason.starts_with("error"), "{reason}");
+                rejected += 1;
             }
-            Err(Trouble::Differ(why)) => panic!("{}\n{why}", again(seed, "ours")),
+            Err(Trouble::Differ(reason)) => panic!("{}\n{reason}", rerun_command(seed, "ours")),
         }
     }
-    let count = |of: fn(&Judged) -> bool| all.iter().filter(|judged| of(judged)).count();
-    assert!(refused < 60, "{refused}");
+    let count =
+        |predicate: fn(&Judged) -> bool| verdicts.iter().filter(|judged| predicate(judged)).count();
+    assert!(rejected < 60, "{rejected}");
     // Enough protocols of each kind are judged.
-    let many = [
+    let counts = [
         ("verified with networks", networks, 30),
         ("verified", count(|j| verified(j) > 0), 90),
         ("verified and large", count(|j| verified(j) > 100), 30),
@@ -103,8 +105,8 @@ fn all_engines_agree_on_random_designs() {
         ("simulated", count(|j| j.simulated), 120),
         ("under programs", count(|j| j.programs > 3), 40),
     ];
-    for (of, found, least) in many {
-        assert!(found > least, "{found} are {of}");
+    for (description, found, minimum) in counts {
+        assert!(found > minimum, "{found} are {description}");
     }
 }
 
@@ -127,7 +129,7 @@ fn an_independent_checker_agrees_on_random_texts() {
             |model: &_| tools::rumur(model, Style::Plain, tools::Compiled::Fast, folder.path());
         match rumur(&generate::protocol(seed), checker) {
             Ok(_) | Err(Trouble::Refused(_)) => {}
-            Err(Trouble::Differ(why)) => panic!("{}\n{why}", again(seed, "rumur")),
+            Err(Trouble::Differ(reason)) => panic!("{}\n{reason}", rerun_command(seed, "rumur")),
         }
     }
 }
@@ -135,31 +137,31 @@ fn an_independent_checker_agrees_on_random_texts() {
 /// The first fault was real: the lowering lost the set in `x += e`.
 #[test]
 fn random_texts_notice_faults_that_are_seeded_into_the_lowering() {
-    let mut left: Vec<&faults::Fault> = FAULTS.iter().collect();
+    let mut undetected: Vec<&faults::Fault> = FAULTS.iter().collect();
     for seed in (0..TEXTS).chain(COMBINED..COMBINED + TEXTS) {
         let Ok(case) = case(&generate::protocol(seed)) else {
             continue;
         };
-        if left.is_empty() {
+        if undetected.is_empty() {
             return;
         }
         if matches!(case.found, Found::TooMany { .. }) {
             continue;
         }
-        left.retain(|fault| {
+        undetected.retain(|fault| {
             let seeded = fault.seeded(&case.protocol);
             let model = safety(&seeded, home(&seeded), case.remotes);
-            let model = model.unwrap_or_else(|why| panic!("{}: {why:?}", fault.name));
+            let model = model.unwrap_or_else(|reason| panic!("{}: {reason:?}", fault.name));
             modelled_as(&case, &model).is_ok()
         });
     }
-    let left: Vec<&str> = left.iter().map(|fault| fault.name).collect();
-    assert!(left.is_empty(), "not noticed: {left:?}");
+    let undetected: Vec<&str> = undetected.iter().map(|fault| fault.name).collect();
+    assert!(undetected.is_empty(), "not noticed: {undetected:?}");
 }
 
 #[test]
 fn random_protocols_use_every_row_construct() {
-    let mut seen: BTreeSet<&str> = BTreeSet::new();
+    let mut covered: BTreeSet<&str> = BTreeSet::new();
     let words = [
         ":=",
         "+=",
@@ -233,9 +235,12 @@ fn random_protocols_use_every_row_construct() {
         .chain(COMBINED..COMBINED + TEXTS)
     {
         let text = generate::protocol(seed);
-        seen.extend(words.iter().filter(|word| text.contains(**word)));
+        covered.extend(words.iter().filter(|word| text.contains(**word)));
     }
-    let missing: Vec<&&str> = words.iter().filter(|word| !seen.contains(*word)).collect();
+    let missing: Vec<&&str> = words
+        .iter()
+        .filter(|word| !covered.contains(*word))
+        .collect();
     assert!(missing.is_empty(), "{missing:?}");
 }
 
@@ -253,7 +258,7 @@ fn effects(text: &str) -> Vec<Effect> {
 fn ours(text: &str) -> Agreed {
     match judge::case(text).and_then(|case| judge::models(&case)) {
         Ok(agreed) => agreed,
-        Err(Trouble::Refused(why) | Trouble::Differ(why)) => panic!("{why}\n{text}"),
+        Err(Trouble::Refused(reason) | Trouble::Differ(reason)) => panic!("{reason}\n{text}"),
     }
 }
 
@@ -262,18 +267,21 @@ fn ours(text: &str) -> Agreed {
 #[test]
 fn operators_agree_between_model_and_execution() {
     for tried in &operators::TYPES {
-        let all = ours(&operators::values(tried));
+        let verdict = ours(&operators::values(tried));
         assert!(
-            matches!(all, Agreed::Verified(_)),
-            "{}: {all:?}",
+            matches!(verdict, Agreed::Verified(_)),
+            "{}: {verdict:?}",
             tried.words
         );
         for &(operator, fits) in tried.changes {
             let [short, long] =
                 [true, false].map(|short| operators::changes(tried, (operator, fits), short));
             assert_eq!(effects(&short), effects(&long), "{short}");
-            let all = ours(&short);
-            assert!(matches!(all, Agreed::Verified(_)), "{all:?}\n{short}");
+            let verdict = ours(&short);
+            assert!(
+                matches!(verdict, Agreed::Verified(_)),
+                "{verdict:?}\n{short}"
+            );
             if tried.words != "set of remote" {
                 for text in operators::too_much(tried, operator, true) {
                     assert_eq!(ours(&text), Agreed::Violated, "{text}");

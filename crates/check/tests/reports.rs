@@ -38,8 +38,8 @@ fn system(protocol: &Protocol, remotes: u16, lines: u8) -> (Modelled, Controller
 }
 
 /// Checks that coverage adds up to the report, for limits of all kinds and any number of threads.
-fn adds_up(model: &Model, options: Options) -> Report {
-    let mut last = None;
+fn check_coverage_sum(model: &Model, options: Options) -> Report {
+    let mut previous = None;
     for threads in [1, 3] {
         let options = Options { threads, ..options };
         let report = check(model, &options).unwrap();
@@ -55,8 +55,8 @@ fn adds_up(model: &Model, options: Options) -> Report {
             let starts = check(model, &begin).unwrap().states;
             assert_eq!(starts + u128::from(new), report.states, "{}", model.name);
         }
-        assert!(last.is_none_or(|last| last == coverage));
-        last = Some(coverage);
+        assert!(previous.is_none_or(|previous| previous == coverage));
+        previous = Some(coverage);
     }
     check(model, &options).unwrap()
 }
@@ -72,24 +72,24 @@ fn coverage_adds_up_to_the_transitions() {
         copies(3, false),
         models::drain(models::Ending::Answered),
     ] {
-        adds_up(&model, Options::default());
+        check_coverage_sum(&model, Options::default());
     }
     let filter = peterson(4);
-    adds_up(
+    check_coverage_sum(
         &filter,
         Options {
             max_states: Some(1000),
             ..Options::default()
         },
     );
-    adds_up(
+    check_coverage_sum(
         &filter,
         Options {
             max_depth: Some(9),
             ..Options::default()
         },
     );
-    adds_up(
+    check_coverage_sum(
         &copies(3, true),
         Options {
             decompose: false,
@@ -98,7 +98,7 @@ fn coverage_adds_up_to_the_transitions() {
     );
     for (name, remotes, lines) in [("msi", 2, 1), ("mesi", 2, 1), ("eci", 1, 2)] {
         let protocol = shipped(name);
-        adds_up(
+        check_coverage_sum(
             &system(&protocol, remotes, lines).0.model,
             Options::default(),
         );
@@ -115,26 +115,26 @@ fn rows_of_protocol_tables_are_counted() {
     let report = check(model, &options).unwrap();
     let coverage = coverage(model, &report, &options).unwrap();
     let rows = |of_home: bool, controller: &Controller| {
-        let taken = system.taken(of_home, controller, &coverage);
-        taken
+        let counts = system.taken(of_home, controller, &coverage);
+        counts
             .into_iter()
             .enumerate()
-            .filter_map(|(i, taken)| Some((i, taken?)))
+            .filter_map(|(i, count)| Some((i, count?)))
             .collect::<Vec<_>>()
     };
     let (remote, home_rows) = (rows(false, &protocol.remote), rows(true, &home));
-    let taken: u128 = remote
+    let taken_total: u128 = remote
         .iter()
         .chain(&home_rows)
-        .map(|(_, taken)| taken)
+        .map(|(_, count)| count)
         .sum();
     let hits: u128 = (coverage.rules.iter())
         .filter(|rule| rule.rule == "cache store hits")
         .map(|rule| rule.fired)
         .sum();
-    assert_eq!(taken + hits, report.transitions);
-    let never = |rows: &[(usize, u128)], controller: &Controller| {
-        let never = rows.iter().filter(|(_, taken)| *taken == 0);
+    assert_eq!(taken_total + hits, report.transitions);
+    let untaken_rows = |rows: &[(usize, u128)], controller: &Controller| {
+        let untaken_rows = rows.iter().filter(|(_, count)| *count == 0);
         let name = |&(i, _): &(usize, u128)| {
             let row = &controller.rules[i];
             format!(
@@ -143,15 +143,15 @@ fn rows_of_protocol_tables_are_counted() {
                 row.event
             )
         };
-        never.map(name).collect::<String>()
+        untaken_rows.map(name).collect::<String>()
     };
     // With two caches no message involves a third.
     expect![[r#"
         IM_A Message(MessageId(9))
         SM_A Message(MessageId(9))
     "#]]
-    .assert_eq(&never(&remote, &protocol.remote));
-    expect![[""]].assert_eq(&never(&home_rows, &home));
+    .assert_eq(&untaken_rows(&remote, &protocol.remote));
+    expect![[""]].assert_eq(&untaken_rows(&home_rows, &home));
 }
 
 /// The trace of a violation, as it comes back from JSON.
@@ -189,13 +189,13 @@ fn replay_reaches_recorded_violation() {
         let mut shorter = recorded.clone();
         if shorter.steps.pop().is_some() && recorded.fault.is_none() {
             let (_, ending) = again(&model, &shorter, Some(&claim)).unwrap();
-            let again = Ending::Violated {
+            let expected_ending = Ending::Violated {
                 property: claim,
                 message: String::new(),
             };
             assert_ne!(
                 std::mem::discriminant(&ending),
-                std::mem::discriminant(&again),
+                std::mem::discriminant(&expected_ending),
                 "{}",
                 model.name
             );
@@ -207,19 +207,19 @@ fn replay_reaches_recorded_violation() {
 fn a_trace_that_does_not_fit_names_the_step() {
     let model = dining(3);
     let (_, good) = recorded(&check(&model, &Options::default()).unwrap());
-    let wrong = |change: &dyn Fn(&mut Trace)| {
+    let error_after = |change: &dyn Fn(&mut Trace)| {
         let mut trace = good.clone();
         change(&mut trace);
         again(&model, &trace, None).unwrap_err()
     };
-    let all = [
-        wrong(&|t| t.start_index = 9),
-        wrong(&|t| t.start = "elsewhere".into()),
-        wrong(&|t| t.steps[1].rule_index = 99),
-        wrong(&|t| t.steps[1].rule = "something else".into()),
-        wrong(&|t| t.steps[2] = t.steps[1].clone()),
-        wrong(&|t| t.steps[1].changes[0].to = "7".into()),
-        wrong(&|t| t.steps[1].changes.clear()),
+    let errors = [
+        error_after(&|t| t.start_index = 9),
+        error_after(&|t| t.start = "elsewhere".into()),
+        error_after(&|t| t.steps[1].rule_index = 99),
+        error_after(&|t| t.steps[1].rule = "something else".into()),
+        error_after(&|t| t.steps[2] = t.steps[1].clone()),
+        error_after(&|t| t.steps[1].changes[0].to = "7".into()),
+        error_after(&|t| t.steps[1].changes.clear()),
         again(&peterson(2), &good, None).unwrap_err(),
     ];
     expect![[r#"
@@ -232,7 +232,7 @@ fn a_trace_that_does_not_fit_names_the_step() {
         step 2: `1 takes left`: the model has `fork[1]` 0 -> 2, but the trace says nothing more
         start state 0 is `all away`, but the trace begins in `free`
     "#]]
-    .assert_eq(&(all.join("\n") + "\n"));
+    .assert_eq(&(errors.join("\n") + "\n"));
 }
 
 /// Two processes and a lock that the second never acquires.
@@ -266,20 +266,20 @@ fn lock() -> Model {
 fn a_state_graph_has_every_state_and_every_transition() {
     let peterson = peterson(3);
     let report = check(&peterson, &Options::default()).unwrap();
-    let of = graph(&peterson, 10_000, None).unwrap();
-    assert_eq!(of.states.len() as u128, report.states);
-    assert_eq!(of.edges.len() as u128, report.transitions);
-    let refused = graph(&peterson, 100, None).unwrap_err();
+    let state_graph = graph(&peterson, 10_000, None).unwrap();
+    assert_eq!(state_graph.states.len() as u128, report.states);
+    assert_eq!(state_graph.edges.len() as u128, report.transitions);
+    let error = graph(&peterson, 100, None).unwrap_err();
     assert_eq!(
-        refused,
+        error,
         "the state graph has more than 100 states, too many to examine"
     );
     let copies = copies(2, false);
     let report = check(&copies, &Options::default()).unwrap();
     assert_eq!(report.components.len(), 2);
-    let of = graph(&copies, 10_000, None).unwrap();
-    assert_eq!(of.states.len() as u128, report.states);
-    assert_eq!(of.edges.len() as u128, report.transitions);
+    let state_graph = graph(&copies, 10_000, None).unwrap();
+    assert_eq!(state_graph.states.len() as u128, report.states);
+    assert_eq!(state_graph.edges.len() as u128, report.transitions);
 }
 
 #[test]
@@ -443,8 +443,8 @@ fn deadlock_report_uses_source_expressions() {
     let (property, trace) = recorded(&report);
     let explanation = explain(&model, &[], &property, &trace, &cohkit_murphi::expression).unwrap();
     let lines = explanation.blocked.iter().map(|blocked| {
-        let why = blocked.why.clone().unwrap_or(blocked.fails.join("; "));
-        format!("{}: {why}\n", blocked.rule)
+        let reason = blocked.why.clone().unwrap_or(blocked.fails.join("; "));
+        format!("{}: {reason}\n", blocked.rule)
     });
     expect![[r#"
         up (p=P_1): a[p] < 2
@@ -506,13 +506,14 @@ fn unmet_covers_are_all_named() {
     );
     let status = |name: &str| {
         let property = Property::Cover(name.into());
-        let mut all = report.properties.iter();
-        all.find(|result| result.property == property)
+        let mut results = report.properties.iter();
+        results
+            .find(|result| result.property == property)
             .map(|result| result.status)
     };
     let statuses = ["one", "three", "four"].map(status);
-    let wanted = [Status::Holds, Status::Violated, Status::Violated];
-    assert_eq!(statuses, wanted.map(Some));
+    let expected = [Status::Holds, Status::Violated, Status::Violated];
+    assert_eq!(statuses, expected.map(Some));
 }
 
 #[test]
@@ -592,13 +593,13 @@ fn library(file: &std::path::Path) -> (Model, bool) {
     let mut model = read
         .unwrap_or_else(|_| panic!("{name} cannot be read"))
         .model;
-    let says = |line: &str| text.lines().any(|l| l == line);
-    if says("-- deadlock: stuck") {
+    let has_line = |line: &str| text.lines().any(|l| l == line);
+    if has_line("-- deadlock: stuck") {
         model.deadlock = Deadlock::Stuck;
-    } else if says("-- deadlock: off") {
+    } else if has_line("-- deadlock: off") {
         model.deadlock = Deadlock::Off;
     }
-    (model, says("-- verdict: violated"))
+    (model, has_line("-- verdict: violated"))
 }
 
 #[test]
@@ -618,7 +619,7 @@ fn library_counterexamples_replay() {
             max_states: Some(if violated { 200_000 } else { 2_000 }),
             ..Options::default()
         };
-        let report = adds_up(&model, options);
+        let report = check_coverage_sum(&model, options);
         let Outcome::Violated { property, .. } = &report.outcome else {
             assert!(!violated, "{}: {:?}", model.name, report.outcome);
             continue;
@@ -630,10 +631,13 @@ fn library_counterexamples_replay() {
         }
         let (property, recorded) = recorded(&report);
         let (trace, ending) = again(&model, &recorded, Some(&property))
-            .unwrap_or_else(|why| panic!("{}: {why}", model.name));
+            .unwrap_or_else(|reason| panic!("{}: {reason}", model.name));
         assert_eq!(trace, recorded, "{}", model.name);
         match ending {
-            Ending::Violated { property: same, .. } => assert_eq!(same, property),
+            Ending::Violated {
+                property: replayed_property,
+                ..
+            } => assert_eq!(replayed_property, property),
             other => panic!("{}: {other:?}", model.name),
         }
         replayed += 1;

@@ -57,15 +57,15 @@ const SEVERAL: &str = "
 fn protocol(cache: &str) -> Protocol {
     let text = TEXT.replace("%cache%", cache);
     parse(&text).unwrap_or_else(|errors| {
-        let shown = errors
+        let messages = errors
             .iter()
             .map(|error| error.render("text", &text, false));
-        panic!("{}", shown.collect::<String>())
+        panic!("{}", messages.collect::<String>())
     })
 }
 
 /// Result of a search with this number of caches: outcome, states, transitions, depth.
-fn found(protocol: &Protocol, remotes: u16) -> (Outcome, u128, u128, u64) {
+fn search_result(protocol: &Protocol, remotes: u16) -> (Outcome, u128, u128, u64) {
     let Home::Controller(home) = &protocol.home else {
         panic!("a home by hand")
     };
@@ -82,18 +82,19 @@ fn found(protocol: &Protocol, remotes: u16) -> (Outcome, u128, u128, u64) {
 
 #[test]
 fn conditional_permission_equals_separate_states() {
-    let (one, several) = (protocol(ONE), protocol(SEVERAL));
+    let (conditional, separate_states) = (protocol(ONE), protocol(SEVERAL));
     for remotes in [1, 2, 3] {
-        let found = [&one, &several].map(|protocol| found(protocol, remotes));
-        assert_eq!(found[0], found[1], "{remotes} caches");
-        assert_eq!(found[0].0, Outcome::Verified);
+        let results =
+            [&conditional, &separate_states].map(|protocol| search_result(protocol, remotes));
+        assert_eq!(results[0], results[1], "{remotes} caches");
+        assert_eq!(results[0].0, Outcome::Verified);
     }
 }
 
 #[test]
 fn conditional_permission_splits_a_state_per_permission() {
-    let of = protocol(ONE);
-    let states: Vec<(&str, Right)> = (of.remote.states.iter())
+    let protocol = protocol(ONE);
+    let states: Vec<(&str, Right)> = (protocol.remote.states.iter())
         .map(|state| (state.name.as_str(), state.right))
         .collect();
     let expected = [
@@ -103,16 +104,16 @@ fn conditional_permission_splits_a_state_per_permission() {
         ("T.writes", Right::Write),
     ];
     assert_eq!(states, expected);
-    let recall = of
+    let recall = protocol
         .message_ids()
-        .find(|&id| of.message(id).name == "Recall")
+        .find(|&id| protocol.message(id).name == "Recall")
         .unwrap();
-    let takes = |state: usize| {
-        let rules = of.remote.rules.iter();
+    let matching_rules = |state: usize| {
+        let rules = protocol.remote.rules.iter();
         rules
             .filter(|rule| (rule.state.index(), rule.event) == (state, Event::Message(recall)))
             .count()
     };
     // Without tokens only the last row applies, otherwise only the row before it.
-    assert_eq!([0, 1, 2, 3].map(takes), [1, 1, 1, 1]);
+    assert_eq!([0, 1, 2, 3].map(matching_rules), [1, 1, 1, 1]);
 }

@@ -12,7 +12,7 @@ use cohkit_protocol::text::parse;
 use tools::{require, rumur, Compiled};
 
 /// Compares verdict and number of states for one system of a protocol.
-fn agree(text: &str, remotes: u16, lines: u8, expected: bool) {
+fn assert_rumur_agrees(text: &str, remotes: u16, lines: u8, expected: bool) {
     if !require("rumur") {
         return;
     }
@@ -34,9 +34,10 @@ fn agree(text: &str, remotes: u16, lines: u8, expected: bool) {
     };
     let ours = check(&model, &every_state).unwrap();
     let folder = tempfile::tempdir().unwrap();
-    let (fine, states, said) = rumur(&model, Style::Plain, Compiled::Fast, folder.path());
+    let (rumur_verified, states, output) =
+        rumur(&model, Style::Plain, Compiled::Fast, folder.path());
     assert_eq!(ours.outcome == Outcome::Verified, expected);
-    assert_eq!(fine, expected, "{said}");
+    assert_eq!(rumur_verified, expected, "{output}");
     if expected {
         assert_eq!(ours.states, u128::from(states));
     }
@@ -56,20 +57,20 @@ fn rumur_agrees_on_registers_and_several_homes() {
         .replace("size epochs 4", "size epochs 3")
         .replace("size entries 2", "size entries 1")
         .replace("size most 3", "size most 1");
-    agree(&text, 1, 2, true);
+    assert_rumur_agrees(&text, 1, 2, true);
     // An acknowledgement is counted that no request waits for.
-    agree(&text.replace("unacked[home] += 1, ", ""), 1, 2, false);
+    assert_rumur_agrees(&text.replace("unacked[home] += 1, ", ""), 1, 2, false);
     // Rows that change every line, of one cache and of two.
-    agree(&shipped("self-invalidate"), 1, 2, true);
-    agree(&shipped("self-invalidate"), 2, 1, true);
+    assert_rumur_agrees(&shipped("self-invalidate"), 1, 2, true);
+    assert_rumur_agrees(&shipped("self-invalidate"), 2, 1, true);
     // Messages between homes, with and without an order.
     let text = std::fs::read_to_string(format!("{root}/../../tests/homes/in-order.coh")).unwrap();
-    agree(&text, 1, 2, true);
-    agree(&text, 2, 2, true);
-    agree(&text.replace("  ordered pass\n", ""), 1, 2, false);
+    assert_rumur_agrees(&text, 1, 2, true);
+    assert_rumur_agrees(&text, 2, 2, true);
+    assert_rumur_agrees(&text.replace("  ordered pass\n", ""), 1, 2, false);
     // Each home has one order for all its lines.
     let text = std::fs::read_to_string(format!("{root}/../../ordering/mp.coh")).unwrap();
-    agree(&text, 1, 2, true);
+    assert_rumur_agrees(&text, 1, 2, true);
 }
 
 #[test]
@@ -87,34 +88,34 @@ fn rumur_agrees_on_hand_written_directories() {
         "write-through",
         "write-through-two-step",
     ] {
-        agree(&shipped(name), 2, 1, true);
+        assert_rumur_agrees(&shipped(name), 2, 1, true);
     }
-    agree(&shipped("write-through"), 3, 1, true);
-    agree(&shipped("ccix"), 1, 2, true);
-    agree(&shipped("cxl-cache"), 1, 2, true);
-    agree(&shipped("eci-near"), 1, 2, true);
+    assert_rumur_agrees(&shipped("write-through"), 3, 1, true);
+    assert_rumur_agrees(&shipped("ccix"), 1, 2, true);
+    assert_rumur_agrees(&shipped("cxl-cache"), 1, 2, true);
+    assert_rumur_agrees(&shipped("eci-near"), 1, 2, true);
     let text = shipped("msi");
-    agree(&text, 3, 1, true);
+    assert_rumur_agrees(&text, 3, 1, true);
     // The dirty line does not reach memory.
-    agree(
+    assert_rumur_agrees(
         &text.replace("| write, send PutAck", "| send PutAck"),
         2,
         1,
         false,
     );
     // Forwards overtake each other.
-    agree(&text.replace("  ordered forward\n", ""), 2, 1, false);
+    assert_rumur_agrees(&text.replace("  ordered forward\n", ""), 2, 1, false);
 }
 
 #[test]
 fn rumur_agrees_on_constructed_homes() {
-    agree(
+    assert_rumur_agrees(
         include_str!("../../../tests/construction/base.coh"),
         1,
         1,
         true,
     );
-    agree(&shipped("msi-policy"), 1, 1, true);
-    agree(&shipped("msi-policy"), 3, 1, true);
-    agree(&shipped("eci"), 1, 1, true);
+    assert_rumur_agrees(&shipped("msi-policy"), 1, 1, true);
+    assert_rumur_agrees(&shipped("msi-policy"), 3, 1, true);
+    assert_rumur_agrees(&shipped("eci"), 1, 1, true);
 }

@@ -21,8 +21,8 @@ fn shipped(name: &str) -> String {
 
 fn protocol(text: &str) -> Protocol {
     parse(text).unwrap_or_else(|errors| {
-        let all = errors.iter().map(|e| e.render("text", text, false));
-        panic!("{}", all.collect::<String>())
+        let messages = errors.iter().map(|e| e.render("text", text, false));
+        panic!("{}", messages.collect::<String>())
     })
 }
 
@@ -55,11 +55,11 @@ fn search(text: &str, remotes: u16, lines: u8, options: &Options, merge: bool) -
     };
     let every_state = search(options, false);
     assert!(!every_state.symmetric);
-    let few = Options {
+    let small_capacity = Options {
         trial: Some(1),
         ..options.clone()
     };
-    let orbits = match search(&few, true) {
+    let orbits = match search(&small_capacity, true) {
         Report {
             outcome: Outcome::Exceeded { .. },
             ..
@@ -70,9 +70,19 @@ fn search(text: &str, remotes: u16, lines: u8, options: &Options, merge: bool) -
     assert!(orbits.states <= every_state.states);
     assert_eq!(orbits.properties, every_state.properties);
     match (&orbits.outcome, &every_state.outcome) {
-        (Outcome::Violated { trace, .. }, Outcome::Violated { trace: other, .. })
-        | (Outcome::Exceeded { trace, .. }, Outcome::Exceeded { trace: other, .. }) => {
-            assert_eq!(trace.steps.len(), other.steps.len());
+        (
+            Outcome::Violated { trace, .. },
+            Outcome::Violated {
+                trace: orbit_trace, ..
+            },
+        )
+        | (
+            Outcome::Exceeded { trace, .. },
+            Outcome::Exceeded {
+                trace: orbit_trace, ..
+            },
+        ) => {
+            assert_eq!(trace.steps.len(), orbit_trace.steps.len());
         }
         (one, other) => assert_eq!(one, other),
     }
@@ -103,7 +113,7 @@ fn violated(text: &str, remotes: u16, from: &str, to: &str) -> String {
     name_of(report, to)
 }
 
-fn name_of(report: Report, what: &str) -> String {
+fn name_of(report: Report, change: &str) -> String {
     match report.outcome {
         Outcome::Violated {
             property, trace, ..
@@ -114,7 +124,7 @@ fn name_of(report: Report, what: &str) -> String {
                 other => other.to_string(),
             }
         }
-        other => panic!("{other:?} with `{what}`"),
+        other => panic!("{other:?} with `{change}`"),
     }
 }
 
@@ -187,8 +197,8 @@ fn a_policy_home_with_three_remotes() {
 #[test]
 fn a_device_that_takes_lines_back_with_snoops() {
     let text = shipped("back-invalidate");
-    let one = search(&text, 1, 1, &Options::default(), true);
-    assert_eq!(verified(&one), (1077, 3112));
+    let report = search(&text, 1, 1, &Options::default(), true);
+    assert_eq!(verified(&report), (1077, 3112));
     // When the host replaces a line, the home does not learn that its data is newer than memory.
     assert_eq!(
         violated(
@@ -215,13 +225,16 @@ fn a_device_that_takes_lines_back_with_snoops() {
 #[test]
 fn unordered_lines_are_independent() {
     let text = shipped("eci");
-    let one = search(&text, 1, 1, &Options::default(), true);
-    let (states, transitions) = verified(&one);
+    let one_line = search(&text, 1, 1, &Options::default(), true);
+    let (states, transitions) = verified(&one_line);
     assert_eq!((states, transitions), (15_475, 56_177));
-    let two = search(&text, 1, 2, &Options::default(), true);
-    assert_eq!(two.components, [states as u64; 2]);
-    assert_eq!(two.different, 1);
-    assert_eq!(verified(&two), (states * states, 2 * states * transitions));
+    let two_lines = search(&text, 1, 2, &Options::default(), true);
+    assert_eq!(two_lines.components, [states as u64; 2]);
+    assert_eq!(two_lines.different, 1);
+    assert_eq!(
+        verified(&two_lines),
+        (states * states, 2 * states * transitions)
+    );
 }
 
 #[test]
@@ -307,11 +320,11 @@ home memory {
 #[test]
 fn a_store_that_the_home_drops_is_found() {
     verified(&search(STORES, 2, 1, &Options::default(), false));
-    let whole = "WriteLine           | write, send Written";
-    let part = "odd      | WritePart           | write, send Written";
-    for row in [whole, part] {
-        let dropped = row.replace("write, ", "");
-        assert_eq!(violated(STORES, 2, row, &dropped), "data value");
+    let whole_row = "WriteLine           | write, send Written";
+    let part_row = "odd      | WritePart           | write, send Written";
+    for row in [whole_row, part_row] {
+        let dropping_row = row.replace("write, ", "");
+        assert_eq!(violated(STORES, 2, row, &dropping_row), "data value");
     }
 }
 
@@ -329,10 +342,10 @@ fn a_write_performed_with_a_shared_copy_is_found() {
 #[test]
 fn msi_faults_are_found() {
     let text = shipped("msi");
-    let found = |from, to| violated(&text, 3, from, to);
+    let violation = |from, to| violated(&text, 3, from, to);
     // No invalidation is sent, and none is announced.
     assert_eq!(
-        found(
+        violation(
             "send Data (acks = count(sharers - { sender })), send Inv (requestor = sender) to sharers - { sender },",
             "send Data (acks = 0), send Inv (requestor = sender) to sharers - sharers,"
         ),
@@ -340,7 +353,7 @@ fn msi_faults_are_found() {
     );
     // One acknowledgement too many is announced.
     assert_eq!(
-        found(
+        violation(
             "acks = count(sharers - { sender })",
             "acks = count(sharers)"
         ),
@@ -348,7 +361,7 @@ fn msi_faults_are_found() {
     );
     // The only current copy is dropped.
     assert_eq!(
-        found(
+        violation(
             "M       | PutM if sender == owner                       | write, send",
             "M       | PutM if sender == owner                       | send"
         ),
@@ -356,20 +369,23 @@ fn msi_faults_are_found() {
     );
     // A sharer that is evicting does not answer.
     assert_eq!(
-        found("  SI_A           | Inv                     | send InvAck to requestor                       | II_A\n", ""),
+        violation("  SI_A           | Inv                     | send InvAck to requestor                       | II_A\n", ""),
         "no unexpected message"
     );
     // Forwards may overtake each other and the acknowledgement of a put.
-    assert_eq!(found("  ordered forward\n", ""), "no unexpected message");
+    assert_eq!(
+        violation("  ordered forward\n", ""),
+        "no unexpected message"
+    );
 }
 
 #[test]
 fn mesi_faults_are_found() {
     let text = shipped("mesi");
-    let found = |from, to| violated(&text, 3, from, to);
+    let violation = |from, to| violated(&text, 3, from, to);
     // A forward may overtake the exclusive data.
     assert_eq!(
-        found(
+        violation(
             "IS_D IM_AD IM_A SM_AD SM_A | FwdGetS FwdGetM ",
             "IM_AD IM_A SM_AD SM_A | FwdGetS FwdGetM "
         ),
@@ -377,7 +393,7 @@ fn mesi_faults_are_found() {
     );
     // A dirty line is mistaken for a clean one.
     assert_eq!(
-        found(
+        violation(
             "E M     | PutM if sender == owner                            | write, send",
             "E M     | PutM if sender == owner                            | send"
         ),
@@ -385,7 +401,7 @@ fn mesi_faults_are_found() {
     );
     // The former owner's line does not reach memory.
     assert_eq!(
-        found(
+        violation(
             "S_D     | Data                                               | write ",
             "S_D     | Data                                               |  "
         ),
@@ -396,10 +412,10 @@ fn mesi_faults_are_found() {
 #[test]
 fn moesi_faults_are_found() {
     let text = shipped("moesi");
-    let found = |from, to| violated(&text, 3, from, to);
+    let violation = |from, to| violated(&text, 3, from, to);
     // The line of an owner that evicts while there are sharers does not reach memory.
     assert_eq!(
-        found(
+        violation(
             "PutM PutO if sender == owner                         | write, send",
             "PutM PutO if sender == owner                         | send"
         ),
@@ -407,7 +423,7 @@ fn moesi_faults_are_found() {
     );
     // The owner's new permission overtakes an earlier forward.
     assert_eq!(
-        found(
+        violation(
             "            Inv (requestor: remote), AckCount (acks: count), PutAck\n  response: ",
             "            Inv (requestor: remote), PutAck\n  response: AckCount (acks: count), "
         ),
@@ -415,7 +431,7 @@ fn moesi_faults_are_found() {
     );
     // The directory forgets the sharers when the owner writes.
     assert_eq!(
-        found("send AckCount (acks = count(sharers)), send Inv (requestor = sender) to sharers, sharers", "send AckCount (acks = 0), sharers"),
+        violation("send AckCount (acks = count(sharers)), send Inv (requestor = sender) to sharers, sharers", "send AckCount (acks = 0), sharers"),
         "single writer"
     );
 }
@@ -423,17 +439,17 @@ fn moesi_faults_are_found() {
 #[test]
 fn faults_beside_a_policy_are_found() {
     let text = shipped("msi-policy");
-    let found = |from, to| violated(&text, 3, from, to);
+    let violation = |from, to| violated(&text, 3, from, to);
     // Sharers are not invalidated when another cache writes.
     assert_eq!(
-        found(
+        violation(
             "on GetM(r)  { ensure others(r) == I;",
             "on GetM(r)  { ensure others(r) <= S;"
         ),
         "single writer"
     );
     // The home does not learn that a victim's line is newer than memory.
-    assert_eq!(found("PutM (line, dirty)", "PutM (line)"), "data value");
+    assert_eq!(violation("PutM (line, dirty)", "PutM (line)"), "data value");
 }
 
 /// The property that a change to the constructed home of [`BASE`] violates.
@@ -450,7 +466,7 @@ fn violated_by_home(change: impl Fn(&mut Controller)) -> String {
 fn row_with(
     home: &mut Controller,
     event: Event,
-    like: impl Fn(&Statement) -> bool,
+    is_wanted: impl Fn(&Statement) -> bool,
 ) -> &mut Vec<Statement> {
     let bodies = home
         .rules
@@ -459,7 +475,7 @@ fn row_with(
             Effect::Take { body, .. } if row.event == event => Some(body),
             _ => None,
         });
-    let mut bodies = bodies.filter(|body| body.iter().any(&like));
+    let mut bodies = bodies.filter(|body| body.iter().any(&is_wanted));
     bodies.next().unwrap()
 }
 
@@ -570,19 +586,19 @@ fn exceeded_channel_capacity_is_undecided() {
     // The limit is no property of the protocol.
     let name = |result: &PropertyResult| result.property.to_string();
     assert!(!report.properties.iter().map(name).any(|n| n == *limit));
-    let enough = Options {
+    let large_capacity = Options {
         capacity: 255,
         ..Options::default()
     };
-    let report = search(&shipped("msi"), 3, 1, &enough, false);
+    let report = search(&shipped("msi"), 3, 1, &large_capacity, false);
     assert_eq!(verified(&report).0, 24_981);
 }
 
 #[test]
 fn exceeded_stated_bound_is_violated_by_name() {
     let bounded = |limit: u16| {
-        let stated = format!("\nbounds {{ in_flight {limit} }}\n\nremote ");
-        let text = shipped("msi").replacen("\nremote ", &stated, 1);
+        let bounds = format!("\nbounds {{ in_flight {limit} }}\n\nremote ");
+        let text = shipped("msi").replacen("\nremote ", &bounds, 1);
         search(&text, 2, 1, &Options::default(), false)
     };
     let Outcome::Violated { property, .. } = bounded(1).outcome else {
@@ -650,9 +666,9 @@ fn set_addition_reaches_the_model() {
         );
     let short = msi.replace("late := late + {", "late += {");
     assert_ne!(msi, short);
-    let found = [msi, short].map(|text| search(&text, 2, 1, &Options::default(), true));
-    assert!(matches!(found[0].outcome, Outcome::Violated { .. }));
-    assert_eq!(found[0], found[1]);
+    let reports = [msi, short].map(|text| search(&text, 2, 1, &Options::default(), true));
+    assert!(matches!(reports[0].outcome, Outcome::Violated { .. }));
+    assert_eq!(reports[0], reports[1]);
 }
 
 /// The converse: with all changes of sets in the short form, msi was violated.

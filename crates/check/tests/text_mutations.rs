@@ -30,7 +30,7 @@ fn consequence(mistake: &Mistake) -> (String, String) {
         )
     });
     let chart = |sequence: &_| cohkit_chart::text(sequence, &cohkit_chart::Text::default());
-    let told = |kind: &str, text: &str, charts: Vec<String>| {
+    let report_of = |kind: &str, text: &str, charts: Vec<String>| {
         (
             kind.to_string(),
             format!("{}\n{kind}: {text}\n\n{}", mistake.story, charts.join("\n")),
@@ -48,7 +48,7 @@ fn consequence(mistake: &Mistake) -> (String, String) {
                 panic!("{}: {}", mistake.name, refusal.what)
             }
             Err(ConstructionError::Fault(fault)) => {
-                return told(
+                return report_of(
                     fault.kind.name(),
                     &fault.text,
                     fault.explanations.iter().map(chart).collect(),
@@ -56,7 +56,7 @@ fn consequence(mistake: &Mistake) -> (String, String) {
             }
             Ok(construction) => {
                 if let Some(fault) = construction.fault() {
-                    return told(
+                    return report_of(
                         fault.kind.name(),
                         &fault.text,
                         fault.explanations.iter().map(chart).collect(),
@@ -78,7 +78,7 @@ fn consequence(mistake: &Mistake) -> (String, String) {
         &system::Options::default(),
     )
     .unwrap();
-    let one = check(
+    let report = check(
         &model,
         &Options {
             threads: 1,
@@ -86,7 +86,7 @@ fn consequence(mistake: &Mistake) -> (String, String) {
         },
     )
     .unwrap();
-    match one.outcome {
+    match report.outcome {
         Outcome::Violated {
             property,
             message,
@@ -95,11 +95,14 @@ fn consequence(mistake: &Mistake) -> (String, String) {
             // The trace is replayed from its JSON.
             let text = serde_json::to_string(&trace).unwrap();
             let recorded: Trace = serde_json::from_str(&text).unwrap();
-            let (told_again, ending) = again(&model, &recorded, Some(&property))
-                .unwrap_or_else(|why| panic!("{}: {why}", mistake.name));
-            assert_eq!(told_again, *trace, "{}", mistake.name);
+            let (replayed, ending) = again(&model, &recorded, Some(&property))
+                .unwrap_or_else(|reason| panic!("{}: {reason}", mistake.name));
+            assert_eq!(replayed, *trace, "{}", mistake.name);
             match ending {
-                Ending::Violated { property: same, .. } => assert_eq!(same, property),
+                Ending::Violated {
+                    property: replayed_property,
+                    ..
+                } => assert_eq!(replayed_property, property),
                 other => panic!("{}: {other:?}", mistake.name),
             }
             let name = match &property {
@@ -107,20 +110,20 @@ fn consequence(mistake: &Mistake) -> (String, String) {
                 | cohkit_engine::report::Property::Assertion(name) => name.clone(),
                 other => other.to_string(),
             };
-            told(&name, &message, vec![chart(&trace.sequence)])
+            report_of(&name, &message, vec![chart(&trace.sequence)])
         }
-        _ => told("nothing", "", Vec::new()),
+        _ => report_of("nothing", "", Vec::new()),
     }
 }
 
 #[test]
 fn every_mistake_is_found_and_shown() {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/mutations");
-    let mut wrong = Vec::new();
+    let mut failures = Vec::new();
     for mistake in MISTAKES {
         let (found, report) = consequence(mistake);
         if found != mistake.found {
-            wrong.push(format!(
+            failures.push(format!(
                 "{}: expected {}, found {found}",
                 mistake.name, mistake.found
             ));
@@ -128,5 +131,5 @@ fn every_mistake_is_found_and_shown() {
         }
         expect_file![folder.join(format!("{}.txt", mistake.name))].assert_eq(&report);
     }
-    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+    assert!(failures.is_empty(), "\n{}", failures.join("\n"));
 }

@@ -26,8 +26,8 @@ fn modelled(protocol: &Protocol, remotes: Remotes, lines: u8) -> (Controller, Mo
 fn walk(model: &Model, graph: &Graph, steps: usize, seed: u64) -> Trace {
     let (mut state, mut random, mut rules) = (0, seed, Vec::new());
     for _ in 0..steps {
-        let here = graph.edges.partition_point(|edge| edge.from < state);
-        let edges = graph.edges[here..].iter();
+        let first_edge = graph.edges.partition_point(|edge| edge.from < state);
+        let edges = graph.edges[first_edge..].iter();
         let edges = edges.take_while(|edge| edge.from == state);
         let edges: Vec<_> = edges
             .filter_map(|edge| Some((edge.rule_index, edge.to?)))
@@ -65,10 +65,10 @@ fn systems() -> Vec<(Protocol, Controller, Model, Graph)> {
             continue;
         }
         let protocol = parse(&text).expect("the text is right");
-        let two = (!protocol.several_tables()).then(|| Remotes::from(2));
-        let of_text = protocol.systems.iter().map(|system| system.remotes);
-        let of_text = of_text.min_by_key(Remotes::total);
-        let system = two.into_iter().chain(of_text).find_map(|remotes| {
+        let two_agents = (!protocol.several_tables()).then(|| Remotes::from(2));
+        let declared = protocol.systems.iter().map(|system| system.remotes);
+        let declared = declared.min_by_key(Remotes::total);
+        let system = two_agents.into_iter().chain(declared).find_map(|remotes| {
             let (home, model) = modelled(&protocol, remotes, 1);
             let graph = graph(&model, 30_000, None).ok()?;
             Some((home, model, graph))
@@ -84,10 +84,10 @@ fn trace_check_accepts_model_paths_and_rejects_faults() {
     let (mut rows, mut refused) = (0, 0);
     for (protocol, home, model, graph) in systems() {
         for seed in 0..3 {
-            let of = format!("{} {seed}", protocol.name);
+            let context = format!("{} {seed}", protocol.name);
             let trace = walk(&model, &graph, 150, seed);
-            rows += traces::sound(&protocol, &home, &trace, &of).rows;
-            refused += traces::faults_are_refused(&protocol, &home, &trace, (seed, 150), &of);
+            rows += traces::sound(&protocol, &home, &trace, &context).rows;
+            refused += traces::faults_are_refused(&protocol, &home, &trace, (seed, 150), &context);
         }
     }
     assert!(
@@ -100,7 +100,7 @@ fn trace_check_accepts_model_paths_and_rejects_faults() {
 #[test]
 fn trace_check_tracks_lineless_state_over_all_lines() {
     let root = format!("{}/../..", env!("CARGO_MANIFEST_DIR"));
-    let (mut told, mut refused) = (Vec::new(), 0);
+    let (mut sizes, mut refused) = (Vec::new(), 0);
     for name in [
         "tests/homes/told",
         "tests/homes/budget",
@@ -111,24 +111,25 @@ fn trace_check_tracks_lineless_state_over_all_lines() {
         "ordering/seq",
     ] {
         let text = std::fs::read_to_string(format!("{root}/{name}.coh")).expect("it is there");
-        let all = parse(&text).expect("the text is right");
-        for system in &all.systems {
-            let protocol = system.sized.as_deref().unwrap_or(&all);
+        let parsed = parse(&text).expect("the text is right");
+        for system in &parsed.systems {
+            let protocol = system.sized.as_deref().unwrap_or(&parsed);
             assert!(protocol.line_coupling().is_some(), "{name}");
             let (home, model) = modelled(protocol, system.remotes, system.lines);
             let Ok(graph) = graph(&model, 60_000, None) else {
                 continue;
             };
-            told.push((protocol.homes, system.lines));
+            sizes.push((protocol.homes, system.lines));
             for seed in 0..4 {
-                let of = format!("{name} {} {seed}", system.name);
+                let context = format!("{name} {} {seed}", system.name);
                 let trace = walk(&model, &graph, 200, seed);
-                traces::sound(protocol, &home, &trace, &of);
-                refused += traces::faults_are_refused(protocol, &home, &trace, (seed, 60), &of);
+                traces::sound(protocol, &home, &trace, &context);
+                refused +=
+                    traces::faults_are_refused(protocol, &home, &trace, (seed, 60), &context);
             }
         }
     }
-    assert!(told.contains(&(2, 2)) && told.len() > 9, "{told:?}");
+    assert!(sizes.contains(&(2, 2)) && sizes.len() > 9, "{sizes:?}");
     assert!(refused > 2000, "{refused}");
 }
 
@@ -141,9 +142,9 @@ fn trace_check_tracks_stale_copies_written_in_place() {
     let graph = graph(&model, 30_000, None).unwrap_or_else(|_| panic!("it is small"));
     let mut refused = 0;
     for seed in 0..6 {
-        let (trace, of) = (walk(&model, &graph, 150, seed), seed.to_string());
-        traces::sound(&protocol, &home, &trace, &of);
-        refused += traces::faults_are_refused(&protocol, &home, &trace, (seed, 60), &of);
+        let (trace, context) = (walk(&model, &graph, 150, seed), seed.to_string());
+        traces::sound(&protocol, &home, &trace, &context);
+        refused += traces::faults_are_refused(&protocol, &home, &trace, (seed, 60), &context);
     }
     assert!(refused > 150, "{refused}");
 }
@@ -154,28 +155,29 @@ const OLD: &str = include_str!("../../../protocols/self-invalidate.coh");
 #[test]
 fn bulk_transitions_are_traced_line_by_line() {
     let protocol = parse(OLD).expect("the text is right");
-    let mut refused = 0;
+    let mut rejections = 0;
     for (remotes, lines) in [(1, 2), (2, 2)] {
         let (home, model) = modelled(&protocol, Remotes::from(remotes), lines);
         let graph = graph(&model, 200_000, None).unwrap_or_else(|_| panic!("it is small"));
-        let mut changed = 0;
+        let mut acquires = 0;
         for seed in 0..10 {
             let trace = walk(&model, &graph, 200, seed);
-            let of = format!("{remotes} and {lines}, {seed}");
-            traces::sound(&protocol, &home, &trace, &of);
-            refused += traces::faults_are_refused(&protocol, &home, &trace, (seed, 100), &of);
+            let context = format!("{remotes} and {lines}, {seed}");
+            traces::sound(&protocol, &home, &trace, &context);
+            rejections +=
+                traces::faults_are_refused(&protocol, &home, &trace, (seed, 100), &context);
             let acquired =
                 |step: &Step| matches!(&step.action, Action::Does { what } if what == "acquired");
-            changed += trace
+            acquires += trace
                 .sequence
                 .steps
                 .iter()
                 .filter(|step| acquired(step))
                 .count();
         }
-        assert!(changed > 10, "{changed}");
+        assert!(acquires > 10, "{acquires}");
     }
-    assert!(refused > 300, "{refused}");
+    assert!(rejections > 300, "{rejections}");
 }
 
 /// The protocol with changes.
@@ -191,31 +193,31 @@ fn changed(changes: &[(&str, &str)]) -> Protocol {
 /// The shipped protocol rejects the trace of a cache that keeps a line which it should drop.
 #[test]
 fn a_copy_that_is_kept_when_its_core_acquires_is_noticed() {
-    let right = parse(OLD).expect("the text is right");
-    let wrong = changed(&[(
+    let correct = parse(OLD).expect("the text is right");
+    let faulty = changed(&[(
         "every V becomes I, every IV becomes IN",
         "every IV becomes IN",
     )]);
-    let (home, model) = modelled(&wrong, Remotes::from(2), 1);
+    let (home, model) = modelled(&faulty, Remotes::from(2), 1);
     let graph = graph(&model, 200_000, None).unwrap_or_else(|_| panic!("it is small"));
-    let mut noticed = 0;
+    let mut detections = 0;
     for seed in 0..60 {
         let trace = walk(&model, &graph, 300, seed);
-        let judged = |protocol: &Protocol| {
+        let rejection = |protocol: &Protocol| {
             cohkit_trace::judge(protocol, &home, &trace.sequence, false).err()
         };
-        assert_eq!(judged(&wrong), None, "{seed}");
-        let refused = judged(&right);
-        noticed += usize::from(refused.is_some_and(|r| r.why.contains("has to become I now")));
+        assert_eq!(rejection(&faulty), None, "{seed}");
+        let error = rejection(&correct);
+        detections += usize::from(error.is_some_and(|r| r.why.contains("has to become I now")));
     }
-    assert!(noticed > 10, "{noticed}");
+    assert!(detections > 10, "{detections}");
 }
 
 /// A cache may read older data than it has written, by its own rows. The trace is rejected if a memory model is
 /// promised.
 #[test]
 fn read_older_than_its_core_has_observed_is_rejected() {
-    let keeps = [
+    let changes = [
         (
             "  I V     | store write_partial | send Write     | IW\n",
             "  I | store write_partial | send Write | IW\n  V | store write_partial | send Write | VW\n  VW | Ack | done | V\n",
@@ -225,51 +227,56 @@ fn read_older_than_its_core_has_observed_is_rejected() {
             "    VW  holds, waits Ack\n    IW  waits Ack ",
         ),
     ];
-    let orderly = changed(&keeps);
-    let loose = changed(&[keeps[0], keeps[1], ("guarantee none, rc", "guarantee none")]);
+    let orderly = changed(&changes);
+    let loose = changed(&[
+        changes[0],
+        changes[1],
+        ("guarantee none, rc", "guarantee none"),
+    ]);
     let (home, model) = modelled(&orderly, Remotes::from(2), 1);
     let graph = graph(&model, 200_000, None).unwrap_or_else(|_| panic!("it is small"));
-    let mut read = 0;
+    let mut detections = 0;
     for seed in 0..20 {
         let mut trace = walk(&model, &graph, 300, seed);
         traces::sound(&orderly, &home, &trace, &format!("{seed}"));
         // Models leave out loads that hit. One is inserted where a store has just completed over a copy that is kept.
         let steps = &trace.sequence.steps;
-        let becomes = |step: &Step, agent: usize| match &step.action {
+        let state_after = |step: &Step, agent: usize| match &step.action {
             Action::Becomes { state } if step.agent == agent => Some(state.clone()),
             _ => None,
         };
-        let kept = (0..steps.len()).find(|&at| {
-            let agent = steps[at].agent;
-            let mut before = steps[..at].iter().rev();
-            let before = before.find_map(|step| becomes(step, agent));
-            becomes(&steps[at], agent).as_deref() == Some("V") && before.as_deref() == Some("VW")
+        let position = (0..steps.len()).find(|&index| {
+            let agent = steps[index].agent;
+            let mut earlier = steps[..index].iter().rev();
+            let earlier = earlier.find_map(|step| state_after(step, agent));
+            state_after(&steps[index], agent).as_deref() == Some("V")
+                && earlier.as_deref() == Some("VW")
         });
-        let Some(at) = kept else { continue };
+        let Some(index) = position else { continue };
         let load = Action::Does {
             what: "load".to_string(),
         };
         let step = Step {
             action: load,
-            ..steps[at].clone()
+            ..steps[index].clone()
         };
-        trace.sequence.steps.insert(at + 1, step);
-        let judged = |protocol: &Protocol| {
+        trace.sequence.steps.insert(index + 1, step);
+        let rejection = |protocol: &Protocol| {
             cohkit_trace::judge(protocol, &home, &trace.sequence, false).err()
         };
-        let refused = judged(&orderly).expect("it knows of its store");
+        let error = rejection(&orderly).expect("it knows of its store");
         // The fault is reported at this step, or just behind it.
         assert!(
-            (at + 2..=at + 3).contains(&refused.step),
-            "{refused:?}, {at}"
+            (index + 2..=index + 3).contains(&error.step),
+            "{error:?}, {index}"
         );
         assert!(
-            refused.why.contains("the remote has already seen write"),
+            error.why.contains("the remote has already seen write"),
             "{}",
-            refused.why
+            error.why
         );
-        assert_eq!(judged(&loose), None, "{seed}");
-        read += 1;
+        assert_eq!(rejection(&loose), None, "{seed}");
+        detections += 1;
     }
-    assert!(read > 5, "{read}");
+    assert!(detections > 5, "{detections}");
 }

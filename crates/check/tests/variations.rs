@@ -17,7 +17,7 @@ fn expectations(text: &str) -> BTreeMap<&str, &str> {
     lines.filter_map(|line| line.split_once(": ")).collect()
 }
 
-fn explored(text: &str, merge: bool, factored: bool) -> Report {
+fn check_construction(text: &str, merge: bool, factored: bool) -> Report {
     let protocol = text::parse(text).unwrap();
     let construction = construct(&protocol).ok().unwrap();
     let remotes = protocol.systems[0].remotes;
@@ -44,7 +44,7 @@ fn explored(text: &str, merge: bool, factored: bool) -> Report {
 fn products_have_the_sizes_of_the_study() {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/construction");
     let mut compared = 0;
-    let mut wrong = Vec::new();
+    let mut mismatches = Vec::new();
     let mut files: Vec<_> = std::fs::read_dir(folder)
         .unwrap()
         .map(|entry| entry.unwrap().path())
@@ -53,20 +53,20 @@ fn products_have_the_sizes_of_the_study() {
     for path in files {
         let text = std::fs::read_to_string(&path).unwrap();
         let expected = expectations(&text);
-        let several = expected.contains_key("joint product");
+        let is_joint = expected.contains_key("joint product");
         let Some(states) = expected.get("product").or(expected.get("joint product")) else {
             continue;
         };
         compared += 1;
-        let mut compare = |what: &str, found: String, expected: &str| {
-            if found != expected {
+        let mut compare = |property: &str, actual: String, expected: &str| {
+            if actual != expected {
                 let file = path.file_stem().unwrap().to_string_lossy();
-                wrong.push(format!(
-                    "{file}: {what}: expected {expected}, found {found}"
+                mismatches.push(format!(
+                    "{file}: {property}: expected {expected}, found {actual}"
                 ));
             }
         };
-        let report = explored(&text, false, several);
+        let report = check_construction(&text, false, is_joint);
         compare("states", report.states.to_string(), states);
         if let Some(transitions) = expected.get("product transitions") {
             compare("transitions", report.transitions.to_string(), transitions);
@@ -85,15 +85,15 @@ fn products_have_the_sizes_of_the_study() {
             assert!(message.contains(&stuck), "{message}");
         }
         // Merging, and the form of the controller, change only the size.
-        let merged = explored(&text, true, several);
+        let merged = check_construction(&text, true, is_joint);
         compare("merged verdict", verdict(&merged), expected["verdict"]);
         assert!(merged.states <= report.states);
-        if !several {
-            let factored = explored(&text, false, true);
+        if !is_joint {
+            let factored = check_construction(&text, false, true);
             compare("factored states", factored.states.to_string(), states);
             assert_eq!(factored.transitions, report.transitions);
         }
     }
     assert!(compared > 35);
-    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+    assert!(mismatches.is_empty(), "\n{}", mismatches.join("\n"));
 }

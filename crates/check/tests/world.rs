@@ -11,23 +11,23 @@ use cohkit_system::world::{explore, Found, System, World};
 use std::path::Path;
 
 /// Maximum number of states; larger systems are left to the checker.
-const MOST: usize = 50_000;
+const MAX_STATES: usize = 50_000;
 
 fn read(path: &Path) -> Protocol {
     let text = std::fs::read_to_string(path).unwrap();
     parse(&text).unwrap_or_else(|errors| {
-        let all = errors.iter().map(|e| e.render("text", &text, false));
-        panic!("{}", all.collect::<String>())
+        let messages = errors.iter().map(|e| e.render("text", &text, false));
+        panic!("{}", messages.collect::<String>())
     })
 }
 
 /// Visits all states of a system with both engines. Returns true if it was small enough.
-fn both(protocol: &Protocol, remotes: Remotes, lines: u8) -> bool {
-    compared(protocol, (remotes, lines, false))
+fn compare(protocol: &Protocol, remotes: Remotes, lines: u8) -> bool {
+    compare_engines(protocol, (remotes, lines, false))
 }
 
 /// Compares both engines; `lent` adds an outer level that grants the home's permission to memory.
-fn compared(protocol: &Protocol, (remotes, lines, lent): (Remotes, u8, bool)) -> bool {
+fn compare_engines(protocol: &Protocol, (remotes, lines, lent): (Remotes, u8, bool)) -> bool {
     let total = remotes.total();
     let name = format!("{} {total}x{lines}", protocol.name);
     let home = construct::home(protocol, total).unwrap_or_else(|e| panic!("{name}: {e:?}"));
@@ -38,7 +38,7 @@ fn compared(protocol: &Protocol, (remotes, lines, lent): (Remotes, u8, bool)) ->
     } else {
         world
     };
-    let found = explore(&world, World::<Current>::new(&world), MOST);
+    let found = explore(&world, World::<Current>::new(&world), MAX_STATES);
     if matches!(found, Found::TooMany { .. }) {
         return false;
     }
@@ -99,7 +99,7 @@ fn texts(folder: &str) -> Vec<Protocol> {
 
 /// Compares every system of a folder's protocols, and the further sizes of those with one kind of remote. Returns the
 /// number of compared systems, and the names of those that were too large.
-fn every_system(folder: &str, further: &[(u16, u8)]) -> (usize, Vec<String>) {
+fn every_system(folder: &str, further_sizes: &[(u16, u8)]) -> (usize, Vec<String>) {
     let (mut compared, mut larger) = (0, Vec::new());
     for text in texts(folder) {
         let mut sizes = Vec::new();
@@ -107,14 +107,14 @@ fn every_system(folder: &str, further: &[(u16, u8)]) -> (usize, Vec<String>) {
             let protocol = system.sized.as_deref().unwrap_or(&text);
             sizes.push((protocol, system.remotes, system.lines));
         }
-        for &(remotes, lines) in further.iter().filter(|_| text.kinds.len() == 1) {
+        for &(remotes, lines) in further_sizes.iter().filter(|_| text.kinds.len() == 1) {
             let remotes = Remotes::from(remotes);
             if !(text.systems.iter()).any(|s| (s.remotes, s.lines) == (remotes, lines)) {
                 sizes.push((&text, remotes, lines));
             }
         }
         for (protocol, remotes, lines) in sizes {
-            match both(protocol, remotes, lines) {
+            match compare(protocol, remotes, lines) {
                 true => compared += 1,
                 false => larger.push(format!("{} {}x{lines}", text.name, remotes.total())),
             }
@@ -138,8 +138,8 @@ fn the_world_of_texts_that_join_lines_is_the_checkers_model() {
         ),
     ];
     let found = folders.map(|(folder, ..)| (folder, every_system(folder, &[])));
-    let expected = folders.map(|(folder, count, beyond)| {
-        let larger = beyond.iter().map(|name| (*name).to_string());
+    let expected = folders.map(|(folder, count, too_large)| {
+        let larger = too_large.iter().map(|name| (*name).to_string());
         (folder, (count, larger.collect::<Vec<_>>()))
     });
     assert_eq!(found, expected);
@@ -154,7 +154,7 @@ fn the_world_of_networks_and_choices_is_the_checkers_model() {
 #[test]
 fn the_world_of_every_shipped_text_is_the_checkers_model() {
     let (compared, larger) = every_system("protocols", &[(1, 1), (2, 1), (1, 2)]);
-    let beyond = [
+    let too_large = [
         "back_invalidate 1x2",
         "back_invalidate 2x1",
         "cxl_bias 1x2",
@@ -176,7 +176,7 @@ fn the_world_of_every_shipped_text_is_the_checkers_model() {
         "write_through_two_step 2x2",
         "write_through 2x2",
     ];
-    assert_eq!(larger, beyond);
+    assert_eq!(larger, too_large);
     assert_eq!(compared, 50);
 }
 
@@ -184,17 +184,19 @@ fn the_world_of_every_shipped_text_is_the_checkers_model() {
 /// stores.
 #[test]
 fn the_world_of_texts_with_posted_stores_is_the_checkers_model() {
-    let own = include_str!("../../../tests/stores/own-store.coh");
-    let waits = include_str!("../../../tests/stores/waits.coh");
-    let split = include_str!("../../../tests/stores/split-atomic.coh");
-    let three = own.replace("0..1", "0..3").replace("open < 1", "open < 3");
+    let own_store = include_str!("../../../tests/stores/own-store.coh");
+    let waiting = include_str!("../../../tests/stores/waits.coh");
+    let split_atomic = include_str!("../../../tests/stores/split-atomic.coh");
+    let three_stores = own_store
+        .replace("0..1", "0..3")
+        .replace("open < 1", "open < 3");
     let texts = [
-        waits.to_string(),
-        three.replace("reply home", "ordered put, read; reply home"),
-        three
+        waiting.to_string(),
+        three_stores.replace("reply home", "ordered put, read; reply home"),
+        three_stores
             .replace("| load  ", "| load if open == 0 ")
             .replace("reply home", "ordered put; reply home"),
-        split.replace(
+        split_atomic.replace(
             "L A | Write | write, send Done | stay",
             "L | Write | write, send Done | stay; A | Write | stall",
         ),
@@ -202,7 +204,7 @@ fn the_world_of_texts_with_posted_stores_is_the_checkers_model() {
     for text in texts {
         let protocol = parse(&text).unwrap_or_else(|e| panic!("{e:?}\n{text}"));
         for remotes in [1, 2] {
-            assert!(both(&protocol, Remotes::from(remotes), 1), "{text}");
+            assert!(compare(&protocol, Remotes::from(remotes), 1), "{text}");
         }
     }
 }
@@ -214,9 +216,9 @@ fn data_bits_are_as_exact_as_words() {
     const NEAREST: usize = 3_000;
     let folders = ["protocols", "tests/homes", "tests/kinds", "ordering"];
     for text in folders.into_iter().flat_map(texts) {
-        for stated in &text.systems {
-            let protocol = stated.sized.as_deref().unwrap_or(&text);
-            let (remotes, lines) = (stated.remotes, stated.lines);
+        for declared in &text.systems {
+            let protocol = declared.sized.as_deref().unwrap_or(&text);
+            let (remotes, lines) = (declared.remotes, declared.lines);
             let home = construct::home(protocol, remotes.total()).unwrap();
             let room = system::Options::default().capacity;
             let world = System::new(protocol, &home, remotes, lines, room);

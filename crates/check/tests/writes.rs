@@ -31,8 +31,8 @@ fn home(protocol: &Protocol, remotes: u16) -> Controller {
 /// search of orbits must agree.
 fn search(text: &str, remotes: u16, lines: u8) -> Result<(u128, u128), String> {
     let protocol = parse(text).unwrap_or_else(|errors| {
-        let all = errors.iter().map(|e| e.render("text", text, false));
-        panic!("{}", all.collect::<String>())
+        let messages = errors.iter().map(|e| e.render("text", text, false));
+        panic!("{}", messages.collect::<String>())
     });
     let home = home(&protocol, remotes);
     let model = model(&protocol, &home, remotes, lines, &Options::default()).unwrap();
@@ -45,13 +45,13 @@ fn search(text: &str, remotes: u16, lines: u8) -> Result<(u128, u128), String> {
         };
         check(&model, &search).unwrap()
     };
-    let (all, orbits) = (
+    let (full, orbits) = (
         search(false, Engine::Interpreter),
         search(true, Engine::Native),
     );
-    assert_eq!(all.properties, orbits.properties);
-    match all.outcome {
-        Outcome::Verified => Ok((all.states, all.transitions)),
+    assert_eq!(full.properties, orbits.properties);
+    match full.outcome {
+        Outcome::Verified => Ok((full.states, full.transitions)),
         Outcome::Violated {
             property, trace, ..
         } => {
@@ -91,22 +91,25 @@ fn a_store_is_written_through_in_two_steps() {
 fn faults_of_stores_in_one_step_are_found() {
     let violated = |from, to| violated("write-through", from, to);
     // A reader keeps its copy while the store is performed.
-    let first = "R       | Write WriteLine if count(readers - { sender }) == 0 | write";
-    let any = "R       | Write WriteLine if count(readers) <= 1 | write";
-    assert_eq!(violated(first, any), "data value");
+    let guarded = "R       | Write WriteLine if count(readers - { sender }) == 0 | write";
+    let unguarded = "R       | Write WriteLine if count(readers) <= 1 | write";
+    assert_eq!(violated(guarded, unguarded), "data value");
     // The writer gets its acknowledgement before memory has its bytes.
-    let early = "defer, send Inv to readers - { sender }";
-    let told = "defer, send Ack, send Inv to readers - { sender }";
-    assert_eq!(violated(early, told), "data value");
+    let deferral = "defer, send Inv to readers - { sender }";
+    let early_acknowledgement = "defer, send Ack, send Inv to readers - { sender }";
+    assert_eq!(violated(deferral, early_acknowledgement), "data value");
     // A second store is deferred over the first.
-    let left = "W       | Read ReadOnce Write WriteLine                       | stall                                              |";
-    let over =
+    let stalled = "W       | Read ReadOnce Write WriteLine                       | stall                                              |";
+    let overwriting =
         "W | Read ReadOnce | stall | \n  W | Write WriteLine | defer, writer := sender | stay";
-    assert_eq!(violated(left, over), "one deferred store at a time");
+    assert_eq!(
+        violated(stalled, overwriting),
+        "one deferred store at a time"
+    );
     // The deferred store is written after every response, though only the first time there is one.
-    let more = "owed := owed - 1                                   | stay";
-    let again = "owed := owed - 1, write deferred | stay";
-    assert_eq!(violated(more, again), "data value");
+    let count_down = "owed := owed - 1                                   | stay";
+    let repeated_write = "owed := owed - 1, write deferred | stay";
+    assert_eq!(violated(count_down, repeated_write), "data value");
 }
 
 #[test]
@@ -118,11 +121,13 @@ fn faults_of_stores_in_two_steps_are_found() {
     assert_eq!(violated(write, "| write, write, send Ack "), "data value");
     // The store ends when its bytes are sent, not when they are written.
     let go = "IG               | Go                  | send Bytes     | IW";
-    let done = "IG | Go | send Bytes, done | IA\n  IA | Ack | | I\n  I V IV IR IG IL IW IA | Inv | send InvAck | I\n";
-    let text = shipped("write-through-two-step").replace(go, done).replace(
-        "    IW  waits Ack ",
-        "    IA  waits Ack\n    IW  waits Ack ",
-    );
+    let early_done = "IG | Go | send Bytes, done | IA\n  IA | Ack | | I\n  I V IV IR IG IL IW IA | Inv | send InvAck | I\n";
+    let text = shipped("write-through-two-step")
+        .replace(go, early_done)
+        .replace(
+            "    IW  waits Ack ",
+            "    IA  waits Ack\n    IW  waits Ack ",
+        );
     let text = text
         .lines()
         .filter(|line| !line.contains("| Inv                 |"));
@@ -166,12 +171,12 @@ home dir {
 system two { remotes 2; lines 1 }
 ";
     assert_eq!(search(text, 2, 1), Ok((471, 1_556)));
-    let other = text.replace("write, write deferred", "write deferred, write");
-    assert_eq!(search(&other, 2, 1), Err("data value".into()));
-    let last = "write, write deferred, send Done to wants, owner := none, wants := none";
-    let told = "write deferred, send Done to wants, owner := none, wants := none, write";
+    let reversed = text.replace("write, write deferred", "write deferred, write");
+    assert_eq!(search(&reversed, 2, 1), Err("data value".into()));
+    let in_order = "write, write deferred, send Done to wants, owner := none, wants := none";
+    let write_last = "write deferred, send Done to wants, owner := none, wants := none, write";
     assert_eq!(
-        search(&text.replace(last, told), 2, 1),
+        search(&text.replace(in_order, write_last), 2, 1),
         Err("data value".into())
     );
 }
@@ -272,9 +277,9 @@ fn a_store_in_an_old_copy_is_found() {
     assert_eq!(search(text, 2, 1), Err("data value".into()));
     // One remote alone is never too early, and a write of the whole line keeps no earlier bytes.
     assert!(search(text, 1, 1).is_ok());
-    let whole = text.replace("| store |", "| write_line |");
-    assert_ne!(whole, text);
-    assert!(search(&whole, 2, 1).is_ok());
+    let whole_line = text.replace("| store |", "| write_line |");
+    assert_ne!(whole_line, text);
+    assert!(search(&whole_line, 2, 1).is_ok());
 }
 
 /// A response that is kept for the next read may be stale before that read begins. It was once verified: bytes that are
@@ -294,9 +299,9 @@ fn an_answer_that_is_older_than_its_read_is_found() {
     assert_eq!(search(&ordered, 2, 1), Err("data value".into()));
 }
 
-/// Acts of the agents on a shortest path to a state that violates `never`, in the notes of its chart.
-fn marks(text: &str, remotes: u16, never: &str) -> Vec<String> {
-    let text = format!("{text}\ninvariant never_here: {never}\n");
+/// Acts of the agents on a shortest path to a state that violates `invariant`, in the notes of its chart.
+fn marks(text: &str, remotes: u16, invariant: &str) -> Vec<String> {
+    let text = format!("{text}\ninvariant never_here: {invariant}\n");
     let protocol = parse(&text).unwrap_or_else(|errors| panic!("{errors:?}"));
     let home = home(&protocol, remotes);
     let model = model(&protocol, &home, remotes, 1, &Options::default()).unwrap();
@@ -324,30 +329,33 @@ fn marks(text: &str, remotes: u16, never: &str) -> Vec<String> {
 fn charts_mark_the_moment_at_which_a_write_is_performed() {
     // In place.
     let eci = marks(&shipped("eci"), 1, "count(M) == 0");
-    let [.., performed, after] = &eci[..] else {
+    let [.., performed, next_mark] = &eci[..] else {
         panic!("{eci:?}")
     };
     assert_eq!(performed, "cpu: performs a store", "{eci:?}");
-    assert_eq!(after, "cpu is M");
+    assert_eq!(next_mark, "cpu is M");
     let marked = |marks: &[String], mark: &str| marks.iter().any(|m| m == mark);
     // By the home: at once, or when it writes the deferred store.
     let text = shipped("write-through");
     let at_once = marks(&text, 2, "in_flight(Ack) == 0");
     let home_performs = "directory: performs the write";
     assert!(marked(&at_once, home_performs), "{at_once:?}");
-    let late = text
+    let delayed = text
         .replace(
             "write deferred, send Ack to writer",
             "write deferred, send Late to writer",
         )
         .replace("IW          | Ack  ", "IW          | Ack Late ")
         .replace("DataOnce (line), Ack", "DataOnce (line), Ack, Late");
-    let late = marks(&late, 2, "in_flight(Late) == 0");
-    let at = late.iter().position(|m| m == home_performs);
-    let waits = late.iter().position(|m| m.starts_with("directory is W"));
-    assert!(waits.is_some() && waits < at, "{late:?}");
+    let delayed = marks(&delayed, 2, "in_flight(Late) == 0");
+    let performed_at = delayed.iter().position(|m| m == home_performs);
+    let deferred_at = delayed.iter().position(|m| m.starts_with("directory is W"));
+    assert!(
+        deferred_at.is_some() && deferred_at < performed_at,
+        "{delayed:?}"
+    );
     // In the copy, if `done` completes a write.
-    let own = text
+    let in_copy = text
         .replace(
             "I V         | store write_partial | send Write     | IW",
             "I V | store | send Read | IX\n  I V | write_partial | send Write | IW",
@@ -357,12 +365,12 @@ fn charts_mark_the_moment_at_which_a_write_is_performed() {
             "  IR          | DataOnce",
             "  IX | Data | done | X\n  IX | Inv | send InvAck | stay\n  X | Inv | send InvAck | I\n  IR          | DataOnce",
         );
-    let own = marks(&own, 1, "count(X) == 0");
-    let [.., performed, after] = &own[..] else {
-        panic!("{own:?}")
+    let in_copy = marks(&in_copy, 1, "count(X) == 0");
+    let [.., performed, next_mark] = &in_copy[..] else {
+        panic!("{in_copy:?}")
     };
-    assert_eq!(performed, "cache: performs the write", "{own:?}");
-    assert_eq!(after, "cache is X");
+    assert_eq!(performed, "cache: performs the write", "{in_copy:?}");
+    assert_eq!(next_mark, "cache is X");
 }
 
 /// Results for systems of one and of two remotes on one line.
@@ -386,8 +394,8 @@ const OWN_STORE: &str = include_str!("../../../tests/stores/own-store.coh");
 #[test]
 fn a_posted_store_that_is_acknowledged_and_dropped_is_found() {
     let unordered = DROPPED.replace("line 64 bytes", "line 64 bytes\nguarantee none");
-    let lost = "every store is performed once";
-    assert_eq!(both_sizes(&unordered), [broken(lost), broken(lost)]);
+    let property = "every store is performed once";
+    assert_eq!(both_sizes(&unordered), [broken(property), broken(property)]);
     // With program order of the line, a shorter counterexample violates that.
     for found in both_sizes(DROPPED) {
         assert!(found.is_err());
@@ -396,9 +404,12 @@ fn a_posted_store_that_is_acknowledged_and_dropped_is_found() {
         found.unwrap();
     }
     // Without deferral, the store is consumed and lost.
-    let forgets = WAITS.replace("defer, writer := sender", "writer := sender");
-    let forgets = forgets.replace("write deferred, writer", "writer");
-    assert_eq!(both_sizes(&forgets), [broken(lost), broken(lost)]);
+    let without_deferral = WAITS.replace("defer, writer := sender", "writer := sender");
+    let without_deferral = without_deferral.replace("write deferred, writer", "writer");
+    assert_eq!(
+        both_sizes(&without_deferral),
+        [broken(property), broken(property)]
+    );
 }
 
 /// Once a store of unknown identity counted as performed: one bit for each remote said that some store was.
@@ -476,7 +487,7 @@ home mem {
     let twice = text.replace("| send Again       |", "| write, send Again |");
     assert_eq!(search(&twice, 2, 1), broken("data value"));
     // The store is abandoned after the home has performed it.
-    let late = text
+    let abandoned = text
         .replace("Again, Done }", "Again, Done, Nack }")
         .replace("D waits Done", "D waits Done Nack")
         .replace("T | Again ", "D | Nack | | I\n  T | Again ")
@@ -486,13 +497,13 @@ home mem {
             "L | W if second and turn | write, send Nack, turn := false | stay
              L | W if second          | write, send Done, turn := true  | stay",
         );
-    assert_eq!(search(&late, 2, 1), broken("data value"));
+    assert_eq!(search(&abandoned, 2, 1), broken("data value"));
 }
 
 #[test]
 fn reads_find_the_posted_stores_of_their_own_remote() {
-    let order = "program order of one line";
-    assert_eq!(both_sizes(OWN_STORE), [broken(order), broken(order)]);
+    let property = "program order of one line";
+    assert_eq!(both_sizes(OWN_STORE), [broken(property), broken(property)]);
     // In one order with the stores the loads find them, whatever the number of stores.
     let ordered = OWN_STORE
         .replace("reply home", "ordered put, read; reply home")
@@ -507,20 +518,20 @@ fn reads_find_the_posted_stores_of_their_own_remote() {
         found.unwrap();
     }
     // A protocol without program order of a line declares so.
-    let none = OWN_STORE.replace("line 64 bytes", "line 64 bytes\nguarantee none");
-    for found in both_sizes(&none) {
+    let without_guarantee = OWN_STORE.replace("line 64 bytes", "line 64 bytes\nguarantee none");
+    for found in both_sizes(&without_guarantee) {
         found.unwrap();
     }
 }
 
 #[test]
 fn posted_stores_are_performed_in_the_order_of_their_remote() {
-    let order = "program order of one line";
+    let property = "program order of one line";
     let two = OWN_STORE
         .replace("| load  ", "| load if open == 0 ")
         .replace("0..1", "0..2")
         .replace("open < 1", "open < 2");
-    assert_eq!(both_sizes(&two), [broken(order), broken(order)]);
+    assert_eq!(both_sizes(&two), [broken(property), broken(property)]);
     let ordered = two.replace("reply home", "ordered put; reply home");
     for found in both_sizes(&ordered) {
         found.unwrap();
@@ -542,7 +553,7 @@ fn posted_stores_are_performed_in_the_order_of_their_remote() {
         found.unwrap();
     }
     let passes = passed.replace("A | W     | stall", "A | W | write, send Free | stay");
-    assert_eq!(both_sizes(&passes), [broken(order), broken(order)]);
+    assert_eq!(both_sizes(&passes), [broken(property), broken(property)]);
 }
 
 /// The old value of an atomic access was sent before other stores, and its own store was performed after them.
@@ -551,8 +562,8 @@ fn atomic_access_excludes_intervening_stores() {
     let split = "atomicity";
     assert_eq!(search(SPLIT_ATOMIC, 2, 1), broken(split));
     search(SPLIT_ATOMIC, 1, 1).unwrap();
-    let none = SPLIT_ATOMIC.replace("line 64 bytes", "line 64 bytes\nguarantee none");
-    assert_eq!(search(&none, 2, 1), broken(split));
+    let without_guarantee = SPLIT_ATOMIC.replace("line 64 bytes", "line 64 bytes\nguarantee none");
+    assert_eq!(search(&without_guarantee, 2, 1), broken(split));
     // Stores of other remotes stall.
     let waits = SPLIT_ATOMIC.replace(
         "L A | Write | write, send Done | stay",
@@ -560,15 +571,19 @@ fn atomic_access_excludes_intervening_stores() {
     );
     search(&waits, 2, 1).unwrap();
     // The response already contains the store.
-    let late = waits.replace("defer, send Old", "write, send Old");
-    let late = late.replace("write deferred, send Done", "send Done");
-    assert_eq!(search(&late, 2, 1), broken(split));
+    let stores_first = waits.replace("defer, send Old", "write, send Old");
+    let stores_first = stores_first.replace("write deferred, send Done", "send Done");
+    assert_eq!(search(&stores_first, 2, 1), broken(split));
     // The home reads and writes in one step.
-    for (texts, found) in [("send Old, write", Ok(())), ("write, send Old", Err(()))] {
+    for (texts, expected) in [("send Old, write", Ok(())), ("write, send Old", Err(()))] {
         let root = env!("CARGO_MANIFEST_DIR");
         let so = std::fs::read_to_string(format!("{root}/../../ordering/so.coh")).unwrap();
         let text = so.replace("send Old, write,", &format!("{texts},"));
         let property = search(&text, 2, 1).map(|_| ());
-        assert_eq!(property, found.map_err(|()| split.to_string()), "{texts}");
+        assert_eq!(
+            property,
+            expected.map_err(|()| split.to_string()),
+            "{texts}"
+        );
     }
 }

@@ -1,8 +1,10 @@
 //! Compositions of protocols.
 
 use crate::interruptible::interruptible;
-use crate::{bad_input, bad_text, check_error, in_a_line, Protocol, SearchOptions, Verdicts};
-use cohkit::composed::{Composed, Texts, Used};
+use crate::{
+    check_error, input_error, one_line_message, text_error, Protocol, SearchOptions, Verdicts,
+};
+use cohkit::composed::{Composed, MachineProtocols, Used};
 use cohkit::judge::{judge, Systems};
 use cohkit::{diagnostics_json, Source, Wrong};
 use cohkit_protocol::text;
@@ -35,18 +37,18 @@ impl Composition {
         uses: Option<Vec<Use>>,
     ) -> PyResult<Composition> {
         let uses = uses.unwrap_or_default().into_iter();
-        let at_hand = uses.map(|(file, path, text)| Used {
+        let given_files = uses.map(|(file, path, text)| Used {
             file,
             path: path.into(),
             text,
         });
-        let at_hand: Vec<Used> = at_hand.collect();
-        match py.detach(|| Composed::parse(Path::new(&file), &text, &at_hand)) {
+        let given_files: Vec<Used> = given_files.collect();
+        match py.detach(|| Composed::parse(Path::new(&file), &text, &given_files)) {
             Ok(composed) => Ok(Composition {
                 text,
                 composed: Arc::new(composed),
             }),
-            Err(diagnostics) => Err(bad_text(&diagnostics_json(&diagnostics, &file, &text))),
+            Err(diagnostics) => Err(text_error(&diagnostics_json(&diagnostics, &file, &text))),
         }
     }
 
@@ -63,8 +65,12 @@ impl Composition {
 
     /// Pickles the text, the path, and the files used.
     fn __reduce__(slf: &Bound<'_, Composition>) -> (Py<PyType>, (String, String, Vec<Use>)) {
-        let own = slf.get();
-        let values = (own.text.clone(), own.file(), own.uses());
+        let composition = slf.get();
+        let values = (
+            composition.text.clone(),
+            composition.file(),
+            composition.uses(),
+        );
         (slf.get_type().unbind(), values)
     }
 
@@ -124,23 +130,24 @@ pub(crate) fn check_composition(
     looking: SearchOptions,
 ) -> PyResult<String> {
     let composed = Arc::clone(&composition.composed);
-    let judged = interruptible(
+    let result = interruptible(
         py,
         move |cancel| -> Result<String, Box<(Option<Source>, Wrong)>> {
-            let whole = |wrong: Wrong| Box::new((None, wrong));
-            let asked = match &systems {
+            let composition_error = |error: Wrong| Box::new((None, error));
+            let selected = match &systems {
                 None => composed.composition().systems.iter().collect(),
-                Some(names) => composed.named(names).map_err(whole)?,
+                Some(names) => composed.named_systems(names).map_err(composition_error)?,
             };
             let mut verdicts = Verdicts {
                 values: Vec::new(),
-                checkpoints: (looking.checkpoints()).map_err(|failure| whole(failure.into()))?,
+                checkpoints: (looking.checkpoints())
+                    .map_err(|failure| composition_error(failure.into()))?,
             };
-            for system in asked {
+            for system in selected {
                 for source in composed.parts(system) {
                     let request = looking.request(Systems::Declared, capacity, cancel);
                     judge(source.clone(), &request, &mut verdicts)
-                        .map_err(|wrong| Box::new((Some(source), wrong)))?;
+                        .map_err(|error| Box::new((Some(source), error)))?;
                 }
                 let levels = composed.levels_json(system, looking.max_states, cancel);
                 verdicts.values.extend(levels);
@@ -148,9 +155,11 @@ pub(crate) fn check_composition(
             Ok(Value::Array(verdicts.values).to_string())
         },
     )?;
-    judged.map_err(|why| match *why {
-        (Some(source), wrong) => check_error(&source, wrong),
-        (None, wrong) => bad_input(&in_a_line(&wrong.failure(composition.composed.path()))),
+    result.map_err(|sourced_error| match *sourced_error {
+        (Some(source), error) => check_error(&source, error),
+        (None, error) => input_error(&one_line_message(
+            &error.failure(composition.composed.path()),
+        )),
     })
 }
 
@@ -174,13 +183,13 @@ impl Executed<'_> {
     ///
     /// # Errors
     /// No machine executes this kind of composition.
-    pub(crate) fn texts(&self) -> PyResult<Texts> {
+    pub(crate) fn machine_protocols(&self) -> PyResult<MachineProtocols> {
         match self {
-            Executed::One(protocol) => Ok(Texts::One(Source::clone(&protocol.source))),
+            Executed::One(protocol) => Ok(MachineProtocols::One(Source::clone(&protocol.source))),
             Executed::Several(composition) => composition
                 .composed
-                .texts()
-                .map_err(|failure| bad_input(&in_a_line(&failure))),
+                .machine_protocols()
+                .map_err(|failure| input_error(&one_line_message(&failure))),
         }
     }
 

@@ -1,8 +1,8 @@
 //! Interactive exploration of systems.
 
 use crate::interruptible::interruptible;
-use crate::{bad_input, bad_text, no_home, Protocol};
-use cohkit::explorer::{Explorer, Nothing};
+use crate::{input_error, no_home_error, text_error, Protocol};
+use cohkit::explorer::{Explorer, ExplorerError};
 use cohkit::judge::Systems;
 use cohkit::Wrong;
 use pyo3::prelude::*;
@@ -36,15 +36,17 @@ impl Exploration {
             Ok(explorer) => Ok(Exploration {
                 explorer: Arc::new(explorer),
             }),
-            Err(Nothing::NoHome(error)) => Err(no_home(&source, error)),
-            Err(Nothing::Wrong(Wrong::Refused(refusal))) => {
-                Err(bad_text(&json!([source.refusal_json(&refusal)])))
+            Err(ExplorerError::NoHome(error)) => Err(no_home_error(&source, error)),
+            Err(ExplorerError::Wrong(Wrong::Refused(refusal))) => {
+                Err(text_error(&json!([source.refusal_json(&refusal)])))
             }
-            Err(Nothing::Wrong(Wrong::Input { what, help })) => {
+            Err(ExplorerError::Wrong(Wrong::Input { what, help })) => {
                 let help = help.map_or(String::new(), |help| format!("; {help}"));
-                Err(bad_input(&format!("{}: {what}{help}", protocol.file())))
+                Err(input_error(&format!("{}: {what}{help}", protocol.file())))
             }
-            Err(Nothing::Wrong(Wrong::Failure(failure))) => Err(bad_input(&failure.message)),
+            Err(ExplorerError::Wrong(Wrong::Failure(failure))) => {
+                Err(input_error(&failure.message))
+            }
         }
     }
 
@@ -52,7 +54,7 @@ impl Exploration {
     fn view(&self, py: Python<'_>, way: Vec<usize>) -> PyResult<String> {
         let view = py.detach(|| self.explorer.view(&way));
         view.map(|view| view.to_string())
-            .map_err(|what| bad_input(&what))
+            .map_err(|reason| input_error(&reason))
     }
 
     /// Shortest path to a violation, searching at most `most` states, as JSON text.

@@ -29,14 +29,14 @@ pub(crate) fn watched<T: Send + 'static>(
 ) -> PyResult<T> {
     let cancel = Arc::new(AtomicBool::new(false));
     let (sender, receiver) = channel();
-    let seen = Arc::clone(&cancel);
+    let cancel_flag = Arc::clone(&cancel);
     std::thread::Builder::new()
         .name("cohkit".to_string())
         // Typical stack size of a process's main thread.
         .stack_size(8 << 20)
         .spawn(move || {
             // After an interrupt there is no receiver.
-            let _ = sender.send(work(&seen));
+            let _ = sender.send(work(&cancel_flag));
         })?;
     let mut receiver = receiver;
     loop {
@@ -54,9 +54,9 @@ pub(crate) fn watched<T: Send + 'static>(
                 ));
             }
         }
-        if let Err(raised) = py.check_signals().and_then(|()| watch(py)) {
+        if let Err(exception) = py.check_signals().and_then(|()| watch(py)) {
             cancel.store(true, Ordering::SeqCst);
-            return Err(raised);
+            return Err(exception);
         }
     }
 }

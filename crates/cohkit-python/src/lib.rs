@@ -60,19 +60,22 @@ pyo3::create_exception!(
 );
 
 /// Exception for a list of diagnostics; the public package converts it to a `TextError`.
-fn bad_text(diagnostics: &Value) -> PyErr {
+fn text_error(diagnostics: &Value) -> PyErr {
     RefusedError::new_err(("text", diagnostics.to_string()))
 }
 
 /// Message of a failure in one line, without the prefix and line breaks of a terminal.
-fn in_a_line(failure: &Failure) -> String {
-    let what = failure.message.replace("\n  help: ", "; ");
-    what.strip_prefix("error: ").unwrap_or(&what).to_string()
+fn one_line_message(failure: &Failure) -> String {
+    let message = failure.message.replace("\n  help: ", "; ");
+    message
+        .strip_prefix("error: ")
+        .unwrap_or(&message)
+        .to_string()
 }
 
 /// Exception for an invalid request; the public package converts it to an `InputError`.
-fn bad_input(what: &str) -> PyErr {
-    RefusedError::new_err(("input", json!(what).to_string()))
+fn input_error(message: &str) -> PyErr {
+    RefusedError::new_err(("input", json!(message).to_string()))
 }
 
 /// A parsed protocol.
@@ -88,13 +91,17 @@ impl Protocol {
     /// Parses a protocol; `file` is the name shown in messages.
     #[new]
     fn new(py: Python<'_>, text: String, file: String) -> PyResult<Protocol> {
-        let (shown, kept) = (file.clone(), text.clone());
+        let (file_name, source_text) = (file.clone(), text.clone());
         match py.detach(|| Source::parse(file.into(), text)) {
             Ok(source) => Ok(Protocol {
                 source: Arc::new(source),
                 homes: Mutex::default(),
             }),
-            Err(diagnostics) => Err(bad_text(&diagnostics_json(&diagnostics, &shown, &kept))),
+            Err(diagnostics) => Err(text_error(&diagnostics_json(
+                &diagnostics,
+                &file_name,
+                &source_text,
+            ))),
         }
     }
 
@@ -242,7 +249,7 @@ fn check(
         (Some(names), None) => Systems::Named(names),
         (None, None) => Systems::Declared,
     };
-    let judged = interruptible(py, move |cancel| -> Result<String, Wrong> {
+    let result = interruptible(py, move |cancel| -> Result<String, Wrong> {
         let request = looking.request(systems, capacity, cancel);
         let mut verdicts = Verdicts {
             values: Vec::new(),
@@ -251,18 +258,18 @@ fn check(
         judge(Source::clone(&source), &request, &mut verdicts)?;
         Ok(Value::Array(verdicts.values).to_string())
     })?;
-    judged.map_err(|wrong| check_error(&protocol.source, wrong))
+    result.map_err(|error| check_error(&protocol.source, error))
 }
 
 /// Exception for a check that ended without a verdict.
-fn check_error(source: &Source, wrong: Wrong) -> PyErr {
-    match wrong {
-        Wrong::Refused(refusal) => bad_text(&json!([source.refusal_json(&refusal)])),
+fn check_error(source: &Source, error: Wrong) -> PyErr {
+    match error {
+        Wrong::Refused(refusal) => text_error(&json!([source.refusal_json(&refusal)])),
         Wrong::Input { what, help } => {
             let help = help.map_or(String::new(), |help| format!("; {help}"));
-            bad_input(&format!("{}: {what}{help}", source.path.display()))
+            input_error(&format!("{}: {what}{help}", source.path.display()))
         }
-        Wrong::Failure(failure) => bad_input(&failure.message),
+        Wrong::Failure(failure) => input_error(&failure.message),
     }
 }
 
@@ -277,22 +284,23 @@ fn check_model(
     deadlock: String,
     looking: SearchOptions,
 ) -> PyResult<String> {
-    let unknown = |what: &str, name: &str| bad_input(&format!("there is no {what} `{name}`"));
+    let unknown_value =
+        |category: &str, name: &str| input_error(&format!("there is no {category} `{name}`"));
     let reading = Reading {
         dialect: match dialect.as_deref() {
             None => Dialect::Any,
             Some("cmurphi") => Dialect::CMurphi,
             Some("rumur") => Dialect::Rumur,
-            Some(other) => return Err(unknown("dialect", other)),
+            Some(other) => return Err(unknown_value("dialect", other)),
         },
         deadlock: match deadlock.as_str() {
             "stuttering" => Deadlock::Stuttering,
             "stuck" => Deadlock::Stuck,
             "off" => Deadlock::Off,
-            other => return Err(unknown("kind of deadlock", other)),
+            other => return Err(unknown_value("kind of deadlock", other)),
         },
     };
-    let judged = interruptible(
+    let result = interruptible(
         py,
         move |cancel| -> Result<String, Result<Failure, Value>> {
             let path = Path::new(&file);
@@ -300,19 +308,19 @@ fn check_model(
                 .map_err(|errors| Err(model_diagnostics_json(&errors, &file, &text)))?;
             let request = looking.request(Systems::Declared, None, cancel);
             let checkpoints = looking.checkpoints().map_err(Ok)?;
-            let judged = judge_model(&model, path, &request, &|_| (), checkpoints.as_ref());
-            Ok(judged.map_err(Ok)?.json(&model).to_string())
+            let result = judge_model(&model, path, &request, &|_| (), checkpoints.as_ref());
+            Ok(result.map_err(Ok)?.json(&model).to_string())
         },
     )?;
-    judged.map_err(|wrong: Result<Failure, Value>| match wrong {
-        Ok(failure) => bad_input(&failure.message),
-        Err(diagnostics) => bad_text(&diagnostics),
+    result.map_err(|error: Result<Failure, Value>| match error {
+        Ok(failure) => input_error(&failure.message),
+        Err(diagnostics) => text_error(&diagnostics),
     })
 }
 
-fn no_home(source: &Source, error: ConstructionError) -> PyErr {
+fn no_home_error(source: &Source, error: ConstructionError) -> PyErr {
     match error {
-        ConstructionError::Refused(refusal) => bad_text(&json!([source.refusal_json(&refusal)])),
+        ConstructionError::Refused(refusal) => text_error(&json!([source.refusal_json(&refusal)])),
         ConstructionError::Fault(fault) => {
             RefusedError::new_err(("fault", source.fault_json(&fault).to_string()))
         }
@@ -335,17 +343,17 @@ fn table(py: Python<'_>, protocol: &Protocol, home: bool, merged: bool) -> PyRes
             None => Ok(String::new()),
         }
     })?;
-    table.map_err(|error| no_home(&protocol.source, error))
+    table.map_err(|error| no_home_error(&protocol.source, error))
 }
 
 /// Sizes, notes and fault of the home that a policy constructs, as JSON text; `None` without a policy.
 #[pyfunction]
 fn construct(py: Python<'_>, protocol: &Protocol) -> PyResult<Option<String>> {
     let source = Arc::clone(&protocol.source);
-    let constructed = interruptible(py, move |cancel| construction(&source, cancel))?;
-    match constructed {
+    let result = interruptible(py, move |cancel| construction(&source, cancel))?;
+    match result {
         Ok(value) => Ok(value.map(|value| value.to_string())),
-        Err(error) => Err(no_home(&protocol.source, error)),
+        Err(error) => Err(no_home_error(&protocol.source, error)),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Rates and latencies of links.
 
-use crate::bad_input;
+use crate::input_error;
 use cohkit::link::{answer, LinkOptions};
 use pyo3::prelude::*;
 
@@ -21,7 +21,7 @@ pub(crate) fn link(
     seed: u64,
     dma: Option<u64>,
 ) -> PyResult<String> {
-    let asked = LinkOptions {
+    let options = LinkOptions {
         link: name,
         lanes,
         payload,
@@ -30,7 +30,7 @@ pub(crate) fn link(
         seed,
         dma,
     };
-    let answered = py.detach(|| answer(&asked));
-    let value = answered.map_err(|why| bad_input(&why))?;
+    let result = py.detach(|| answer(&options));
+    let value = result.map_err(|reason| input_error(&reason))?;
     Ok(value.to_string())
 }

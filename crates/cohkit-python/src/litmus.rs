@@ -2,9 +2,9 @@
 
 use crate::composition::Executed;
 use crate::interruptible::interruptible;
-use crate::{bad_input, bad_text, no_home};
-use cohkit::composed::Texts;
-use cohkit::litmus::{answer, LitmusRequest, NotJudged, On, Test};
+use crate::{input_error, no_home_error, text_error};
+use cohkit::composed::MachineProtocols;
+use cohkit::litmus::{answer, LitmusRequest, MemorySystem, NotJudged, Test};
 use cohkit::Failure;
 use pyo3::prelude::*;
 use std::path::PathBuf;
@@ -21,9 +21,11 @@ impl Litmus {
     #[new]
     fn new(name: &str, text: Option<&str>) -> PyResult<Litmus> {
         let test = match text {
-            Some(text) => Test::parse(name, text).map_err(|diagnostics| bad_text(&diagnostics))?,
+            Some(text) => {
+                Test::parse(name, text).map_err(|diagnostics| text_error(&diagnostics))?
+            }
             None => Test::shape(name)
-                .map_err(|help| bad_input(&format!("`{name}` is not a classic shape; {help}")))?,
+                .map_err(|help| input_error(&format!("`{name}` is not a classic shape; {help}")))?,
         };
         Ok(Litmus { test })
     }
@@ -60,53 +62,60 @@ pub(crate) fn litmus(
     how: LitmusOptions,
 ) -> PyResult<String> {
     let mut test = test.test.clone();
-    let file = protocol.as_ref().map(|on| PathBuf::from(on.file()));
-    let (source, lower) = match protocol.map(|on| on.texts()).transpose()? {
+    let file = protocol
+        .as_ref()
+        .map(|protocol| PathBuf::from(protocol.file()));
+    let (source, lower) = match protocol
+        .map(|protocol| protocol.machine_protocols())
+        .transpose()?
+    {
         None => (None, None),
-        Some(Texts::One(source)) => (Some(source), None),
-        Some(Texts::Levels(upper, lower)) => (Some(upper), Some(lower)),
-        Some(Texts::Directions(device, host)) => return Err(bad_input(&format!(
+        Some(MachineProtocols::One(source)) => (Some(source), None),
+        Some(MachineProtocols::Levels(upper, lower)) => (Some(upper), Some(lower)),
+        Some(MachineProtocols::Directions(device, host)) => {
+            return Err(input_error(&format!(
             "a test runs on one address space, but the specification composes two; give {} or {}",
             device.path.display(),
             host.path.display()
-        ))),
+        )))
+        }
     };
     let source = match (source, &how.system) {
         (Some(_), Some(name)) if lower.is_some() => {
-            return Err(bad_input(&format!(
+            return Err(input_error(&format!(
                 "`system` is {name}: two-level systems have no sizes of their own"
             )));
         }
-        (Some(source), Some(name)) => Some(source.with_sizes_of(name).map_err(refused)?),
+        (Some(source), Some(name)) => Some(source.with_sizes_of(name).map_err(to_exception)?),
         (source, _) => source,
     };
     if let (Some(kinds), Some(lower)) = (&how.kinds, &lower) {
         let (kind, text) = (&lower.protocol.kinds[0].name, &lower.protocol.name);
-        return Err(bad_input(&format!(
+        return Err(input_error(&format!(
             "`kinds` is {kinds}: threads on a two-level protocol run on `{kind}` of {text}"
         )));
     }
     if let (Some(source), None) = (&source, &lower) {
-        let placed = test
-            .placed(how.kinds.as_deref(), &source.protocol)
-            .map_err(refused)?;
-        let count = placed.len();
-        let [one] = <[_; 1]>::try_from(placed).map_err(|_| {
+        let placements = test
+            .with_kinds(how.kinds.as_deref(), &source.protocol)
+            .map_err(to_exception)?;
+        let count = placements.len();
+        let [single_test] = <[_; 1]>::try_from(placements).map_err(|_| {
             let name = &source.protocol.name;
-            bad_input(&format!(
+            input_error(&format!(
                 "the kinds of remotes of {name} have different rows: `kinds` assigns one to each thread, in one of {count} ways"
             ))
         })?;
-        test = one;
+        test = single_test;
     }
     if let (Some(stores), Some(source)) = (&how.stores, lower.as_ref().or(source.as_ref())) {
-        let mixed = test.mixes(stores, &source.protocol).map_err(refused)?;
+        let mixes = test.mixes(stores, &source.protocol).map_err(to_exception)?;
         // Letters describe one mix, whereas `every` gives several.
-        let [one] = <[_; 1]>::try_from(mixed)
-            .map_err(|_| bad_input("`stores` needs one letter per write of a single test"))?;
-        test = one;
+        let [single_test] = <[_; 1]>::try_from(mixes)
+            .map_err(|_| input_error("`stores` needs one letter per write of a single test"))?;
+        test = single_test;
     }
-    let asked = LitmusRequest {
+    let request = LitmusRequest {
         cores: how.cores,
         model: how.model,
         gives_up: how.gives_up,
@@ -115,22 +124,22 @@ pub(crate) fn litmus(
         simulate: how.simulate,
         expect: how.expect,
     };
-    let answered = interruptible(py, move |cancel| {
-        let on = On {
+    let result = interruptible(py, move |cancel| {
+        let memory_system = MemorySystem {
             source: source.as_ref(),
             lower: lower.as_ref(),
             file: file.as_deref(),
         };
-        answer(&test, on, &asked, cancel)
+        answer(&test, memory_system, &request, cancel)
     })?;
-    match answered {
+    match result {
         Ok(value) => Ok(value.to_string()),
-        Err(NotJudged::NoHome(source, error)) => Err(no_home(&source, error)),
-        Err(NotJudged::Failure(failure)) => Err(refused(failure)),
+        Err(NotJudged::NoHome(source, error)) => Err(no_home_error(&source, error)),
+        Err(NotJudged::Failure(failure)) => Err(to_exception(failure)),
     }
 }
 
-fn refused(failure: Failure) -> PyErr {
-    let said = failure.message;
-    bad_input(said.strip_prefix("error: ").unwrap_or(&said))
+fn to_exception(failure: Failure) -> PyErr {
+    let message = failure.message;
+    input_error(message.strip_prefix("error: ").unwrap_or(&message))
 }

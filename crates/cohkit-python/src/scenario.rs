@@ -24,20 +24,20 @@ impl PendingException {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    fn keep<T>(&self, result: PyResult<T>) -> Option<T> {
+    fn record<T>(&self, result: PyResult<T>) -> Option<T> {
         match result {
             Ok(value) => Some(value),
-            Err(raised) => {
-                let mut first = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-                first.get_or_insert(raised);
+            Err(error) => {
+                let mut first_error = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+                first_error.get_or_insert(error);
                 None
             }
         }
     }
 
     fn is_set(&self) -> bool {
-        let first = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        first.is_some()
+        let first_error = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        first_error.is_some()
     }
 }
 
@@ -78,20 +78,20 @@ impl Playable for PyScenario {
     }
 
     fn begin(&self) -> Box<dyn ScenarioRun> {
-        let begun: PyResult<InitialScenario> =
+        let result: PyResult<InitialScenario> =
             Python::attach(|py| self.begin.bind(py).call0()?.extract());
-        let begun = self.raised.keep(begun);
-        let (name, served, handler, threads, judge) = match begun {
-            Some((name, served, handler, threads, judge)) => {
-                (name, served, Some(handler), threads, Some(judge))
+        let result = self.raised.record(result);
+        let (name, lines_served, handler, threads, judge) = match result {
+            Some((name, lines_served, handler, threads, judge)) => {
+                (name, lines_served, Some(handler), threads, Some(judge))
             }
             None => (String::new(), None, None, Vec::new(), None),
         };
-        let lines = served.map_or(self.lines, |(_, end)| end.max(self.lines));
+        let lines = lines_served.map_or(self.lines, |(_, end)| end.max(self.lines));
         Box::new(PyScenarioRun {
             application: PyApplication {
                 name,
-                placement: match served {
+                placement: match lines_served {
                     Some((first, end)) => Placement::Between(first..end),
                     None => Placement::Beside,
                 },
@@ -131,31 +131,31 @@ impl ScenarioRun for PyScenarioRun {
             return Step::Stop;
         }
         let step = Python::attach(|py| {
-            let made = self.threads[thread].bind(py).call1((result, py.None()))?;
-            match made.is_none() {
+            let result = self.threads[thread].bind(py).call1((result, py.None()))?;
+            match result.is_none() {
                 true => Ok(Step::Stop),
-                false => step(&made),
+                false => step(&result),
             }
         });
-        self.raised.keep(step).unwrap_or(Step::Stop)
+        self.raised.record(step).unwrap_or(Step::Stop)
     }
 
-    fn refused(&mut self, thread: usize, why: Refused) -> Option<Step> {
+    fn refused(&mut self, thread: usize, refusal: Refused) -> Option<Step> {
         if self.raised.is_set() {
             return Some(Step::Stop);
         }
         let step = Python::attach(|py| {
-            let why = (why.write, right(why.permits));
-            let made = self.threads[thread].bind(py).call1((0, why))?;
-            if made.is_none() {
+            let refusal = (refusal.write, permission_name(refusal.permits));
+            let result = self.threads[thread].bind(py).call1((0, refusal))?;
+            if result.is_none() {
                 return Ok(Some(Step::Stop));
             }
-            match made.extract::<bool>() {
+            match result.extract::<bool>() {
                 Ok(_) => Ok(None),
-                Err(_) => step(&made).map(Some),
+                Err(_) => step(&result).map(Some),
             }
         });
-        self.raised.keep(step).unwrap_or(Some(Step::Stop))
+        self.raised.record(step).unwrap_or(Some(Step::Stop))
     }
 
     fn verify(&self, contents: &dyn Contents) -> Result<(), String> {
@@ -164,18 +164,22 @@ impl ScenarioRun for PyScenarioRun {
         };
         let words = self.application.words;
         let table = |word: &dyn Fn(Line, u16) -> u64| -> Vec<Vec<u64>> {
-            let line = |line| (0..words).map(|at| word(line, at)).collect();
+            let line = |line| {
+                (0..words)
+                    .map(|word_index| word(line, word_index))
+                    .collect()
+            };
             (0..self.lines).map(line).collect()
         };
-        let now = table(&|line, word| contents.word(line, word));
+        let current = table(&|line, word| contents.word(line, word));
         let initial = table(&|line, word| contents.initial(line, word));
         let host = (0..self.host_words).map(|word| contents.host(word));
         let host: Option<Vec<u64>> = host.collect();
-        let all = (now, initial, host.unwrap_or_default());
-        let wrong: PyResult<Option<String>> =
-            Python::attach(|py| judge.bind(py).call1(all)?.extract());
-        match self.raised.keep(wrong).flatten() {
-            Some(wrong) => Err(wrong),
+        let arguments = (current, initial, host.unwrap_or_default());
+        let reason: PyResult<Option<String>> =
+            Python::attach(|py| judge.bind(py).call1(arguments)?.extract());
+        match self.raised.record(reason).flatten() {
+            Some(reason) => Err(reason),
             None => Ok(()),
         }
     }
@@ -210,19 +214,19 @@ impl Application for PyApplication {
         let (Some(handler), false) = (&self.handler, self.raised.is_set()) else {
             return;
         };
-        let taken = Python::attach(|py| -> PyResult<Vec<Action>> {
-            let (kind, values) = heard(py, event)?;
-            let done = handler.bind(py).call1((kind, values))?;
-            done.try_iter()?.map(|one| action(&one?)).collect()
+        let result = Python::attach(|py| -> PyResult<Vec<Action>> {
+            let (kind, values) = event_values(py, event)?;
+            let returned = handler.bind(py).call1((kind, values))?;
+            returned.try_iter()?.map(|item| action(&item?)).collect()
         });
-        for action in self.raised.keep(taken).into_iter().flatten() {
+        for action in self.raised.record(result).into_iter().flatten() {
             actions.push(action);
         }
     }
 }
 
-fn right(right: Right) -> &'static str {
-    match right {
+fn permission_name(permission: Right) -> &'static str {
+    match permission {
         Right::None => "none",
         Right::Read => "read",
         Right::Write => "write",
@@ -230,24 +234,26 @@ fn right(right: Right) -> &'static str {
 }
 
 /// Converts an event to its kind and values.
-fn heard(py: Python<'_>, event: Event) -> PyResult<(&'static str, Bound<'_, PyTuple>)> {
+fn event_values(py: Python<'_>, event: Event) -> PyResult<(&'static str, Bound<'_, PyTuple>)> {
     let words = |words: Words| words.into_vec();
     Ok(match event {
         Event::Start { words } => ("start", (words,).into_pyobject(py)?),
-        Event::Read { line, wants, has } => {
-            ("read", (line, right(wants), right(has)).into_pyobject(py)?)
-        }
+        Event::Read { line, wants, has } => (
+            "read",
+            (line, permission_name(wants), permission_name(has)).into_pyobject(py)?,
+        ),
         Event::Write {
             line,
             words: written,
             keeps,
         } => (
             "write",
-            (line, words(written), right(keeps)).into_pyobject(py)?,
+            (line, words(written), permission_name(keeps)).into_pyobject(py)?,
         ),
-        Event::Changed { line, from, to } => {
-            ("changed", (line, right(from), right(to)).into_pyobject(py)?)
-        }
+        Event::Changed { line, from, to } => (
+            "changed",
+            (line, permission_name(from), permission_name(to)).into_pyobject(py)?,
+        ),
         Event::Done {
             line,
             operation,
@@ -279,7 +285,7 @@ fn heard(py: Python<'_>, event: Event) -> PyResult<(&'static str, Bound<'_, PyTu
         Event::CoherentStored { tag } => ("coherent_stored", (tag,).into_pyobject(py)?),
         Event::Refused { tag, word, why } => (
             "refused",
-            (tag, word, why.write, right(why.permits)).into_pyobject(py)?,
+            (tag, word, why.write, permission_name(why.permits)).into_pyobject(py)?,
         ),
         Event::Stop => ("stop", PyTuple::empty(py)),
     })
@@ -290,9 +296,9 @@ fn words(words: Vec<u64>) -> Words {
 }
 
 fn operation(name: &str) -> PyResult<Operation> {
-    let mut all = [Operation::Clean, Operation::CleanInvalidate].into_iter();
-    let found = all.find(|operation| operation.name() == name);
-    found.ok_or_else(|| {
+    let mut operations = [Operation::Clean, Operation::CleanInvalidate].into_iter();
+    let operation = operations.find(|operation| operation.name() == name);
+    operation.ok_or_else(|| {
         PyValueError::new_err(format!(
             "there is no local operation `{name}`; expected clean or clean-invalidate"
         ))
@@ -300,39 +306,39 @@ fn operation(name: &str) -> PyResult<Operation> {
 }
 
 /// Returns the name with a static lifetime, which the keys of statistics need. Each name is leaked once.
-fn name(name: String) -> &'static str {
+fn leak_name(name: String) -> &'static str {
     static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
     let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
     match names.get(name.as_str()) {
-        Some(known) => known,
+        Some(known_name) => known_name,
         None => {
-            let kept: &'static str = Box::leak(name.into_boxed_str());
-            names.insert(kept);
-            kept
+            let leaked: &'static str = Box::leak(name.into_boxed_str());
+            names.insert(leaked);
+            leaked
         }
     }
 }
 
-fn unknown(what: &str, kind: &str) -> PyErr {
-    PyValueError::new_err(format!("there is no {what} `{kind}`"))
+fn unknown_error(category: &str, kind: &str) -> PyErr {
+    PyValueError::new_err(format!("there is no {category} `{kind}`"))
 }
 
 /// Converts an action, given as the name of its class and its values.
-fn action(given: &Bound<'_, PyAny>) -> PyResult<Action> {
-    let (kind, of): (String, Bound<'_, PyTuple>) = given.extract()?;
+fn action(object: &Bound<'_, PyAny>) -> PyResult<Action> {
+    let (kind, values): (String, Bound<'_, PyTuple>) = object.extract()?;
     Ok(match kind.as_str() {
         "Answer" => {
-            let (line, all) = of.extract()?;
-            let words = words(all);
+            let (line, word_values) = values.extract()?;
+            let words = words(word_values);
             Action::Answer { line, words }
         }
         "Accept" => {
-            let (line,) = of.extract()?;
+            let (line,) = values.extract()?;
             Action::Accept { line }
         }
         "Local" => {
-            let (line, asked, lock): (_, String, _) = of.extract()?;
-            let operation = operation(&asked)?;
+            let (line, operation_name, lock): (_, String, _) = values.extract()?;
+            let operation = operation(&operation_name)?;
             Action::Local {
                 line,
                 operation,
@@ -340,20 +346,20 @@ fn action(given: &Bound<'_, PyAny>) -> PyResult<Action> {
             }
         }
         "Unlock" => {
-            let (line,) = of.extract()?;
+            let (line,) = values.extract()?;
             Action::Unlock { line }
         }
         "Fetch" => {
-            let (tag, first, lines) = of.extract()?;
+            let (tag, first, lines) = values.extract()?;
             Action::Fetch { tag, first, lines }
         }
         "Store" => {
-            let (tag, line, all) = of.extract()?;
-            let words = words(all);
+            let (tag, line, word_values) = values.extract()?;
+            let words = words(word_values);
             Action::Store { tag, line, words }
         }
         "ReadWords" => {
-            let (tag, line, word, words) = of.extract()?;
+            let (tag, line, word, words) = values.extract()?;
             Action::ReadWords {
                 tag,
                 line,
@@ -362,8 +368,8 @@ fn action(given: &Bound<'_, PyAny>) -> PyResult<Action> {
             }
         }
         "WriteWords" => {
-            let (tag, line, word, all) = of.extract()?;
-            let words = words(all);
+            let (tag, line, word, word_values) = values.extract()?;
+            let words = words(word_values);
             Action::WriteWords {
                 tag,
                 line,
@@ -372,8 +378,8 @@ fn action(given: &Bound<'_, PyAny>) -> PyResult<Action> {
             }
         }
         "AddWord" => {
-            let (tag, line, word, by) = of.extract()?;
-            let update = Update::Add(by);
+            let (tag, line, word, amount) = values.extract()?;
+            let update = Update::Add(amount);
             Action::UpdateWord {
                 tag,
                 line,
@@ -382,7 +388,7 @@ fn action(given: &Bound<'_, PyAny>) -> PyResult<Action> {
             }
         }
         "CompareSwapWord" => {
-            let (tag, line, word, old, new) = of.extract()?;
+            let (tag, line, word, old, new) = values.extract()?;
             let update = Update::CompareSwap { old, new };
             Action::UpdateWord {
                 tag,
@@ -392,24 +398,24 @@ fn action(given: &Bound<'_, PyAny>) -> PyResult<Action> {
             }
         }
         "Wake" => {
-            let (tag, after) = of.extract()?;
+            let (tag, after) = values.extract()?;
             Action::Wake { tag, after }
         }
         "Reply" => {
-            let (thread, value) = of.extract()?;
+            let (thread, value) = values.extract()?;
             Action::Reply { thread, value }
         }
         "HostFetch" => {
-            let (tag, first, words) = of.extract()?;
+            let (tag, first, words) = values.extract()?;
             Action::HostFetch { tag, first, words }
         }
         "HostStore" => {
-            let (first, all) = of.extract()?;
-            let words = words(all);
+            let (first, word_values) = values.extract()?;
+            let words = words(word_values);
             Action::HostStore { first, words }
         }
         "CoherentLoad" => {
-            let (tag, first, words, cached) = of.extract()?;
+            let (tag, first, words, cached) = values.extract()?;
             Action::CoherentLoad {
                 tag,
                 first,
@@ -418,8 +424,8 @@ fn action(given: &Bound<'_, PyAny>) -> PyResult<Action> {
             }
         }
         "CoherentStore" => {
-            let (tag, first, all, cached) = of.extract()?;
-            let words = words(all);
+            let (tag, first, word_values, cached) = values.extract()?;
+            let words = words(word_values);
             Action::CoherentStore {
                 tag,
                 first,
@@ -428,55 +434,55 @@ fn action(given: &Bound<'_, PyAny>) -> PyResult<Action> {
             }
         }
         "CoherentAdd" => {
-            let (tag, word, by) = of.extract()?;
-            let update = Update::Add(by);
+            let (tag, word, amount) = values.extract()?;
+            let update = Update::Add(amount);
             Action::CoherentUpdate { tag, word, update }
         }
         "CoherentCompareSwap" => {
-            let (tag, word, old, new) = of.extract()?;
+            let (tag, word, old, new) = values.extract()?;
             let update = Update::CompareSwap { old, new };
             Action::CoherentUpdate { tag, word, update }
         }
         "Forgo" => {
-            let (tag,) = of.extract()?;
+            let (tag,) = values.extract()?;
             Action::Forgo { tag }
         }
         "Begin" => {
-            let (tag,) = of.extract()?;
+            let (tag,) = values.extract()?;
             Action::Begin { tag }
         }
         "End" => {
-            let (tag, what) = of.extract()?;
-            let what = name(what);
+            let (tag, what) = values.extract()?;
+            let what = leak_name(what);
             Action::End { tag, what }
         }
         "Count" => {
-            let (what, by) = of.extract()?;
-            let what = name(what);
-            Action::Count { what, by }
+            let (what, amount) = values.extract()?;
+            let what = leak_name(what);
+            Action::Count { what, by: amount }
         }
-        other => return Err(unknown("action", other)),
+        unknown_kind => return Err(unknown_error("action", unknown_kind)),
     })
 }
 
 /// Converts a step, given as the name of its class and its values.
-fn step(given: &Bound<'_, PyAny>) -> PyResult<Step> {
-    let (kind, of): (String, Bound<'_, PyTuple>) = given.extract()?;
+fn step(object: &Bound<'_, PyAny>) -> PyResult<Step> {
+    let (kind, values): (String, Bound<'_, PyTuple>) = object.extract()?;
     Ok(match kind.as_str() {
         "Load" => {
-            let (line, word) = of.extract()?;
+            let (line, word) = values.extract()?;
             Step::Load { line, word }
         }
         "LoadExclusive" => {
-            let (line, word) = of.extract()?;
+            let (line, word) = values.extract()?;
             Step::LoadExclusive { line, word }
         }
         "Store" => {
-            let (line, word, value) = of.extract()?;
+            let (line, word, value) = values.extract()?;
             Step::Store { line, word, value }
         }
         "StoreWords" => {
-            let (line, word, words, value) = of.extract()?;
+            let (line, word, words, value) = values.extract()?;
             Step::StoreWords {
                 line,
                 word,
@@ -485,59 +491,59 @@ fn step(given: &Bound<'_, PyAny>) -> PyResult<Step> {
             }
         }
         "Acquire" => {
-            let (line, word) = of.extract()?;
+            let (line, word) = values.extract()?;
             Step::Acquire { line, word }
         }
         "Release" => {
-            let (line, word, value) = of.extract()?;
+            let (line, word, value) = values.extract()?;
             Step::Release { line, word, value }
         }
         "Add" => {
-            let (line, word, by) = of.extract()?;
-            let update = Update::Add(by);
+            let (line, word, amount) = values.extract()?;
+            let update = Update::Add(amount);
             Step::Update { line, word, update }
         }
         "CompareSwap" => {
-            let (line, word, old, new) = of.extract()?;
+            let (line, word, old, new) = values.extract()?;
             let update = Update::CompareSwap { old, new };
             Step::Update { line, word, update }
         }
         "Hint" => {
-            let (line,) = of.extract()?;
+            let (line,) = values.extract()?;
             Step::Hint { line }
         }
         "ReadRegister" => {
-            let (register,) = of.extract()?;
+            let (register,) = values.extract()?;
             Step::ReadRegister { register }
         }
         "WriteRegister" => {
-            let (register, value) = of.extract()?;
+            let (register, value) = values.extract()?;
             Step::WriteRegister { register, value }
         }
         "LoadHost" => {
-            let (word,) = of.extract()?;
+            let (word,) = values.extract()?;
             Step::LoadHost { word }
         }
         "StoreHost" => {
-            let (word, value) = of.extract()?;
+            let (word, value) = values.extract()?;
             Step::StoreHost { word, value }
         }
         "Work" => {
-            let (time,) = of.extract()?;
+            let (time,) = values.extract()?;
             Step::Work(time)
         }
         "Fence" => Step::Fence,
         "Count" => {
-            let (what, by) = of.extract()?;
-            let what = name(what);
-            Step::Count { what, by }
+            let (what, amount) = values.extract()?;
+            let what = leak_name(what);
+            Step::Count { what, by: amount }
         }
         "Begin" => Step::Begin,
         "End" => {
-            let (what,) = of.extract()?;
-            let what = name(what);
+            let (what,) = values.extract()?;
+            let what = leak_name(what);
             Step::End { what }
         }
-        other => return Err(unknown("step", other)),
+        unknown_kind => return Err(unknown_error("step", unknown_kind)),
     })
 }

@@ -27,6 +27,6 @@ const FILES: &[(&str, &str)] = files![
 /// Shipped files: `(path, text)`.
 #[pyfunction]
 pub(crate) fn shipped() -> Vec<(&'static str, &'static str)> {
-    let all = FILES.iter().chain(LIBRARY).chain(PROTOCOLS);
-    all.copied().collect()
+    let shipped_files = FILES.iter().chain(LIBRARY).chain(PROTOCOLS);
+    shipped_files.copied().collect()
 }

@@ -3,8 +3,8 @@
 use crate::composition::Executed;
 use crate::interruptible::{interruptible, watched};
 use crate::scenario::{PendingException, PyScenario};
-use crate::{bad_input, bad_text, in_a_line, no_home, Protocol, RefusedError};
-use cohkit::composed::Texts;
+use crate::{input_error, no_home_error, one_line_message, text_error, Protocol, RefusedError};
+use cohkit::composed::MachineProtocols;
 use cohkit::playing::{self, play_all};
 use cohkit::simulate::{platform_json, read_platform, run_all, shipped_platform, NotRun, Request};
 use cohkit::workload::Work;
@@ -19,22 +19,25 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError};
 
 /// Converts the reason to an exception.
-fn refused(wrong: NotRun) -> PyErr {
-    match wrong {
-        NotRun::Input { what, help } => {
+fn to_exception(error: NotRun) -> PyErr {
+    match error {
+        NotRun::Input {
+            what: message,
+            help,
+        } => {
             let help = help.map_or(String::new(), |help| format!("; {help}"));
-            bad_input(&format!("{what}{help}"))
+            input_error(&format!("{message}{help}"))
         }
         NotRun::Platform { file, text, errors } => {
-            bad_text(&cohkit::platform_errors_json(&errors, &file, &text))
+            text_error(&cohkit::platform_errors_json(&errors, &file, &text))
         }
-        NotRun::Trace { file, error } => bad_input(&format!("{file}: {error}")),
-        NotRun::NoHome(source, error) => no_home(&source, error),
+        NotRun::Trace { file, error } => input_error(&format!("{file}: {error}")),
+        NotRun::NoHome(source, error) => no_home_error(&source, error),
         NotRun::Failure(failure) => {
-            let what = in_a_line(&failure);
+            let message = one_line_message(&failure);
             match failure.outcome {
-                ExitStatus::BadInput => bad_input(&what),
-                _ => RefusedError::new_err(("unavailable", json!(what).to_string())),
+                ExitStatus::BadInput => input_error(&message),
+                _ => RefusedError::new_err(("unavailable", json!(message).to_string())),
             }
         }
     }
@@ -61,15 +64,15 @@ impl Machine {
             Some(text) => read_platform(name, text),
             None => shipped_platform(name),
         };
-        let platform = platform.map_err(refused)?;
+        let platform = platform.map_err(to_exception)?;
         Ok(Machine { platform })
     }
 
     /// Combines a device and a host to one machine with two spaces.
     fn beside(&self, host: &Machine) -> PyResult<Machine> {
         let device = self.platform.clone();
-        let both = device.beside(host.platform.clone());
-        let platform = both.map_err(|what| bad_input(&what))?;
+        let result = device.beside(host.platform.clone());
+        let platform = result.map_err(|reason| input_error(&reason))?;
         Ok(Machine { platform })
     }
 
@@ -82,16 +85,16 @@ impl Machine {
     #[expect(clippy::needless_pass_by_value, reason = "as Python gives it")]
     fn set(&self, settings: Vec<String>) -> PyResult<Machine> {
         let mut platform = self.platform.clone();
-        cohkit::simulate::set(&mut platform, &settings).map_err(refused)?;
+        cohkit::simulate::set(&mut platform, &settings).map_err(to_exception)?;
         Ok(Machine { platform })
     }
 }
 
-fn constructed(py: Python<'_>, source: Source, remotes: u16) -> PyResult<Controller> {
+fn construct_home(py: Python<'_>, source: Source, remotes: u16) -> PyResult<Controller> {
     let source = Arc::new(source);
-    let of = Arc::clone(&source);
-    let home = interruptible(py, move |_| home(&of.protocol, remotes))?;
-    home.map_err(|error| no_home(&source, error))
+    let shared_source = Arc::clone(&source);
+    let home = interruptible(py, move |_| home(&shared_source.protocol, remotes))?;
+    home.map_err(|error| no_home_error(&source, error))
 }
 
 impl Executed<'_> {
@@ -100,7 +103,7 @@ impl Executed<'_> {
     fn home(&self, py: Python<'_>, first: &Source, remotes: u16) -> PyResult<Controller> {
         match self {
             Executed::One(protocol) => protocol.home(py, remotes),
-            Executed::Several(_) => constructed(py, first.clone(), remotes),
+            Executed::Several(_) => construct_home(py, first.clone(), remotes),
         }
     }
 }
@@ -108,12 +111,12 @@ impl Executed<'_> {
 impl Protocol {
     /// Returns the controller of the home for this number of remotes, from the cache if it is there.
     fn home(&self, py: Python<'_>, remotes: u16) -> PyResult<Controller> {
-        let kept = || self.homes.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(home) = kept().get(&remotes) {
+        let cached_homes = || self.homes.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(home) = cached_homes().get(&remotes) {
             return Ok(home.clone());
         }
-        let home = constructed(py, Source::clone(&self.source), remotes)?;
-        kept().insert(remotes, home.clone());
+        let home = construct_home(py, Source::clone(&self.source), remotes)?;
+        cached_homes().insert(remotes, home.clone());
         Ok(home)
     }
 }
@@ -151,8 +154,8 @@ impl Simulation {
         explain: bool,
     ) -> PyResult<Simulation> {
         let work = match recorded {
-            None => Work::named(workload).map_err(refused)?,
-            Some((kind, bytes)) => Work::bytes(workload, &kind, &bytes).map_err(refused)?,
+            None => Work::named(workload).map_err(to_exception)?,
+            Some((kind, bytes)) => Work::bytes(workload, &kind, &bytes).map_err(to_exception)?,
         };
         let request = Request {
             work,
@@ -168,11 +171,14 @@ impl Simulation {
             explain,
         };
         let mut platform = machine.platform.clone();
-        cohkit::simulate::set(&mut platform, &request.settings).map_err(refused)?;
-        let (source, second) = protocol.texts()?.on(&platform).map_err(refused)?;
+        cohkit::simulate::set(&mut platform, &request.settings).map_err(to_exception)?;
+        let (source, second) = protocol
+            .machine_protocols()?
+            .on_platform(&platform)
+            .map_err(to_exception)?;
         let home = protocol.home(py, &source, platform.all_remotes() as u16)?;
         let simulation = cohkit::simulate::Simulation::new(source, home, second, platform, request);
-        let simulation = Arc::new(simulation.map_err(refused)?);
+        let simulation = Arc::new(simulation.map_err(to_exception)?);
         Ok(Simulation { simulation })
     }
 }
@@ -187,25 +193,27 @@ pub(crate) fn simulate(
     threads: Option<usize>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<String> {
-    let all = simulations.iter();
-    let all: Vec<_> = all.map(|one| Arc::clone(&one.simulation)).collect();
-    let accesses = all.iter().map(|one| one.accesses());
+    let handles = simulations.iter();
+    let handles: Vec<_> = handles
+        .map(|handle| Arc::clone(&handle.simulation))
+        .collect();
+    let accesses = handles.iter().map(|handle| handle.accesses());
     let total = accesses.fold(0, u64::saturating_add);
     let performed = Arc::new(AtomicU64::new(0));
-    let seen = Arc::clone(&performed);
-    let tell = |py: Python<'_>| match &progress {
+    let performed_count = Arc::clone(&performed);
+    let report_progress = |py: Python<'_>| match &progress {
         Some(progress) => {
-            let now = seen.load(Ordering::Relaxed).min(total);
-            progress.call1(py, (now, total)).map(drop)
+            let count = performed_count.load(Ordering::Relaxed).min(total);
+            progress.call1(py, (count, total)).map(drop)
         }
         None => Ok(()),
     };
-    let results = watched(py, tell, move |cancel| {
-        let all: Vec<_> = all.iter().map(|one| &**one).collect();
-        run_all(&all, threads, cancel, &performed)
+    let results = watched(py, report_progress, move |cancel| {
+        let handles: Vec<_> = handles.iter().map(|handle| &**handle).collect();
+        run_all(&handles, threads, cancel, &performed)
     })?;
-    let results = results.map_err(refused)?;
-    tell(py)?;
+    let results = results.map_err(to_exception)?;
+    report_progress(py)?;
     Ok(Value::Array(results).to_string())
 }
 
@@ -253,12 +261,12 @@ impl Play {
             tables,
         };
         let mut platform = machine.platform.clone();
-        cohkit::simulate::set(&mut platform, &request.settings).map_err(refused)?;
-        let (source, host) = match protocol.texts()? {
-            Texts::One(source) => (source, None),
-            Texts::Directions(device, host) => (device, Some(host)),
-            Texts::Levels(..) => {
-                return Err(bad_input(&format!(
+        cohkit::simulate::set(&mut platform, &request.settings).map_err(to_exception)?;
+        let (source, host) = match protocol.machine_protocols()? {
+            MachineProtocols::One(source) => (source, None),
+            MachineProtocols::Directions(device, host) => (device, Some(host)),
+            MachineProtocols::Levels(..) => {
+                return Err(input_error(&format!(
                     "{}: {}",
                     protocol.file(),
                     playing::TWO_LEVELS
@@ -270,20 +278,20 @@ impl Play {
             None => playing::Play::new(source, host, platform, request),
             Some((begin, lines, host_words, ends)) => {
                 let raised = raised.clone();
-                let own = PyScenario {
+                let scenario = PyScenario {
                     begin,
                     lines,
                     host_words,
                     ends,
                     raised,
                 };
-                playing::Play::of(source, host, platform, request, Arc::new(own))
+                playing::Play::with_scenario(source, host, platform, request, Arc::new(scenario))
             }
         };
         if let Some(exception) = raised.take() {
             return Err(exception);
         }
-        let play = Arc::new(play.map_err(refused)?);
+        let play = Arc::new(play.map_err(to_exception)?);
         Ok(Play { play, raised })
     }
 }
@@ -298,26 +306,29 @@ pub(crate) fn play(
     threads: Option<usize>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<String> {
-    let all: Vec<_> = plays.iter().map(|one| Arc::clone(&one.play)).collect();
-    let raised: Vec<_> = plays.iter().map(|one| one.raised.clone()).collect();
-    let total = all.len();
-    let ended = Arc::new(AtomicU64::new(0));
-    let seen = Arc::clone(&ended);
-    let tell = |py: Python<'_>| match &progress {
+    let handles: Vec<_> = plays
+        .iter()
+        .map(|handle| Arc::clone(&handle.play))
+        .collect();
+    let exceptions: Vec<_> = plays.iter().map(|handle| handle.raised.clone()).collect();
+    let total = handles.len();
+    let completed = Arc::new(AtomicU64::new(0));
+    let completed_count = Arc::clone(&completed);
+    let report_progress = |py: Python<'_>| match &progress {
         Some(progress) => {
-            let now = seen.load(Ordering::Relaxed);
-            progress.call1(py, (now, total)).map(drop)
+            let count = completed_count.load(Ordering::Relaxed);
+            progress.call1(py, (count, total)).map(drop)
         }
         None => Ok(()),
     };
-    let results = watched(py, tell, move |cancel| {
-        let all: Vec<_> = all.iter().map(|one| &**one).collect();
-        play_all(&all, threads, cancel, &ended)
+    let results = watched(py, report_progress, move |cancel| {
+        let handles: Vec<_> = handles.iter().map(|handle| &**handle).collect();
+        play_all(&handles, threads, cancel, &completed)
     })?;
-    if let Some(exception) = raised.iter().find_map(PendingException::take) {
+    if let Some(exception) = exceptions.iter().find_map(PendingException::take) {
         return Err(exception);
     }
-    let results = results.map_err(refused)?;
-    tell(py)?;
+    let results = results.map_err(to_exception)?;
+    report_progress(py)?;
     Ok(Value::Array(results).to_string())
 }

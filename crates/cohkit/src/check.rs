@@ -1,13 +1,13 @@
 //! `cohkit check`: verdicts on the systems of protocol files, and on Murphi models.
 
-use crate::check_request::{again, reading, request, systems};
+use crate::check_request::{reading, reproduce_command, request, systems};
 use crate::checkpoints::Checkpoints;
 use crate::composed::Composed;
 use crate::console::Console;
 use crate::coverage::{SystemCoverage, UntakenRows};
 use crate::guarantee::Guaranteed;
 use crate::judge::{judge, Listener, Request, Systems};
-use crate::models::{bad, judge_model, text, trace};
+use crate::models::{input_error, judge_model, text, trace};
 use crate::options::Check;
 use crate::outcome::{ExitStatus, Failure};
 use crate::progress::Line;
@@ -59,7 +59,7 @@ pub(crate) fn once(options: &Check, console: &mut Console) -> Result<ExitStatus,
             Input::Protocol(source) => source.as_ref().as_ref().ok(),
             Input::Model(_) | Input::Composed(_) => None,
         });
-        distinct(protocols)?;
+        reject_duplicate_names(protocols)?;
         reject_export_collisions(options)?;
     }
     let checkpoints = Checkpoints::of(options)?;
@@ -72,9 +72,9 @@ pub(crate) fn once(options: &Check, console: &mut Console) -> Result<ExitStatus,
         text: String::new(),
         untaken_rows: UntakenRows::default(),
         limits: Vec::new(),
-        judged: Vec::new(),
+        part_results: Vec::new(),
     };
-    let mut worst = ExitStatus::default();
+    let mut worst_outcome = ExitStatus::default();
     for source in sources {
         let result = match source {
             Input::Protocol(source) => {
@@ -90,7 +90,7 @@ pub(crate) fn once(options: &Check, console: &mut Console) -> Result<ExitStatus,
             console.say(&failure.message);
             batch.outcome = batch.outcome.max(failure.outcome);
         }
-        worst = worst.max(std::mem::take(&mut batch.outcome));
+        worst_outcome = worst_outcome.max(std::mem::take(&mut batch.outcome));
         if console.is_interrupted() {
             let advice = batch.checkpoints.and_then(Checkpoints::advice);
             let advice = advice.map_or(String::new(), |advice| format!("; {advice}"));
@@ -103,14 +103,14 @@ pub(crate) fn once(options: &Check, console: &mut Console) -> Result<ExitStatus,
     if options.output.form.json {
         let value = Value::Array(batch.values);
         deliver(
-            &options.output.form.told(value, console),
+            &options.output.form.format_output(value, console),
             &options.output,
             console,
         )?;
     } else if options.output.out.is_some() {
         deliver(&batch.text, &options.output, console)?;
     }
-    Ok(worst)
+    Ok(worst_outcome)
 }
 
 /// A file to check.
@@ -122,24 +122,24 @@ enum Input<'a> {
 
 /// Rejects options that do not apply to one of the files, or that contradict `--hash-compaction`.
 fn reject_unsuitable_options(options: &Check) -> Result<(), Failure> {
-    let given = |name: &'static str, given: bool| given.then_some(name);
-    let of_protocols = [
-        given("--system", !options.systems.is_empty()),
-        given("--remotes", options.remotes.is_some()),
-        given("--lines", options.lines.is_some()),
-        given("--capacity", options.capacity.is_some()),
+    let given_option = |name: &'static str, is_given: bool| is_given.then_some(name);
+    let protocol_options = [
+        given_option("--system", !options.systems.is_empty()),
+        given_option("--remotes", options.remotes.is_some()),
+        given_option("--lines", options.lines.is_some()),
+        given_option("--capacity", options.capacity.is_some()),
     ];
-    let of_models = [
-        given("--dialect", options.dialect.is_some()),
-        given("--deadlock", options.deadlock.is_some()),
+    let model_options = [
+        given_option("--dialect", options.dialect.is_some()),
+        given_option("--deadlock", options.deadlock.is_some()),
     ];
     if options.hash_compaction {
-        let takes_states = [
-            given("--checkpoint", options.checkpoint.is_some()),
-            given("--resume", options.resume.is_some()),
-            given("--coverage", options.coverage),
+        let state_options = [
+            given_option("--checkpoint", options.checkpoint.is_some()),
+            given_option("--resume", options.resume.is_some()),
+            given_option("--coverage", options.coverage),
         ];
-        if let Some(option) = takes_states.iter().flatten().next() {
+        if let Some(option) = state_options.iter().flatten().next() {
             return Err(Failure::new(
                 ExitStatus::BadInput,
                 format!(
@@ -150,15 +150,15 @@ fn reject_unsuitable_options(options: &Check) -> Result<(), Failure> {
         }
     }
     for file in &options.files {
-        let (others, this, what) = match models::is_model(file) {
-            true => (&of_protocols[..], "a Murphi model", "protocol files"),
-            false => (&of_models[..], "a protocol file", "Murphi models"),
+        let (unsupported, kind, supported_kind) = match models::is_model(file) {
+            true => (&protocol_options[..], "a Murphi model", "protocol files"),
+            false => (&model_options[..], "a protocol file", "Murphi models"),
         };
-        if let Some(option) = others.iter().flatten().next() {
+        if let Some(option) = unsupported.iter().flatten().next() {
             return Err(Failure::new(
                 ExitStatus::BadInput,
                 format!(
-                    "error: {}: is {this}, and `{option}` is for {what}\n  help: check the files one by one",
+                    "error: {}: is {kind}, and `{option}` is for {supported_kind}\n  help: check the files one by one",
                     file.display()
                 ),
             ));
@@ -170,17 +170,17 @@ fn reject_unsuitable_options(options: &Check) -> Result<(), Failure> {
 /// Rejects models whose exported files would overwrite each other, or overwrite a model that is checked.
 fn reject_export_collisions(options: &Check) -> Result<(), Failure> {
     let models = || options.files.iter().filter(|file| models::is_model(file));
-    let refuse = |why: String| Err(Failure::new(ExitStatus::BadInput, why));
+    let reject = |message: String| Err(Failure::new(ExitStatus::BadInput, message));
     for (number, file) in models().enumerate() {
         let stem = file.file_stem();
-        if let Some(first) = models()
+        if let Some(first_file) = models()
             .take(number)
-            .find(|other| other.file_stem() == stem)
+            .find(|earlier| earlier.file_stem() == stem)
         {
-            return refuse(format!(
+            return reject(format!(
                 "error: {} and {}: both would write files of the same name\n  \
                  help: check them one by one into folders of their own",
-                first.display(),
+                first_file.display(),
                 file.display()
             ));
         }
@@ -188,12 +188,12 @@ fn reject_export_collisions(options: &Check) -> Result<(), Failure> {
             continue;
         };
         let exported = folder.join(format!("{}.m", stem.to_string_lossy()));
-        let same = |input: &&PathBuf| match (input.canonicalize(), exported.canonicalize()) {
+        let is_same = |input: &&PathBuf| match (input.canonicalize(), exported.canonicalize()) {
             (Ok(input), Ok(exported)) => input == exported,
             _ => false,
         };
-        if let Some(input) = models().find(same) {
-            return refuse(format!(
+        if let Some(input) = models().find(is_same) {
+            return reject(format!(
                 "error: {}: `--export-murphi {}` would overwrite this model\n  \
                  help: name another folder",
                 input.display(),
@@ -205,21 +205,24 @@ fn reject_export_collisions(options: &Check) -> Result<(), Failure> {
 }
 
 /// Rejects protocol files whose exported files would overwrite each other, as these are named after the protocol.
-fn distinct<'a>(sources: impl Iterator<Item = &'a Source>) -> Result<(), Failure> {
-    let mut seen: Vec<&Source> = Vec::new();
+fn reject_duplicate_names<'a>(sources: impl Iterator<Item = &'a Source>) -> Result<(), Failure> {
+    let mut accepted: Vec<&Source> = Vec::new();
     for source in sources {
         let name = &source.protocol.name;
-        if let Some(first) = seen.iter().find(|other| other.protocol.name == *name) {
-            let (first, second) = (first.path.display(), source.path.display());
+        if let Some(first_source) = accepted
+            .iter()
+            .find(|candidate| candidate.protocol.name == *name)
+        {
+            let (first_source, second) = (first_source.path.display(), source.path.display());
             return Err(Failure::new(
                 ExitStatus::BadInput,
                 format!(
-                    "error: {first} and {second}: both specify a protocol `{name}`, and would write the same files\n  \
+                    "error: {first_source} and {second}: both specify a protocol `{name}`, and would write the same files\n  \
                      help: check them one by one into folders of their own, or rename one of the protocols"
                 ),
             ));
         }
-        seen.push(source);
+        accepted.push(source);
     }
     Ok(())
 }
@@ -240,7 +243,7 @@ struct Batch<'a> {
     /// Limitations of the verified verdicts on the current file, without repetition.
     limits: Vec<String>,
     /// Outcome and number of states of each system or part so far.
-    judged: Vec<(ExitStatus, u128)>,
+    part_results: Vec<(ExitStatus, u128)>,
 }
 
 impl Batch<'_> {
@@ -252,18 +255,18 @@ impl Batch<'_> {
     ) -> Result<(), Failure> {
         let options = self.options;
         if options.graph.is_some() {
-            graph::single(options, &source)?;
+            graph::reject_several_systems(options, &source)?;
         }
         let request = Request {
             systems,
             ..request(options, console)
         };
-        let mut telling = Telling {
+        let mut reporter = Telling {
             batch: self,
             console,
         };
-        judge(source.clone(), &request, &mut telling)
-            .map_err(|wrong| source.failure(wrong, console))?;
+        judge(source.clone(), &request, &mut reporter)
+            .map_err(|error| source.failure(error, console))?;
         let untaken_rows = std::mem::take(&mut self.untaken_rows);
         match options.output.form.json {
             true => Ok(()),
@@ -278,17 +281,21 @@ impl Batch<'_> {
         console: &mut Console,
     ) -> Result<(), Failure> {
         for system in composed.systems(self.options)? {
-            self.judged.clear();
+            self.part_results.clear();
             for source in composed.parts(system) {
                 self.check(source, Systems::Declared, console)?;
             }
             for levels in composed.levels(system, self.options.max_states, console.interrupted) {
-                self.judged.push((levels.outcome(), levels.states as u128));
+                self.part_results
+                    .push((levels.outcome(), levels.states as u128));
                 let (json, text) = (|| levels.json(composed.path()), || levels.text());
-                self.tell(levels.outcome(), json, text, console)?;
+                self.report_outcome(levels.outcome(), json, text, console)?;
             }
             if !self.options.output.form.json && !console.is_interrupted() {
-                self.print(&composed.together(system, &self.judged), console)?;
+                self.print(
+                    &composed.product_summary(system, &self.part_results),
+                    console,
+                )?;
             }
         }
         Ok(())
@@ -334,10 +341,12 @@ impl Batch<'_> {
                 files::write(&file, &cohkit_chart::svg(sequence, &verdict.name()))?;
             }
         }
-        match self.judged.last_mut() {
+        match self.part_results.last_mut() {
             // In a composition, a part has the worst outcome of its system and of the one with added lines.
             Some((outcome, _)) if verdict.added => *outcome = (*outcome).max(verdict.outcome()),
-            _ => self.judged.push((verdict.outcome(), verdict.states())),
+            _ => self
+                .part_results
+                .push((verdict.outcome(), verdict.states())),
         }
         if verdict.outcome() == ExitStatus::Success && !self.options.output.form.json {
             let limit = unshared(verdict.protocol);
@@ -349,17 +358,17 @@ impl Batch<'_> {
             self.untaken_rows.add(coverage);
         }
         let charts = self.charts;
-        let again = again(self.options);
-        self.tell(
+        let command = reproduce_command(self.options);
+        self.report_outcome(
             verdict.outcome(),
             || verdict.json(run),
-            || verdict.text(&charts) + &again,
+            || verdict.text(&charts) + &command,
             console,
         )
     }
 
     /// Records an outcome, and reports it as JSON or as text.
-    fn tell(
+    fn report_outcome(
         &mut self,
         outcome: ExitStatus,
         json: impl FnOnce() -> Value,
@@ -388,12 +397,13 @@ impl Listener for Telling<'_, '_, '_, '_> {
 
     fn guaranteed(&mut self, verdict: &Guaranteed, source: &Source) -> Result<(), Failure> {
         // In a composition, a part has the worst outcome of its systems and of its programs.
-        if let Some((outcome, _)) = self.batch.judged.last_mut() {
+        if let Some((outcome, _)) = self.batch.part_results.last_mut() {
             *outcome = (*outcome).max(verdict.outcome());
         }
         let charts = self.batch.charts;
         let (json, text) = (|| verdict.json(source), || verdict.text(source, &charts));
-        self.batch.tell(verdict.outcome(), json, text, self.console)
+        self.batch
+            .report_outcome(verdict.outcome(), json, text, self.console)
     }
 
     fn model(&mut self, source: &Source, system: &System, model: &Model) -> Result<(), Failure> {
@@ -403,7 +413,7 @@ impl Listener for Telling<'_, '_, '_, '_> {
         files::make_folder(folder)?;
         let file = folder.join(format!("{}-{}.m", source.protocol.name, system.name));
         let text = cohkit_murphi::print(model, cohkit_murphi::Style::Plain)
-            .map_err(|why| Failure::new(ExitStatus::BadInput, format!("error: {why}")))?;
+            .map_err(|reason| Failure::new(ExitStatus::BadInput, format!("error: {reason}")))?;
         files::write(&file, &text)
     }
 
@@ -438,26 +448,26 @@ impl Batch<'_> {
         let model = models::read(path, reading(options), console)?;
         if let Some(folder) = &options.export_murphi {
             let text = cohkit_murphi::print(&model, cohkit_murphi::Style::Plain);
-            let text = text.map_err(|why| bad(path, &why))?;
+            let text = text.map_err(|reason| input_error(path, &reason))?;
             files::make_folder(folder)?;
             files::write(&folder.join(format!("{}.m", model.name)), &text)?;
         }
         let line = Line::new(model.name.clone(), &console.terminal);
         let progress = |progress: &Progress| line.show(progress);
         let request = request(options, console);
-        let judged = judge_model(&model, path, &request, &progress, self.checkpoints)?;
+        let model_result = judge_model(&model, path, &request, &progress, self.checkpoints)?;
         drop(line);
-        let found = matches!(
-            judged.report.outcome,
+        let is_failed = matches!(
+            model_result.report.outcome,
             cohkit_engine::Outcome::Violated { .. } | cohkit_engine::Outcome::Exceeded { .. }
         );
-        if judged.report.states == 0 && !found {
+        if model_result.report.states == 0 && !is_failed {
             console.say(&format!(
                 "warning: {}: no start state is left; nothing to check",
                 path.display()
             ));
         }
-        if let (Some(folder), Some(trace)) = (&options.chart_svg, trace(&judged.report)) {
+        if let (Some(folder), Some(trace)) = (&options.chart_svg, trace(&model_result.report)) {
             match trace.sequence.steps.is_empty() {
                 true => console.say(&format!(
                     "{}: no chart: the counterexample contains no recognised messages",
@@ -471,25 +481,25 @@ impl Batch<'_> {
             }
         }
         let charts = self.charts;
-        self.tell(
-            outcome(&judged.report),
-            || judged.json(&model),
+        self.report_outcome(
+            outcome(&model_result.report),
+            || model_result.json(&model),
             || {
-                let mut text = text(&model, &judged.report, &charts);
-                text += &(judged.explanation.iter())
+                let mut text = text(&model, &model_result.report, &charts);
+                text += &(model_result.explanation.iter())
                     .map(explanation::text)
                     .collect::<String>();
-                text += &judged
+                text += &model_result
                     .coverage
                     .iter()
                     .map(SystemCoverage::text)
                     .collect::<String>();
-                text + &again(options)
+                text + &reproduce_command(options)
             },
             console,
         )?;
         match &options.graph {
-            Some(file) => graph::write(file, &model, trace(&judged.report)),
+            Some(file) => graph::write(file, &model, trace(&model_result.report)),
             None => Ok(()),
         }
     }

@@ -28,15 +28,15 @@ pub(crate) fn request<'a>(options: &Check, console: &Console<'a>) -> Request<'a>
 
 /// Quotes a word for a POSIX shell, if it needs quotes.
 pub(crate) fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "_./=:,+-@".contains(c);
-    match !word.is_empty() && word.chars().all(plain) {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_./=:,+-@".contains(c);
+    match !word.is_empty() && word.chars().all(is_plain) {
         true => word.to_string(),
         false => format!("'{}'", word.replace('\'', "'\\''")),
     }
 }
 
 /// Output line with the command that repeats the same random walks, seed included; empty without `--simulate`.
-pub(crate) fn again(options: &Check) -> String {
+pub(crate) fn reproduce_command(options: &Check) -> String {
     if options.simulate.is_none() {
         return String::new();
     }

@@ -21,11 +21,11 @@ const EXTENSION: &str = "checkpoint";
 /// The folder of all checkpoints of a command.
 pub struct Checkpoints {
     folder: PathBuf,
-    every: Duration,
+    interval: Duration,
     /// Number of searches started so far.
     searches: AtomicUsize,
     /// True if there is a checkpoint to resume from.
-    any: AtomicBool,
+    has_checkpoints: AtomicBool,
     /// Lock on the folder: two searches that use the same file names would overwrite each other's checkpoints.
     _lock: Lock,
     /// Dropped last, when the folder contains no file of ours except checkpoints.
@@ -41,9 +41,9 @@ impl CreatedFolders {
         let missing = folder.ancestors().take_while(|folder| !folder.exists());
         // The last ancestor of a relative path is the empty path, which stands for the current folder.
         let missing = missing.filter(|folder| !folder.as_os_str().is_empty());
-        let made = CreatedFolders(missing.map(Path::to_path_buf).collect());
+        let created = CreatedFolders(missing.map(Path::to_path_buf).collect());
         files::make_folder(folder)?;
-        Ok(made)
+        Ok(created)
     }
 }
 
@@ -67,11 +67,11 @@ impl Checkpoints {
             (None, Some(folder)) => (folder, true),
             (None, None) => return Ok(None),
         };
-        let every = Duration::from_secs(options.checkpoint_every);
-        Checkpoints::in_folder(folder, resumes, every).map(Some)
+        let interval = Duration::from_secs(options.checkpoint_every);
+        Checkpoints::in_folder(folder, resumes, interval).map(Some)
     }
 
-    /// Opens a folder for checkpoints, with the interval `every` between them. With `resumes`, searches continue
+    /// Opens a folder for checkpoints, with `interval` between them. With `resumes`, searches continue
     /// from those in it.
     ///
     /// # Errors
@@ -80,46 +80,47 @@ impl Checkpoints {
     pub fn in_folder(
         folder: &Path,
         resumes: bool,
-        every: Duration,
+        interval: Duration,
     ) -> Result<Checkpoints, Failure> {
-        let shown = folder.display();
-        let look = || holds_any(folder).map_err(|error| unreadable(folder, &error));
-        let wrong = |wrong: String| {
-            let message = format!("error: {shown}: {wrong}");
+        let folder_text = folder.display();
+        let contains_checkpoints =
+            || has_checkpoint_files(folder).map_err(|error| read_failure(folder, &error));
+        let input_error = |reason: String| {
+            let message = format!("error: {folder_text}: {reason}");
             Err(Failure::new(ExitStatus::BadInput, message))
         };
-        let nothing = || {
-            wrong(
+        let no_checkpoints = || {
+            input_error(
                 "contains no checkpoints\n  help: name a folder that `--checkpoint` has written to"
                     .into(),
             )
         };
-        look()?;
+        contains_checkpoints()?;
         if resumes && !folder.exists() {
-            return nothing();
+            return no_checkpoints();
         }
         files::try_folder(folder)?;
-        let made = CreatedFolders::folder(folder)?;
+        let created = CreatedFolders::folder(folder)?;
         let lock = Lock::of(folder)?;
         // The contents are certain only under the lock, when no other check writes here.
-        let any = look()?;
-        match (resumes, any) {
+        let has_checkpoints = contains_checkpoints()?;
+        match (resumes, has_checkpoints) {
             (false, true) => {
-                return wrong(format!(
-                    "already contains checkpoints\n  help: `--resume {shown}` continues from them; or name another folder"
+                return input_error(format!(
+                    "already contains checkpoints\n  help: `--resume {folder_text}` continues from them; or name another folder"
                 ))
             }
-            (true, false) => return nothing(),
-            (true, true) => files::remove_halves(folder),
+            (true, false) => return no_checkpoints(),
+            (true, true) => files::remove_temporary_files(folder),
             (false, false) => {}
         }
         Ok(Checkpoints {
             folder: folder.to_path_buf(),
-            every,
+            interval,
             searches: AtomicUsize::new(0),
-            any: AtomicBool::new(any),
+            has_checkpoints: AtomicBool::new(has_checkpoints),
             _lock: lock,
-            _made: made,
+            _made: created,
         })
     }
 
@@ -134,12 +135,12 @@ impl Checkpoints {
 
     /// Advice to resume, for the message of an interrupted command; none without a checkpoint.
     pub(crate) fn advice(&self) -> Option<String> {
-        let any = self.any.load(Ordering::Relaxed);
-        any.then(|| format!("`--resume {}` continues from here", self.folder.display()))
+        let has_checkpoints = self.has_checkpoints.load(Ordering::Relaxed);
+        has_checkpoints.then(|| format!("`--resume {}` continues from here", self.folder.display()))
     }
 }
 
-fn holds_any(folder: &Path) -> io::Result<bool> {
+fn has_checkpoint_files(folder: &Path) -> io::Result<bool> {
     let entries = match fs::read_dir(folder) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
         entries => entries?,
@@ -152,20 +153,22 @@ fn holds_any(folder: &Path) -> io::Result<bool> {
     Ok(false)
 }
 
-fn unreadable(path: &Path, error: &io::Error) -> Failure {
-    let shown = path.display();
+fn read_failure(path: &Path, error: &io::Error) -> Failure {
+    let path_text = path.display();
     let (outcome, message) = match error.kind() {
         ErrorKind::NotADirectory => (
             ExitStatus::BadInput,
-            format!("error: {shown}: is not a folder\n  help: name a folder for the checkpoints"),
+            format!(
+                "error: {path_text}: is not a folder\n  help: name a folder for the checkpoints"
+            ),
         ),
         ErrorKind::PermissionDenied => (
             ExitStatus::CouldNotRun,
-            format!("error: {shown}: no permission to read it\n  help: `chmod +r` allows it"),
+            format!("error: {path_text}: no permission to read it\n  help: `chmod +r` allows it"),
         ),
         _ => (
             ExitStatus::CouldNotRun,
-            format!("error: {shown}: cannot be read: {error}"),
+            format!("error: {path_text}: cannot be read: {error}"),
         ),
     };
     Failure::new(outcome, message)
@@ -187,13 +190,13 @@ impl SearchCheckpoints<'_> {
 
     /// Returns true if the folder contains a later checkpoint of the same component.
     fn is_after(&self, component: usize, number: u64) -> io::Result<bool> {
-        let row = format!("{:03}-{component:03}-", self.search);
+        let prefix = format!("{:03}-{component:03}-", self.search);
         for entry in fs::read_dir(&self.all.folder)? {
             let name = PathBuf::from(entry?.file_name());
             let stem = name.file_stem().and_then(|stem| stem.to_str());
-            let later = (stem.and_then(|stem| stem.strip_prefix(&row)))
-                .and_then(|later| later.parse::<u64>().ok());
-            if name.extension() == Some(EXTENSION.as_ref()) && later > Some(number) {
+            let later_number = (stem.and_then(|stem| stem.strip_prefix(&prefix)))
+                .and_then(|later_number| later_number.parse::<u64>().ok());
+            if name.extension() == Some(EXTENSION.as_ref()) && later_number > Some(number) {
                 return Ok(true);
             }
         }
@@ -203,8 +206,8 @@ impl SearchCheckpoints<'_> {
     /// Failure with a message for the user.
     pub fn failure(&self, error: &CheckpointError) -> Failure {
         let path = self.path(error.component, error.number);
-        let shown = path.display();
-        let wrong = match &error.kind {
+        let path_text = path.display();
+        let reason = match &error.kind {
             CheckpointErrorKind::Format => {
                 "is not a checkpoint, or was written by another version\n  help: start again with `--checkpoint` and another folder"
             }
@@ -219,7 +222,7 @@ impl SearchCheckpoints<'_> {
                 "is missing, but later checkpoints exist\n  \
                  help: restore it, or delete the later ones to continue from the one before"
             }
-            CheckpointErrorKind::Unreadable(error) => return unreadable(&path, error),
+            CheckpointErrorKind::Unreadable(error) => return read_failure(&path, error),
             CheckpointErrorKind::NotKept(error) => {
                 let mut failure = files::cannot_write(&path, error);
                 if let Some(advice) = self.all.advice() {
@@ -228,19 +231,22 @@ impl SearchCheckpoints<'_> {
                 return failure;
             }
         };
-        Failure::new(ExitStatus::BadInput, format!("error: {shown}: {wrong}"))
+        Failure::new(
+            ExitStatus::BadInput,
+            format!("error: {path_text}: {reason}"),
+        )
     }
 }
 
 impl CheckpointSink for SearchCheckpoints<'_> {
     fn is_due(&self) -> bool {
         let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        last.elapsed() >= self.all.every
+        last.elapsed() >= self.all.interval
     }
 
     fn keep(&self, component: usize, number: u64, parts: &[&[u8]]) -> io::Result<()> {
         files::write_parts(&self.path(component, number), parts)?;
-        self.all.any.store(true, Ordering::Relaxed);
+        self.all.has_checkpoints.store(true, Ordering::Relaxed);
         *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
         Ok(())
     }

@@ -4,7 +4,7 @@ use crate::console::Console;
 use crate::joint::{self, JointVerdict};
 use crate::options::Check;
 use crate::outcome::{ExitStatus, Failure};
-use crate::protocols::{shown, Source, Wrong};
+use crate::protocols::{diagnostics_failure, Source, Wrong};
 use crate::{files, shipped};
 use cohkit_protocol::composition::{Composition, Joint, LevelBinding};
 use cohkit_protocol::protocol::Protocol;
@@ -37,23 +37,28 @@ pub struct Used {
 impl Composed {
     /// Reads the files that the composition uses: those in its folder, or shipped ones.
     pub(crate) fn read(path: &Path, text: &str, console: &Console) -> Result<Composed, Failure> {
-        Composed::parse(path, text, &[])
-            .map_err(|diagnostics| shown(path, text, &diagnostics, console.terminal.colour))
+        Composed::parse(path, text, &[]).map_err(|diagnostics| {
+            diagnostics_failure(path, text, &diagnostics, console.terminal.colour)
+        })
     }
 
-    /// Parses the composition at `path`, and the files that it uses. Each is taken from `at_hand`, from the folder of
+    /// Parses the composition at `path`, and the files that it uses. Each is taken from `given_files`, from the folder of
     /// `path`, or from the shipped files, in this order.
     ///
     /// # Errors
     /// All errors of the composition; an error in a used file is reported at its use.
-    pub fn parse(path: &Path, text: &str, at_hand: &[Used]) -> Result<Composed, Vec<Diagnostic>> {
+    pub fn parse(
+        path: &Path,
+        text: &str,
+        given_files: &[Used],
+    ) -> Result<Composed, Vec<Diagnostic>> {
         let mut texts = Vec::new();
         let composition = text::compose(text, &mut |file| {
-            let (path, text) = match at_hand.iter().find(|used| used.file == file) {
+            let (path, text) = match given_files.iter().find(|used| used.file == file) {
                 Some(used) => (used.path.clone(), used.text.clone()),
                 None => find(path, file)?,
             };
-            let protocol = parsed(file, &text)?;
+            let protocol = parse_used_file(file, &text)?;
             texts.push((path, text));
             Ok(protocol)
         })?;
@@ -84,23 +89,23 @@ impl Composed {
         if options.systems.is_empty() {
             return Ok(self.composition.systems.iter().collect());
         }
-        self.named(&options.systems)
-            .map_err(|wrong| wrong.failure(&self.path))
+        self.named_systems(&options.systems)
+            .map_err(|error| error.failure(&self.path))
     }
 
     /// Systems with these names, in this order.
     ///
     /// # Errors
     /// A name is unknown.
-    pub fn named(&self, names: &[String]) -> Result<Vec<&Joint>, Wrong> {
+    pub fn named_systems(&self, names: &[String]) -> Result<Vec<&Joint>, Wrong> {
         let systems = &self.composition.systems;
         let find = |name: &String| {
             let system = systems.iter().find(|system| system.name == *name);
             system.ok_or_else(|| {
-                let known = systems.iter().map(|system| system.name.as_str());
+                let known_names = systems.iter().map(|system| system.name.as_str());
                 Wrong::input(
                     format!("no system is named `{name}`"),
-                    suggestion(name, "system", known),
+                    suggestion(name, "system", known_names),
                 )
             })
         };
@@ -115,12 +120,12 @@ impl Composed {
     /// Files that the composition uses.
     pub fn uses(&self) -> Vec<Used> {
         let spaces = self.composition.spaces.iter().zip(&self.sources);
-        let used = spaces.map(|(space, source)| Used {
+        let used_files = spaces.map(|(space, source)| Used {
             file: space.file.clone(),
             path: source.path.clone(),
             text: source.text.clone(),
         });
-        used.collect()
+        used_files.collect()
     }
 
     /// Files used, each with its part of the system.
@@ -133,26 +138,26 @@ impl Composed {
         })
     }
 
-    /// Explores each pair of levels of a system together, up to `most` states; `cancel` ends it early.
+    /// Explores each pair of levels of a system together, up to `max_states` states; `cancel` ends it early.
     pub(crate) fn levels<'c>(
         &'c self,
         system: &'c Joint,
-        most: Option<u64>,
+        max_states: Option<u64>,
         cancel: &'c AtomicBool,
     ) -> impl Iterator<Item = JointVerdict> + 'c {
         let levels = self.composition.levels.iter();
-        levels.map(move |&level| joint::judge(&self.composition, system, level, most, cancel))
+        levels.map(move |&level| joint::judge(&self.composition, system, level, max_states, cancel))
     }
 
     /// Returns the same verdicts as entries of JSON.
     pub fn levels_json<'c>(
         &'c self,
         system: &'c Joint,
-        most: Option<u64>,
+        max_states: Option<u64>,
         cancel: &'c AtomicBool,
     ) -> impl Iterator<Item = Value> + 'c {
-        let levels = self.levels(system, most, cancel);
-        levels.map(|together| together.json(&self.path))
+        let levels = self.levels(system, max_states, cancel);
+        levels.map(|verdict| verdict.json(&self.path))
     }
 
     /// Files of the upper and of the lower level, if the composition is two levels and nothing else.
@@ -160,11 +165,11 @@ impl Composed {
     /// # Errors
     /// Any other composition.
     pub(crate) fn two_levels(&self) -> Result<[Source; 2], Failure> {
-        self.one_over_another()
-            .ok_or_else(|| self.unsuitable("two levels", "run"))
+        self.level_sources()
+            .ok_or_else(|| self.wrong_kind_failure("two levels", "run"))
     }
 
-    fn one_over_another(&self) -> Option<[Source; 2]> {
+    fn level_sources(&self) -> Option<[Source; 2]> {
         match self.composition.levels[..] {
             [level] if self.sources.len() == 2 => {
                 Some([level.outer, level.inner].map(|number| self.sources[number].clone()))
@@ -174,12 +179,12 @@ impl Composed {
     }
 
     /// Error: this composition is not of the kind that the command needs.
-    fn unsuitable(&self, wanted: &str, used: &str) -> Failure {
+    fn wrong_kind_failure(&self, required_kind: &str, verb: &str) -> Failure {
         Failure::new(
             ExitStatus::BadInput,
             format!(
-                "error: {}: this specification does not compose {wanted}\n  \
-                 help: {used} the specifications that it uses, one by one",
+                "error: {}: this specification does not compose {required_kind}\n  \
+                 help: {verb} the specifications that it uses, one by one",
                 self.path.display()
             ),
         )
@@ -194,8 +199,8 @@ impl Composed {
         Ok([directions.device, directions.host].map(|number| {
             let mut source = self.sources[number].clone();
             // The home is constructed for the systems that the file itself declares.
-            let own = &self.composition.spaces[number].protocol.systems;
-            source.protocol.systems.clone_from(own);
+            let declared_systems = &self.composition.spaces[number].protocol.systems;
+            source.protocol.systems.clone_from(declared_systems);
             source
         }))
     }
@@ -204,16 +209,16 @@ impl Composed {
     ///
     /// # Errors
     /// No machine executes compositions of this kind.
-    pub fn texts(&self) -> Result<Texts, Failure> {
+    pub fn machine_protocols(&self) -> Result<MachineProtocols, Failure> {
         if let Ok([device, host]) = self.directions() {
-            return Ok(Texts::Directions(device, host));
+            return Ok(MachineProtocols::Directions(device, host));
         }
-        let wanted = "two levels, or both directions between a host and a device";
+        let required_kind = "two levels, or both directions between a host and a device";
         let levels = self
-            .one_over_another()
-            .ok_or_else(|| self.unsuitable(wanted, "simulate"));
+            .level_sources()
+            .ok_or_else(|| self.wrong_kind_failure(required_kind, "simulate"));
         let [upper, lower] = levels?;
-        Ok(Texts::Levels(upper, lower))
+        Ok(MachineProtocols::Levels(upper, lower))
     }
 
     /// Path of the composition.
@@ -223,31 +228,32 @@ impl Composed {
 
     /// Summary of the verdicts on all parts. Parts share nothing, so together they have the product of their states.
     /// Two levels count as one part; their verdict comes after those on the parts.
-    pub(crate) fn together(&self, system: &Joint, judged: &[(ExitStatus, u128)]) -> String {
+    pub(crate) fn product_summary(&self, system: &Joint, results: &[(ExitStatus, u128)]) -> String {
         let name = format!("{} {}", self.composition.name, system.name);
-        let worst = judged.iter().map(|(outcome, _)| *outcome).max();
+        let worst_outcome = results.iter().map(|(outcome, _)| *outcome).max();
         let (spaces, levels) = (&self.composition.spaces, &self.composition.levels);
         if spaces.len() == 2 * levels.len() && levels.len() == 1 {
             // The verdict on the two levels covers everything, and was reported.
             return String::new();
         }
-        match worst {
-            Some(ExitStatus::Success) if judged.len() == spaces.len() + levels.len() => {}
+        match worst_outcome {
+            Some(ExitStatus::Success) if results.len() == spaces.len() + levels.len() => {}
             Some(ExitStatus::Violated) => return format!("{name}: violated: a part is violated\n"),
             _ => return format!("{name}: undecided: a part is undecided\n"),
         }
-        let alone = |number: &usize| {
-            let of = |level: &&LevelBinding| level.inner == *number || level.outer == *number;
-            levels.iter().find(of).is_none()
+        let is_single_level = |number: &usize| {
+            let binds = |level: &&LevelBinding| level.inner == *number || level.outer == *number;
+            levels.iter().find(binds).is_none()
         };
-        let single = (0..spaces.len()).filter(alone);
-        let single = single.map(|number| (spaces[number].name.clone(), judged[number].1));
-        let joined = levels.iter().zip(&judged[spaces.len()..]);
-        let joined = joined.map(|(level, (_, states))| {
+        let single_spaces = (0..spaces.len()).filter(is_single_level);
+        let single_spaces =
+            single_spaces.map(|number| (spaces[number].name.clone(), results[number].1));
+        let joined_levels = levels.iter().zip(&results[spaces.len()..]);
+        let joined_levels = joined_levels.map(|(level, (_, states))| {
             let [inner, outer] = [level.inner, level.outer].map(|space| &spaces[space].name);
             (format!("{inner} over {outer}"), *states)
         });
-        let counts: Vec<(String, u128)> = single.chain(joined).collect();
+        let counts: Vec<(String, u128)> = single_spaces.chain(joined_levels).collect();
         let parts: Vec<String> = (counts.iter())
             .map(|(part, states)| format!("{part} {states}"))
             .collect();
@@ -260,7 +266,7 @@ impl Composed {
 }
 
 /// Protocols that a machine executes.
-pub enum Texts {
+pub enum MachineProtocols {
     /// One protocol for all lines.
     One(Source),
     /// Protocols of the upper and of the lower level.
@@ -269,45 +275,52 @@ pub enum Texts {
     Directions(Source, Source),
 }
 
-impl Texts {
+impl MachineProtocols {
     /// Reads a protocol file and, if it is a composition, the files that it uses.
-    pub(crate) fn read(path: &Path, console: &Console) -> Result<Texts, Failure> {
+    pub(crate) fn read(path: &Path, console: &Console) -> Result<MachineProtocols, Failure> {
         let text = files::read(path)?;
         if !text::composes(&text) {
-            return Ok(Texts::One(Source::of(path, text, console)?));
+            return Ok(MachineProtocols::One(Source::of(path, text, console)?));
         }
-        Composed::read(path, &text, console)?.texts()
+        Composed::read(path, &text, console)?.machine_protocols()
     }
 
     /// Reads the shipped protocol that the platform names as its default.
-    pub(crate) fn of_platform(platform: &Platform, console: &Console) -> Result<Texts, Failure> {
+    pub(crate) fn of_platform(
+        platform: &Platform,
+        console: &Console,
+    ) -> Result<MachineProtocols, Failure> {
         let name = shipped::default_protocol(platform);
         let Some(text) = shipped::protocol(Path::new(name)) else {
-            let known = shipped::names().collect::<Vec<_>>().join(", ");
+            let shipped_names = shipped::names().collect::<Vec<_>>().join(", ");
             let message = format!(
-                "error: the platform {} names the protocol `{name}`, which is not shipped\n  help: there are {known}; `--protocol FILE` names another one",
+                "error: the platform {} names the protocol `{name}`, which is not shipped\n  help: there are {shipped_names}; `--protocol FILE` names another one",
                 platform.name
             );
             return Err(Failure::new(ExitStatus::BadInput, message));
         };
         let path = PathBuf::from(format!("{name}.coh"));
         if !text::composes(text) {
-            return Ok(Texts::One(Source::of(&path, text.to_string(), console)?));
+            return Ok(MachineProtocols::One(Source::of(
+                &path,
+                text.to_string(),
+                console,
+            )?));
         }
-        Composed::read(&path, text, console)?.texts()
+        Composed::read(&path, text, console)?.machine_protocols()
     }
 }
 
 /// Finds a file that the file at `user` uses. Returns its path and contents.
 fn find(user: &Path, file: &str) -> Result<(PathBuf, String), String> {
-    let path = beside(user, file);
+    let path = resolve_used_file(user, file);
     if path.is_file() {
         let text = files::read(&path).map_err(|failure| failure.message)?;
         return Ok((path, text));
     }
-    let named = |name: &str| name.strip_prefix("protocols/").unwrap_or(name) == file;
+    let is_named = |name: &str| name.strip_prefix("protocols/").unwrap_or(name) == file;
     let mut texts = shipped::PROTOCOLS.iter();
-    match texts.find(|(name, _)| named(name)) {
+    match texts.find(|(name, _)| is_named(name)) {
         Some((name, text)) => Ok((PathBuf::from(name), (*text).to_string())),
         None => Err(format!(
             "there is no file `{}`; the shipped specifications are {}",
@@ -322,7 +335,7 @@ fn find(user: &Path, file: &str) -> Result<(PathBuf, String), String> {
 }
 
 /// Path where a file used by `user` is searched first; shipped protocols come after it.
-pub(crate) fn beside(user: &Path, file: &str) -> PathBuf {
+pub(crate) fn resolve_used_file(user: &Path, file: &str) -> PathBuf {
     user.parent().unwrap_or(Path::new("")).join(file)
 }
 
@@ -332,29 +345,29 @@ pub(crate) fn load(
     file: &str,
     open: &dyn Fn(&Path) -> Option<String>,
 ) -> Result<Protocol, String> {
-    match open(&beside(user, file)) {
-        Some(text) => parsed(file, &text),
-        None => find(user, file).and_then(|(_, text)| parsed(file, &text)),
+    match open(&resolve_used_file(user, file)) {
+        Some(text) => parse_used_file(file, &text),
+        None => find(user, file).and_then(|(_, text)| parse_used_file(file, &text)),
     }
 }
 
 /// Parses a used file. The error is its first diagnostic, with its position.
-fn parsed(file: &str, text: &str) -> Result<Protocol, String> {
+fn parse_used_file(file: &str, text: &str) -> Result<Protocol, String> {
     text::parse(text).map_err(|diagnostics| {
-        let first = &diagnostics[0];
-        let (line, column) = text::line_column(text, first.span.start);
-        format!("{file}:{line}:{column}: {}", first.message)
+        let first_error = &diagnostics[0];
+        let (line, column) = text::line_column(text, first_error.span.start);
+        format!("{file}:{line}:{column}: {}", first_error.message)
     })
 }
 
 /// Rejects options that apply to one system of one protocol.
 fn reject_unsuitable_options(options: &Check, path: &Path) -> Result<(), Failure> {
-    let given = [
+    let unsupported = [
         ("--remotes", options.remotes.is_some()),
         ("--lines", options.lines.is_some()),
         ("--graph", options.graph.is_some()),
     ];
-    match given.iter().find(|(_, given)| *given) {
+    match unsupported.iter().find(|(_, is_set)| *is_set) {
         None => Ok(()),
         Some((option, _)) => Err(Failure::new(
             ExitStatus::BadInput,

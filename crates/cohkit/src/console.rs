@@ -47,7 +47,10 @@ impl<'a> Console<'a> {
     }
 
     /// Returns a console on the same streams for work that another flag stops.
-    pub(crate) fn stopped_by<'b>(&'b mut self, interrupted: &'b AtomicBool) -> Console<'b> {
+    pub(crate) fn with_interrupt_flag<'b>(
+        &'b mut self,
+        interrupted: &'b AtomicBool,
+    ) -> Console<'b> {
         Console {
             out: &mut *self.out,
             err: &mut *self.err,
@@ -68,8 +71,8 @@ impl<'a> Console<'a> {
         if self.closed || bytes.is_empty() {
             return Ok(());
         }
-        let written = self.out.write_all(bytes).and_then(|()| self.out.flush());
-        match written {
+        let result = self.out.write_all(bytes).and_then(|()| self.out.flush());
+        match result {
             Err(error) if error.kind() == ErrorKind::BrokenPipe => {
                 self.closed = true;
                 Ok(())

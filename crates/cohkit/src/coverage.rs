@@ -35,7 +35,7 @@ impl SystemCoverage {
         protocol: &Protocol,
         home: &Controller,
     ) -> SystemCoverage {
-        let mut taken = Vec::new();
+        let mut row_counts = Vec::new();
         for (is_home, controller) in [(false, &protocol.remote), (true, home)] {
             let counts = model.taken(is_home, controller, &coverage);
             // Sorted by state, as the printed rows are.
@@ -44,7 +44,7 @@ impl SystemCoverage {
                 .collect();
             order.sort_by_key(|&rule| controller.rules[rule].state);
             let words = rows(protocol, controller).rows;
-            taken.extend(order.into_iter().zip(words).filter_map(|(rule, row)| {
+            row_counts.extend(order.into_iter().zip(words).filter_map(|(rule, row)| {
                 Some(RowCount {
                     agent: controller.name.clone(),
                     row,
@@ -52,7 +52,7 @@ impl SystemCoverage {
                 })
             }));
         }
-        let rows = taken;
+        let rows = row_counts;
         SystemCoverage { coverage, rows }
     }
 
@@ -82,8 +82,8 @@ impl SystemCoverage {
         let widths = [0, 1, 2, 3].map(width);
         let mut text = String::new();
         for [rule, instances, fired, new] in &lines {
-            let [a, b, c, d] = widths;
-            let _ = writeln!(text, "  {rule:a$}  {instances:>b$}  {fired:>c$}  {new:>d$}");
+            let [rule_width, instances_width, fired_width, new_width] = widths;
+            let _ = writeln!(text, "  {rule:rule_width$}  {instances:>instances_width$}  {fired:>fired_width$}  {new:>new_width$}");
         }
         text
     }
@@ -99,13 +99,13 @@ impl SystemCoverage {
                 "new": rule.new,
             })
         });
-        let rows = self.rows.iter().map(|taken| {
+        let rows = self.rows.iter().map(|row_count| {
             json!({
-                "agent": taken.agent,
-                "state": taken.row.state,
-                "event": taken.row.event,
-                "guard": taken.row.guard,
-                "taken": count(taken.times),
+                "agent": row_count.agent,
+                "state": row_count.row.state,
+                "event": row_count.row.event,
+                "guard": row_count.row.guard,
+                "taken": count(row_count.times),
             })
         });
         json!({ "rules": rules.collect::<Vec<_>>(), "rows": rows.collect::<Vec<_>>() })
@@ -122,14 +122,14 @@ pub(crate) struct UntakenRows {
 impl UntakenRows {
     /// Adds the rows that one system takes. Rows with equal text are merged.
     pub fn add(&mut self, covered: &SystemCoverage) {
-        for taken in &covered.rows {
-            let row = &taken.row;
+        for row_count in &covered.rows {
+            let row = &row_count.row;
             let guard = row.guard.as_ref().map(|guard| format!(" if {guard}"));
             let event = format!("{}{}", row.event, guard.unwrap_or_default());
-            let words = [taken.agent.clone(), row.state.clone(), event];
-            match self.rows.iter_mut().find(|(known, _)| *known == words) {
-                Some((_, before)) => *before |= taken.times > 0,
-                None => self.rows.push((words, taken.times > 0)),
+            let words = [row_count.agent.clone(), row.state.clone(), event];
+            match self.rows.iter_mut().find(|(listed, _)| *listed == words) {
+                Some((_, is_taken)) => *is_taken |= row_count.times > 0,
+                None => self.rows.push((words, row_count.times > 0)),
             }
         }
     }
@@ -152,9 +152,12 @@ impl UntakenRows {
             let widths = never.iter().map(|(words, _)| words[column].chars().count());
             widths.max().unwrap_or(0)
         };
-        let (a, b) = (width(0), width(1));
+        let (agent_width, state_width) = (width(0), width(1));
         for ([agent, state, event], _) in never {
-            let _ = writeln!(text, "  {agent:a$}  {state:b$}  {event}");
+            let _ = writeln!(
+                text,
+                "  {agent:agent_width$}  {state:state_width$}  {event}"
+            );
         }
         text
     }

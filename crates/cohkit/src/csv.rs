@@ -14,8 +14,8 @@ const NAMES: [&str; 2] = ["name", "what"];
 ///
 /// A list of plain values is one cell. A list of named members gives columns by their names. Other lists, such as the
 /// steps of a counterexample, are left out.
-pub(crate) fn table(told: &Value) -> String {
-    let rows: Vec<Vec<(String, String)>> = results(told).iter().map(cells).collect();
+pub(crate) fn table(value: &Value) -> String {
+    let rows: Vec<Vec<(String, String)>> = results(value).iter().map(cells).collect();
     let mut columns: Vec<&str> = Vec::new();
     for (name, _) in rows.iter().flatten() {
         if !columns.contains(&name.as_str()) {
@@ -25,8 +25,8 @@ pub(crate) fn table(told: &Value) -> String {
     let mut text = line(columns.iter().copied());
     for row in &rows {
         let cell = |column: &&str| {
-            let found = row.iter().find(|(name, _)| name == column);
-            found.map_or("", |(_, cell)| cell.as_str())
+            let found_cell = row.iter().find(|(name, _)| name == column);
+            found_cell.map_or("", |(_, cell)| cell.as_str())
         };
         text += &line(columns.iter().map(cell));
     }
@@ -36,25 +36,29 @@ pub(crate) fn table(told: &Value) -> String {
 /// Converts results to gem5's `stats.txt`, with a block per result. Numbers have the names of the columns of [`table`],
 /// with `_` for characters that would end a name, and their text of `definitions` after `#`. Text values come first, as
 /// comments.
-pub(crate) fn statistics(told: &Value, definitions: &[Definition]) -> String {
+pub(crate) fn statistics(value: &Value, definitions: &[Definition]) -> String {
     let mut text = String::new();
-    for result in results(told) {
+    for result in results(value) {
         text += "\n---------- Begin Simulation Statistics ----------\n";
         let (numbers, words): (Vec<_>, Vec<_>) = (cells(&result).into_iter())
             .filter(|(_, cell)| !cell.is_empty())
             .partition(|(_, cell)| {
                 // Words such as `inf` also parse as numbers.
-                let begins = cell.starts_with(|sign: char| sign == '-' || sign.is_ascii_digit());
-                begins && cell.parse::<f64>().is_ok()
+                let starts_like_number =
+                    cell.starts_with(|sign: char| sign == '-' || sign.is_ascii_digit());
+                starts_like_number && cell.parse::<f64>().is_ok()
             });
         for (name, cell) in words {
             text += &format!("# {name}: {}\n", cell.replace(['\n', '\r'], " "));
         }
         for (name, cell) in numbers {
-            let ends = |sign: char| sign.is_whitespace() || sign == '#';
-            text += &format!("{:<56} {cell:>20}", name.replace(ends, "_"));
-            let own = name.rsplit_once("statistics.").map_or("", |(_, name)| name);
-            match definitions.iter().find(|definition| definition.name == own) {
+            let ends_name = |sign: char| sign.is_whitespace() || sign == '#';
+            text += &format!("{:<56} {cell:>20}", name.replace(ends_name, "_"));
+            let definition_name = name.rsplit_once("statistics.").map_or("", |(_, name)| name);
+            match definitions
+                .iter()
+                .find(|definition| definition.name == definition_name)
+            {
                 Some(definition) => text += &format!(" # {}\n", definition.text),
                 None => text.push('\n'),
             }
@@ -65,27 +69,27 @@ pub(crate) fn statistics(told: &Value, definitions: &[Definition]) -> String {
 }
 
 /// Objects that become a row each.
-fn results(told: &Value) -> Vec<Map<String, Value>> {
+fn results(value: &Value) -> Vec<Map<String, Value>> {
     let objects = |list: &[Value]| -> Option<Vec<Map<String, Value>>> {
-        list.iter().map(|one| one.as_object().cloned()).collect()
+        list.iter().map(|item| item.as_object().cloned()).collect()
     };
-    match told {
+    match value {
         Value::Array(list) => objects(list).unwrap_or_default(),
         Value::Object(object) => {
-            let about = TABLES.iter().find_map(|name| object.get(*name)?.as_array());
-            if let Some(rows) = about.and_then(|list| objects(list)) {
+            let main_list = TABLES.iter().find_map(|name| object.get(*name)?.as_array());
+            if let Some(rows) = main_list.and_then(|list| objects(list)) {
                 return rows;
             }
             // Lists of shipped items by kind: the kind becomes a column.
-            let shelves = object.iter().map(|(key, list)| {
-                let mut things = objects(list.as_array()?)?;
-                for thing in &mut things {
-                    thing.insert("kind".into(), key.as_str().into());
+            let lists_by_kind = object.iter().map(|(key, list)| {
+                let mut items = objects(list.as_array()?)?;
+                for item in &mut items {
+                    item.insert("kind".into(), key.as_str().into());
                 }
-                Some(things)
+                Some(items)
             });
-            match shelves.collect::<Option<Vec<_>>>() {
-                Some(shelves) => shelves.concat(),
+            match lists_by_kind.collect::<Option<Vec<_>>>() {
+                Some(lists_by_kind) => lists_by_kind.concat(),
                 None => vec![object.clone()],
             }
         }
@@ -94,52 +98,55 @@ fn results(told: &Value) -> Vec<Map<String, Value>> {
 }
 
 fn cells(result: &Map<String, Value>) -> Vec<(String, String)> {
-    let mut found = Vec::new();
+    let mut cells = Vec::new();
     for (key, value) in result.iter().filter(|(key, _)| *key != "run") {
-        put(key, value, &mut found);
+        add_cells(key, value, &mut cells);
     }
-    found
+    cells
 }
 
-fn put(name: &str, value: &Value, found: &mut Vec<(String, String)>) {
+fn add_cells(name: &str, value: &Value, cells: &mut Vec<(String, String)>) {
     match value {
         Value::Object(inner) => {
             for (key, value) in inner {
-                put(&format!("{name}.{key}"), value, found);
+                add_cells(&format!("{name}.{key}"), value, cells);
             }
         }
-        Value::Array(list) => match list.iter().map(plain).collect::<Option<Vec<String>>>() {
-            Some(cells) => found.push((name.into(), cells.join("; "))),
-            None => named(name, list, found),
+        Value::Array(list) => match list.iter().map(plain_cell).collect::<Option<Vec<String>>>() {
+            Some(items) => cells.push((name.into(), items.join("; "))),
+            None => add_named_columns(name, list, cells),
         },
-        _ => found.extend(plain(value).map(|cell| (name.into(), cell))),
+        _ => cells.extend(plain_cell(value).map(|cell| (name.into(), cell))),
     }
 }
 
 /// Adds columns for a list whose members have names; repeated names are numbered.
-fn named(name: &str, list: &[Value], found: &mut Vec<(String, String)>) {
-    let called = |one: &Value| {
+fn add_named_columns(name: &str, list: &[Value], cells: &mut Vec<(String, String)>) {
+    let name_of = |item: &Value| {
         NAMES
             .iter()
-            .find_map(|key| Some(one[key].as_str()?.to_string()))
+            .find_map(|key| Some(item[key].as_str()?.to_string()))
     };
-    let names: Option<Vec<String>> = list.iter().map(called).collect();
+    let names: Option<Vec<String>> = list.iter().map(name_of).collect();
     let Some(names) = names else { return };
-    for (at, (one, own)) in list.iter().zip(&names).enumerate() {
-        let before = names[..at].iter().filter(|other| *other == own).count();
-        let own = match before {
-            0 => own.clone(),
-            _ => format!("{own} {}", before + 1),
+    for (index, (item, item_name)) in list.iter().zip(&names).enumerate() {
+        let repeats = names[..index]
+            .iter()
+            .filter(|other| *other == item_name)
+            .count();
+        let item_name = match repeats {
+            0 => item_name.clone(),
+            _ => format!("{item_name} {}", repeats + 1),
         };
-        let rest = one.as_object().into_iter().flatten();
-        for (key, value) in rest.filter(|(key, _)| !NAMES.contains(&key.as_str())) {
-            put(&format!("{name}.{own}.{key}"), value, found);
+        let fields = item.as_object().into_iter().flatten();
+        for (key, value) in fields.filter(|(key, _)| !NAMES.contains(&key.as_str())) {
+            add_cells(&format!("{name}.{item_name}.{key}"), value, cells);
         }
     }
 }
 
 /// Cell for a value that is neither list nor object; empty for null.
-fn plain(value: &Value) -> Option<String> {
+fn plain_cell(value: &Value) -> Option<String> {
     match value {
         Value::Null => Some(String::new()),
         Value::String(text) => Some(text.clone()),
@@ -164,35 +171,35 @@ mod tests {
 
     #[test]
     fn results_are_rows_and_fields_are_columns() {
-        let told = json!([
+        let value = json!([
             { "a": { "b": 1, "c": null }, "notes": ["x", "y, \"z\""], "run": { "seconds": 1.5 } },
             { "a": { "b": 2.5 }, "ends": [{ "values": 3 }], "more": true },
         ]);
         assert_eq!(
-            table(&told),
+            table(&value),
             "a.b,a.c,notes,more\n1,,\"x; y, \"\"z\"\"\",\n2.5,,,true\n"
         );
     }
 
     #[test]
     fn named_list_items_become_columns() {
-        let told = json!({ "p": [{ "name": "up", "n": 1 }, { "name": "down", "n": 2 }] , "q": 0 });
-        assert_eq!(table(&told), "p.up.n,p.down.n,q\n1,2,0\n");
-        let told = json!({ "p": [{ "what": "up", "n": 1 }, { "what": "up", "n": 2 }] , "q": 0 });
-        assert_eq!(table(&told), "p.up.n,p.up 2.n,q\n1,2,0\n");
+        let value = json!({ "p": [{ "name": "up", "n": 1 }, { "name": "down", "n": 2 }] , "q": 0 });
+        assert_eq!(table(&value), "p.up.n,p.down.n,q\n1,2,0\n");
+        let value = json!({ "p": [{ "what": "up", "n": 1 }, { "what": "up", "n": 2 }] , "q": 0 });
+        assert_eq!(table(&value), "p.up.n,p.up 2.n,q\n1,2,0\n");
     }
 
     #[test]
     fn nested_lists_become_rows() {
-        let told = json!({ "agent": "home", "rows": [{ "event": "load" }, { "event": "store" }] });
-        assert_eq!(table(&told), "event\nload\nstore\n");
-        let told = json!({ "x": [{ "name": "a" }], "y": [{ "name": "b" }] });
-        assert_eq!(table(&told), "kind,name\nx,a\ny,b\n");
+        let value = json!({ "agent": "home", "rows": [{ "event": "load" }, { "event": "store" }] });
+        assert_eq!(table(&value), "event\nload\nstore\n");
+        let value = json!({ "x": [{ "name": "a" }], "y": [{ "name": "b" }] });
+        assert_eq!(table(&value), "kind,name\nx,a\ny,b\n");
     }
 
     #[test]
     fn statistics_are_the_numbers_of_each_result() {
-        let told = json!([
+        let value = json!([
             { "a": { "b c": 1, "statistics": { "n": 4 }, "d": "340282366920938463463374607431768211456" }, "e": "f\ng", "run": { "h": 2 } },
             { "a": { "b c": -2.5e-3 }, "i": null, "j": [1, 2] },
         ]);
@@ -200,7 +207,7 @@ mod tests {
             name: "n",
             text: "how many",
         };
-        let text = statistics(&told, &[definition]);
+        let text = statistics(&value, &[definition]);
         let lines: Vec<Vec<&str>> = (text.lines())
             .map(|line| line.split_whitespace().collect())
             .collect();

@@ -44,33 +44,33 @@ type Found = (Vec<(String, String)>, Option<String>);
 pub(crate) fn run(options: &Doctor, console: &mut Console) -> Result<ExitStatus, Failure> {
     let path = tool::search_path();
     // Concurrently: a program that does not answer delays no other.
-    let found: Vec<Found> = thread::scope(|scope| {
+    let results: Vec<Found> = thread::scope(|scope| {
         let modules = scope.spawn(modules);
         let programs = TOOLS.iter().map(|tool| {
-            let asked = tool.programs.iter().map(|program| {
+            let handles = tool.programs.iter().map(|program| {
                 let path = &path;
-                scope.spawn(move || ask(program, path))
+                scope.spawn(move || find_program(program, path))
             });
-            asked.collect::<Vec<_>>()
+            handles.collect::<Vec<_>>()
         });
         let programs: Vec<Vec<_>> = programs.collect();
         let modules = modules.join().expect("it does not panic");
-        let answers = programs.into_iter().map(|of_tool| {
-            let answers = of_tool.into_iter();
+        let answers = programs.into_iter().map(|tool_answers| {
+            let answers = tool_answers.into_iter();
             answers.map(|answer| answer.join().expect("it does not panic"))
         });
         let answers: Vec<Vec<_>> = answers.map(Iterator::collect).collect();
         let tools = TOOLS.iter().zip(answers);
         tools
-            .map(|(tool, answers)| found(tool, answers, &modules))
+            .map(|(tool, answers)| inspect_tool(tool, answers, &modules))
             .collect()
     });
-    let told = if options.output.form.json {
+    let result = if options.output.form.json {
         let tools = TOOLS
             .iter()
-            .zip(&found)
+            .zip(&results)
             .map(|(tool, found)| json(tool, found));
-        options.output.form.told(
+        options.output.form.format_output(
             json!({
                 "tools": tools.collect::<Value>(),
                 "run": { "version": env!("CARGO_PKG_VERSION") },
@@ -78,16 +78,16 @@ pub(crate) fn run(options: &Doctor, console: &mut Console) -> Result<ExitStatus,
             console,
         )
     } else {
-        let tools = TOOLS.iter().zip(&found);
+        let tools = TOOLS.iter().zip(&results);
         let tools = tools.map(|(tool, found)| text(tool, found));
-        let head = format!("{:13}  there  purpose; version, or problem\n", "tool");
-        head + &tools.collect::<String>()
+        let heading = format!("{:13}  there  purpose; version, or problem\n", "tool");
+        heading + &tools.collect::<String>()
     };
-    deliver(&told, &options.output, console)?;
+    deliver(&result, &options.output, console)?;
     Ok(ExitStatus::Success)
 }
 
-fn json(tool: &Tool, (versions, why): &Found) -> Value {
+fn json(tool: &Tool, (versions, problem): &Found) -> Value {
     let programs = tool
         .programs
         .iter()
@@ -103,28 +103,28 @@ fn json(tool: &Tool, (versions, why): &Found) -> Value {
         "modules": tool.modules,
         "enables": tool.enables,
         "brought_by": tool.brought_by,
-        "run": { "there": why.is_none(), "versions": versions, "why": why },
+        "run": { "there": problem.is_none(), "versions": versions, "why": problem },
     })
 }
 
-fn text(tool: &Tool, (versions, why): &Found) -> String {
-    let last = match why {
-        Some(why) => format!("{why}; install {}", tool.brought_by),
+fn text(tool: &Tool, (versions, problem): &Found) -> String {
+    let last_line = match problem {
+        Some(problem) => format!("{problem}; install {}", tool.brought_by),
         None => {
             let versions = versions.iter();
             let versions = versions.map(|(name, version)| format!("{name} {version}"));
             versions.collect::<Vec<_>>().join(", ")
         }
     };
-    let there = if why.is_none() { "yes" } else { "no" };
-    let mut text = format!("{:13}  {there:5}  ", tool.name);
-    text += &wrapped(tool.enables);
-    let _ = write!(text, "{:INDENT$}{}", "", wrapped(&last));
+    let available = if problem.is_none() { "yes" } else { "no" };
+    let mut text = format!("{:13}  {available:5}  ", tool.name);
+    text += &wrap_words(tool.enables);
+    let _ = write!(text, "{:INDENT$}{}", "", wrap_words(&last_line));
     text
 }
 
 /// Wraps words to the width; all lines but the first are indented.
-fn wrapped(words: &str) -> String {
+fn wrap_words(words: &str) -> String {
     let mut text = String::new();
     let mut column = INDENT;
     for word in words.split_whitespace() {
@@ -141,42 +141,45 @@ fn wrapped(words: &str) -> String {
     text + "\n"
 }
 
-fn found(
+fn inspect_tool(
     tool: &Tool,
     programs: Vec<Result<(String, String), String>>,
     modules: &Result<BTreeMap<String, String>, String>,
 ) -> Found {
     let mut versions = Vec::new();
-    let mut why = Vec::new();
+    let mut problems = Vec::new();
     for program in programs {
         match program {
-            Ok(told) => versions.push(told),
-            Err(what) => why.push(what),
+            Ok(named_version) => versions.push(named_version),
+            Err(problem) => problems.push(problem),
         }
     }
-    let own = (tool.name == "python").then_some(&"python");
-    for name in own.into_iter().chain(tool.modules) {
+    let python = (tool.name == "python").then_some(&"python");
+    for name in python.into_iter().chain(tool.modules) {
         match modules {
             // One Python has all modules, so its error is reported once.
-            Err(what) if why.contains(what) => {}
-            Err(what) => why.push(what.clone()),
+            Err(problem) if problems.contains(problem) => {}
+            Err(problem) => problems.push(problem.clone()),
             Ok(modules) => match modules.get(*name) {
                 Some(version) => versions.push((name.to_string(), version.clone())),
-                None => why.push(format!("Python has no `{name}`")),
+                None => problems.push(format!("Python has no `{name}`")),
             },
         }
     }
-    (versions, (!why.is_empty()).then(|| why.join("; ")))
+    (
+        versions,
+        (!problems.is_empty()).then(|| problems.join("; ")),
+    )
 }
 
 /// Installed name of a program and its version, or the reason why it is unusable.
-fn ask(program: &Program, path: &OsStr) -> Result<(String, String), String> {
-    let mut why = None;
+fn find_program(program: &Program, path: &OsStr) -> Result<(String, String), String> {
+    let mut problem = None;
     for name in program.names {
-        let what = match tool::version(name, program.arguments, path, LIMIT) {
+        let reason = match tool::version(name, program.arguments, path, LIMIT) {
             VersionAnswer::Absent => continue,
-            VersionAnswer::Fails(what) => what.lines().next().unwrap_or_default().to_string(),
-            VersionAnswer::Says(says) => match version(&says) {
+            VersionAnswer::Fails(reason) => reason.lines().next().unwrap_or_default().to_string(),
+            VersionAnswer::Says(output) => match version(&output) {
                 Some((version, number)) if number >= program.oldest => {
                     return Ok((name.to_string(), version.to_string()))
                 }
@@ -186,19 +189,19 @@ fn ask(program: &Program, path: &OsStr) -> Result<(String, String), String> {
                 }
                 None => format!(
                     "`{name}` does not print its version: it says {}",
-                    shown(&says)
+                    quote_output(&output)
                 ),
             },
         };
-        why.get_or_insert(what);
+        problem.get_or_insert(reason);
     }
-    let none = || format!("there is no `{}`", program.names.join("` and no `"));
-    Err(why.unwrap_or_else(none))
+    let absent = || format!("there is no `{}`", program.names.join("` and no `"));
+    Err(problem.unwrap_or_else(absent))
 }
 
 /// First dotted number in the first two lines: all of it, and its first two parts.
-fn version(says: &str) -> Option<(&str, (u32, u32))> {
-    let mut words = says.lines().take(2).flat_map(str::split_whitespace);
+fn version(output: &str) -> Option<(&str, (u32, u32))> {
+    let mut words = output.lines().take(2).flat_map(str::split_whitespace);
     words.find_map(|word| {
         let word = word.trim_start_matches(|sign: char| !sign.is_ascii_digit());
         let end = word.find(|sign: char| !(sign.is_ascii_digit() || sign == '.'));
@@ -214,47 +217,48 @@ fn version(says: &str) -> Option<(&str, (u32, u32))> {
 }
 
 /// Quotes a program's output that contains no version: its first line, shortened, without control characters.
-fn shown(says: &str) -> String {
-    let line = says.lines().next().unwrap_or_default();
+fn quote_output(output: &str) -> String {
+    let line = output.lines().next().unwrap_or_default();
     if line.is_empty() {
         return "nothing".to_string();
     }
-    let plain = |sign: char| if sign.is_control() { '\u{fffd}' } else { sign };
-    let cut = line.chars().count() > MOST;
-    let line: String = line.chars().take(MOST).map(plain).collect();
-    format!("`{line}`{}", if cut { "..." } else { "" })
+    let printable = |sign: char| if sign.is_control() { '\u{fffd}' } else { sign };
+    let is_cut = line.chars().count() > MOST;
+    let line: String = line.chars().take(MOST).map(printable).collect();
+    format!("`{line}`{}", if is_cut { "..." } else { "" })
 }
 
 /// Versions of the installed distributions, for the Python that has the package, or else for the first that runs.
 fn modules() -> Result<BTreeMap<String, String>, String> {
-    let (python, has) = python::find(LIMIT)?;
+    let (python, has_package) = python::find(LIMIT)?;
     let names = TOOLS.iter().flat_map(|tool| tool.modules);
     let mut command = Command::new(&python);
     command.args(["-P", "-c", PROBE]).args(names);
-    let shown = python.display();
+    let python_path = python.display();
     let output = match tool::within(&mut command, LIMIT) {
         Ok(Some(output)) => output,
         Ok(None) => {
             return Err(format!(
-                "`{shown}` does not answer within {} seconds",
+                "`{python_path}` does not answer within {} seconds",
                 LIMIT.as_secs()
             ))
         }
-        Err(error) => return Err(format!("`{shown}` cannot be run: {error}")),
+        Err(error) => return Err(format!("`{python_path}` cannot be run: {error}")),
     };
-    let told: Option<BTreeMap<String, String>> = serde_json::from_slice(&output.stdout).ok();
-    let mut told = told.ok_or_else(|| format!("`{shown}` does not list its modules"))?;
+    let versions: Option<BTreeMap<String, String>> = serde_json::from_slice(&output.stdout).ok();
+    let mut versions =
+        versions.ok_or_else(|| format!("`{python_path}` does not list its modules"))?;
     // A package that can be imported without being installed counts as present.
-    match has {
-        true => told
+    match has_package {
+        true => versions
             .entry("cohkit".to_string())
             .or_insert_with(|| "not installed".to_string()),
         false => {
-            return Ok(told
+            return Ok(versions
                 .into_iter()
                 .filter(|(name, _)| name != "cohkit")
                 .collect())
         }
     };
-    Ok(told)
+    Ok(versions)
 }

@@ -35,15 +35,15 @@ impl Visitor for SizeCheck<'_> {
                 numbers if numbers.is_empty() => "`--with help` lists its parameters".into(),
                 numbers => format!("`{numbers}` ends it"),
             };
-            let what = "the application never ends, so `--exhaustive` cannot check that its end is reachable";
-            return Err(NotRun::input(what, help));
+            let message = "the application never ends, so `--exhaustive` cannot check that its end is reachable";
+            return Err(NotRun::input(message, help));
         }
         let (lines, words) = (scenario.lines(), scenario.words());
         if lines > MAX_LINES || words > u16::MAX.into() {
             let lines = counted(lines, "line");
-            let what = format!("this uses {lines}, and up to {MAX_LINES} can be explored");
+            let message = format!("this uses {lines}, and up to {MAX_LINES} can be explored");
             return Err(NotRun::input(
-                what,
+                message,
                 "`--with help` lists its parameters, which can make it smaller",
             ));
         }
@@ -74,7 +74,7 @@ impl Visitor for ApplicationExplorer<'_> {
         let lines = scenario.lines();
         // A line belongs to one unit, so units beyond the number of lines are idle.
         let units = home.slices.value.saturating_mul(home.units.value);
-        let game = ExplorationModel {
+        let model = ExplorationModel {
             protocol: &setup.protocol,
             home: &setup.home,
             rights: self.rights,
@@ -87,19 +87,22 @@ impl Visitor for ApplicationExplorer<'_> {
             reads: home.reads.as_ref().map_or(1, |reads| reads.value) as usize,
             max_states: self.most_states,
         };
-        explore_while(&game, self.go_on)
+        explore_while(&model, self.go_on)
     }
 }
 
 /// Checks the request before anything is constructed.
-pub(crate) fn small(options: &Options) -> Result<(), NotRun> {
-    let wrong = |what| NotRun::Input { what, help: None };
+pub(crate) fn check_size(options: &Options) -> Result<(), NotRun> {
+    let input_error = |reason| NotRun::Input {
+        what: reason,
+        help: None,
+    };
     if options.application.contains('+') {
-        let what = "`--exhaustive` explores one application, but several are given";
-        return Err(wrong(what.into()));
+        let message = "`--exhaustive` explores one application, but several are given";
+        return Err(input_error(message.into()));
     }
     let values = values(&options.with)?;
-    visit(&options.application, &values, SizeCheck(options)).map_err(wrong)?
+    visit(&options.application, &values, SizeCheck(options)).map_err(input_error)?
 }
 
 /// Explores the application, and delivers the result.
@@ -114,27 +117,30 @@ pub(crate) fn run(
         let error = "error: `--exhaustive` supports only homes that are written as a policy";
         return Err(Failure::new(ExitStatus::BadInput, error));
     };
-    let begun = Instant::now();
-    let explores = ApplicationExplorer {
+    let start = Instant::now();
+    let explorer = ApplicationExplorer {
         play,
         rights,
         most_states: options.max_states,
         go_on: &mut || !console.is_interrupted(),
     };
-    let ending = visit(&options.application, &values, explores);
+    let ending = visit(&options.application, &values, explorer);
     let ending =
-        ending.map_err(|what| Failure::new(ExitStatus::BadInput, format!("error: {what}")))?;
+        ending.map_err(|reason| Failure::new(ExitStatus::BadInput, format!("error: {reason}")))?;
     let Some(ending) = ending else {
         return Err(Failure::new(ExitStatus::Interrupted, "interrupted"));
     };
-    if let Ending::NotExplored(what) = &ending {
-        return Err(Failure::new(ExitStatus::BadInput, format!("error: {what}")));
+    if let Ending::NotExplored(reason) = &ending {
+        return Err(Failure::new(
+            ExitStatus::BadInput,
+            format!("error: {reason}"),
+        ));
     }
     let text = match options.output.form.json {
         true => options
             .output
             .form
-            .told(value(play, &ending, begun.elapsed().as_secs_f64()), console),
+            .format_output(value(play, &ending, start.elapsed().as_secs_f64()), console),
         false => report(play, &ending),
     };
     deliver(&text, &options.output, console)?;
@@ -168,8 +174,11 @@ fn report(play: &Play, ending: &Ending) -> String {
                 "verified: {states}, and the end is reachable from each; {ends} are final states"
             )
         }
-        Ending::Violated { what, steps } => {
-            let _ = writeln!(text, "violated: {what}");
+        Ending::Violated {
+            what: reason,
+            steps,
+        } => {
+            let _ = writeln!(text, "violated: {reason}");
             for (number, step) in (1..).zip(steps) {
                 let _ = writeln!(text, "{number:>3}. {step}");
             }
@@ -179,7 +188,7 @@ fn report(play: &Play, ending: &Ending) -> String {
             let states = counted(*states as u64, "state");
             writeln!(text, "undecided: state limit reached: more than {states}")
         }
-        Ending::NotExplored(what) => writeln!(text, "{what}"),
+        Ending::NotExplored(reason) => writeln!(text, "{reason}"),
     };
     text
 }
@@ -192,8 +201,11 @@ fn value(play: &Play, ending: &Ending, seconds: f64) -> Value {
         .collect();
     let (outcome, states, ends, violation) = match ending {
         Ending::Verified { states, ends } => ("verified", json!(states), json!(ends), Value::Null),
-        Ending::Violated { what, steps } => {
-            let violation = json!({ "message": what, "steps": steps });
+        Ending::Violated {
+            what: reason,
+            steps,
+        } => {
+            let violation = json!({ "message": reason, "steps": steps });
             ("violated", Value::Null, Value::Null, violation)
         }
         Ending::Undecided { states } => ("undecided", json!(states), Value::Null, Value::Null),

@@ -8,51 +8,51 @@ use serde_json::{json, Value};
 /// Adds the latency breakdown and the size of the timeline to a result if they were recorded, as `docs/output.md`
 /// describes.
 pub(crate) fn add(value: &mut Value, statistics: &Statistics, protocol: &Protocol) {
-    if let Some(of) = &statistics.explanation {
-        value["explanation"] = json(of, protocol);
+    if let Some(explanation) = &statistics.explanation {
+        value["explanation"] = json(explanation, protocol);
     }
-    if let Some(drawn) = &statistics.timeline {
+    if let Some(timeline) = &statistics.timeline {
         value["timeline"] = json!({
-            "accesses": drawn.accesses,
-            "bytes": drawn.length,
-            "full_ns": drawn.full.map(nanoseconds),
+            "accesses": timeline.accesses,
+            "bytes": timeline.length,
+            "full_ns": timeline.full.map(nanoseconds),
         });
     }
 }
 
-fn json(of: &Explanation, protocol: &Protocol) -> Value {
-    let slowest = of.slowest.as_ref();
-    let spent = |total: u128, its: &dyn Fn(Step) -> bool| {
+fn json(explanation: &Explanation, protocol: &Protocol) -> Value {
+    let slowest = explanation.slowest.as_ref();
+    let time_json = |total: u128, in_step: &dyn Fn(Step) -> bool| {
         json!({
             "total_ps": u64::try_from(total).unwrap_or(u64::MAX),
-            "mean_ns": mean(of, total),
-            "slowest_ns": slowest.map(|slowest| nanoseconds(slowest.spent(its))),
+            "mean_ns": mean(explanation, total),
+            "slowest_ns": slowest.map(|slowest| nanoseconds(slowest.spent(in_step))),
         })
     };
     let parts = Part::ALL.iter().map(|&part| {
-        let mut value = spent(of.of_part(part), &|step| step.part() == part);
+        let mut value = time_json(explanation.of_part(part), &|step| step.part() == part);
         value["name"] = part.name().into();
         value
     });
     let steps = Step::ALL.iter().map(|&step| {
-        let mut value = spent(of.total(step), &|its| its == step);
+        let mut value = time_json(explanation.total(step), &|candidate| candidate == step);
         value["name"] = step.name().into();
         value["part"] = step.part().name().into();
         value
     });
     json!({
-        "accesses": of.accesses,
-        "latency": spent(of.latency, &|_| true),
+        "accesses": explanation.accesses,
+        "latency": time_json(explanation.latency, &|_| true),
         "parts": parts.collect::<Vec<Value>>(),
         "steps": steps.collect::<Vec<Value>>(),
-        "slowest": slowest.map(|slowest| way(slowest, protocol)),
-        "resources": of.resources,
-        "limit": of.limit,
+        "slowest": slowest.map(|slowest| segments_json(slowest, protocol)),
+        "resources": explanation.resources,
+        "limit": explanation.limit,
     })
 }
 
 /// Segments of an access from issue to completion, in their order.
-fn way(slowest: &Transaction, protocol: &Protocol) -> Value {
+fn segments_json(slowest: &Transaction, protocol: &Protocol) -> Value {
     let segments = slowest.segments.iter().map(|segment| {
         let message = segment.message.map(usize::from);
         let message = message.and_then(|number| protocol.messages.get(number));
@@ -74,8 +74,8 @@ fn way(slowest: &Transaction, protocol: &Protocol) -> Value {
 }
 
 /// Mean time per access in nanoseconds, for a total of all accesses in picoseconds; 0 without accesses.
-pub(crate) fn mean(of: &Explanation, total: u128) -> f64 {
-    match of.accesses {
+pub(crate) fn mean(explanation: &Explanation, total: u128) -> f64 {
+    match explanation.accesses {
         0 => 0.0,
         accesses => total as f64 / accesses as f64 / 1000.0,
     }

@@ -16,12 +16,16 @@ pub(crate) fn text(explanation: &Explanation) -> String {
         still,
     } = explanation;
     let mut text = list("agents waiting in this state", waits.clone(), 0);
-    let why = |blocked: &Blocked| match &blocked.why {
-        Some(why) => format!("{}: {why}", blocked.rule),
+    let blocked_text = |blocked: &Blocked| match &blocked.why {
+        Some(reason) => format!("{}: {reason}", blocked.rule),
         None => format!("{}: {}", blocked.rule, blocked.fails.join("; ")),
     };
     let heading = "failed guard conditions, by rule";
-    text += &list(heading, blocked.iter().map(why).collect(), *unlisted);
+    text += &list(
+        heading,
+        blocked.iter().map(blocked_text).collect(),
+        *unlisted,
+    );
     if let Some(Still {
         states,
         more,
@@ -52,9 +56,9 @@ fn list(heading: &str, lines: Vec<String>, unlisted: u64) -> String {
     for line in lines.iter().take(MAX_LINES) {
         let _ = writeln!(text, "    {line}");
     }
-    let more = lines.len().saturating_sub(MAX_LINES) as u64 + unlisted;
-    if more > 0 {
-        let _ = writeln!(text, "    and {more} more");
+    let omitted = lines.len().saturating_sub(MAX_LINES) as u64 + unlisted;
+    if omitted > 0 {
+        let _ = writeln!(text, "    and {omitted} more");
     }
     text
 }

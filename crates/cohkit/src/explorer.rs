@@ -13,9 +13,9 @@ use cohkit_protocol::controller::Controller;
 use cohkit_protocol::protocol::Protocol;
 use cohkit_protocol::remotes::Remotes;
 use cohkit_system::data::Current;
-use cohkit_system::world::{explore, Found, Step, System, World, Wrong as Wrongs};
+use cohkit_system::world::{explore, Found, Step, System, World, Wrong as StepError};
 use serde_json::{json, Value};
-use telling::Telling;
+use telling::SequenceBuilder;
 
 /// Capacity where the protocol states no bound: equal messages without an order, and messages per line in one order.
 const CHANNEL_CAPACITY: u16 = 7;
@@ -32,7 +32,7 @@ pub struct Explorer {
 }
 
 /// Reason why there is nothing to explore.
-pub enum Nothing {
+pub enum ExplorerError {
     /// The request names something unknown.
     Wrong(Wrong),
     /// The home cannot be constructed.
@@ -42,21 +42,21 @@ pub enum Nothing {
 /// A possible step, and the violation at it or after it, if any.
 struct Choice {
     step: Step,
-    wrong: Option<Wrongs>,
+    wrong: Option<StepError>,
 }
 
-type At = World<Current>;
+type State = World<Current>;
 
 impl Explorer {
     /// Creates an explorer for the first of the selected systems.
     ///
     /// # Errors
     /// There is no such system, or its home cannot be constructed.
-    pub fn new(source: &Source, systems: &Systems) -> Result<Explorer, Nothing> {
-        let systems = systems.of(source).map_err(Nothing::Wrong)?;
+    pub fn new(source: &Source, systems: &Systems) -> Result<Explorer, ExplorerError> {
+        let systems = systems.of(source).map_err(ExplorerError::Wrong)?;
         let system = &systems[0];
         let protocol = system.sized.as_deref().unwrap_or(&source.protocol).clone();
-        let home = home(&protocol, system.remotes.total()).map_err(Nothing::NoHome)?;
+        let home = home(&protocol, system.remotes.total()).map_err(ExplorerError::NoHome)?;
         Ok(Explorer {
             name: format!("{} {}", protocol.name, system.name),
             remotes: system.remotes,
@@ -86,15 +86,15 @@ impl Explorer {
     ///
     /// # Errors
     /// The path contains a step that is not possible.
-    pub fn view(&self, way: &[usize]) -> Result<Value, String> {
+    pub fn view(&self, path: &[usize]) -> Result<Value, String> {
         let system = self.system();
-        let mut at = At::new(&system);
-        let mut telling = Telling::new(&system);
-        let mut taken = Vec::new();
-        let mut broken = claimed(&at, &system);
-        for (number, &position) in way.iter().enumerate() {
-            let choices = if broken.is_none() {
-                choices(&at, &system)
+        let mut state = State::new(&system);
+        let mut builder = SequenceBuilder::new(&system);
+        let mut step_texts = Vec::new();
+        let mut violation = claim_violation(&state, &system);
+        for (number, &position) in path.iter().enumerate() {
+            let choices = if violation.is_none() {
+                choices(&state, &system)
             } else {
                 Vec::new()
             };
@@ -104,15 +104,15 @@ impl Explorer {
                     choices.len()
                 ));
             };
-            taken.push(at.words(&system, choice.step));
-            let before = at.clone();
+            step_texts.push(state.words(&system, choice.step));
+            let previous = state.clone();
             // `choice.wrong` already has the violation of this step, if any.
-            let _ = at.take(&system, choice.step);
-            telling.tell(choice.step, [&before, &at]);
-            broken = choice.wrong.as_ref().map(told);
+            let _ = state.take(&system, choice.step);
+            builder.append_step(choice.step, [&previous, &state]);
+            violation = choice.wrong.as_ref().map(error_text);
         }
-        let next = if broken.is_none() {
-            choices(&at, &system)
+        let next = if violation.is_none() {
+            choices(&state, &system)
         } else {
             Vec::new()
         };
@@ -120,87 +120,90 @@ impl Explorer {
             .iter()
             .map(|choice| {
                 json!({
-                    "words": at.words(&system, choice.step),
+                    "words": state.words(&system, choice.step),
                     "spontaneous": choice.step.spontaneous(),
-                    "wrong": choice.wrong.as_ref().map(told),
+                    "wrong": choice.wrong.as_ref().map(error_text),
                 })
             })
             .collect();
         Ok(json!({
             "system": self.name,
-            "way": way,
-            "taken": taken,
-            "lines": telling.lines(&at),
-            "under_way": telling.under_way(),
+            "way": path,
+            "taken": step_texts,
+            "lines": builder.lines(&state),
+            "under_way": builder.under_way(),
             "next": next,
-            "broken": broken,
-            "at_rest": at.quiescent(&system),
-            "sequence": telling.sequence(),
+            "broken": violation,
+            "at_rest": state.quiescent(&system),
+            "sequence": builder.sequence(),
         }))
     }
 
-    /// Shortest path to a violation, searching at most `most` states. If there is none, `way` is null, `looked` is the
+    /// Shortest path to a violation, searching at most `max_states` states. If there is none, `way` is null, `looked` is the
     /// number of states searched, and `all` is true unless the limit was reached.
-    pub fn nearest_wrong(&self, most: usize) -> Value {
+    pub fn nearest_wrong(&self, max_states: usize) -> Value {
         let system = self.system();
-        let steps = match explore(&system, At::new(&system), most) {
-            Found::Wrong { what, way } => Some((way, what.first().map(told))),
+        let steps = match explore(&system, State::new(&system), max_states) {
+            Found::Wrong {
+                what: violation,
+                way: path,
+            } => Some((path, violation.first().map(error_text))),
             Found::Safe {
-                lost: Some(way), ..
+                lost: Some(path), ..
             } => Some((
-                way,
+                path,
                 Some(json!("no quiescent state is reachable from here")),
             )),
             Found::Safe { worlds, .. } => {
-                let looked = worlds.len();
-                return json!({ "way": null, "what": null, "looked": looked, "all": true });
+                let searched = worlds.len();
+                return json!({ "way": null, "what": null, "looked": searched, "all": true });
             }
             Found::TooMany { worlds } => {
                 return json!({ "way": null, "what": null, "looked": worlds, "all": false });
             }
         };
-        let (steps, what) = steps.expect("all else has been told");
-        let mut at = At::new(&system);
-        let mut way = Vec::new();
+        let (steps, violation) = steps.expect("all else has been told");
+        let mut state = State::new(&system);
+        let mut path = Vec::new();
         for step in steps {
-            let place = choices(&at, &system)
+            let position = choices(&state, &system)
                 .iter()
                 .position(|choice| choice.step == step);
-            way.push(place.expect("a step of a way can happen there"));
+            path.push(position.expect("a step of a way can happen there"));
             // The violation of the last step is already known.
-            let _ = at.take(&system, step);
+            let _ = state.take(&system, step);
         }
-        json!({ "way": way, "what": what, "looked": null, "all": false })
+        json!({ "way": path, "what": violation, "looked": null, "all": false })
     }
 }
 
 /// Possible steps in a fixed order, without those that are blocked or change nothing.
-fn choices(at: &At, system: &System) -> Vec<Choice> {
-    let tried = at.steps(system).into_iter().filter_map(|step| {
-        let mut next = at.clone();
-        let wrong = match next.take(system, step) {
+fn choices(state: &State, system: &System) -> Vec<Choice> {
+    let tried_choices = state.steps(system).into_iter().filter_map(|step| {
+        let mut next = state.clone();
+        let error = match next.take(system, step) {
             Ok(false) => return None,
-            Ok(true) => next.claims(system).err().map(Wrongs::Violated),
-            Err(wrong) => Some(wrong),
+            Ok(true) => next.claims(system).err().map(StepError::Violated),
+            Err(error) => Some(error),
         };
-        Some(Choice { step, wrong })
+        Some(Choice { step, wrong: error })
     });
-    tried.collect()
+    tried_choices.collect()
 }
 
-fn claimed(at: &At, system: &System) -> Option<Value> {
-    let violation = at.claims(system).err()?;
-    Some(told(&Wrongs::Violated(violation)))
+fn claim_violation(state: &State, system: &System) -> Option<Value> {
+    let violation = state.claims(system).err()?;
+    Some(error_text(&StepError::Violated(violation)))
 }
 
-fn told(wrong: &Wrongs) -> Value {
-    match wrong {
-        Wrongs::Violated(violation) => {
+fn error_text(error: &StepError) -> Value {
+    match error {
+        StepError::Violated(violation) => {
             json!(format!("{}: {}", violation.property, violation.what))
         }
-        Wrongs::Exceeded(what) => {
+        StepError::Exceeded(limit) => {
             json!(format!(
-                "{what}: a limit of this search, not of the protocol"
+                "{limit}: a limit of this search, not of the protocol"
             ))
         }
     }
@@ -229,21 +232,23 @@ mod tests {
         let words = |view: &Value| -> Vec<String> {
             let next = view["next"].as_array().expect("a list");
             next.iter()
-                .map(|one| one["words"].as_str().expect("words").to_string())
+                .map(|item| item["words"].as_str().expect("words").to_string())
                 .collect()
         };
-        let load = words(&begin).iter().position(|one| one == "cache 0: load");
+        let load = words(&begin)
+            .iter()
+            .position(|item| item == "cache 0: load");
         let load = load.expect("a cache may load");
         let loading = explorer.view(&[load]).expect("it may");
         assert_eq!(loading["lines"][0]["agents"][0]["state"], "IS_D");
         assert_eq!(loading["under_way"], json!(["GetS: cache 0 to directory"]));
         let arrives = words(&loading)
             .iter()
-            .position(|one| one == "GetS of cache 0 reaches the home");
-        let asked = explorer
+            .position(|item| item == "GetS of cache 0 reaches the home");
+        let after_request = explorer
             .view(&[load, arrives.expect("it arrives")])
             .expect("it may");
-        let kinds: Vec<&Value> = asked["sequence"]["steps"]
+        let kinds: Vec<&Value> = after_request["sequence"]["steps"]
             .as_array()
             .expect("a list")
             .iter()
@@ -253,7 +258,7 @@ mod tests {
             kinds,
             ["does", "send", "becomes", "receive", "send", "becomes"]
         );
-        assert!(asked["lines"][0]["agents"][2]["state"]
+        assert!(after_request["lines"][0]["agents"][2]["state"]
             .as_str()
             .expect("words")
             .starts_with("S"));
@@ -272,21 +277,21 @@ mod tests {
         // Every state along a path of 40 steps can be viewed, and offers steps.
         for (text, remotes) in [(MSI, 2), (POLICY, 2)] {
             let explorer = explorer(text, remotes);
-            let mut way = Vec::new();
+            let mut path = Vec::new();
             for step in 0..40_usize {
-                let view = explorer.view(&way).expect("it was offered");
+                let view = explorer.view(&path).expect("it was offered");
                 assert_eq!(view["taken"].as_array().map(Vec::len), Some(step));
                 let choices = view["next"].as_array().expect("a list").len();
-                assert!(choices > 0, "nothing leads on from {way:?}");
+                assert!(choices > 0, "nothing leads on from {path:?}");
                 assert_eq!(view["broken"], Value::Null);
-                way.push((step * 7 + 3) % choices);
+                path.push((step * 7 + 3) % choices);
             }
         }
     }
 
     #[test]
     fn nearest_violation_is_found_and_reachable() {
-        let broken = MSI
+        let broken_protocol = MSI
             .lines()
             .map(|line| {
                 let row = line.trim_start();
@@ -297,21 +302,21 @@ mod tests {
             })
             .collect::<Vec<_>>()
             .join("\n");
-        assert_ne!(broken, MSI);
-        let explorer = explorer(&broken, 2);
-        let found = explorer.nearest_wrong(100_000);
-        let way: Vec<usize> = serde_json::from_value(found["way"].clone()).expect("a way");
-        let view = explorer.view(&way).expect("it can be gone");
+        assert_ne!(broken_protocol, MSI);
+        let explorer = explorer(&broken_protocol, 2);
+        let violation = explorer.nearest_wrong(100_000);
+        let path: Vec<usize> = serde_json::from_value(violation["way"].clone()).expect("a way");
+        let view = explorer.view(&path).expect("it can be gone");
         assert_eq!(
             view["broken"],
             "single writer: another agent still has read or write permission"
         );
-        assert_eq!(view["broken"], found["what"]);
+        assert_eq!(view["broken"], violation["what"]);
         assert_eq!(view["next"], json!([]));
         // The checker's counterexample is equally long.
-        assert_eq!(way.len(), 8);
+        assert_eq!(path.len(), 8);
         assert_eq!(
-            explorer.view(&way[..7]).expect("the way there")["broken"],
+            explorer.view(&path[..7]).expect("the way there")["broken"],
             Value::Null
         );
     }
@@ -319,9 +324,15 @@ mod tests {
     #[test]
     fn violation_search_reports_whether_it_was_exhaustive() {
         let explorer = explorer(MSI, 2);
-        let all = explorer.nearest_wrong(100_000);
-        assert_eq!((&all["way"], &all["all"]), (&Value::Null, &json!(true)));
-        let some = explorer.nearest_wrong(100);
-        assert_eq!((&some["way"], &some["all"]), (&Value::Null, &json!(false)));
+        let complete = explorer.nearest_wrong(100_000);
+        assert_eq!(
+            (&complete["way"], &complete["all"]),
+            (&Value::Null, &json!(true))
+        );
+        let limited = explorer.nearest_wrong(100);
+        assert_eq!(
+            (&limited["way"], &limited["all"]),
+            (&Value::Null, &json!(false))
+        );
     }
 }

@@ -27,7 +27,7 @@ const LARGEST: u64 = 1 << 28;
 pub(crate) const STANDARD_INPUT: &str = "/dev/stdin";
 
 /// Path that an input is read from: `-` is standard input, unless there is a file of this name.
-pub(crate) fn named(path: &Path) -> &Path {
+pub(crate) fn input_path(path: &Path) -> &Path {
     match path == Path::new("-") && !path.exists() {
         true => Path::new(STANDARD_INPUT),
         false => path,
@@ -36,36 +36,36 @@ pub(crate) fn named(path: &Path) -> &Path {
 
 /// Contents of an input file, or of the shipped protocol of this name if there is no such file.
 pub(crate) fn read(path: &Path) -> Result<String, Failure> {
-    let path = named(path);
+    let path = input_path(path);
     if let (Some(text), false) = (crate::shipped::protocol(path), path.exists()) {
         return Ok(text.to_string());
     }
-    let shown = path.display();
-    let ending = match path.extension().and_then(|extension| extension.to_str()) {
+    let path_text = path.display();
+    let extension_help = match path.extension().and_then(|extension| extension.to_str()) {
         Some("m") => "Murphi models end in `.m`",
         Some("litmus") => "litmus tests end in `.litmus`",
         Some("json") => "traces are written by `cohkit sim --trace` and other commands",
         _ => "protocol files end in `.coh`",
     };
     // A path without extension is taken for the name of a protocol.
-    let ending = match path.extension() {
+    let extension_help = match path.extension() {
         None => {
             let names: Vec<&str> = crate::shipped::names().collect();
-            let near = match beside(path).is_empty() {
-                true => did_you_mean(&shown.to_string(), names.iter().copied()),
+            let suggestion = match missing_file_hint(path).is_empty() {
+                true => did_you_mean(&path_text.to_string(), names.iter().copied()),
                 false => String::new(),
             };
             let names = names.join(", ");
-            format!("{near}{ending}; the shipped protocols are {names}")
+            format!("{suggestion}{extension_help}; the shipped protocols are {names}")
         }
-        Some(_) => ending.to_string(),
+        Some(_) => extension_help.to_string(),
     };
-    let (what, ending_there) = match has_files(path, "litmus") {
+    let (content_kind, folder_extension) = match has_files(path, "litmus") {
         true => ("litmus tests", "litmus"),
         false => ("protocol files", "coh"),
     };
-    let folder = format!("name the {what} in it, as in `{shown}/*.{ending_there}`");
-    let bytes = read_bytes(path, &ending, &folder)?;
+    let folder = format!("name the {content_kind} in it, as in `{path_text}/*.{folder_extension}`");
+    let bytes = read_bytes(path, &extension_help, &folder)?;
     text(path, bytes)
 }
 
@@ -74,51 +74,56 @@ pub(crate) fn read(path: &Path) -> Result<String, Failure> {
 /// # Errors
 /// The contents are not UTF-8, or are compressed, or lines end in carriage returns alone.
 pub(crate) fn text(path: &Path, bytes: Vec<u8>) -> Result<String, Failure> {
-    let shown = path.display();
-    let refused = |what: &str, help: &str| {
-        let message = format!("error: {shown}: {what}\n  help: {help}");
+    let path_text = path.display();
+    let input_error = |reason: &str, help: &str| {
+        let message = format!("error: {path_text}: {reason}\n  help: {help}");
         Failure::new(ExitStatus::BadInput, message)
     };
     if [b"\xff\xfe", b"\xfe\xff"]
         .iter()
         .any(|mark| bytes.starts_with(*mark))
     {
-        return Err(refused("is encoded in UTF-16", "save it in UTF-8"));
+        return Err(input_error("is encoded in UTF-16", "save it in UTF-8"));
     }
     if bytes.starts_with(b"\x1f\x8b") {
-        return Err(refused(
+        return Err(input_error(
             "is compressed by gzip",
             "decompress it with `gunzip`",
         ));
     }
     if bytes.contains(&b'\r') && !bytes.contains(&b'\n') {
         let help = "save it with Unix or Windows line endings";
-        return Err(refused("its lines end in carriage returns only", help));
+        return Err(input_error("its lines end in carriage returns only", help));
     }
     String::from_utf8(bytes).map_err(|error| {
-        let at = error.utf8_error().valid_up_to();
-        let what = format!("is not text: byte {at} is not UTF-8");
-        refused(&what, "save it as plain text in UTF-8")
+        let offset = error.utf8_error().valid_up_to();
+        let reason = format!("is not text: byte {offset} is not UTF-8");
+        input_error(&reason, "save it as plain text in UTF-8")
     })
 }
 
 /// Returns true if the path is a folder that contains a file with this extension.
-fn has_files(path: &Path, ending: &str) -> bool {
+fn has_files(path: &Path, extension: &str) -> bool {
     let entries = fs::read_dir(path).into_iter().flatten().flatten();
-    let mut endings = entries.map(|entry| entry.path().extension().map(|its| its == ending));
-    endings.any(|its| its == Some(true))
+    let mut extensions = entries.map(|entry| {
+        entry
+            .path()
+            .extension()
+            .map(|found_extension| found_extension == extension)
+    });
+    extensions.any(|found_extension| found_extension == Some(true))
 }
 
 /// Error for an input file that cannot be read. `missing` is the help for a file that does not exist, `folder` for a
 /// folder.
 pub(crate) fn cannot_read(path: &Path, error: &io::Error, missing: &str, folder: &str) -> Failure {
-    let shown = path.display();
-    let (outcome, why) = match error.kind() {
+    let path_text = path.display();
+    let (outcome, reason) = match error.kind() {
         ErrorKind::NotFound => {
-            let near = beside(path);
+            let suggestion = missing_file_hint(path);
             (
                 ExitStatus::BadInput,
-                format!("no such file\n  help: {near}{missing}; check the path"),
+                format!("no such file\n  help: {suggestion}{missing}; check the path"),
             )
         }
         ErrorKind::IsADirectory => (
@@ -131,36 +136,37 @@ pub(crate) fn cannot_read(path: &Path, error: &io::Error, missing: &str, folder:
         ),
         _ => (ExitStatus::CouldNotRun, format!("cannot be read: {error}")),
     };
-    Failure::new(outcome, format!("error: {shown}: {why}"))
+    Failure::new(outcome, format!("error: {path_text}: {reason}"))
 }
 
 /// Hint for a file that does not exist: a similar name in the same folder, or that this folder does not exist.
-fn beside(path: &Path) -> String {
+fn missing_file_hint(path: &Path) -> String {
     let folder = folder_of(path);
     if !folder.exists() {
         return format!("there is no folder `{}`; ", folder.display());
     }
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let there = fs::read_dir(folder).into_iter().flatten().flatten();
-    let there = there.filter_map(|entry| entry.file_name().into_string().ok());
-    let there: Vec<String> = there.collect();
-    did_you_mean(&name, there.iter().map(String::as_str))
+    let names = fs::read_dir(folder).into_iter().flatten().flatten();
+    let names = names.filter_map(|entry| entry.file_name().into_string().ok());
+    let names: Vec<String> = names.collect();
+    did_you_mean(&name, names.iter().map(String::as_str))
 }
 
 /// Contents of an input file. `missing` is the help for a file that does not exist, `folder` for a folder.
 pub(crate) fn read_bytes(path: &Path, missing: &str, folder: &str) -> Result<Vec<u8>, Failure> {
-    let shown = path.display();
-    let read = || {
+    let path_text = path.display();
+    let read_limited = || {
         let mut bytes = Vec::new();
         let file = File::open(path)?;
         file.take(LARGEST + 1).read_to_end(&mut bytes)?;
         Ok(bytes)
     };
-    let bytes: Vec<u8> = read().map_err(|error| cannot_read(path, &error, missing, folder))?;
+    let bytes: Vec<u8> =
+        read_limited().map_err(|error| cannot_read(path, &error, missing, folder))?;
     if bytes.len() as u64 > LARGEST {
         return Err(Failure::new(
             ExitStatus::BadInput,
-            format!("error: {shown}: is larger than the limit of 256 MiB"),
+            format!("error: {path_text}: is larger than the limit of 256 MiB"),
         ));
     }
     Ok(bytes)
@@ -193,13 +199,14 @@ pub(crate) fn write_together(files: &[(&Path, &str)]) -> Result<(), Failure> {
 
 fn write_all(files: &[(&Path, &[u8])]) -> Result<(), Failure> {
     between_writes(|| {
-        let mut written = Vec::new();
+        let mut temporary_files = Vec::new();
         for &(path, contents) in files {
-            let file = contents_of(path, contents).map_err(|error| cannot_write(path, &error))?;
-            written.extend(file.map(|file| (path, file)));
+            let file =
+                write_temporary(path, contents).map_err(|error| cannot_write(path, &error))?;
+            temporary_files.extend(file.map(|file| (path, file)));
         }
-        for (path, (place, file)) in written {
-            file.persist(place)
+        for (path, (target, file)) in temporary_files {
+            file.persist(target)
                 .map_err(|error| cannot_write(path, &error.error))?;
         }
         Ok(())
@@ -211,8 +218,8 @@ fn write_all(files: &[(&Path, &[u8])]) -> Result<(), Failure> {
 /// # Errors
 /// The errors of [`write`] that show before there are contents.
 pub(crate) fn try_file(path: &Path) -> Result<(), Failure> {
-    let attempt = || half_of(path).map(drop);
-    between_writes(attempt).map_err(|error| cannot_write(path, &error))
+    let try_temporary = || temporary_file_for(path).map(drop);
+    between_writes(try_temporary).map_err(|error| cannot_write(path, &error))
 }
 
 /// Checks that files can be written into this folder once [`make_folder`] has created it, without leaving anything
@@ -222,14 +229,14 @@ pub(crate) fn try_file(path: &Path) -> Result<(), Failure> {
 /// The errors that show before there are contents.
 pub(crate) fn try_folder(path: &Path) -> Result<(), Failure> {
     let attempt = || {
-        let named = path
+        let ancestors = path
             .ancestors()
             .map(|folder| match folder.as_os_str().is_empty() {
                 true => Path::new("."),
                 false => folder,
             });
-        let mut there = named.filter(|folder| fs::symlink_metadata(folder).is_ok());
-        let Some(folder) = there.next() else {
+        let mut existing = ancestors.filter(|folder| fs::symlink_metadata(folder).is_ok());
+        let Some(folder) = existing.next() else {
             return Err(ErrorKind::NotFound.into());
         };
         match fs::metadata(folder)?.is_dir() {
@@ -248,12 +255,12 @@ fn folder_of(path: &Path) -> &Path {
 }
 
 /// Prefix of the names of temporary files.
-const HALF: &str = ".cohkit-";
+const TEMPORARY_PREFIX: &str = ".cohkit-";
 
 /// Creates a temporary file in a folder; dropping it deletes the file.
 fn new_file(folder: &Path) -> io::Result<NamedTempFile> {
     let mut builder = tempfile::Builder::new();
-    builder.prefix(HALF);
+    builder.prefix(TEMPORARY_PREFIX);
     #[cfg(unix)]
     {
         // The user's mask applies, as to any new file.
@@ -282,9 +289,13 @@ pub(crate) fn write_parts(path: &Path, parts: &[&[u8]]) -> io::Result<()> {
 }
 
 /// Removes temporary files that a killed process left in a folder of checkpoints.
-pub(crate) fn remove_halves(folder: &Path) {
+pub(crate) fn remove_temporary_files(folder: &Path) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        if entry.file_name().to_string_lossy().starts_with(HALF) {
+        if entry
+            .file_name()
+            .to_string_lossy()
+            .starts_with(TEMPORARY_PREFIX)
+        {
             // A remaining file does no harm.
             let _ = fs::remove_file(entry.path());
         }
@@ -292,22 +303,22 @@ pub(crate) fn remove_halves(folder: &Path) {
 }
 
 /// Number of files that [`write_parts`] has written.
-pub(crate) fn written() -> u64 {
+pub(crate) fn written_count() -> u64 {
     WRITTEN.load(Ordering::SeqCst)
 }
 
 /// Temporary file beside the target, with the target's path; none if the target exists and is no regular file.
-fn half_of(path: &Path) -> io::Result<Option<(PathBuf, NamedTempFile)>> {
+fn temporary_file_for(path: &Path) -> io::Result<Option<(PathBuf, NamedTempFile)>> {
     // A symbolic link stays; the file behind it is replaced.
     let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
     match fs::metadata(&path) {
-        Ok(there) if there.is_dir() => Err(ErrorKind::IsADirectory.into()),
+        Ok(metadata) if metadata.is_dir() => Err(ErrorKind::IsADirectory.into()),
         // Opening a pipe would block until it has a reader.
-        Ok(there) if !there.is_file() => Ok(None),
-        Ok(there) => {
+        Ok(metadata) if !metadata.is_file() => Ok(None),
+        Ok(metadata) => {
             let file = new_file(folder_of(&path))?;
             // Permissions stay: the target may be private or executable.
-            file.as_file().set_permissions(there.permissions())?;
+            file.as_file().set_permissions(metadata.permissions())?;
             Ok(Some((path, file)))
         }
         Err(_) => new_file(folder_of(&path)).map(|file| Some((path, file))),
@@ -315,40 +326,44 @@ fn half_of(path: &Path) -> io::Result<Option<(PathBuf, NamedTempFile)>> {
 }
 
 /// Temporary file with the contents, and the target's path; none if the contents were written directly.
-fn contents_of(path: &Path, contents: &[u8]) -> io::Result<Option<(PathBuf, NamedTempFile)>> {
-    let Some((place, mut file)) = half_of(path)? else {
-        let mut there = File::options().write(true).open(path)?;
-        there.write_all(contents)?;
+fn write_temporary(path: &Path, contents: &[u8]) -> io::Result<Option<(PathBuf, NamedTempFile)>> {
+    let Some((target, mut file)) = temporary_file_for(path)? else {
+        let mut target_file = File::options().write(true).open(path)?;
+        target_file.write_all(contents)?;
         return Ok(None);
     };
     file.write_all(contents)?;
     // A full disk may be reported only here.
     file.as_file().sync_all()?;
-    Ok(Some((place, file)))
+    Ok(Some((target, file)))
 }
 
 /// Temporary files that are written during a run.
-static GROWING: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+static UNFINISHED_FILES: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 /// Creates such a file. Returns the target's path and the file; none if the target exists and is no regular file.
 pub(crate) fn begin(path: &Path) -> io::Result<Option<(PathBuf, NamedTempFile)>> {
     between_writes(|| {
-        let half = half_of(path)?;
-        let mut growing = GROWING.lock().unwrap_or_else(PoisonError::into_inner);
-        growing.extend(half.iter().map(|(_, file)| file.path().to_path_buf()));
-        Ok(half)
+        let temporary = temporary_file_for(path)?;
+        let mut unfinished = UNFINISHED_FILES
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        unfinished.extend(temporary.iter().map(|(_, file)| file.path().to_path_buf()));
+        Ok(temporary)
     })
 }
 
 /// Renames the complete file to its target.
-pub(crate) fn end(place: &Path, file: NamedTempFile) -> io::Result<()> {
-    between_writes(|| file.persist(place).map(drop).map_err(|error| error.error))
+pub(crate) fn end(target: &Path, file: NamedTempFile) -> io::Result<()> {
+    between_writes(|| file.persist(target).map(drop).map_err(|error| error.error))
 }
 
 /// Removes incomplete temporary files before the process exits.
-pub(crate) fn remove_growing() {
-    let mut growing = GROWING.lock().unwrap_or_else(PoisonError::into_inner);
-    for path in growing.drain(..) {
+pub(crate) fn remove_unfinished_files() {
+    let mut unfinished = UNFINISHED_FILES
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner);
+    for path in unfinished.drain(..) {
         // A complete or abandoned file no longer has this name.
         let _ = fs::remove_file(path);
     }
@@ -356,8 +371,8 @@ pub(crate) fn remove_growing() {
 
 /// Error for a file that cannot be written.
 pub(crate) fn cannot_write(path: &Path, error: &io::Error) -> Failure {
-    let shown = path.display();
-    let (what, help) = match error.kind() {
+    let path_text = path.display();
+    let (reason, help) = match error.kind() {
         ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => (
             "no permission to write there".to_string(),
             "name a folder that you may write to",
@@ -387,7 +402,7 @@ pub(crate) fn cannot_write(path: &Path, error: &io::Error) -> Failure {
     };
     Failure::new(
         ExitStatus::CouldNotRun,
-        format!("error: {shown}: {what}; nothing was written\n  help: {help}"),
+        format!("error: {path_text}: {reason}; nothing was written\n  help: {help}"),
     )
 }
 
@@ -417,18 +432,18 @@ mod tests {
     #[test]
     fn several_files_are_written_atomically() {
         let folder = tempfile::tempdir().unwrap();
-        let at = |name: &str| folder.path().join(name);
-        fs::write(at("old"), "kept").unwrap();
+        let path_of = |name: &str| folder.path().join(name);
+        fs::write(path_of("old"), "kept").unwrap();
         let failure = write_together(&[
-            (&at("old"), "new"),
-            (&at("new"), "new"),
-            (&at("missing/new"), "new"),
+            (&path_of("old"), "new"),
+            (&path_of("new"), "new"),
+            (&path_of("missing/new"), "new"),
         ]);
         assert_eq!(failure.unwrap_err().outcome, ExitStatus::CouldNotRun);
-        assert_eq!(fs::read_to_string(at("old")).unwrap(), "kept");
+        assert_eq!(fs::read_to_string(path_of("old")).unwrap(), "kept");
         assert_eq!(names(folder.path()), ["old"]);
-        write_together(&[(&at("old"), "a"), (&at("new"), "b")]).unwrap();
-        assert_eq!(fs::read_to_string(at("old")).unwrap(), "a");
+        write_together(&[(&path_of("old"), "a"), (&path_of("new"), "b")]).unwrap();
+        assert_eq!(fs::read_to_string(path_of("old")).unwrap(), "a");
         assert_eq!(names(folder.path()), ["new", "old"]);
     }
 
@@ -467,29 +482,32 @@ mod tests {
     #[test]
     fn write_trial_finds_errors_without_leftovers() {
         let folder = tempfile::tempdir().unwrap();
-        let at = |name: &str| folder.path().join(name);
-        fs::write(at("file"), "kept").unwrap();
+        let path_of = |name: &str| folder.path().join(name);
+        fs::write(path_of("file"), "kept").unwrap();
         for path in ["file", "new"] {
-            try_file(&at(path)).unwrap();
+            try_file(&path_of(path)).unwrap();
         }
-        try_folder(&at("a/b/c")).unwrap();
-        for (tried, says) in [
+        try_folder(&path_of("a/b/c")).unwrap();
+        for (result, expected) in [
             (try_file(folder.path()), "is a folder"),
-            (try_file(&at("missing/new")), "make the folder first"),
+            (try_file(&path_of("missing/new")), "make the folder first"),
             #[cfg(target_os = "linux")]
             (
                 try_file(Path::new("/proc/new")),
                 "cannot create a file in its folder",
             ),
-            (try_folder(&at("file")), "a file stands where a folder"),
-            (try_folder(&at("file/a")), "a file stands where a folder"),
+            (try_folder(&path_of("file")), "a file exists where a folder"),
+            (
+                try_folder(&path_of("file/a")),
+                "a file exists where a folder",
+            ),
         ] {
-            let failure = tried.unwrap_err();
+            let failure = result.unwrap_err();
             assert_eq!(failure.outcome, ExitStatus::CouldNotRun);
-            assert!(failure.message.contains(says), "{}", failure.message);
+            assert!(failure.message.contains(expected), "{}", failure.message);
         }
         assert_eq!(names(folder.path()), ["file"]);
-        assert_eq!(fs::read_to_string(at("file")).unwrap(), "kept");
+        assert_eq!(fs::read_to_string(path_of("file")).unwrap(), "kept");
     }
 
     #[cfg(target_os = "linux")]
@@ -512,23 +530,23 @@ mod tests {
     #[test]
     fn unreadable_files_are_bad_input() {
         let folder = tempfile::tempdir().unwrap();
-        let wide: Vec<u8> = "\u{feff}protocol p {\n}\n"
+        let utf16_text: Vec<u8> = "\u{feff}protocol p {\n}\n"
             .encode_utf16()
             .flat_map(u16::to_le_bytes)
             .collect();
-        let holds = |name: &str, bytes: &[u8]| {
+        let write_file = |name: &str, bytes: &[u8]| {
             let path = folder.path().join(name);
             fs::write(&path, bytes).unwrap();
             path
         };
-        for (path, says) in [
+        for (path, expected) in [
             (
-                holds("binary.coh", b"protocol \xff").as_path(),
+                write_file("binary.coh", b"protocol \xff").as_path(),
                 "byte 9 is not UTF-8",
             ),
-            (&holds("wide.coh", &wide), "is encoded in UTF-16"),
+            (&write_file("wide.coh", &utf16_text), "is encoded in UTF-16"),
             (
-                &holds("old.coh", b"protocol p {\r}\r"),
+                &write_file("old.coh", b"protocol p {\r}\r"),
                 "its lines end in carriage returns only",
             ),
             (folder.path(), "is a folder"),
@@ -536,7 +554,7 @@ mod tests {
         ] {
             let failure = read(path).unwrap_err();
             assert_eq!(failure.outcome, ExitStatus::BadInput);
-            assert!(failure.message.contains(says), "{}", failure.message);
+            assert!(failure.message.contains(expected), "{}", failure.message);
         }
     }
 }

@@ -2,22 +2,22 @@
 
 use crate::console::Console;
 use crate::outcome::{ExitStatus, Failure};
-use crate::protocols::shown;
+use crate::protocols::diagnostics_failure;
 use crate::{files, options};
 use cohkit_protocol::text;
 use std::path::Path;
 
 pub(crate) fn run(options: &options::Fmt, console: &mut Console) -> Result<ExitStatus, Failure> {
-    let mut worst = ExitStatus::Success;
+    let mut worst_outcome = ExitStatus::Success;
     for path in &options.files {
         let result = format_file(path, options.check, console);
         let outcome = result.unwrap_or_else(|failure| {
             console.say(&failure.message);
             failure.outcome
         });
-        worst = worst.max(outcome);
+        worst_outcome = worst_outcome.max(outcome);
     }
-    Ok(worst)
+    Ok(worst_outcome)
 }
 
 /// Formats one file in place, or standard input to standard output; with `check`, compares only.
@@ -25,7 +25,7 @@ fn format_file(path: &Path, check: bool, console: &mut Console) -> Result<ExitSt
     if console.is_interrupted() {
         return Err(Failure::new(ExitStatus::Interrupted, "interrupted"));
     }
-    let is_input = files::named(path) == Path::new(files::STANDARD_INPUT);
+    let is_input = files::input_path(path) == Path::new(files::STANDARD_INPUT);
     if !is_input && !path.exists() && crate::shipped::protocol(path).is_some() {
         let name = path.display();
         let message = format!(
@@ -35,7 +35,7 @@ fn format_file(path: &Path, check: bool, console: &mut Console) -> Result<ExitSt
     }
     let text = files::read(path)?;
     let formatted = text::format(&text)
-        .map_err(|errors| shown(path, &text, &errors, console.terminal.colour))?;
+        .map_err(|errors| diagnostics_failure(path, &text, &errors, console.terminal.colour))?;
     match (check, is_input) {
         (true, _) if formatted == text => Ok(ExitStatus::Success),
         (true, _) => {

@@ -12,7 +12,7 @@ use cohkit_engine::trace::Trace;
 use std::path::Path;
 
 /// Maximum number of states; a larger graph is unreadable.
-const MOST_STATES: usize = 10_000;
+const MAX_STATES: usize = 10_000;
 
 /// File format of a graph.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -24,8 +24,8 @@ enum Form {
 /// Checks that there is one input file, and that a graph can be written to `file`.
 pub(crate) fn reject_unsuitable_options(options: &Check, file: &Path) -> Result<(), Failure> {
     if options.files.len() > 1 {
-        let what = "is for one state graph, but several files are given";
-        return Err(wrong(file, what, "check them one by one"));
+        let reason = "is for one state graph, but several files are given";
+        return Err(input_error(file, reason, "check them one by one"));
     }
     form(file)?;
     files::try_file(file)
@@ -33,10 +33,10 @@ pub(crate) fn reject_unsuitable_options(options: &Check, file: &Path) -> Result<
 
 /// Format that the extension of the file selects.
 fn form(file: &Path) -> Result<Form, Failure> {
-    match file.extension().and_then(|ending| ending.to_str()) {
+    match file.extension().and_then(|extension| extension.to_str()) {
         Some("dot") => Ok(Form::Dot),
         Some("json") => Ok(Form::Json),
-        _ => Err(wrong(
+        _ => Err(input_error(
             file,
             "ends in neither `.dot` nor `.json`",
             "the extension selects the format: `.dot` for Graphviz, `.json` for JSON",
@@ -45,7 +45,7 @@ fn form(file: &Path) -> Result<Form, Failure> {
 }
 
 /// Rejects several systems, as a file has one graph.
-pub(crate) fn single(options: &Check, source: &Source) -> Result<(), Failure> {
+pub(crate) fn reject_several_systems(options: &Check, source: &Source) -> Result<(), Failure> {
     let names: Vec<String> = match systems(options) {
         Systems::Sized { .. } => return Ok(()),
         Systems::Named(names) => names,
@@ -54,33 +54,33 @@ pub(crate) fn single(options: &Check, source: &Source) -> Result<(), Failure> {
             .collect(),
     };
     if names.len() > 1 {
-        let all: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+        let quoted_names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
         return Err(Failure::new(
             ExitStatus::BadInput,
             format!(
                 "error: {}: a state graph shows one system, not {}\n  help: name it with `--system`",
                 source.path.display(),
-                all.join(" and ")
+                quoted_names.join(" and ")
             ),
         ));
     }
     Ok(())
 }
 
-fn wrong(file: &Path, what: &str, help: &str) -> Failure {
+fn input_error(file: &Path, reason: &str, help: &str) -> Failure {
     let file = file.display();
     Failure::new(
         ExitStatus::BadInput,
-        format!("error: {file}: {what}\n  help: {help}"),
+        format!("error: {file}: {reason}\n  help: {help}"),
     )
 }
 
 /// Writes the state graph of a model, with the steps of `trace` marked.
 pub(crate) fn write(file: &Path, model: &Model, trace: Option<&Trace>) -> Result<(), Failure> {
     let form = form(file)?;
-    let graph: Graph = graph(model, MOST_STATES, trace).map_err(|why| {
-        let why = format!("{why}; nothing was written");
-        wrong(file, &why, "a smaller system has fewer states")
+    let graph: Graph = graph(model, MAX_STATES, trace).map_err(|reason| {
+        let reason = format!("{reason}; nothing was written");
+        input_error(file, &reason, "a smaller system has fewer states")
     })?;
     let text = match form {
         Form::Dot => graph.dot(),

@@ -32,7 +32,7 @@ pub(crate) struct Sizes {
 
 /// Results of the programs.
 pub struct Guaranteed {
-    found: ConformanceReport,
+    report: ConformanceReport,
     /// Store variants that the protocol has and the programs do not use.
     unused: Vec<&'static str>,
     /// Further parameters that bursts of stores ran with, in order. A violation belongs to the last of them, or to the
@@ -54,16 +54,23 @@ pub(crate) fn judge(
 ) -> Guaranteed {
     let mut programs = classic(protocol, THREADS);
     programs.extend(bursts(model, THREADS));
-    let states = most(max_states);
-    let mut goes_on = || !cancel.load(Ordering::Relaxed);
+    let states = state_limit(max_states);
+    let mut should_continue = || !cancel.load(Ordering::Relaxed);
     Guaranteed {
-        found: conformance_report::judge(protocol, model, programs, states, home, &mut goes_on),
+        report: conformance_report::judge(
+            protocol,
+            model,
+            programs,
+            states,
+            home,
+            &mut should_continue,
+        ),
         unused: store_variants::others(protocol),
         sizes: Vec::new(),
     }
 }
 
-fn most(states: Option<u64>) -> Option<usize> {
+fn state_limit(states: Option<u64>) -> Option<usize> {
     states.map(|states| states.try_into().unwrap_or(usize::MAX))
 }
 
@@ -77,30 +84,39 @@ impl Guaranteed {
         home: HomeOf,
         cancel: &AtomicBool,
     ) {
-        if matches!(self.found.ended, Ended::Broken { .. } | Ended::Interrupted) {
+        if matches!(self.report.ended, Ended::Broken { .. } | Ended::Interrupted) {
             return;
         }
-        let model = self.found.model;
-        let (programs, states) = (bursts(model, THREADS), most(max_states));
-        let mut goes_on = || !cancel.load(Ordering::Relaxed);
-        let found =
-            conformance_report::judge(protocol, model, programs, states, home, &mut goes_on);
-        self.found.extend(found);
+        let model = self.report.model;
+        let (programs, states) = (bursts(model, THREADS), state_limit(max_states));
+        let mut should_continue = || !cancel.load(Ordering::Relaxed);
+        let report = conformance_report::judge(
+            protocol,
+            model,
+            programs,
+            states,
+            home,
+            &mut should_continue,
+        );
+        self.report.extend(report);
         self.sizes.push(sizes);
     }
 
     /// Numbers of programs that were not run, with the reason.
     fn left_out(&self) -> Vec<(usize, &'static str)> {
-        let all = [
-            (self.found.left_out, NO_ATOMICS),
-            (self.found.lacking, NO_ROW),
+        let omissions = [
+            (self.report.left_out, NO_ATOMICS),
+            (self.report.lacking, NO_ROW),
         ];
-        all.into_iter().filter(|(more, _)| *more > 0).collect()
+        omissions
+            .into_iter()
+            .filter(|(count, _)| *count > 0)
+            .collect()
     }
 
     /// Outcome that determines the exit code.
     pub fn outcome(&self) -> ExitStatus {
-        match self.found.ended {
+        match self.report.ended {
             Ended::Holds => ExitStatus::Success,
             Ended::Broken { .. } => ExitStatus::Violated,
             Ended::Undecided(_) => ExitStatus::Undecided,
@@ -112,12 +128,12 @@ impl Guaranteed {
     fn programs(&self) -> String {
         let ConformanceReport {
             threads, accesses, ..
-        } = self.found;
-        let programs = counted(self.found.programs.len() as u64, "program");
+        } = self.report;
+        let programs = counted(self.report.programs.len() as u64, "program");
         let [threads, homes, placements] = [
             (threads, "thread"),
-            (usize::from(self.found.homes), "home"),
-            (self.found.placements, "placement"),
+            (usize::from(self.report.homes), "home"),
+            (self.report.placements, "placement"),
         ]
         .map(|(count, noun)| counted(count as u64, noun));
         format!("{programs} of at most {threads} and {accesses} accesses per thread, {homes}, {placements}")
@@ -125,42 +141,43 @@ impl Guaranteed {
 
     /// Verdict as text.
     pub fn text(&self, source: &Source, charts: &Text) -> String {
-        let (name, model) = (&source.protocol.name, self.found.model);
-        let programs = counted(self.found.programs.len() as u64, "program");
+        let (name, model) = (&source.protocol.name, self.report.model);
+        let programs = counted(self.report.programs.len() as u64, "program");
         let mut text = format!("{name} programs: ");
-        let _ = match &self.found.ended {
+        let _ = match &self.report.ended {
             Ended::Holds => {
-                let states = counted(self.found.states as u64, "state");
+                let states = counted(self.report.states as u64, "state");
                 let _ = write!(text, "verified: {model} in {}, {states}", self.programs());
-                for (more, why) in self.left_out() {
-                    let _ = write!(text, "; {more} more {why}");
+                for (count, reason) in self.left_out() {
+                    let _ = write!(text, "; {count} more {reason}");
                 }
                 writeln!(text)
             }
             Ended::Broken {
                 program,
                 kinds,
-                what,
+                what: description,
                 path,
             } => {
-                let on = kinds.as_ref().map(|kinds| format!(" on {kinds}"));
+                let kinds_note = kinds.as_ref().map(|kinds| format!(" on {kinds}"));
                 let kinds = kinds.as_ref().map(|kinds| format!(" --kinds {kinds}"));
                 let system = self.sizes.last();
                 let system = system.map(|sizes| format!(" --system {}", sizes.system));
-                let [on, kinds, system] = [on, kinds, system].map(Option::unwrap_or_default);
+                let [kinds_note, kinds, system] =
+                    [kinds_note, kinds, system].map(Option::unwrap_or_default);
                 let file = source.path.display();
                 let _ = writeln!(
                     text,
-                    "violated: {model}\n  by {program}{on}: {what}\n  \
+                    "violated: {model}\n  by {program}{kinds_note}: {description}\n  \
                      to see more: cohkit litmus {program} --protocol {file}{system}{kinds}"
                 );
                 match path {
-                    Some(path) => write!(text, "{}", drawn(path, charts)),
+                    Some(path) => write!(text, "{}", render_path(path, charts)),
                     None => Ok(()),
                 }
             }
-            Ended::Undecided(why) => {
-                writeln!(text, "undecided: {model}: {why}, after {programs}")
+            Ended::Undecided(reason) => {
+                writeln!(text, "undecided: {model}: {reason}, after {programs}")
             }
             Ended::Interrupted => {
                 writeln!(text, "undecided: {model}: interrupted after {programs}")
@@ -174,7 +191,7 @@ impl Guaranteed {
                 "  bursts of stores with the sizes of {system}: {sizes}"
             );
         }
-        if self.found.ended == Ended::Holds {
+        if self.report.ended == Ended::Holds {
             for limit in self.limits() {
                 let _ = writeln!(text, "  not covered: {limit}");
             }
@@ -184,9 +201,9 @@ impl Guaranteed {
 
     /// Behaviour that the programs leave out, each with the option that covers it.
     fn limits(&self) -> Vec<String> {
-        let given_up = counted(self.found.gives_up, "line");
+        let evictions_text = counted(self.report.gives_up, "line");
         let mut limits = vec![format!(
-            "more than {given_up} evicted spontaneously (`cohkit litmus --gives-up N`)"
+            "more than {evictions_text} evicted spontaneously (`cohkit litmus --gives-up N`)"
         )];
         if !self.unused.is_empty() {
             let unused = self.unused.join(" or ");
@@ -199,24 +216,24 @@ impl Guaranteed {
 
     /// JSON entry, described in `docs/output.md`.
     pub fn json(&self, source: &Source) -> Value {
-        let (outcome, status, reason) = match &self.found.ended {
+        let (outcome, status, reason) = match &self.report.ended {
             Ended::Holds => ("verified", Status::Holds, None),
             Ended::Broken { .. } => ("violated", Status::Violated, None),
-            Ended::Undecided(why) => ("undecided", Status::Undecided, Some(why.as_str())),
+            Ended::Undecided(reason) => ("undecided", Status::Undecided, Some(reason.as_str())),
             Ended::Interrupted => ("undecided", Status::Undecided, Some("interrupted")),
         };
-        let broken = match &self.found.ended {
+        let counterexample = match &self.report.ended {
             Ended::Broken {
                 program,
-                what,
+                what: description,
                 path,
                 ..
             } => {
-                let charts = path.iter().map(|path| cohkit_chart::json(&path.told));
+                let charts = path.iter().map(|path| cohkit_chart::json(&path.chart));
                 json!({
                     "kind": "guarantee",
-                    "name": self.found.model.name(),
-                    "message": what,
+                    "name": self.report.model.name(),
+                    "message": description,
                     "program": program,
                     "sequences": charts.collect::<Vec<_>>(),
                     "trace": null,
@@ -227,7 +244,7 @@ impl Guaranteed {
         };
         let left_out = self.left_out().into_iter();
         let notes: Vec<String> = left_out
-            .map(|(more, why)| format!("{more} more programs {why}"))
+            .map(|(count, reason)| format!("{count} more programs {reason}"))
             .collect();
         let sizes = self.sizes.iter().map(|Sizes { system, sizes }| {
             let sizes = sizes.iter().map(|(name, size)| (name.clone(), json!(size)));
@@ -236,26 +253,26 @@ impl Guaranteed {
         json!({
             "protocol": source.protocol.name,
             "system": "programs",
-            "remotes": self.found.threads,
+            "remotes": self.report.threads,
             "lines": null,
             "outcome": outcome,
             "reason": reason,
-            "states": self.found.states,
+            "states": self.report.states,
             "transitions": null,
             "depth": null,
             "symmetric": null,
             "components": null,
-            "properties": [{ "kind": "guarantee", "name": self.found.model.name(), "status": status }],
-            "counterexample": broken,
+            "properties": [{ "kind": "guarantee", "name": self.report.model.name(), "status": status }],
+            "counterexample": counterexample,
             "assumptions": [],
             "notes": notes,
-            "programs": self.found.programs.len(),
+            "programs": self.report.programs.len(),
             "bounds": {
-                "threads": self.found.threads,
-                "accesses": self.found.accesses,
-                "homes": self.found.homes,
-                "placements": self.found.placements,
-                "given_up": self.found.gives_up,
+                "threads": self.report.threads,
+                "accesses": self.report.accesses,
+                "homes": self.report.homes,
+                "placements": self.report.placements,
+                "given_up": self.report.gives_up,
                 "stores_left_out": self.unused,
                 "sizes": sizes.collect::<Vec<_>>(),
             },
@@ -268,9 +285,9 @@ impl Guaranteed {
 }
 
 /// Shortest path as text: its length and its chart.
-pub(crate) fn drawn(path: &Shortest, charts: &Text) -> String {
+pub(crate) fn render_path(path: &Shortest, charts: &Text) -> String {
     let steps = counted(path.steps as u64, "step");
-    let chart = cohkit_chart::text(&path.told, charts);
+    let chart = cohkit_chart::text(&path.chart, charts);
     format!(
         "  the shortest path there has {steps}\n\n{}\n",
         chart.trim_end()

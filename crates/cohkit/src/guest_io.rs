@@ -18,7 +18,7 @@ const LONGEST: usize = 1 << 13;
 
 /// Position of a core: the address, the instruction if it is readable, and the function and source line if they are
 /// known. For inlined code, the calling lines follow.
-pub(crate) fn place(file: &[u8], image: &Image, pc: u64, instruction: &str) -> String {
+pub(crate) fn describe_place(file: &[u8], image: &Image, pc: u64, instruction: &str) -> String {
     let mut place = format!("{pc:#x}");
     if !instruction.is_empty() {
         place += &format!(": {instruction}");
@@ -39,7 +39,10 @@ pub(crate) fn jump_origin(
     use Exception::{FetchFault, FetchUnmapped, Illegal};
     match (exception, from) {
         (FetchFault(_) | FetchUnmapped(_) | Illegal(_), Some(from)) => {
-            format!("\n  jumped to from {}", place(file, image, from, ""))
+            format!(
+                "\n  jumped to from {}",
+                describe_place(file, image, from, "")
+            )
         }
         _ => String::new(),
     }
@@ -57,27 +60,27 @@ pub(crate) fn stack_size(exception: &Exception, memory: u64) -> String {
 
 /// Function at an address, with the lines of its source if they are known.
 pub(crate) fn source(file: &[u8], image: &Image, pc: u64) -> Option<String> {
-    let (name, behind) = image.name(pc)?;
-    let mut source = format!("{name} + {behind}");
+    let (name, offset) = image.name(pc)?;
+    let mut source = format!("{name} + {offset}");
     for (number, (file, line)) in elf::lines(file, pc).iter().enumerate() {
-        let called = if number > 0 { "called at " } else { "" };
-        source += &format!(", {called}{file}:{line}");
+        let call_text = if number > 0 { "called at " } else { "" };
+        source += &format!(", {call_text}{file}:{line}");
     }
     Some(source)
 }
 
 /// Canonical path of a folder, without symbolic links.
 pub(crate) fn canonical_path(folder: &Path) -> Result<PathBuf, Failure> {
-    let shown = folder.display();
+    let folder_text = folder.display();
     match folder.canonicalize() {
         Ok(canonical_path) if canonical_path.is_dir() => Ok(canonical_path),
         Ok(_) => Err(Failure::new(
             ExitStatus::BadInput,
-            format!("error: {shown}: is not a folder\n  help: `--files FOLDER` names the folder whose files the program may use"),
+            format!("error: {folder_text}: is not a folder\n  help: `--files FOLDER` names the folder whose files the program may use"),
         )),
         Err(error) => Err(Failure::new(
             if error.kind() == ErrorKind::NotFound { ExitStatus::BadInput } else { ExitStatus::CouldNotRun },
-            format!("error: {shown}: cannot use the folder: {error}"),
+            format!("error: {folder_text}: cannot use the folder: {error}"),
         )),
     }
 }
@@ -88,13 +91,13 @@ pub(crate) struct GuestIo<'a, 'b> {
     folder: Option<PathBuf>,
     open: BTreeMap<u32, File>,
     /// Bytes for standard output that are not printed yet.
-    printed: Vec<u8>,
+    output: Vec<u8>,
     /// Bytes for standard error that are not printed yet.
-    said: Vec<u8>,
+    error_output: Vec<u8>,
     /// Time in nanoseconds; each instruction, or each cycle in timed runs, takes one.
     pub(crate) now: u64,
     /// First channel program that the guest opened by an unknown name.
-    missing: Option<String>,
+    unknown_program: Option<String>,
     /// First failure of host I/O.
     pub(crate) failure: Option<Failure>,
 }
@@ -106,10 +109,10 @@ impl<'a, 'b> GuestIo<'a, 'b> {
             console,
             folder,
             open: BTreeMap::new(),
-            printed: Vec::new(),
-            said: Vec::new(),
+            output: Vec::new(),
+            error_output: Vec::new(),
             now: 0,
-            missing: None,
+            unknown_program: None,
             failure: None,
         }
     }
@@ -118,13 +121,13 @@ impl<'a, 'b> GuestIo<'a, 'b> {
 impl GuestIo<'_, '_> {
     /// Prints all output written so far.
     pub(crate) fn flush(&mut self) {
-        let printed = self.console.write(&std::mem::take(&mut self.printed));
+        let result = self.console.write(&std::mem::take(&mut self.output));
         // The first failure is reported.
-        self.failure = self.failure.take().or(printed.err());
-        let said = std::mem::take(&mut self.said);
-        if !said.is_empty() {
-            let said = String::from_utf8_lossy(&said);
-            self.console.say(said.strip_suffix('\n').unwrap_or(&said));
+        self.failure = self.failure.take().or(result.err());
+        let text = std::mem::take(&mut self.error_output);
+        if !text.is_empty() {
+            let text = String::from_utf8_lossy(&text);
+            self.console.say(text.strip_suffix('\n').unwrap_or(&text));
         }
     }
 
@@ -136,16 +139,16 @@ impl GuestIo<'_, '_> {
 
     /// Reports the unknown channel program that the guest opened, with the known names.
     pub(crate) fn report_unknown_program(&mut self, names: &[&str]) {
-        if let Some(missing) = self.missing.take() {
-            let there = match names {
+        if let Some(name) = self.unknown_program.take() {
+            let known_names = match names {
                 [] => String::new(),
                 names => {
-                    let near = did_you_mean(&missing, names.iter().copied());
-                    format!("; {near}there are {}", names.join(", "))
+                    let suggestion = did_you_mean(&name, names.iter().copied());
+                    format!("; {suggestion}there are {}", names.join(", "))
                 }
             };
             self.say(&format!(
-                "no channel program is named `{missing}`{there}\n  help: `--cp {missing}=PROGRAM` names one"
+                "no channel program is named `{name}`{known_names}\n  help: `--cp {name}=PROGRAM` names one"
             ));
         }
     }
@@ -156,21 +159,21 @@ impl GuestIo<'_, '_> {
 
     /// Path of an existing or new file in the folder. Neither `..` nor a link leads out of the folder. Only regular
     /// files are opened, as others might block the program forever.
-    fn place(&self, name: &str) -> Result<PathBuf, Errno> {
+    fn resolve_path(&self, name: &str) -> Result<PathBuf, Errno> {
         let folder = self.folder.as_ref().ok_or(Errno::Denied)?;
         let path = folder.join(name);
         let canonical_path = match path.symlink_metadata() {
             Ok(_) => path.canonicalize().map_err(errno)?,
             Err(_) => {
-                let last = path.file_name().ok_or(Errno::Invalid)?;
+                let file_name = path.file_name().ok_or(Errno::Invalid)?;
                 let parent = path.parent().ok_or(Errno::Invalid)?;
-                parent.canonicalize().map_err(errno)?.join(last)
+                parent.canonicalize().map_err(errno)?.join(file_name)
             }
         };
-        let plain = canonical_path
+        let is_regular = canonical_path
             .metadata()
-            .map_or(true, |found| found.is_file());
-        (plain && canonical_path.starts_with(folder))
+            .map_or(true, |metadata| metadata.is_file());
+        (is_regular && canonical_path.starts_with(folder))
             .then_some(canonical_path)
             .ok_or(Errno::Denied)
     }
@@ -188,22 +191,22 @@ fn errno(error: io::Error) -> Errno {
 }
 
 impl World for GuestIo<'_, '_> {
-    fn open(&mut self, name: &str, how: Open) -> Result<u32, Errno> {
+    fn open(&mut self, name: &str, mode: Open) -> Result<u32, Errno> {
         if let Some(channel) = name.strip_prefix(FOLDER) {
-            self.missing.get_or_insert(channel.to_string());
+            self.unknown_program.get_or_insert(channel.to_string());
             return Err(Errno::NotFound);
         }
-        let place = self.place(name)?;
+        let path = self.resolve_path(name)?;
         let number = (3..64).find(|number| !self.open.contains_key(number));
         let number = number.ok_or(Errno::Denied)?;
-        let appends = how.write && how.append;
+        let appends = mode.write && mode.append;
         let file = File::options()
-            .read(how.read)
-            .write(how.write && !appends)
+            .read(mode.read)
+            .write(mode.write && !appends)
             .append(appends)
-            .create(how.write && how.create)
-            .truncate(how.write && how.truncate && !appends)
-            .open(place)
+            .create(mode.write && mode.create)
+            .truncate(mode.write && mode.truncate && !appends)
+            .open(path)
             .map_err(errno)?;
         self.open.insert(number, file);
         Ok(number)
@@ -214,7 +217,7 @@ impl World for GuestIo<'_, '_> {
     }
 
     fn read(&mut self, file: u32, bytes: &mut [u8]) -> Result<usize, Errno> {
-        let read = match file {
+        let count = match file {
             0 => {
                 // Prompts are shown before the program waits for input.
                 self.flush();
@@ -222,30 +225,30 @@ impl World for GuestIo<'_, '_> {
             }
             _ => self.file(file)?.read(bytes),
         };
-        read.map_err(errno)
+        count.map_err(errno)
     }
 
     fn write(&mut self, file: u32, bytes: &[u8]) -> Result<usize, Errno> {
-        let to = match file {
-            1 => &mut self.printed,
-            2 => &mut self.said,
+        let buffer = match file {
+            1 => &mut self.output,
+            2 => &mut self.error_output,
             _ => return self.file(file)?.write(bytes).map_err(errno),
         };
-        to.extend(bytes);
+        buffer.extend(bytes);
         // C libraries may write each byte separately.
-        if bytes.contains(&b'\n') || to.len() > LONGEST {
+        if bytes.contains(&b'\n') || buffer.len() > LONGEST {
             self.flush();
         }
         Ok(bytes.len())
     }
 
-    fn seek(&mut self, file: u32, place: Place) -> Result<u64, Errno> {
-        let place = match place {
-            Place::Start(at) => SeekFrom::Start(at),
-            Place::Current(by) => SeekFrom::Current(by),
-            Place::End(by) => SeekFrom::End(by),
+    fn seek(&mut self, file: u32, offset: Place) -> Result<u64, Errno> {
+        let offset = match offset {
+            Place::Start(position) => SeekFrom::Start(position),
+            Place::Current(distance) => SeekFrom::Current(distance),
+            Place::End(distance) => SeekFrom::End(distance),
         };
-        self.file(file)?.seek(place).map_err(errno)
+        self.file(file)?.seek(offset).map_err(errno)
     }
 
     fn now(&mut self) -> u64 {

@@ -11,7 +11,7 @@ const GRACE: Duration = Duration::from_secs(1);
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 static REPORTED: AtomicBool = AtomicBool::new(false);
-static TIDY: AtomicUsize = AtomicUsize::new(0);
+static CLEANUP_GUARDS: AtomicUsize = AtomicUsize::new(0);
 
 /// Guard that keeps the process alive: work under it stops by itself once the flag of [`watch`] is set, and then
 /// removes its files.
@@ -19,14 +19,14 @@ pub(crate) struct CleanupGuard(());
 
 impl CleanupGuard {
     pub(crate) fn new() -> CleanupGuard {
-        TIDY.fetch_add(1, Ordering::SeqCst);
+        CLEANUP_GUARDS.fetch_add(1, Ordering::SeqCst);
         CleanupGuard(())
     }
 }
 
 impl Drop for CleanupGuard {
     fn drop(&mut self) {
-        TIDY.fetch_sub(1, Ordering::SeqCst);
+        CLEANUP_GUARDS.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
@@ -39,14 +39,15 @@ impl Drop for CleanupGuard {
 pub fn watch() -> Result<&'static AtomicBool, ctrlc::Error> {
     ctrlc::set_handler(|| {
         INTERRUPTED.store(true, Ordering::SeqCst);
-        let mut written = files::written();
+        let mut last_count = files::written_count();
         loop {
             std::thread::sleep(GRACE);
             files::between_writes(|| {
                 // Work that has just written a checkpoint gets the time to report it.
-                let kept = std::mem::replace(&mut written, files::written()) != files::written();
-                if !kept && TIDY.load(Ordering::SeqCst) == 0 {
-                    files::remove_growing();
+                let wrote_checkpoint = std::mem::replace(&mut last_count, files::written_count())
+                    != files::written_count();
+                if !wrote_checkpoint && CLEANUP_GUARDS.load(Ordering::SeqCst) == 0 {
+                    files::remove_unfinished_files();
                     if may_report() {
                         let _ = writeln!(std::io::stderr(), "interrupted");
                     }

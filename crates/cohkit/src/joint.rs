@@ -39,29 +39,29 @@ enum Ended {
     Undecided(String),
 }
 
-/// Explores all states of two levels of a system, up to `most` of them.
+/// Explores all states of two levels of a system, up to `max_states` of them.
 pub(crate) fn judge(
     composition: &Composition,
     system: &Joint,
     level: LevelBinding,
-    most: Option<u64>,
+    max_states: Option<u64>,
     cancel: &AtomicBool,
 ) -> JointVerdict {
     let [outer, inner] = [level.outer, level.inner].map(|space| &composition.spaces[space]);
-    let [above, below] = [level.outer, level.inner].map(|space| &system.parts[space]);
+    let [outer_part, inner_part] = [level.outer, level.inner].map(|space| &system.parts[space]);
     let mut verdict = JointVerdict {
         name: format!("{} {}", composition.name, system.name),
         protocol: composition.name.clone(),
         system: system.name.clone(),
         levels: format!("{} over {}", inner.name, outer.name),
-        remotes: above.remotes.total(),
-        lines: above.lines,
+        remotes: outer_part.remotes.total(),
+        lines: outer_part.lines,
         states: 0,
         transitions: None,
         depth: None,
         ended: Ended::Holds,
     };
-    let homes = [(outer, above), (inner, below)]
+    let homes = [(outer, outer_part), (inner, inner_part)]
         .map(|(space, part)| home(&space.protocol, part.remotes.total()));
     let [Ok(outer_home), Ok(inner_home)] = homes else {
         verdict.ended = Ended::Undecided("a home cannot be constructed".into());
@@ -71,17 +71,17 @@ pub(crate) fn judge(
         System::new(space, home, part.remotes, part.lines, CHANNEL_CAPACITY)
     };
     let levels = Levels::new(
-        part(&outer.protocol, &outer_home, above),
-        part(&inner.protocol, &inner_home, below),
+        part(&outer.protocol, &outer_home, outer_part),
+        part(&inner.protocol, &inner_home, inner_part),
     );
-    let most = usize::try_from(most.unwrap_or(MOST)).unwrap_or(usize::MAX);
+    let max_states = usize::try_from(max_states.unwrap_or(MOST)).unwrap_or(usize::MAX);
     let search = Search {
-        most,
+        most: max_states,
         symmetry: true,
     };
     let begin: Clusters = Clusters::new(&levels);
-    let mut go_on = || !cancel.load(Ordering::Relaxed);
-    match explore_levels(&levels, search, &mut go_on) {
+    let mut should_continue = || !cancel.load(Ordering::Relaxed);
+    match explore_levels(&levels, search, &mut should_continue) {
         Found::Safe {
             worlds,
             transitions,
@@ -90,20 +90,25 @@ pub(crate) fn judge(
         } => {
             verdict.states = worlds.len();
             (verdict.transitions, verdict.depth) = (Some(transitions), Some(depth));
-            if let Some(way) = lost {
-                let what = "no quiescent state is reachable from here by forced steps".to_string();
-                verdict.ended = Ended::Broken("drain".into(), what, begin.follow(&levels, &way));
+            if let Some(path) = lost {
+                let violations =
+                    "no quiescent state is reachable from here by forced steps".to_string();
+                verdict.ended =
+                    Ended::Broken("drain".into(), violations, begin.follow(&levels, &path));
             }
         }
-        Found::Wrong { what, way } => {
-            let way = begin.follow(&levels, &way);
-            let violated = what.iter().find_map(|wrong| match wrong {
+        Found::Wrong {
+            what: violations,
+            way: path,
+        } => {
+            let path = begin.follow(&levels, &path);
+            let first_violation = violations.iter().find_map(|error| match error {
                 Wrong::Violated(violation) => Some(violation),
                 Wrong::Exceeded(_) => None,
             });
-            verdict.ended = match (violated, what.first()) {
+            verdict.ended = match (first_violation, violations.first()) {
                 (Some(violation), _) => {
-                    Ended::Broken(violation.property.to_string(), violation.what.clone(), way)
+                    Ended::Broken(violation.property.to_string(), violation.what.clone(), path)
                 }
                 (None, Some(Wrong::Exceeded(limit))) => Ended::Undecided(limit.clone()),
                 _ => Ended::Undecided("the search ended without a result".into()),
@@ -111,11 +116,11 @@ pub(crate) fn judge(
         }
         Found::TooMany { worlds } => {
             verdict.states = worlds;
-            let why = match go_on() {
+            let reason = match should_continue() {
                 true => "state limit reached; raise it with `--max-states N`",
                 false => "interrupted",
             };
-            verdict.ended = Ended::Undecided(why.into());
+            verdict.ended = Ended::Undecided(reason.into());
         }
     }
     verdict
@@ -142,16 +147,16 @@ impl JointVerdict {
             (Ended::Holds, Some(transitions), Some(depth)) => format!(
                 "{name}: verified: {states} of {levels}, {transitions} transitions, depth {depth}\n"
             ),
-            (Ended::Broken(property, what, way), ..) => {
-                let steps = way.iter().map(|step| format!("    {step}\n"));
+            (Ended::Broken(property, description, path), ..) => {
+                let steps = path.iter().map(|step| format!("    {step}\n"));
                 format!(
-                    "{name}: violated: {property}: {what}\n  by {levels}, after {}:\n{}",
-                    counted(way.len() as u64, "step"),
+                    "{name}: violated: {property}: {description}\n  by {levels}, after {}:\n{}",
+                    counted(path.len() as u64, "step"),
                     steps.collect::<String>()
                 )
             }
-            (Ended::Undecided(why), ..) => {
-                format!("{name}: undecided: {why}, after {states} of {levels}\n")
+            (Ended::Undecided(reason), ..) => {
+                format!("{name}: undecided: {reason}, after {states} of {levels}\n")
             }
             (Ended::Holds, ..) => unreachable!("what holds has been counted"),
         }
@@ -162,14 +167,14 @@ impl JointVerdict {
         let (outcome, status, reason) = match &self.ended {
             Ended::Holds => ("verified", Status::Holds, None),
             Ended::Broken(..) => ("violated", Status::Violated, None),
-            Ended::Undecided(why) => ("undecided", Status::Undecided, Some(why.as_str())),
+            Ended::Undecided(reason) => ("undecided", Status::Undecided, Some(reason.as_str())),
         };
-        let broken = match &self.ended {
-            Ended::Broken(property, what, way) => json!({
+        let counterexample = match &self.ended {
+            Ended::Broken(property, description, path) => json!({
                 "kind": "levels",
                 "name": property,
-                "message": what,
-                "steps": way,
+                "message": description,
+                "steps": path,
                 "sequences": [],
                 "trace": null,
                 "explanation": null,
@@ -189,7 +194,7 @@ impl JointVerdict {
             "symmetric": true,
             "components": null,
             "properties": [{ "kind": "levels", "name": self.levels, "status": status }],
-            "counterexample": broken,
+            "counterexample": counterexample,
             "assumptions": [],
             "notes": [],
             "run": {

@@ -58,18 +58,18 @@ impl Systems {
                 "add `system small { remotes 2; lines 1 }` to it, or use `--remotes` and `--lines`",
             ));
         }
-        let widened = widened(&source.protocol);
-        let all = declared.iter().chain(&widened);
+        let widened = widened_system(&source.protocol);
+        let systems = declared.iter().chain(&widened);
         let Systems::Named(names) = self else {
-            return Ok(all.cloned().collect());
+            return Ok(systems.cloned().collect());
         };
         let find = |name: &String| {
-            let system = all.clone().find(|system| system.name == *name);
+            let system = systems.clone().find(|system| system.name == *name);
             system.cloned().ok_or_else(|| {
-                let known = declared.iter().map(|system| system.name.as_str());
+                let known_names = declared.iter().map(|system| system.name.as_str());
                 Wrong::input(
                     format!("no system is named `{name}`"),
-                    suggestion(name, "system", known),
+                    suggestion(name, "system", known_names),
                 )
             })
         };
@@ -79,49 +79,57 @@ impl Systems {
 
 /// Returns the system that is added if rows join lines and no declared system has two lines for each home. Progress and
 /// quiescence of a single line do not show that another line can block it.
-fn widened(protocol: &Protocol) -> Option<System> {
-    let needed = |system: &System| system::progress::lines(sized(protocol, system));
+fn widened_system(protocol: &Protocol) -> Option<System> {
+    let lines_needed = |system: &System| system::progress::lines(sized_protocol(protocol, system));
     let systems = &protocol.systems;
-    if systems.iter().any(|system| system.lines >= needed(system)) {
+    if systems
+        .iter()
+        .any(|system| system.lines >= lines_needed(system))
+    {
         return None;
     }
-    let first = systems.first()?;
-    Some(with_lines(first, needed(first)))
+    let first_system = systems.first()?;
+    Some(with_lines(first_system, lines_needed(first_system)))
 }
 
 /// Returns further systems, in which two remotes meet on two lines for each home, each with the name of the system that
 /// it extends. There is one for each set of parameters whose systems have either the remotes or the lines. A fault of
 /// rows that join lines may need both.
-fn crossed(protocol: &Protocol) -> Vec<(String, System)> {
-    let mut found = Vec::new();
-    let mut seen: Vec<&[(String, u16)]> = Vec::new();
-    for first in &protocol.systems {
-        if seen.contains(&first.sizes.as_slice()) {
+fn crossed_systems(protocol: &Protocol) -> Vec<(String, System)> {
+    let mut added = Vec::new();
+    let mut seen_sizes: Vec<&[(String, u16)]> = Vec::new();
+    for system in &protocol.systems {
+        if seen_sizes.contains(&system.sizes.as_slice()) {
             continue;
         }
-        seen.push(&first.sizes);
-        let sized = sized(protocol, first);
-        let needed = 2 * sized.homes as u8;
-        let alike = protocol.systems.iter();
-        let alike: Vec<&System> = alike.filter(|other| other.sizes == first.sizes).collect();
-        let Some(base) = base(alike.iter().copied()) else {
+        seen_sizes.push(&system.sizes);
+        let sized = sized_protocol(protocol, system);
+        let lines_needed = 2 * sized.homes as u8;
+        let same_sizes = protocol.systems.iter();
+        let same_sizes: Vec<&System> = same_sizes
+            .filter(|other| other.sizes == system.sizes)
+            .collect();
+        let Some(base) = smallest_system(same_sizes.iter().copied()) else {
             continue;
         };
         let remotes = base.remotes.total().min(2);
-        let meet = |system: &&System| system.remotes.total() >= remotes && system.lines >= needed;
-        let judged = sized.blocks_across_lines().is_none() || alike.iter().any(meet);
-        if !judged && needed <= System::MAX_LINES {
-            found.push((base.name.clone(), with_lines(base, needed)));
+        let covers =
+            |system: &&System| system.remotes.total() >= remotes && system.lines >= lines_needed;
+        let is_covered = sized.blocks_across_lines().is_none() || same_sizes.iter().any(covers);
+        if !is_covered && lines_needed <= System::MAX_LINES {
+            added.push((base.name.clone(), with_lines(base, lines_needed)));
         }
     }
-    found
+    added
 }
 
 /// Returns the first system with the fewest remotes among those with at least two, or else the first system.
-fn base<'s>(mut systems: impl Iterator<Item = &'s System> + Clone) -> Option<&'s System> {
-    let several = systems.clone().filter(|system| system.remotes.total() > 1);
-    let fewest = several.min_by_key(|system| system.remotes.total());
-    fewest.or_else(|| systems.next())
+fn smallest_system<'s>(
+    mut systems: impl Iterator<Item = &'s System> + Clone,
+) -> Option<&'s System> {
+    let larger = systems.clone().filter(|system| system.remotes.total() > 1);
+    let smallest = larger.min_by_key(|system| system.remotes.total());
+    smallest.or_else(|| systems.next())
 }
 
 fn with_lines(base: &System, lines: u8) -> System {
@@ -133,7 +141,7 @@ fn with_lines(base: &System, lines: u8) -> System {
 }
 
 /// Returns the protocol with the parameters of one of its systems.
-fn sized<'p>(protocol: &'p Protocol, system: &'p System) -> &'p Protocol {
+fn sized_protocol<'p>(protocol: &'p Protocol, system: &'p System) -> &'p Protocol {
     system.sized.as_deref().unwrap_or(protocol)
 }
 
@@ -251,15 +259,15 @@ pub fn judge(
     request: &Request,
     listener: &mut dyn Listener,
 ) -> Result<(), Wrong> {
-    let added = widened(&source.protocol).map(|system| system.name);
+    let widened_name = widened_system(&source.protocol).map(|system| system.name);
     // The construction covers as many remotes as the largest selected system has.
     source.protocol.systems = request.systems.of(&source)?;
     let cancelled = || request.cancel.load(Ordering::SeqCst);
     let added = Added {
-        widened: added,
+        widened: widened_name,
         // Random walks visit only a sample of the states, whatever the size of a system.
         crossed: match (&request.systems, &request.simulation) {
-            (Systems::Declared, None) => crossed(&source.protocol),
+            (Systems::Declared, None) => crossed_systems(&source.protocol),
             _ => Vec::new(),
         },
     };
@@ -287,15 +295,15 @@ fn judge_guarantee(
     };
     let home = |threads| homes.controller(threads);
     let mut verdict = guarantee::judge(&source.protocol, model, states, &home, cancel);
-    let mut met = vec![Vec::new()];
+    let mut checked_sizes = vec![Vec::new()];
     for system in &source.protocol.systems {
         let Some(protocol) = &system.sized else {
             continue;
         };
-        if met.contains(&system.sizes) {
+        if checked_sizes.contains(&system.sizes) {
             continue;
         }
-        met.push(system.sizes.clone());
+        checked_sizes.push(system.sizes.clone());
         if let Ok(Some(homes)) = Homes::of(protocol, cancel) {
             let home = |threads| homes.controller(threads);
             let sizes = Sizes {
@@ -321,8 +329,8 @@ fn judge_systems(
         Ok(Some(homes)) => homes,
         Ok(None) => return Ok(false),
         Err(ConstructionError::Refused(refusal)) => return Err(Wrong::Refused(refusal)),
-        Err(ConstructionError::Fault(found)) => {
-            fault(source, &found, listener)?;
+        Err(ConstructionError::Fault(construction_fault)) => {
+            report_fault(source, &construction_fault, listener)?;
             return Ok(false);
         }
     };
@@ -330,29 +338,29 @@ fn judge_systems(
     if let Homes::Constructed(construction) = &homes {
         notes = crate::tabulate::notes(construction);
     }
-    let why_added = |why: &str| {
+    let added_note = |reason: &str| {
         let joined = protocol.blocks_across_lines().unwrap_or("rows");
-        format!("added to the systems of the specification: {joined} join lines, and {why}")
+        format!("added to the systems of the specification: {joined} join lines, and {reason}")
     };
     for system in &protocol.systems {
         let mut judged = Judged::new(source, system, &homes, request, listener)?;
         judged.notes.clone_from(&notes);
         if added.widened.as_ref() == Some(&system.name) {
-            judged.add(&why_added("no system has two lines for each home"));
+            judged.add(&added_note("no system has two lines for each home"));
         }
         let mut crossed = added.crossed.iter();
         let crossed = crossed.find(|(base, _)| *base == system.name);
         // If the smaller system is violated or too large, the larger one adds nothing.
         let crossed = crossed.filter(|_| judged.decided.report.outcome == Outcome::Verified);
-        let mut wide = None;
+        let mut judged_crossed = None;
         if let Some((_, system)) = crossed {
-            let mut found = Judged::new(source, system, &homes, &request.limited(), listener)?;
-            if found.is_decided() {
-                found.notes.clone_from(&notes);
-                found.add(&why_added(
+            let mut result = Judged::new(source, system, &homes, &request.limited(), listener)?;
+            if result.is_decided() {
+                result.notes.clone_from(&notes);
+                result.add(&added_note(
                     "no system of these sizes has both two remotes and two lines for each home",
                 ));
-                wide = Some(found);
+                judged_crossed = Some(result);
             } else {
                 judged.notes.push(format!(
                     "{} and {} together were not judged: the search reached its limit; declare a system of this size to search it completely",
@@ -361,8 +369,8 @@ fn judge_systems(
                 ));
             }
         }
-        for judged in std::iter::once(judged).chain(wide) {
-            judged.tell(source, request, listener)?;
+        for judged in std::iter::once(judged).chain(judged_crossed) {
+            judged.report(source, request, listener)?;
         }
         if request.cancel.load(Ordering::SeqCst) {
             break;
@@ -372,13 +380,12 @@ fn judge_systems(
 }
 
 impl<'a> Request<'a> {
-    /// Returns the request for a system of [`crossed`], limited to [`MAX_CROSSED_STATES`] states.
+    /// Returns the request for a system of [`crossed_systems`], limited to [`MAX_CROSSED_STATES`] states.
     fn limited(&self) -> Request<'a> {
         Request {
-            max_states: Some(
-                self.max_states
-                    .map_or(MAX_CROSSED_STATES, |most| most.min(MAX_CROSSED_STATES)),
-            ),
+            max_states: Some(self.max_states.map_or(MAX_CROSSED_STATES, |max_states| {
+                max_states.min(MAX_CROSSED_STATES)
+            })),
             ..self.clone()
         }
     }
@@ -386,13 +393,13 @@ impl<'a> Request<'a> {
 
 /// Systems that are checked in addition to the declared ones.
 struct Added {
-    /// Name of the system of [`widened`].
+    /// Name of the system of [`widened_system`].
     widened: Option<String>,
-    /// Systems of [`crossed`].
+    /// Systems of [`crossed_systems`].
     crossed: Vec<(String, System)>,
 }
 
-/// Maximum number of states of a system of [`crossed`]: it is only an addition, and some are too large.
+/// Maximum number of states of a system of [`crossed_systems`]: it is only an addition, and some are too large.
 const MAX_CROSSED_STATES: u64 = 300_000;
 
 /// A system with its result.
@@ -417,7 +424,7 @@ impl<'a> Judged<'a> {
     ) -> Result<Judged<'a>, Wrong> {
         let start = Instant::now();
         let home = homes.controller(system.remotes.total());
-        let decided = decide(source, system, &home, request, listener)?;
+        let decided = search_with_trials(source, system, &home, request, listener)?;
         Ok(Judged {
             system,
             home,
@@ -429,9 +436,9 @@ impl<'a> Judged<'a> {
     }
 
     /// Marks the system as added, with a note of the reason.
-    fn add(&mut self, why: &str) {
+    fn add(&mut self, reason: &str) {
         self.added = true;
-        self.notes.push(why.to_string());
+        self.notes.push(reason.to_string());
     }
 
     fn is_decided(&self) -> bool {
@@ -442,7 +449,7 @@ impl<'a> Judged<'a> {
     }
 
     /// Reports the verdict to the listener.
-    fn tell(
+    fn report(
         self,
         source: &Source,
         request: &Request,
@@ -456,7 +463,7 @@ impl<'a> Judged<'a> {
             watched,
             never,
             absent,
-            notes: more,
+            notes: other_notes,
             unfinished,
         } = self.decided;
         let coverage =
@@ -475,7 +482,7 @@ impl<'a> Judged<'a> {
                 "never performed, as the specification has no row for it: {absent}"
             ));
         }
-        notes.extend(more);
+        notes.extend(other_notes);
         let run = run(&source.path, request, &report, self.seconds);
         let explanation = match &report.outcome {
             Outcome::Violated {
@@ -529,10 +536,10 @@ pub(crate) fn run(file: &Path, request: &Request, report: &Report, seconds: f64)
 }
 
 /// Search options of a request.
-pub(crate) fn searching<'a>(
+pub(crate) fn search_options<'a>(
     request: &Request<'a>,
     progress: &'a (dyn Fn(&Progress) + Sync),
-    kept: Option<&'a dyn CheckpointSink>,
+    checkpoint_sink: Option<&'a dyn CheckpointSink>,
 ) -> search::Options<'a> {
     let max_memory = request.max_memory;
     search::Options {
@@ -544,15 +551,15 @@ pub(crate) fn searching<'a>(
         hash_compaction: request.hash_compaction,
         cancel: Some(request.cancel),
         progress: Some(progress),
-        checkpoint_sink: kept,
+        checkpoint_sink,
         ..search::Options::default()
     }
 }
 
-pub(crate) fn threads(asked: Option<usize>) -> usize {
+pub(crate) fn threads(requested: Option<usize>) -> usize {
     // More threads than processors would only wait for each other.
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
-    asked.map_or(processors, |asked| asked.min(processors))
+    requested.map_or(processors, |requested| requested.min(processors))
 }
 
 /// Applies a function to each of the selected systems, in their order; returns an empty list if cancelled.
@@ -560,14 +567,14 @@ pub(crate) fn threads(asked: Option<usize>) -> usize {
 /// # Errors
 /// The request is invalid, no home can be constructed from this form of protocol, the construction finds a fault, or
 /// the function fails.
-pub(crate) fn of_each<T>(
+pub(crate) fn for_each_system<T>(
     mut source: Source,
     systems: &Systems,
     cancel: &AtomicBool,
-    of: impl Fn(&Protocol, &System, &Controller) -> Result<T, Wrong>,
+    function: impl Fn(&Protocol, &System, &Controller) -> Result<T, Wrong>,
 ) -> Result<Vec<(System, T)>, ModelError> {
     source.protocol.systems = systems.of(&source).map_err(ModelError::Wrong)?;
-    let mut all = Vec::new();
+    let mut results = Vec::new();
     for source in source.by_sizes() {
         let homes = Homes::of(&source.protocol, cancel).map_err(|error| match error {
             ConstructionError::Refused(refusal) => ModelError::Wrong(Wrong::Refused(refusal)),
@@ -578,11 +585,11 @@ pub(crate) fn of_each<T>(
         };
         for system in &source.protocol.systems {
             let home = homes.controller(system.remotes.total());
-            let models = of(&source.protocol, system, &home).map_err(ModelError::Wrong)?;
-            all.push((system.clone(), models));
+            let models = function(&source.protocol, system, &home).map_err(ModelError::Wrong)?;
+            results.push((system.clone(), models));
         }
     }
-    Ok(all)
+    Ok(results)
 }
 
 /// Reason why there are no models.
@@ -599,8 +606,8 @@ pub(crate) fn model(
     capacity: Option<u8>,
     trial: Option<u16>,
 ) -> Result<Modelled, Wrong> {
-    let options = room(system, capacity, trial);
-    let model = system::modelled(protocol, home, system.remotes, system.lines, &options);
+    let lowering = lowering_options(system, capacity, trial);
+    let model = system::modelled(protocol, home, system.remotes, system.lines, &lowering);
     model.map_err(|error| {
         let name = &system.name;
         Wrong::plain(format!("system `{name}` cannot be modelled: {error}"))
@@ -608,7 +615,11 @@ pub(crate) fn model(
 }
 
 /// Options of the lowering: channel capacity, its trial value, and whether memory is backed by an outer level.
-pub(crate) fn room(system: &System, capacity: Option<u8>, trial: Option<u16>) -> system::Options {
+pub(crate) fn lowering_options(
+    system: &System,
+    capacity: Option<u8>,
+    trial: Option<u16>,
+) -> system::Options {
     let default = system::Options::default();
     system::Options {
         capacity: capacity.map_or(default.capacity, u16::from),
@@ -623,7 +634,7 @@ pub(crate) fn room(system: &System, capacity: Option<u8>, trial: Option<u16>) ->
 const TRIAL_CAPACITIES: [u16; 2] = [1, 3];
 
 /// Searches a system with the smallest channel capacity of the trials that suffices, or else with the full one.
-fn decide(
+fn search_with_trials(
     source: &Source,
     system: &System,
     home: &Controller,
@@ -631,17 +642,20 @@ fn decide(
     listener: &mut dyn Listener,
 ) -> Result<Decided, Wrong> {
     let model = |trial| model(&source.protocol, system, home, request.capacity, trial);
-    let whole = model(None)?;
-    listener.model(source, system, &whole.model)?;
-    let most = request
+    let full_model = model(None)?;
+    listener.model(source, system, &full_model.model)?;
+    let full_capacity = request
         .capacity
         .map_or(system::Options::default().capacity, u16::from);
-    for trial in TRIAL_CAPACITIES.into_iter().filter(|&trial| trial < most) {
+    for trial in TRIAL_CAPACITIES
+        .into_iter()
+        .filter(|&trial| trial < full_capacity)
+    {
         let model = model(Some(trial))?;
         let (report, coverage) = search(source, system, &model.model, request, listener)?;
         if !matches!(report.outcome, Outcome::Exceeded { .. }) {
             let decided = Decided::new(model, report, coverage);
-            return go_on(
+            return check_progress(
                 decided,
                 source,
                 system,
@@ -652,9 +666,9 @@ fn decide(
             );
         }
     }
-    let (report, coverage) = search(source, system, &whole.model, request, listener)?;
-    let decided = Decided::new(whole, report, coverage);
-    go_on(decided, source, system, home, request, None, listener)
+    let (report, coverage) = search(source, system, &full_model.model, request, listener)?;
+    let decided = Decided::new(full_model, report, coverage);
+    check_progress(decided, source, system, home, request, None, listener)
 }
 
 /// Result of a system.
@@ -690,7 +704,7 @@ impl Decided {
 }
 
 /// Checks progress if all other properties are verified.
-fn go_on(
+fn check_progress(
     mut decided: Decided,
     source: &Source,
     system: &System,
@@ -701,31 +715,31 @@ fn go_on(
 ) -> Result<Decided, Wrong> {
     let mut status = Status::Undecided;
     if decided.report.outcome == Outcome::Verified {
-        let shown = listener.progress(source, system);
-        let options = searching(request, &*shown, None);
-        let room = room(system, request.capacity, trial);
-        let found = progress(
+        let listener_progress = listener.progress(source, system);
+        let options = search_options(request, &*listener_progress, None);
+        let lowering = lowering_options(system, request.capacity, trial);
+        let result = progress(
             &source.protocol,
             home,
             (system.remotes, system.lines),
-            &room,
+            &lowering,
             &options,
         );
-        let found = found.map_err(|error| {
+        let result = result.map_err(|error| {
             let name = &system.name;
             Wrong::plain(format!("system `{name}` cannot be checked: {error}"))
         })?;
-        status = match found.outcome {
+        status = match result.outcome {
             Outcome::Verified => Status::Holds,
             Outcome::Violated { .. } => Status::Violated,
             _ => Status::Undecided,
         };
-        decided.report.outcome = found.outcome;
-        decided.watched = found.modelled;
-        decided.never = found.never;
-        decided.absent = found.absent;
-        decided.notes = found.notes;
-        decided.unfinished = found.unfinished;
+        decided.report.outcome = result.outcome;
+        decided.watched = result.modelled;
+        decided.never = result.never;
+        decided.absent = result.absent;
+        decided.notes = result.notes;
+        decided.unfinished = result.unfinished;
     }
     decided.report.properties.push(PropertyResult {
         property: PROGRESS,
@@ -742,15 +756,17 @@ fn search(
     listener: &mut dyn Listener,
 ) -> Result<(Report, Option<Coverage>), Wrong> {
     let progress = listener.progress(source, system);
-    let kept = listener.checkpoints().map(Checkpoints::next);
-    let checkpoint_sink = kept.as_ref().map(|kept| kept as &dyn CheckpointSink);
-    let options = searching(request, &*progress, checkpoint_sink);
+    let checkpoint = listener.checkpoints().map(Checkpoints::next);
+    let checkpoint_sink = checkpoint
+        .as_ref()
+        .map(|checkpoint| checkpoint as &dyn CheckpointSink);
+    let options = search_options(request, &*progress, checkpoint_sink);
     let report = match &request.simulation {
         Some(simulation) => simulate(model, simulation, &options),
         None => check(model, &options),
     };
-    let report = report.map_err(|error| match (error, &kept) {
-        (CheckError::Checkpoint(error), Some(kept)) => kept.failure(&error).into(),
+    let report = report.map_err(|error| match (error, &checkpoint) {
+        (CheckError::Checkpoint(error), Some(checkpoint)) => checkpoint.failure(&error).into(),
         (error, _) => Wrong::plain(format!(
             "system `{}` cannot be checked: {error}",
             system.name
@@ -764,7 +780,7 @@ fn search(
 }
 
 /// Reports a fault of the construction as the verdict on every system.
-fn fault(source: &Source, fault: &Fault, listener: &mut dyn Listener) -> Result<(), Wrong> {
+fn report_fault(source: &Source, fault: &Fault, listener: &mut dyn Listener) -> Result<(), Wrong> {
     for system in &source.protocol.systems {
         let verdict = Verdict {
             protocol: &source.protocol,

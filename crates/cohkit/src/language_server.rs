@@ -33,30 +33,30 @@ use std::sync::atomic::AtomicBool;
 
 /// Serves one editor until it sends `exit` or closes the connection.
 pub(crate) fn run(console: &mut Console) -> Result<ExitStatus, Failure> {
-    let no_protocol = |what: String| {
-        let what = format!("error: invalid language server protocol on standard input: {what}\n  help: editors start this command");
-        Failure::new(ExitStatus::BadInput, what)
+    let protocol_error = |message: String| {
+        let message = format!("error: invalid language server protocol on standard input: {message}\n  help: editors start this command");
+        Failure::new(ExitStatus::BadInput, message)
     };
     let mut input = std::io::stdin().lock();
     let mut stage = Stage::Begins;
-    let mut texts = Texts::default();
-    while let Some(body) = messages::read(&mut input).map_err(no_protocol)? {
+    let mut documents = Documents::default();
+    while let Some(body) = messages::read(&mut input).map_err(protocol_error)? {
         let answers = match messages::parse(&body) {
             Ok(Message::Request { id, method, params }) => {
-                let result = stage.enter(&method).and_then(|own| match own {
+                let result = stage.enter(&method).and_then(|handled| match handled {
                     Some(result) => Ok(result),
-                    None => texts.result(&method, params, console.interrupted),
+                    None => documents.result(&method, params, console.interrupted),
                 });
                 vec![match result {
                     Ok(result) => messages::answer(&id, result),
-                    Err((code, what)) => messages::refusal(&id, code, &what),
+                    Err((code, message)) => messages::refusal(&id, code, &message),
                 }]
             }
             Ok(Message::Notification { method, .. }) if method == Exit::METHOD => {
                 return stage.end();
             }
             Ok(Message::Notification { method, params }) if stage == Stage::Serves => {
-                texts.take(&method, params)
+                documents.handle_notification(&method, params)
             }
             // The server sends no requests, so responses are ignored; so are notifications before `initialize` or after
             // `shutdown`.
@@ -64,7 +64,7 @@ pub(crate) fn run(console: &mut Console) -> Result<ExitStatus, Failure> {
             Err(refusal) => vec![refusal],
         };
         for answer in answers {
-            console.print(&messages::framed(&answer))?;
+            console.print(&messages::with_header(&answer))?;
         }
     }
     Ok(ExitStatus::Success)
@@ -84,7 +84,7 @@ enum Stage {
 impl Stage {
     /// Handles `initialize` and `shutdown`. Returns `None` for other requests that this stage allows.
     fn enter(&mut self, method: &str) -> Result<Option<Value>, Refused> {
-        let invalid = |what: &str| Err((messages::INVALID_REQUEST, what.to_string()));
+        let invalid = |message: &str| Err((messages::INVALID_REQUEST, message.to_string()));
         match (*self, method) {
             (Stage::Begins, Initialize::METHOD) => {
                 *self = Stage::Serves;
@@ -94,8 +94,8 @@ impl Stage {
                 })))
             }
             (Stage::Begins, _) => {
-                let what = "the first request must be `initialize`".to_string();
-                Err((messages::NOT_INITIALIZED, what))
+                let message = "the first request must be `initialize`".to_string();
+                Err((messages::NOT_INITIALIZED, message))
             }
             (Stage::Serves, Initialize::METHOD) => invalid("`initialize` was already received"),
             (Stage::Serves, Shutdown::METHOD) => {
@@ -148,164 +148,175 @@ fn capabilities() -> ServerCapabilities {
 
 /// Open documents by URI, each with its version.
 #[derive(Default)]
-struct Texts(BTreeMap<String, (Document, i32)>);
+struct Documents(BTreeMap<String, (Document, i32)>);
 
-impl Texts {
+impl Documents {
     /// Applies a notification to the documents, and returns the diagnostics to publish. A malformed notification is
     /// ignored, as no client waits for a response.
-    fn take(&mut self, method: &str, params: Value) -> Vec<Value> {
-        let taken = match method {
+    fn handle_notification(&mut self, method: &str, params: Value) -> Vec<Value> {
+        let result = match method {
             DidOpenTextDocument::METHOD => {
-                serde_json::from_value(params).map(|told: DidOpenTextDocumentParams| {
-                    let open = told.text_document;
-                    self.open(open.uri, open.text, open.version)
+                serde_json::from_value(params).map(|notification: DidOpenTextDocumentParams| {
+                    let document = notification.text_document;
+                    self.open(document.uri, document.text, document.version)
                 })
             }
             DidChangeTextDocument::METHOD => {
-                serde_json::from_value(params).map(|mut told: DidChangeTextDocumentParams| {
-                    let which = told.text_document;
-                    // The last change contains the whole text.
-                    match told.content_changes.pop() {
-                        Some(change) => self.open(which.uri, change.text, which.version),
-                        None => Vec::new(),
-                    }
+                serde_json::from_value(params).map(
+                    |mut notification: DidChangeTextDocumentParams| {
+                        let document = notification.text_document;
+                        // The last change contains the whole text.
+                        match notification.content_changes.pop() {
+                            Some(change) => self.open(document.uri, change.text, document.version),
+                            None => Vec::new(),
+                        }
+                    },
+                )
+            }
+            DidCloseTextDocument::METHOD => {
+                serde_json::from_value(params).map(|notification: DidCloseTextDocumentParams| {
+                    self.close(notification.text_document.uri)
                 })
             }
-            DidCloseTextDocument::METHOD => serde_json::from_value(params)
-                .map(|told: DidCloseTextDocumentParams| self.close(told.text_document.uri)),
             _ => return Vec::new(),
         };
-        taken.unwrap_or_default()
+        result.unwrap_or_default()
     }
 
     /// Opens or replaces a document. Returns its diagnostics, and those of the documents that use it.
     fn open(&mut self, uri: Uri, text: String, version: i32) -> Vec<Value> {
         let document = self.read(uri.clone(), text);
         let path = document.path().to_path_buf();
-        let mut told = vec![wrong(&document, version)];
+        let mut notifications = vec![diagnostics_notification(&document, version)];
         self.0.insert(uri.as_str().to_string(), (document, version));
-        told.extend(self.read_again(&path));
-        told
+        notifications.extend(self.reread_users(&path));
+        notifications
     }
 
     /// Closes a document, and clears its diagnostics. Documents that use it now read its file.
     fn close(&mut self, uri: Uri) -> Vec<Value> {
         let closed = self.0.remove(uri.as_str());
-        let none = PublishDiagnosticsParams::new(uri, Vec::new(), None);
-        let mut told = vec![messages::notification(
+        let cleared = PublishDiagnosticsParams::new(uri, Vec::new(), None);
+        let mut notifications = vec![messages::notification(
             PublishDiagnostics::METHOD,
-            json!(none),
+            json!(cleared),
         )];
         if let Some((document, _)) = closed {
-            told.extend(self.read_again(document.path()));
+            notifications.extend(self.reread_users(document.path()));
         }
-        told
+        notifications
     }
 
     fn read(&self, uri: Uri, text: String) -> Document {
         Document::new(uri, text, &|path: &Path| {
             let mut open = self.0.values();
-            let found = open.find(|(document, _)| document::same(document.path(), path));
-            found.map(|(document, _)| document.text().to_string())
+            let entry = open.find(|(document, _)| document::is_same_file(document.path(), path));
+            entry.map(|(document, _)| document.text().to_string())
         })
     }
 
     /// Reads the open documents that use the file at a path again. Returns diagnostics for those where they changed.
-    fn read_again(&mut self, path: &Path) -> Vec<Value> {
-        let mut told = Vec::new();
+    fn reread_users(&mut self, path: &Path) -> Vec<Value> {
+        let mut notifications = Vec::new();
         let users = self.0.values().filter(|(user, _)| user.uses(path));
         let users: Vec<Uri> = users.map(|(user, _)| user.uri().clone()).collect();
         for uri in users {
-            let Some((before, version)) = self.0.get(uri.as_str()) else {
+            let Some((old_document, version)) = self.0.get(uri.as_str()) else {
                 continue;
             };
             let version = *version;
-            let document = self.read(uri.clone(), before.text().to_string());
-            if document.diagnostics() != before.diagnostics() {
-                told.push(wrong(&document, version));
+            let document = self.read(uri.clone(), old_document.text().to_string());
+            if document.diagnostics() != old_document.diagnostics() {
+                notifications.push(diagnostics_notification(&document, version));
             }
             self.0.insert(uri.as_str().to_string(), (document, version));
         }
-        told
+        notifications
     }
 
     /// Result of a request; `null` if there is nothing to return.
     fn result(&self, method: &str, params: Value, cancel: &AtomicBool) -> Result<Value, Refused> {
         let result = match method {
             GotoDefinition::METHOD => {
-                let at: TextDocumentPositionParams = parameters(params)?;
-                json!(self.find(&at.text_document.uri)?.definition(at.position))
+                let target: TextDocumentPositionParams = parameters(params)?;
+                json!(self
+                    .find(&target.text_document.uri)?
+                    .definition(target.position))
             }
             HoverRequest::METHOD => {
-                let at: TextDocumentPositionParams = parameters(params)?;
-                json!(self.find(&at.text_document.uri)?.hover(at.position, cancel))
+                let target: TextDocumentPositionParams = parameters(params)?;
+                json!(self
+                    .find(&target.text_document.uri)?
+                    .hover(target.position, cancel))
             }
             Completion::METHOD => {
-                let at: CompletionParams = parameters(params)?;
-                let at = at.text_document_position;
-                json!(self.find(&at.text_document.uri)?.completions(at.position))
+                let target: CompletionParams = parameters(params)?;
+                let target = target.text_document_position;
+                json!(self
+                    .find(&target.text_document.uri)?
+                    .completions(target.position))
             }
             References::METHOD => {
-                let asked: ReferenceParams = parameters(params)?;
-                let at = asked.text_document_position;
-                let document = self.find(&at.text_document.uri)?;
-                json!(document.references(at.position, asked.context.include_declaration))
+                let request: ReferenceParams = parameters(params)?;
+                let target = request.text_document_position;
+                let document = self.find(&target.text_document.uri)?;
+                json!(document.references(target.position, request.context.include_declaration))
             }
             PrepareRenameRequest::METHOD => {
-                let at: TextDocumentPositionParams = parameters(params)?;
-                let document = self.find(&at.text_document.uri)?;
-                let name = document.renamed_name(at.position);
+                let target: TextDocumentPositionParams = parameters(params)?;
+                let document = self.find(&target.text_document.uri)?;
+                let name = document.renamed_name(target.position);
                 json!(name.map(
                     |(span, name)| json!({ "range": document.range(span), "placeholder": name })
                 ))
             }
             Rename::METHOD => {
-                let asked: RenameParams = parameters(params)?;
-                let at = asked.text_document_position;
-                let uri = &at.text_document.uri;
-                let edits = self.find(uri)?.rename(at.position, &asked.new_name);
-                let edits = edits.map_err(|why| (messages::REQUEST_FAILED, why))?;
+                let request: RenameParams = parameters(params)?;
+                let target = request.text_document_position;
+                let uri = &target.text_document.uri;
+                let edits = self.find(uri)?.rename(target.position, &request.new_name);
+                let edits = edits.map_err(|reason| (messages::REQUEST_FAILED, reason))?;
                 json!({ "changes": { uri.as_str(): edits } })
             }
             Formatting::METHOD => {
-                let of: DocumentFormattingParams = parameters(params)?;
-                let edit = self.find(&of.text_document.uri)?.formatting();
+                let request: DocumentFormattingParams = parameters(params)?;
+                let edit = self.find(&request.text_document.uri)?.formatting();
                 json!(edit.into_iter().collect::<Vec<_>>())
             }
             SemanticTokensFullRequest::METHOD => {
-                let of: SemanticTokensParams = parameters(params)?;
-                json!(self.find(&of.text_document.uri)?.tokens())
+                let request: SemanticTokensParams = parameters(params)?;
+                json!(self.find(&request.text_document.uri)?.tokens())
             }
             DocumentSymbolRequest::METHOD => {
-                let of: DocumentSymbolParams = parameters(params)?;
-                json!(self.find(&of.text_document.uri)?.symbols())
+                let request: DocumentSymbolParams = parameters(params)?;
+                json!(self.find(&request.text_document.uri)?.symbols())
             }
             _ => {
-                let what = format!("unsupported request `{method}` here");
-                return Err((messages::NO_SUCH_METHOD, what));
+                let message = format!("unsupported request `{method}` here");
+                return Err((messages::NO_SUCH_METHOD, message));
             }
         };
         Ok(result)
     }
 
     fn find(&self, uri: &Uri) -> Result<&Document, Refused> {
-        let found = self.0.get(uri.as_str()).map(|(document, _)| document);
-        found.ok_or_else(|| {
-            let what = format!("`{}` is not open", uri.as_str());
-            (messages::INVALID_PARAMETERS, what)
+        let document = self.0.get(uri.as_str()).map(|(document, _)| document);
+        document.ok_or_else(|| {
+            let message = format!("`{}` is not open", uri.as_str());
+            (messages::INVALID_PARAMETERS, message)
         })
     }
 }
 
 /// Notification with the diagnostics of a document.
-fn wrong(document: &Document, version: i32) -> Value {
+fn diagnostics_notification(document: &Document, version: i32) -> Value {
     let uri = document.uri().clone();
-    let wrong = PublishDiagnosticsParams::new(uri, document.diagnostics(), Some(version));
-    messages::notification(PublishDiagnostics::METHOD, json!(wrong))
+    let params = PublishDiagnosticsParams::new(uri, document.diagnostics(), Some(version));
+    messages::notification(PublishDiagnostics::METHOD, json!(params))
 }
 
 /// Decodes the parameters of a request.
 fn parameters<P: serde::de::DeserializeOwned>(params: Value) -> Result<P, Refused> {
-    let read = serde_json::from_value(params);
-    read.map_err(|error| (messages::INVALID_PARAMETERS, error.to_string()))
+    let result = serde_json::from_value(params);
+    result.map_err(|error| (messages::INVALID_PARAMETERS, error.to_string()))
 }

@@ -90,8 +90,8 @@ where
 {
     let arguments: Vec<OsString> = arguments.into_iter().map(Into::into).collect();
     console.command = command_line(&arguments);
-    if let Some(swept) = python::swept(&arguments) {
-        return python::hand_over("sweep", swept).unwrap_or_else(|failure| {
+    if let Some(forwarded) = python::sweep_arguments(&arguments) {
+        return python::hand_over("sweep", forwarded).unwrap_or_else(|failure| {
             console.say(&failure.message);
             failure.outcome
         });
@@ -126,8 +126,8 @@ where
             Command::Report(options) => python::hand_over("report", &options.given.arguments),
             Command::Explore(options) => python::hand_over("explore", &options.given.arguments),
         },
-        Err(answer) if answer.use_stderr() => {
-            let message = answer.render();
+        Err(parser_error) if parser_error.use_stderr() => {
+            let message = parser_error.render();
             let message = match console.terminal.colour {
                 true => message.ansi().to_string(),
                 false => message.to_string(),
@@ -138,8 +138,8 @@ where
             ))
         }
         // The parser returns `--help` and `--version` as errors too.
-        Err(answer) => console
-            .print(&answer.render().to_string())
+        Err(parser_error) => console
+            .print(&parser_error.render().to_string())
             .map(|()| ExitStatus::Success),
     };
     result.unwrap_or_else(|failure| {
@@ -152,22 +152,24 @@ where
 
 /// Command line quoted for a POSIX shell, with the plain name of the command.
 fn command_line(arguments: &[OsString]) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "@%+=:,./-_".contains(c);
-    let given = arguments.iter().skip(1).map(|word| {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "@%+=:,./-_".contains(c);
+    let quoted_words = arguments.iter().skip(1).map(|word| {
         let word = word.to_string_lossy();
-        match !word.is_empty() && word.chars().all(plain) {
+        match !word.is_empty() && word.chars().all(is_plain) {
             true => word.into_owned(),
             false => format!("'{}'", word.replace('\'', "'\"'\"'")),
         }
     });
-    let words: Vec<String> = std::iter::once("cohkit".to_string()).chain(given).collect();
+    let words: Vec<String> = std::iter::once("cohkit".to_string())
+        .chain(quoted_words)
+        .collect();
     words.join(" ")
 }
 
 /// Rewords those errors of the command-line parser that use Rust's terms.
 fn reword_parser_errors(message: &str) -> String {
     let mut message = message.to_string();
-    for (said, ours) in [
+    for (parser_text, replacement) in [
         (
             "invalid digit found in string",
             "expected a non-negative integer",
@@ -179,21 +181,21 @@ fn reword_parser_errors(message: &str) -> String {
         ("number too large to fit in target type", "it is too large"),
         ("invalid float literal", "a number is needed"),
     ] {
-        message = message.replace(said, ours);
+        message = message.replace(parser_text, replacement);
     }
     // `0 is not in 1..=8`
-    let Some((before, range)) = message.split_once(" is not in ") else {
+    let Some((head, range)) = message.split_once(" is not in ") else {
         return message;
     };
-    let (range, after) = range.split_at(range.find(char::is_whitespace).unwrap_or(range.len()));
-    let before = &before[..before.rfind(' ').map_or(0, |place| place + 1)];
+    let (range, tail) = range.split_at(range.find(char::is_whitespace).unwrap_or(range.len()));
+    let head = &head[..head.rfind(' ').map_or(0, |index| index + 1)];
     let allowed = match range.split_once("..=").or(range.split_once("..")) {
         // The largest number of a type is no limit that a user could reach.
         Some((low, high)) if high.len() >= i64::MAX.to_string().len() => format!("at least {low}"),
         Some((low, high)) => format!("{low} to {high}"),
         None => return message,
     };
-    format!("{before}it must be {allowed}{after}")
+    format!("{head}it must be {allowed}{tail}")
 }
 
 /// Completion script for a shell.

@@ -15,7 +15,7 @@ pub(crate) fn run(options: &Library, console: &mut Console) -> Result<ExitStatus
         .map(|&(name, text)| (folder.join(name), text))
         .collect();
     for (path, text) in &files {
-        if fs::read(path).is_ok_and(|there| there != text.as_bytes()) {
+        if fs::read(path).is_ok_and(|existing| existing != text.as_bytes()) {
             return Err(Failure::new(
                 ExitStatus::BadInput,
                 format!(
@@ -28,11 +28,11 @@ pub(crate) fn run(options: &Library, console: &mut Console) -> Result<ExitStatus
     for (path, _) in &files {
         files::make_folder(path.parent().expect("each is in a folder"))?;
     }
-    let together: Vec<(&Path, &str)> = files
+    let file_refs: Vec<(&Path, &str)> = files
         .iter()
         .map(|(path, text)| (path.as_path(), *text))
         .collect();
-    files::write_together(&together)?;
+    files::write_together(&file_refs)?;
     console.print(&format!(
         "{} files are in {}; run the commands of docs/nearmemory.md there:\n\n{NEXT}",
         files.len(),

@@ -33,19 +33,14 @@ pub struct LinkOptions {
 ///
 /// # Errors
 /// The link cannot be configured in this way; the message lists the valid values.
-pub fn answer(asked: &LinkOptions) -> Result<serde_json::Value, String> {
-    let question = question(asked)?;
-    let transfers = transfers(asked, &question)?;
-    Ok(value(
-        &asked.link,
-        &question,
-        &question.answer(),
-        &transfers,
-    ))
+pub fn answer(options: &LinkOptions) -> Result<serde_json::Value, String> {
+    let config = link_config(options)?;
+    let transfers = transfers(options, &config)?;
+    Ok(value(&options.link, &config, &config.answer(), &transfers))
 }
 
 pub(crate) fn run(options: &options::Link, console: &mut Console) -> Result<ExitStatus, Failure> {
-    let asked = LinkOptions {
+    let link_options = LinkOptions {
         link: options.link.clone(),
         lanes: options.lanes,
         payload: options.payload,
@@ -54,15 +49,16 @@ pub(crate) fn run(options: &options::Link, console: &mut Console) -> Result<Exit
         seed: options.seed,
         dma: options.dma,
     };
-    let wrong = |why: String| Failure::new(ExitStatus::BadInput, format!("error: {why}"));
-    let question = question(&asked).map_err(wrong)?;
-    let transfers = transfers(&asked, &question).map_err(wrong)?;
-    let answer = question.answer();
+    let input_error =
+        |reason: String| Failure::new(ExitStatus::BadInput, format!("error: {reason}"));
+    let config = link_config(&link_options).map_err(input_error)?;
+    let transfers = transfers(&link_options, &config).map_err(input_error)?;
+    let rates = config.answer();
     let result = if options.output.form.json {
-        let value = value(&options.link, &question, &answer, &transfers);
-        options.output.form.told(value, console)
+        let value = value(&options.link, &config, &rates, &transfers);
+        options.output.form.format_output(value, console)
     } else {
-        text(&options.link, &question, &answer) + &of_dma(options.dma, &transfers)
+        text(&options.link, &config, &rates) + &dma_text(options.dma, &transfers)
     };
     deliver(&result, &options.output, console)?;
     Ok(ExitStatus::Success)
@@ -73,22 +69,24 @@ const LONGEST_NS: u64 = 10_000;
 /// Maximum bit error rate; beyond it hardly any message arrives.
 const MOST_ERRORS: f64 = 1e-4;
 
-fn question(asked: &LinkOptions) -> Result<LinkConfig, String> {
-    let name = &asked.link;
-    let named = Kind::ALL.into_iter().find(|(known, _)| known == name);
-    let Some((_, kind)) = named else {
+fn link_config(options: &LinkOptions) -> Result<LinkConfig, String> {
+    let name = &options.link;
+    let named_kind = Kind::ALL
+        .into_iter()
+        .find(|(kind_name, _)| kind_name == name);
+    let Some((_, kind)) = named_kind else {
         let names = Kind::ALL.map(|(name, _)| name);
-        let near = did_you_mean(name, names);
+        let suggestion = did_you_mean(name, names);
         let names = names.join(", ");
         return Err(format!(
-            "there is no link `{name}`; {near}there are {names}"
+            "there is no link `{name}`; {suggestion}there are {names}"
         ));
     };
-    let usual = LinkConfig::new(kind);
-    let lanes = asked.lanes.unwrap_or(usual.lanes.into());
+    let default_config = LinkConfig::new(kind);
+    let lanes = options.lanes.unwrap_or(default_config.lanes.into());
     let lanes = Lanes::work(lanes, kind != Kind::Eci)
-        .map_err(|there| format!("{name} has {there}, not {lanes}"))?;
-    let payload = asked.payload.unwrap_or(usual.payload.into());
+        .map_err(|valid_lanes| format!("{name} has {valid_lanes}, not {lanes}"))?;
+    let payload = options.payload.unwrap_or(default_config.payload.into());
     let Some(&payload) = kind
         .payloads()
         .iter()
@@ -102,34 +100,34 @@ fn question(asked: &LinkOptions) -> Result<LinkConfig, String> {
             "{name} supports payloads of {sizes} bytes, not {payload}"
         ));
     };
-    let delay = match u32::try_from(asked.delay_ns) {
-        Ok(delay) if asked.delay_ns <= LONGEST_NS => delay,
+    let delay = match u32::try_from(options.delay_ns) {
+        Ok(delay) if options.delay_ns <= LONGEST_NS => delay,
         _ => {
             return Err(format!(
                 "the one-way latency is at most {LONGEST_NS} ns, not {}",
-                asked.delay_ns
+                options.delay_ns
             ))
         }
     };
-    if !(0.0..=MOST_ERRORS).contains(&asked.bit_errors) {
+    if !(0.0..=MOST_ERRORS).contains(&options.bit_errors) {
         return Err(format!(
             "bit errors are from 0 to {MOST_ERRORS} per bit, not {}",
-            asked.bit_errors
+            options.bit_errors
         ));
     }
     Ok(LinkConfig {
         lanes,
         payload,
         delay,
-        errors: asked.bit_errors,
-        seed: asked.seed,
-        ..usual
+        errors: options.bit_errors,
+        seed: options.seed,
+        ..default_config
     })
 }
 
 /// DMA transfers in both directions, if they are requested.
-fn transfers(asked: &LinkOptions, question: &LinkConfig) -> Result<Vec<Transfers>, String> {
-    let Some(bytes) = asked.dma else {
+fn transfers(options: &LinkOptions, config: &LinkConfig) -> Result<Vec<Transfers>, String> {
+    let Some(bytes) = options.dma else {
         return Ok(Vec::new());
     };
     if !(1..=MAX_DMA_BYTES).contains(&bytes) {
@@ -137,24 +135,24 @@ fn transfers(asked: &LinkOptions, question: &LinkConfig) -> Result<Vec<Transfers
             "a transfer has 1 to {MAX_DMA_BYTES} bytes, not {bytes}"
         ));
     }
-    let name = &asked.link;
-    let both = question.transfers(bytes);
-    let both = both.ok_or_else(|| {
+    let name = &options.link;
+    let both_directions = config.transfers(bytes);
+    let both_directions = both_directions.ok_or_else(|| {
         format!("transfers by DMA are supported by pcie3, pcie4 and pcie5, not by {name}")
     })?;
-    Ok(both.into())
+    Ok(both_directions.into())
 }
 
 /// DMA transfers as text.
-fn of_dma(bytes: Option<u64>, transfers: &[Transfers]) -> String {
+fn dma_text(bytes: Option<u64>, transfers: &[Transfers]) -> String {
     let mut text = String::new();
-    for of in transfers {
-        let way = match of.way {
+    for transfer in transfers {
+        let direction = match transfer.way {
             Direction::ToDevice => "to the device",
             Direction::ToHost => "to the host",
         };
-        let name = format!("DMA of {} {way}", counted(bytes.unwrap_or(0), "byte"));
-        let (latency, rate) = (of.latency, of.rate / GIB);
+        let name = format!("DMA of {} {direction}", counted(bytes.unwrap_or(0), "byte"));
+        let (latency, rate) = (transfer.latency, transfer.rate / GIB);
         let _ = writeln!(
             text,
             "\n{name}: {latency:.0} ns alone, {rate:.3} GiB/s of {DMA_QUEUE} at a time"
@@ -165,15 +163,15 @@ fn of_dma(bytes: Option<u64>, transfers: &[Transfers]) -> String {
 
 fn value(
     name: &str,
-    question: &LinkConfig,
-    answer: &LinkRates,
+    config: &LinkConfig,
+    rates: &LinkRates,
     transfers: &[Transfers],
 ) -> serde_json::Value {
-    let steps = answer
+    let steps = rates
         .steps
         .iter()
         .map(|(name, rate)| json!({ "name": name, "bytes_per_second": rate }));
-    let flows = answer.flows.iter().map(|flow| {
+    let flows = rates.flows.iter().map(|flow| {
         json!({
             "name": flow.name,
             "both_directions": flow.both,
@@ -184,50 +182,50 @@ fn value(
     });
     json!({
         "link": name,
-        "lanes": question.lanes,
-        "payload": question.payload,
-        "delay_ns": question.delay,
-        "bit_errors": question.errors,
-        "seed": question.seed,
+        "lanes": config.lanes,
+        "payload": config.payload,
+        "delay_ns": config.delay,
+        "bit_errors": config.errors,
+        "seed": config.seed,
         "steps": steps.collect::<Vec<_>>(),
         "data": flows.collect::<Vec<_>>(),
         "dma": match transfers {
-            [to_device, to_host] => json!({ "to_device": told(to_device), "to_host": told(to_host) }),
+            [to_device, to_host] => json!({ "to_device": transfers_json(to_device), "to_host": transfers_json(to_host) }),
             _ => serde_json::Value::Null,
         },
     })
 }
 
-fn told(of: &Transfers) -> serde_json::Value {
-    json!({ "latency_ns": of.latency, "bytes_per_second": of.rate })
+fn transfers_json(transfer: &Transfers) -> serde_json::Value {
+    json!({ "latency_ns": transfer.latency, "bytes_per_second": transfer.rate })
 }
 
 const GIB: f64 = 1_073_741_824.0;
 
-fn text(name: &str, question: &LinkConfig, answer: &LinkRates) -> String {
+fn text(name: &str, config: &LinkConfig, rates: &LinkRates) -> String {
     let LinkConfig {
         lanes,
         payload,
         delay,
         errors,
         ..
-    } = question;
-    let again = *errors > 0.0;
+    } = config;
+    let has_errors = *errors > 0.0;
     let lanes = counted(u64::from(*lanes), "lane");
     let mut text = format!("{name}: {lanes}, data of {payload} bytes, {delay} ns one way");
-    if again {
+    if has_errors {
         let _ = write!(text, ", bit errors at {errors:e}");
     }
     text.push_str("\n\n");
-    let width = answer.flows.iter().map(|flow| flow.name.len() + 17);
+    let width = rates.flows.iter().map(|flow| flow.name.len() + 17);
     let width = width.max().unwrap_or(0).max(36);
     let _ = writeln!(
         text,
         "{:width$}  {:>8}  {:>8}  {:>6}",
         "one direction", "GB/s", "GiB/s", "share"
     );
-    let wires = answer.steps.first().map_or(1.0, |step| step.1);
-    for (name, rate) in &answer.steps {
+    let wires = rates.steps.first().map_or(1.0, |step| step.1);
+    for (name, rate) in &rates.steps {
         let share = 100.0 * rate / wires;
         let _ = writeln!(
             text,
@@ -244,15 +242,15 @@ fn text(name: &str, question: &LinkConfig, answer: &LinkRates) -> String {
         "driven",
         "share",
         "GB/s",
-        if again { "  sent again" } else { "" }
+        if has_errors { "  sent again" } else { "" }
     );
-    for flow in &answer.flows {
-        let ways = if flow.both {
+    for flow in &rates.flows {
+        let directions = if flow.both {
             "both directions"
         } else {
             "one direction"
         };
-        let name = format!("{}, {ways}", flow.name);
+        let name = format!("{}, {directions}", flow.name);
         let share = 100.0 * flow.run / wires;
         let _ = write!(
             text,
@@ -261,7 +259,7 @@ fn text(name: &str, question: &LinkConfig, answer: &LinkRates) -> String {
             flow.run / GIB,
             flow.run / 1e9
         );
-        if again {
+        if has_errors {
             let _ = write!(text, "  {:9.2}%", flow.replayed);
         }
         text.push('\n');

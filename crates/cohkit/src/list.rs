@@ -174,12 +174,12 @@ const EXPERIMENTS: [(&str, &str); 38] = [
 struct Shelf {
     key: &'static str,
     used: &'static str,
-    things: Vec<(String, String)>,
+    items: Vec<(String, String)>,
 }
 
 /// Returns all shipped items by kind.
 fn shelves() -> Vec<Shelf> {
-    let pair = |(name, text): (&str, &str)| (name.to_string(), text.to_string());
+    let owned_pair = |(name, text): (&str, &str)| (name.to_string(), text.to_string());
     let protocols = PROTOCOLS
         .iter()
         .map(|&(file, text)| (file.to_string(), title(text)));
@@ -188,14 +188,14 @@ fn shelves() -> Vec<Shelf> {
         let help = value.get_help().map(ToString::to_string);
         (value.get_name().to_string(), help.unwrap_or_default())
     });
-    let shelf = |key, used, things| Shelf { key, used, things };
+    let shelf = |key, used, items| Shelf { key, used, items };
     vec![
         shelf("protocols", "cohkit check FILE", protocols.collect()),
         shelf(
             "platforms",
             "cohkit platform NAME",
             Platform::shipped_names()
-                .map(|name| pair((name, Platform::about(name).unwrap_or_default())))
+                .map(|name| owned_pair((name, Platform::about(name).unwrap_or_default())))
                 .collect(),
         ),
         shelf("workloads", "cohkit sim PLATFORM NAME", workloads.collect()),
@@ -203,75 +203,77 @@ fn shelves() -> Vec<Shelf> {
             "applications",
             "cohkit play PLATFORM NAME; its numbers: --with help",
             ALL.iter()
-                .map(|shipped| pair((shipped.name, shipped.text)))
+                .map(|shipped| owned_pair((shipped.name, shipped.text)))
                 .collect(),
         ),
         shelf(
             "experiments",
             "cohkit reproduce NAME; by the Python package",
-            EXPERIMENTS.iter().copied().map(pair).collect(),
+            EXPERIMENTS.iter().copied().map(owned_pair).collect(),
         ),
     ]
 }
 
 /// Contents of the shipped protocol or platform of this name.
 fn text_of(name: &Path) -> Result<&'static str, Failure> {
-    let shown = name.display().to_string();
-    let platform = || Platform::shipped_text(&shown);
+    let name_text = name.display().to_string();
+    let platform = || Platform::shipped_text(&name_text);
     if let Some(text) = shipped::protocol(name).or_else(platform) {
         return Ok(text);
     }
     let shelves = shelves();
-    let names = || shelves.iter().flat_map(|shelf| &shelf.things);
-    let what = match names().any(|(known, _)| *known == shown) {
-        true => format!("`{shown}` has no file to print; protocols and platforms have"),
+    let names = || shelves.iter().flat_map(|shelf| &shelf.items);
+    let message = match names().any(|(known_name, _)| *known_name == name_text) {
+        true => format!("`{name_text}` has no file to print; protocols and platforms have"),
         false => {
-            let known: Vec<&str> = names().map(|(known, _)| known.as_str()).collect();
+            let known_names: Vec<&str> =
+                names().map(|(known_name, _)| known_name.as_str()).collect();
             let kinds = shelves.iter().map(|shelf| shelf.key);
-            let known = known
+            let known_names = known_names
                 .into_iter()
                 .chain(kinds)
                 .chain(shipped::names().map(|name| name as &str));
-            let near = did_you_mean(&shown, known);
-            format!("nothing shipped is named `{shown}`\n  help: {near}`cohkit list` has all names")
+            let suggestion = did_you_mean(&name_text, known_names);
+            format!("nothing shipped is named `{name_text}`\n  help: {suggestion}`cohkit list` has all names")
         }
     };
-    Err(Failure::new(ExitStatus::BadInput, format!("error: {what}")))
+    Err(Failure::new(
+        ExitStatus::BadInput,
+        format!("error: {message}"),
+    ))
 }
 
 pub(crate) fn run(options: &List, console: &mut Console) -> Result<ExitStatus, Failure> {
     let mut shelves = shelves();
     if let Some(name) = &options.name {
-        let of_kind = |shelf: &Shelf| Path::new(shelf.key) == name;
-        if !shelves.iter().any(of_kind) {
+        let has_key = |shelf: &Shelf| Path::new(shelf.key) == name;
+        if !shelves.iter().any(has_key) {
             deliver(text_of(name)?, &options.output, console)?;
             return Ok(ExitStatus::Success);
         }
-        shelves.retain(of_kind);
+        shelves.retain(has_key);
     }
     let text = if options.output.form.json {
-        let things = |shelf: &Shelf| -> Value {
-            let things = shelf.things.iter();
-            things
+        let items = |shelf: &Shelf| -> Value {
+            let items = shelf.items.iter();
+            items
                 .map(|(name, text)| json!({ "name": name, "text": text }))
                 .collect()
         };
-        let all = shelves
-            .iter()
-            .map(|shelf| (shelf.key.into(), things(shelf)));
+        let values = shelves.iter().map(|shelf| (shelf.key.into(), items(shelf)));
         options
             .output
             .form
-            .told(Value::Object(all.collect()), console)
+            .format_output(Value::Object(values.collect()), console)
     } else {
-        let names = shelves.iter().flat_map(|shelf| &shelf.things);
+        let names = shelves.iter().flat_map(|shelf| &shelf.items);
         let width = names.map(|(name, _)| name.len()).max().unwrap_or(0);
         let mut text = String::new();
         for shelf in &shelves {
             let gap = if text.is_empty() { "" } else { "\n" };
             let _ = writeln!(text, "{gap}{} ({})", shelf.key, shelf.used);
-            for (name, about) in &shelf.things {
-                let _ = writeln!(text, "  {name:width$}  {about}");
+            for (name, description) in &shelf.items {
+                let _ = writeln!(text, "  {name:width$}  {description}");
             }
         }
         text
@@ -283,15 +285,15 @@ pub(crate) fn run(options: &List, console: &mut Console) -> Result<ExitStatus, F
 pub(crate) fn show(options: &ShowPlatform, console: &mut Console) -> Result<ExitStatus, Failure> {
     let platform = platform(&options.platform, console.terminal.colour)?;
     let (name, remotes, lines) = (platform.name.clone(), platform.remotes, platform.lines);
-    let below = platform.below.as_ref().map(|below| below.remotes);
+    let lower_remotes = platform.below.as_ref().map(|lower| lower.remotes);
     let quantities = platform.all_quantities();
     let text = if options.output.form.json {
         let quantities = quantities.iter().map(|(name, unit, quantity)| {
-            let shown = |value| units::show(value, *unit);
+            let quantity_text = |value| units::show(value, *unit);
             json!({
                 "name": name,
-                "value": shown(quantity.value),
-                "range": [shown(quantity.range.0), shown(quantity.range.1)],
+                "value": quantity_text(quantity.value),
+                "range": [quantity_text(quantity.range.0), quantity_text(quantity.range.1)],
                 "origin": quantity.origin,
             })
         });
@@ -303,39 +305,43 @@ pub(crate) fn show(options: &ShowPlatform, console: &mut Console) -> Result<Exit
             "run": { "version": env!("CARGO_PKG_VERSION") },
         });
         if !platform.agents.is_empty() {
-            let of_each = platform.agents.iter();
-            let of_each = of_each.map(|agents| (agents.kind.clone(), agents.remotes.into()));
-            value["agents"] = of_each.collect::<serde_json::Map<_, _>>().into();
+            let remotes_by_kind = platform.agents.iter();
+            let remotes_by_kind =
+                remotes_by_kind.map(|agents| (agents.kind.clone(), agents.remotes.into()));
+            value["agents"] = remotes_by_kind.collect::<serde_json::Map<_, _>>().into();
         }
-        if let Some(below) = below {
-            value["below"] = below.into();
+        if let Some(lower_remotes) = lower_remotes {
+            value["below"] = lower_remotes.into();
         }
-        options.output.form.told(value, console)
+        options.output.form.format_output(value, console)
     } else {
         let rows: Vec<[String; 4]> = quantities
             .iter()
             .map(|(name, unit, quantity)| {
-                let shown = |value| units::show(value, *unit);
+                let quantity_text = |value| units::show(value, *unit);
                 let (low, high) = quantity.range;
                 let range = match low == high {
                     true => String::new(),
-                    false => format!("{} to {}", shown(low), shown(high)),
+                    false => format!("{} to {}", quantity_text(low), quantity_text(high)),
                 };
-                let value = shown(quantity.value);
+                let value = quantity_text(quantity.value);
                 [name.to_string(), value, range, quantity.origin.clone()]
             })
             .collect();
         let width = |column: usize| rows.iter().map(|row| row[column].len()).max().unwrap_or(0);
-        let (first, second, third) = (width(0), width(1), width(2));
-        let below = below.map_or(String::new(), |below| format!(" with {below} below each"));
+        let (name_width, value_width, range_width) = (width(0), width(1), width(2));
+        let lower_remotes = lower_remotes.map_or(String::new(), |lower_remotes| {
+            format!(" with {lower_remotes} below each")
+        });
         let agents = platform.agents.iter();
-        let agents = agents.map(|of| format!(", {} {}", of.kind, of.remotes));
+        let agents = agents.map(|group| format!(", {} {}", group.kind, group.remotes));
         let agents: String = agents.collect();
-        let mut text = format!("{name}: remotes {remotes}{below}{agents}, lines {lines}\n\n");
+        let mut text =
+            format!("{name}: remotes {remotes}{lower_remotes}{agents}, lines {lines}\n\n");
         for [name, value, range, origin] in &rows {
             let _ = writeln!(
                 text,
-                "{name:first$}  {value:>second$}  {range:third$}  {origin}"
+                "{name:name_width$}  {value:>value_width$}  {range:range_width$}  {origin}"
             );
         }
         text

@@ -3,7 +3,7 @@
 mod timed;
 
 use crate::console::Console;
-use crate::guarantee::drawn;
+use crate::guarantee::render_path;
 use crate::options::{Cores as Between, Expect, Litmus as Options, Model as Compared};
 use crate::outcome::{ExitStatus, Failure};
 use crate::protocols::{entry, Source};
@@ -58,11 +58,11 @@ impl Test {
         if let Some(program) = named(name) {
             return Ok(Test::new(program));
         }
-        let all = classic();
+        let shapes = classic();
         Err(suggestion(
             name,
             "shape",
-            all.iter().map(|shape| shape.name.as_str()),
+            shapes.iter().map(|shape| shape.name.as_str()),
         ))
     }
 
@@ -106,28 +106,37 @@ impl Test {
     ///
     /// # Errors
     /// The kinds are invalid.
-    pub fn placed(self, kinds: Option<&str>, protocol: &Protocol) -> Result<Vec<Test>, Failure> {
-        let placed = match kinds {
+    pub fn with_kinds(
+        self,
+        kinds: Option<&str>,
+        protocol: &Protocol,
+    ) -> Result<Vec<Test>, Failure> {
+        let placements = match kinds {
             Some(kinds) => Kinds::read(kinds, protocol, &self.program).map(|kinds| vec![kinds]),
             None if protocol.several_tables() => Kinds::every(protocol, &self.program),
             None => return Ok(vec![self]),
         };
-        let wrong = |what| Failure::new(ExitStatus::BadInput, format!("error: --kinds: {what}"));
-        let of = |kinds| Test {
+        let kinds_error =
+            |reason| Failure::new(ExitStatus::BadInput, format!("error: --kinds: {reason}"));
+        let with_kinds = |kinds| Test {
             kinds: Some(kinds),
             ..self.clone()
         };
-        Ok(placed.map_err(wrong)?.into_iter().map(of).collect())
+        Ok(placements
+            .map_err(kinds_error)?
+            .into_iter()
+            .map(with_kinds)
+            .collect())
     }
 
     /// Kinds of remotes that the threads run on, by default the first kind.
     fn kinds(&self) -> Kinds {
-        let first = || Kinds::from(self.program.threads.len() as u8);
-        self.kinds.clone().unwrap_or_else(first)
+        let first_kind = || Kinds::from(self.program.threads.len() as u8);
+        self.kinds.clone().unwrap_or_else(first_kind)
     }
 
     /// Names of these kinds, if the test has a placement.
-    fn on(&self, source: Option<&Source>) -> Option<Vec<String>> {
+    fn kind_names(&self, source: Option<&Source>) -> Option<Vec<String>> {
         let names = self.kinds.as_ref()?.names(&source?.protocol);
         Some(names.into_iter().map(String::from).collect())
     }
@@ -142,12 +151,13 @@ impl Test {
             "every" => store_variants::every(protocol, &self.kinds(), &self.program),
             letters => {
                 let mix = store_variants::read(letters, protocol, &self.kinds(), &self.program);
-                let wrong =
-                    |what| Failure::new(ExitStatus::BadInput, format!("error: --stores: {what}"));
-                vec![mix.map_err(wrong)?]
+                let stores_error = |reason| {
+                    Failure::new(ExitStatus::BadInput, format!("error: --stores: {reason}"))
+                };
+                vec![mix.map_err(stores_error)?]
             }
         };
-        let of = |mix: Vec<StoreVariant>| {
+        let with_mix = |mix: Vec<StoreVariant>| {
             let letters = store_variants::letters(&mix);
             let mut program = store_variants::mixed(&self.program, &mix);
             program.name = format!("{} {letters}", program.name);
@@ -157,7 +167,7 @@ impl Test {
                 ..self.clone()
             }
         };
-        Ok(mixes.into_iter().map(of).collect())
+        Ok(mixes.into_iter().map(with_mix).collect())
     }
 }
 
@@ -202,50 +212,62 @@ impl From<Failure> for NotJudged {
 /// The test has no verdict.
 pub fn answer(
     test: &Test,
-    on: On,
-    asked: &LitmusRequest,
+    memory_system: MemorySystem,
+    request: &LitmusRequest,
     cancel: &AtomicBool,
 ) -> Result<Value, NotJudged> {
-    let cores = asked.cores.as_deref().map(chosen).transpose()?;
-    let model = asked.model.as_deref().map(chosen).transpose()?;
-    let expect = asked.expect.as_deref().map(chosen).transpose()?;
-    let how = on.how(
+    let cores = request.cores.as_deref().map(parse_choice).transpose()?;
+    let model = request.model.as_deref().map(parse_choice).transpose()?;
+    let expect = request.expect.as_deref().map(parse_choice).transpose()?;
+    let litmus_options = memory_system.litmus_options(
         (cores, model),
-        (asked.gives_up, asked.max_states),
+        (request.gives_up, request.max_states),
         expect.unwrap_or(Expect::Condition),
     );
-    let mut goes_on = || !cancel.load(Ordering::SeqCst);
-    match (on.source, asked.simulate) {
+    let mut should_continue = || !cancel.load(Ordering::SeqCst);
+    match (memory_system.source, request.simulate) {
         (Some(source), Some(seeds)) => {
-            let report = timed::run((source, on), test, &how, seeds, &mut goes_on)?;
+            let report = timed::run(
+                (source, memory_system),
+                test,
+                &litmus_options,
+                seeds,
+                &mut should_continue,
+            )?;
             Ok(report.json)
         }
         (None, Some(_)) => {
-            let said = "error: runs in the simulator need a protocol, but none is given";
-            Err(Failure::new(ExitStatus::BadInput, said).into())
+            let message = "error: runs in the simulator need a protocol, but none is given";
+            Err(Failure::new(ExitStatus::BadInput, message).into())
         }
         (_, None) => {
-            let judged = judged(test, on, &how, asked.chart, &mut goes_on)?;
-            Ok(judged.json(on.name()))
+            let verdict = judge(
+                test,
+                memory_system,
+                &litmus_options,
+                request.chart,
+                &mut should_continue,
+            )?;
+            Ok(verdict.json(memory_system.name()))
         }
     }
 }
 
 /// Parses the value of an option by its name, in which Python writes `_` for `-`.
-fn chosen<T: ValueEnum>(name: &str) -> Result<T, Failure> {
+fn parse_choice<T: ValueEnum>(name: &str) -> Result<T, Failure> {
     T::from_str(&name.replace('_', "-"), false).map_err(|_| {
-        let all = T::value_variants().iter().filter_map(T::to_possible_value);
-        let all: Vec<String> = all
+        let names = T::value_variants().iter().filter_map(T::to_possible_value);
+        let names: Vec<String> = names
             .map(|value| value.get_name().replace('-', "_"))
             .collect();
-        let said = format!("error: `{name}` is not one of {}", all.join(", "));
-        Failure::new(ExitStatus::BadInput, said)
+        let message = format!("error: `{name}` is not one of {}", names.join(", "));
+        Failure::new(ExitStatus::BadInput, message)
     })
 }
 
 /// Memory system under the threads: one protocol, or two levels; without a protocol, the memory model alone decides.
 #[derive(Clone, Copy)]
-pub struct On<'s> {
+pub struct MemorySystem<'s> {
     /// Protocol; of two levels, the upper one.
     pub source: Option<&'s Source>,
     /// Protocol of the level below it.
@@ -267,13 +289,13 @@ struct LitmusOptions {
     expect: Expect,
 }
 
-impl On<'_> {
+impl MemorySystem<'_> {
     fn name(&self) -> Option<&str> {
         self.source.map(|source| source.protocol.name.as_str())
     }
 
     /// Fills in the protocol's defaults for options that were not given.
-    fn how(
+    fn litmus_options(
         &self,
         (cores, model): (Option<Between>, Option<Compared>),
         (gives_up, max_states): (u8, usize),
@@ -281,16 +303,18 @@ impl On<'_> {
     ) -> LitmusOptions {
         // Cores are connected to the caches of the lower level.
         let protocol = self.lower.or(self.source).map(|source| &source.protocol);
-        let kept = protocol.and_then(|protocol| protocol.kept);
-        let between = match (cores, kept) {
+        let core_windows = protocol.and_then(|protocol| protocol.kept);
+        let core_model = match (cores, core_windows) {
             (Some(Between::InOrder), _) | (None, None) => Cores::InOrder,
             (Some(Between::StoreBuffer), _) => Cores::StoreBuffer,
-            (Some(Between::Relaxed), kept) => Cores::Relaxed(kept.unwrap_or_default()),
-            (None, Some(kept)) => Cores::Relaxed(kept),
+            (Some(Between::Relaxed), core_windows) => {
+                Cores::Relaxed(core_windows.unwrap_or_default())
+            }
+            (None, Some(core_windows)) => Cores::Relaxed(core_windows),
         };
-        let own_cores = kept.map_or(Cores::InOrder, Cores::Relaxed);
+        let guaranteed_cores = core_windows.map_or(Cores::InOrder, Cores::Relaxed);
         let guaranteed = protocol.and_then(|protocol| protocol.guarantee.model);
-        let own = match (guaranteed, between) {
+        let default_model = match (guaranteed, core_model) {
             (Some(model), _) if cores.is_none() => model,
             (_, Cores::InOrder) => Model::Sc,
             (_, Cores::StoreBuffer) => Model::Tso,
@@ -302,12 +326,12 @@ impl On<'_> {
             Some(Compared::Rc) => Model::Rc,
             Some(Compared::Armv8) => Model::Armv8,
             Some(Compared::Riscv) => Model::RiscV,
-            None => own,
+            None => default_model,
         };
         LitmusOptions {
-            cores: between,
+            cores: core_model,
             model,
-            guaranteed: between == own_cores && guaranteed == Some(model),
+            guaranteed: core_model == guaranteed_cores && guaranteed == Some(model),
             gives_up,
             max_states,
             expect,
@@ -319,12 +343,12 @@ impl LitmusOptions {
     /// JSON value: true if the file's expectation is met, and null if undecided; `None` if it does not determine the
     /// exit code.
     fn as_expected(&self, outcome: ExitStatus) -> Option<Value> {
-        let met = match outcome {
+        let is_met = match outcome {
             ExitStatus::Success => json!(true),
             ExitStatus::Violated => json!(false),
             _ => Value::Null,
         };
-        (self.expect == Expect::File).then_some(met)
+        (self.expect == Expect::File).then_some(is_met)
     }
 
     fn options(&self) -> protocols::Options {
@@ -339,7 +363,7 @@ impl LitmusOptions {
     /// Returns the outcomes that the model allows.
     fn allowed(&self, program: &Program) -> Result<BTreeSet<Outcome>, Failure> {
         axioms::allowed(program, self.model)
-            .map_err(|what| Failure::new(ExitStatus::Undecided, format!("undecided: {what}")))
+            .map_err(|reason| Failure::new(ExitStatus::Undecided, format!("undecided: {reason}")))
     }
 }
 
@@ -358,13 +382,13 @@ struct Judged {
     /// Names of the kinds of remotes that threads run on, if the test has a placement.
     kinds: Option<Vec<String>>,
     found: Found,
-    how: LitmusOptions,
+    options: LitmusOptions,
     /// Outcomes required for exit code 0.
     expected: Expected,
     /// Outcomes that the model allows.
     allowed: BTreeSet<Outcome>,
     /// Shortest path to the deciding outcome, if it is to be drawn and exists.
-    way: Option<Shortest>,
+    path: Option<Shortest>,
 }
 
 pub(crate) fn run(options: &Options, console: &mut Console) -> Result<ExitStatus, Failure> {
@@ -378,22 +402,22 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<ExitStatus
                 (None, _) => (Some(source), lower),
                 (Some(name), None) => (Some(source.with_sizes_of(name)?), None),
                 (Some(name), Some(_)) => {
-                    let said = format!(
+                    let message = format!(
                         "error: --system {name}: two-level systems have no sizes of their own"
                     );
-                    return Err(Failure::new(ExitStatus::BadInput, said));
+                    return Err(Failure::new(ExitStatus::BadInput, message));
                 }
             }
         }
         None => (None, None),
     };
-    let on = On {
+    let memory_system = MemorySystem {
         source: source.as_ref(),
         lower: lower.as_ref(),
         file: options.protocol.as_deref(),
     };
     let (gives_up, max_states) = (options.gives_up, options.max_states);
-    let how = on.how(
+    let litmus_options = memory_system.litmus_options(
         (options.cores, options.model),
         (gives_up, max_states),
         options.expect,
@@ -404,56 +428,59 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<ExitStatus
     for file in &options.files {
         match test(file, console) {
             Ok(test) => tests.push(test),
-            Err(failure) => outcome = outcome.max(said(&failure, console)),
+            Err(failure) => outcome = outcome.max(report_failure(&failure, console)),
         }
     }
     if !(tests.is_empty() || tests.len() == options.files.len()) {
-        let (refused, all) = (options.files.len() - tests.len(), options.files.len());
+        let (unread_count, file_count) = (options.files.len() - tests.len(), options.files.len());
         console.say(&format!(
-            "{refused} of {all} tests are undecided: they could not be read"
+            "{unread_count} of {file_count} tests are undecided: they could not be read"
         ));
     }
     if options.shapes {
         tests.extend(classic().into_iter().map(Test::new));
     }
     if options.print {
-        let all = tests.iter().map(|test| print(&test.program));
-        let all: Result<Vec<String>, String> = all.collect();
-        let all =
-            all.map_err(|what| Failure::new(ExitStatus::BadInput, format!("error: {what}")))?;
-        deliver(&all.join("\n"), &options.output, console)?;
+        let texts = tests.iter().map(|test| print(&test.program));
+        let texts: Result<Vec<String>, String> = texts.collect();
+        let texts = texts
+            .map_err(|reason| Failure::new(ExitStatus::BadInput, format!("error: {reason}")))?;
+        deliver(&texts.join("\n"), &options.output, console)?;
         return Ok(outcome);
     }
     if let (Some(kinds), Some(lower)) = (&options.kinds, &lower) {
         let (kind, text) = (&lower.protocol.kinds[0].name, &lower.protocol.name);
-        let said = format!(
+        let message = format!(
             "error: --kinds {kinds}: threads on a two-level protocol run on `{kind}` of {text}"
         );
-        return Err(Failure::new(ExitStatus::BadInput, said));
+        return Err(Failure::new(ExitStatus::BadInput, message));
     }
     if let Some(source) = lower.as_ref().or(source.as_ref()) {
-        let placed = |test: Test| match lower {
+        let place = |test: Test| match lower {
             Some(_) => Ok(vec![test]),
-            None => test.placed(options.kinds.as_deref(), &source.protocol),
+            None => test.with_kinds(options.kinds.as_deref(), &source.protocol),
         };
-        tests = expand_tests(tests, &placed, (&mut outcome, console));
+        tests = expand_tests(tests, &place, (&mut outcome, console));
     }
     if let (Some(stores), Some(source)) = (&options.stores, lower.as_ref().or(source.as_ref())) {
-        let mixes = |test: Test| test.mixes(stores, &source.protocol);
-        tests = expand_tests(tests, &mixes, (&mut outcome, console));
+        let mix = |test: Test| test.mixes(stores, &source.protocol);
+        tests = expand_tests(tests, &mix, (&mut outcome, console));
     }
     let mut reports = Vec::new();
     for test in &tests {
-        match reported(test, on, &how, options, console) {
+        match report_test(test, memory_system, &litmus_options, options, console) {
             Ok(report) => reports.push(report),
             Err(failure) if failure.outcome == ExitStatus::Interrupted => return Err(failure),
-            Err(failure) => outcome = outcome.max(said(&failure, console)),
+            Err(failure) => outcome = outcome.max(report_failure(&failure, console)),
         }
     }
     let outcome = reports.iter().map(|r| r.outcome).fold(outcome, Ord::max);
     let text = if options.output.form.json {
-        let all: Vec<Value> = reports.into_iter().map(|r| r.json).collect();
-        options.output.form.told(Value::from(all), console)
+        let values: Vec<Value> = reports.into_iter().map(|r| r.json).collect();
+        options
+            .output
+            .form
+            .format_output(Value::from(values), console)
     } else {
         reports.into_iter().map(|r| r.text).collect()
     };
@@ -464,41 +491,54 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<ExitStatus
 /// Expands each test into several; reports the errors of single tests.
 fn expand_tests(
     tests: Vec<Test>,
-    becomes: &dyn Fn(Test) -> Result<Vec<Test>, Failure>,
+    expand: &dyn Fn(Test) -> Result<Vec<Test>, Failure>,
     (outcome, console): (&mut ExitStatus, &mut Console),
 ) -> Vec<Test> {
-    let mut all = Vec::new();
+    let mut expanded = Vec::new();
     for test in tests {
-        match becomes(test) {
-            Ok(several) => all.extend(several),
-            Err(failure) => *outcome = (*outcome).max(said(&failure, console)),
+        match expand(test) {
+            Ok(tests) => expanded.extend(tests),
+            Err(failure) => *outcome = (*outcome).max(report_failure(&failure, console)),
         }
     }
-    all
+    expanded
 }
 
 /// Runs one test: on a protocol in every order of events, on threads of the simulator, or by the memory model alone.
-fn reported(
+fn report_test(
     test: &Test,
-    on: On,
-    how: &LitmusOptions,
+    memory_system: MemorySystem,
+    litmus_options: &LitmusOptions,
     options: &Options,
     console: &Console,
 ) -> Result<Report, Failure> {
     let charts = options.output.charts(console.terminal);
-    let mut goes_on = || !console.is_interrupted();
-    let report = match (on.source, options.simulate) {
+    let mut should_continue = || !console.is_interrupted();
+    let report = match (memory_system.source, options.simulate) {
         (Some(source), Some(runs)) => {
             let seeds = (options.seed, runs);
-            timed::run((source, on), test, how, seeds, &mut goes_on)
+            timed::run(
+                (source, memory_system),
+                test,
+                litmus_options,
+                seeds,
+                &mut should_continue,
+            )
         }
-        _ => judged(test, on, how, options.chart, &mut goes_on).map(|judged| Report {
-            outcome: judged.outcome(),
-            text: judged.text(on.name()) + &judged.drawn(&charts),
-            json: judged.json(on.name()),
+        _ => judge(
+            test,
+            memory_system,
+            litmus_options,
+            options.chart,
+            &mut should_continue,
+        )
+        .map(|verdict| Report {
+            outcome: verdict.outcome(),
+            text: verdict.text(memory_system.name()) + &verdict.path_text(&charts),
+            json: verdict.json(memory_system.name()),
         }),
     };
-    report.map_err(|why| match why {
+    report.map_err(|not_judged| match not_judged {
         NotJudged::NoHome(source, error) => {
             source.no_home(&error, &charts, console.terminal.colour)
         }
@@ -507,52 +547,58 @@ fn reported(
 }
 
 /// Result of one test, in every order of events on a protocol or by the memory model alone.
-fn judged(
+fn judge(
     test: &Test,
-    on: On,
-    how: &LitmusOptions,
+    memory_system: MemorySystem,
+    litmus_options: &LitmusOptions,
     chart: bool,
-    goes_on: &mut dyn FnMut() -> bool,
+    should_continue: &mut dyn FnMut() -> bool,
 ) -> Result<Judged, NotJudged> {
     let program = &test.program;
-    let allowed = how.allowed(program)?;
-    let (found, way) = match on.source {
+    let allowed = litmus_options.allowed(program)?;
+    let (result, path) = match memory_system.source {
         None => {
             let (ends, states) = (allowed.clone(), 0);
             (Found::Ends { ends, states }, None)
         }
         Some(source) => {
-            let levels = (source, on.lower);
-            let found = on_protocol(levels, test, how, goes_on)?;
-            let forbidden = match &found {
+            let levels = (source, memory_system.lower);
+            let result = on_protocol(levels, test, litmus_options, should_continue)?;
+            let forbidden = match &result {
                 Found::Ends { ends, .. } => ends.iter().any(|end| !allowed.contains(end)),
                 Found::Stuck { .. } => true,
                 _ => false,
             };
-            let way = match chart || forbidden && on.lower.is_none() {
-                true => way(levels, test, &found, (how, &allowed), goes_on)?,
+            let path = match chart || forbidden && memory_system.lower.is_none() {
+                true => shortest_path(
+                    levels,
+                    test,
+                    &result,
+                    (litmus_options, &allowed),
+                    should_continue,
+                )?,
                 false => None,
             };
-            (found, way)
+            (result, path)
         }
     };
-    if matches!(found, Found::Interrupted) {
+    if matches!(result, Found::Interrupted) {
         return Err(Failure::new(ExitStatus::Interrupted, "interrupted").into());
     }
     Ok(Judged {
         file: test.file.clone(),
         program: program.clone(),
-        kinds: test.on(on.source),
-        found,
-        how: *how,
-        expected: Expected::of(test, how, on.source.is_some()),
+        kinds: test.kind_names(memory_system.source),
+        found: result,
+        options: *litmus_options,
+        expected: Expected::of(test, litmus_options, memory_system.source.is_some()),
         allowed,
-        way,
+        path,
     })
 }
 
 /// Reports the failure of one test; the other tests still run.
-fn said(failure: &Failure, console: &mut Console) -> ExitStatus {
+fn report_failure(failure: &Failure, console: &mut Console) -> ExitStatus {
     console.say(&failure.message);
     failure.outcome
 }
@@ -560,19 +606,19 @@ fn said(failure: &Failure, console: &mut Console) -> ExitStatus {
 /// Reads a test. A plain name without the extension `.litmus` is the name of a shape, unless such a file exists.
 fn test(file: &Path, console: &Console) -> Result<Test, Failure> {
     let name = file.display().to_string();
-    let file = files::named(file);
+    let file = files::input_path(file);
     if !file.exists() && file.extension() != Some("litmus".as_ref()) && !name.contains('/') {
         return Test::shape(&name).map_err(|help| {
-            let said = format!(
+            let message = format!(
                 "error: {name}: no such file or classic shape\n  help: {help}; `cohkit litmus --shapes --print` prints all"
             );
-            Failure::new(ExitStatus::BadInput, said)
+            Failure::new(ExitStatus::BadInput, message)
         });
     }
     let text = files::read(file)?;
     let program = herd::read(&text).map_err(|error| {
-        let said = error.render(&name, &text, console.terminal.colour);
-        Failure::new(ExitStatus::BadInput, said)
+        let message = error.render(&name, &text, console.terminal.colour);
+        Failure::new(ExitStatus::BadInput, message)
     })?;
     Ok(Test::from_file(&name, &text, program))
 }
@@ -585,78 +631,106 @@ fn home(source: &Source, caches: u16) -> Result<Controller, NotJudged> {
 
 /// Shortest path to the deciding outcome: one that the model forbids, or else one that decides the condition. For a
 /// deadlock or livelock, the path leads to a stuck state.
-fn way(
+fn shortest_path(
     (source, lower): (&Source, Option<&Source>),
     test: &Test,
-    found: &Found,
-    (how, allowed): (&LitmusOptions, &BTreeSet<Outcome>),
-    goes_on: &mut dyn FnMut() -> bool,
+    result: &Found,
+    (litmus_options, allowed): (&LitmusOptions, &BTreeSet<Outcome>),
+    should_continue: &mut dyn FnMut() -> bool,
 ) -> Result<Option<Shortest>, NotJudged> {
     if lower.is_some() {
-        let said = "error: charts show one level of caches, but the specification has two";
-        return Err(Failure::new(ExitStatus::BadInput, said).into());
+        let message = "error: charts show one level of caches, but the specification has two";
+        return Err(Failure::new(ExitStatus::BadInput, message).into());
     }
     let program = &test.program;
-    let forbidden = |end: &Outcome| !allowed.contains(end);
-    let decides = |end: &Outcome| program.holds(end) == (program.quantifier != Quantifier::Forall);
-    let wanted: &dyn Fn(Option<&Outcome>) -> bool = match found {
-        Found::Ends { ends, .. } if ends.iter().any(forbidden) => &|end| end.is_some_and(forbidden),
-        Found::Ends { ends, .. } if ends.iter().any(decides) => &|end| end.is_some_and(decides),
+    let is_forbidden = |end: &Outcome| !allowed.contains(end);
+    let is_deciding_outcome =
+        |end: &Outcome| program.holds(end) == (program.quantifier != Quantifier::Forall);
+    let is_deciding: &dyn Fn(Option<&Outcome>) -> bool = match result {
+        Found::Ends { ends, .. } if ends.iter().any(is_forbidden) => {
+            &|end| end.is_some_and(is_forbidden)
+        }
+        Found::Ends { ends, .. } if ends.iter().any(is_deciding_outcome) => {
+            &|end| end.is_some_and(is_deciding_outcome)
+        }
         Found::Stuck { .. } => &|end| end.is_none(),
         _ => return Ok(None),
     };
     let threads = program.threads.len();
     let home = home(source, threads as u16)?;
-    let how = how.options();
+    let run_options = litmus_options.options();
     let locations = program.locations.len() as u8;
-    let mut lines = Lines::new(&source.protocol, &home, test.kinds(), locations, how.room);
-    Ok(shortest(&mut lines, program, &how, wanted, goes_on))
+    let mut lines = Lines::new(
+        &source.protocol,
+        &home,
+        test.kinds(),
+        locations,
+        run_options.room,
+    );
+    Ok(shortest(
+        &mut lines,
+        program,
+        &run_options,
+        is_deciding,
+        should_continue,
+    ))
 }
 
 fn on_protocol(
     (source, lower): (&Source, Option<&Source>),
     test: &Test,
-    how: &LitmusOptions,
-    goes_on: &mut dyn FnMut() -> bool,
+    litmus_options: &LitmusOptions,
+    should_continue: &mut dyn FnMut() -> bool,
 ) -> Result<Found, NotJudged> {
     let program = &test.program;
     let home = |source| home(source, program.threads.len() as u16);
-    let own = home(source)?;
-    let how = how.options();
-    let found = match lower {
+    let upper_home = home(source)?;
+    let run_options = litmus_options.options();
+    let result = match lower {
         None => {
-            let on = (&source.protocol, &own);
-            explore(on, &test.kinds(), program, &how, goes_on)
+            let system = (&source.protocol, &upper_home);
+            explore(
+                system,
+                &test.kinds(),
+                program,
+                &run_options,
+                should_continue,
+            )
         }
         Some(lower) => {
-            let levels = [(&source.protocol, &own), (&lower.protocol, &home(lower)?)];
+            let levels = [
+                (&source.protocol, &upper_home),
+                (&lower.protocol, &home(lower)?),
+            ];
             let programs = std::slice::from_ref(program);
-            explore_below(levels, programs, &how, goes_on).remove(0)
+            explore_below(levels, programs, &run_options, should_continue).remove(0)
         }
     };
-    match found {
+    match result {
         // The threads may run when placed on other kinds.
-        Found::Lacks(_) | Found::Cannot(_) if source.protocol.several_tables() => Ok(found),
-        Found::Lacks(what) | Found::Cannot(what) => Err(cannot(source, program, &what).into()),
-        found => Ok(found),
+        Found::Lacks(_) | Found::Cannot(_) if source.protocol.several_tables() => Ok(result),
+        Found::Lacks(reason) | Found::Cannot(reason) => {
+            Err(cannot(source, program, &reason).into())
+        }
+        result => Ok(result),
     }
 }
 
 /// Error: the test cannot run on this protocol.
-fn cannot(source: &Source, program: &Program, what: &str) -> Failure {
+fn cannot(source: &Source, program: &Program, reason: &str) -> Failure {
     let (path, test) = (source.path.display(), &program.name);
-    let said = format!("error: {path}: cannot run {test}: {what}");
-    Failure::new(ExitStatus::BadInput, said)
+    let message = format!("error: {path}: cannot run {test}: {reason}");
+    Failure::new(ExitStatus::BadInput, message)
 }
 
 /// Kinds of remotes that threads run on, as text.
-fn placed(kinds: Option<&[String]>) -> String {
-    let all = kinds.map(|kinds| format!(" ({})", kinds.join(", ")));
-    all.unwrap_or_default()
+fn kinds_text(kinds: Option<&[String]>) -> String {
+    let names = kinds.map(|kinds| format!(" ({})", kinds.join(", ")));
+    names.unwrap_or_default()
 }
 
 /// Core model as text.
-fn between(cores: Cores) -> &'static str {
+fn cores_text(cores: Cores) -> &'static str {
     match cores {
         Cores::InOrder => "in order",
         Cores::StoreBuffer => "with store buffers",
@@ -667,41 +741,44 @@ fn between(cores: Cores) -> &'static str {
 /// Comparison of outcomes with those that the model allows, as text.
 fn relation<'e>(
     ends: impl Iterator<Item = &'e Outcome>,
-    how: &LitmusOptions,
+    litmus_options: &LitmusOptions,
     allowed: &BTreeSet<Outcome>,
 ) -> String {
-    let (model, mut count, mut more) = (how.model, 0, 0);
+    let (model, mut count, mut forbidden_count) = (litmus_options.model, 0, 0);
     for end in ends {
         count += 1;
-        more += usize::from(!allowed.contains(end));
+        forbidden_count += usize::from(!allowed.contains(end));
     }
-    let all = allowed.len();
-    let which = match how.guaranteed {
+    let allowed_count = allowed.len();
+    let guarantee_note = match litmus_options.guaranteed {
         true => ", which the protocol guarantees",
         false => "",
     };
-    match more {
-        0 if count == all => format!("exactly the outcomes of {model}"),
-        0 => format!("{count} of the {all} outcomes of {model}, and no other"),
-        1 => format!("1 outcome is forbidden by {model}{which}"),
-        _ => format!("{more} outcomes are forbidden by {model}{which}"),
+    match forbidden_count {
+        0 if count == allowed_count => format!("exactly the outcomes of {model}"),
+        0 => format!("{count} of the {allowed_count} outcomes of {model}, and no other"),
+        1 => format!("1 outcome is forbidden by {model}{guarantee_note}"),
+        _ => format!("{forbidden_count} outcomes are forbidden by {model}{guarantee_note}"),
     }
 }
 
 /// Observation of the condition with its counts, in herd's words; without a condition, only the number of outcomes.
-fn observed<'e>(program: &Program, ends: impl Iterator<Item = &'e Outcome> + Clone) -> String {
+fn observation_text<'e>(
+    program: &Program,
+    ends: impl Iterator<Item = &'e Outcome> + Clone,
+) -> String {
     let count = ends.clone().count();
-    let all = counted(count as u64, "outcome");
+    let outcomes = counted(count as u64, "outcome");
     if program.claim == Claim::True {
-        return format!("{all}, no condition");
+        return format!("{outcomes}, no condition");
     }
     let satisfying = ends.clone().filter(|end| program.holds(end)).count();
-    let holds = match program.is_satisfied(ends) {
+    let verdict = match program.is_satisfied(ends) {
         true => "holds",
         false => "does not hold",
     };
     let (observation, quantifier) = (Observation::of(satisfying, count), program.quantifier);
-    format!("{observation}, {satisfying} of {all}: `{quantifier}` {holds}")
+    format!("{observation}, {satisfying} of {outcomes}: `{quantifier}` {verdict}")
 }
 
 /// Observation of the condition for JSON; `None` if there is no outcome.
@@ -716,20 +793,20 @@ fn observation<'e>(
 }
 
 /// List of outcomes, which marks those that satisfy the condition, and those that the model forbids.
-fn listed<'e>(
+fn outcome_list<'e>(
     program: &Program,
     ends: impl Iterator<Item = (&'e Outcome, String)>,
-    how: &LitmusOptions,
+    litmus_options: &LitmusOptions,
     allowed: &BTreeSet<Outcome>,
 ) -> String {
-    let line = |(end, more): (&Outcome, String)| {
+    let line = |(end, suffix): (&Outcome, String)| {
         let satisfies = program.claim != Claim::True && program.holds(end);
         let mark = if satisfies { '*' } else { ' ' };
         let forbidden = match allowed.contains(end) {
             true => String::new(),
-            false => format!(" (forbidden by {})", how.model),
+            false => format!(" (forbidden by {})", litmus_options.model),
         };
-        format!("  {mark} {}{more}{forbidden}\n", program.words(end))
+        format!("  {mark} {}{suffix}{forbidden}\n", program.words(end))
     };
     ends.map(line).collect()
 }
@@ -780,7 +857,7 @@ impl Expected {
 }
 
 /// Description of a deadlock or livelock.
-fn stuck(livelock: bool) -> &'static str {
+fn stuck_text(livelock: bool) -> &'static str {
     match livelock {
         false => "deadlock: no step is possible, but some threads have not ended",
         true => "livelock: no outcome is reachable from a reachable state",
@@ -788,7 +865,7 @@ fn stuck(livelock: bool) -> &'static str {
 }
 
 /// Quantifier of the condition, for JSON.
-fn asked(program: &Program) -> &'static str {
+fn quantifier_key(program: &Program) -> &'static str {
     match program.quantifier {
         Quantifier::Exists => "exists",
         Quantifier::NotExists => "not_exists",
@@ -797,7 +874,7 @@ fn asked(program: &Program) -> &'static str {
 }
 
 /// Core model, for JSON.
-fn key(cores: Cores) -> &'static str {
+fn cores_key(cores: Cores) -> &'static str {
     match cores {
         Cores::InOrder => "in_order",
         Cores::StoreBuffer => "store_buffer",
@@ -816,7 +893,7 @@ impl Judged {
     /// Returns true if an outcome violates the guaranteed memory model.
     fn breaks_guarantee(&self) -> bool {
         match &self.found {
-            Found::Ends { ends, .. } => self.how.guaranteed && !ends.is_subset(&self.allowed),
+            Found::Ends { ends, .. } => self.options.guaranteed && !ends.is_subset(&self.allowed),
             _ => false,
         }
     }
@@ -837,18 +914,20 @@ impl Judged {
     }
 
     /// Shortest path with its chart; empty if there is none.
-    fn drawn(&self, charts: &Text) -> String {
-        let path = self.way.as_ref();
-        path.map(|path| drawn(path, charts)).unwrap_or_default()
+    fn path_text(&self, charts: &Text) -> String {
+        let shortest = self.path.as_ref();
+        shortest
+            .map(|shortest| render_path(shortest, charts))
+            .unwrap_or_default()
     }
 
     fn text(&self, protocol: Option<&str>) -> String {
         let program = &self.program;
-        let (name, between) = (&program.name, between(self.how.cores));
-        let kinds = placed(self.kinds.as_deref());
-        let model = self.how.model;
+        let (name, cores) = (&program.name, cores_text(self.options.cores));
+        let kinds = kinds_text(self.kinds.as_deref());
+        let model = self.options.model;
         let mut text = match (protocol, model) {
-            (Some(on), _) => format!("{name} on {on}{kinds}, cores {between}: "),
+            (Some(protocol), _) => format!("{name} on {protocol}{kinds}, cores {cores}: "),
             (None, Model::Rc | Model::Armv8 | Model::RiscV) => {
                 format!("{name} under {}: ", model)
             }
@@ -864,13 +943,18 @@ impl Judged {
                 if self.breaks_guarantee() {
                     text.push_str("violated: ");
                 }
-                let _ = writeln!(text, "{}", observed(program, ends.iter()));
-                let all = ends.iter().map(|end| (end, String::new()));
-                text.push_str(&listed(program, all, &self.how, &self.allowed));
+                let _ = writeln!(text, "{}", observation_text(program, ends.iter()));
+                let outcomes = ends.iter().map(|end| (end, String::new()));
+                text.push_str(&outcome_list(
+                    program,
+                    outcomes,
+                    &self.options,
+                    &self.allowed,
+                ));
                 match protocol {
                     Some(_) => {
                         let states = counted(*states as u64, "state");
-                        let relation = relation(ends.iter(), &self.how, &self.allowed);
+                        let relation = relation(ends.iter(), &self.options, &self.allowed);
                         writeln!(text, "  {relation}, in {states}")
                     }
                     None => writeln!(text, "  the outcomes of {model}"),
@@ -879,18 +963,18 @@ impl Judged {
             Found::Wrong(Wrong::Violated(violation)) => {
                 writeln!(text, "violated: {}: {}", violation.property, violation.what)
             }
-            Found::Wrong(Wrong::Exceeded(what)) => writeln!(text, "undecided: {what}"),
+            Found::Wrong(Wrong::Exceeded(reason)) => writeln!(text, "undecided: {reason}"),
             Found::Stuck { waiting, livelock } => {
-                let _ = writeln!(text, "violated: {}", stuck(*livelock));
-                for (thread, wish) in waiting.iter().enumerate() {
-                    if let Some(wish) = wish {
-                        let place = &program.locations[usize::from(wish.location())];
-                        let what = match wish {
+                let _ = writeln!(text, "violated: {}", stuck_text(*livelock));
+                for (thread, request) in waiting.iter().enumerate() {
+                    if let Some(request) = request {
+                        let place = &program.locations[usize::from(request.location())];
+                        let operation = match request {
                             MemoryRequest::Read(..) => "read",
                             MemoryRequest::Write(..) => "write",
                             MemoryRequest::Update(..) => "read and write",
                         };
-                        let _ = writeln!(text, "  P{thread} waits to {what} {place}");
+                        let _ = writeln!(text, "  P{thread} waits to {operation} {place}");
                     }
                 }
                 Ok(())
@@ -901,7 +985,7 @@ impl Judged {
                     "undecided: state limit reached; raise it with `--max-states N`"
                 )
             }
-            Found::Lacks(what) | Found::Cannot(what) => writeln!(text, "undecided: {what}"),
+            Found::Lacks(reason) | Found::Cannot(reason) => writeln!(text, "undecided: {reason}"),
             Found::Interrupted => writeln!(text, "not run"),
         };
         text
@@ -911,7 +995,7 @@ impl Judged {
         let program = &self.program;
         let (outcome, reason) = match &self.found {
             Found::Ends { .. } if self.breaks_guarantee() => {
-                let model = self.how.model;
+                let model = self.options.model;
                 ("violated", Some(format!("guarantee: {model}")))
             }
             Found::Ends { ends, .. } if program.is_satisfied(ends) => ("yes", None),
@@ -920,13 +1004,13 @@ impl Judged {
                 let reason = format!("{}: {}", violation.property, violation.what);
                 ("violated", Some(reason))
             }
-            Found::Stuck { livelock, .. } => ("violated", Some(stuck(*livelock).to_string())),
-            Found::Wrong(Wrong::Exceeded(what)) => ("undecided", Some(what.clone())),
-            Found::Lacks(what) | Found::Cannot(what) => ("undecided", Some(what.clone())),
+            Found::Stuck { livelock, .. } => ("violated", Some(stuck_text(*livelock).to_string())),
+            Found::Wrong(Wrong::Exceeded(reason)) => ("undecided", Some(reason.clone())),
+            Found::Lacks(reason) | Found::Cannot(reason) => ("undecided", Some(reason.clone())),
             Found::TooMany => ("undecided", Some("max_states".to_string())),
             Found::Interrupted => ("undecided", Some("interrupted".to_string())),
         };
-        let shown = |end: &Outcome| {
+        let outcome_json = |end: &Outcome| {
             json!({
                 "values": values(program, end),
                 "fulfils": program.holds(end),
@@ -934,19 +1018,19 @@ impl Judged {
             })
         };
         let (ends, states) = match &self.found {
-            Found::Ends { ends, states } => (ends.iter().map(shown).collect(), *states),
+            Found::Ends { ends, states } => (ends.iter().map(outcome_json).collect(), *states),
             _ => (Vec::new(), 0),
         };
         let observation = match &self.found {
             Found::Ends { ends, .. } => observation(program, ends.iter()),
             _ => None,
         };
-        let mut told = json!({
+        let mut value = json!({
             "test": program.name,
             "protocol": protocol,
-            "cores": key(self.how.cores),
-            "model": self.how.model.name(),
-            "condition": asked(program),
+            "cores": cores_key(self.options.cores),
+            "model": self.options.model.name(),
+            "condition": quantifier_key(program),
             "observation": observation,
             "outcome": outcome,
             "reason": reason,
@@ -956,15 +1040,15 @@ impl Judged {
             "run": { "file": self.file, "version": env!("CARGO_PKG_VERSION") },
         });
         if let Some(kinds) = &self.kinds {
-            told["kinds"] = json!(kinds);
+            value["kinds"] = json!(kinds);
         }
-        if let Some(expected) = self.how.as_expected(self.outcome()) {
-            told["expected"] = expected;
+        if let Some(expected) = self.options.as_expected(self.outcome()) {
+            value["expected"] = expected;
         }
-        if let Some(way) = &self.way {
-            told["steps"] = json!(way.steps);
-            told["sequence"] = cohkit_chart::json(&way.told);
+        if let Some(path) = &self.path {
+            value["steps"] = json!(path.steps);
+            value["sequence"] = cohkit_chart::json(&path.chart);
         }
-        told
+        value
     }
 }

@@ -26,11 +26,11 @@ impl Lock {
             options.read(true).write(true).create(true).truncate(false);
             let file = (options.open(&path)).map_err(|error| files::cannot_write(&path, &error))?;
             if !try_lock(&file) {
-                let shown = folder.display();
+                let folder_text = folder.display();
                 return Err(Failure::new(
                     ExitStatus::CouldNotRun,
                     format!(
-                        "error: {shown}: another check writes its checkpoints here\n  \
+                        "error: {folder_text}: another check writes its checkpoints here\n  \
                          help: wait until it ends, or name another folder"
                     ),
                 ));
@@ -68,9 +68,11 @@ fn try_lock(_file: &File) -> bool {
 #[cfg(unix)]
 fn is_at(file: &File, path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
-    let place = |of: &fs::Metadata| (of.dev(), of.ino());
+    let identity = |metadata: &fs::Metadata| (metadata.dev(), metadata.ino());
     match (file.metadata(), fs::metadata(path)) {
-        (Ok(ours), Ok(there)) => place(&ours) == place(&there),
+        (Ok(file_metadata), Ok(path_metadata)) => {
+            identity(&file_metadata) == identity(&path_metadata)
+        }
         _ => false,
     }
 }

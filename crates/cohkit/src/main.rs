@@ -15,13 +15,13 @@ static ALLOCATOR: ExitingAllocator = ExitingAllocator;
 #[allow(unsafe_code)]
 unsafe impl GlobalAlloc for ExitingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        given(System.alloc(layout))
+        exit_if_null(System.alloc(layout))
     }
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        given(System.alloc_zeroed(layout))
+        exit_if_null(System.alloc_zeroed(layout))
     }
     unsafe fn realloc(&self, old: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        given(System.realloc(old, layout, size))
+        exit_if_null(System.realloc(old, layout, size))
     }
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
         System.dealloc(memory, layout);
@@ -29,7 +29,7 @@ unsafe impl GlobalAlloc for ExitingAllocator {
 }
 
 #[inline(always)]
-fn given(memory: *mut u8) -> *mut u8 {
+fn exit_if_null(memory: *mut u8) -> *mut u8 {
     if memory.is_null() && !cohkit_engine::memory::is_attempt() {
         no_memory();
     }
@@ -72,10 +72,13 @@ fn ignore_file_size_signal() {}
 
 /// Returns true if the locale, as POSIX determines it, has a UTF-8 encoding.
 fn is_utf8() -> bool {
-    let named = ["LC_ALL", "LC_CTYPE", "LANG"].map(std::env::var_os);
-    let first = named.into_iter().flatten().find(|name| !name.is_empty());
+    let locale_names = ["LC_ALL", "LC_CTYPE", "LANG"].map(std::env::var_os);
+    let locale = locale_names
+        .into_iter()
+        .flatten()
+        .find(|name| !name.is_empty());
     // Without a locale the command may run in a container, whose terminal supports UTF-8.
-    first.is_none_or(|name| {
+    locale.is_none_or(|name| {
         let name = name.to_string_lossy().to_lowercase();
         name.contains("utf-8") || name.contains("utf8")
     })

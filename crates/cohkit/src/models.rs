@@ -5,7 +5,7 @@ use crate::console::Console;
 use crate::coverage::SystemCoverage;
 use crate::judge::Request;
 use crate::outcome::{ExitStatus, Failure};
-use crate::verdict::{effort, omission, searched, words};
+use crate::verdict::{effort, omission_text, reason_words, search_json};
 use crate::{files, judge, protocols};
 use cohkit_chart::Text;
 use cohkit_engine::coverage::coverage;
@@ -46,10 +46,10 @@ impl Reading {
         text: &str,
     ) -> Result<(Model, Vec<cohkit_murphi::Diagnostic>), Vec<cohkit_murphi::Diagnostic>> {
         let stem = path.file_stem().unwrap_or(path.as_os_str());
-        let read = cohkit_murphi::read(&stem.to_string_lossy(), text, self.dialect)?;
-        let mut model = read.model;
+        let parsed = cohkit_murphi::read(&stem.to_string_lossy(), text, self.dialect)?;
+        let mut model = parsed.model;
         model.deadlock = self.deadlock;
-        Ok((model, read.warnings))
+        Ok((model, parsed.warnings))
     }
 }
 
@@ -57,16 +57,16 @@ impl Reading {
 pub(crate) fn read(path: &Path, reading: Reading, console: &mut Console) -> Result<Model, Failure> {
     let text = files::read(path)?;
     let (file, colour) = (path.display().to_string(), console.terminal.colour);
-    let shown = |diagnostics: &[cohkit_murphi::Diagnostic]| {
-        let all = diagnostics.iter().map(|d| d.render(&file, &text, colour));
-        all.collect::<Vec<_>>().join("\n\n")
+    let render_all = |diagnostics: &[cohkit_murphi::Diagnostic]| {
+        let texts = diagnostics.iter().map(|d| d.render(&file, &text, colour));
+        texts.collect::<Vec<_>>().join("\n\n")
     };
     let (model, mut warnings) = reading
         .read(path, &text)
-        .map_err(|errors| Failure::new(ExitStatus::BadInput, shown(&errors)))?;
+        .map_err(|errors| Failure::new(ExitStatus::BadInput, render_all(&errors)))?;
     warnings.extend(cohkit_murphi::undefined_read(&text, reading.dialect));
     if !warnings.is_empty() {
-        console.say(&shown(&warnings));
+        console.say(&render_all(&warnings));
     }
     Ok(model)
 }
@@ -105,7 +105,7 @@ impl Judged {
         let charts = trace(&self.report).map(|trace| &trace.sequence);
         let charts = charts.filter(|sequence| !sequence.steps.is_empty());
         let charts = charts.into_iter().collect();
-        let mut entry = searched(&self.report, ("limit", ""), charts);
+        let mut entry = search_json(&self.report, ("limit", ""), charts);
         entry["model"] = json!(model.name);
         entry["run"] = self.run.clone();
         if let Some(explanation) = &self.explanation {
@@ -130,16 +130,18 @@ pub fn judge_model(
     checkpoints: Option<&Checkpoints>,
 ) -> Result<Judged, Failure> {
     let start = Instant::now();
-    let kept = checkpoints.map(Checkpoints::next);
-    let checkpoint_sink = kept.as_ref().map(|kept| kept as &dyn CheckpointSink);
-    let searched = judge::searching(request, progress, checkpoint_sink);
+    let checkpoint = checkpoints.map(Checkpoints::next);
+    let checkpoint_sink = checkpoint
+        .as_ref()
+        .map(|checkpoint| checkpoint as &dyn CheckpointSink);
+    let search_options = judge::search_options(request, progress, checkpoint_sink);
     let report = match &request.simulation {
-        Some(simulation) => simulate(model, simulation, &searched),
-        None => check(model, &searched),
+        Some(simulation) => simulate(model, simulation, &search_options),
+        None => check(model, &search_options),
     };
-    let report = report.map_err(|error| match (error, &kept) {
-        (CheckError::Checkpoint(error), Some(kept)) => kept.failure(&error),
-        (error, _) => bad(path, &error.to_string()),
+    let report = report.map_err(|error| match (error, &checkpoint) {
+        (CheckError::Checkpoint(error), Some(checkpoint)) => checkpoint.failure(&error),
+        (error, _) => input_error(path, &error.to_string()),
     })?;
     let explanation = match &report.outcome {
         cohkit_engine::Outcome::Violated {
@@ -148,7 +150,7 @@ pub fn judge_model(
         _ => None,
     };
     let coverage = match request.coverage {
-        true => coverage(model, &report, &searched).map(SystemCoverage::of_model),
+        true => coverage(model, &report, &search_options).map(SystemCoverage::of_model),
         false => None,
     };
     let run = judge::run(path, request, &report, start.elapsed().as_secs_f64());
@@ -160,8 +162,8 @@ pub fn judge_model(
     })
 }
 
-pub(crate) fn bad(path: &Path, why: &str) -> Failure {
-    let message = format!("error: {}: {why}", path.display());
+pub(crate) fn input_error(path: &Path, reason: &str) -> Failure {
+    let message = format!("error: {}: {reason}", path.display());
     Failure::new(ExitStatus::BadInput, message)
 }
 
@@ -180,12 +182,12 @@ pub(crate) fn text(model: &Model, report: &Report, charts: &Text) -> String {
     let counts = effort(report);
     let (verdict, trace) = match &report.outcome {
         cohkit_engine::Outcome::Verified => {
-            let _ = writeln!(text, "verified{}: {counts}", omission(report));
+            let _ = writeln!(text, "verified{}: {counts}", omission_text(report));
             return text;
         }
         cohkit_engine::Outcome::Undecided { reason } => {
-            let (why, omission) = (words(*reason), omission(report));
-            let _ = writeln!(text, "undecided{omission}: {why} after {counts}");
+            let (reason_text, omission) = (reason_words(*reason), omission_text(report));
+            let _ = writeln!(text, "undecided{omission}: {reason_text} after {counts}");
             return text;
         }
         cohkit_engine::Outcome::Exceeded { limit, trace } => (format!("undecided: {limit}"), trace),

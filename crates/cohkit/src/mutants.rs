@@ -22,72 +22,77 @@ pub(crate) fn run(
     console: &mut Console,
 ) -> Result<ExitStatus, Failure> {
     let source = Source::read(&options.file, console)?;
-    let wrong = |what: String| {
-        let message = format!("error: {}: {what}", options.file.display());
+    let input_error = |reason: String| {
+        let message = format!("error: {}: {reason}", options.file.display());
         Failure::new(ExitStatus::BadInput, message)
     };
-    let all = mutants(&source.text);
-    let chosen = match options.number {
-        Some(number) if number < all.len() => vec![number],
+    let mutants = mutants(&source.text);
+    let numbers = match options.number {
+        Some(number) if number < mutants.len() => vec![number],
         Some(number) => {
-            let there = all.len().checked_sub(1);
-            let there = there.map_or("has no mutants".into(), |last| {
+            let range = mutants.len().checked_sub(1);
+            let range = range.map_or("has no mutants".into(), |last| {
                 format!("has mutants 0 to {last}, and no {number}")
             });
-            return Err(wrong(there));
+            return Err(input_error(range));
         }
-        None => (options.from..all.len())
+        None => (options.from..mutants.len())
             .step_by(options.every.get())
             .collect(),
     };
     if options.print {
-        let text: String = (chosen.iter())
-            .map(|&number| format!("# {number}: {}\n{}", all[number].what, all[number].text))
+        let text: String = (numbers.iter())
+            .map(|&number| {
+                format!(
+                    "# {number}: {}\n{}",
+                    mutants[number].description, mutants[number].text
+                )
+            })
             .collect();
         deliver(&text, &options.output, console)?;
         return Ok(ExitStatus::Success);
     }
-    let judge = Judge::new(&source.text).map_err(|how| {
-        wrong(format!(
-            "the unmutated specification is not verified, so its mutants show nothing: {how}\n  \
+    let judge = Judge::new(&source.text).map_err(|reason| {
+        input_error(format!(
+            "the unmutated specification is not verified, so its mutants show nothing: {reason}\n  \
              help: `cohkit check` reports the details"
         ))
     })?;
-    let Some(fates) = fates(options, &judge, &all, &chosen, console) else {
+    let Some(verdicts) = verdicts_on(options, &judge, &mutants, &numbers, console) else {
         return Err(Failure::new(
             ExitStatus::Interrupted,
             "interrupted; nothing was written",
         ));
     };
-    let judged: Vec<(usize, &Mutant, MutantVerdict)> = (chosen.iter().zip(fates))
-        .map(|(&number, fate)| (number, &all[number], fate))
+    let results: Vec<(usize, &Mutant, MutantVerdict)> = (numbers.iter().zip(verdicts))
+        .map(|(&number, verdict)| (number, &mutants[number], verdict))
         .collect();
     let result = if options.output.form.json {
-        let rows = judged.iter().map(|(number, mutant, fate)| {
+        let rows = results.iter().map(|(number, mutant, verdict)| {
             json!({
                 "protocol": source.protocol.name,
                 "number": number,
                 "kind": mutant.kind,
-                "mutant": mutant.what,
-                "fate": fate.name(),
+                "mutant": mutant.description,
+                "fate": verdict.name(),
             })
         });
-        options.output.form.told(rows.collect(), console)
+        options.output.form.format_output(rows.collect(), console)
     } else {
-        text(&source, all.len(), &judged)
+        text(&source, mutants.len(), &results)
     };
     deliver(&result, &options.output, console)?;
-    Ok(judged
+    Ok(results
         .iter()
-        .map(|(.., fate)| outcome(*fate))
+        .map(|(.., verdict)| outcome(*verdict))
         .max()
         .unwrap_or(ExitStatus::Success))
 }
 
 /// Outcome of a mutant's verdict: yes if the change is detected or makes no difference, no if it survives, undecided at
 /// a limit.
-fn outcome(fate: MutantVerdict) -> ExitStatus {
-    match fate {
+fn outcome(verdict: MutantVerdict) -> ExitStatus {
+    match verdict {
         MutantVerdict::Rejected | MutantVerdict::Refuted | MutantVerdict::Bisimilar => {
             ExitStatus::Success
         }
@@ -97,83 +102,90 @@ fn outcome(fate: MutantVerdict) -> ExitStatus {
 }
 
 /// Verdicts on the chosen mutants, in their order; `None` if interrupted.
-fn fates(
+fn verdicts_on(
     options: &options::Mutants,
     judge: &Judge,
-    all: &[Mutant],
-    chosen: &[usize],
+    mutants: &[Mutant],
+    numbers: &[usize],
     console: &Console,
 ) -> Option<Vec<MutantVerdict>> {
     let threads = options.threads.map_or_else(
         || std::thread::available_parallelism().map_or(1, usize::from),
         |threads| usize::from(threads.get()),
     );
-    let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
-    let fates = Mutex::new(BTreeMap::new());
+    let (next_index, judged_count) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let verdicts = Mutex::new(BTreeMap::new());
     let bar = ProgressLine::new(
         options.file.display().to_string(),
-        chosen.len() as u64,
+        numbers.len() as u64,
         "mutants",
         &console.terminal,
     );
     let flag = console.interrupted;
     let interrupted = || flag.load(Ordering::SeqCst);
     std::thread::scope(|scope| {
-        for _ in 0..threads.min(chosen.len()) {
+        for _ in 0..threads.min(numbers.len()) {
             scope.spawn(|| {
                 while !interrupted() {
-                    let place = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(&number) = chosen.get(place) else {
+                    let index = next_index.fetch_add(1, Ordering::Relaxed);
+                    let Some(&number) = numbers.get(index) else {
                         return;
                     };
-                    let fate = judge.fate(&all[number]);
-                    fates.lock().expect("nobody panics").insert(place, fate);
-                    done.fetch_add(1, Ordering::Relaxed);
+                    let verdict = judge.verdict(&mutants[number]);
+                    verdicts
+                        .lock()
+                        .expect("nobody panics")
+                        .insert(index, verdict);
+                    judged_count.fetch_add(1, Ordering::Relaxed);
                 }
             });
         }
         while console.terminal.progress
             && !interrupted()
-            && done.load(Ordering::Relaxed) < chosen.len()
+            && judged_count.load(Ordering::Relaxed) < numbers.len()
         {
-            bar.show(done.load(Ordering::Relaxed) as u64);
+            bar.show(judged_count.load(Ordering::Relaxed) as u64);
             std::thread::sleep(PROGRESS_INTERVAL);
         }
     });
-    let fates = fates.into_inner().expect("nobody panics");
-    (fates.len() == chosen.len()).then(|| fates.into_values().collect())
+    let verdicts = verdicts.into_inner().expect("nobody panics");
+    (verdicts.len() == numbers.len()).then(|| verdicts.into_values().collect())
 }
 
 /// Numbers of verdicts in total and by kind of change, then each mutant that survives or is undecided.
-fn text(source: &Source, all: usize, judged: &[(usize, &Mutant, MutantVerdict)]) -> String {
+fn text(
+    source: &Source,
+    mutant_count: usize,
+    results: &[(usize, &Mutant, MutantVerdict)],
+) -> String {
     let name = &source.protocol.name;
     let mut text = format!(
-        "{name}: {} of {all}: {}\n",
-        counted(judged.len() as u64, "mutant"),
-        sums(judged.iter().map(|(.., fate)| *fate))
+        "{name}: {} of {mutant_count}: {}\n",
+        counted(results.len() as u64, "mutant"),
+        sums(results.iter().map(|(.., verdict)| *verdict))
     );
     let mut kinds: BTreeMap<&str, Vec<MutantVerdict>> = BTreeMap::new();
-    for (_, mutant, fate) in judged {
-        kinds.entry(mutant.kind).or_default().push(*fate);
+    for (_, mutant, verdict) in results {
+        kinds.entry(mutant.kind).or_default().push(*verdict);
     }
-    for (kind, fates) in kinds {
-        let _ = writeln!(text, "  {kind}: {}", sums(fates.into_iter()));
+    for (kind, verdicts) in kinds {
+        let _ = writeln!(text, "  {kind}: {}", sums(verdicts.into_iter()));
     }
-    for (number, mutant, fate) in judged {
-        if outcome(*fate) != ExitStatus::Success {
-            let _ = writeln!(text, "{}: {number}: {}", fate.name(), mutant.what);
+    for (number, mutant, verdict) in results {
+        if outcome(*verdict) != ExitStatus::Success {
+            let _ = writeln!(text, "{}: {number}: {}", verdict.name(), mutant.description);
         }
     }
     text
 }
 
-fn sums(fates: impl Iterator<Item = MutantVerdict>) -> String {
+fn sums(verdicts: impl Iterator<Item = MutantVerdict>) -> String {
     let mut counts = BTreeMap::new();
-    for fate in fates {
-        *counts.entry(fate).or_insert(0u64) += 1;
+    for verdict in verdicts {
+        *counts.entry(verdict).or_insert(0u64) += 1;
     }
     let counts: Vec<String> = (counts.into_iter())
-        .map(|(fate, count)| format!("{count} {}", fate.name()))
+        .map(|(verdict, count)| format!("{count} {}", verdict.name()))
         .collect();
     if counts.is_empty() {
         return "none".into();
@@ -187,14 +199,14 @@ mod tests {
 
     #[test]
     fn a_survivor_wins_over_an_undecided_mutant() {
-        let ends = |fates: [MutantVerdict; 3]| fates.map(outcome).into_iter().max();
-        let open = ends([
+        let outcome_of = |verdicts: [MutantVerdict; 3]| verdicts.map(outcome).into_iter().max();
+        let open = outcome_of([
             MutantVerdict::Undecided,
             MutantVerdict::LeftOpen,
             MutantVerdict::Refuted,
         ]);
         assert_eq!(open, Some(ExitStatus::Undecided));
-        let survived = ends([
+        let survived = outcome_of([
             MutantVerdict::Undecided,
             MutantVerdict::Survived,
             MutantVerdict::LeftOpen,

@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread::Builder;
 
-/// Number of concurrent runs: at most `asked`, and at most the number of processors.
-pub(crate) fn threads(asked: Option<usize>) -> usize {
+/// Number of concurrent runs: at most `requested`, and at most the number of processors.
+pub(crate) fn threads(requested: Option<usize>) -> usize {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
-    asked.unwrap_or(processors).clamp(1, processors)
+    requested.unwrap_or(processors).clamp(1, processors)
 }
 
 /// Runs all on `threads` threads, and returns their values in their order.
@@ -33,8 +33,8 @@ pub(crate) fn run_each<Run: Sync>(
     };
     std::thread::scope(|scope| {
         // If the system grants no more threads, this thread does the remaining work.
-        let more = |_| Builder::new().spawn_scoped(scope, work).ok();
-        let workers: Vec<_> = (1..threads).map_while(more).collect();
+        let spawn_worker = |_| Builder::new().spawn_scoped(scope, work).ok();
+        let workers: Vec<_> = (1..threads).map_while(spawn_worker).collect();
         work()?;
         workers.into_iter().try_for_each(|worker| {
             worker

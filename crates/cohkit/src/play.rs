@@ -1,12 +1,12 @@
 //! `cohkit play`: runs an application behind a home, and prints its counts and times, or a chart of its failure.
 
-use crate::composed::Texts;
+use crate::composed::MachineProtocols;
 use crate::console::Console;
 use crate::options::Play as Options;
 use crate::outcome::{ExitStatus, Failure};
 use crate::playing::{Play, Played, Request, TWO_LEVELS};
 use crate::protocols::Source;
-use crate::sim::{failed, failure, platform, shown, WIDTH};
+use crate::sim::{failure, failure_text, number_text, platform, WIDTH};
 use crate::simulate::{set, warnings, NotRun};
 use crate::{deliver, exhaustive, files, observers, rtl};
 use cohkit_application::shipped::{Shipped, ALL};
@@ -21,32 +21,32 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<ExitStatus
     if let Some(file) = &options.output.out {
         files::try_file(file)?;
     }
-    if options.with.iter().any(|with| with == "help") {
+    if options.with.iter().any(|parameter| parameter == "help") {
         let shipped = ALL
             .iter()
             .find(|shipped| shipped.name == options.application);
         if let Some(shipped) = shipped {
-            deliver(&numbers(shipped), &options.output, console)?;
+            deliver(&parameters_text(shipped), &options.output, console)?;
             return Ok(ExitStatus::Success);
         }
     }
     let colour = console.terminal.colour;
-    let wrong = |wrong: NotRun| failure(wrong, colour);
+    let to_failure = |error: NotRun| failure(error, colour);
     let charts = options.output.charts(console.terminal);
-    if let (true, Some(option)) = (options.exhaustive, options.watched.asked()) {
-        let what =
+    if let (true, Some(option)) = (options.exhaustive, options.watched.given_option()) {
+        let message =
             format!("`{option}` reports on one timed run, which `--exhaustive` does not make");
-        return Err(wrong(NotRun::plain(what)));
+        return Err(to_failure(NotRun::plain(message)));
     }
     if options.exhaustive {
-        exhaustive::small(options).map_err(wrong)?;
+        exhaustive::check_size(options).map_err(to_failure)?;
     }
     if let Some(file) = &options.watched.drawn.timeline {
         files::try_file(file)?;
     }
     let mut platform = platform(&options.platform, colour)?;
-    let (source, host) = texts(options, &platform, console)?;
-    set(&mut platform, &options.set).map_err(wrong)?;
+    let (source, host) = read_protocols(options, &platform, console)?;
+    set(&mut platform, &options.set).map_err(to_failure)?;
     let request = Request {
         application: options.application.clone(),
         with: options.with.clone(),
@@ -58,25 +58,27 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<ExitStatus
         oracle: !options.no_oracle,
         tables: options.tables,
     };
-    let clocked = rtl::home::instead(&options.executed, &source, &platform, console)?;
+    let clocked = rtl::home::build_clocked_home(&options.executed, &source, &platform, console)?;
     let play = Play::new(source, host, platform, request);
     let mut play = play.map_err(|error| match error {
         NotRun::NoHome(source, error) => source.no_home(&error, &charts, colour),
-        other => wrong(other),
+        error => to_failure(error),
     })?;
     if options.exhaustive {
         return exhaustive::run(&play, options, console);
     }
     play.setup.clocked = clocked;
     play.explain = options.watched.explain;
-    play.timeline = options.watched.drawn.filter().map_err(wrong)?;
-    let growing = options.watched.drawn.begin(&mut play.timeline)?;
-    let begun = Instant::now();
-    let mut played = play.run(&mut || !console.is_interrupted()).map_err(wrong)?;
-    let seconds = begun.elapsed().as_secs_f64();
+    play.timeline = options.watched.drawn.filter().map_err(to_failure)?;
+    let timeline_file = options.watched.drawn.begin(&mut play.timeline)?;
+    let start = Instant::now();
+    let mut played = play
+        .run(&mut || !console.is_interrupted())
+        .map_err(to_failure)?;
+    let seconds = start.elapsed().as_secs_f64();
     if let Ok(played) = &mut played {
         let timeline = played.statistics.timeline.as_deref_mut();
-        options.watched.drawn.end(growing, timeline)?;
+        options.watched.drawn.end(timeline_file, timeline)?;
     }
     let text = if options.output.form.json {
         let statistics = played.as_ref().ok().map(|played| &played.statistics);
@@ -103,28 +105,28 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<ExitStatus
 }
 
 /// Protocol of the home behind which the application runs, and that of the host's memory if the composition has both.
-fn texts(
+fn read_protocols(
     options: &Options,
     platform: &Platform,
     console: &Console,
 ) -> Result<(Source, Option<Source>), Failure> {
-    let wrong = |what: &str| failure(NotRun::plain(what.into()), console.terminal.colour);
-    let texts = match &options.protocol {
-        Some(path) => Texts::read(path, console)?,
-        None => Texts::of_platform(platform, console)?,
+    let to_failure = |reason: &str| failure(NotRun::plain(reason.into()), console.terminal.colour);
+    let protocols = match &options.protocol {
+        Some(path) => MachineProtocols::read(path, console)?,
+        None => MachineProtocols::of_platform(platform, console)?,
     };
-    match texts {
-        Texts::One(source) => Ok((source, None)),
-        Texts::Directions(..) if options.exhaustive => Err(wrong(
+    match protocols {
+        MachineProtocols::One(source) => Ok((source, None)),
+        MachineProtocols::Directions(..) if options.exhaustive => Err(to_failure(
             "`--exhaustive` explores one address space, but the specification composes two",
         )),
-        Texts::Directions(device, host) => Ok((device, Some(host))),
-        Texts::Levels(..) => Err(wrong(TWO_LEVELS)),
+        MachineProtocols::Directions(device, host) => Ok((device, Some(host))),
+        MachineProtocols::Levels(..) => Err(to_failure(TWO_LEVELS)),
     }
 }
 
 /// Parameters of an application as text.
-fn numbers(shipped: &Shipped) -> String {
+fn parameters_text(shipped: &Shipped) -> String {
     let mut text = format!("{}: {}\n\n", shipped.name, shipped.text);
     let width = shipped.parameters.iter().map(|p| p.name.len()).max();
     let width = width.unwrap_or(0);
@@ -154,18 +156,18 @@ fn report(play: &Play, played: &Played, charts: &Text) -> String {
         let _ = writeln!(text, "warning: {warning}");
     }
     let traffic = match played {
-        Ok(played) => between(&played.statistics.traffic),
+        Ok(played) => host_traffic_text(&played.statistics.traffic),
         Err(_) => String::new(),
     };
     let tally = match played {
         Ok(played) => &played.tally,
         Err(failure) => {
-            text.push_str(&failed(failure, charts));
+            text.push_str(&failure_text(failure, charts));
             return text;
         }
     };
     let width = tally.counts.keys().chain(tally.times.keys());
-    let width = width.map(|what| what.len()).max().unwrap_or(0);
+    let width = width.map(|counter| counter.len()).max().unwrap_or(0);
     if tally.window == 0 {
         let warm_up = &play.request.warm_up;
         let _ = writeln!(
@@ -174,11 +176,11 @@ fn report(play: &Play, played: &Played, charts: &Text) -> String {
         );
         return text;
     }
-    let window = shown(tally.window as f64 / 1000.0);
+    let window = number_text(tally.window as f64 / 1000.0);
     let _ = writeln!(text, "\ncounted in {window} ns, and per second");
-    for (what, count) in &tally.counts {
-        let rate = shown(tally.rate(what));
-        let _ = writeln!(text, "  {what:width$}  {count:>12}  {rate:>16}");
+    for (counter, count) in &tally.counts {
+        let rate = number_text(tally.rate(counter));
+        let _ = writeln!(text, "  {counter:width$}  {count:>12}  {rate:>16}");
     }
     if !tally.times.is_empty() {
         let _ = writeln!(
@@ -193,7 +195,7 @@ fn report(play: &Play, played: &Played, charts: &Text) -> String {
             w = width.saturating_sub(7)
         );
     }
-    for (what, times) in &tally.times {
+    for (counter, times) in &tally.times {
         let count = times.count();
         let cells = [
             times.mean(),
@@ -201,27 +203,27 @@ fn report(play: &Play, played: &Played, charts: &Text) -> String {
             times.percentile(0.99) as f64,
             times.max() as f64,
         ]
-        .map(|time| format!("  {:>10}", shown(time / 1000.0)));
-        let _ = writeln!(text, "  {what:width$}  {count:>12}{}", cells.concat());
+        .map(|time| format!("  {:>10}", number_text(time / 1000.0)));
+        let _ = writeln!(text, "  {counter:width$}  {count:>12}{}", cells.concat());
     }
     text + &traffic
 }
 
 /// Messages and bytes between hosts, and bytes on meshes inside them, as text; empty without hosts.
-fn between(traffic: &[(String, TrafficTotals)]) -> String {
+fn host_traffic_text(traffic: &[(String, TrafficTotals)]) -> String {
     let mut text = String::new();
-    for (name, taken) in traffic {
+    for (name, totals) in traffic {
         if text.is_empty() {
             text = "between hosts  messages         bytes  bytes on meshes\n".into();
         }
         let TrafficTotals {
-            between,
-            between_bytes,
+            between: messages,
+            between_bytes: message_bytes,
             mesh_bytes,
-        } = taken;
+        } = totals;
         let _ = writeln!(
             text,
-            "  {name:13}{between:>8}  {between_bytes:>12}  {mesh_bytes:>15}"
+            "  {name:13}{messages:>8}  {message_bytes:>12}  {mesh_bytes:>15}"
         );
     }
     text

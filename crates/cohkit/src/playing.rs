@@ -88,59 +88,65 @@ impl Visitor for Boxed {
     }
 }
 
-fn wrong(what: String) -> NotRun {
-    NotRun::Input { what, help: None }
-}
-
-/// Hint with the options that give an application an end.
-fn end(request: &Request) -> String {
-    let numbers = endless(&request.application, &request.with, 1000);
-    match numbers.is_empty() {
-        true => "`--time 1ms` ends it".into(),
-        false => format!("`--time 1ms` ends it, or `{numbers}`"),
+fn input_error(message: String) -> NotRun {
+    NotRun::Input {
+        what: message,
+        help: None,
     }
 }
 
-/// Options that give an application an end, by doing everything `often` times; options that were given are left out.
-pub(crate) fn endless(application: &str, with: &[String], often: u64) -> String {
-    let given = |name: &str| {
-        let mut with = with.iter().filter_map(|with| with.split_once('='));
-        with.any(|(given, number)| given.trim() == name && number.trim() != "0")
+/// Hint with the options that give an application an end.
+fn end_hint(request: &Request) -> String {
+    let options = endless(&request.application, &request.with, 1000);
+    match options.is_empty() {
+        true => "`--time 1ms` ends it".into(),
+        false => format!("`--time 1ms` ends it, or `{options}`"),
+    }
+}
+
+/// Options that give an application an end, by doing everything `count` times; options that were given are left out.
+pub(crate) fn endless(application: &str, with: &[String], count: u64) -> String {
+    let is_given = |name: &str| {
+        let mut given = with.iter().filter_map(|setting| setting.split_once('='));
+        given.any(|(given_name, number)| given_name.trim() == name && number.trim() != "0")
     };
-    let several = application.contains('+');
-    let mut numbers = Vec::new();
+    let is_combined = application.contains('+');
+    let mut options = Vec::new();
     for (part, _) in application.split('+').map(of_file) {
         let shipped = ALL.iter().filter(|s| s.name == part);
         let parameters = shipped.flat_map(|shipped| shipped.parameters);
         for parameter in parameters.filter(|p| p.text.ends_with("0: unlimited")) {
-            let number = match several {
+            let number = match is_combined {
                 true => format!("{part}.{}", parameter.name),
                 false => parameter.name.to_string(),
             };
-            if !given(&number) {
-                numbers.push(format!("--with {number}={often}"));
+            if !is_given(&number) {
+                options.push(format!("--with {number}={count}"));
             }
         }
     }
-    numbers.join(" ")
+    options.join(" ")
 }
 
 /// Parses the parameters of an application, `name=value` each.
 ///
 /// # Errors
 /// A parameter is malformed, or given twice.
-pub(crate) fn values(with: &[String]) -> Result<BTreeMap<String, u64>, NotRun> {
+pub(crate) fn values(parameters: &[String]) -> Result<BTreeMap<String, u64>, NotRun> {
     let mut values = BTreeMap::new();
-    for given in with {
-        let Some((name, value)) = given.split_once('=') else {
-            let what = format!("`{given}` has no `=`");
-            return Err(NotRun::input(what, "write it like `threads=8`"));
+    for parameter in parameters {
+        let Some((name, value)) = parameter.split_once('=') else {
+            let message = format!("`{parameter}` has no `=`");
+            return Err(NotRun::input(message, "write it like `threads=8`"));
         };
         let number = value.trim().parse::<u64>();
-        let number = number.map_err(|_| wrong(format!("`{given}`: `{value}` is no number")))?;
+        let number =
+            number.map_err(|_| input_error(format!("`{parameter}`: `{value}` is no number")))?;
         let name = name.trim();
-        if let Some(before) = values.insert(name.to_string(), number) {
-            return Err(wrong(format!("`{given}`: `{name}` is {before} already")));
+        if let Some(previous) = values.insert(name.to_string(), number) {
+            return Err(input_error(format!(
+                "`{parameter}`: `{name}` is {previous} already"
+            )));
         }
     }
     Ok(values)
@@ -165,62 +171,63 @@ fn graph(name: &str, file: &str) -> Result<Arc<Edges>, NotRun> {
         return Ok(Arc::default());
     }
     if file.is_empty() {
-        let what = format!("`{name}:` names no file");
+        let reason = format!("`{name}:` names no file");
         let help = format!("give a graph, as in `{name}:FILE`");
-        return Err(NotRun::input(what, help));
+        return Err(NotRun::input(reason, help));
     }
-    let (path, folder) = (Path::new(file), "name one of the graphs in it");
-    let missing = "a graph is a file in Matrix Market's coordinate format";
-    let bytes = files::read_bytes(path, missing, folder).map_err(NotRun::Failure)?;
+    let (path, folder_help) = (Path::new(file), "name one of the graphs in it");
+    let missing_help = "a graph is a file in Matrix Market's coordinate format";
+    let bytes = files::read_bytes(path, missing_help, folder_help).map_err(NotRun::Failure)?;
     let text = files::text(path, bytes).map_err(NotRun::Failure)?;
-    let read = matrix_market::read(&text);
-    read.map(Arc::new)
-        .map_err(|matrix_market::Wrong { line, what }| {
+    let result = matrix_market::read(&text);
+    result
+        .map(Arc::new)
+        .map_err(|matrix_market::Wrong { line, what: reason }| {
             let help = "a graph is a file in Matrix Market's coordinate format";
-            NotRun::input(format!("{file}:{line}: {what}"), help)
+            NotRun::input(format!("{file}:{line}: {reason}"), help)
         })
 }
 
 /// A scenario with all its parameters.
-type Asked = (Arc<dyn Playable>, Vec<(String, u64)>);
+type ScenarioAndParameters = (Arc<dyn Playable>, Vec<(String, u64)>);
 
 /// Returns the requested scenario; several applications are combined into one.
-fn scenario(request: &Request) -> Result<Asked, NotRun> {
+fn scenario(request: &Request) -> Result<ScenarioAndParameters, NotRun> {
     let values = values(&request.with)?;
     let parts = request.application.split('+').map(of_file);
-    let (names, graphs): (Vec<&str>, Vec<Option<&str>>) = parts.unzip();
-    let several = names.len() > 1;
-    let of = |name: &str| -> BTreeMap<String, u64> {
-        let own = |given: &str| match several {
-            true => given
+    let (names, graph_files): (Vec<&str>, Vec<Option<&str>>) = parts.unzip();
+    let is_combined = names.len() > 1;
+    let parameters_of = |name: &str| -> BTreeMap<String, u64> {
+        let name_of_part = |given_name: &str| match is_combined {
+            true => given_name
                 .strip_prefix(name)?
                 .strip_prefix('.')
                 .map(str::to_string),
-            false => Some(given.to_string()),
+            false => Some(given_name.to_string()),
         };
         let values = values.iter();
         values
-            .filter_map(|(given, value)| Some((own(given)?, *value)))
+            .filter_map(|(given_name, value)| Some((name_of_part(given_name)?, *value)))
             .collect()
     };
-    if let (true, Some(given)) = (
-        several,
-        values.keys().find(|given| {
-            let part = given.split_once('.').map_or("", |(part, _)| part);
+    if let (true, Some(name)) = (
+        is_combined,
+        values.keys().find(|name| {
+            let part = name.split_once('.').map_or("", |(part, _)| part);
             !names.contains(&part)
         }),
     ) {
-        let what = format!("`{given}` does not name its application");
+        let message = format!("`{name}` does not name its application");
         return Err(NotRun::input(
-            what,
+            message,
             format!("write it like `{}.NUMBER`", names[0]),
         ));
     }
     let (mut parts, mut numbers) = (Vec::new(), Vec::new());
-    for (name, file) in names.iter().zip(graphs) {
-        let own = of(name);
+    for (name, file) in names.iter().zip(graph_files) {
+        let parameters = parameters_of(name);
         let graph = file.map(|file| graph(name, file)).transpose()?;
-        parts.push(visit_with_graph(name, &own, graph.clone(), Boxed).map_err(wrong)?);
+        parts.push(visit_with_graph(name, &parameters, graph.clone(), Boxed).map_err(input_error)?);
         let shipped = ALL.iter().filter(|shipped| shipped.name == *name);
         for Parameter {
             name: number,
@@ -228,7 +235,7 @@ fn scenario(request: &Request) -> Result<Asked, NotRun> {
             ..
         } in shipped.flat_map(|s| s.parameters)
         {
-            let full = if several {
+            let full = if is_combined {
                 format!("{name}.{number}")
             } else {
                 number.to_string()
@@ -236,21 +243,21 @@ fn scenario(request: &Request) -> Result<Asked, NotRun> {
             let value = match &graph {
                 Some(graph) if *number == "vertices" => graph.vertices.into(),
                 Some(_) if GENERATED_GRAPH_PARAMETERS.contains(number) => continue,
-                _ => own.get(*number).copied().unwrap_or(*default),
+                _ => parameters.get(*number).copied().unwrap_or(*default),
             };
             numbers.push((full, value));
         }
     }
-    let scenario = match several {
+    let scenario = match is_combined {
         false => parts.remove(0),
-        true => Arc::new(CombinedScenario::new(parts).map_err(wrong)?),
+        true => Arc::new(CombinedScenario::new(parts).map_err(input_error)?),
     };
     Ok((scenario, numbers))
 }
 
 fn time(name: &str, text: &str) -> Result<u64, NotRun> {
     units::parse(text, Unit::Picoseconds)
-        .map_err(|what| wrong(format!("the {name} `{text}` {what}")))
+        .map_err(|reason| input_error(format!("the {name} `{text}` {reason}")))
 }
 
 impl Play {
@@ -266,7 +273,7 @@ impl Play {
         request: Request,
     ) -> Result<Play, NotRun> {
         let (scenario, numbers) = scenario(&request)?;
-        let play = Play::of(source, host, platform, request, scenario)?;
+        let play = Play::with_scenario(source, host, platform, request, scenario)?;
         Ok(Play { numbers, ..play })
     }
 
@@ -275,16 +282,17 @@ impl Play {
     ///
     /// # Errors
     /// The rest of the request is invalid.
-    pub fn of(
+    pub fn with_scenario(
         source: Source,
         host: Option<Source>,
         platform: Platform,
         request: Request,
         scenario: Arc<dyn Playable>,
     ) -> Result<Play, NotRun> {
-        let source = source.sized(&request.sizes).map_err(wrong)?;
+        let source = source.sized(&request.sizes).map_err(input_error)?;
         let protocol = source.protocol.clone();
-        let cannot = |what: String| wrong(format!("cannot simulate this application: {what}"));
+        let cannot =
+            |reason: String| input_error(format!("cannot simulate this application: {reason}"));
         let host = host.map(|host| HostSpace::new(host.protocol, &platform));
         let host = host.transpose().map_err(cannot)?;
         let setup = Setup::with_scenario(protocol, platform, scenario);
@@ -294,8 +302,8 @@ impl Play {
             Err(written) => return Err(cannot(written.to_string())),
         };
         if let Some(play) = &mut setup.play {
-            let until = request.time.as_deref();
-            play.until = until.map(|text| time("time", text)).transpose()?;
+            let end_time = request.time.as_deref();
+            play.until = end_time.map(|text| time("time", text)).transpose()?;
             play.warm_up = time("warm-up", &request.warm_up)?;
             play.tables = request.tables;
         }
@@ -308,16 +316,16 @@ impl Play {
         let endless =
             |play: &cohkit_sim::scenario::Play| play.until.is_none() && !play.scenario.has_end();
         let endless = setup.play.as_ref().is_some_and(endless);
-        let begun = match setup.host {
+        let check = match setup.host {
             None => Simulation::new(&setup, None).map(|_| ()),
             Some(_) => Spaces::new(&setup, None).map(|_| ()),
         };
-        begun.map_err(|what| match endless {
+        check.map_err(|reason| match endless {
             true => NotRun::input(
-                format!("cannot simulate this application: {what}"),
-                end(&request),
+                format!("cannot simulate this application: {reason}"),
+                end_hint(&request),
             ),
-            false => cannot(what),
+            false => cannot(reason),
         })?;
         Ok(Play {
             source,
@@ -329,31 +337,31 @@ impl Play {
         })
     }
 
-    /// Runs the application while `go_on` returns true; it is called regularly.
+    /// Runs the application while `should_continue` returns true; it is called regularly.
     ///
     /// # Errors
     /// The run was interrupted, or its setup is invalid.
-    pub fn run(&self, go_on: &mut dyn FnMut() -> bool) -> Result<Played, NotRun> {
-        let mut each = |_| go_on();
+    pub fn run(&self, should_continue: &mut dyn FnMut() -> bool) -> Result<Played, NotRun> {
+        let mut should_continue = |_| should_continue();
         let played = match (&self.timeline, self.explain) {
-            (None, false) => play_while(&self.setup, &mut each),
+            (None, false) => play_while(&self.setup, &mut should_continue),
             (filter, explain) => {
-                let played = play_watched(&self.setup, filter.as_ref(), &mut each);
+                let played = play_watched(&self.setup, filter.as_ref(), &mut should_continue);
                 played.map(|mut played| {
-                    let told = played.statistics.explanation.take();
-                    played.statistics.explanation = told.filter(|_| explain);
+                    let explanation = played.statistics.explanation.take();
+                    played.statistics.explanation = explanation.filter(|_| explain);
                     played
                 })
             }
         };
         match played {
-            Ok(both) => Ok(Ok(both)),
+            Ok(performance) => Ok(Ok(performance)),
             Err(RunError::Failure(failure)) => Ok(Err(failure)),
             Err(RunError::Stopped) => Err(NotRun::Failure(Failure::new(
                 ExitStatus::Interrupted,
                 "interrupted",
             ))),
-            Err(RunError::Setup(what)) => Err(wrong(what)),
+            Err(RunError::Setup(reason)) => Err(input_error(reason)),
         }
     }
 
@@ -378,24 +386,24 @@ impl Play {
             "window_ns": tally(|tally| json!(tally.window as f64 / 1000.0)),
             "counts": tally(|tally| json!(tally.counts)),
             "rates_per_s": tally(|tally| {
-                let rates = tally.counts.keys().map(|&what| (what.into(), json!(tally.rate(what))));
+                let rates = tally.counts.keys().map(|&counter| (counter.into(), json!(tally.rate(counter))));
                 Value::Object(rates.collect())
             }),
             "courses": played_well.map(|played| {
                 let rate_samplers = played.tally.rate_samplers.iter();
                 let begin = self.setup.play.as_ref().map_or(0, |play| play.warm_up);
-                let rate_samplers = rate_samplers.map(|(&what, course)| (what.into(), course_json(course, begin)));
+                let rate_samplers = rate_samplers.map(|(&counter, course)| (counter.into(), course_json(course, begin)));
                 Value::Object(rate_samplers.collect())
             }),
             "times_ns": tally(|tally| {
-                let times = tally.times.iter().map(|(&what, times)| (what.into(), times_json(times)));
+                let times = tally.times.iter().map(|(&counter, times)| (counter.into(), times_json(times)));
                 Value::Object(times.collect())
             }),
             "links": played_well.map(|played| {
                 let kinds = self.setup.protocol.kinds.iter().zip(&played.tally.traffic);
                 let kinds = kinds.map(|(kind, traffic)| {
-                    let told = json!({ "messages": traffic.messages, "bytes": traffic.bytes });
-                    (kind.name.clone(), told)
+                    let value = json!({ "messages": traffic.messages, "bytes": traffic.bytes });
+                    (kind.name.clone(), value)
                 });
                 Value::Object(kinds.collect())
             }),
@@ -407,7 +415,7 @@ impl Play {
             "end_ns": played_well.map(|played| json!(played.end as f64 / 1000.0)),
             "statistics": played_well.map(|played| {
                 let values = played.statistics.values.iter();
-                let values = values.map(|(about, value)| (about.name.to_string(), json!(value)));
+                let values = values.map(|(definition, value)| (definition.name.to_string(), json!(value)));
                 values.collect::<Map<String, Value>>()
             }),
             "messages": played_well.map(|played| {
@@ -417,7 +425,7 @@ impl Play {
             }),
             "traffic": played_well.filter(|played| !played.statistics.traffic.is_empty()).map(|played| {
                 let traffic = played.statistics.traffic.iter();
-                let traffic = traffic.map(|(name, taken)| (name.clone(), json!(taken)));
+                let traffic = traffic.map(|(name, totals)| (name.clone(), json!(totals)));
                 traffic.collect::<Map<String, Value>>()
             }),
             "quarters": played_well.map(|played| json!(played.statistics.quarters)),
@@ -449,18 +457,18 @@ pub fn play_all(
     ended: &AtomicU64,
 ) -> Result<Vec<Value>, NotRun> {
     run_each(plays, parallel::threads(threads), |play| {
-        let begun = Instant::now();
+        let start = Instant::now();
         let played = play.run(&mut || !cancel.load(Ordering::Relaxed))?;
         ended.fetch_add(1, Ordering::Relaxed);
-        Ok(play.json(&played, begun.elapsed().as_secs_f64()))
+        Ok(play.json(&played, start.elapsed().as_secs_f64()))
     })
 }
 
 /// Quarters of the events counted since `begin`: the number in each, and its duration in nanoseconds.
-fn course_json(course: &RateSampler, begin: u64) -> Value {
-    let quarters = course.quarters(begin);
-    let plain = |quarter: &Quarter| json!({ "count": quarter.count, "ns": quarter.ns });
-    json!(quarters.map(|quarters| quarters.iter().map(plain).collect::<Vec<_>>()))
+fn course_json(sampler: &RateSampler, begin: u64) -> Value {
+    let quarters = sampler.quarters(begin);
+    let quarter_json = |quarter: &Quarter| json!({ "count": quarter.count, "ns": quarter.ns });
+    json!(quarters.map(|quarters| quarters.iter().map(quarter_json).collect::<Vec<_>>()))
 }
 
 /// Distribution of durations as JSON, in nanoseconds.

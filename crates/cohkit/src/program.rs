@@ -16,18 +16,18 @@ use cohkit_riscv::{Extensions, Fast, Flat, Hart, Latencies, Stop, Timed};
 const STEPS_PER_POLL: u64 = 1 << 22;
 
 /// Default limit on instructions; a run of this length takes a minute or two.
-const MOST: u64 = 10_000_000_000;
+const MAX_INSTRUCTIONS: u64 = 10_000_000_000;
 
 pub(crate) fn run(options: &options::Run, console: &mut Console) -> Result<ExitStatus, Failure> {
-    let shown = options.program.display();
-    let bad = |reason: &str| {
+    let program_name = options.program.display();
+    let input_error = |reason: &str| {
         let help = match reason.contains("\n  help: ") {
             true => "",
             false => "\n  help: docs/riscv.md shows how to compile a program, docs/nearmemory.md how to compile one for a host",
         };
         Failure::new(
             ExitStatus::BadInput,
-            format!("error: {shown}: {reason}{help}"),
+            format!("error: {program_name}: {reason}{help}"),
         )
     };
     let file = files::read_bytes(
@@ -35,9 +35,9 @@ pub(crate) fn run(options: &options::Run, console: &mut Console) -> Result<ExitS
         "a program is an RV64 ELF file; docs/riscv.md shows how to compile one",
         "name a program in it",
     )?;
-    let image = Image::read(&file).map_err(|reason| bad(&reason))?;
+    let image = Image::read(&file).map_err(|reason| input_error(&reason))?;
     if channel::unverified(&file).is_ok() {
-        return Err(bad(
+        return Err(input_error(
             "this is a channel program, which a host starts\n  help: `--cp NAME=PROGRAM` names it; the host's program follows",
         ));
     }
@@ -47,107 +47,112 @@ pub(crate) fn run(options: &options::Run, console: &mut Console) -> Result<ExitS
         .map(guest_io::canonical_path)
         .transpose()?;
     let command = options.arguments.join(" ");
-    let loaded = loaded(&image, options.memory << 20, &command).map_err(|reason| bad(&reason))?;
-    let outside = GuestIo::new(console, folder);
-    match options.beside() {
-        true => run_near_memory::run(options, &file, &image, loaded, outside),
-        false => alone(options, &file, &image, loaded, outside),
+    let loaded =
+        loaded(&image, options.memory << 20, &command).map_err(|reason| input_error(&reason))?;
+    let guest_io = GuestIo::new(console, folder);
+    match options.uses_near_memory() {
+        true => run_near_memory::run(options, &file, &image, loaded, guest_io),
+        false => run_plain(options, &file, &image, loaded, guest_io),
     }
 }
 
 /// Runs a program on a plain core.
-fn alone(
+fn run_plain(
     options: &options::Run,
     file: &[u8],
     image: &Image,
     ((mut memory, _), mut system): ((Flat, u64), System),
-    mut outside: GuestIo,
+    mut guest_io: GuestIo,
 ) -> Result<ExitStatus, Failure> {
     let mut hart = Hart::new(0, Extensions::HOST);
     hart.pc = image.entry;
     // Initial stack pointer; programs with a C library set their own.
     hart.set_x(2, memory.end() - 64);
     hart.stack_limits = system.stack_limits();
-    let most = options.most.unwrap_or(MOST);
+    let max_instructions = options.most.unwrap_or(MAX_INSTRUCTIONS);
     let (mut fast, mut timed) = (Fast::default(), Timed::new(Latencies::small()));
     let outcome = loop {
-        let left = most - hart.csrs.instret.min(most);
+        let remaining = max_instructions - hart.csrs.instret.min(max_instructions);
         let stop = if options.timed {
             // Every instruction takes at least one cycle, so the limit on cycles also limits instructions.
-            let until = timed.now.saturating_add(STEPS_PER_POLL.min(left));
-            timed.run(&mut hart, &mut memory, until).1
+            let limit = timed.now.saturating_add(STEPS_PER_POLL.min(remaining));
+            timed.run(&mut hart, &mut memory, limit).1
         } else {
-            fast.run(&mut hart, &mut memory, STEPS_PER_POLL.min(left)).1
+            fast.run(&mut hart, &mut memory, STEPS_PER_POLL.min(remaining))
+                .1
         };
-        outside.now = if options.timed {
+        guest_io.now = if options.timed {
             timed.now
         } else {
             hart.csrs.instret
         };
-        let ended = match stop {
+        let outcome_of_service = match stop {
             Err(Stop::Exception(exception)) => {
-                Some(system.serve(exception, &mut hart, &mut memory, &mut outside))
+                Some(system.serve(exception, &mut hart, &mut memory, &mut guest_io))
             }
             Err(Stop::Wait) => unreachable!("flat memory lets nobody wait"),
             Ok(()) => None,
         };
-        if let Some(failure) = outside.failure.take() {
+        if let Some(failure) = guest_io.failure.take() {
             return Err(failure);
         }
-        match ended {
+        match outcome_of_service {
             Some(ServiceOutcome::Exit(0)) => break ExitStatus::Success,
             Some(ServiceOutcome::Exit(code)) => {
-                outside.say(&format!("the program ends with code {code}"));
+                guest_io.say(&format!("the program ends with code {code}"));
                 break ExitStatus::Violated;
             }
             Some(ServiceOutcome::Exception(exception)) => {
                 let instruction = instruction(&hart, &memory);
-                let place = guest_io::place(file, image, hart.pc, &instruction);
+                let place = guest_io::describe_place(file, image, hart.pc, &instruction);
                 let origin = guest_io::jump_origin(file, image, &exception, hart.jumped_from());
-                let shown = options.program.display();
+                let program_name = options.program.display();
                 let help = run_near_memory::needs_cores(&exception);
-                let why = guest_io::stack_size(&exception, options.memory);
-                outside.say(&format!(
-                    "error: {shown}: {exception}{why}, at {place}{origin}{help}"
+                let explanation = guest_io::stack_size(&exception, options.memory);
+                guest_io.say(&format!(
+                    "error: {program_name}: {exception}{explanation}, at {place}{origin}{help}"
                 ));
                 break ExitStatus::Violated;
             }
             Some(ServiceOutcome::Done) | None => {}
         }
-        if outside.console.is_interrupted() {
-            outside.flush();
-            let told = format!("interrupted\n{}", stands(file, image, &hart, &memory));
-            return Err(Failure::new(ExitStatus::Interrupted, told));
+        if guest_io.console.is_interrupted() {
+            guest_io.flush();
+            let message = format!(
+                "interrupted\n{}",
+                program_position(file, image, &hart, &memory)
+            );
+            return Err(Failure::new(ExitStatus::Interrupted, message));
         }
-        if hart.csrs.instret >= most {
-            outside.say(&format!(
+        if hart.csrs.instret >= max_instructions {
+            guest_io.say(&format!(
                 "undecided: the program has not ended after {}\n  help: `--most N` gives it more\n{}",
-                counted(most, "instruction"),
-                stands(file, image, &hart, &memory)
+                counted(max_instructions, "instruction"),
+                program_position(file, image, &hart, &memory)
             ));
             break ExitStatus::Undecided;
         }
     };
-    outside.flush();
+    guest_io.flush();
     if outcome == ExitStatus::Violated {
-        outside.report_unknown_program(&[]);
+        guest_io.report_unknown_program(&[]);
     }
     if options.timed {
-        outside.say(&format!(
+        guest_io.say(&format!(
             "{} in {}",
             counted(hart.csrs.instret, "instruction"),
             counted(timed.now, "cycle")
         ));
     }
-    match outside.failure.take() {
+    match guest_io.failure.take() {
         Some(failure) => Err(failure),
         None => Ok(outcome),
     }
 }
 
 /// Current position of the program.
-fn stands(file: &[u8], image: &Image, hart: &Hart, memory: &Flat) -> String {
-    let place = guest_io::place(file, image, hart.pc, &instruction(hart, memory));
+fn program_position(file: &[u8], image: &Image, hart: &Hart, memory: &Flat) -> String {
+    let place = guest_io::describe_place(file, image, hart.pc, &instruction(hart, memory));
     format!("the program is at {place}")
 }
 

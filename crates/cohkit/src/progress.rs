@@ -6,7 +6,7 @@ use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::time::Duration;
 
 /// Progress bar on standard error; hidden without a terminal.
-fn shown(length: Option<u64>, template: &str, terminal: &Terminal) -> ProgressBar {
+fn progress_bar(length: Option<u64>, template: &str, terminal: &Terminal) -> ProgressBar {
     let target = if terminal.progress {
         ProgressDrawTarget::stderr()
     } else {
@@ -30,18 +30,18 @@ pub(crate) struct ProgressLine(ProgressBar);
 
 impl ProgressLine {
     /// Creates a bar for `total` things; hidden without a terminal.
-    pub fn new(name: String, total: u64, things: &str, terminal: &Terminal) -> ProgressLine {
+    pub fn new(name: String, total: u64, unit: &str, terminal: &Terminal) -> ProgressLine {
         let template = format!(
-            "{{spinner}} {{msg}}: {{bar:24}} {{human_pos}} of {{human_len}} {things}, {{per_sec}}, {{eta}} to go"
+            "{{spinner}} {{msg}}: {{bar:24}} {{human_pos}} of {{human_len}} {unit}, {{per_sec}}, {{eta}} to go"
         );
-        let bar = shown(Some(total), &template, terminal);
+        let bar = progress_bar(Some(total), &template, terminal);
         bar.set_message(name);
         ProgressLine(bar)
     }
 
     /// Shows the amount of work done.
-    pub fn show(&self, done: u64) {
-        self.0.set_position(done);
+    pub fn show(&self, position: u64) {
+        self.0.set_position(position);
     }
 }
 
@@ -56,9 +56,9 @@ pub(crate) struct StatusLine(ProgressBar);
 
 impl StatusLine {
     /// Creates a line with this text; hidden without a terminal.
-    pub fn new(doing: String, terminal: &Terminal) -> StatusLine {
-        let bar = shown(None, "{spinner} {msg}, {elapsed}", terminal);
-        bar.set_message(doing);
+    pub fn new(status: String, terminal: &Terminal) -> StatusLine {
+        let bar = progress_bar(None, "{spinner} {msg}, {elapsed}", terminal);
+        bar.set_message(status);
         StatusLine(bar)
     }
 }
@@ -78,18 +78,18 @@ pub(crate) struct Line {
 impl Line {
     /// Creates a line for the search of the system with this name; hidden without a terminal.
     pub fn new(name: String, terminal: &Terminal) -> Line {
-        let bar = shown(None, "{spinner} {msg}", terminal);
+        let bar = progress_bar(None, "{spinner} {msg}", terminal);
         Line { bar, name }
     }
 
     /// Shows the state of the search.
     pub fn show(&self, progress: &Progress) {
-        let doing = match progress.phase {
+        let status = match progress.phase {
             Phase::Explore => "exploring",
             Phase::Drain => "looking for requests that cannot complete",
             Phase::Walk => "walking",
         };
-        let (waiting, each) = match progress.phase {
+        let (waiting, unit) = match progress.phase {
             Phase::Walk => ("steps to go", "steps"),
             _ => ("waiting", "states"),
         };
@@ -101,7 +101,7 @@ impl Line {
             _ => String::new(),
         };
         self.bar.set_message(format!(
-            "{}: {doing}: {} states, depth {}, {} {waiting}{ahead}, {} {each}/s, {} MiB",
+            "{}: {status}: {} states, depth {}, {} {waiting}{ahead}, {} {unit}/s, {} MiB",
             self.name,
             HumanCount(progress.states),
             progress.depth,

@@ -46,7 +46,7 @@ impl Wrong {
     pub fn failure(self, path: &Path) -> Failure {
         match self {
             Wrong::Refused(refusal) => {
-                let message = format!("error: {}: {}", path.display(), refused(&refusal));
+                let message = format!("error: {}: {}", path.display(), refusal_text(&refusal));
                 Failure::new(ExitStatus::BadInput, message)
             }
             Wrong::Input { what, help } => {
@@ -97,25 +97,25 @@ impl Source {
         if sizes.is_empty() {
             return Ok(self);
         }
-        let mut given: Vec<(String, u16)> = Vec::new();
+        let mut parsed: Vec<(String, u16)> = Vec::new();
         for size in sizes {
             let Some((name, value)) = size.split_once('=') else {
                 return Err(format!("`{size}` has no `=`: write it like `homes=8`"));
             };
             let (name, value) = (name.trim(), value.trim());
-            let most = u16::MAX;
+            let max_value = u16::MAX;
             let value = value
                 .parse()
-                .map_err(|_| format!("`{size}`: `{value}` is no number from 0 to {most}"))?;
-            if given.iter().any(|(known, _)| known == name) {
+                .map_err(|_| format!("`{size}`: `{value}` is no number from 0 to {max_value}"))?;
+            if parsed.iter().any(|(given_name, _)| given_name == name) {
                 return Err(format!("`{size}`: `{name}` is given already"));
             }
-            given.push((name.to_string(), value));
+            parsed.push((name.to_string(), value));
         }
         let path = self.path.display().to_string();
-        match text::parse_sized(&self.text, &given) {
+        match text::parse_sized(&self.text, &parsed) {
             Ok(protocol) => Ok(Source { protocol, ..self }),
-            Err(text::ParameterError::Size(what)) => Err(what),
+            Err(text::ParameterError::Size(reason)) => Err(reason),
             Err(text::ParameterError::Text(errors)) => {
                 let errors = errors
                     .iter()
@@ -137,21 +137,21 @@ impl Source {
     /// Parses the contents of a file.
     pub(crate) fn of(path: &Path, text: String, console: &Console) -> Result<Source, Failure> {
         Source::parse(path.to_path_buf(), text.clone())
-            .map_err(|errors| shown(path, &text, &errors, console.terminal.colour))
+            .map_err(|errors| diagnostics_failure(path, &text, &errors, console.terminal.colour))
     }
 
     /// Converts an error to a failure, with a position in the text if the error has one.
-    pub(crate) fn failure(&self, wrong: Wrong, console: &Console) -> Failure {
-        match wrong {
+    pub(crate) fn failure(&self, error: Wrong, console: &Console) -> Failure {
+        match error {
             Wrong::Refused(refusal) => self.refusal(&refusal, console.terminal.colour),
-            other => other.failure(&self.path),
+            error => error.failure(&self.path),
         }
     }
 
     /// Returns the protocol with the parameters of its systems: once for consecutive systems with equal parameters.
     pub(crate) fn by_sizes(&self) -> Vec<Source> {
         let systems = self.protocol.systems.chunk_by(|a, b| a.sizes == b.sizes);
-        let sized = systems.map(|systems| {
+        let resized = systems.map(|systems| {
             let protocol = systems[0].sized.as_deref().unwrap_or(&self.protocol);
             let mut source = Source {
                 protocol: protocol.clone(),
@@ -160,7 +160,7 @@ impl Source {
             source.protocol.systems = systems.to_vec();
             source
         });
-        sized.collect()
+        resized.collect()
     }
 
     /// Returns the protocol with the parameters of one of its systems.
@@ -170,14 +170,14 @@ impl Source {
     pub fn with_sizes_of(self, name: &str) -> Result<Source, Failure> {
         let mut systems = self.protocol.systems.iter();
         let Some(system) = systems.find(|system| system.name == name) else {
-            let known = self.protocol.systems.iter();
-            let help = suggestion(name, "system", known.map(|system| system.name.as_str()));
-            let said = format!("error: no system is named `{name}`\n  help: {help}");
-            return Err(Failure::new(ExitStatus::BadInput, said));
+            let names = self.protocol.systems.iter();
+            let help = suggestion(name, "system", names.map(|system| system.name.as_str()));
+            let message = format!("error: no system is named `{name}`\n  help: {help}");
+            return Err(Failure::new(ExitStatus::BadInput, message));
         };
-        let sized = system.sized.as_deref().cloned();
+        let resized = system.sized.as_deref().cloned();
         Ok(Source {
-            protocol: sized.unwrap_or_else(|| self.protocol.clone()),
+            protocol: resized.unwrap_or_else(|| self.protocol.clone()),
             ..self
         })
     }
@@ -185,13 +185,13 @@ impl Source {
     /// Formats an error at a position of the text, for a terminal.
     pub fn error(&self, title: &str, span: Span, help: Option<&str>, colour: bool) -> String {
         let path = self.path.display().to_string();
-        let place = span.start as usize..span.end as usize;
-        error_at(&path, &self.text, title, place, help, colour)
+        let range = span.start as usize..span.end as usize;
+        error_at(&path, &self.text, title, range, help, colour)
     }
 
     /// Failure: no home can be constructed from this form of protocol.
     pub(crate) fn refusal(&self, refusal: &Refusal, colour: bool) -> Failure {
-        let error = self.error(&refused(refusal), refusal.span, None, colour);
+        let error = self.error(&refusal_text(refusal), refusal.span, None, colour);
         Failure::new(ExitStatus::BadInput, error)
     }
 
@@ -213,7 +213,7 @@ impl Source {
 
     /// JSON diagnostic of a refused construction.
     pub fn refusal_json(&self, refusal: &Refusal) -> Value {
-        let title = refused(refusal);
+        let title = refusal_text(refusal);
         let rendered = self.error(&title, refusal.span, None, false);
         entry(
             "no-home",
@@ -243,9 +243,9 @@ impl Source {
     pub fn fault(&self, fault: &Fault, charts: &Text, colour: bool) -> String {
         let title = format!("{}: {}", fault.kind.name(), fault.text);
         let mut report = self.error(&title, fault.span, fault.remedy.as_deref(), colour);
-        let several = fault.explanations.len() > 1;
+        let has_several = fault.explanations.len() > 1;
         for (index, explanation) in fault.explanations.iter().enumerate() {
-            report += &if several {
+            report += &if has_several {
                 format!("\n\nexplanation {}:\n\n", index + 1)
             } else {
                 "\n\n".to_string()
@@ -257,7 +257,12 @@ impl Source {
 }
 
 /// Errors of a text, formatted for a terminal.
-pub(crate) fn shown(path: &Path, text: &str, errors: &[Diagnostic], colour: bool) -> Failure {
+pub(crate) fn diagnostics_failure(
+    path: &Path,
+    text: &str,
+    errors: &[Diagnostic],
+    colour: bool,
+) -> Failure {
     let file = path.display().to_string();
     let errors = errors.iter().map(|error| error.render(&file, text, colour));
     Failure::new(
@@ -271,12 +276,12 @@ pub(crate) fn error_at(
     path: &str,
     text: &str,
     title: &str,
-    place: Range<usize>,
+    range: Range<usize>,
     help: Option<&str>,
     colour: bool,
 ) -> String {
     let snippet = Snippet::source(text).path(path);
-    rendered(snippet, text.len(), title, place, help, colour)
+    render_error(snippet, text.len(), title, range, help, colour)
 }
 
 /// Formats an error in one line of a file, given only this line and its number, from 1 on.
@@ -284,22 +289,22 @@ pub(crate) fn error_in_line(
     path: &str,
     (number, line): (usize, &str),
     title: &str,
-    place: Range<usize>,
+    range: Range<usize>,
     colour: bool,
 ) -> String {
     let snippet = Snippet::source(line).path(path).line_start(number);
-    rendered(snippet, line.len(), title, place, None, colour)
+    render_error(snippet, line.len(), title, range, None, colour)
 }
 
-fn rendered<'a>(
+fn render_error<'a>(
     snippet: Snippet<'a, Annotation<'a>>,
     length: usize,
     title: &'a str,
-    place: Range<usize>,
+    range: Range<usize>,
     help: Option<&'a str>,
     colour: bool,
 ) -> String {
-    let (start, end) = (place.start.min(length), place.end.min(length));
+    let (start, end) = (range.start.min(length), range.end.min(length));
     let annotation = AnnotationKind::Primary.span(start..end.max(start));
     let mut group = Level::ERROR
         .primary_title(title)
@@ -315,7 +320,7 @@ fn rendered<'a>(
     renderer.render(&[group]).to_string()
 }
 
-fn refused(refusal: &Refusal) -> String {
+fn refusal_text(refusal: &Refusal) -> String {
     format!("no home can be constructed: {}", refusal.what)
 }
 
@@ -363,9 +368,9 @@ pub(crate) fn entry(
     let (end_line, end_column) = line_column(text, span.end);
     let notes: Vec<Value> = notes
         .iter()
-        .map(|(place, message)| {
-            let place = place.map(|place| line_column(text, place.start));
-            let (line, column) = place.unzip();
+        .map(|(position, message)| {
+            let position = position.map(|position| line_column(text, position.start));
+            let (line, column) = position.unzip();
             json!({ "message": message, "line": line, "column": column })
         })
         .collect();

@@ -28,25 +28,25 @@ enum PackageAnswer {
 
 /// Runs a command of the Python package with these arguments. On Unix, Python replaces this process.
 pub(crate) fn hand_over(command: &str, arguments: &[OsString]) -> Result<ExitStatus, Failure> {
-    let mut asked = String::new();
-    let mut found = None;
+    let mut answers = String::new();
+    let mut found_python = None;
     for python in candidates() {
-        let what = match ask(&python, LIMIT) {
+        let answer = match query_python(&python, LIMIT) {
             PackageAnswer::Has => {
-                found = Some(python);
+                found_python = Some(python);
                 break;
             }
             PackageAnswer::Lacks => "does not have it".to_string(),
             PackageAnswer::Absent => "is not installed".to_string(),
-            PackageAnswer::Fails(why) => format!("cannot be queried: {why}"),
+            PackageAnswer::Fails(reason) => format!("cannot be queried: {reason}"),
         };
-        asked += &format!("\n  `{}` {what}", python.display());
+        answers += &format!("\n  `{}` {answer}", python.display());
     }
-    let Some(python) = found else {
+    let Some(python) = found_python else {
         return Err(Failure::new(
             ExitStatus::CouldNotRun,
             format!(
-                "error: `cohkit {command}` needs the Python package cohkit{asked}\n  \
+                "error: `cohkit {command}` needs the Python package cohkit{answers}\n  \
                  help: `pip install .` in Cohkit's repository installs it; Python 3.11 is needed"
             ),
         ));
@@ -68,54 +68,57 @@ pub(crate) fn hand_over(command: &str, arguments: &[OsString]) -> Result<ExitSta
 /// # Errors
 /// The reason why no Python was found.
 pub(crate) fn find(limit: Duration) -> Result<(PathBuf, bool), String> {
-    let (mut first, mut why) = (None, None);
+    let (mut first_python, mut reason) = (None, None);
     for python in candidates() {
-        match ask(&python, limit) {
+        match query_python(&python, limit) {
             PackageAnswer::Has => return Ok((python, true)),
-            PackageAnswer::Lacks => first = first.or(Some(python)),
+            PackageAnswer::Lacks => first_python = first_python.or(Some(python)),
             PackageAnswer::Absent => {}
-            PackageAnswer::Fails(what) => {
-                why = why.or(Some(format!(
-                    "`{}` cannot be queried: {what}",
+            PackageAnswer::Fails(error) => {
+                reason = reason.or(Some(format!(
+                    "`{}` cannot be queried: {error}",
                     python.display()
                 )));
             }
         }
     }
-    let none = || "there is no `python3`".to_string();
-    first
+    let no_python = || "there is no `python3`".to_string();
+    first_python
         .map(|python| (python, false))
-        .ok_or_else(|| why.unwrap_or_else(none))
+        .ok_or_else(|| reason.unwrap_or_else(no_python))
 }
 
 /// Command and arguments to sweep, if `--sweep` is given to a command that can be swept.
-pub(crate) fn swept(arguments: &[OsString]) -> Option<&[OsString]> {
-    let (_, swept) = arguments.split_first()?;
-    let (command, rest) = swept.split_first()?;
-    let can_be = ["sim", "play", "check", "reproduce", "litmus", "mutants"].map(OsStr::new);
-    let asked = |argument: &OsString| {
+pub(crate) fn sweep_arguments(arguments: &[OsString]) -> Option<&[OsString]> {
+    let (_, command_line) = arguments.split_first()?;
+    let (command, other_arguments) = command_line.split_first()?;
+    let sweepable = ["sim", "play", "check", "reproduce", "litmus", "mutants"].map(OsStr::new);
+    let is_sweep_option = |argument: &OsString| {
         let text = argument.to_string_lossy();
         text == "--sweep" || text.starts_with("--sweep=")
     };
-    let options = rest.iter().take_while(|argument| *argument != "--");
-    (can_be.contains(&command.as_os_str()) && options.into_iter().any(asked)).then_some(swept)
+    let options = other_arguments
+        .iter()
+        .take_while(|argument| *argument != "--");
+    (sweepable.contains(&command.as_os_str()) && options.into_iter().any(is_sweep_option))
+        .then_some(command_line)
 }
 
 /// Candidates for Python. Those beside this command come first, as a wheel puts both into one folder.
 fn candidates() -> Vec<PathBuf> {
     let names = ["python3", "python"].map(|name| format!("{name}{}", std::env::consts::EXE_SUFFIX));
-    let beside = std::env::current_exe().ok();
-    let beside = beside.as_deref().and_then(|path| path.parent());
-    let mut found: Vec<PathBuf> = beside
+    let own_folder = std::env::current_exe().ok();
+    let own_folder = own_folder.as_deref().and_then(|path| path.parent());
+    let mut paths: Vec<PathBuf> = own_folder
         .iter()
         .flat_map(|folder| names.iter().map(|name| folder.join(name)))
         .filter(|path| path.exists())
         .collect();
-    found.extend(names.map(PathBuf::from));
-    found
+    paths.extend(names.map(PathBuf::from));
+    paths
 }
 
-fn ask(python: &Path, limit: Duration) -> PackageAnswer {
+fn query_python(python: &Path, limit: Duration) -> PackageAnswer {
     let mut command = Command::new(python);
     let output = match tool::within(command.args(["-P", "-c", PROBE]), limit) {
         Ok(Some(output)) => output,
@@ -135,12 +138,12 @@ fn ask(python: &Path, limit: Duration) -> PackageAnswer {
         // Python also exits with 1 if even the parent package is missing.
         Some(1) => PackageAnswer::Lacks,
         _ => {
-            let said = String::from_utf8_lossy(&output.stderr);
-            let first = said.lines().next().unwrap_or_default();
+            let stderr = String::from_utf8_lossy(&output.stderr);
+            let first_line = stderr.lines().next().unwrap_or_default();
             let status = output.status;
-            PackageAnswer::Fails(match first {
+            PackageAnswer::Fails(match first_line {
                 "" => format!("it ends with {status}"),
-                _ => format!("it ends with {status}: {first}"),
+                _ => format!("it ends with {status}: {first_line}"),
             })
         }
     }
@@ -164,10 +167,10 @@ fn replace_process(program: &mut Command) -> std::io::Result<ExitStatus> {
         ExitStatus::Undecided,
         ExitStatus::CouldNotRun,
     ];
-    let known = outcomes
+    let known_outcome = outcomes
         .into_iter()
         .find(|outcome| code == Some(i32::from(outcome.code())));
-    Ok(known.unwrap_or(ExitStatus::Interrupted))
+    Ok(known_outcome.unwrap_or(ExitStatus::Interrupted))
 }
 
 #[cfg(all(test, unix))]
@@ -178,50 +181,55 @@ mod tests {
 
     #[test]
     fn sweep_commands_are_passed_to_python() {
-        let of = |line: &str| -> Option<Vec<OsString>> {
+        let swept_words = |line: &str| -> Option<Vec<OsString>> {
             let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
-            swept(&words).map(<[_]>::to_vec)
+            sweep_arguments(&words).map(<[_]>::to_vec)
         };
         let words = |line: &str| Some(line.split(' ').map(OsString::from).collect());
         let sim = "sim enzian-dc-ddr random-read --sweep cores.used=1,2";
-        assert_eq!(of(&format!("cohkit {sim}")), words(sim));
+        assert_eq!(swept_words(&format!("cohkit {sim}")), words(sim));
         assert_eq!(
-            of("cohkit check msi --sweep=remotes=1..2"),
+            swept_words("cohkit check msi --sweep=remotes=1..2"),
             words("check msi --sweep=remotes=1..2")
         );
         assert_eq!(
-            of("cohkit litmus SB --sweep protocol=msi,mesi"),
+            swept_words("cohkit litmus SB --sweep protocol=msi,mesi"),
             words("litmus SB --sweep protocol=msi,mesi")
         );
-        assert_eq!(of("cohkit sim enzian-dc-ddr random-read"), None);
-        assert_eq!(of("cohkit table msi --sweep remotes=1"), None);
-        assert_eq!(of("cohkit check -- --sweep"), None);
+        assert_eq!(swept_words("cohkit sim enzian-dc-ddr random-read"), None);
+        assert_eq!(swept_words("cohkit table msi --sweep remotes=1"), None);
+        assert_eq!(swept_words("cohkit check -- --sweep"), None);
     }
 
     #[test]
     fn python_without_package_differs_from_broken_python() {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let python = |name: &str, text: &str| {
+        let answer_of = |name: &str, text: &str| {
             let file = folder.path().join(name);
             fs::write(&file, text).expect("it can be written");
             let mode = fs::Permissions::from_mode(0o755);
             fs::set_permissions(&file, mode).expect("own file");
-            ask(&file, LIMIT)
+            query_python(&file, LIMIT)
         };
-        assert_eq!(python("has", "#!/bin/sh\nexit 0\n"), PackageAnswer::Has);
-        assert_eq!(python("lacks", "#!/bin/sh\nexit 1\n"), PackageAnswer::Lacks);
-        let old = python("old", "#!/bin/sh\necho unknown option -P >&2\nexit 2\n");
-        assert!(matches!(old, PackageAnswer::Fails(why) if why.ends_with(": unknown option -P")));
+        assert_eq!(answer_of("has", "#!/bin/sh\nexit 0\n"), PackageAnswer::Has);
+        assert_eq!(
+            answer_of("lacks", "#!/bin/sh\nexit 1\n"),
+            PackageAnswer::Lacks
+        );
+        let old_answer = answer_of("old", "#!/bin/sh\necho unknown option -P >&2\nexit 2\n");
+        assert!(
+            matches!(old_answer, PackageAnswer::Fails(reason) if reason.ends_with(": unknown option -P"))
+        );
         assert!(matches!(
-            python("broken", "#!/nonexistent/sh\n"),
+            answer_of("broken", "#!/nonexistent/sh\n"),
             PackageAnswer::Fails(_)
         ));
         assert!(matches!(
-            python("killed", "#!/bin/sh\nkill -9 $$\n"),
+            answer_of("killed", "#!/bin/sh\nkill -9 $$\n"),
             PackageAnswer::Fails(_)
         ));
         assert_eq!(
-            ask(&folder.path().join("none"), LIMIT),
+            query_python(&folder.path().join("none"), LIMIT),
             PackageAnswer::Absent
         );
     }

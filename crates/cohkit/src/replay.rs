@@ -30,7 +30,7 @@ pub(crate) fn run(
     console: &mut Console,
 ) -> Result<ExitStatus, Failure> {
     let [text] = &options.files[..] else {
-        return Err(input(
+        return Err(input_error(
             file,
             "is replayed on one specification, but several are given",
             "name the specification of the trace",
@@ -43,7 +43,7 @@ pub(crate) fn run(
         charts: options.output.charts(console.terminal),
         outcome: ExitStatus::Success,
         values: Vec::new(),
-        told: String::new(),
+        text_output: String::new(),
     };
     match models::is_model(text) {
         true => replayed.on_model(&recordings, options, console)?,
@@ -53,8 +53,8 @@ pub(crate) fn run(
         true => options
             .output
             .form
-            .told(Value::Array(replayed.values), console),
-        false => replayed.told,
+            .format_output(Value::Array(replayed.values), console),
+        false => replayed.text_output,
     };
     deliver(&result, &options.output, console)?;
     Ok(replayed.outcome)
@@ -68,7 +68,7 @@ struct Replayed<'a> {
     charts: Text,
     outcome: ExitStatus,
     values: Vec<Value>,
-    told: String,
+    text_output: String,
 }
 
 impl Replayed<'_> {
@@ -80,21 +80,25 @@ impl Replayed<'_> {
     ) -> Result<(), Failure> {
         let source = Source::read(self.text, console)?;
         let protocol = &source.protocol.name;
-        let asked =
+        let is_requested =
             |system: &String| options.systems.is_empty() || options.systems.contains(system);
-        let mine = self.mine(recordings, protocol, |of| match of {
-            Subject::System(name, system) => name == protocol && asked(system),
+        let selected = self.select_recordings(recordings, protocol, |subject| match subject {
+            Subject::System(name, system) => name == protocol && is_requested(system),
             Subject::Model(_) => false,
         })?;
-        for recording in mine {
-            let chosen = recording
+        for recording in selected {
+            let systems = recording
                 .systems(&source)
                 .unwrap_or_else(|| systems(options));
             let cancel = console.interrupted;
-            let models =
-                judge::of_each(source.clone(), &chosen, cancel, |protocol, system, home| {
+            let models = judge::for_each_system(
+                source.clone(),
+                &systems,
+                cancel,
+                |protocol, system, home| {
                     Candidate::all(recording, protocol, system, home, options.capacity)
-                });
+                },
+            );
             let models = models.map_err(|error| match error {
                 ModelError::Wrong(wrong) => source.failure(wrong, console),
                 ModelError::Fault(fault) => {
@@ -110,7 +114,7 @@ impl Replayed<'_> {
                 let names: Vec<String> = (models.iter())
                     .map(|(s, _)| format!("`{}`", s.name))
                     .collect();
-                return Err(input(
+                return Err(input_error(
                     self.file,
                     format!("does not name its system: {}", names.join(", ")),
                     "name it with `--system`",
@@ -123,7 +127,7 @@ impl Replayed<'_> {
                 "lines": system.lines,
             });
             let title = format!("{protocol} {}", system.name);
-            self.one(recording, &title, entry, &source.protocol, candidates)?;
+            self.replay_one(recording, &title, entry, &source.protocol, candidates)?;
         }
         Ok(())
     }
@@ -135,59 +139,59 @@ impl Replayed<'_> {
         console: &mut Console,
     ) -> Result<(), Failure> {
         let model = models::read(self.text, check_request::reading(options), console)?;
-        let mine = self.mine(recordings, &model.name, |of| match of {
+        let selected = self.select_recordings(recordings, &model.name, |entry| match entry {
             Subject::Model(name) => *name == model.name,
             Subject::System(..) => false,
         })?;
-        for recording in mine {
+        for recording in selected {
             let title = &model.name;
-            let of = json!({ "model": title });
+            let entry = json!({ "model": title });
             let (trace, ending) = again(&model, &recording.trace, recording.claim.as_ref())
-                .map_err(|why| self.mismatch_failure(title, &why))?;
-            self.tell(&model, &[], title, of, trace, ending);
+                .map_err(|reason| self.mismatch_failure(title, &reason))?;
+            self.report_ending(&model, &[], title, entry, trace, ending);
         }
         Ok(())
     }
 
     /// Counterexamples of the requested protocol, system or model; at least one.
-    fn mine<'r>(
+    fn select_recordings<'r>(
         &self,
         recordings: &'r [Recording],
         name: &str,
         is_mine: impl Fn(&Subject) -> bool,
     ) -> Result<Vec<&'r Recording>, Failure> {
-        let mine = recordings.iter();
-        let mine: Vec<&Recording> = mine
+        let selected = recordings.iter();
+        let selected: Vec<&Recording> = selected
             .filter(|recording| recording.of.as_ref().is_none_or(&is_mine))
             .collect();
-        if !mine.is_empty() {
-            return Ok(mine);
+        if !selected.is_empty() {
+            return Ok(selected);
         }
-        let of = |recording: &Recording| {
+        let subject_name = |recording: &Recording| {
             Some(match recording.of.as_ref()? {
                 Subject::System(protocol, system) => format!("`{protocol} {system}`"),
                 Subject::Model(model) => format!("`{model}`"),
             })
         };
-        let others: Vec<String> = recordings.iter().filter_map(of).collect();
-        let others = others.join(", ");
-        Err(input(
+        let other_names: Vec<String> = recordings.iter().filter_map(subject_name).collect();
+        let other_names = other_names.join(", ");
+        Err(input_error(
             self.file,
-            format!("holds no counterexample for `{name}`, but of {others}"),
+            format!("holds no counterexample for `{name}`, but of {other_names}"),
             "name the specification of the trace",
         ))
     }
 
-    fn mismatch_failure(&self, title: &str, why: &str) -> Failure {
-        input(
+    fn mismatch_failure(&self, title: &str, reason: &str) -> Failure {
+        input_error(
             self.file,
-            format!("does not fit {title}: {why}"),
+            format!("does not fit {title}: {reason}"),
             "replay a trace with the specification and options of the run that wrote it",
         )
     }
 
     /// Replays one counterexample on the first model that it fits. `title` and `entry` name its system.
-    fn one(
+    fn replay_one(
         &mut self,
         recording: &Recording,
         title: &str,
@@ -218,17 +222,17 @@ impl Replayed<'_> {
                         },
                         (ending, _) => ending,
                     };
-                    self.tell(model, remarks, title, entry, trace, ending);
+                    self.report_ending(model, remarks, title, entry, trace, ending);
                     return Ok(());
                 }
-                Err(why) => mismatch_failure = why,
+                Err(reason) => mismatch_failure = reason,
             }
         }
         Err(self.mismatch_failure(title, &mismatch_failure))
     }
 
     /// Reports how a counterexample ends.
-    fn tell(
+    fn report_ending(
         &mut self,
         model: &Model,
         remarks: &[Remark],
@@ -238,7 +242,7 @@ impl Replayed<'_> {
         ending: Ending,
     ) {
         let is_chart = !model.agents.is_empty();
-        let (outcome, word, told) = match &ending {
+        let (outcome, verdict_word, violation) = match &ending {
             Ending::Violated { property, message } => (
                 ExitStatus::Violated,
                 "violated",
@@ -262,31 +266,31 @@ impl Replayed<'_> {
             Ending::Open => (ExitStatus::Undecided, "undecided", None),
         };
         self.outcome = self.outcome.max(outcome);
-        let verdict = match &told {
+        let verdict = match &violation {
             Some((_, name, message))
                 if is_chart && *message == format!("`{name}` does not hold") =>
             {
-                format!("{word}: {name}")
+                format!("{verdict_word}: {name}")
             }
             Some((_, name, message)) if outcome == ExitStatus::Undecided => {
-                format!("{word}: {}", if is_chart { message } else { name })
+                format!("{verdict_word}: {}", if is_chart { message } else { name })
             }
-            Some((_, name, message)) => format!("{word}: {name}: {message}"),
+            Some((_, name, message)) => format!("{verdict_word}: {name}: {message}"),
             None if ending == Ending::Open => {
                 "undecided: too many states are reachable from the last state".into()
             }
             None => "no violation in the last state".into(),
         };
-        let (mut way, mut sequences) = match is_chart {
+        let (mut text, mut sequences) = match is_chart {
             true => (String::new(), vec![&trace.sequence]),
             false => (trace.to_string(), Vec::new()),
         };
         if !is_chart && !trace.sequence.steps.is_empty() {
-            way.push('\n');
+            text.push('\n');
             sequences.push(&trace.sequence);
         }
         for sequence in &sequences {
-            way += &cohkit_chart::text(sequence, &self.charts);
+            text += &cohkit_chart::text(sequence, &self.charts);
         }
         let explanation = match &ending {
             Ending::Violated { property, .. } => {
@@ -294,13 +298,13 @@ impl Replayed<'_> {
             }
             _ => None,
         };
-        self.told += &format!("{title}: {verdict}\n\n{way}\n");
-        self.told += &explanation
+        self.text_output += &format!("{title}: {verdict}\n\n{text}\n");
+        self.text_output += &explanation
             .iter()
             .map(explanation::text)
             .collect::<String>();
-        entry["outcome"] = json!(word);
-        entry["counterexample"] = told.map_or(Value::Null, |(kind, name, message)| {
+        entry["outcome"] = json!(verdict_word);
+        entry["counterexample"] = violation.map_or(Value::Null, |(kind, name, message)| {
             counterexample(kind, &name, &message, sequences, Some(&trace))
         });
         if let Some(explanation) = &explanation {
@@ -339,10 +343,10 @@ impl Candidate {
                 watched: None,
             }]);
         }
-        let room = judge::room(system, capacity, None);
+        let lowering = judge::lowering_options(system, capacity, None);
         let size = (system.remotes, lines_of(protocol, system.lines));
-        let of = |kind| {
-            let modelled = watching(protocol, home, size, kind, &room);
+        let candidate_for = |kind| {
+            let modelled = watching(protocol, home, size, kind, &lowering);
             let modelled = modelled.map_err(|error| {
                 let name = &system.name;
                 Wrong::plain(format!("system `{name}` cannot be modelled: {error}"))
@@ -352,7 +356,10 @@ impl Candidate {
                 watched: Some((kind, home.clone(), size)),
             })
         };
-        kinds(protocol, home).into_iter().map(of).collect()
+        kinds(protocol, home)
+            .into_iter()
+            .map(candidate_for)
+            .collect()
     }
 }
 
@@ -391,11 +398,11 @@ impl Recording {
     }
 }
 
-fn input(file: &Path, what: impl AsRef<str>, help: &str) -> Failure {
-    let (file, what) = (file.display(), what.as_ref());
+fn input_error(file: &Path, reason: impl AsRef<str>, help: &str) -> Failure {
+    let (file, reason) = (file.display(), reason.as_ref());
     Failure::new(
         ExitStatus::BadInput,
-        format!("error: {file}: {what}\n  help: {help}"),
+        format!("error: {file}: {reason}\n  help: {help}"),
     )
 }
 
@@ -405,39 +412,39 @@ const FORM: &str = "a trace is the output of `cohkit check FILE --json`, or its 
 /// Reads the counterexamples of a file, at least one.
 fn read(file: &Path) -> Result<Vec<Recording>, Failure> {
     if !file.exists() {
-        return Err(input(file, "no such file", FORM));
+        return Err(input_error(file, "no such file", FORM));
     }
     if file.is_dir() {
-        return Err(input(file, "is a folder", FORM));
+        return Err(input_error(file, "is a folder", FORM));
     }
     let text = files::read(file)?;
     if text.trim().is_empty() {
-        return Err(input(file, "is empty", FORM));
+        return Err(input_error(file, "is empty", FORM));
     }
     let value: Value = serde_json::from_str(&text)
-        .map_err(|error| input(file, format!("is not JSON: {error}"), FORM))?;
+        .map_err(|error| input_error(file, format!("is not JSON: {error}"), FORM))?;
     let entries = match value {
         Value::Array(entries) => entries,
-        one => vec![one],
+        value => vec![value],
     };
     let mut recordings = Vec::new();
     for (index, entry) in entries.into_iter().enumerate() {
         let Value::Object(entry) = entry else {
-            return Err(input(
+            return Err(input_error(
                 file,
                 format!("entry {} is no object", index + 1),
                 FORM,
             ));
         };
-        let wrong = |why: String| {
+        let entry_error = |reason: String| {
             let name = entry.get("system").and_then(Value::as_str);
             let name = name.map_or(String::new(), |name| format!("`{name}`: "));
-            input(file, format!("{name}{why}"), FORM)
+            input_error(file, format!("{name}{reason}"), FORM)
         };
-        recordings.extend(recording(&entry).map_err(wrong)?);
+        recordings.extend(recording(&entry).map_err(entry_error)?);
     }
     if recordings.is_empty() {
-        return Err(input(
+        return Err(input_error(
             file,
             "holds no counterexample",
             "nothing to replay: no property is violated",
@@ -448,30 +455,31 @@ fn read(file: &Path) -> Result<Vec<Recording>, Failure> {
 
 /// Reads the counterexample of a result, of a counterexample itself, or of a trace; `None` if the result has none.
 fn recording(entry: &Map<String, Value>) -> Result<Option<Recording>, String> {
-    let whole = Value::Object(entry.clone());
-    let example = match entry.get("counterexample") {
+    let result = Value::Object(entry.clone());
+    let counterexample = match entry.get("counterexample") {
         Some(Value::Null) => return Ok(None),
-        Some(example) => example,
-        None => &whole,
+        Some(counterexample) => counterexample,
+        None => &result,
     };
-    let trace = match (example.get("trace"), example.get("steps")) {
+    let trace = match (counterexample.get("trace"), counterexample.get("steps")) {
         (Some(Value::Null), _) => return Err(
             "has no trace, as no search found the counterexample; check the specification again"
                 .into(),
         ),
         (Some(trace), _) => trace,
-        (None, Some(_)) => example,
+        (None, Some(_)) => counterexample,
         (None, None) => return Err("has neither `counterexample`, `trace` nor `steps`".into()),
     };
     let trace: Trace = serde_json::from_value(trace.clone())
         .map_err(|error| format!("the trace cannot be read: {error}"))?;
-    let text = |of: &Value, key: &str| of.get(key).and_then(Value::as_str).map(str::to_string);
+    let text =
+        |value: &Value, key: &str| value.get(key).and_then(Value::as_str).map(str::to_string);
     let number = |key: &str| {
         let number = entry.get(key).and_then(Value::as_u64);
         number.and_then(|number| u8::try_from(number).ok())
     };
-    let name = text(example, "name").unwrap_or_default();
-    let claim = match text(example, "kind").as_deref() {
+    let name = text(counterexample, "name").unwrap_or_default();
+    let claim = match text(counterexample, "kind").as_deref() {
         Some("invariant") => Some(Property::Invariant(name)),
         Some("assertion") => Some(Property::Assertion(name)),
         Some("well_defined") => Some(Property::WellDefined),
@@ -486,10 +494,10 @@ fn recording(entry: &Map<String, Value>) -> Result<Option<Recording>, String> {
         }
         _ => None,
     };
-    let system = text(&whole, "protocol").zip(text(&whole, "system"));
-    let of = system.map(|(protocol, system)| Subject::System(protocol, system));
+    let system = text(&result, "protocol").zip(text(&result, "system"));
+    let value = system.map(|(protocol, system)| Subject::System(protocol, system));
     Ok(Some(Recording {
-        of: of.or_else(|| text(&whole, "model").map(Subject::Model)),
+        of: value.or_else(|| text(&result, "model").map(Subject::Model)),
         size: number("remotes").zip(number("lines")),
         claim,
         trace,

@@ -37,8 +37,8 @@ pub(crate) fn run(options: &options::Rtl, console: &mut Console) -> Result<ExitS
 /// Compiles the home of a protocol: its controller for one remote, merged, and its ROM.
 fn compile(source: &Source, console: &Console) -> Result<(Controller, Rom), Failure> {
     let colour = console.terminal.colour;
-    let wrong = |what: &str, span, help: Option<&str>| {
-        let title = format!("no RTL for this home: {what}");
+    let input_error = |reason: &str, span, help: Option<&str>| {
+        let title = format!("no RTL for this home: {reason}");
         Failure::new(
             ExitStatus::BadInput,
             source.error(&title, span, help, colour),
@@ -57,11 +57,15 @@ fn compile(source: &Source, console: &Console) -> Result<(Controller, Rom), Fail
         }
         Home::Controller(home) => {
             let help = Some("write the home as a policy; constructed homes support memory latency");
-            return Err(wrong("it assumes zero-latency memory", home.span, help));
+            return Err(input_error(
+                "it assumes zero-latency memory",
+                home.span,
+                help,
+            ));
         }
     };
     let rom = Rom::new(&source.protocol, &home)
-        .map_err(|refusal| wrong(&refusal.what, refusal.span, refusal.help.as_deref()))?
+        .map_err(|refusal| input_error(&refusal.what, refusal.span, refusal.help.as_deref()))?
         .with_rights(&home, &rights);
     Ok((home, rom))
 }
@@ -88,30 +92,30 @@ fn interrupted() -> Failure {
 }
 
 /// Returns the library of a home; builds it in the folder `cache` if it is missing.
-fn built(
+fn build_library(
     cache: &Path,
     printed: Printed,
     shape: Shape,
     waveforms: bool,
     console: &Console,
 ) -> Result<PathBuf, Failure> {
-    let doing = format!(
+    let status = format!(
         "{}: building the RTL of {} units with Verilator",
         printed.protocol,
         2 * shape.units
     );
-    let _busy = StatusLine::new(doing, &console.terminal);
-    build(cache, printed, shape, waveforms, console.interrupted).map_err(not_built)
+    let _busy = StatusLine::new(status, &console.terminal);
+    build(cache, printed, shape, waveforms, console.interrupted).map_err(build_failure)
 }
 
-fn not_built(error: BuildError) -> Failure {
+fn build_failure(error: BuildError) -> Failure {
     let message = match error {
         BuildError::Missing(what) | BuildError::Unusable(what) => format!("error: {what}"),
-        BuildError::Folder(folder, why) => format!(
-            "error: {}: cannot be written: {why}\n  help: `--build` names another folder",
+        BuildError::Folder(folder, reason) => format!(
+            "error: {}: cannot be written: {reason}\n  help: `--build` names another folder",
             folder.display()
         ),
-        BuildError::Failed(said) => format!("error: the RTL cannot be built:\n{said}"),
+        BuildError::Failed(output) => format!("error: the RTL cannot be built:\n{output}"),
         BuildError::Stopped => return interrupted(),
     };
     Failure::new(ExitStatus::CouldNotRun, message)
@@ -124,7 +128,7 @@ fn emit(options: &options::Emit, console: &mut Console) -> Result<ExitStatus, Fa
     let file = file_name(&options.file);
     let origin = origin(&source, &file);
     files::make_folder(&options.out)?;
-    let own = [
+    let generated = [
         (
             format!("{name}_pkg.sv"),
             package(&source.protocol, &rom, &origin),
@@ -136,22 +140,22 @@ fn emit(options: &options::Emit, console: &mut Console) -> Result<ExitStatus, Fa
         (format!("{name}_home.sv"), top(&source.protocol, &origin)),
         (format!("{name}.f"), file_list(&source.protocol)),
     ];
-    let own = own
+    let generated = generated
         .iter()
         .map(|(file, text)| (options.out.join(file), text.as_str()));
     // The package needs the RTL that it is written for, so both are written.
     let rtl = HOME
         .iter()
         .map(|&(file, text)| (options.out.join(file), text));
-    let written: Vec<(PathBuf, &str)> = own.chain(rtl).collect();
-    let files: Vec<(&Path, &str)> = written
+    let outputs: Vec<(PathBuf, &str)> = generated.chain(rtl).collect();
+    let files: Vec<(&Path, &str)> = outputs
         .iter()
         .map(|(file, text)| (file.as_path(), *text))
         .collect();
     files::write_together(&files)?;
     let result = if options.json {
-        let of = |end: &str| {
-            let file = options.out.join(format!("{name}{end}"));
+        let path_with_suffix = |suffix: &str| {
+            let file = options.out.join(format!("{name}{suffix}"));
             file.display().to_string()
         };
         let value = json!({
@@ -163,10 +167,10 @@ fn emit(options: &options::Emit, console: &mut Console) -> Result<ExitStatus, Fa
             "address_bits": rom.state_bits() + rom.event_bits(),
             "run": {
                 "file": options.file.display().to_string(),
-                "package": of("_pkg.sv"),
-                "image": of(".mem"),
-                "top": of("_home.sv"),
-                "list": of(".f"),
+                "package": path_with_suffix("_pkg.sv"),
+                "image": path_with_suffix(".mem"),
+                "top": path_with_suffix("_home.sv"),
+                "list": path_with_suffix(".f"),
                 "version": env!("CARGO_PKG_VERSION"),
             },
         });

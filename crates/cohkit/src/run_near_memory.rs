@@ -22,7 +22,7 @@ use std::path::Path;
 const STEPS_PER_POLL: u64 = 1 << 12;
 
 /// Default limit on the instructions of all cores together; a run of this length takes some minutes.
-const MOST: u64 = 1_000_000_000;
+const MAX_INSTRUCTIONS: u64 = 1_000_000_000;
 
 /// Help line for errors of channel programs that bring no help of their own.
 const HELP: &str = "\n  help: docs/nearmemory.md shows how to compile a channel program and declare its needs with `NM_CHANNEL`";
@@ -38,36 +38,36 @@ pub(crate) fn run(
     file: &[u8],
     image: &Image,
     (main, system): ((Flat, u64), System),
-    mut outside: GuestIo,
+    mut guest_io: GuestIo,
 ) -> Result<ExitStatus, Failure> {
-    let colour = outside.console.terminal.colour;
+    let colour = guest_io.console.terminal.colour;
     if let Some(file) = &options.drawn.timeline {
         files::try_file(file)?;
     }
-    let platform = platform(options, colour)?;
-    let channels = channels(options, &platform)?;
-    let mut machine = machine(options, &platform, &channels, (main, system), image.entry)?;
+    let platform = read_platform(options, colour)?;
+    let channels = read_channels(options, &platform)?;
+    let mut machine = create_machine(options, &platform, &channels, (main, system), image.entry)?;
     let filter = options.drawn.filter();
-    let mut filter = filter.map_err(|wrong| crate::sim::failure(wrong, colour))?;
-    let growing = options.drawn.begin(&mut filter)?;
+    let mut filter = filter.map_err(|error| crate::sim::failure(error, colour))?;
+    let timeline_file = options.drawn.begin(&mut filter)?;
     if let Some(filter) = &filter {
         let program = options.program.file_stem().unwrap_or_default();
-        let drawn = machine.draw(filter, &program.to_string_lossy());
-        drawn.map_err(|what| bad(&what))?;
+        let result = machine.draw(filter, &program.to_string_lossy());
+        result.map_err(|reason| input_error(&reason))?;
     }
-    let shown = options.program.display();
-    let most = options.most.unwrap_or(MOST);
+    let program_name = options.program.display();
+    let max_instructions = options.most.unwrap_or(MAX_INSTRUCTIONS);
     let mut races: u64 = 0;
     let mut outcome = ExitStatus::Success;
     loop {
-        let happened = machine.run(STEPS_PER_POLL, &mut outside);
-        if let Some(failure) = outside.failure.take() {
+        let run_outcome = machine.run(STEPS_PER_POLL, &mut guest_io);
+        if let Some(failure) = guest_io.failure.take() {
             return Err(failure);
         }
-        match happened {
+        match run_outcome {
             Some(RunOutcome::Exit(0)) => break,
             Some(RunOutcome::Exit(code)) => {
-                outside.say(&format!("the program ends with code {code}"));
+                guest_io.say(&format!("the program ends with code {code}"));
                 outcome = ExitStatus::Violated;
                 break;
             }
@@ -77,19 +77,19 @@ pub(crate) fn run(
                 instruction,
                 jumped_from,
             }) => {
-                let place = guest_io::place(file, image, pc, &instruction);
+                let place = guest_io::describe_place(file, image, pc, &instruction);
                 let origin = guest_io::jump_origin(file, image, &exception, jumped_from);
-                let why = explain_access_fault(&exception, &platform)
+                let explanation = explain_access_fault(&exception, &platform)
                     + &guest_io::stack_size(&exception, options.memory);
-                outside.say(&format!(
-                    "error: {shown}: {exception}{why}, at {place}{origin}"
+                guest_io.say(&format!(
+                    "error: {program_name}: {exception}{explanation}, at {place}{origin}"
                 ));
                 outcome = ExitStatus::Violated;
                 break;
             }
-            Some(RunOutcome::Stuck(what)) => {
-                outside.say(&format!(
-                    "error: {shown}: deadlock: the host waits for {what}\n{}",
+            Some(RunOutcome::Stuck(reason)) => {
+                guest_io.say(&format!(
+                    "error: {program_name}: deadlock: the host waits for {reason}\n{}",
                     program_positions((file, image), &machine, &channels)
                 ));
                 outcome = ExitStatus::Violated;
@@ -98,11 +98,11 @@ pub(crate) fn run(
             Some(RunOutcome::Polling(polls)) => {
                 let polls = polls.iter();
                 let polls: Vec<String> = polls
-                    .map(|poll| polling(poll, (file, image), &machine, &channels))
-                    .chain(ended((file, image), &machine, &channels))
+                    .map(|poll| describe_poll(poll, (file, image), &machine, &channels))
+                    .chain(ended_programs((file, image), &machine, &channels))
                     .collect();
-                outside.say(&format!(
-                    "error: {shown}: livelock: no running program can write the polled addresses\n{}",
+                guest_io.say(&format!(
+                    "error: {program_name}: livelock: no running program can write the polled addresses\n{}",
                     polls.join("\n")
                 ));
                 outcome = ExitStatus::Violated;
@@ -110,23 +110,23 @@ pub(crate) fn run(
             }
             Some(RunOutcome::Race(race)) => {
                 races += 1;
-                outside.say(&told(&race, (file, image), &machine, &channels));
+                guest_io.say(&describe_race(&race, (file, image), &machine, &channels));
             }
-            Some(other) => tell(&other, &platform, &channels, &mut outside),
+            Some(rejection) => report_rejection(&rejection, &platform, &channels, &mut guest_io),
             None => {}
         }
-        if outside.console.is_interrupted() {
-            machine.flush(&mut outside);
-            outside.flush();
+        if guest_io.console.is_interrupted() {
+            machine.flush(&mut guest_io);
+            guest_io.flush();
             let places = program_positions((file, image), &machine, &channels);
-            let told = format!("interrupted\n{places}");
-            return Err(Failure::new(ExitStatus::Interrupted, told));
+            let message = format!("interrupted\n{places}");
+            return Err(Failure::new(ExitStatus::Interrupted, message));
         }
-        if machine.instructions() >= most {
-            machine.flush(&mut outside);
-            outside.say(&format!(
+        if machine.instructions() >= max_instructions {
+            machine.flush(&mut guest_io);
+            guest_io.say(&format!(
                 "undecided: the programs have not ended after {}\n  help: `--most N` gives them more\n{}",
-                counted(most, "instruction"),
+                counted(max_instructions, "instruction"),
                 program_positions((file, image), &machine, &channels)
             ));
             outcome = ExitStatus::Undecided;
@@ -134,20 +134,23 @@ pub(crate) fn run(
         }
     }
     if races > 0 {
-        outside.say(&counted(races, "race"));
+        guest_io.say(&counted(races, "race"));
         if outcome == ExitStatus::Success {
             outcome = ExitStatus::Violated;
         }
     }
     if outcome == ExitStatus::Violated {
-        let names: Vec<&str> = channels.iter().map(|own| own.name.as_str()).collect();
-        outside.report_unknown_program(&names);
+        let names: Vec<&str> = channels
+            .iter()
+            .map(|channel| channel.name.as_str())
+            .collect();
+        guest_io.report_unknown_program(&names);
     }
-    end(options, &mut machine, (outside, growing), outcome)
+    finish(options, &mut machine, (guest_io, timeline_file), outcome)
 }
 
 /// Returns the machine with its programs; the options select evictions, race detection and functional simulation.
-fn machine(
+fn create_machine(
     options: &options::Run,
     platform: &Platform,
     channels: &[Channel],
@@ -156,11 +159,11 @@ fn machine(
 ) -> Result<Machine, Failure> {
     let mut binaries = Binaries::default();
     for Channel { name, file } in channels {
-        let added = binaries.add(name, file);
-        added.map_err(|reason| bad(&format!("the channel program `{name}`: {reason}")))?;
+        let result = binaries.add(name, file);
+        result.map_err(|reason| input_error(&format!("the channel program `{name}`: {reason}")))?;
     }
-    let evictions = options.evict.map(|every| Evictions {
-        every,
+    let evictions = options.evict.map(|interval| Evictions {
+        every: interval,
         seed: options.seed,
     });
     let mut machine = Machine::new(platform, main, system, entry, binaries, evictions);
@@ -174,42 +177,51 @@ fn machine(
 }
 
 /// Prints the time, counters and timeline that the options ask for. Returns `outcome`, or the failure of host I/O.
-fn end(
+fn finish(
     options: &options::Run,
     machine: &mut Machine,
-    (mut outside, growing): (GuestIo, Option<StreamingFile>),
+    (mut guest_io, timeline_file): (GuestIo, Option<StreamingFile>),
     outcome: ExitStatus,
 ) -> Result<ExitStatus, Failure> {
-    outside.flush();
+    guest_io.flush();
     if options.timed {
         let instructions = counted(machine.instructions(), "instruction");
-        outside.say(&format!("{instructions} in {} ns", machine.now() / 1000));
+        guest_io.say(&format!("{instructions} in {} ns", machine.now() / 1000));
     }
     if options.counters {
         for (name, value) in machine.counters() {
-            outside.say(&format!("{name}: {value}"));
+            guest_io.say(&format!("{name}: {value}"));
         }
     }
     if let Some(mut timeline) = machine.timeline() {
-        options.drawn.end(growing, Some(&mut timeline))?;
-        let told = observers::told_of(&timeline, ["request of the host", "requests of the host"]);
-        outside.say(told.trim());
+        options.drawn.end(timeline_file, Some(&mut timeline))?;
+        let summary =
+            observers::timeline_summary(&timeline, ["request of the host", "requests of the host"]);
+        guest_io.say(summary.trim());
     }
-    match outside.failure.take() {
+    match guest_io.failure.take() {
         Some(failure) => Err(failure),
         None => Ok(outcome),
     }
 }
 
 /// Reports that a core rejected or stopped a channel program; the machine itself notifies the host program.
-fn tell(happened: &RunOutcome, platform: &Platform, channels: &[Channel], outside: &mut GuestIo) {
-    let called = |name: &Option<String>| match name {
+fn report_rejection(
+    outcome: &RunOutcome,
+    platform: &Platform,
+    channels: &[Channel],
+    guest_io: &mut GuestIo,
+) {
+    let named_program = |name: &Option<String>| match name {
         Some(name) => format!("the channel program `{name}`"),
         None => "a channel program".to_string(),
     };
-    match happened {
+    match outcome {
         RunOutcome::Refused { mcc, name, reason } => {
-            outside.say(&format!("core {mcc} refuses {}: {reason}", called(name)));
+            guest_io.say(&format!(
+                "core {mcc} refuses {}: {reason}",
+                named_program(name)
+            ));
         }
         RunOutcome::Stopped {
             mcc,
@@ -220,36 +232,44 @@ fn tell(happened: &RunOutcome, platform: &Platform, channels: &[Channel], outsid
             copy,
             jumped_from,
         } => {
-            let own = channels.iter().find(|c| Some(&c.name) == name.as_ref());
-            let image = own.and_then(|own| Some((own, Image::read(&own.file).ok()?)));
+            let channel = channels.iter().find(|c| Some(&c.name) == name.as_ref());
+            let image =
+                channel.and_then(|channel| Some((channel, Image::read(&channel.file).ok()?)));
             let mut place = match &image {
-                Some((own, image)) => guest_io::place(&own.file, image, *pc, instruction),
+                Some((channel, image)) => {
+                    guest_io::describe_place(&channel.file, image, *pc, instruction)
+                }
                 None => format!("{pc:#x}: {instruction}"),
             };
-            if let Some((own, image)) = &image {
-                place += &guest_io::jump_origin(&own.file, image, exception, *jumped_from);
+            if let Some((channel, image)) = &image {
+                place += &guest_io::jump_origin(&channel.file, image, exception, *jumped_from);
             }
-            let name = called(name);
-            let manifest = own.and_then(|own| Some(channel::unverified(&own.file).ok()?.1));
+            let name = named_program(name);
+            let manifest =
+                channel.and_then(|channel| Some(channel::unverified(&channel.file).ok()?.1));
             let stack = manifest.as_ref().map_or(0, |manifest| manifest.stack);
             let own_fifo = FIFO_PIPES + *mcc as u64;
-            let asks = manifest.is_some_and(|manifest| manifest.pipes.contains(&own_fifo));
-            let why = match exception {
+            let has_own_fifo = manifest.is_some_and(|manifest| manifest.pipes.contains(&own_fifo));
+            let explanation = match exception {
                 Exception::StoreFault(at) | Exception::LoadFault(at) => {
                     let copy = copy.map(|copy| invalid_copy_reason(copy, platform));
                     let stores = matches!(exception, Exception::StoreFault(_));
                     let image = image.as_ref().filter(|_| stores);
                     let segments = image.map_or(&[][..], |(_, image)| &image.segments);
-                    let what = copy
+                    let explanation = copy
                         .or_else(|| segment_at(*at, segments))
-                        .or_else(|| asks.then(|| own_fifo_at(*at, *mcc, stores)).flatten())
+                        .or_else(|| {
+                            has_own_fifo
+                                .then(|| own_fifo_at(*at, *mcc, stores))
+                                .flatten()
+                        })
                         .or_else(|| explain_core_fault(*at, platform, stack));
-                    what.map_or_else(String::new, |what| format!(" ({what})"))
+                    explanation.map_or_else(String::new, |explanation| format!(" ({explanation})"))
                 }
                 _ => String::new(),
             };
-            outside.say(&format!(
-                "core {mcc} stops {name}: {exception}{why}, at {place}"
+            guest_io.say(&format!(
+                "core {mcc} stops {name}: {exception}{explanation}, at {place}"
             ));
         }
         _ => {}
@@ -260,8 +280,8 @@ fn tell(happened: &RunOutcome, platform: &Platform, channels: &[Channel], outsid
 pub(crate) fn needs_cores(exception: &Exception) -> &'static str {
     use host::{FAR, REGISTERS, REGISTERS_STRIDE};
     match exception {
-        Exception::LoadFault(at) | Exception::StoreFault(at)
-            if (FAR..REGISTERS + 256 * REGISTERS_STRIDE).contains(at) =>
+        Exception::LoadFault(address) | Exception::StoreFault(address)
+            if (FAR..REGISTERS + 256 * REGISTERS_STRIDE).contains(address) =>
         {
             "\n  help: `--cp NAME=PROGRAM` runs it on a machine with far memory and cores beside it, as docs/nearmemory.md shows"
         }
@@ -272,26 +292,26 @@ pub(crate) fn needs_cores(exception: &Exception) -> &'static str {
 /// Explanation of a host's access fault, in parentheses; empty if there is nothing to add to the address.
 fn explain_access_fault(exception: &Exception, platform: &Platform) -> String {
     use host::{FAR, REGISTERS, REGISTERS_STRIDE, SCRATCHPADS, SCRATCHPAD_STRIDE};
-    let (Exception::LoadFault(at) | Exception::StoreFault(at)) = *exception else {
+    let (Exception::LoadFault(address) | Exception::StoreFault(address)) = *exception else {
         return String::new();
     };
-    let core = match (SCRATCHPADS..REGISTERS).contains(&at) {
-        true => (at - SCRATCHPADS) / SCRATCHPAD_STRIDE,
-        false => at.saturating_sub(REGISTERS) / REGISTERS_STRIDE,
+    let core = match (SCRATCHPADS..REGISTERS).contains(&address) {
+        true => (address - SCRATCHPADS) / SCRATCHPAD_STRIDE,
+        false => address.saturating_sub(REGISTERS) / REGISTERS_STRIDE,
     };
     let cores = platform.mccs.value;
     if (cores..256).contains(&core) {
         return format!(" (of core {core} beside far memory, and there are {cores}, from 0 on)");
     }
     let lines = platform.scratchpad.value;
-    let line = at.wrapping_sub(SCRATCHPADS) % SCRATCHPAD_STRIDE / LINE as u64;
-    match at {
+    let line = address.wrapping_sub(SCRATCHPADS) % SCRATCHPAD_STRIDE / LINE as u64;
+    match address {
         SCRATCHPADS..REGISTERS if line >= lines => {
             format!(" (line {line} of the scratchpad of core {core}, which has {lines})")
         }
         // Existing lines of scratchpads fault only on atomic accesses.
         SCRATCHPADS..REGISTERS => " (atomic access; scratchpads do not support it)".into(),
-        FAR.. if at - FAR < platform.far_bytes.value => {
+        FAR.. if address - FAR < platform.far_bytes.value => {
             " (atomic access; far memory is not coherent and does not support it)".into()
         }
         _ => String::new(),
@@ -299,10 +319,13 @@ fn explain_access_fault(exception: &Exception, platform: &Platform) -> String {
 }
 
 /// Reason why a copy is invalid.
-fn invalid_copy_reason((transfer, why): (Transfer, TransferError), platform: &Platform) -> String {
+fn invalid_copy_reason(
+    (transfer, error): (Transfer, TransferError),
+    platform: &Platform,
+) -> String {
     let Transfer { line, far, .. } = transfer;
     let lines = counted(transfer.lines as u64, "line");
-    match why {
+    match error {
         TransferError::NoLine => "a copy of zero lines".to_string(),
         TransferError::WithinLine => {
             format!("a copy with far memory at {far:#x}, which is not aligned to lines of {LINE} bytes")
@@ -318,122 +341,130 @@ fn invalid_copy_reason((transfer, why): (Transfer, TransferError), platform: &Pl
 }
 
 /// Description of the read-only segment that contains the address, if any.
-fn segment_at(at: u64, segments: &[Segment]) -> Option<String> {
-    let holds = |segment: &&Segment| at.wrapping_sub(segment.at) < segment.length;
-    let segment = segments.iter().find(holds)?;
-    let what = match (segment.writable, segment.executable) {
+fn segment_at(address: u64, segments: &[Segment]) -> Option<String> {
+    let contains = |segment: &&Segment| address.wrapping_sub(segment.at) < segment.length;
+    let segment = segments.iter().find(contains)?;
+    let contents = match (segment.writable, segment.executable) {
         (true, _) => return None,
         (false, true) => "instructions",
         (false, false) => "constants",
     };
-    Some(format!("of its {what}, which are read-only"))
+    Some(format!("of its {contents}, which are read-only"))
 }
 
 /// Reason why a core would wait for its own FIFO forever; none if the address is not in this FIFO.
-fn own_fifo_at(at: u64, core: usize, stores: bool) -> Option<String> {
-    let first = FIFOS + core as u64 * FIFO_STRIDE;
-    let what = match stores {
+fn own_fifo_at(address: u64, core: usize, stores: bool) -> Option<String> {
+    let begin = FIFOS + core as u64 * FIFO_STRIDE;
+    let state = match stores {
         true => "full, and only this core can remove a word from it",
         false => "empty, and only this core can add a word to it",
     };
-    (first..first + FIFO_STRIDE)
-        .contains(&at)
-        .then(|| format!("the FIFO from core {core} to itself is {what}"))
+    (begin..begin + FIFO_STRIDE)
+        .contains(&address)
+        .then(|| format!("the FIFO from core {core} to itself is {state}"))
 }
 
 /// Explanation of an access fault of a core beside far memory; none if there is nothing to add to the address.
-fn explain_core_fault(at: u64, platform: &Platform, stack: u64) -> Option<String> {
+fn explain_core_fault(address: u64, platform: &Platform, stack: u64) -> Option<String> {
     use controller::{FETCH, PRIVATE, SCRATCHPAD, SHARED, SHARES, STORE};
     let scratchpad = platform.scratchpad.value;
     let stack_begins = (PRIVATE + platform.private.value).saturating_sub(stack);
-    let what = match at {
+    let description = match address {
         FETCH | STORE => "a register that starts a copy; it accepts only whole words".to_string(),
-        _ if (stack_begins.saturating_sub(stack.min(4096))..stack_begins).contains(&at) => {
+        _ if (stack_begins.saturating_sub(stack.min(4096))..stack_begins).contains(&address) => {
             format!("below its stack; its `NM_CHANNEL` requests {stack} bytes")
         }
-        _ if (SCRATCHPAD..SCRATCHPAD + scratchpad * LINE as u64).contains(&at) => {
+        _ if (SCRATCHPAD..SCRATCHPAD + scratchpad * LINE as u64).contains(&address) => {
             "an access to two lines of the scratchpad, or an atomic access".to_string()
         }
-        _ if (SCRATCHPAD..controller::REGISTERS).contains(&at) => format!(
+        _ if (SCRATCHPAD..controller::REGISTERS).contains(&address) => format!(
             "line {} of the scratchpad, which has {scratchpad}",
-            (at - SCRATCHPAD) / LINE as u64,
+            (address - SCRATCHPAD) / LINE as u64,
         ),
         controller::LOCK | controller::RELEASE | controller::UNLOCK => {
             format!("a lock of a line outside the scratchpad, which has {scratchpad}")
         }
-        _ if (SHARED..SHARED + SHARES as u64 * 8).contains(&at) => {
-            let pipe = (at - SHARED) / 16;
+        _ if (SHARED..SHARED + SHARES as u64 * 8).contains(&address) => {
+            let pipe = (address - SHARED) / 16;
             format!("of the register pipe that `NM_REGISTER_PIPE({pipe})` asks for")
         }
-        _ if (FIFOS..FIFOS + platform.mccs.value * FIFO_STRIDE).contains(&at) => {
-            let core = (at - FIFOS) / FIFO_STRIDE;
+        _ if (FIFOS..FIFOS + platform.mccs.value * FIFO_STRIDE).contains(&address) => {
+            let core = (address - FIFOS) / FIFO_STRIDE;
             format!("of the FIFO that `NM_FIFO({core})` asks for")
         }
-        _ if (host::FAR..host::FAR + platform.far_bytes.value).contains(&at) => {
+        _ if (host::FAR..host::FAR + platform.far_bytes.value).contains(&address) => {
             "far memory; a core accesses it only through its copy engine".to_string()
         }
         _ => return None,
     };
-    Some(what)
+    Some(description)
 }
 
 /// Description of a core's endless loop: the address that it polls, if any, and its place in the program.
-fn polling(poll: &Poll, host: (&[u8], &Image), machine: &Machine, channels: &[Channel]) -> String {
-    let does = match poll.at {
-        Some(at) => format!("polls {}, at", polled(poll.core_id, at)),
+fn describe_poll(
+    poll: &Poll,
+    host: (&[u8], &Image),
+    machine: &Machine,
+    channels: &[Channel],
+) -> String {
+    let action = match poll.at {
+        Some(address) => format!("polls {}, at", polled_place(poll.core_id, address)),
         None => "is at".to_string(),
     };
     let Poll { core_id, pc, .. } = *poll;
-    place(Site { core_id, pc }, &does, host, machine, channels)
+    describe_place(Site { core_id, pc }, &action, host, machine, channels)
 }
 
 /// Name of the memory or register that a core polls at an address.
-fn polled(core_id: CoreId, at: u64) -> String {
+fn polled_place(core_id: CoreId, address: u64) -> String {
     use controller::{REGISTERS, SCRATCHPAD, SHARED, STAMPS};
     let line = LINE as u64;
     let (control, strides) = (0x800, (host::SCRATCHPAD_STRIDE, host::REGISTERS_STRIDE));
     match core_id {
-        CoreId::Host(_) if at >= host::REGISTERS => {
-            let (core, offset) = ((at - host::REGISTERS) / strides.1, at % strides.1);
+        CoreId::Host(_) if address >= host::REGISTERS => {
+            let (core, offset) = ((address - host::REGISTERS) / strides.1, address % strides.1);
             match offset < control {
                 true => format!("register {} shared with core {core}", offset / 8),
                 false => format!("a control register of core {core}"),
             }
         }
-        CoreId::Host(_) if at >= host::SCRATCHPADS => {
-            let (core, offset) = ((at - host::SCRATCHPADS) / strides.0, at % strides.0);
+        CoreId::Host(_) if address >= host::SCRATCHPADS => {
+            let (core, offset) = (
+                (address - host::SCRATCHPADS) / strides.0,
+                address % strides.0,
+            );
             format!("line {} of the scratchpad of core {core}", offset / line)
         }
-        CoreId::Mcc(_) if at >= STAMPS => {
+        CoreId::Mcc(_) if address >= STAMPS => {
             format!(
                 "the stamps of line {} of its scratchpad",
-                (at - STAMPS) / 16
+                (address - STAMPS) / 16
             )
         }
-        CoreId::Mcc(_) if at >= FIFOS => {
-            format!("the FIFO from core {}", (at - FIFOS) / FIFO_STRIDE)
+        CoreId::Mcc(_) if address >= FIFOS => {
+            format!("the FIFO from core {}", (address - FIFOS) / FIFO_STRIDE)
         }
-        CoreId::Mcc(_) if at >= SHARED => {
-            format!("register {} shared with the host", (at - SHARED) / 8)
+        CoreId::Mcc(_) if address >= SHARED => {
+            format!("register {} shared with the host", (address - SHARED) / 8)
         }
-        CoreId::Mcc(_) if at >= REGISTERS => "its notices".to_string(),
-        CoreId::Mcc(_) if at >= SCRATCHPAD => {
-            format!("line {} of its scratchpad", (at - SCRATCHPAD) / line)
+        CoreId::Mcc(_) if address >= REGISTERS => "its notices".to_string(),
+        CoreId::Mcc(_) if address >= SCRATCHPAD => {
+            format!("line {} of its scratchpad", (address - SCRATCHPAD) / line)
         }
-        _ => format!("{at:#x}"),
+        _ => format!("{address:#x}"),
     }
 }
 
 /// Programs that have ended on cores beside far memory, with the reason and the place.
-fn ended(host: (&[u8], &Image), machine: &Machine, channels: &[Channel]) -> Vec<String> {
-    let ended = machine.ended().into_iter();
-    let places = ended.map(|(site, state, code)| {
-        let does = match state {
+fn ended_programs(host: (&[u8], &Image), machine: &Machine, channels: &[Channel]) -> Vec<String> {
+    let programs = machine.ended().into_iter();
+    let places = programs.map(|(site, state, code)| {
+        let action = match state {
             State::Stopped => "was stopped by a fault, at".to_string(),
             _ if code == u64::MAX => "was stopped by the host, at".to_string(),
             _ => format!("has ended with {code}, at"),
         };
-        place(site, &does, host, machine, channels)
+        describe_place(site, &action, host, machine, channels)
     });
     places.collect()
 }
@@ -441,40 +472,48 @@ fn ended(host: (&[u8], &Image), machine: &Machine, channels: &[Channel]) -> Vec<
 /// Positions of all running programs, one per line.
 fn program_positions(host: (&[u8], &Image), machine: &Machine, channels: &[Channel]) -> String {
     let sites = machine.sites().into_iter();
-    let places = sites.map(|site| place(site, "is at", host, machine, channels));
+    let places = sites.map(|site| describe_place(site, "is at", host, machine, channels));
     places.collect::<Vec<_>>().join("\n")
 }
 
 /// Description of a core's action and its place in the program.
-fn place(
+fn describe_place(
     site: Site,
-    does: &str,
+    action: &str,
     (file, image): (&[u8], &Image),
     machine: &Machine,
     channels: &[Channel],
 ) -> String {
     match site.core_id {
         CoreId::Host(core) => {
-            let place = guest_io::place(file, image, site.pc, "");
-            format!("the host's core {core} {does} {place}")
+            let place = guest_io::describe_place(file, image, site.pc, "");
+            format!("the host's core {core} {action} {place}")
         }
         CoreId::Mcc(mcc) => {
             let name = machine.name(mcc);
-            let own = channels.iter().find(|own| Some(own.name.as_str()) == name);
-            let image = own.and_then(|own| Some((own, Image::read(&own.file).ok()?)));
+            let channel = channels
+                .iter()
+                .find(|channel| Some(channel.name.as_str()) == name);
+            let image =
+                channel.and_then(|channel| Some((channel, Image::read(&channel.file).ok()?)));
             let place = image.map_or_else(
                 || format!("{:#x}", site.pc),
-                |(own, image)| guest_io::place(&own.file, &image, site.pc, ""),
+                |(channel, image)| guest_io::describe_place(&channel.file, &image, site.pc, ""),
             );
             let name = name.map_or_else(String::new, |name| format!(" of `{name}`"));
-            format!("core {mcc}{name} {does} {place}")
+            format!("core {mcc}{name} {action} {place}")
         }
     }
 }
 
 /// Description of a race with both places.
-fn told(race: &Race, host: (&[u8], &Image), machine: &Machine, channels: &[Channel]) -> String {
-    let (what, second, first) = match race.wrong {
+fn describe_race(
+    race: &Race,
+    host: (&[u8], &Image),
+    machine: &Machine,
+    channels: &[Channel],
+) -> String {
+    let (description, second_action, first_action) = match race.wrong {
         Wrong::StaleLoad => ("is stale when it is loaded", "loads it", "wrote it"),
         Wrong::StaleFetch => (
             "is fetched before a store to it is guaranteed to have reached far memory",
@@ -518,56 +557,60 @@ fn told(race: &Race, host: (&[u8], &Image), machine: &Machine, channels: &[Chann
             "stores this word after others of the line",
         ),
     };
-    let place = |site, does| place(site, &format!("{does}, at"), host, machine, channels);
-    let (second, first) = (place(race.second, second), place(race.first, first));
+    let place =
+        |site, action| describe_place(site, &format!("{action}, at"), host, machine, channels);
+    let (second, first) = (
+        place(race.second, second_action),
+        place(race.first, first_action),
+    );
     format!(
-        "race: the line at {:#x} {what}\n{second}\n{first}",
+        "race: the line at {:#x} {description}\n{second}\n{first}",
         race.line
     )
 }
 
-fn bad(reason: &str) -> Failure {
+fn input_error(reason: &str) -> Failure {
     Failure::new(ExitStatus::BadInput, format!("error: {reason}"))
 }
 
 /// Returns the machine: the shipped one or that of a file, with the quantities that the options set.
-fn platform(options: &options::Run, colour: bool) -> Result<Platform, Failure> {
+fn read_platform(options: &options::Run, colour: bool) -> Result<Platform, Failure> {
     let mut platform = match &options.platform {
         None => Platform::enzian(),
-        Some(path) => read(path, colour)?,
+        Some(path) => read_platform_file(path, colour)?,
     };
-    let set = simulate::set_each(&options.set, |name, value| platform.set(name, value));
-    set.map_err(|wrong| crate::sim::failure(wrong, colour))?;
+    let result = simulate::set_each(&options.set, |name, value| platform.set(name, value));
+    result.map_err(|error| crate::sim::failure(error, colour))?;
     Ok(platform)
 }
 
-fn read(path: &Path, colour: bool) -> Result<Platform, Failure> {
-    let shown = path.display().to_string();
+fn read_platform_file(path: &Path, colour: bool) -> Result<Platform, Failure> {
+    let name = path.display().to_string();
     let bytes = files::read_bytes(
         path,
         "name a file like nearmemory/enzian.toml, a machine with cores beside far memory",
         "name a file in it",
     )?;
-    let text =
-        String::from_utf8(bytes).map_err(|_| bad(&format!("{shown}: is not text in UTF-8")))?;
+    let text = String::from_utf8(bytes)
+        .map_err(|_| input_error(&format!("{name}: is not text in UTF-8")))?;
     Platform::read(&text).map_err(|errors| {
-        let wrong = match cohkit_sim::platform::text::read(&text) {
+        let error = match cohkit_sim::platform::text::read(&text) {
             Ok(_) => NotRun::input(
-                format!("{shown}: this is a machine without cores beside far memory"),
+                format!("{name}: this is a machine without cores beside far memory"),
                 "use `cohkit sim` for it; this command needs a machine like nearmemory/enzian.toml",
             ),
             Err(_) => NotRun::Platform {
-                file: shown,
+                file: name,
                 text,
                 errors,
             },
         };
-        crate::sim::failure(wrong, colour)
+        crate::sim::failure(error, colour)
     })
 }
 
 /// Reads the channel programs. Verifies each, unless the options leave verification to the cores.
-fn channels(options: &options::Run, platform: &Platform) -> Result<Vec<Channel>, Failure> {
+fn read_channels(options: &options::Run, platform: &Platform) -> Result<Vec<Channel>, Failure> {
     let private = controller::PRIVATE..controller::PRIVATE + platform.private.value;
     let grant = Grant {
         extensions: Extensions::NEAR_MEMORY,
@@ -576,19 +619,21 @@ fn channels(options: &options::Run, platform: &Platform) -> Result<Vec<Channel>,
         far: std::iter::once(host::FAR..host::FAR + platform.far_bytes.value).collect(),
     };
     let mut channels: Vec<Channel> = Vec::new();
-    for told in &options.channels {
-        let (name, path) = told.split_once('=').ok_or_else(|| {
-            bad(&format!(
-                "`--cp {told}` has no `=`\n  help: write it like `sum=sum.elf`"
+    for option in &options.channels {
+        let (name, path) = option.split_once('=').ok_or_else(|| {
+            input_error(&format!(
+                "`--cp {option}` has no `=`\n  help: write it like `sum=sum.elf`"
             ))
         })?;
         if name.is_empty() {
-            return Err(bad(&format!(
-                "`--cp {told}` has no name\n  help: write it like `sum=sum.elf`"
+            return Err(input_error(&format!(
+                "`--cp {option}` has no name\n  help: write it like `sum=sum.elf`"
             )));
         }
         if channels.iter().any(|channel| channel.name == name) {
-            return Err(bad(&format!("there are two channel programs `{name}`")));
+            return Err(input_error(&format!(
+                "there are two channel programs `{name}`"
+            )));
         }
         let file = files::read_bytes(
             Path::new(path),
@@ -596,13 +641,13 @@ fn channels(options: &options::Run, platform: &Platform) -> Result<Vec<Channel>,
             "name a program in it",
         )?;
         if !options.unverified {
-            let verified = channel::verify(&file, &grant);
-            verified.map_err(|refusal| {
-                let mut told = refusal.to_string();
-                if !told.contains("\n  help: ") {
-                    told += HELP;
+            let result = channel::verify(&file, &grant);
+            result.map_err(|refusal| {
+                let mut message = refusal.to_string();
+                if !message.contains("\n  help: ") {
+                    message += HELP;
                 }
-                bad(&format!("{path}: {told}"))
+                input_error(&format!("{path}: {message}"))
             })?;
         }
         let name = name.to_string();

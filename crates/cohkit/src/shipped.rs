@@ -93,18 +93,18 @@ const ENDING: &str = ".coh";
 
 /// Names of the shipped protocols: file names without folder and extension.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
-    PROTOCOLS.iter().map(|(file, _)| short(file))
+    PROTOCOLS.iter().map(|(file, _)| short_name(file))
 }
 
 /// Contents of the shipped protocol of this name: `msi`, or `protocols/msi.coh` as in a checkout.
 pub(crate) fn protocol(name: &Path) -> Option<&'static str> {
     let name = name.to_str()?;
     let mut texts = PROTOCOLS.iter();
-    let found = texts.find(|(file, _)| *file == name || short(file) == name);
-    found.map(|(_, text)| *text)
+    let entry = texts.find(|(file, _)| *file == name || short_name(file) == name);
+    entry.map(|(_, text)| *text)
 }
 
-fn short(file: &'static str) -> &'static str {
+fn short_name(file: &'static str) -> &'static str {
     let name = file.strip_prefix(FOLDER).unwrap_or(file);
     name.strip_suffix(ENDING).unwrap_or(name)
 }

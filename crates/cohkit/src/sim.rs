@@ -1,6 +1,6 @@
 //! `cohkit sim`: runs a workload on a machine, and prints statistics, or a chart of its failure.
 
-use crate::composed::{Composed, Texts};
+use crate::composed::{Composed, MachineProtocols};
 use crate::console::Console;
 use crate::options::Sim;
 use crate::outcome::{ExitStatus, Failure};
@@ -36,33 +36,35 @@ pub(crate) fn run(options: &Sim, console: &mut Console) -> Result<ExitStatus, Fa
     }
     let colour = console.terminal.colour;
     let mut platform = platform(&options.platform, colour)?;
-    let texts = match &options.protocol {
-        Some(path) => Texts::read(path, console)?,
-        None => Texts::of_platform(&platform, console)?,
+    let protocols = match &options.protocol {
+        Some(path) => MachineProtocols::read(path, console)?,
+        None => MachineProtocols::of_platform(&platform, console)?,
     };
     let charts = options.output.charts(console.terminal);
     let request = request(options);
     // Settings come first: the number of remotes also determines the home.
-    set(&mut platform, &request.settings).map_err(|wrong| failure(wrong, colour))?;
-    let two_levels = matches!(texts, Texts::Levels(..));
-    let (source, second) = texts.on(&platform).map_err(|wrong| match wrong {
-        NotRun::NoHome(lower, error) => lower.no_home(&error, &charts, colour),
-        wrong => failure(wrong, colour),
-    })?;
+    set(&mut platform, &request.settings).map_err(|error| failure(error, colour))?;
+    let two_levels = matches!(protocols, MachineProtocols::Levels(..));
+    let (source, second) = protocols
+        .on_platform(&platform)
+        .map_err(|error| match error {
+            NotRun::NoHome(lower, error) => lower.no_home(&error, &charts, colour),
+            error => failure(error, colour),
+        })?;
     let home = home(&source.protocol, platform.all_remotes() as u16)
         .map_err(|error| source.no_home(&error, &charts, colour))?;
-    let clocked = rtl::home::instead(&options.executed, &source, &platform, console)?;
+    let clocked = rtl::home::build_clocked_home(&options.executed, &source, &platform, console)?;
     if two_levels {
-        reject_one_level_reports(options).map_err(|wrong| failure(wrong, colour))?;
+        reject_one_level_reports(options).map_err(|error| failure(error, colour))?;
     }
     let mut simulation = Simulation::new(source, home, second, platform, request)
-        .map_err(|wrong| failure(wrong, colour))?;
+        .map_err(|error| failure(error, colour))?;
     simulation.setup.clocked = clocked;
     simulation.timeline = options
         .watched
         .drawn
         .filter()
-        .map_err(|wrong| failure(wrong, colour))?;
+        .map_err(|error| failure(error, colour))?;
     // Reject unsupported output options before a long run.
     if options.trace.is_some() {
         has_line(&simulation.setup, options.trace_line)?;
@@ -70,17 +72,17 @@ pub(crate) fn run(options: &Sim, console: &mut Console) -> Result<ExitStatus, Fa
     if let Some(line) = options.watched.drawn.timeline_line {
         has_line(&simulation.setup, line)?;
     }
-    side_by_side(&[&simulation], Some(1)).map_err(|wrong| failure(wrong, colour))?;
-    let growing = options.watched.drawn.begin(&mut simulation.timeline)?;
-    let begun = Instant::now();
-    let mut ended = simulate(&simulation, console).map_err(|wrong| failure(wrong, colour))?;
-    let seconds = begun.elapsed().as_secs_f64();
+    side_by_side(&[&simulation], Some(1)).map_err(|error| failure(error, colour))?;
+    let timeline_file = options.watched.drawn.begin(&mut simulation.timeline)?;
+    let start = Instant::now();
+    let mut ended = simulate(&simulation, console).map_err(|error| failure(error, colour))?;
+    let seconds = start.elapsed().as_secs_f64();
     if let (Some(file), Ok(_)) = (&options.trace, &ended) {
-        traced(&simulation.setup, options.trace_line, file)?;
+        write_line_trace(&simulation.setup, options.trace_line, file)?;
     }
     if let Ok(statistics) = &mut ended {
         let timeline = statistics.timeline.as_deref_mut();
-        options.watched.drawn.end(growing, timeline)?;
+        options.watched.drawn.end(timeline_file, timeline)?;
     }
     let text = if options.output.form.json {
         let value = simulation.json(&ended, seconds);
@@ -101,8 +103,8 @@ pub(crate) fn run(options: &Sim, console: &mut Console) -> Result<ExitStatus, Fa
 
 /// Rejects options that report on one level if there are two.
 fn reject_one_level_reports(options: &Sim) -> Result<(), NotRun> {
-    let told = options.trace.as_ref().map(|_| "--trace");
-    match told.or(options.watched.asked()) {
+    let trace_option = options.trace.as_ref().map(|_| "--trace");
+    match trace_option.or(options.watched.given_option()) {
         Some(option) => Err(NotRun::plain(format!(
             "`{option}` supports one level of caches, but the machine has two"
         ))),
@@ -138,17 +140,19 @@ pub(crate) fn levels(path: &Path, console: &Console) -> Result<(Source, Option<S
 }
 
 /// Writes the events on one line.
-fn traced(setup: &Setup, (side, line): (Side, u32), file: &Path) -> Result<(), Failure> {
-    let wrong = |what: String| Failure::new(ExitStatus::BadInput, format!("error: {what}"));
-    let (_, sequence) = trace(setup, side, line).map_err(|error| wrong(error.to_string()))?;
+fn write_line_trace(setup: &Setup, (side, line): (Side, u32), file: &Path) -> Result<(), Failure> {
+    let input_error =
+        |reason: String| Failure::new(ExitStatus::BadInput, format!("error: {reason}"));
+    let (_, sequence) = trace(setup, side, line).map_err(|error| input_error(error.to_string()))?;
     let at_rest = true;
-    let told = Trace { sequence, at_rest }.json();
-    files::write(file, &format!("{told:#}\n"))
+    let trace_json = Trace { sequence, at_rest }.json();
+    files::write(file, &format!("{trace_json:#}\n"))
 }
 
 /// Rejects a line that nothing accesses, as there would be nothing to report.
 fn has_line(setup: &Setup, (side, line): (Side, u32)) -> Result<(), Failure> {
-    let wrong = |what: String| Failure::new(ExitStatus::BadInput, format!("error: {what}"));
+    let input_error =
+        |message: String| Failure::new(ExitStatus::BadInput, format!("error: {message}"));
     let lines = match (&setup.host, side) {
         (_, Side::Device) => setup.workload.lines,
         (Some(host), Side::Host) => (host.workloads.iter())
@@ -157,13 +161,13 @@ fn has_line(setup: &Setup, (side, line): (Side, u32)) -> Result<(), Failure> {
             .max()
             .unwrap_or(0),
         (None, Side::Host) => {
-            let what = "there is no line of the host's memory";
+            let message = "there is no line of the host's memory";
             let help = "two machines joined by `+` have two address spaces";
-            return Err(wrong(format!("{what}\n  help: {help}")));
+            return Err(input_error(format!("{message}\n  help: {help}")));
         }
     };
     if line >= lines {
-        return Err(wrong(format!(
+        return Err(input_error(format!(
             "there is no line {line}\n  help: the region has {lines}"
         )));
     }
@@ -181,19 +185,19 @@ fn simulate(simulation: &Simulation, console: &Console) -> Result<Ended, NotRun>
 }
 
 /// Converts an error to a failure, formatted for a terminal.
-pub(crate) fn failure(wrong: NotRun, colour: bool) -> Failure {
-    let message = match wrong {
+pub(crate) fn failure(error: NotRun, colour: bool) -> Failure {
+    let message = match error {
         NotRun::Failure(failure) => return failure,
-        NotRun::Input { what, help } => {
+        NotRun::Input { what: reason, help } => {
             let help = help.map_or(String::new(), |help| format!("\n  help: {help}"));
-            format!("error: {what}{help}")
+            format!("error: {reason}{help}")
         }
         NotRun::Platform { file, text, errors } => {
             let errors: Vec<String> = errors
                 .iter()
                 .map(|error| {
-                    let place = error.span.clone();
-                    error_at(&file, &text, &error.message, place, None, colour)
+                    let span = error.span.clone();
+                    error_at(&file, &text, &error.message, span, None, colour)
                 })
                 .collect();
             errors.join("\n\n")
@@ -210,41 +214,41 @@ fn trace_error(file: &str, error: &ReadError, colour: bool) -> String {
         number,
         text,
         place,
-        what,
+        what: reason,
     } = error
     else {
         return format!("error: {file}: {error}");
     };
     let number = usize::try_from(*number).unwrap_or(usize::MAX);
-    error_in_line(file, (number, text), what, place.clone(), colour)
+    error_in_line(file, (number, text), reason, place.clone(), colour)
 }
 
 /// Returns the named platform, or the one in the file; two joined by `+` are one machine with two spaces.
 pub(crate) fn platform(path: &Path, colour: bool) -> Result<Platform, Failure> {
-    let shown = path.display().to_string();
-    if let (Some((device, host)), false) = (shown.split_once('+'), path.exists()) {
+    let name_text = path.display().to_string();
+    if let (Some((device, host)), false) = (name_text.split_once('+'), path.exists()) {
         let [device, host] = [device, host].map(|name| platform(Path::new(name), colour));
         return device?
             .beside(host?)
-            .map_err(|what| failure(NotRun::plain(what), colour));
+            .map_err(|reason| failure(NotRun::plain(reason), colour));
     }
     let is_file = path.extension().is_some_and(|ending| ending == "toml");
     let platform = if !is_file {
-        shipped_platform(&shown)
+        shipped_platform(&name_text)
     } else if path.is_dir() {
         Err(NotRun::input(
-            format!("{shown}: is a folder"),
+            format!("{name_text}: is a folder"),
             "name a file",
         ))
     } else if path.exists() {
-        read_platform(&shown, &files::read(path)?)
+        read_platform(&name_text, &files::read(path)?)
     } else {
         Err(NotRun::input(
-            format!("{shown}: no such file"),
+            format!("{name_text}: no such file"),
             "check the path",
         ))
     };
-    platform.map_err(|wrong| failure(wrong, colour))
+    platform.map_err(|error| failure(error, colour))
 }
 
 /// Result of a run as text.
@@ -256,14 +260,14 @@ fn report(simulation: &Simulation, ended: &Ended, charts: &Text) -> String {
         seed,
         ..
     } = &simulation.setup;
-    let by = simulation.request.by.iter();
-    let by: String = by.fold(String::new(), |by, told| {
-        format!("{by}, {}", told.replacen('=', " ", 1))
+    let other_workloads = simulation.request.by.iter();
+    let other_workloads: String = other_workloads.fold(String::new(), |other_workloads, work| {
+        format!("{other_workloads}, {}", work.replacen('=', " ", 1))
     });
     let region = u64::from(workload.lines) * u64::from(protocol.line_bytes);
     let region = units::show(region, Unit::Bytes);
-    let what = format!(
-        "{} on {}, {}: {} of {region}, {}, {} outstanding, hints {} ahead, seed {seed}{by}",
+    let heading = format!(
+        "{} on {}, {}: {} of {region}, {}, {} outstanding, hints {} ahead, seed {seed}{other_workloads}",
         protocol.name,
         platform.name,
         simulation.machine(),
@@ -276,16 +280,16 @@ fn report(simulation: &Simulation, ended: &Ended, charts: &Text) -> String {
     let warnings = warnings(&simulation.setup).into_iter();
     let warnings = warnings.map(|warning| format!("warning: {warning}"));
     let mut text = String::new();
-    for line in std::iter::once(what)
+    for line in std::iter::once(heading)
         .chain(warnings)
-        .flat_map(|said| wrap(&said, width))
+        .flat_map(|paragraph| wrap(&paragraph, width))
     {
         let _ = writeln!(text, "{line}");
     }
     let statistics = match ended {
         Ok(statistics) => statistics,
         Err(failure) => {
-            text.push_str(&failed(failure, charts));
+            text.push_str(&failure_text(failure, charts));
             return text;
         }
     };
@@ -293,9 +297,9 @@ fn report(simulation: &Simulation, ended: &Ended, charts: &Text) -> String {
     summary::write(&mut text, statistics, width);
     text.push('\n');
     rows(&mut text, statistics, width);
-    if let Some(above) = &statistics.above {
+    if let Some(upper) = &statistics.above {
         text.push_str("\nthe upper level:\n");
-        rows(&mut text, above, width);
+        rows(&mut text, upper, width);
     }
     if let Some(host) = &statistics.host {
         text.push_str("\nthe host's memory:\n");
@@ -306,21 +310,29 @@ fn report(simulation: &Simulation, ended: &Ended, charts: &Text) -> String {
 }
 
 /// Writes statistics and numbers of messages, with their definitions.
-fn rows(text: &mut String, statistics: &Statistics, room: usize) {
-    let sent = statistics.messages.iter().filter(|(_, count)| *count > 0);
+fn rows(text: &mut String, statistics: &Statistics, width: usize) {
+    let sent_messages = statistics.messages.iter().filter(|(_, count)| *count > 0);
     let mut rows: Vec<(&str, String, &str)> = statistics
         .values
         .iter()
-        .map(|(definition, value)| (definition.name, shown(value.number()), definition.text))
+        .map(|(definition, value)| {
+            (
+                definition.name,
+                number_text(value.number()),
+                definition.text,
+            )
+        })
         .collect();
-    rows.extend(sent.map(|(name, count)| (name.as_str(), count.to_string(), "messages sent")));
-    let width = |cell: fn(&(&str, String, &str)) -> usize| rows.iter().map(cell).max();
-    let names = width(|row| row.0.len()).unwrap_or(0);
-    let values = width(|row| row.1.len()).unwrap_or(0);
+    rows.extend(
+        sent_messages.map(|(name, count)| (name.as_str(), count.to_string(), "messages sent")),
+    );
+    let max_width = |cell: fn(&(&str, String, &str)) -> usize| rows.iter().map(cell).max();
+    let names = max_width(|row| row.0.len()).unwrap_or(0);
+    let values = max_width(|row| row.1.len()).unwrap_or(0);
     let indent = names + values + 4;
-    let room = room.saturating_sub(indent).max(20);
+    let width = width.saturating_sub(indent).max(20);
     for (name, value, definition) in &rows {
-        let lines = wrap(definition, room);
+        let lines = wrap(definition, width);
         let _ = writeln!(text, "{name:names$}  {value:>values$}  {}", lines[0]);
         for line in &lines[1..] {
             let _ = writeln!(text, "{:indent$}{line}", "");
@@ -329,14 +341,14 @@ fn rows(text: &mut String, statistics: &Statistics, room: usize) {
 }
 
 /// Failure of a run as text.
-pub(crate) fn failed(failure: &explain::Failure, charts: &Text) -> String {
+pub(crate) fn failure_text(failure: &explain::Failure, charts: &Text) -> String {
     let time = units::show(failure.time, Unit::Picoseconds);
     let verdict = match failure.kind {
         FailureKind::NoProgress => "given up",
         _ => "violated",
     };
-    let (kind, what, line) = (failure.kind, &failure.text, failure.line);
-    let mut text = format!("{verdict}: {kind}: {what}\n  line {line}, after {time}\n");
+    let (kind, reason, line) = (failure.kind, &failure.text, failure.line);
+    let mut text = format!("{verdict}: {kind}: {reason}\n  line {line}, after {time}\n");
     for wait in &failure.waits {
         let _ = writeln!(text, "  {wait}");
     }
@@ -346,7 +358,7 @@ pub(crate) fn failed(failure: &explain::Failure, charts: &Text) -> String {
 }
 
 /// Formats a value with at most three decimals.
-pub(crate) fn shown(value: f64) -> String {
+pub(crate) fn number_text(value: f64) -> String {
     let text = format!("{value:.3}");
     text.trim_end_matches('0').trim_end_matches('.').to_string()
 }

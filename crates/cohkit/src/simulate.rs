@@ -1,6 +1,6 @@
 //! Simulations of workloads on platforms, for `cohkit sim` and the Python package.
 
-use crate::composed::Texts;
+use crate::composed::MachineProtocols;
 use crate::explained;
 use crate::outcome::{ExitStatus, Failure};
 use crate::parallel::{self, run_each};
@@ -44,11 +44,13 @@ const WRITTEN: f64 = 1.3;
 pub fn shipped_platform(name: &str) -> Result<Platform, NotRun> {
     Platform::shipped(name).ok_or_else(|| {
         let names: Vec<&str> = Platform::shipped_names().collect();
-        let near = did_you_mean(name, names.iter().copied());
+        let suggestion = did_you_mean(name, names.iter().copied());
         let names = names.join(", ");
         NotRun::input(
             format!("no platform is named `{name}`"),
-            format!("{near}the shipped platforms are {names}; the name of a file ends in `.toml`"),
+            format!(
+                "{suggestion}the shipped platforms are {names}; the name of a file ends in `.toml`"
+            ),
         )
     })
 }
@@ -84,17 +86,19 @@ pub(crate) fn set_each(
     settings: &[String],
     mut set: impl FnMut(&str, &str) -> Result<(), String>,
 ) -> Result<(), NotRun> {
-    let mut given = BTreeMap::new();
+    let mut previous_values = BTreeMap::new();
     for setting in settings {
         let Some((name, value)) = setting.split_once('=') else {
-            let what = format!("the setting `{setting}` has no `=`");
-            return Err(NotRun::input(what, "write it like `link.latency=120ns`"));
+            let reason = format!("the setting `{setting}` has no `=`");
+            return Err(NotRun::input(reason, "write it like `link.latency=120ns`"));
         };
         let (name, value) = (name.trim(), value.trim());
-        let cannot = |what| NotRun::plain(format!("the setting `{setting}`: {what}"));
-        set(name, value).map_err(cannot)?;
-        if let Some(before) = given.insert(name, value) {
-            return Err(cannot(format!("`{name}` is set to {before} already")));
+        let setting_error = |reason| NotRun::plain(format!("the setting `{setting}`: {reason}"));
+        set(name, value).map_err(setting_error)?;
+        if let Some(previous_value) = previous_values.insert(name, value) {
+            return Err(setting_error(format!(
+                "`{name}` is set to {previous_value} already"
+            )));
         }
     }
     Ok(())
@@ -128,9 +132,10 @@ pub fn platform_json(platform: &Platform) -> Value {
         "quantities": quantities,
     });
     if !platform.agents.is_empty() {
-        let of_each = platform.agents.iter();
-        let of_each = of_each.map(|agents| (agents.kind.clone(), agents.remotes.into()));
-        value["agents"] = of_each.collect::<Map<String, Value>>().into();
+        let remotes_by_kind = platform.agents.iter();
+        let remotes_by_kind =
+            remotes_by_kind.map(|agents| (agents.kind.clone(), agents.remotes.into()));
+        value["agents"] = remotes_by_kind.collect::<Map<String, Value>>().into();
     }
     if let Some(below) = &platform.below {
         value["below"] = below.remotes.into();
@@ -176,16 +181,16 @@ pub enum Second {
     Host(Source),
 }
 
-impl Texts {
+impl MachineProtocols {
     /// Returns the first protocol, and the part beside its space. All quantities of the platform must be [`set`].
     ///
     /// # Errors
     /// The platform does not have two levels, or the lower level has no home.
-    pub fn on(self, platform: &Platform) -> Result<(Source, Option<Second>), NotRun> {
+    pub fn on_platform(self, platform: &Platform) -> Result<(Source, Option<Second>), NotRun> {
         match self {
-            Texts::One(source) => Ok((source, None)),
-            Texts::Directions(device, host) => Ok((device, Some(Second::Host(host)))),
-            Texts::Levels(upper, lower) => {
+            MachineProtocols::One(source) => Ok((source, None)),
+            MachineProtocols::Directions(device, host) => Ok((device, Some(Second::Host(host)))),
+            MachineProtocols::Levels(upper, lower) => {
                 let Some(below) = &platform.below else {
                     return Err(NotRun::input(
                         format!(
@@ -206,21 +211,21 @@ impl Texts {
 
 impl Second {
     /// Converts this to the setup of another level, or of another space.
-    fn of(
+    fn into_setup(
         self,
         platform: &Platform,
     ) -> Result<(Option<LowerLevelSetup>, Option<HostSpace>), NotRun> {
         match self {
             Second::Below(source, home) => {
-                let below = platform.lower().map(|platform| LowerLevelSetup {
+                let lower = platform.lower().map(|platform| LowerLevelSetup {
                     protocol: source.protocol,
                     home,
                     platform,
                 });
-                Ok((below, None))
+                Ok((lower, None))
             }
             Second::Host(source) => {
-                let host = HostSpace::new(source.protocol, platform).map_err(cannot)?;
+                let host = HostSpace::new(source.protocol, platform).map_err(simulation_error)?;
                 Ok((None, Some(host)))
             }
         }
@@ -252,14 +257,14 @@ impl Simulation {
         platform: Platform,
         request: Request,
     ) -> Result<Simulation, NotRun> {
-        let (below, mut host) = match second {
+        let (lower, mut host) = match second {
             None => (None, None),
-            Some(second) => second.of(&platform)?,
+            Some(second) => second.into_setup(&platform)?,
         };
-        let (workload, others) = match &mut host {
+        let (workload, other_workloads) = match &mut host {
             None => workloads(&request, &platform, &source.protocol)?,
             Some(host) => (
-                of_both(&request, &platform, &source.protocol, host)?,
+                host_and_device_workloads(&request, &platform, &source.protocol, host)?,
                 Vec::new(),
             ),
         };
@@ -267,12 +272,12 @@ impl Simulation {
             home,
             protocol: source.protocol.clone(),
             workload,
-            others,
+            others: other_workloads,
             platform,
             device: DeviceWorkload::default(),
             clocked: None,
             play: None,
-            below: below.map(Box::new),
+            below: lower.map(Box::new),
             host: host.map(Box::new),
             seed: request.seed,
             oracle: match request.oracle {
@@ -281,21 +286,22 @@ impl Simulation {
             },
         };
         if let Some(access) = setup.lacks() {
-            let below = setup.below.as_ref();
-            let protocol = below.map_or(&setup.protocol, |below| &below.protocol);
-            let others = all_of(&request.by).filter_map(|(_, work)| work);
-            let mut all = std::iter::once(request.work.clone()).chain(others);
-            let needs = all.find(|work| work.may_contain(access));
-            let needs = needs.unwrap_or_else(|| request.work.clone());
-            let what = format!(
+            let lower = setup.below.as_ref();
+            let protocol = lower.map_or(&setup.protocol, |lower| &lower.protocol);
+            let other_workloads =
+                works_by_kind(&request.by).filter_map(|(_, entry_work)| entry_work);
+            let mut works = std::iter::once(request.work.clone()).chain(other_workloads);
+            let needing_work = works.find(|entry_work| entry_work.may_contain(access));
+            let needing_work = needing_work.unwrap_or_else(|| request.work.clone());
+            let message = format!(
                 "the {} of `{}` has no row for `{}`, which {} needs",
                 protocol.remote.name,
                 protocol.name,
                 access.name(),
-                needs.name()
+                needing_work.name()
             );
             return Err(NotRun::input(
-                what,
+                message,
                 "add such rows, or choose another workload",
             ));
         }
@@ -305,7 +311,7 @@ impl Simulation {
             (_, Some(_)) => Spaces::new(&setup, None).map(|_| ()),
             (None, None) => simulation::Simulation::new(&setup, None).map(|_| ()),
         }
-        .map_err(cannot)?;
+        .map_err(simulation_error)?;
         Ok(Simulation {
             source,
             request,
@@ -314,28 +320,30 @@ impl Simulation {
         })
     }
 
-    /// Runs the simulation while `go_on` returns true; it is called regularly, with the number of accesses performed so
+    /// Runs the simulation while `should_continue` returns true; it is called regularly, with the number of accesses performed so
     /// far.
     ///
     /// # Errors
     /// The run was interrupted, or its setup is invalid.
-    pub fn run(&self, go_on: &mut dyn FnMut(u64) -> bool) -> Result<Ended, NotRun> {
-        let ended = match (&self.timeline, self.request.explain) {
-            (Some(filter), explain) => draw_while(&self.setup, filter, go_on).map(|mut ended| {
-                ended.explanation = ended.explanation.filter(|_| explain);
-                ended
-            }),
-            (None, true) => explain_while(&self.setup, false, go_on),
-            (None, false) => run_while(&self.setup, go_on),
+    pub fn run(&self, should_continue: &mut dyn FnMut(u64) -> bool) -> Result<Ended, NotRun> {
+        let result = match (&self.timeline, self.request.explain) {
+            (Some(filter), explain) => {
+                draw_while(&self.setup, filter, should_continue).map(|mut result| {
+                    result.explanation = result.explanation.filter(|_| explain);
+                    result
+                })
+            }
+            (None, true) => explain_while(&self.setup, false, should_continue),
+            (None, false) => run_while(&self.setup, should_continue),
         };
-        match ended {
+        match result {
             Ok(statistics) => Ok(Ok(statistics)),
             Err(RunError::Failure(failure)) => Ok(Err(failure)),
             Err(RunError::Stopped) => Err(NotRun::Failure(Failure::new(
                 ExitStatus::Interrupted,
                 "interrupted",
             ))),
-            Err(RunError::Setup(what)) => Err(cannot(what)),
+            Err(RunError::Setup(reason)) => Err(simulation_error(reason)),
         }
     }
 
@@ -346,11 +354,11 @@ impl Simulation {
 
     /// Maximum number of bytes written.
     fn written(&self) -> u64 {
-        let writes = |workload: &&Workload| {
-            let mut all = Access::ALL.iter();
-            all.any(|&(access, _)| access.writes() && workload.has(access))
+        let has_writes = |workload: &&Workload| {
+            let mut accesses = Access::ALL.iter();
+            accesses.any(|&(access, _)| access.writes() && workload.has(access))
         };
-        let lines = self.workloads().filter(writes);
+        let lines = self.workloads().filter(has_writes);
         let lines = lines.map(|workload| u64::from(workload.lines).min(workload.accesses));
         let line = u64::from(self.setup.protocol.line_bytes);
         lines.fold(0, |sum: u64, lines| {
@@ -371,20 +379,21 @@ impl Simulation {
         let Setup {
             platform, protocol, ..
         } = &self.setup;
-        let further = platform.agents.iter().map(|agents| agents.remotes);
-        let caches = std::iter::once(platform.remotes).chain(further);
+        let other_kinds = platform.agents.iter().map(|agents| agents.remotes);
+        let caches = std::iter::once(platform.remotes).chain(other_kinds);
         let kinds = protocol.kinds.iter().zip(caches).zip(self.workloads());
-        let several = protocol.kinds.len() > 1 && !platform.agents.is_empty();
-        let of_each = kinds.filter(|((_, caches), _)| *caches > 0);
-        let of_each = of_each.map(|((kind, caches), workload)| {
+        let names_kinds = protocol.kinds.len() > 1 && !platform.agents.is_empty();
+        let descriptions = kinds.filter(|((_, caches), _)| *caches > 0);
+        let descriptions = descriptions.map(|((kind, caches), workload)| {
             let below = platform.below.as_ref().map_or(1, |below| below.remotes);
-            let of = cores_and_caches(workload.cores, u32::from(caches) * u32::from(below));
-            match several {
-                true => format!("{}: {of}", kind.name),
-                false => of,
+            let description =
+                cores_and_caches(workload.cores, u32::from(caches) * u32::from(below));
+            match names_kinds {
+                true => format!("{}: {description}", kind.name),
+                false => description,
             }
         });
-        let text = of_each.collect::<Vec<_>>().join("; ");
+        let text = descriptions.collect::<Vec<_>>().join("; ");
         match &platform.below {
             Some(_) => format!("{text}, below {}", counted(platform.remotes, "cache")),
             None => text,
@@ -393,8 +402,8 @@ impl Simulation {
 
     /// Number of accesses in total.
     pub fn accesses(&self) -> u64 {
-        let all = self.workloads().filter(|workload| workload.cores > 0);
-        all.fold(0, |sum, workload| sum.saturating_add(workload.accesses))
+        let workloads = self.workloads().filter(|workload| workload.cores > 0);
+        workloads.fold(0, |sum, workload| sum.saturating_add(workload.accesses))
     }
 
     /// JSON value, described in `docs/output.md`.
@@ -423,23 +432,24 @@ impl Simulation {
         });
         if !self.setup.others.is_empty() {
             let kinds = self.setup.protocol.kinds.iter().zip(self.workloads());
-            let of_each = kinds.map(|(kind, workload)| {
-                let own = all_of(&self.request.by).find(|(name, _)| *name == kind.name);
-                let name = own.map_or(Some(self.request.work.clone()), |(_, name)| name);
+            let workloads = kinds.map(|(kind, workload)| {
+                let kind_work =
+                    works_by_kind(&self.request.by).find(|(name, _)| *name == kind.name);
+                let name = kind_work.map_or(Some(self.request.work.clone()), |(_, name)| name);
                 (
                     kind.name.clone(),
                     name.map(|name| workload_json(workload, &name)).into(),
                 )
             });
-            value["agents"] = of_each.collect::<Map<String, Value>>().into();
+            value["agents"] = workloads.collect::<Map<String, Value>>().into();
         }
         if let Some(statistics) = ended {
             explained::add(&mut value, statistics, &self.setup.protocol);
         }
-        if let Some(above) = ended.and_then(|statistics| statistics.above.as_deref()) {
+        if let Some(upper) = ended.and_then(|statistics| statistics.above.as_deref()) {
             value["above"] = json!({
-                "statistics": values_json(above),
-                "messages": messages_json(above),
+                "statistics": values_json(upper),
+                "messages": messages_json(upper),
             });
         }
         add_host(&mut value, &self.setup, ended);
@@ -453,30 +463,36 @@ pub(crate) fn warnings(setup: &Setup) -> Vec<String> {
         protocol, platform, ..
     } = setup;
     let systems = protocol.systems.iter();
-    let fewest = systems.map(|system| system.remotes.total()).min();
-    let lone = (platform.all_remotes() == 1 && fewest > Some(1)).then(|| {
+    let fewest_remotes = systems.map(|system| system.remotes.total()).min();
+    let single_cache_warning = (platform.all_remotes() == 1 && fewest_remotes > Some(1)).then(|| {
         format!(
             "{} has one cache, shared by all cores, but {} is for several caches: the run does not reach rows for copies in other caches",
             platform.name, protocol.name
         )
     });
     let implausible = platform.implausible.iter().cloned();
-    lone.into_iter().chain(implausible).collect()
+    single_cache_warning
+        .into_iter()
+        .chain(implausible)
+        .collect()
 }
 
 /// Description of cores and caches: `64 cores, 8 share each of 8 caches`.
 fn cores_and_caches(cores: u32, caches: u32) -> String {
-    let (told, all) = (counted(cores, "core"), counted(caches, "cache"));
+    let (cores_text, caches_text) = (counted(cores, "core"), counted(caches, "cache"));
     match (cores, caches) {
-        (0, _) => format!("{all}, without cores in use"),
+        (0, _) => format!("{caches_text}, without cores in use"),
         (1, 1) => "1 core and 1 cache".to_string(),
-        (_, 1) => format!("{told} share 1 cache"),
-        _ if cores == caches => format!("{told}, each with a cache of its own"),
-        _ if cores < caches => format!("{told}, before {cores} of {all}"),
+        (_, 1) => format!("{cores_text} share 1 cache"),
+        _ if cores == caches => format!("{cores_text}, each with a cache of its own"),
+        _ if cores < caches => format!("{cores_text}, before {cores} of {caches_text}"),
         _ if cores.is_multiple_of(caches) => {
-            format!("{told}, {} share each of {all}", cores / caches)
+            format!(
+                "{cores_text}, {} share each of {caches_text}",
+                cores / caches
+            )
         }
-        _ => format!("{told} share {all}"),
+        _ => format!("{cores_text} share {caches_text}"),
     }
 }
 
@@ -517,14 +533,14 @@ fn messages_json(statistics: &Statistics) -> Map<String, Value> {
     messages.collect()
 }
 
-fn cannot(what: String) -> NotRun {
-    NotRun::plain(format!("cannot simulate: {what}"))
+fn simulation_error(reason: String) -> NotRun {
+    NotRun::plain(format!("cannot simulate: {reason}"))
 }
 
 /// Workloads by kind of agents, `None` for idle ones. Entries without `=` are skipped.
-fn all_of(by: &[String]) -> impl Iterator<Item = (&str, Option<Work>)> {
-    let told = by.iter().filter_map(|told| told.split_once('='));
-    told.map(|(of, work)| (of.trim(), Work::named(work.trim()).ok()))
+fn works_by_kind(by: &[String]) -> impl Iterator<Item = (&str, Option<Work>)> {
+    let entries = by.iter().filter_map(|entry| entry.split_once('='));
+    entries.map(|(kind, work)| (kind.trim(), Work::named(work.trim()).ok()))
 }
 
 /// Workloads of the first kind of cores, and of all other kinds that the machine distinguishes.
@@ -533,12 +549,13 @@ fn workloads(
     platform: &Platform,
     protocol: &Protocol,
 ) -> Result<(Workload, Vec<Workload>), NotRun> {
-    let remotes = platform.kinds(protocol).map_err(cannot)?;
+    let remotes = platform.kinds(protocol).map_err(simulation_error)?;
     let kinds: Vec<&str> = kinds_of(protocol, remotes.kinds()).collect();
     check_by(request, &kinds)?;
-    let (first, others) = of_kinds(request, platform, protocol, remotes.kinds())?;
-    reject_idle_machine(std::iter::once(&first).chain(&others))?;
-    Ok((first, others))
+    let (first_workload, other_workloads) =
+        workloads_of_kinds(request, platform, protocol, remotes.kinds())?;
+    reject_idle_machine(std::iter::once(&first_workload).chain(&other_workloads))?;
+    Ok((first_workload, other_workloads))
 }
 
 /// Names of the first `kinds` kinds of a protocol.
@@ -553,44 +570,52 @@ fn kinds_of(protocol: &Protocol, kinds: usize) -> impl Iterator<Item = &str> {
 ///
 /// The host's cores are idle on the host's memory unless the request names them: they are the same cores, busy with the
 /// device's lines.
-fn of_both(
+fn host_and_device_workloads(
     request: &Request,
     platform: &Platform,
     protocol: &Protocol,
     host: &mut HostSpace,
 ) -> Result<Workload, NotRun> {
-    let there = host.platform.kinds(&host.protocol).map_err(cannot)?.kinds();
-    let names = kinds_of(protocol, 1).chain(kinds_of(&host.protocol, there));
+    let host_kinds = host
+        .platform
+        .kinds(&host.protocol)
+        .map_err(simulation_error)?
+        .kinds();
+    let names = kinds_of(protocol, 1).chain(kinds_of(&host.protocol, host_kinds));
     check_by(request, &names.collect::<Vec<_>>())?;
-    let (first, _) = of_kinds(request, platform, protocol, 1)?;
+    let (first_workload, _) = workloads_of_kinds(request, platform, protocol, 1)?;
     let mut idle = request.clone();
-    let own = host.protocol.kinds[0].name.clone();
-    if all_of(&request.by).all(|(told, _)| told != own) {
-        idle.by.push(format!("{own}={IDLE}"));
+    let host_kind = host.protocol.kinds[0].name.clone();
+    if works_by_kind(&request.by).all(|(kind, _)| kind != host_kind) {
+        idle.by.push(format!("{host_kind}={IDLE}"));
     }
     // Options for cores apply to their accesses to the device's lines.
     (idle.cores, idle.outstanding, idle.prefetch) = (None, None, None);
-    let (cpu, others) = of_kinds(&idle, &host.platform, &host.protocol, there)?;
-    let device = others.into_iter().next().unwrap_or(Workload::idle());
-    reject_idle_machine([&first, &cpu, &device])?;
-    host.workloads = [cpu, device];
-    Ok(first)
+    let (cpu_workload, other_workloads) =
+        workloads_of_kinds(&idle, &host.platform, &host.protocol, host_kinds)?;
+    let device = other_workloads
+        .into_iter()
+        .next()
+        .unwrap_or(Workload::idle());
+    reject_idle_machine([&first_workload, &cpu_workload, &device])?;
+    host.workloads = [cpu_workload, device];
+    Ok(first_workload)
 }
 
 /// Rejects workloads for agents that the machine does not have.
 fn check_by(request: &Request, kinds: &[&str]) -> Result<(), NotRun> {
-    for told in &request.by {
-        let Some((of, kind)) = told.split_once('=') else {
-            let what = format!("`--by {told}` has no `=`");
-            return Err(NotRun::input(what, "write it like `device=random-write`"));
+    for entry in &request.by {
+        let Some((kind_name, kind)) = entry.split_once('=') else {
+            let reason = format!("`--by {entry}` has no `=`");
+            return Err(NotRun::input(reason, "write it like `device=random-write`"));
         };
-        if kinds.iter().all(|kind| *kind != of.trim()) {
-            let what = format!("the machine has no caching agents `{}`", of.trim());
+        if kinds.iter().all(|kind| *kind != kind_name.trim()) {
+            let reason = format!("the machine has no caching agents `{}`", kind_name.trim());
             let help = format!(
                 "there are {}; `--set agents.KIND.remotes=N` gives it more kinds",
                 kinds.join(", ")
             );
-            return Err(NotRun::input(what, help));
+            return Err(NotRun::input(reason, help));
         }
         if kind.trim() != IDLE {
             Work::named(kind.trim())?;
@@ -610,18 +635,19 @@ fn reject_idle_machine<'w>(
 }
 
 /// Workloads of the cores of the first `kinds` kinds.
-fn of_kinds(
+fn workloads_of_kinds(
     request: &Request,
     platform: &Platform,
     protocol: &Protocol,
     kinds: usize,
 ) -> Result<(Workload, Vec<Workload>), NotRun> {
     let kinds = &protocol.kinds[..kinds];
-    let of_kind = |of: &str| match all_of(&request.by).find(|(told, _)| *told == of) {
-        Some((_, work)) => work,
-        None => Some(request.work.clone()),
-    };
-    let of_first = |work| {
+    let work_of_kind =
+        |kind_name: &str| match works_by_kind(&request.by).find(|(name, _)| *name == kind_name) {
+            Some((_, work)) => work,
+            None => Some(request.work.clone()),
+        };
+    let first_kind_workload = |work| {
         workload(
             request,
             work,
@@ -631,28 +657,32 @@ fn of_kinds(
         )
     };
     let idle = Workload::idle;
-    let first = of_kind(&kinds[0].name).map_or(Ok(idle()), of_first)?;
+    let first_workload = work_of_kind(&kinds[0].name).map_or(Ok(idle()), first_kind_workload)?;
     // Options for cores apply to those of the first kind.
-    let own = Request {
+    let other_request = Request {
         cores: None,
         outstanding: None,
         prefetch: None,
         ..request.clone()
     };
-    let others = kinds[1..].iter().map(|kind| {
+    let other_workloads = kinds[1..].iter().map(|kind| {
         let agents = platform
             .agents
             .iter()
             .find(|agents| agents.kind == kind.name);
-        match (of_kind(&kind.name), agents) {
-            (Some(work), Some(agents)) if agents.remotes > 0 => {
-                workload(&own, work, &agents.cores, platform, protocol.line_bytes)
-            }
+        match (work_of_kind(&kind.name), agents) {
+            (Some(work), Some(agents)) if agents.remotes > 0 => workload(
+                &other_request,
+                work,
+                &agents.cores,
+                platform,
+                protocol.line_bytes,
+            ),
             _ => Ok(idle()),
         }
     });
-    let others: Vec<Workload> = others.collect::<Result<_, _>>()?;
-    Ok((first, others))
+    let other_workloads: Vec<Workload> = other_workloads.collect::<Result<_, _>>()?;
+    Ok((first_workload, other_workloads))
 }
 
 /// Workload of cores, with the platform's quantities as defaults.
@@ -665,57 +695,63 @@ fn workload(
 ) -> Result<Workload, NotRun> {
     let kind = match work {
         Work::Kind(kind) => kind,
-        Work::Trace(trace) => return recorded(request, &trace, machine, platform, line_bytes),
+        Work::Trace(trace) => {
+            return recorded_workload(request, &trace, machine, platform, line_bytes)
+        }
     };
     let (pattern, access) = kind.parts();
     let name = kind.name();
-    let shown = request.region.as_deref().unwrap_or(REGION);
-    let region = units::parse(shown, Unit::Bytes)
-        .map_err(|what| NotRun::plain(format!("the region `{shown}` {what}")))?;
-    let line = u64::from(line_bytes);
-    let memory = u64::from(platform.lines) * line;
-    if region == 0 || region % line != 0 {
-        let what = format!("a region of {shown} is not a whole number of lines");
-        return Err(NotRun::input(what, format!("a line has {line} bytes")));
+    let region_text = request.region.as_deref().unwrap_or(REGION);
+    let region = units::parse(region_text, Unit::Bytes)
+        .map_err(|reason| NotRun::plain(format!("the region `{region_text}` {reason}")))?;
+    let line_size = u64::from(line_bytes);
+    let memory = u64::from(platform.lines) * line_size;
+    if region == 0 || region % line_size != 0 {
+        let reason = format!("a region of {region_text} is not a whole number of lines");
+        return Err(NotRun::input(
+            reason,
+            format!("a line has {line_size} bytes"),
+        ));
     }
     if region > memory {
-        let what = format!(
-            "a region of {shown} is larger than the memory of {}, {}",
+        let reason = format!(
+            "a region of {region_text} is larger than the memory of {}, {}",
             platform.name,
             units::show(memory, Unit::Bytes)
         );
         return Err(NotRun::input(
-            what,
+            reason,
             "choose a smaller region, or raise `lines` of the platform",
         ));
     }
     if access != Access::Load && request.prefetch.is_some_and(|ahead| ahead > 0) {
-        let what = format!("`--prefetch` does not apply to {name}");
-        return Err(NotRun::input(what, "only reads are prefetched"));
+        let reason = format!("`--prefetch` does not apply to {name}");
+        return Err(NotRun::input(reason, "only reads are prefetched"));
     }
     // At most the number of lines of the platform.
-    let lines = u32::try_from(region / line).unwrap_or(platform.lines);
+    let lines = u32::try_from(region / line_size).unwrap_or(platform.lines);
     // All counts are at most 4096.
-    let or = |told: Option<u32>, quantity: &Quantity| told.unwrap_or(quantity.value as u32);
+    let value_or =
+        |option: Option<u32>, quantity: &Quantity| option.unwrap_or(quantity.value as u32);
     let pattern = match pattern {
         Pattern::Chunked if machine.chunked.value == 0 => Pattern::Sequential,
         pattern => pattern,
     };
-    let cores = or(request.cores, &machine.used);
-    let outstanding = or(request.outstanding, &machine.outstanding);
+    let cores = value_or(request.cores, &machine.used);
+    let outstanding = value_or(request.outstanding, &machine.outstanding);
     let mut workload = Workload::pass(pattern, access, lines, cores, outstanding);
     workload.accesses = request.accesses.unwrap_or(u64::from(lines));
     if kind == Kind::RandomMixed {
         workload.mix.push((Access::Load, 1));
     }
     if access == Access::Load {
-        workload.prefetch = or(request.prefetch, &machine.prefetch);
+        workload.prefetch = value_or(request.prefetch, &machine.prefetch);
     }
     Ok(workload)
 }
 
 /// Workload that replays a trace: each core issues the accesses recorded for it.
-fn recorded(
+fn recorded_workload(
     request: &Request,
     trace: &Trace,
     machine: &Cores,
@@ -723,22 +759,22 @@ fn recorded(
     line_bytes: u32,
 ) -> Result<Workload, NotRun> {
     if let Some(region) = &request.region {
-        let what = format!("a region of {region} has no meaning for {}", trace.name);
+        let message = format!("a region of {region} has no meaning for {}", trace.name);
         return Err(NotRun::input(
-            what,
+            message,
             "`--region` does not apply to a trace, which lists its own addresses; remove the option",
         ));
     }
-    let most = request.accesses.unwrap_or(u64::MAX);
-    let recorded = trace.read(line_bytes, platform.lines, most)?;
+    let max_accesses = request.accesses.unwrap_or(u64::MAX);
+    let recorded = trace.read(line_bytes, platform.lines, max_accesses)?;
     if let Some(cores) = request.cores.filter(|&cores| cores < recorded.cores()) {
-        let what = format!(
+        let message = format!(
             "{} has accesses of {}, and there are {cores}",
             trace.name,
             counted(recorded.cores(), "core")
         );
         return Err(NotRun::input(
-            what,
+            message,
             "remove `--cores`, or raise it: a trace sets its number of cores",
         ));
     }
@@ -755,31 +791,31 @@ fn recorded(
 /// # Errors
 /// A single simulation does not fit into memory.
 pub fn side_by_side(simulations: &[&Simulation], threads: Option<usize>) -> Result<usize, NotRun> {
-    let most = parallel::threads(threads);
-    let mut needs: Vec<u64> = simulations
+    let max_threads = parallel::threads(threads);
+    let mut memory_needs: Vec<u64> = simulations
         .iter()
         .map(|simulation| simulation.memory())
         .collect();
-    needs.sort_unstable_by(|one, other| other.cmp(one));
+    memory_needs.sort_unstable_by(|left, right| right.cmp(left));
     let free = size::free_memory().unwrap_or(u64::MAX);
-    let mut room = Some(free);
-    let fitting = needs.iter().take_while(|need| {
-        room = room.and_then(|room| room.checked_sub(**need));
-        room.is_some()
+    let mut available = Some(free);
+    let fitting_count = memory_needs.iter().take_while(|need| {
+        available = available.and_then(|available| available.checked_sub(**need));
+        available.is_some()
     });
-    let fitting = fitting.count();
-    if fitting == 0 && !needs.is_empty() {
-        let written = simulations
+    let fitting_count = fitting_count.count();
+    if fitting_count == 0 && !memory_needs.is_empty() {
+        let max_written = simulations
             .iter()
             .map(|simulation| simulation.written())
             .max();
-        let shown = units::show(written.unwrap_or(0), Unit::Bytes);
+        let size_text = units::show(max_written.unwrap_or(0), Unit::Bytes);
         return Err(NotRun::Failure(Failure::new(
             ExitStatus::CouldNotRun,
-            format!("error: the data written, {shown}, does not fit into the free memory of this machine\n  help: choose a smaller region, or fewer accesses"),
+            format!("error: the data written, {size_text}, does not fit into the free memory of this machine\n  help: choose a smaller region, or fewer accesses"),
         )));
     }
-    Ok(most.min(fitting.max(1)))
+    Ok(max_threads.min(fitting_count.max(1)))
 }
 
 /// Runs simulations concurrently, and returns their values in their order; the values do not depend on the number of
@@ -795,17 +831,17 @@ pub fn run_all(
 ) -> Result<Vec<Value>, NotRun> {
     let threads = side_by_side(simulations, threads)?;
     run_each(simulations, threads, |simulation| {
-        let begun = Instant::now();
-        let mut before = 0;
-        let ended = simulation.run(&mut |now| {
+        let start = Instant::now();
+        let mut counted = 0;
+        let result = simulation.run(&mut |performed_now| {
             // A run that failed is repeated, and counts its accesses from zero again.
-            performed.fetch_add(now.saturating_sub(before), Ordering::Relaxed);
-            before = before.max(now);
+            performed.fetch_add(performed_now.saturating_sub(counted), Ordering::Relaxed);
+            counted = counted.max(performed_now);
             !cancel.load(Ordering::Relaxed)
         })?;
         let total = simulation.accesses();
-        performed.fetch_add(total.saturating_sub(before), Ordering::Relaxed);
-        Ok(simulation.json(&ended, begun.elapsed().as_secs_f64()))
+        performed.fetch_add(total.saturating_sub(counted), Ordering::Relaxed);
+        Ok(simulation.json(&result, start.elapsed().as_secs_f64()))
     })
 }
 

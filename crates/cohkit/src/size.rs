@@ -37,13 +37,13 @@ pub(crate) fn parse(text: &str) -> Result<u64, String> {
 /// limit reduces it to half of the remaining addresses, as rows that are moved exist twice for a while.
 pub(crate) fn memory_for_states() -> Option<u64> {
     let free = free_memory().map(|free| free / 4 * 3);
-    let left = cohkit_engine::memory::addresses().map(|limit| {
+    let address_share = cohkit_engine::memory::addresses().map(|limit| {
         let (limit, used) = (limit, addresses_used().unwrap_or(0));
         limit.saturating_sub(used) / 2
     });
-    match (free, left) {
-        (Some(free), Some(left)) => Some(free.min(left)),
-        (free, left) => free.or(left),
+    match (free, address_share) {
+        (Some(free), Some(address_share)) => Some(free.min(address_share)),
+        (free, address_share) => free.or(address_share),
     }
 }
 
@@ -84,8 +84,8 @@ mod tests {
         assert_eq!(parse("1.5 GiB"), Ok(3 << 29));
         assert_eq!(parse("2MB"), Ok(2_000_000));
         assert_eq!(parse("99999999999999TiB"), Ok(u64::MAX));
-        for wrong in ["", "0", "-1", "1.2.3", "5 pages", "GiB", "inf", "nan"] {
-            assert!(parse(wrong).is_err(), "{wrong}");
+        for invalid in ["", "0", "-1", "1.2.3", "5 pages", "GiB", "inf", "nan"] {
+            assert!(parse(invalid).is_err(), "{invalid}");
         }
     }
 }

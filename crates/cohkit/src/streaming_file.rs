@@ -16,7 +16,7 @@ const WAITING: usize = 64;
 
 /// A file written under a temporary name and renamed when complete.
 pub(crate) struct StreamingFile {
-    place: PathBuf,
+    target: PathBuf,
     file: NamedTempFile,
     pieces: Pieces,
     writer: JoinHandle<io::Result<()>>,
@@ -31,57 +31,59 @@ impl StreamingFile {
     /// # Errors
     /// The file or the thread cannot be created.
     pub(crate) fn new(path: &Path, filter: &mut Filter) -> Result<Option<StreamingFile>, Failure> {
-        let begun = || {
-            let Some((place, file)) = files::begin(path)? else {
+        let create = || {
+            let Some((target, file)) = files::begin(path)? else {
                 return Ok(None);
             };
             let (full, pieces) = sync_channel::<Vec<u8>>(WAITING);
-            let (back, empty) = channel();
-            let mut to = file.reopen()?;
+            let (return_sender, empty) = channel();
+            let mut output = file.reopen()?;
             let writer = std::thread::Builder::new().spawn(move || {
                 // An empty buffer marks the end: the simulation may still hold a sender, so the channel stays open.
                 for piece in pieces.into_iter().take_while(|piece| !piece.is_empty()) {
-                    to.write_all(&piece)?;
+                    output.write_all(&piece)?;
                     // Fails at the end of the run, when no producer is left to reuse the buffer.
-                    let _ = back.send(piece);
+                    let _ = return_sender.send(piece);
                 }
-                to.sync_all()
+                output.sync_all()
             })?;
             let empty = Arc::new(Mutex::new(empty));
             Ok(Some(StreamingFile {
-                place,
+                target,
                 file,
                 pieces: Pieces { full, empty },
                 writer,
             }))
         };
-        let begun = begun().map_err(|error| files::cannot_write(path, &error))?;
-        filter.pieces = begun.as_ref().map(|growing| growing.pieces.clone());
-        Ok(begun)
+        let streaming_file = create().map_err(|error| files::cannot_write(path, &error))?;
+        filter.pieces = streaming_file
+            .as_ref()
+            .map(|created| created.pieces.clone());
+        Ok(streaming_file)
     }
 
-    fn end(self, rest: Vec<u8>) -> io::Result<()> {
+    fn end(self, last_piece: Vec<u8>) -> io::Result<()> {
         // A closed channel means that the writer failed; `join` returns its error.
-        let _ = self.pieces.full.send(rest);
+        let _ = self.pieces.full.send(last_piece);
         let _ = self.pieces.full.send(Vec::new());
-        let written = self.writer.join();
-        written.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-        files::end(&self.place, self.file)
+        let result = self.writer.join();
+        result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+        files::end(&self.target, self.file)
     }
 }
 
 /// Writes the last, partly filled buffer to the growing file; without one, writes the whole timeline to `path`.
 pub(crate) fn write(
     path: &Path,
-    growing: Option<StreamingFile>,
+    streaming_file: Option<StreamingFile>,
     recorded: &mut Recorded,
 ) -> Result<(), Failure> {
-    let rest = std::mem::take(&mut recorded.rest);
-    match growing {
-        None => files::write_bytes(path, &rest),
-        Some(growing) => {
-            let ended = growing.end(rest);
-            ended.map_err(|error| files::cannot_write(path, &error))
+    let last_piece = std::mem::take(&mut recorded.rest);
+    match streaming_file {
+        None => files::write_bytes(path, &last_piece),
+        Some(streaming_file) => {
+            let result = streaming_file.end(last_piece);
+            result.map_err(|error| files::cannot_write(path, &error))
         }
     }
 }

@@ -29,7 +29,7 @@ pub(crate) fn write(text: &mut String, statistics: &Statistics, width: usize) {
             "store_visible_latency",
         ),
     ];
-    let some = latencies
+    let measured = latencies
         .into_iter()
         .filter(|(_, count, _)| get(count) > 0.0);
     let _ = writeln!(
@@ -37,30 +37,34 @@ pub(crate) fn write(text: &mut String, statistics: &Statistics, width: usize) {
         "\n{:30} {:>10} {:>10} {:>10} {:>10}",
         "latency", "mean", "median", "99 %", "longest"
     );
-    for (name, _, of) in some {
+    for (name, _, quantity) in measured {
         let _ = write!(text, "{name:30}");
-        for which in ["mean", "p50", "p99", "max"] {
-            let _ = write!(text, " {:>10}", time(get(&format!("{of}_{which}_ns"))));
+        for statistic in ["mean", "p50", "p99", "max"] {
+            let _ = write!(
+                text,
+                " {:>10}",
+                time(get(&format!("{quantity}_{statistic}_ns")))
+            );
         }
         text.push('\n');
     }
     for line in &statistics.bouncing {
-        let other = 100.0 * line.other_words as f64 / line.transfers.max(1) as f64;
-        let kind = match other > 50.0 {
+        let false_share = 100.0 * line.other_words as f64 / line.transfers.max(1) as f64;
+        let note = match false_share > 50.0 {
             true => format!(
                 "; {} % were to another word: false sharing",
-                significant(other)
+                significant(false_share)
             ),
             false => String::new(),
         };
-        let said = format!(
-            "the line at {:#x} bounces between caches: {} transfers, {} % of the time that accesses waited{kind}",
+        let message = format!(
+            "the line at {:#x} bounces between caches: {} transfers, {} % of the time that accesses waited{note}",
             line.address,
             line.transfers,
             significant(100.0 * line.share),
         );
         text.push('\n');
-        for line in wrap(&said, width) {
+        for line in wrap(&message, width) {
             let _ = writeln!(text, "{line}");
         }
     }
@@ -80,7 +84,7 @@ fn significant(value: f64) -> String {
 }
 
 /// Formats a number with the largest unit that it reaches.
-fn scaled(value: f64, units: &[(f64, &str)]) -> String {
+fn with_unit(value: f64, units: &[(f64, &str)]) -> String {
     let unit = units.iter().rev().find(|(factor, _)| value >= *factor);
     let (factor, unit) = unit.or(units.first()).copied().unwrap_or((1.0, ""));
     format!("{} {unit}", significant(value / factor))
@@ -88,11 +92,11 @@ fn scaled(value: f64, units: &[(f64, &str)]) -> String {
 
 /// Formats a time in nanoseconds with a suitable unit.
 fn time(ns: f64) -> String {
-    scaled(ns, &[(1.0, "ns"), (1e3, "us"), (1e6, "ms"), (1e9, "s")])
+    with_unit(ns, &[(1.0, "ns"), (1e3, "us"), (1e6, "ms"), (1e9, "s")])
 }
 
 fn bytes(count: f64) -> String {
-    scaled(
+    with_unit(
         count,
         &[
             (1.0, "B"),
@@ -110,8 +114,8 @@ mod tests {
 
     #[test]
     fn numbers_have_three_significant_digits() {
-        let shown = [0.0, 0.016_295, 1.0, 12.34, 999.9, 123_456.0].map(significant);
-        assert_eq!(shown, ["0", "0.0163", "1", "12.3", "1000", "123456"]);
+        let texts = [0.0, 0.016_295, 1.0, 12.34, 999.9, 123_456.0].map(significant);
+        assert_eq!(texts, ["0", "0.0163", "1", "12.3", "1000", "123456"]);
         assert_eq!(
             [0.5, 1500.0, 2.5e9].map(time),
             ["0.5 ns", "1.5 us", "2.5 s"]

@@ -14,7 +14,7 @@ pub(crate) fn run(options: &options::Table, console: &mut Console) -> Result<Exi
     let source = Source::read(&options.file, console)?;
     let charts = options.output.charts(console.terminal);
     let colour = console.terminal.colour;
-    let fault =
+    let fault_failure =
         |fault: &Fault| Failure::new(ExitStatus::Violated, source.fault(fault, &charts, colour));
     let table = tabulate(&source, options.agent, options.merged, console.interrupted);
     let table = table.map_err(|error| source.no_home(&error, &charts, colour))?;
@@ -22,7 +22,10 @@ pub(crate) fn run(options: &options::Table, console: &mut Console) -> Result<Exi
         return Err(Failure::new(ExitStatus::Interrupted, "interrupted"));
     };
     let result = if options.output.form.json {
-        options.output.form.told(table.json(&source), console)
+        options
+            .output
+            .form
+            .format_output(table.json(&source), console)
     } else if options.markdown {
         markdown(&source, &table)
     } else {
@@ -30,7 +33,7 @@ pub(crate) fn run(options: &options::Table, console: &mut Console) -> Result<Exi
     };
     deliver(&result, &options.output, console)?;
     match &table.fault {
-        Some(found) => Err(fault(found)),
+        Some(table_fault) => Err(fault_failure(table_fault)),
         None => Ok(ExitStatus::Success),
     }
 }
@@ -77,8 +80,8 @@ fn text(source: &Source, table: &Table, limit: Option<usize>) -> String {
         }
     }
     if let Some(limit) = limit {
-        let others = widths[0] + widths[1] + widths[3] + 9;
-        widths[ACTIONS] = widths[ACTIONS].min(limit.saturating_sub(others).max(24));
+        let other_widths = widths[0] + widths[1] + widths[3] + 9;
+        widths[ACTIONS] = widths[ACTIONS].min(limit.saturating_sub(other_widths).max(24));
     }
     let mut text = format!("{}\n\n", summary(source, table));
     let mut line = |cells: [&str; 4]| {
@@ -90,23 +93,27 @@ fn text(source: &Source, table: &Table, limit: Option<usize>) -> String {
         text.push('\n');
     };
     line(HEADINGS);
-    let mut above = "";
+    let mut previous_state = "";
     for [state, event, actions, next] in &rows {
         // A state is printed once, in the first of its rows.
-        let shown = if state == above { "" } else { state };
-        above = state;
+        let state_cell = if state == previous_state { "" } else { state };
+        previous_state = state;
         let lines = wrap(actions, widths[ACTIONS]);
-        line([shown, event, &lines[0], next]);
-        for rest in &lines[1..] {
-            line(["", "", rest, ""]);
+        line([state_cell, event, &lines[0], next]);
+        for continuation in &lines[1..] {
+            line(["", "", continuation, ""]);
         }
     }
-    let said = WORDS.iter().filter(|(word, _)| {
-        let alone = |row: &Row| row.actions.len() == 1 && row.actions[0] == *word;
-        table.rows.rows.iter().any(alone)
+    let used_words = WORDS.iter().filter(|(word, _)| {
+        let is_sole_action = |row: &Row| row.actions.len() == 1 && row.actions[0] == *word;
+        table.rows.rows.iter().any(is_sole_action)
     });
-    for (at, (word, meaning)) in said.enumerate() {
-        let _ = writeln!(text, "{}{word}: {meaning}", if at == 0 { "\n" } else { "" });
+    for (index, (word, meaning)) in used_words.enumerate() {
+        let _ = writeln!(
+            text,
+            "{}{word}: {meaning}",
+            if index == 0 { "\n" } else { "" }
+        );
     }
     text
 }
@@ -117,15 +124,15 @@ const WORDS: [(&str, &str); 2] = [
     ("refuse", "the local operation or unlock is refused"),
 ];
 
-/// Wraps words to lines of at most `room` characters, longer words excepted; returns at least one line.
-pub(crate) fn wrap(words: &str, room: usize) -> Vec<String> {
+/// Wraps words to lines of at most `max_width` characters, longer words excepted; returns at least one line.
+pub(crate) fn wrap(words: &str, max_width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in words.split(' ') {
         let last = lines.len() - 1;
         let line = &mut lines[last];
         if line.is_empty() {
             line.push_str(word);
-        } else if line.chars().count() + 1 + word.chars().count() <= room {
+        } else if line.chars().count() + 1 + word.chars().count() <= max_width {
             line.push(' ');
             line.push_str(word);
         } else {

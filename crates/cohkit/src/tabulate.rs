@@ -97,7 +97,7 @@ pub fn tabulate(
     cancel: &AtomicBool,
 ) -> Result<Option<Table>, ConstructionError> {
     let protocol = &source.protocol;
-    let written = |controller: &Controller| {
+    let hand_written_table = |controller: &Controller| {
         Some(Table {
             agent,
             constructed: false,
@@ -108,8 +108,8 @@ pub fn tabulate(
         })
     };
     match (agent, &protocol.home) {
-        (Agent::Remote, _) => Ok(written(&protocol.remote)),
-        (Agent::Home, Home::Controller(home)) => Ok(written(home)),
+        (Agent::Remote, _) => Ok(hand_written_table(&protocol.remote)),
+        (Agent::Home, Home::Controller(home)) => Ok(hand_written_table(home)),
         (Agent::Home, Home::Policy(_)) => {
             let construction = construct_until(protocol, Extent::default(), cancel)?;
             Ok(construction.map(|construction| {
@@ -128,10 +128,13 @@ pub fn tabulate(
 }
 
 /// Initial states of agents, with their names in charts.
-fn initial(protocol: &Protocol, agent: Agent, of: &Controller) -> Vec<(String, String)> {
-    let state = |state: StateId| of.states[state.index()].name.clone();
+fn initial(protocol: &Protocol, agent: Agent, controller: &Controller) -> Vec<(String, String)> {
+    let state = |state: StateId| controller.states[state.index()].name.clone();
     match agent {
-        Agent::Home => vec![(lifeline(&of.name, "home"), of.states[0].name.clone())],
+        Agent::Home => vec![(
+            lifeline(&controller.name, "home"),
+            controller.states[0].name.clone(),
+        )],
         Agent::Remote => (protocol.kinds.iter())
             .map(|kind| (lifeline(&kind.name, "remote"), state(kind.initial)))
             .collect(),

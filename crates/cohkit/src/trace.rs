@@ -22,41 +22,42 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<ExitStatus
     }
     let source = Source::read(&options.protocol, console)?.sized(&options.size);
     let source =
-        source.map_err(|what| Failure::new(ExitStatus::BadInput, format!("error: {what}")))?;
+        source.map_err(|reason| Failure::new(ExitStatus::BadInput, format!("error: {reason}")))?;
     let text = files::read(&options.file)?;
-    let found = traces(&text).map_err(|what| bad(&options.file, &what, "which tool wrote it?"))?;
-    if found.is_empty() {
+    let found_traces = traces(&text)
+        .map_err(|reason| input_error(&options.file, &reason, "which tool wrote it?"))?;
+    if found_traces.is_empty() {
         let help = "`cohkit sim --trace`, `cohkit rtl test --trace` and counterexamples of `cohkit check --json` are traces";
-        return Err(bad(&options.file, "it contains no trace", help));
+        return Err(input_error(&options.file, "it contains no trace", help));
     }
-    let judged: Result<Vec<Judged>, Failure> = found
+    let verdicts: Result<Vec<Judged>, Failure> = found_traces
         .into_iter()
-        .map(|trace| judged(&source, trace, options, console))
+        .map(|trace| judge_trace(&source, trace, options, console))
         .collect();
-    let judged = judged?;
-    let said = match options.output.form.json {
+    let verdicts = verdicts?;
+    let output = match options.output.form.json {
         true => options
             .output
             .form
-            .told(judged.iter().map(entry).collect(), console),
+            .format_output(verdicts.iter().map(entry).collect(), console),
         false => (1..)
-            .zip(&judged)
-            .map(|(n, judged)| line(n, judged))
+            .zip(&verdicts)
+            .map(|(n, verdicts)| line(n, verdicts))
             .collect(),
     };
-    deliver(&said, &options.output, console)?;
-    Ok(match judged.iter().all(|(_, result)| result.is_ok()) {
+    deliver(&output, &options.output, console)?;
+    Ok(match verdicts.iter().all(|(_, result)| result.is_ok()) {
         true => ExitStatus::Success,
         false => ExitStatus::Violated,
     })
 }
 
-fn bad(file: &Path, what: &str, help: &str) -> Failure {
-    let message = format!("error: {}: {what}\n  help: {help}", file.display());
+fn input_error(file: &Path, reason: &str, help: &str) -> Failure {
+    let message = format!("error: {}: {reason}\n  help: {help}", file.display());
     Failure::new(ExitStatus::BadInput, message)
 }
 
-fn judged(
+fn judge_trace(
     source: &Source,
     trace: Trace,
     options: &Options,
@@ -68,9 +69,9 @@ fn judged(
     };
     let Some(remotes) = remotes(&trace.sequence, name).filter(|&remotes| remotes > 0) else {
         let agents = trace.sequence.agents.join(", ");
-        let what = format!("no caching agents and {name} behind them, but {agents}");
+        let reason = format!("no caching agents and {name} behind them, but {agents}");
         let help = "is it a trace of this protocol?";
-        return Err(bad(&options.file, &what, help));
+        return Err(input_error(&options.file, &reason, help));
     };
     let charts = options.output.charts(console.terminal);
     let home = u16::try_from(remotes).unwrap_or(u16::MAX);
@@ -84,25 +85,25 @@ fn judged(
 fn line(number: usize, (trace, result): &Judged) -> String {
     let steps = trace.sequence.steps.len();
     match result {
-        Ok(told) => {
-            let rest = if trace.at_rest {
+        Ok(summary) => {
+            let quiescence_note = if trace.at_rest {
                 ", quiescent at its end"
             } else {
                 ""
             };
             format!(
-                "trace {number}: in order: {}, {}, {}, {} of words compared{rest}\n",
+                "trace {number}: in order: {}, {}, {}, {} of words compared{quiescence_note}\n",
                 counted(steps as u64, "step"),
-                counted(told.rows as u64, "row"),
-                counted(told.messages as u64, "message"),
-                counted(told.values as u64, "value"),
+                counted(summary.rows as u64, "row"),
+                counted(summary.messages as u64, "message"),
+                counted(summary.values as u64, "value"),
             )
         }
-        Err(Refused { step, why }) => match step_in_words(&trace.sequence, *step) {
+        Err(Refused { step, why: reason }) => match step_in_words(&trace.sequence, *step) {
             Some(words) => {
-                format!("trace {number}: refused at step {step} of {steps}: {why}\n  {words}\n")
+                format!("trace {number}: refused at step {step} of {steps}: {reason}\n  {words}\n")
             }
-            None => format!("trace {number}: refused after its last step, {steps}: {why}\n"),
+            None => format!("trace {number}: refused after its last step, {steps}: {reason}\n"),
         },
     }
 }
@@ -123,16 +124,16 @@ fn step_in_words(sequence: &Sequence, step: usize) -> Option<String> {
 }
 
 fn entry((trace, result): &Judged) -> Value {
-    let told = result.as_ref().ok();
-    let refused = result.as_ref().err();
+    let summary = result.as_ref().ok();
+    let rejection = result.as_ref().err();
     json!({
-        "outcome": if told.is_some() { "in_order" } else { "refused" },
+        "outcome": if summary.is_some() { "in_order" } else { "refused" },
         "steps": trace.sequence.steps.len(),
         "at_rest": trace.at_rest,
-        "rows": told.map(|told| told.rows),
-        "messages": told.map(|told| told.messages),
-        "values": told.map(|told| told.values),
-        "step": refused.map(|refused| refused.step),
-        "why": refused.map(|refused| &refused.why),
+        "rows": summary.map(|summary| summary.rows),
+        "messages": summary.map(|summary| summary.messages),
+        "values": summary.map(|summary| summary.values),
+        "step": rejection.map(|rejection| rejection.step),
+        "why": rejection.map(|rejection| &rejection.why),
     })
 }

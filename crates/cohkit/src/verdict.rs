@@ -106,18 +106,22 @@ impl Verdict<'_> {
                     cohkit_engine::Outcome::Verified => {
                         let (states, rest) = counts.split_once(',').unwrap_or((&counts, ""));
                         let parts = self.parts(report);
-                        let _ =
-                            writeln!(text, "verified{}: {states}{parts},{rest}", omission(report));
+                        let _ = writeln!(
+                            text,
+                            "verified{}: {states}{parts},{rest}",
+                            omission_text(report)
+                        );
                     }
                     cohkit_engine::Outcome::Undecided { reason } => {
-                        let (why, omission) = (words(*reason), omission(report));
+                        let (reason_text, omission) =
+                            (reason_words(*reason), omission_text(report));
                         let _ = match &self.unfinished {
                             Some(Unfinished { question, states }) => writeln!(
                                 text,
-                                "undecided{omission}: {question}: {why} after {}; everything else holds in {counts}",
+                                "undecided{omission}: {question}: {reason_text} after {}; everything else holds in {counts}",
                                 counted(*states, "state")
                             ),
-                            None => writeln!(text, "undecided{omission}: {why} after {counts}"),
+                            None => writeln!(text, "undecided{omission}: {reason_text} after {counts}"),
                         };
                     }
                     cohkit_engine::Outcome::Exceeded { limit, trace } => {
@@ -169,19 +173,19 @@ impl Verdict<'_> {
             return String::new();
         }
         let states: Vec<String> = parts.iter().map(u64::to_string).collect();
-        let what = if parts.len() == usize::from(self.system.lines) {
+        let noun = if parts.len() == usize::from(self.system.lines) {
             "lines"
         } else {
             "parts"
         };
-        format!(" ({}, {what} independent)", states.join(" x "))
+        format!(" ({}, {noun} independent)", states.join(" x "))
     }
 
     /// JSON entry, described in `docs/output.md`; `run` is the machine-dependent part.
     pub fn json(&self, run: Value) -> Value {
         let mut entry = match &self.finding {
             Finding::Searched(report) => {
-                searched(report, ("capacity", CHECK_LIMIT_TEXT), self.sequences())
+                search_json(report, ("capacity", CHECK_LIMIT_TEXT), self.sequences())
             }
             Finding::Construction(fault) => json!({
                 "outcome": "violated",
@@ -220,9 +224,14 @@ impl Verdict<'_> {
         entry["run"] = run;
         let kinds = &self.protocol.kinds;
         if kinds.len() > 1 {
-            let each = (0..).map(KindId).map(|kind| self.system.remotes.of(kind));
-            let each = kinds.iter().map(|kind| kind.name.clone()).zip(each);
-            entry["kinds"] = each.map(|(name, count)| (name, json!(count))).collect();
+            let remotes_by_kind = (0..).map(KindId).map(|kind| self.system.remotes.of(kind));
+            let remotes_by_kind = kinds
+                .iter()
+                .map(|kind| kind.name.clone())
+                .zip(remotes_by_kind);
+            entry["kinds"] = remotes_by_kind
+                .map(|(name, count)| (name, json!(count)))
+                .collect();
         }
         if let Some(explanation) = &self.explanation {
             entry["counterexample"]["explanation"] = json!(explanation);
@@ -250,7 +259,7 @@ pub(crate) fn outcome(report: &Report) -> ExitStatus {
 
 /// Results of a search as entries of `docs/output.md`. `limit_kind` names an exceeded limit, and `limit_means` explains
 /// it if it is not empty.
-pub(crate) fn searched(
+pub(crate) fn search_json(
     report: &Report,
     (limit_kind, limit_means): (&str, &str),
     sequences: Vec<&Sequence>,
@@ -301,7 +310,7 @@ pub(crate) fn searched(
 pub(crate) const CHECK_LIMIT_TEXT: &str = "a limit of this check, not of the protocol";
 
 /// Reservation of a verdict found with hash compaction; empty otherwise.
-pub(crate) fn omission(report: &Report) -> String {
+pub(crate) fn omission_text(report: &Report) -> String {
     let probability = report.omission_probability;
     probability.map_or(String::new(), |p| {
         format!(" with omission probability at most {p:.1e}")
@@ -315,13 +324,13 @@ pub(crate) fn effort(report: &Report) -> String {
         let transitions = counted(report.transitions, "transition");
         return format!("{states}, {transitions}, depth {}", report.depth);
     };
-    let more = if walks.states_counted {
+    let prefix = if walks.states_counted {
         ""
     } else {
         "more than "
     };
     let mut text = format!(
-        "{more}{states}, {} on {} of at most {}, {} of {} fired",
+        "{prefix}{states}, {} on {} of at most {}, {} of {} fired",
         counted(walks.steps, "step"),
         counted(walks.walks, "walk"),
         report.depth,
@@ -335,7 +344,7 @@ pub(crate) fn effort(report: &Report) -> String {
 }
 
 /// Reason why a search gave up, as text.
-pub(crate) fn words(reason: Reason) -> &'static str {
+pub(crate) fn reason_words(reason: Reason) -> &'static str {
     match reason {
         Reason::MaxStates => "the limit on states was reached",
         Reason::MaxDepth => "the limit on depth was reached",
@@ -373,7 +382,7 @@ pub(crate) fn counterexample(
     trace: Option<&Trace>,
 ) -> Value {
     let trace = trace.map(|trace| {
-        let mut told = json!({
+        let mut value = json!({
             "start": trace.start,
             "start_index": trace.start_index,
             "initial": trace.initial,
@@ -381,9 +390,9 @@ pub(crate) fn counterexample(
             "fault": trace.fault,
         });
         if trace.watched {
-            told["watched"] = json!(true);
+            value["watched"] = json!(true);
         }
-        told
+        value
     });
     json!({
         "kind": kind,

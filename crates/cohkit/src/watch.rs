@@ -27,66 +27,68 @@ type FileFingerprint = Option<(SystemTime, u64, u64)>;
 /// progress.
 pub(crate) fn run(options: &Check, console: &mut Console) -> Result<ExitStatus, Failure> {
     for file in &options.files {
-        let from = files::named(file);
-        let metadata = from.metadata();
+        let input = files::input_path(file);
+        let metadata = input.metadata();
         // Standard input may be a regular file, but can be read only once.
-        if from == Path::new(files::STANDARD_INPUT)
-            || metadata.is_ok_and(|found| !found.is_file() && !found.is_dir())
+        if input == Path::new(files::STANDARD_INPUT)
+            || metadata.is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
         {
-            let shown = file.display();
+            let path_text = file.display();
             return Err(Failure::new(
                 ExitStatus::BadInput,
-                format!("error: {shown}: cannot be watched: not a regular file\n  help: remove `--watch`"),
+                format!("error: {path_text}: cannot be watched: not a regular file\n  help: remove `--watch`"),
             ));
         }
     }
-    let mut first = true;
+    let mut is_first = true;
     let interrupted = console.interrupted;
     loop {
-        let seen = stamps(&options.files);
+        let known_fingerprints = fingerprints(&options.files);
         let stop = AtomicBool::new(false);
-        let ended = AtomicBool::new(false);
+        let is_done = AtomicBool::new(false);
         let result = thread::scope(|scope| {
             scope.spawn(|| {
-                while !ended.load(Ordering::SeqCst) {
-                    if interrupted.load(Ordering::SeqCst) || changed(&seen).is_some() {
+                while !is_done.load(Ordering::SeqCst) {
+                    if interrupted.load(Ordering::SeqCst)
+                        || changed_file(&known_fingerprints).is_some()
+                    {
                         stop.store(true, Ordering::SeqCst);
                         break;
                     }
                     thread::park_timeout(POLL_INTERVAL);
                 }
             });
-            let result = check::once(options, &mut console.stopped_by(&stop));
-            ended.store(true, Ordering::SeqCst);
+            let result = check::once(options, &mut console.with_interrupt_flag(&stop));
+            is_done.store(true, Ordering::SeqCst);
             result
         });
         match result {
-            _ if console.is_interrupted() => return stopped(),
+            _ if console.is_interrupted() => return interrupted_failure(),
             // A cancelled check is repeated.
             Err(failure) if failure.outcome == ExitStatus::Interrupted => {}
             // An invalid command line stays invalid.
-            Err(failure) if first => return Err(failure),
+            Err(failure) if is_first => return Err(failure),
             Err(failure) => console.say(&failure.message),
             Ok(_) => {}
         }
-        if first {
+        if is_first {
             console.say("watching; Ctrl-C ends");
         }
-        first = false;
+        is_first = false;
         let file = loop {
-            if let Some(file) = changed(&seen) {
+            if let Some(file) = changed_file(&known_fingerprints) {
                 break file;
             }
             thread::sleep(POLL_INTERVAL);
             if console.is_interrupted() {
-                return stopped();
+                return interrupted_failure();
             }
         };
-        let mut now = stamps(&options.files);
+        let mut current = fingerprints(&options.files);
         loop {
             thread::sleep(POLL_INTERVAL);
-            let then = std::mem::replace(&mut now, stamps(&options.files));
-            if now == then || console.is_interrupted() {
+            let previous = std::mem::replace(&mut current, fingerprints(&options.files));
+            if current == previous || console.is_interrupted() {
                 break;
             }
         }
@@ -94,42 +96,43 @@ pub(crate) fn run(options: &Check, console: &mut Console) -> Result<ExitStatus, 
     }
 }
 
-fn stopped() -> Result<ExitStatus, Failure> {
+fn interrupted_failure() -> Result<ExitStatus, Failure> {
     Err(Failure::new(ExitStatus::Interrupted, "interrupted"))
 }
 
 /// First file that has changed.
-fn changed(seen: &[(PathBuf, FileFingerprint)]) -> Option<&Path> {
-    let mut seen = seen.iter();
-    let found = seen.find(|(path, before)| stamp(path) != *before);
-    found.map(|(path, _)| path.as_path())
+fn changed_file(recorded: &[(PathBuf, FileFingerprint)]) -> Option<&Path> {
+    let mut recorded = recorded.iter();
+    let changed =
+        recorded.find(|(path, known_fingerprint)| fingerprint(path) != *known_fingerprint);
+    changed.map(|(path, _)| path.as_path())
 }
 
 /// All files that the check reads, with their current fingerprints.
-fn stamps(files: &[PathBuf]) -> Vec<(PathBuf, FileFingerprint)> {
-    let mut all = Vec::new();
+fn fingerprints(files: &[PathBuf]) -> Vec<(PathBuf, FileFingerprint)> {
+    let mut files_with_fingerprints = Vec::new();
     for file in files {
         // The fingerprint is taken before the contents are read, so that a write in between counts as a change.
-        all.push((file.clone(), stamp(file)));
-        for used in used(file) {
-            let stamp = stamp(&used);
-            all.push((used, stamp));
+        files_with_fingerprints.push((file.clone(), fingerprint(file)));
+        for used in used_files(file) {
+            let used_fingerprint = fingerprint(&used);
+            files_with_fingerprints.push((used, used_fingerprint));
         }
     }
-    all
+    files_with_fingerprints
 }
 
-fn stamp(path: &Path) -> FileFingerprint {
-    let found = path.metadata().ok()?;
+fn fingerprint(path: &Path) -> FileFingerprint {
+    let metadata = path.metadata().ok()?;
     #[cfg(unix)]
-    let number = std::os::unix::fs::MetadataExt::ino(&found);
+    let number = std::os::unix::fs::MetadataExt::ino(&metadata);
     #[cfg(not(unix))]
     let number = 0;
-    Some((found.modified().ok()?, found.len(), number))
+    Some((metadata.modified().ok()?, metadata.len(), number))
 }
 
 /// Files that a composition uses, as far as it can be parsed; they need not exist, as some are shipped.
-fn used(file: &Path) -> Vec<PathBuf> {
+fn used_files(file: &Path) -> Vec<PathBuf> {
     let text = files::read(file).unwrap_or_default();
     if !text::composes(&text) {
         return Vec::new();
@@ -137,5 +140,6 @@ fn used(file: &Path) -> Vec<PathBuf> {
     let mut load = |_: &str| Err(String::new());
     let (_, analysis) = text::analyse_composing(&text, &mut load);
     let uses = analysis.uses.iter();
-    uses.map(|(_, used)| composed::beside(file, used)).collect()
+    uses.map(|(_, used)| composed::resolve_used_file(file, used))
+        .collect()
 }

@@ -18,10 +18,10 @@ use std::sync::{Arc, LazyLock};
 /// Kinds of traces: the prefix before the colon, the format, and true if pages are packed. Other tools record addresses
 /// of a whole machine, so their pages are packed.
 fn trace_kinds() -> impl Iterator<Item = (&'static str, Format, bool)> {
-    let own = [("trace", false), ("packed-trace", true)];
-    let own = own.map(|(name, packed)| (name, Format::Cohkit, packed));
+    let own_kinds = [("trace", false), ("packed-trace", true)];
+    let own_kinds = own_kinds.map(|(name, packed)| (name, Format::Cohkit, packed));
     let foreign = Format::FOREIGN.map(|format| (format.workload(), format, true));
-    own.into_iter().chain(foreign)
+    own_kinds.into_iter().chain(foreign)
 }
 
 /// Workloads of [`Format::FOREIGN`], as help shows them.
@@ -66,9 +66,9 @@ impl Work {
     /// # Errors
     /// There is no such workload; the message lists all names.
     pub fn named(name: &str) -> Result<Work, NotRun> {
-        let found = name.split_once(':').filter(|(_, file)| !file.is_empty());
-        let found = found.and_then(|(kind, file)| Some((trace_kind(kind)?, file)));
-        if let Some(((_, format, packed), file)) = found {
+        let result = name.split_once(':').filter(|(_, file)| !file.is_empty());
+        let result = result.and_then(|(kind, file)| Some((trace_kind(kind)?, file)));
+        if let Some(((_, format, packed), file)) = result {
             return Ok(Work::Trace(Trace {
                 name: name.to_string(),
                 format,
@@ -76,19 +76,19 @@ impl Work {
                 from: From::File(file.into()),
             }));
         }
-        let all = Kind::value_variants();
-        let found = all.iter().find(|kind| kind.name() == name).copied();
-        found.map(Work::Kind).ok_or_else(|| {
-            let names: Vec<&str> = all.iter().map(|kind| kind.name()).collect();
-            let what = format!("no workload is named `{name}`");
-            let near = did_you_mean(name, names.iter().copied());
+        let variants = Kind::value_variants();
+        let result = variants.iter().find(|kind| kind.name() == name).copied();
+        result.map(Work::Kind).ok_or_else(|| {
+            let names: Vec<&str> = variants.iter().map(|kind| kind.name()).collect();
+            let message = format!("no workload is named `{name}`");
+            let suggestion = did_you_mean(name, names.iter().copied());
             let traces: Vec<&str> = trace_kinds().map(|(name, ..)| name).collect();
             let help = format!(
-                "{near}the workloads are {}, and files of traces: {}:FILE",
+                "{suggestion}the workloads are {}, and files of traces: {}:FILE",
                 names.join(", "),
                 traces.join(":FILE, ")
             );
-            NotRun::input(what, help)
+            NotRun::input(message, help)
         })
     }
 
@@ -126,23 +126,28 @@ impl Work {
 }
 
 impl Trace {
-    /// Reads the trace for a machine with `lines` lines of `line` bytes; at most `most` accesses.
+    /// Reads the trace for a machine with `lines` lines of `line` bytes; at most `max_accesses` accesses.
     ///
     /// # Errors
     /// The trace is invalid, or cannot be read.
-    pub(crate) fn read(&self, line: u32, lines: u32, most: u64) -> Result<Arc<Recorded>, NotRun> {
-        let of = ReadOptions {
+    pub(crate) fn read(
+        &self,
+        line: u32,
+        lines: u32,
+        max_accesses: u64,
+    ) -> Result<Arc<Recorded>, NotRun> {
+        let options = ReadOptions {
             line,
             lines,
             format: self.format,
             packed: self.packed,
-            most,
+            most: max_accesses,
         };
-        let read = match &self.from {
-            From::File(path) => recorded::read(open(path)?, &of),
-            From::Bytes(bytes) => recorded::read(&bytes[..], &of),
+        let result = match &self.from {
+            From::File(path) => recorded::read(open(path)?, &options),
+            From::Bytes(bytes) => recorded::read(&bytes[..], &options),
         };
-        read.map(Arc::new).map_err(|error| NotRun::Trace {
+        result.map(Arc::new).map_err(|error| NotRun::Trace {
             file: match &self.from {
                 From::File(path) => path.display().to_string(),
                 From::Bytes(_) => self.name.clone(),
@@ -154,11 +159,11 @@ impl Trace {
 
 fn open(path: &Path) -> Result<File, NotRun> {
     // Opening a folder succeeds, but reading it fails.
-    let opened = match path.is_dir() {
+    let result = match path.is_dir() {
         true => Err(io::ErrorKind::IsADirectory.into()),
         false => File::open(path),
     };
-    opened.map_err(|error| {
+    result.map_err(|error| {
         let missing = "a trace has one access per line; docs/workloads.md describes the format";
         let folder = "name one of the traces in it";
         NotRun::Failure(files::cannot_read(path, &error, missing, folder))
@@ -178,25 +183,28 @@ impl TypedValueParser for WorkParser {
         argument: Option<&Arg>,
         value: &OsStr,
     ) -> Result<Work, clap::Error> {
-        let told = value.to_string_lossy();
-        Work::named(&told).map_err(|_| {
+        let name = value.to_string_lossy();
+        Work::named(&name).map_err(|_| {
             let names = self.possible_values().into_iter().flatten();
             let names: Vec<String> = names.map(|value| value.get_name().to_string()).collect();
-            let near = match Path::new(&*told).is_file() {
-                true => Some(format!("trace:{told}")),
-                false => nearest(&told, names.iter().map(String::as_str)).map(str::to_string),
+            let suggestion = match Path::new(&*name).is_file() {
+                true => Some(format!("trace:{name}")),
+                false => nearest(&name, names.iter().map(String::as_str)).map(str::to_string),
             };
             let argument = argument.map_or(String::new(), ToString::to_string);
             let mut error = clap::Error::new(ErrorKind::InvalidValue).with_cmd(command);
             for (kind, value) in [
                 (ContextKind::InvalidArg, ContextValue::String(argument)),
-                (ContextKind::InvalidValue, ContextValue::String(told.into())),
+                (ContextKind::InvalidValue, ContextValue::String(name.into())),
                 (ContextKind::ValidValue, ContextValue::Strings(names)),
             ] {
                 error.insert(kind, value);
             }
-            if let Some(near) = near {
-                error.insert(ContextKind::SuggestedValue, ContextValue::String(near));
+            if let Some(suggestion) = suggestion {
+                error.insert(
+                    ContextKind::SuggestedValue,
+                    ContextValue::String(suggestion),
+                );
             }
             error
         })
@@ -204,21 +212,21 @@ impl TypedValueParser for WorkParser {
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
         let kinds = Kind::value_variants().iter();
-        let own = [
+        let own_kinds = [
             ("trace:FILE", "The accesses of a file, as `docs/workloads.md` describes it"),
             (
                 "packed-trace:FILE",
                 "The same, with the pages of 4 KiB that are accessed one after another, whatever their addresses",
             ),
         ];
-        let own = own.map(|(name, help)| PossibleValue::new(name).help(help));
+        let own_kinds = own_kinds.map(|(name, help)| PossibleValue::new(name).help(help));
         let foreign = Format::FOREIGN.iter().zip(FOREIGN.iter());
         let foreign = foreign.map(|(format, name)| {
             let title = format.title();
             let help = format!("A trace of {title}, with its pages one after another");
             PossibleValue::new(name.as_str()).help(help)
         });
-        let traces = own.into_iter().chain(foreign);
+        let traces = own_kinds.into_iter().chain(foreign);
         Some(Box::new(
             kinds.filter_map(ValueEnum::to_possible_value).chain(traces),
         ))

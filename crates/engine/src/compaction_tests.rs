@@ -56,9 +56,9 @@ fn nodes(salt: i32) -> Model {
     m.rule(first.does([v.at(n).set(v.at(n) + 1)]));
     let second = Rule::new("w").over(n).when(w.at(n).lt(v.at(n)));
     m.rule(second.does([w.at(n).set(w.at(n) + 1)]));
-    let both = v.at(n).is(7).and(w.at(n).is(7));
-    let again = Rule::new("again").over(n).when(both);
-    m.rule(again.does([v.at(n).set(0), w.at(n).set(0)]));
+    let both_full = v.at(n).is(7).and(w.at(n).is(7));
+    let reset = Rule::new("again").over(n).when(both_full);
+    m.rule(reset.does([v.at(n).set(0), w.at(n).set(0)]));
     m.invariant("not all", n.any((v.at(n) + w.at(n)).lt(8)));
     m.build().expect("the model is sound")
 }
@@ -81,41 +81,55 @@ fn omission_rate_matches_the_bound() {
     assert!(runs
         .iter()
         .all(|run| run.omission_probability == Some(omission_bound(run.states as u64))));
-    let whole = omission_bound(STATES);
-    assert!((0.04..0.05).contains(&whole));
+    let full_bound = omission_bound(STATES);
+    assert!((0.04..0.05).contains(&full_bound));
     // A search that omitted a state, and whose bound is at most `bound`, occurs with at most that probability.
-    for bound in [whole / 8.0, whole / 4.0, whole / 2.0, whole] {
-        let left_out = |run: &&Report| {
+    for bound in [
+        full_bound / 8.0,
+        full_bound / 4.0,
+        full_bound / 2.0,
+        full_bound,
+    ] {
+        let has_omission = |run: &&Report| {
             run.states < STATES as u128 && run.omission_probability.is_some_and(|p| p <= bound)
         };
-        let often = runs.iter().filter(left_out).count() as f64;
+        let omission_count = runs.iter().filter(has_omission).count() as f64;
         let expected = bound * f64::from(RUNS);
         let deviation = expected.sqrt();
-        assert!(often <= expected + 3.0 * deviation, "{often} {expected}");
-        assert!(often >= expected - 3.0 * deviation, "{often} {expected}");
-        assert!(bound < whole || often > 10.0);
+        assert!(
+            omission_count <= expected + 3.0 * deviation,
+            "{omission_count} {expected}"
+        );
+        assert!(
+            omission_count >= expected - 3.0 * deviation,
+            "{omission_count} {expected}"
+        );
+        assert!(bound < full_bound || omission_count > 10.0);
     }
 }
 
 #[test]
 fn omissions_are_thread_independent_and_traces_replay() {
     shorten(14);
-    let (mut fewer, mut violated) = (0, 0);
+    let (mut reduced_count, mut violated_count) = (0, 0);
     for salt in 0..20 {
         let model = nodes(salt);
-        let whole = check(&model, &Options::default()).unwrap();
+        let full_report = check(&model, &Options::default()).unwrap();
         let report = compacted(&model);
-        assert!(report.symmetric && report.states <= whole.states);
-        fewer += u32::from(report.states < whole.states);
+        assert!(report.symmetric && report.states <= full_report.states);
+        reduced_count += u32::from(report.states < full_report.states);
         if let Outcome::Violated {
             property, trace, ..
         } = &report.outcome
         {
-            violated += 1;
-            let (again, ending) = again(&model, trace, Some(property)).unwrap();
-            assert_eq!(again.steps, trace.steps);
+            violated_count += 1;
+            let (replayed, ending) = again(&model, trace, Some(property)).unwrap();
+            assert_eq!(replayed.steps, trace.steps);
             assert!(matches!(ending, Ending::Violated { property: p, .. } if p == *property));
         }
     }
-    assert!(fewer > 10 && violated > 10, "{fewer} {violated}");
+    assert!(
+        reduced_count > 10 && violated_count > 10,
+        "{reduced_count} {violated_count}"
+    );
 }

@@ -35,28 +35,28 @@ pub(crate) struct Parts {
 
 /// Union-find forest of slots; slots that belong together have one root.
 struct Forest {
-    above: Vec<usize>,
+    parents: Vec<usize>,
 }
 
 impl Forest {
     fn root(&mut self, mut slot: usize) -> usize {
-        let above = &mut self.above;
-        while above[slot] != slot {
-            above[slot] = above[above[slot]];
-            slot = above[slot];
+        let parents = &mut self.parents;
+        while parents[slot] != slot {
+            parents[slot] = parents[parents[slot]];
+            slot = parents[slot];
         }
         slot
     }
 
     /// Joins two classes. The smaller root becomes the root of both, so that a class is named by its first slot.
-    fn join(&mut self, one: usize, other: usize) {
-        let (a, b) = (self.root(one), self.root(other));
-        self.above[a.max(b)] = a.min(b);
+    fn join(&mut self, first: usize, second: usize) {
+        let (a, b) = (self.root(first), self.root(second));
+        self.parents[a.max(b)] = a.min(b);
     }
 }
 
 /// Elements of one class.
-fn own<T: Copy>(all: &[T], classes: &[usize], class: usize) -> Vec<T> {
+fn elements_of_class<T: Copy>(all: &[T], classes: &[usize], class: usize) -> Vec<T> {
     all.iter()
         .zip(classes)
         .filter(|(_, &c)| c == class)
@@ -66,24 +66,24 @@ fn own<T: Copy>(all: &[T], classes: &[usize], class: usize) -> Vec<T> {
 
 /// Splits a program into independent parts.
 pub(crate) fn split(program: &Program, deadlock: Deadlock) -> Parts {
-    let whole = View::whole(program, deadlock);
-    let one = |whole| Parts {
-        views: vec![whole],
+    let whole_view = View::whole(program, deadlock);
+    let single_part = |whole_view| Parts {
+        views: vec![whole_view],
         representative: vec![0],
     };
     let mut machine = Machine::new(program);
     if program.starts.len() != 1 || !program.separable() || machine.start(0) != Ok(true) {
-        return one(whole);
+        return single_part(whole_view);
     }
     let count = program.slots.len();
     let mut written = vec![false; count];
-    for &rule in &whole.rules {
+    for &rule in &whole_view.rules {
         for_each_access(program, program.rules[rule as usize].body, |slot, write| {
             written[slot] |= write
         });
     }
     let mut forest = Forest {
-        above: (0..count).collect(),
+        parents: (0..count).collect(),
     };
     // Joins all slots that pieces of code touch; returns one of them.
     let join = |forest: &mut Forest, entries: &[u32]| {
@@ -97,24 +97,24 @@ pub(crate) fn split(program: &Program, deadlock: Deadlock) -> Parts {
         }
         first
     };
-    let of_rules: Vec<_> = (whole.rules.iter())
+    let of_rules: Vec<_> = (whole_view.rules.iter())
         .map(|&r| &program.rules[r as usize])
         // The code that finds the next parameter values reads the same slots as the guard.
         .map(|rule| join(&mut forest, &[rule.body, rule.guard.unwrap_or(rule.body)]))
         .collect();
-    let of_claims: Vec<_> = whole
+    let of_claims: Vec<_> = whole_view
         .invariants
         .iter()
         .map(|c| join(&mut forest, &[c.entry]))
         .collect();
-    let conjuncts = whole.quiescent.clone().unwrap_or_default();
+    let conjuncts = whole_view.quiescent.clone().unwrap_or_default();
     let of_conjuncts: Vec<_> = conjuncts.iter().map(|&c| join(&mut forest, &[c])).collect();
 
     let roots: Vec<usize> = (0..count)
         .filter(|&s| written[s] && forest.root(s) == s)
         .collect();
     if roots.len() < 2 {
-        return one(whole);
+        return single_part(whole_view);
     }
     // Code that touches no variable belongs to the first class.
     let mut class_of = |slot: Option<usize>| slot.map_or(roots[0], |slot| forest.root(slot));
@@ -132,12 +132,12 @@ pub(crate) fn split(program: &Program, deadlock: Deadlock) -> Parts {
                 .filter(|&s| of_slots[s] == Some(class))
                 .map(|s| s as Cell),
         ),
-        rules: own(&whole.rules, &of_rules, class),
-        invariants: own(&whole.invariants, &of_claims, class),
-        quiescent: whole
+        rules: elements_of_class(&whole_view.rules, &of_rules, class),
+        invariants: elements_of_class(&whole_view.invariants, &of_claims, class),
+        quiescent: whole_view
             .quiescent
             .is_some()
-            .then(|| own(&conjuncts, &of_conjuncts, class)),
+            .then(|| elements_of_class(&conjuncts, &of_conjuncts, class)),
         stop_at_deadlock: false,
         deadlock,
         symmetry: None,
@@ -221,11 +221,11 @@ fn signature(
     class: usize,
     view: &View,
 ) -> Signature {
-    let own: Vec<usize> = (0..of_slots.len())
+    let class_slots: Vec<usize> = (0..of_slots.len())
         .filter(|&s| of_slots[s] == Some(class))
         .collect();
     let term = |cell: Cell| match of_slots.get(cell as usize) {
-        Some(&Some(_)) => Term::Own(own.partition_point(|&s| s < cell as usize)),
+        Some(&Some(_)) => Term::Own(class_slots.partition_point(|&s| s < cell as usize)),
         Some(None) => Term::Constant(start[cell as usize]),
         None => Term::Outside(cell),
     };
@@ -266,7 +266,7 @@ fn signature(
         )
     };
     Signature {
-        slots: (own.iter())
+        slots: (class_slots.iter())
             .map(|&s| (program.slots[s].lo, program.slots[s].hi, start[s]))
             .collect(),
         rules: view.rules.iter().map(rule).collect(),
@@ -303,23 +303,25 @@ pub(crate) fn search_parts(
     parts: &Parts,
     options: &Options,
 ) -> Result<Product, CheckpointError> {
-    let mut found: Vec<Option<Found>> = Vec::new();
-    let mut left = *options;
+    let mut results: Vec<Option<Found>> = Vec::new();
+    let mut remaining_options = *options;
     for (i, view) in parts.views.iter().enumerate() {
         if parts.representative[i] < i {
-            found.push(None);
+            results.push(None);
             continue;
         }
-        let part = search(program, view, i, &left)?;
-        left.max_states = left.max_states.map(|max| max - part.states.min(max));
-        found.push(Some(part));
+        let part = search(program, view, i, &remaining_options)?;
+        remaining_options.max_states = remaining_options
+            .max_states
+            .map(|max| max - part.states.min(max));
+        results.push(Some(part));
     }
-    let of = |i: usize| found[parts.representative[i]].as_ref();
-    let all = || (0..parts.views.len()).filter_map(of);
-    let explored = || found.iter().flatten();
+    let result_of = |i: usize| results[parts.representative[i]].as_ref();
+    let all_results = || (0..parts.views.len()).filter_map(result_of);
+    let explored = || results.iter().flatten();
     let memory = explored().map(|f| f.memory).max().unwrap_or(0);
-    let components = all().map(|f| f.states).collect();
-    let part_transitions = all().map(|f| f.transitions).collect();
+    let components = all_results().map(|f| f.states).collect();
+    let part_transitions = all_results().map(|f| f.transitions).collect();
     let complete = explored().all(|f| {
         matches!(
             f.verdict,
@@ -335,7 +337,7 @@ pub(crate) fn search_parts(
         )
     });
 
-    let verdict = verdict_of(program, parts, &found);
+    let verdict = verdict_of(program, parts, &results);
     if !complete {
         let states = explored().map(|f| f.states as u128).sum();
         let transitions = explored().map(|f| f.transitions as u128).sum();
@@ -352,7 +354,7 @@ pub(crate) fn search_parts(
         });
     }
     // States and transitions of a product: each part's transitions occur in every state of the other.
-    let (states, transitions) = all().fold((1u128, 0u128), |(states, transitions), f| {
+    let (states, transitions) = all_results().fold((1u128, 0u128), |(states, transitions), f| {
         let (n, t) = (f.states as u128, f.transitions as u128);
         let sum = transitions
             .saturating_mul(n)
@@ -363,7 +365,7 @@ pub(crate) fn search_parts(
         verdict,
         states,
         transitions,
-        depth: all().map(|f| f.depth).sum(),
+        depth: all_results().map(|f| f.depth).sum(),
         components,
         part_transitions,
         complete,
@@ -371,42 +373,43 @@ pub(crate) fn search_parts(
     })
 }
 
-/// Verdict of the whole model. `found` holds a result for each part that was explored.
-fn verdict_of(program: &Program, parts: &Parts, found: &[Option<Found>]) -> Verdict {
-    let limit = |verdict: &Verdict| match verdict {
+/// Verdict of the whole model. `results` holds a result for each part that was explored.
+fn verdict_of(program: &Program, parts: &Parts, results: &[Option<Found>]) -> Verdict {
+    let is_limit = |verdict: &Verdict| match verdict {
         Verdict::FailedCheck(FailedCheck::Fault(fault), _) => program.is_limit(*fault),
         _ => false,
     };
-    let mut verdict = first_verdict(found.iter().flatten().map(|f| &f.verdict), limit);
-    let given_up = match verdict {
+    let mut verdict = first_verdict(results.iter().flatten().map(|f| &f.verdict), is_limit);
+    let is_undecided = match verdict {
         Verdict::Undecided(reason) => reason != Reason::HashCompaction,
         _ => false,
     };
-    if parts.views.len() > 1 && !given_up {
-        let of = |&representative: &usize| found[representative].as_ref();
-        let all: Vec<&Found> = parts.representative.iter().filter_map(of).collect();
-        let equal = |i: usize| parts.views[i].rules.iter();
-        let deadlock = global_deadlock(&all, |part, path| {
+    if parts.views.len() > 1 && !is_undecided {
+        let result_of = |&representative: &usize| results[representative].as_ref();
+        let all_results: Vec<&Found> = parts.representative.iter().filter_map(result_of).collect();
+        let rules_of = |i: usize| parts.views[i].rules.iter();
+        let deadlock = global_deadlock(&all_results, |part, path| {
             // A part that was not explored uses its own rules in place of those of its equal.
-            let from = &parts.views[parts.representative[part]].rules;
-            let own = |&rule: &u32| {
+            let explored_rules = &parts.views[parts.representative[part]].rules;
+            let translate = |&rule: &u32| {
                 let number = |instance: u32| program.rules[instance as usize].numbers();
-                let mut pairs = from.iter().zip(equal(part));
-                let (&its, &own) = pairs.find(|(&its, _)| number(its).contains(&rule))?;
-                Some(number(own).start + (rule - number(its).start))
+                let mut pairs = explored_rules.iter().zip(rules_of(part));
+                let (&explored, &own) =
+                    pairs.find(|(&explored, _)| number(explored).contains(&rule))?;
+                Some(number(own).start + (rule - number(explored).start))
             };
-            path.iter().filter_map(own).collect()
+            path.iter().filter_map(translate).collect()
         });
         if let Some(path) = deadlock {
-            let later = match &verdict {
+            let replaces_verdict = match &verdict {
                 Verdict::FailedCheck(FailedCheck::DeadEnd(_) | FailedCheck::Livelock(_), _)
                 | Verdict::Holds => true,
-                Verdict::FailedCheck(_, other) => {
-                    limit(&verdict) || path.rules.len() < other.rules.len()
+                Verdict::FailedCheck(_, other_path) => {
+                    is_limit(&verdict) || path.rules.len() < other_path.rules.len()
                 }
                 Verdict::Undecided(reason) => *reason == Reason::HashCompaction,
             };
-            if later {
+            if replaces_verdict {
                 verdict = Verdict::FailedCheck(FailedCheck::Deadlock, path);
             }
         }
@@ -418,10 +421,10 @@ fn verdict_of(program: &Program, parts: &Parts, found: &[Option<Found>]) -> Verd
 /// undecided, including limits of the model; then a state that cannot drain, dead ends first.
 fn first_verdict<'a>(
     verdicts: impl Iterator<Item = &'a Verdict>,
-    limit: impl Fn(&Verdict) -> bool,
+    is_limit: impl Fn(&Verdict) -> bool,
 ) -> Verdict {
     let rank = |v: &&Verdict| match v {
-        Verdict::FailedCheck(_, path) if limit(v) => (1, path.rules.len()),
+        Verdict::FailedCheck(_, path) if is_limit(v) => (1, path.rules.len()),
         Verdict::FailedCheck(FailedCheck::DeadEnd(_), path) => (2, path.rules.len()),
         Verdict::FailedCheck(FailedCheck::Livelock(_), path) => (3, path.rules.len()),
         Verdict::FailedCheck(_, path) => (0, path.rules.len()),
@@ -435,7 +438,10 @@ fn first_verdict<'a>(
 
 /// A shortest path into a deadlock of the whole model, if one exists: every part is in a deadlock, at least one of them
 /// not quiescent.
-fn global_deadlock(parts: &[&Found], own: impl Fn(usize, &[u32]) -> Vec<u32>) -> Option<Path> {
+fn global_deadlock(
+    parts: &[&Found],
+    own_rules: impl Fn(usize, &[u32]) -> Vec<u32>,
+) -> Option<Path> {
     let mut paths: Vec<&Path> = parts
         .iter()
         .map(|f| f.deadlocks[0].as_ref())
@@ -452,7 +458,7 @@ fn global_deadlock(parts: &[&Found], own: impl Fn(usize, &[u32]) -> Vec<u32>) ->
     let rules = paths
         .iter()
         .enumerate()
-        .flat_map(|(i, path)| own(i, &path.rules));
+        .flat_map(|(i, path)| own_rules(i, &path.rules));
     Some(Path {
         start: 0,
         rules: rules.collect(),

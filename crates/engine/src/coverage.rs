@@ -76,26 +76,28 @@ pub fn coverage(model: &Model, report: &Report, options: &Options) -> Option<Cov
             }
         }
         // In a product, every move of a part occurs in every state of the others.
-        let others = match report.complete {
+        let other_states = match report.complete {
             true => (report.components.iter().enumerate())
                 .filter(|(other, _)| *other != part)
-                .fold(1u128, |all, (_, &states)| all.saturating_mul(states.into())),
+                .fold(1u128, |product, (_, &states)| {
+                    product.saturating_mul(states.into())
+                }),
             false => 1,
         };
-        let Some(own) = &walked[representative] else {
+        let Some(walked_part) = &walked[representative] else {
             continue;
         };
-        for (&rule, &(fired, new)) in view.rules.iter().zip(&own.rules) {
+        for (&rule, &(fired, new)) in view.rules.iter().zip(&walked_part.rules) {
             let line = &mut rules[line_of[program.rules[rule as usize].source as usize]];
             line.fired = line
                 .fired
-                .saturating_add(u128::from(fired).saturating_mul(others));
+                .saturating_add(u128::from(fired).saturating_mul(other_states));
             line.new += new;
         }
-        for (&mark, &met) in &own.marks {
-            let met = u128::from(met).saturating_mul(others);
+        for (&mark, &count) in &walked_part.marks {
+            let count = u128::from(count).saturating_mul(other_states);
             let sum = marks.entry(mark).or_default();
-            *sum = sum.saturating_add(met);
+            *sum = sum.saturating_add(count);
         }
     }
     Some(Coverage { rules, marks })
@@ -123,41 +125,41 @@ fn walk(
     };
     let mut explorer = Explorer::new(program, view);
     let _ = explorer.start();
-    let (mut left, mut state) = (transitions, 0);
+    let (mut remaining, mut state) = (transitions, 0);
     let mut moves: Vec<(usize, bool)> = Vec::new();
-    let mut met: Vec<(u32, Number)> = Vec::new();
-    while left > 0 && (state as usize) < explorer.len() {
+    let mut marks_reached: Vec<(u32, Number)> = Vec::new();
+    while remaining > 0 && (state as usize) < explorer.len() {
         if state % 256 == 0 && options.cancel.is_some_and(|c| c.load(Ordering::Relaxed)) {
             return None;
         }
         moves.clear();
-        met.clear();
-        let expanded = explorer.expand(state, true, |one, machine| {
-            moves.push((one.place, one.new));
+        marks_reached.clear();
+        let expanded = explorer.expand(state, true, |step, machine| {
+            moves.push((step.place, step.new));
             for (note, values) in machine.notes.drain(..) {
                 if let Note::Marks { group, .. } = program.notes[note as usize] {
-                    met.extend(values.last().map(|&member| (group, member)));
+                    marks_reached.extend(values.last().map(|&member| (group, member)));
                 }
             }
             true
         });
-        if expanded.is_err() || moves.len() as u64 > left {
+        if expanded.is_err() || moves.len() as u64 > remaining {
             break;
         }
-        left -= moves.len() as u64;
+        remaining -= moves.len() as u64;
         for &(place, new) in &moves {
-            let (fired, led) = &mut walked.rules[place];
+            let (fired, new_states) = &mut walked.rules[place];
             *fired += 1;
-            *led += u64::from(new);
+            *new_states += u64::from(new);
         }
-        for mark in met.drain(..) {
+        for mark in marks_reached.drain(..) {
             *walked.marks.entry(mark).or_default() += 1;
         }
         state += 1;
     }
     debug_assert!(
-        left == 0 || model.rules.is_empty(),
-        "{left} firings are missing"
+        remaining == 0 || model.rules.is_empty(),
+        "{remaining} firings are missing"
     );
     Some(walked)
 }

@@ -8,7 +8,7 @@ use crate::model::*;
 use crate::program::Program;
 use crate::report::Property;
 use crate::search::Path;
-use crate::trace::{said, tell, Trace};
+use crate::trace::{note_event, walk_path, Trace};
 use crate::view::View;
 use rustc_hash::FxHashSet;
 use serde::Serialize;
@@ -96,18 +96,26 @@ pub fn explain(
         start: trace.start_index,
         rules: trace.steps.iter().map(|step| step.rule_index).collect(),
     };
-    let last = tell(model, &program, &path).ok()?.machine.frame;
+    let last = walk_path(model, &program, &path).ok()?.machine.frame;
     let last = &last[..program.slots.len()];
     let mut explanation = Explanation {
-        waits: waits(model, remarks, last),
+        waits: describe_waits(model, remarks, last),
         ..Explanation::default()
     };
     match property {
         Property::NoDeadlock if remarks.is_empty() => {
-            (explanation.blocked, explanation.unlisted) = blocked(model, &program, last, write);
+            (explanation.blocked, explanation.unlisted) =
+                blocked_rules(model, &program, last, write);
         }
         Property::NoDeadlock => {}
-        _ => explanation.still = Some(still(model, &program, last, *property != Property::Drain)),
+        _ => {
+            explanation.still = Some(remaining_states(
+                model,
+                &program,
+                last,
+                *property != Property::Drain,
+            ))
+        }
     }
     Some(explanation)
 }
@@ -126,7 +134,7 @@ fn with_rules(model: &Model, rules: Vec<Rule>) -> Model {
     }
 }
 
-fn rule(parameters: &[VariableId], guard: Expr, body: Vec<Stmt>) -> Rule {
+fn make_rule(parameters: &[VariableId], guard: Expr, body: Vec<Stmt>) -> Rule {
     Rule {
         name: String::new(),
         parameters: parameters.to_vec(),
@@ -138,24 +146,24 @@ fn rule(parameters: &[VariableId], guard: Expr, body: Vec<Stmt>) -> Rule {
 }
 
 /// Creates a machine in this state.
-fn machine<'a>(program: &'a Program, state: &[Number]) -> Machine<'a> {
+fn machine_in_state<'a>(program: &'a Program, state: &[Number]) -> Machine<'a> {
     let mut machine = Machine::new(program);
     machine.frame[..state.len()].copy_from_slice(state);
     machine
 }
 
-fn waits(model: &Model, remarks: &[Remark], state: &[Number]) -> Vec<String> {
-    let tells = |remark: &Remark| {
+fn describe_waits(model: &Model, remarks: &[Remark], state: &[Number]) -> Vec<String> {
+    let to_rule = |remark: &Remark| {
         let note = Stmt::Note(Note::Says {
             sort: 0,
             values: Vec::new(),
             words: remark.words.clone(),
         });
-        rule(&remark.parameters, remark.when.clone(), vec![note])
+        make_rule(&remark.parameters, remark.when.clone(), vec![note])
     };
-    let telling = with_rules(model, remarks.iter().map(tells).collect());
-    let program = compile(&telling, true);
-    let mut machine = machine(&program, state);
+    let remark_model = with_rules(model, remarks.iter().map(to_rule).collect());
+    let program = compile(&remark_model, true);
+    let mut machine = machine_in_state(&program, state);
     for instance in &program.rules {
         let mut numbers = instance.numbers();
         while let Some(from) = numbers.next() {
@@ -168,8 +176,8 @@ fn waits(model: &Model, remarks: &[Remark], state: &[Number]) -> Vec<String> {
     }
     let mut sentences = Vec::new();
     for (note, values) in std::mem::take(&mut machine.notes) {
-        let said = said(&telling, &program.notes[note as usize], &values);
-        let sentence = said.map(|said| said.words).unwrap_or_default();
+        let event = note_event(&remark_model, &program.notes[note as usize], &values);
+        let sentence = event.map(|event| event.words).unwrap_or_default();
         if !sentences.contains(&sentence) {
             sentences.push(sentence);
         }
@@ -178,25 +186,25 @@ fn waits(model: &Model, remarks: &[Remark], state: &[Number]) -> Vec<String> {
 }
 
 /// Collects the conjuncts of a condition from left to right, each within the aliases and local values around it.
-fn conjuncts(e: &Expr, around: &dyn Fn(Expr) -> Expr, all: &mut Vec<Expr>) {
+fn collect_conjuncts(e: &Expr, wrap: &dyn Fn(Expr) -> Expr, result: &mut Vec<Expr>) {
     match e.without_line() {
         Expr::Binary(Operator::And, a, b) => {
-            conjuncts(a, around, all);
-            conjuncts(b, around, all);
+            collect_conjuncts(a, wrap, result);
+            collect_conjuncts(b, wrap, result);
         }
         Expr::Alias(id, place, e) => {
-            let named = |e| around(Expr::Alias(*id, place.clone(), Box::new(e)));
-            conjuncts(e, &named, all);
+            let named = |e| wrap(Expr::Alias(*id, place.clone(), Box::new(e)));
+            collect_conjuncts(e, &named, result);
         }
         Expr::Let(id, value, e) => {
-            let named = |e| around(Expr::Let(*id, value.clone(), Box::new(e)));
-            conjuncts(e, &named, all);
+            let named = |e| wrap(Expr::Let(*id, value.clone(), Box::new(e)));
+            collect_conjuncts(e, &named, result);
         }
-        e => all.push(around(e.clone())),
+        e => result.push(wrap(e.clone())),
     }
 }
 
-fn blocked(
+fn blocked_rules(
     model: &Model,
     program: &Program,
     state: &[Number],
@@ -205,13 +213,13 @@ fn blocked(
     // Each conjunct becomes the guard of a separate rule.
     let mut split = Vec::new();
     let mut first = Vec::new();
-    for one in &model.rules {
+    for model_rule in &model.rules {
         first.push(split.len());
-        let mut all = Vec::new();
-        conjuncts(&one.guard, &|e| e, &mut all);
-        let rules = all
+        let mut guard_conjuncts = Vec::new();
+        collect_conjuncts(&model_rule.guard, &|e| e, &mut guard_conjuncts);
+        let rules = guard_conjuncts
             .into_iter()
-            .map(|e| rule(&one.parameters, e, Vec::new()));
+            .map(|e| make_rule(&model_rule.parameters, e, Vec::new()));
         split.extend(rules);
     }
     first.push(split.len());
@@ -225,9 +233,9 @@ fn blocked(
     for instance in &conditions.rules {
         tested[instance.source as usize].get_or_insert(instance.number);
     }
-    let mut tests = machine(&conditions, state);
-    let mut own = machine(program, state);
-    let smallest = first_enabled_rule(program, &mut own);
+    let mut tests = machine_in_state(&conditions, state);
+    let mut machine = machine_in_state(program, state);
+    let smallest = first_enabled_rule(program, &mut machine);
     let mut blocked = Vec::new();
     let mut unlisted = 0;
     let mut source_begins = (u32::MAX, 0);
@@ -249,22 +257,22 @@ fn blocked(
                 let test = tested[conjunct].map(|begins| begins + (number - source_begins.1));
                 let test = test.and_then(|test| Some((conditions.rule(test)?, test)));
                 // A conjunct that cannot be evaluated is protected by an earlier one, which fails.
-                if test.is_some_and(|(test, number)| tests.enabled(test, number) == Ok(false)) {
+                if test.is_some_and(|(test, number)| tests.is_enabled(test, number) == Ok(false)) {
                     fails.push(texts[conjunct].clone());
                 }
             }
-            let enabled = own.enabled(instance, number) != Ok(false);
+            let enabled = machine.is_enabled(instance, number) != Ok(false);
             if fails.is_empty() && !enabled {
                 fails.push(write(model, &model.rules[source].guard));
             }
-            let why = enabled.then(|| match smallest {
+            let reason = enabled.then(|| match smallest {
                 Some((priority, first)) if priority < instance.priority => {
                     let first = program.rule_name(model, first);
                     format!("is held back by `{first}`, which has a smaller priority")
                 }
                 _ => {
-                    let fired = own.fire(instance, number);
-                    own.undo();
+                    let fired = machine.fire(instance, number);
+                    machine.undo();
                     match fired {
                         Ok(false) => "does not fire, as an assumption in it does not hold".into(),
                         _ => "is enabled, but leads to no new state".into(),
@@ -274,7 +282,7 @@ fn blocked(
             blocked.push(Blocked {
                 rule: program.rule_name(model, number),
                 fails,
-                why,
+                why: reason,
             });
         }
     }
@@ -290,18 +298,23 @@ fn first_enabled_rule(program: &Program, machine: &mut Machine) -> Option<(i32, 
     numbers.min()
 }
 
-fn still(model: &Model, program: &Program, state: &[Number], spontaneous: bool) -> Still {
+fn remaining_states(
+    model: &Model,
+    program: &Program,
+    state: &[Number],
+    spontaneous: bool,
+) -> Still {
     let view = View::whole(program, model.deadlock);
     let mut explorer = Explorer::new(program, &view);
     explorer.machine.frame[..state.len()].copy_from_slice(state);
     explorer.enter();
-    let mut met = FxHashSet::default();
+    let mut fired_rules = FxHashSet::default();
     let mut rules = Vec::new();
     let mut next = 0;
     while (next as usize) < explorer.len() && explorer.len() <= MAX_STATES {
-        let _ = explorer.expand(next, spontaneous, |one, _| {
-            if met.insert(one.rule) {
-                rules.push(program.rule_name(model, one.rule));
+        let _ = explorer.expand(next, spontaneous, |step, _| {
+            if fired_rules.insert(step.rule) {
+                rules.push(program.rule_name(model, step.rule));
             }
             true
         });

@@ -86,19 +86,19 @@ impl<'a> Explorer<'a> {
     pub fn enter(&mut self) -> (u32, bool) {
         let mut key = std::mem::take(&mut self.key);
         self.pack(&mut key);
-        let mut at = self.place(&key);
-        let known = self.table[at];
-        if known != 0 {
+        let mut table_index = self.place(&key);
+        let stored = self.table[table_index];
+        if stored != 0 {
             self.key = key;
-            return (known - 1, false);
+            return (stored - 1, false);
         }
         if 2 * (self.count + 1) > self.table.len() {
             self.grow();
-            at = self.place(&key);
+            table_index = self.place(&key);
         }
         self.packed.extend_from_slice(&key);
         self.count += 1;
-        self.table[at] = self.count as u32;
+        self.table[table_index] = self.count as u32;
         self.key = key;
         (self.count as u32 - 1, true)
     }
@@ -107,9 +107,9 @@ impl<'a> Explorer<'a> {
     pub fn find(&mut self) -> Option<u32> {
         let mut key = std::mem::take(&mut self.key);
         self.pack(&mut key);
-        let known = self.table[self.place(&key)];
+        let stored = self.table[self.place(&key)];
         self.key = key;
-        known.checked_sub(1)
+        stored.checked_sub(1)
     }
 
     /// Packs the representative of the frame's state.
@@ -135,33 +135,33 @@ impl<'a> Explorer<'a> {
         key.iter().for_each(|&word| hasher.write_u64(word));
         let hash = hasher.finish();
         let mask = self.table.len() - 1;
-        let mut at = (hash ^ (hash >> 29)) as usize & mask;
+        let mut table_index = (hash ^ (hash >> 29)) as usize & mask;
         let words = key.len();
-        while let Some(state) = (self.table[at] as usize).checked_sub(1) {
+        while let Some(state) = (self.table[table_index] as usize).checked_sub(1) {
             if self.packed[state * words..(state + 1) * words] == *key {
                 break;
             }
-            at = (at + 1) & mask;
+            table_index = (table_index + 1) & mask;
         }
-        at
+        table_index
     }
 
     fn grow(&mut self) {
         self.table = vec![0; 2 * self.table.len()];
         let words = self.view.packing.words;
         for state in 0..self.count {
-            let at = self.place(&self.packed[state * words..(state + 1) * words]);
-            self.table[at] = state as u32 + 1;
+            let table_index = self.place(&self.packed[state * words..(state + 1) * words]);
+            self.table[table_index] = state as u32 + 1;
         }
     }
 
     /// Fires every enabled rule in a state, and enters the successors; spontaneous rules only if `spontaneous` is true.
-    /// `each` receives every move, with the machine's notes; if it returns false, the expansion ends.
+    /// `visit` receives every move, with the machine's notes; if it returns false, the expansion ends.
     pub fn expand(
         &mut self,
         state: u32,
         spontaneous: bool,
-        mut each: impl FnMut(Move, &mut Machine) -> bool,
+        mut visit: impl FnMut(Move, &mut Machine) -> bool,
     ) -> Result<(), Failed> {
         self.load(state);
         let (program, view) = (self.program, self.view);
@@ -171,7 +171,7 @@ impl<'a> Explorer<'a> {
             if rule.spontaneous && !spontaneous {
                 continue;
             }
-            if priority.is_some_and(|first| rule.priority > first) {
+            if priority.is_some_and(|enabled_priority| rule.priority > enabled_priority) {
                 break;
             }
             let mut numbers = rule.numbers();
@@ -189,7 +189,7 @@ impl<'a> Explorer<'a> {
                 priority = Some(rule.priority);
                 self.machine.notes.clear();
                 let fired = self.machine.fire(rule, number).map_err(failed)?;
-                let mut go_on = true;
+                let mut should_continue = true;
                 if fired {
                     let (to, new) = match self.machine.satisfies_assumptions().map_err(failed)? {
                         true => {
@@ -198,16 +198,16 @@ impl<'a> Explorer<'a> {
                         }
                         false => (None, false),
                     };
-                    let one = Move {
+                    let step = Move {
                         rule: number,
                         place,
                         to,
                         new,
                     };
-                    go_on = each(one, &mut self.machine);
+                    should_continue = visit(step, &mut self.machine);
                 }
                 self.machine.undo();
-                if !go_on {
+                if !should_continue {
                     return Ok(());
                 }
             }

@@ -55,18 +55,18 @@ pub struct Edge {
     pub marked: bool,
 }
 
-/// Computes the graph of a model with up to `most` states, and marks the steps of `trace`, a trace of this model.
+/// Computes the graph of a model with up to `max_states` states, and marks the steps of `trace`, a trace of this model.
 ///
 /// # Errors
 /// The model has more states, or is invalid; one sentence.
-pub fn graph(model: &Model, most: usize, trace: Option<&Trace>) -> Result<Graph, String> {
+pub fn graph(model: &Model, max_states: usize, trace: Option<&Trace>) -> Result<Graph, String> {
     if let Some(error) = model.validate().first() {
         return Err(error.to_string());
     }
     let program = compile(model, false);
     let view = View::whole(&program, model.deadlock);
     let mut explorer = Explorer::new(&program, &view);
-    let explain = |fault| said(model, &program, fault);
+    let explain = |fault| fault_text(model, &program, fault);
     if let Err(fault) = explorer.start() {
         return Err(explain(fault));
     }
@@ -82,15 +82,15 @@ pub fn graph(model: &Model, most: usize, trace: Option<&Trace>) -> Result<Graph,
             fault,
             marked: false,
         };
-        let expanded = explorer.expand(state, true, |one, _| {
-            edges.push(edge(one.rule, one.to, None));
+        let expanded = explorer.expand(state, true, |fired, _| {
+            edges.push(edge(fired.rule, fired.to, None));
             true
         });
         if let Err(failed) = expanded {
             edges.push(edge(failed.rule, None, Some(explain(failed.fault))));
         }
-        if explorer.len() > most {
-            return Err(too_many(most));
+        if explorer.len() > max_states {
+            return Err(too_many(max_states));
         }
         state += 1;
     }
@@ -99,10 +99,10 @@ pub fn graph(model: &Model, most: usize, trace: Option<&Trace>) -> Result<Graph,
         None => Vec::new(),
     };
     for (&from, step) in path.iter().zip(trace.iter().flat_map(|trace| &trace.steps)) {
-        let here = edges.partition_point(|edge| edge.from < from);
-        let taken = edges[here..].iter_mut();
-        let mut taken = taken.take_while(|edge| edge.from == from);
-        if let Some(edge) = taken.find(|edge| edge.rule_index == step.rule_index) {
+        let first_edge = edges.partition_point(|edge| edge.from < from);
+        let candidates = edges[first_edge..].iter_mut();
+        let mut candidates = candidates.take_while(|edge| edge.from == from);
+        if let Some(edge) = candidates.find(|edge| edge.rule_index == step.rule_index) {
             edge.marked = true;
         }
     }
@@ -139,8 +139,8 @@ pub fn graph(model: &Model, most: usize, trace: Option<&Trace>) -> Result<Graph,
 /// Values of all simple parts in each reachable state, in the order in which the search finds them.
 ///
 /// # Errors
-/// The model has more than `most` states, or is invalid; one sentence.
-pub fn states(model: &Model, most: usize) -> Result<Vec<Vec<Number>>, String> {
+/// The model has more than `max_states` states, or is invalid; one sentence.
+pub fn states(model: &Model, max_states: usize) -> Result<Vec<Vec<Number>>, String> {
     if let Some(error) = model.validate().first() {
         return Err(error.to_string());
     }
@@ -149,31 +149,31 @@ pub fn states(model: &Model, most: usize) -> Result<Vec<Vec<Number>>, String> {
     let mut explorer = Explorer::new(&program, &view);
     explorer
         .start()
-        .map_err(|fault| said(model, &program, fault))?;
-    let mut all = Vec::new();
-    while all.len() < explorer.len() {
-        let state = all.len() as u32;
+        .map_err(|fault| fault_text(model, &program, fault))?;
+    let mut all_states = Vec::new();
+    while all_states.len() < explorer.len() {
+        let state = all_states.len() as u32;
         explorer.load(state);
-        all.push(explorer.machine.frame[..program.slots.len()].to_vec());
+        all_states.push(explorer.machine.frame[..program.slots.len()].to_vec());
         let expanded = explorer.expand(state, true, |_, _| true);
-        expanded.map_err(|failed| said(model, &program, failed.fault))?;
-        if explorer.len() > most {
-            return Err(too_many(most));
+        expanded.map_err(|failed| fault_text(model, &program, failed.fault))?;
+        if explorer.len() > max_states {
+            return Err(too_many(max_states));
         }
     }
-    Ok(all)
+    Ok(all_states)
 }
 
 /// Description of a fault, as a clause.
-fn said(model: &Model, program: &Program, fault: Fault) -> String {
+fn fault_text(model: &Model, program: &Program, fault: Fault) -> String {
     match program.explain(model, fault) {
         Ok(violation) => violation.to_string(),
         Err(message) => message,
     }
 }
 
-fn too_many(most: usize) -> String {
-    let states = counted(most as u64, "state");
+fn too_many(max_states: usize) -> String {
+    let states = counted(max_states as u64, "state");
     format!("the state graph has more than {states}, too many to examine")
 }
 
@@ -191,7 +191,7 @@ fn path(explorer: &mut Explorer, trace: &Trace) -> Vec<u32> {
             break;
         };
         explorer.load(state);
-        if explorer.machine.enabled(rule, step.rule_index) != Ok(true)
+        if explorer.machine.is_enabled(rule, step.rule_index) != Ok(true)
             || explorer.machine.fire(rule, step.rule_index) != Ok(true)
         {
             break;
@@ -207,7 +207,7 @@ impl Graph {
     pub fn dot(&self) -> String {
         let mut text = format!(
             "digraph {} {{\n  node [shape=box, fontname=\"monospace\"];\n  edge [fontname=\"monospace\"];\n",
-            quoted(&self.model)
+            quote(&self.model)
         );
         const MARKED: &str = ", color=red, penwidth=2";
         for (number, state) in self.states.iter().enumerate() {
@@ -219,21 +219,24 @@ impl Graph {
                 true => MARKED,
                 false => "",
             };
-            let label = quoted(&lines.join("\n"));
+            let label = quote(&lines.join("\n"));
             let _ = writeln!(text, "  s{number} [label={label}{border}{marked}];");
         }
         for (number, edge) in self.edges.iter().enumerate() {
             let marked = if edge.marked { MARKED } else { "" };
-            let label = quoted(&edge.rule);
+            let label = quote(&edge.rule);
             let from = edge.from;
             match (edge.to, &edge.fault) {
                 (Some(to), _) => {
                     let _ = writeln!(text, "  s{from} -> s{to} [label={label}{marked}];");
                 }
                 (None, fault) => {
-                    let what = fault.as_deref().unwrap_or("left out by an assumption");
-                    let what = quoted(what);
-                    let _ = writeln!(text, "  f{number} [label={what}, shape=plaintext{marked}];");
+                    let reason = fault.as_deref().unwrap_or("left out by an assumption");
+                    let reason = quote(reason);
+                    let _ = writeln!(
+                        text,
+                        "  f{number} [label={reason}, shape=plaintext{marked}];"
+                    );
                     let _ = writeln!(text, "  s{from} -> f{number} [label={label}{marked}];");
                 }
             }
@@ -243,7 +246,7 @@ impl Graph {
 }
 
 /// Quotes a text for Graphviz.
-fn quoted(text: &str) -> String {
+fn quote(text: &str) -> String {
     let mut quoted = String::from("\"");
     for c in text.chars() {
         match c {

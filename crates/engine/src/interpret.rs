@@ -45,9 +45,9 @@ const MAX_CALL_DEPTH: usize = 10_000;
 /// Maximum number of cells saved by all calls together; an excess is a fault.
 const MAX_SAVED_CELLS: usize = 1 << 26;
 
-/// Maximum depth of calls that save `kept` cells each.
-fn max_call_depth(kept: usize) -> usize {
-    MAX_CALL_DEPTH.min(MAX_SAVED_CELLS / kept.max(1))
+/// Maximum depth of calls that save `saved_cells` cells each.
+fn max_call_depth(saved_cells: usize) -> usize {
+    MAX_CALL_DEPTH.min(MAX_SAVED_CELLS / saved_cells.max(1))
 }
 
 impl<'a> Machine<'a> {
@@ -73,26 +73,26 @@ impl<'a> Machine<'a> {
         let Some(instance) = program.start(start) else {
             return Ok(false);
         };
-        let begun = self.run_as(Part::Body(instance, start), instance.body);
-        self.settle();
-        begun
+        let exists = self.run_part(Part::Body(instance, start), instance.body);
+        self.sort_multisets();
+        exists
     }
 
     /// Sets the parameters of an instance that represents many combinations to the values of one.
     #[inline]
     fn set_parameters(&mut self, instance: &Instance, number: u32) {
-        if let Some(every) = &instance.every {
-            for (parameter, value) in every.values(number - instance.number) {
+        if let Some(parameter_loop) = &instance.every {
+            for (parameter, value) in parameter_loop.values(number - instance.number) {
                 self.frame[parameter.cell as usize] = value;
             }
         }
     }
 
     /// Sorts the multisets.
-    fn settle(&mut self) {
+    fn sort_multisets(&mut self) {
         let log = &mut self.log;
         self.program
-            .settle(&mut self.frame, |cell, old| log.push((cell, old)));
+            .sort_multisets(&mut self.frame, |cell, old| log.push((cell, old)));
     }
 
     /// True if no assumption excludes the frame's state.
@@ -108,9 +108,9 @@ impl<'a> Machine<'a> {
 
     /// True if the rule of this number may fire in the frame's state; `rule` is its instance.
     #[inline]
-    pub fn enabled(&mut self, rule: &Instance, number: u32) -> Result<bool, Fault> {
+    pub fn is_enabled(&mut self, rule: &Instance, number: u32) -> Result<bool, Fault> {
         match rule.guard {
-            Some(guard) => self.run_as(Part::Guard(rule, number), guard),
+            Some(guard) => self.run_part(Part::Guard(rule, number), guard),
             None => Ok(false),
         }
     }
@@ -119,14 +119,14 @@ impl<'a> Machine<'a> {
     /// A fault comes with the number of the rule whose guard cannot be evaluated.
     #[inline]
     pub fn next(&mut self, rule: &Instance, from: u32) -> Result<Option<u32>, (u32, Fault)> {
-        let (Some(every), Some(_)) = (&rule.every, rule.guard) else {
-            let enabled = self.enabled(rule, from).map_err(|fault| (from, fault))?;
+        let (Some(parameter_loop), Some(_)) = (&rule.every, rule.guard) else {
+            let enabled = self.is_enabled(rule, from).map_err(|fault| (from, fault))?;
             return Ok(enabled.then_some(from));
         };
-        let found = self.run_as(Part::Guard(rule, from), every.next);
-        let number = || rule.number + every.place(|_, cell| self.frame[cell as usize]);
-        match found {
-            Ok(found) => Ok(found.then(number)),
+        let outcome = self.run_part(Part::Guard(rule, from), parameter_loop.next);
+        let number = || rule.number + parameter_loop.place(|_, cell| self.frame[cell as usize]);
+        match outcome {
+            Ok(outcome) => Ok(outcome.then(number)),
             Err(fault) => Err((number(), fault)),
         }
     }
@@ -137,8 +137,8 @@ impl<'a> Machine<'a> {
     pub fn fire(&mut self, rule: &Instance, number: u32) -> Result<bool, Fault> {
         self.log.clear();
         self.move_by_order = None;
-        let fired = self.run_as(Part::Body(rule, number), rule.body);
-        self.settle();
+        let fired = self.run_part(Part::Body(rule, number), rule.body);
+        self.sort_multisets();
         fired
     }
 
@@ -150,20 +150,20 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// Runs the code of a claim from `at` to its return, and returns its verdict.
-    pub fn run(&mut self, at: u32) -> Result<bool, Fault> {
-        self.run_as(Part::Claim, at)
+    /// Runs the code of a claim from `entry` to its return, and returns its verdict.
+    pub fn run(&mut self, entry: u32) -> Result<bool, Fault> {
+        self.run_part(Part::Claim, entry)
     }
 
-    /// Runs code from `at` to its return. If rounds of a loop over a scalarset stored different values, the results of
-    /// all orders are compared.
+    /// Runs code from `entry` to its return. If rounds of a loop over a scalarset stored different values, the results
+    /// of all orders are compared.
     #[inline]
-    fn run_as(&mut self, part: Part, at: u32) -> Result<bool, Fault> {
+    fn run_part(&mut self, part: Part, entry: u32) -> Result<bool, Fault> {
         self.prepare(part);
-        let verdict = self.execute(at);
+        let verdict = self.execute(entry);
         match self.disagreements.is_empty() {
             true => verdict,
-            false => self.compare_orders(part, at, verdict),
+            false => self.compare_orders(part, entry, verdict),
         }
     }
 
@@ -175,29 +175,29 @@ impl<'a> Machine<'a> {
         }
     }
 
-    fn execute(&mut self, at: u32) -> Result<bool, Fault> {
+    fn execute(&mut self, pc: u32) -> Result<bool, Fault> {
         let program = self.program;
         self.calls.clear();
         let frame = &mut self.frame[..];
-        let mut at = at as usize;
+        let mut pc = pc as usize;
         macro_rules! fault {
             ($value:expr) => {
                 return Err(Fault {
-                    at: at as u32,
+                    at: pc as u32,
                     value: $value,
                 })
             };
         }
         loop {
-            match program.code[at] {
+            match program.code[pc] {
                 Op::JumpIf { op, a, b, to } => {
                     if op.holds(frame[a as usize], frame[b as usize]) {
-                        at = to as usize;
+                        pc = to as usize;
                         continue;
                     }
                 }
                 Op::Jump { to } => {
-                    at = to as usize;
+                    pc = to as usize;
                     continue;
                 }
                 Op::Return { verdict } => return Ok(verdict),
@@ -222,7 +222,7 @@ impl<'a> Machine<'a> {
                 }
                 Op::Disagree { order, .. } => {
                     if self.disagreements.iter().all(|known| known.0 != order) {
-                        self.disagreements.push((order, at as u32));
+                        self.disagreements.push((order, pc as u32));
                     }
                 }
                 Op::Cover { cover } => self.covered[cover as usize] = true,
@@ -231,8 +231,8 @@ impl<'a> Machine<'a> {
                         fault!(0);
                     }
                     let saved = program.saved.start as usize..program.saved.end as usize;
-                    self.calls.push((at as u32 + 1, frame[saved].to_vec()));
-                    at = to as usize;
+                    self.calls.push((pc as u32 + 1, frame[saved].to_vec()));
+                    pc = to as usize;
                     continue;
                 }
                 Op::Back => {
@@ -241,7 +241,7 @@ impl<'a> Machine<'a> {
                     };
                     let first = program.saved.start as usize;
                     frame[first..first + saved.len()].copy_from_slice(&saved);
-                    at = back as usize;
+                    pc = back as usize;
                     continue;
                 }
                 Op::Index { dst, a, shape } => {
@@ -295,7 +295,7 @@ impl<'a> Machine<'a> {
                 }
                 Op::Fail { .. } => fault!(0),
             }
-            at += 1;
+            pc += 1;
         }
     }
 }
@@ -314,14 +314,14 @@ enum Part<'p> {
 #[inline(always)]
 fn shorten(log: &mut Vec<(Cell, Number)>, slots: usize) {
     if log.len() > 2 * slots + 1024 {
-        keep_first(log, slots);
+        keep_oldest_values(log, slots);
     }
 }
 
 #[cold]
-fn keep_first(log: &mut Vec<(Cell, Number)>, slots: usize) {
-    let mut seen = vec![false; slots];
-    log.retain(|&(slot, _)| !std::mem::replace(&mut seen[slot as usize], true));
+fn keep_oldest_values(log: &mut Vec<(Cell, Number)>, slots: usize) {
+    let mut is_logged = vec![false; slots];
+    log.retain(|&(slot, _)| !std::mem::replace(&mut is_logged[slot as usize], true));
 }
 
 impl Program {
@@ -330,21 +330,21 @@ impl Program {
     pub fn explain(&self, model: &Model, fault: Fault) -> Result<Violation, String> {
         let site = self.sites.get(&fault.at);
         let line = site.map_or(0, |site| site.line);
-        let placed = |text: String| match line {
+        let with_line = |text: String| match line {
             0 => text,
             line => format!("{text} (line {line})"),
         };
         if let Op::Fail { name } | Op::Disagree { name, .. } = self.code[fault.at as usize] {
             let mut violation = self.names[name as usize].clone();
             if line != 0 {
-                violation.why = placed(violation.to_string());
+                violation.why = with_line(violation.to_string());
             }
             return match violation.property == Violation::ILL_DEFINED {
                 true => Err(violation.why),
                 false => Ok(violation),
             };
         }
-        Err(placed(self.ill_defined(model, fault, site)))
+        Err(with_line(self.ill_defined(model, fault, site)))
     }
 
     /// True if a fault reports an exceeded limit of the model.
@@ -357,37 +357,37 @@ impl Program {
 
     /// Description of an ill-defined operation, as a clause.
     fn ill_defined(&self, model: &Model, fault: Fault, site: Option<&Site>) -> String {
-        let what = site.map_or("", |site| site.what.as_str());
-        let shown = |value: Number| match site.and_then(|site| site.ty) {
+        let operand = site.map_or("", |site| site.what.as_str());
+        let show = |value: Number| match site.and_then(|site| site.ty) {
             Some(ty) => model.show(ty, value),
             None => value.to_string(),
         };
         let value = fault.value;
         match self.code[fault.at as usize] {
             // A check without a name belongs to arithmetic of fewer than 64 bits.
-            Op::Check { .. } if what.is_empty() => self.number_overflow_message(),
+            Op::Check { .. } if operand.is_empty() => self.number_overflow_message(),
             Op::Check { bounds, .. } => {
                 let (lo, hi) = self.bounds[bounds as usize];
                 format!(
-                    "the value {} is stored in `{what}`, which holds {}..{}",
-                    shown(value),
-                    shown(lo),
-                    shown(hi)
+                    "the value {} is stored in `{operand}`, which holds {}..{}",
+                    show(value),
+                    show(lo),
+                    show(hi)
                 )
             }
-            Op::Defined { .. } => format!("`{what}` is read but undefined"),
+            Op::Defined { .. } => format!("`{operand}` is read but undefined"),
             Op::Index { .. } if value == UNDEFINED => {
-                format!("an undefined index is used on `{what}`")
+                format!("an undefined index is used on `{operand}`")
             }
             Op::Index { shape, .. } => {
                 let Shape { lo, count, .. } = self.shapes[shape as usize];
                 let hi = lo + Number::from(count) - 1;
-                format!("the index {value} is used on `{what}`, which has {lo}..{hi}")
+                format!("the index {value} is used on `{operand}`, which has {lo}..{hi}")
             }
             Op::Table { table, .. } => {
                 let Lookup { lo, values } = &self.tables[table as usize];
                 let hi = *lo + values.len() as Number - 1;
-                format!("the table `{what}` is indexed with {value}, but has {lo}..{hi}")
+                format!("the table `{operand}` is indexed with {value}, but has {lo}..{hi}")
             }
             Op::Arithmetic {
                 op: Arithmetic::Divide | Arithmetic::Remainder,
@@ -395,7 +395,7 @@ impl Program {
             } if fault.value == 0 => "division by zero".into(),
             Op::Call { .. } => {
                 let max_call_depth = max_call_depth(self.saved.len());
-                format!("`{what}` calls itself more than {max_call_depth} times")
+                format!("`{operand}` calls itself more than {max_call_depth} times")
             }
             _ => self.number_overflow_message(),
         }
@@ -428,13 +428,13 @@ mod tests {
         let program = compile(&m.build().expect("a model"), false);
         let mut machine = Machine::new(&program);
         assert_eq!(machine.start(0), Ok(true));
-        let before = machine.frame[..5].to_vec();
+        let frame_before = machine.frame[..5].to_vec();
         assert_eq!(machine.fire(&program.rules[0], 0), Ok(true));
         // Each element holds the last round whose remainder modulo 4 is its index, modulo 8.
         assert_eq!(machine.frame[..5], [50_000 % 7, 0, 5, 6, 7]);
         assert!(machine.log.len() < 1100, "{}", machine.log.len());
         machine.undo();
-        assert_eq!(machine.frame[..5], before);
+        assert_eq!(machine.frame[..5], frame_before);
     }
 
     #[test]
@@ -446,13 +446,13 @@ mod tests {
             let index = m.range("index", 0, size);
             let array = m.array("array", index, bit);
             let x = m.state("x", bit);
-            let (n, own) = (m.local("n", depth), m.local("own", array));
+            let (n, array_local) = (m.local("n", depth), m.local("own", array));
             let f = FunctionId(0);
             let deeper = Expr::Call(f, vec![Argument::Value(n + 1)]);
             let body = vec![
-                Stmt::Let(own, None),
+                Stmt::Let(array_local, None),
                 Stmt::Line(3),
-                own.at(0).set(1),
+                array_local.at(0).set(1),
                 crate::build::when(n.is(100_000), vec![Stmt::Return(Some(1.into()))]),
                 Stmt::Return(Some(deeper)),
             ];

@@ -8,11 +8,11 @@ thread_local! {
 }
 
 /// Runs an allocation whose failure the caller can handle.
-pub(crate) fn attempt<T>(ask: impl FnOnce() -> T) -> T {
+pub(crate) fn attempt<T>(allocate: impl FnOnce() -> T) -> T {
     ATTEMPT.set(true);
-    let got = ask();
+    let result = allocate();
     ATTEMPT.set(false);
-    got
+    result
 }
 
 /// True if this thread currently makes an optional allocation (`attempt`). An allocator that ends the process when
@@ -36,8 +36,8 @@ fn limit() -> Option<u64> {
         rlim_max: libc::RLIM_INFINITY,
     };
     // SAFETY: `getrlimit` writes only to the structure passed to it.
-    let told = unsafe { libc::getrlimit(libc::RLIMIT_AS, &mut limit) };
-    (told == 0 && limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur)
+    let status = unsafe { libc::getrlimit(libc::RLIMIT_AS, &mut limit) };
+    (status == 0 && limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur)
 }
 
 #[cfg(not(unix))]

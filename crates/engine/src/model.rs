@@ -320,12 +320,12 @@ impl Violation {
         }
     }
 
-    /// Creates a report that the model's capacity is exceeded; `what` is a clause that names the limit.
-    pub fn limit(what: impl Into<String>) -> Violation {
-        let what = what.into();
+    /// Creates a report that the model's capacity is exceeded; `description` is a clause that names the limit.
+    pub fn limit(description: impl Into<String>) -> Violation {
+        let description = description.into();
         Violation {
-            property: what.clone(),
-            why: what,
+            property: description.clone(),
+            why: description,
             limit: true,
         }
     }
@@ -722,8 +722,8 @@ impl Model {
 
     /// Width of the model's numbers in bits, with sign.
     pub fn number_bits(&self) -> u32 {
-        let most = self.numbers.1.max(-1 - self.numbers.0);
-        Number::BITS - most.leading_zeros() + 1
+        let max_magnitude = self.numbers.1.max(-1 - self.numbers.0);
+        Number::BITS - max_magnitude.leading_zeros() + 1
     }
 
     /// Number of values of a simple type, saturated at `u64::MAX`; 1 for all other types.
@@ -738,11 +738,11 @@ impl Model {
             return None;
         };
         let mut offset = 0;
-        for &one in members {
-            if one == member {
+        for &candidate in members {
+            if candidate == member {
                 return Some(offset);
             }
-            offset += self.bounds(one)?.1 + 1;
+            offset += self.bounds(candidate)?.1 + 1;
         }
         None
     }

@@ -242,7 +242,9 @@ impl ParameterLoop {
 impl Instance {
     /// Number of combinations that it represents.
     pub fn count(&self) -> u32 {
-        self.every.as_ref().map_or(1, |every| every.count)
+        self.every
+            .as_ref()
+            .map_or(1, |parameter_loop| parameter_loop.count)
     }
 
     /// Numbers of these combinations.
@@ -254,7 +256,10 @@ impl Instance {
     fn values(&self, number: u32) -> Vec<Number> {
         match &self.every {
             None => self.arguments.clone(),
-            Some(every) => every.values(number - self.number).map(|v| v.1).collect(),
+            Some(parameter_loop) => parameter_loop
+                .values(number - self.number)
+                .map(|v| v.1)
+                .collect(),
         }
     }
 }
@@ -267,12 +272,14 @@ fn combinations(instances: &[Instance]) -> u32 {
 /// Instance that represents the combination with this number.
 fn of_number(instances: &[Instance], number: u32) -> Option<&Instance> {
     // If each combination has its own instance, the number is its index.
-    let own = instances.get(number as usize);
-    own.filter(|own| own.number == number).or_else(|| {
-        let behind = instances.partition_point(|instance| instance.number <= number);
-        let last = instances.get(behind.checked_sub(1)?)?;
-        last.numbers().contains(&number).then_some(last)
-    })
+    let candidate = instances.get(number as usize);
+    candidate
+        .filter(|candidate| candidate.number == number)
+        .or_else(|| {
+            let end = instances.partition_point(|instance| instance.number <= number);
+            let last = instances.get(end.checked_sub(1)?)?;
+            last.numbers().contains(&number).then_some(last)
+        })
 }
 
 /// One conjunct of an invariant.
@@ -435,8 +442,8 @@ impl Packing {
                 lo, hi, undefined, ..
             } = program.slots[slot as usize];
             // No value is the least number, so the sum with the undefined value does not overflow.
-            let most = (hi.wrapping_sub(lo) as u64).wrapping_add(undefined.into());
-            let bits = u64::BITS - most.leading_zeros();
+            let max_raw = (hi.wrapping_sub(lo) as u64).wrapping_add(undefined.into());
+            let bits = u64::BITS - max_raw.leading_zeros();
             if bits == 0 {
                 continue;
             }
@@ -504,7 +511,7 @@ impl Packing {
 impl Program {
     /// Sorts the multisets of a frame: elements before empty slots, the smallest first. Calls `changed` with each
     /// changed cell and its old value. Every state is sorted before it is packed.
-    pub fn settle(&self, frame: &mut [Number], mut changed: impl FnMut(Cell, Number)) {
+    pub fn sort_multisets(&self, frame: &mut [Number], mut changed: impl FnMut(Cell, Number)) {
         let mut sorted = Vec::new();
         for bag in &self.bags {
             let stride = bag.stride as usize;
@@ -514,10 +521,10 @@ impl Program {
             if slots().is_sorted_by(|a, b| order(a, b).is_le()) {
                 continue;
             }
-            let mut all: Vec<&[Number]> = slots().collect();
-            all.sort_by(|a, b| order(a, b));
+            let mut sorted_slots: Vec<&[Number]> = slots().collect();
+            sorted_slots.sort_by(|a, b| order(a, b));
             sorted.clear();
-            sorted.extend(all.into_iter().flatten().copied());
+            sorted.extend(sorted_slots.into_iter().flatten().copied());
             for (cell, &value) in cells.zip(&sorted) {
                 let old = std::mem::replace(&mut frame[cell], value);
                 if old != value {
@@ -529,13 +536,13 @@ impl Program {
 
     /// True if parts may be explored separately: only invariants and the quiescent condition read the whole state.
     pub fn separable(&self) -> bool {
-        let first = self.rules.first().map_or(0, |rule| rule.priority);
+        let priority = self.rules.first().map_or(0, |rule| rule.priority);
         self.covers.is_empty()
             && self.liveness.is_empty()
             && self.assumptions.is_empty()
             && self.bags.is_empty()
             && self.saved.is_empty()
-            && self.rules.iter().all(|rule| rule.priority == first)
+            && self.rules.iter().all(|rule| rule.priority == priority)
     }
 
     /// The piece of code that begins at `entry`.
@@ -577,19 +584,19 @@ impl Program {
         values: &[Number],
     ) -> String {
         let mut text = name.to_string();
-        let mut rest = Vec::new();
+        let mut unnamed = Vec::new();
         for (&p, &value) in parameters.iter().zip(values) {
             let variable = model.variable(p);
             let value = model.show(variable.ty, value);
-            let place = format!("{{{}}}", variable.name);
-            if text.contains(&place) {
-                text = text.replace(&place, &value);
+            let placeholder = format!("{{{}}}", variable.name);
+            if text.contains(&placeholder) {
+                text = text.replace(&placeholder, &value);
             } else {
-                rest.push(format!("{}={value}", variable.name));
+                unnamed.push(format!("{}={value}", variable.name));
             }
         }
-        if !rest.is_empty() {
-            text = format!("{text} ({})", rest.join(", "));
+        if !unnamed.is_empty() {
+            text = format!("{text} ({})", unnamed.join(", "));
         }
         text
     }

@@ -5,9 +5,9 @@ use crate::explore::Explorer;
 use crate::interpret::Fault;
 use crate::model::{Deadlock, Model, Number, Violation};
 use crate::program::Program;
-use crate::report::{asserted, stuck, Property};
+use crate::report::{deadlock_message, reported_property, Property};
 use crate::search::Path;
-use crate::trace::{tell, ReplayedTrace, Trace};
+use crate::trace::{walk_path, ReplayedTrace, Trace};
 use crate::view::View;
 
 /// Judgement of a trace's last state or step.
@@ -57,24 +57,24 @@ pub fn again(
         rules: recorded.steps.iter().map(|step| step.rule_index).collect(),
     };
     // Walks only as far as names agree, so that the earlier of two mismatches is reported.
-    let named = agreeing(model, &program, recorded);
+    let name_check = check_names(model, &program, recorded);
     let walked = Path {
         start: path.start,
-        rules: path.rules[..named
+        rules: path.rules[..name_check
             .as_ref()
             .map_or_else(|(steps, _)| *steps, |()| path.rules.len())]
             .to_vec(),
     };
-    let mut told = tell(model, &program, &walked)?;
-    compare(recorded, &told.trace)?;
-    named.map_err(|(_, why)| why)?;
-    let ending = judge(model, &program, &mut told, claim);
-    Ok((told.trace, ending))
+    let mut replayed = walk_path(model, &program, &walked)?;
+    compare(recorded, &replayed.trace)?;
+    name_check.map_err(|(_, reason)| reason)?;
+    let ending = judge(model, &program, &mut replayed, claim);
+    Ok((replayed.trace, ending))
 }
 
 /// Compares the names of the start state and rules with those of a trace. The error holds the number of steps that
 /// agree, and a description of the next one.
-fn agreeing(model: &Model, program: &Program, recorded: &Trace) -> Result<(), (usize, String)> {
+fn check_names(model: &Model, program: &Program, recorded: &Trace) -> Result<(), (usize, String)> {
     if recorded.start_index < program.start_count() {
         let name = program.start_name(model, recorded.start_index);
         if name != recorded.start {
@@ -109,43 +109,44 @@ fn agreeing(model: &Model, program: &Program, recorded: &Trace) -> Result<(), (u
 }
 
 /// Compares the values of a trace with those of the replay.
-fn compare(recorded: &Trace, told: &Trace) -> Result<(), String> {
-    if recorded.initial != told.initial {
-        let here = |of: &Trace| {
-            of.initial
+fn compare(recorded: &Trace, replayed: &Trace) -> Result<(), String> {
+    if recorded.initial != replayed.initial {
+        let entries = |trace: &Trace| {
+            trace
+                .initial
                 .iter()
                 .map(|s| (s.variable.clone(), s.value.clone()))
                 .collect()
         };
-        let said = difference(here(recorded), here(told));
-        return Err(format!("start state `{}`: {said}", told.start));
+        let mismatch = difference(entries(recorded), entries(replayed));
+        return Err(format!("start state `{}`: {mismatch}", replayed.start));
     }
-    for (i, (recorded, told)) in recorded.steps.iter().zip(&told.steps).enumerate() {
-        if recorded.changes != told.changes {
-            let here = |of: &crate::trace::TraceStep| {
-                let changes = of.changes.iter();
+    for (i, (recorded, replayed)) in recorded.steps.iter().zip(&replayed.steps).enumerate() {
+        if recorded.changes != replayed.changes {
+            let entries = |trace: &crate::trace::TraceStep| {
+                let changes = trace.changes.iter();
                 changes
                     .map(|c| (c.variable.clone(), format!("{} -> {}", c.from, c.to)))
                     .collect()
             };
-            let said = difference(here(recorded), here(told));
-            return Err(format!("step {}: `{}`: {said}", i + 1, told.rule));
+            let mismatch = difference(entries(recorded), entries(replayed));
+            return Err(format!("step {}: `{}`: {mismatch}", i + 1, replayed.rule));
         }
     }
     Ok(())
 }
 
 /// Description of the first entry in which two lists differ.
-fn difference(recorded: Vec<(String, String)>, told: Vec<(String, String)>) -> String {
-    let longer = recorded.len().max(told.len());
-    let differ = (0..longer).find(|&i| recorded.get(i) != told.get(i));
-    let entry = |of: &[(String, String)]| match differ.and_then(|i| of.get(i)) {
+fn difference(recorded: Vec<(String, String)>, replayed: Vec<(String, String)>) -> String {
+    let length = recorded.len().max(replayed.len());
+    let differ = (0..length).find(|&i| recorded.get(i) != replayed.get(i));
+    let entry = |entries: &[(String, String)]| match differ.and_then(|i| entries.get(i)) {
         Some((variable, value)) => format!("`{variable}` {value}"),
         None => "nothing more".into(),
     };
     format!(
         "the model has {}, but the trace says {}",
-        entry(&told),
+        entry(&replayed),
         entry(&recorded)
     )
 }
@@ -154,48 +155,55 @@ fn difference(recorded: Vec<(String, String)>, told: Vec<(String, String)>) -> S
 fn judge(
     model: &Model,
     program: &Program,
-    told: &mut ReplayedTrace,
+    replayed: &mut ReplayedTrace,
     claim: Option<&Property>,
 ) -> Ending {
-    if let Some(fault) = told.fault {
-        return fault_ending(model, program, told, fault);
+    if let Some(fault) = replayed.fault {
+        return fault_ending(model, program, replayed, fault);
     }
-    let mut broken = None;
+    let mut violation = None;
     for invariant in &program.invariants {
-        match told.machine.run(invariant.entry) {
+        match replayed.machine.run(invariant.entry) {
             Ok(true) => {}
             Ok(false) => {
                 let invariant = &model.invariants[invariant.invariant as usize];
-                let said = Violation::new(&invariant.name, &invariant.why);
+                let report = Violation::new(&invariant.name, &invariant.why);
                 let property = Property::Invariant(invariant.name.clone());
-                let this = claim == Some(&property);
+                let is_claimed = claim == Some(&property);
                 let ending = Ending::Violated {
                     property,
-                    message: said.to_string(),
+                    message: report.to_string(),
                 };
-                if this {
+                if is_claimed {
                     return ending;
                 }
-                broken.get_or_insert(ending);
+                violation.get_or_insert(ending);
             }
-            Err(fault) => return fault_ending(model, program, told, fault),
+            Err(fault) => return fault_ending(model, program, replayed, fault),
         }
     }
-    if let Some(broken) = broken {
-        return broken;
+    if let Some(violation) = violation {
+        return violation;
     }
-    reach(model, program, told, claim)
+    judge_reachability(model, program, replayed, claim)
 }
 
 /// Judgement of a last state or step with a fault.
-fn fault_ending(model: &Model, program: &Program, told: &ReplayedTrace, fault: Fault) -> Ending {
+fn fault_ending(
+    model: &Model,
+    program: &Program,
+    replayed: &ReplayedTrace,
+    fault: Fault,
+) -> Ending {
     match program.explain(model, fault) {
-        Ok(Violation { why, limit, .. }) if limit => {
+        Ok(Violation {
+            why: reason, limit, ..
+        }) if limit => {
             // The trace describes the orders of loops whose results differ.
-            Ending::Exceeded(told.trace.fault.clone().unwrap_or(why))
+            Ending::Exceeded(replayed.trace.fault.clone().unwrap_or(reason))
         }
         Ok(violation) => Ending::Violated {
-            property: asserted(model, &violation),
+            property: reported_property(model, &violation),
             message: violation.to_string(),
         },
         Err(message) => Ending::Violated {
@@ -206,14 +214,14 @@ fn fault_ending(model: &Model, program: &Program, told: &ReplayedTrace, fault: F
 }
 
 /// Judges deadlock, drain and liveness in the last state.
-fn reach(
+fn judge_reachability(
     model: &Model,
     program: &Program,
-    told: &ReplayedTrace,
+    replayed: &ReplayedTrace,
     claim: Option<&Property>,
 ) -> Ending {
     let view = View::whole(program, model.deadlock);
-    let from = told.machine.frame[..program.slots.len()].to_vec();
+    let last_state = replayed.machine.frame[..program.slots.len()].to_vec();
     let quiescent = |explorer: &mut Explorer| {
         let conjuncts = program.quiescent.iter().flatten();
         conjuncts
@@ -221,32 +229,32 @@ fn reach(
             .all(|entry| explorer.machine.run(entry) == Ok(true))
     };
     let claims_drain = claim == Some(&Property::Drain);
-    let claims_more = matches!(claim, Some(Property::Liveness(_)));
-    if !claims_drain && !claims_more && model.deadlock != Deadlock::Off {
-        let mut explorer = begin(program, &view, &from);
-        let excepted = model.deadlock == Deadlock::ExceptQuiescent && quiescent(&mut explorer);
-        let (mut moves, mut by_order) = (false, None);
-        let complete = explorer.expand(0, true, |one, machine| {
-            by_order = by_order.or(machine.move_by_order);
+    let claims_liveness = matches!(claim, Some(Property::Liveness(_)));
+    if !claims_drain && !claims_liveness && model.deadlock != Deadlock::Off {
+        let mut explorer = explorer_at(program, &view, &last_state);
+        let is_excepted = model.deadlock == Deadlock::ExceptQuiescent && quiescent(&mut explorer);
+        let (mut moves, mut order_fault) = (false, None);
+        let complete = explorer.expand(0, true, |step, machine| {
+            order_fault = order_fault.or(machine.move_by_order);
             moves |= match machine.move_by_order {
-                None => one.to != Some(0) || model.deadlock == Deadlock::Stuck,
+                None => step.to != Some(0) || model.deadlock == Deadlock::Stuck,
                 Some(_) => model.deadlock == Deadlock::Stuck,
             };
             true
         });
-        if let (Some(fault), false, false) = (by_order, moves, excepted) {
+        if let (Some(fault), false, false) = (order_fault, moves, is_excepted) {
             // One state of the orbit has a move, and another has none.
-            return fault_ending(model, program, told, fault);
+            return fault_ending(model, program, replayed, fault);
         }
-        if complete.is_ok() && !moves && !excepted {
+        if complete.is_ok() && !moves && !is_excepted {
             return Ending::Violated {
                 property: Property::NoDeadlock,
-                message: stuck(model).into(),
+                message: deadlock_message(model).into(),
             };
         }
     }
-    if let (Some(conjuncts), false) = (&program.quiescent, claims_more) {
-        match out_of_reach(program, &view, &from, conjuncts, false) {
+    if let (Some(conjuncts), false) = (&program.quiescent, claims_liveness) {
+        match out_of_reach(program, &view, &last_state, conjuncts, false) {
             Reach::Never { moves } => {
                 return Ending::Violated {
                     property: Property::Drain,
@@ -265,10 +273,10 @@ fn reach(
     }
     for (property, conjuncts) in &program.liveness {
         let name = &model.liveness[*property as usize].name;
-        if claims_more && claim != Some(&Property::Liveness(name.clone())) {
+        if claims_liveness && claim != Some(&Property::Liveness(name.clone())) {
             continue;
         }
-        match out_of_reach(program, &view, &from, conjuncts, true) {
+        match out_of_reach(program, &view, &last_state, conjuncts, true) {
             Reach::Never { .. } => {
                 return Ending::Violated {
                     property: Property::Liveness(name.clone()),
@@ -283,9 +291,9 @@ fn reach(
 }
 
 /// Creates an explorer with this state only.
-fn begin<'a>(program: &'a Program, view: &'a View, from: &[Number]) -> Explorer<'a> {
+fn explorer_at<'a>(program: &'a Program, view: &'a View, state: &[Number]) -> Explorer<'a> {
     let mut explorer = Explorer::new(program, view);
-    explorer.machine.frame[..from.len()].copy_from_slice(from);
+    explorer.machine.frame[..state.len()].copy_from_slice(state);
     explorer.enter();
     explorer
 }
@@ -303,11 +311,11 @@ enum Reach {
 fn out_of_reach(
     program: &Program,
     view: &View,
-    from: &[Number],
+    start_state: &[Number],
     conjuncts: &[u32],
     spontaneous: bool,
 ) -> Reach {
-    let mut explorer = begin(program, view, from);
+    let mut explorer = explorer_at(program, view, start_state);
     let (mut state, mut moves) = (0, false);
     while (state as usize) < explorer.len() {
         if explorer.len() > MAX_STATES {
@@ -316,12 +324,12 @@ fn out_of_reach(
         explorer.load(state);
         let holds = |&entry: &u32| explorer.machine.run(entry);
         match conjuncts.iter().map(holds).collect::<Result<Vec<_>, _>>() {
-            Ok(all) if all.iter().all(|&holds| holds) => return Reach::Within,
+            Ok(results) if results.iter().all(|&holds| holds) => return Reach::Within,
             Ok(_) => {}
             Err(_) => return Reach::Unknown,
         }
-        let expanded = explorer.expand(state, spontaneous, |one, _| {
-            moves |= one.to != Some(state);
+        let expanded = explorer.expand(state, spontaneous, |step, _| {
+            moves |= step.to != Some(state);
             true
         });
         if expanded.is_err() {

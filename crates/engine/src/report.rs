@@ -7,7 +7,7 @@ use crate::program::{Op, Program};
 use crate::search::{omission_bound, CheckpointError, FailedCheck, Options, Path, Reason, Verdict};
 use crate::symmetry::Symmetry;
 use crate::symmetry_check::Settled;
-use crate::trace::{found, Trace};
+use crate::trace::{trace_of_path, Trace};
 use crate::view::View;
 use cohkit_base::words::counted;
 use rustc_hash::FxHashSet;
@@ -174,8 +174,9 @@ pub enum Status {
 /// All errors that [`Model::validate`] finds, or the error of a checkpoint.
 pub fn check(model: &Model, options: &Options) -> Result<Report, CheckError> {
     let prepare = || {
-        let settled = watching(model, options);
-        let program = compiled(model, settled.clone(), options).map_err(CheckError::Model)?;
+        let settled = stores_to_check(model, options);
+        let program =
+            validate_and_compile(model, settled.clone(), options).map_err(CheckError::Model)?;
         let parts = parts(model, &program, options);
         Ok((settled, program, parts))
     };
@@ -203,7 +204,7 @@ pub fn check(model: &Model, options: &Options) -> Result<Report, CheckError> {
         symmetric,
     };
     let outcome = outcome(model, &program, &verdict, effort, settled);
-    let properties = judged(model, &program, &outcome, &verdict);
+    let properties = property_results(model, &program, &outcome, &verdict);
     // Equal parts were explored once.
     let explored = (components.iter().zip(&parts.representative).enumerate())
         .filter(|(part, (_, representative))| part == *representative);
@@ -229,7 +230,7 @@ pub fn check(model: &Model, options: &Options) -> Result<Report, CheckError> {
 }
 
 /// Stores of loops that a program checks at run time for dependence on the order of rounds. None if symmetry is off.
-pub(crate) fn watching(model: &Model, options: &Options) -> Settled {
+pub(crate) fn stores_to_check(model: &Model, options: &Options) -> Settled {
     match options.symmetry {
         true => crate::symmetry_check::asymmetric_uses(model).1,
         false => Settled::new(),
@@ -241,7 +242,7 @@ pub(crate) fn watching(model: &Model, options: &Options) -> Settled {
 ///
 /// # Errors
 /// All errors that [`Model::validate`] finds, or that the code would be too large.
-pub(crate) fn compiled(
+pub(crate) fn validate_and_compile(
     model: &Model,
     settled: Settled,
     options: &Options,
@@ -293,14 +294,14 @@ pub(crate) fn outcome(
     match verdict {
         Verdict::Holds => Outcome::Verified,
         Verdict::Undecided(reason) => Outcome::Undecided { reason: *reason },
-        Verdict::FailedCheck(broken, path) => {
-            violated(model, program, broken, path, effort, settled)
+        Verdict::FailedCheck(failed_check, path) => {
+            violation_outcome(model, program, failed_check, path, effort, settled)
         }
     }
 }
 
 /// Status of each property that follows from an outcome.
-pub(crate) fn judged(
+pub(crate) fn property_results(
     model: &Model,
     program: &Program,
     outcome: &Outcome,
@@ -414,52 +415,52 @@ impl Property {
     }
 }
 
-fn cannot_rest(stuck: u64, effort: Effort) -> String {
+fn stuck_states_text(stuck: u64, effort: Effort) -> String {
     format!("{stuck} of {} cannot become quiescent", effort.states())
 }
 
-fn violated(
+fn violation_outcome(
     model: &Model,
     program: &Program,
-    broken: &FailedCheck,
+    failed_check: &FailedCheck,
     path: &Path,
     effort: Effort,
     settled: Settled,
 ) -> Outcome {
     let text = |s: &str| s.to_string();
-    let (property, message) = match broken {
+    let (property, message) = match failed_check {
         FailedCheck::Invariant(i) => {
             let invariant = &model.invariants[*i as usize];
-            let said = Violation::new(&invariant.name, &invariant.why);
+            let violation = Violation::new(&invariant.name, &invariant.why);
             (
                 Property::Invariant(invariant.name.clone()),
-                said.to_string(),
+                violation.to_string(),
             )
         }
         FailedCheck::Fault(fault) => match program.explain(model, *fault) {
             Ok(Violation { why, limit, .. }) if limit => {
-                let trace = Box::new(found(model, path, settled));
+                let trace = Box::new(trace_of_path(model, path, settled));
                 return Outcome::Exceeded {
                     limit: trace.fault.clone().unwrap_or(why),
                     trace,
                 };
             }
-            Ok(violation) => (asserted(model, &violation), violation.to_string()),
+            Ok(violation) => (reported_property(model, &violation), violation.to_string()),
             Err(message) => (Property::WellDefined, message),
         },
-        FailedCheck::Deadlock => (Property::NoDeadlock, text(stuck(model))),
+        FailedCheck::Deadlock => (Property::NoDeadlock, text(deadlock_message(model))),
         FailedCheck::DeadEnd(stuck) => (
             Property::Drain,
             format!(
                 "dead end: only spontaneous events lead to other states; {}",
-                cannot_rest(*stuck, effort)
+                stuck_states_text(*stuck, effort)
             ),
         ),
         FailedCheck::Livelock(stuck) => (
             Property::Drain,
             format!(
                 "livelock: without spontaneous events, no quiescent state is reachable; {}",
-                cannot_rest(*stuck, effort)
+                stuck_states_text(*stuck, effort)
             ),
         ),
         FailedCheck::Uncovered(unmet) => {
@@ -467,14 +468,16 @@ fn violated(
                 .iter()
                 .map(|&cover| &model.covers[cover as usize].name);
             let quoted: Vec<String> = names.clone().map(|name| format!("`{name}`")).collect();
-            let all = match quoted.split_last() {
+            let subject = match quoted.split_last() {
                 Some((last, [])) => format!("{last} is"),
-                Some((last, before)) => format!("{} and {last} are", before.join(", ")),
+                Some((last, front)) => format!("{} and {last} are", front.join(", ")),
                 None => String::new(),
             };
-            let of = effort.states();
+            let states_text = effort.states();
             let steps = counted(u128::from(effort.depth), "step");
-            let message = format!("{all} not covered in any of {of}, at most {steps} from a start");
+            let message = format!(
+                "{subject} not covered in any of {states_text}, at most {steps} from a start"
+            );
             (
                 Property::Cover(names.into_iter().next().cloned().unwrap_or_default()),
                 message,
@@ -482,21 +485,22 @@ fn violated(
         }
         FailedCheck::OutOfReach(property, stuck) => {
             let name = model.liveness[*property as usize].name.clone();
-            let of = effort.states();
-            let message =
-                format!("`{name}` is no longer reachable; it is unreachable from {stuck} of {of}");
+            let states_text = effort.states();
+            let message = format!(
+                "`{name}` is no longer reachable; it is unreachable from {stuck} of {states_text}"
+            );
             (Property::Liveness(name), message)
         }
     };
     Outcome::Violated {
         property,
         message,
-        trace: Box::new(found(model, path, Settled::new())),
+        trace: Box::new(trace_of_path(model, path, Settled::new())),
     }
 }
 
 /// Description of a deadlock, as a clause.
-pub(crate) fn stuck(model: &Model) -> &'static str {
+pub(crate) fn deadlock_message(model: &Model) -> &'static str {
     match model.deadlock {
         Deadlock::Stuck => "no rule is enabled",
         _ => "no rule leads to a different state",
@@ -504,7 +508,7 @@ pub(crate) fn stuck(model: &Model) -> &'static str {
 }
 
 /// Property that an error or assertion reports: the invariant of that name, if one exists.
-pub(crate) fn asserted(model: &Model, violation: &Violation) -> Property {
+pub(crate) fn reported_property(model: &Model, violation: &Violation) -> Property {
     let name = violation.property.clone();
     if name == Violation::ILL_DEFINED {
         return Property::WellDefined;
@@ -518,11 +522,11 @@ pub(crate) fn asserted(model: &Model, violation: &Violation) -> Property {
 /// All properties of a model: invariants, assertions other than limits in code order, then the properties that need no
 /// declaration, covers, drain and liveness.
 fn properties(model: &Model, program: &Program) -> Vec<Property> {
-    let mut all = Vec::new();
+    let mut result = Vec::new();
     for invariant in &model.invariants {
         let property = Property::Invariant(invariant.name.clone());
-        if !all.contains(&property) {
-            all.push(property);
+        if !result.contains(&property) {
+            result.push(property);
         }
     }
     let mut seen = FxHashSet::default();
@@ -535,24 +539,24 @@ fn properties(model: &Model, program: &Program) -> Vec<Property> {
         if violation.limit {
             continue;
         }
-        let property = asserted(model, violation);
-        if property != Property::WellDefined && !all.contains(&property) {
-            all.push(property);
+        let property = reported_property(model, violation);
+        if property != Property::WellDefined && !result.contains(&property) {
+            result.push(property);
         }
     }
-    all.push(Property::WellDefined);
+    result.push(Property::WellDefined);
     if model.deadlock != Deadlock::Off {
-        all.push(Property::NoDeadlock);
+        result.push(Property::NoDeadlock);
     }
-    all.extend(model.covers.iter().map(|c| Property::Cover(c.name.clone())));
+    result.extend(model.covers.iter().map(|c| Property::Cover(c.name.clone())));
     if model.quiescent.is_some() {
-        all.push(Property::Drain);
+        result.push(Property::Drain);
     }
-    all.extend(
+    result.extend(
         model
             .liveness
             .iter()
             .map(|l| Property::Liveness(l.name.clone())),
     );
-    all
+    result
 }

@@ -6,7 +6,10 @@
 //! violation is undecided. Properties that need all states (covers, drain, liveness) are not judged.
 
 use crate::model::Model;
-use crate::report::{compiled, judged, outcome, watching, CheckError, Effort, Report, Walks};
+use crate::report::{
+    outcome, property_results, stores_to_check, validate_and_compile, CheckError, Effort, Report,
+    Walks,
+};
 use crate::search::{walk, Options, WalkParameters, Walked};
 use crate::view::View;
 use rustc_hash::FxHashSet;
@@ -34,8 +37,9 @@ pub fn simulate(
     simulation: &Simulation,
     options: &Options,
 ) -> Result<Report, CheckError> {
-    let settled = watching(model, options);
-    let program = compiled(model, settled.clone(), options).map_err(CheckError::Model)?;
+    let settled = stores_to_check(model, options);
+    let program =
+        validate_and_compile(model, settled.clone(), options).map_err(CheckError::Model)?;
     let view = View::whole(&program, model.deadlock);
     let Simulation {
         seed,
@@ -66,11 +70,11 @@ pub fn simulate(
     let outcome = outcome(model, &program, &verdict, effort, settled);
     let source = |&number: &u32| program.rule(number).map(|rule| rule.source as usize);
     let sources = fired.iter().filter_map(source);
-    let met: FxHashSet<&String> = sources.map(|source| &model.rules[source].name).collect();
+    let fired_names: FxHashSet<&String> = sources.map(|source| &model.rules[source].name).collect();
     let instances = view.rules.iter().map(|&rule| &program.rules[rule as usize]);
     let mut never_fired: Vec<String> = Vec::new();
     for rule in &model.rules {
-        if !met.contains(&rule.name) && !never_fired.contains(&rule.name) {
+        if !fired_names.contains(&rule.name) && !never_fired.contains(&rule.name) {
             never_fired.push(rule.name.clone());
         }
     }
@@ -84,7 +88,7 @@ pub fn simulate(
         never_fired,
     };
     Ok(Report {
-        properties: judged(model, &program, &outcome, &verdict),
+        properties: property_results(model, &program, &outcome, &verdict),
         outcome,
         states: states.into(),
         symmetric: false,

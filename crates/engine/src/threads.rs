@@ -33,30 +33,30 @@ pub(crate) fn run_in_parallel<S: Send, T: Send>(
     work: impl Fn(S) -> T + Sync,
 ) -> Vec<T> {
     let shares: Vec<_> = (shares.into_iter().map(|share| Mutex::new(Some(share)))).collect();
-    let done = |share: &Mutex<Option<S>>| {
+    let run_share = |share: &Mutex<Option<S>>| {
         let share = lock(share).take();
         share.map(&work)
     };
-    let done = &done;
+    let run_share = &run_share;
     std::thread::scope(|scope| {
-        let others: Vec<_> = (shares.iter().skip(1))
+        let spawned: Vec<_> = (shares.iter().skip(1))
             .map(|share| {
                 #[cfg(test)]
                 let bits = short::bits();
                 let thread = Builder::new().spawn_scoped(scope, move || {
                     #[cfg(test)]
                     short::shorten(bits);
-                    done(share)
+                    run_share(share)
                 });
                 (share, thread)
             })
             .collect();
-        let own = shares.first().and_then(done);
-        let others = others.into_iter().map(|(share, thread)| match thread {
+        let own_result = shares.first().and_then(run_share);
+        let spawned = spawned.into_iter().map(|(share, thread)| match thread {
             Ok(thread) => (thread.join()).unwrap_or_else(|panic| resume_unwind(panic)),
-            Err(_) => done(share),
+            Err(_) => run_share(share),
         });
-        own.into_iter().chain(others.flatten()).collect()
+        own_result.into_iter().chain(spawned.flatten()).collect()
     })
 }
 
@@ -64,7 +64,7 @@ pub(crate) fn run_in_parallel<S: Send, T: Send>(
 /// persistent thread keeps its cache contents. The owner of the team is one of its threads.
 #[derive(Default)]
 pub(crate) struct Team {
-    others: Vec<Member>,
+    members: Vec<Member>,
 }
 
 struct Member {
@@ -76,7 +76,7 @@ struct Member {
 #[derive(Default)]
 struct ThreadControl {
     /// Status: `DONE`, `WORK` or `END`.
-    what: AtomicUsize,
+    status: AtomicUsize,
     job: Mutex<Option<Job>>,
     panic: Mutex<Option<Box<dyn Any + Send>>>,
 }
@@ -98,8 +98,8 @@ struct Job {
 const POLLS_BEFORE_SLEEP: usize = 2_000;
 
 /// Waits until `ready` returns true. The thread that makes it true must unpark this one afterwards.
-fn wait(looks: usize, ready: impl Fn() -> bool) {
-    for _ in 0..looks {
+fn wait(polls: usize, ready: impl Fn() -> bool) {
+    for _ in 0..polls {
         if ready() {
             return;
         }
@@ -111,10 +111,10 @@ fn wait(looks: usize, ready: impl Fn() -> bool) {
 }
 
 impl ThreadControl {
-    fn serve(&self, looks: usize) {
+    fn serve(&self, polls: usize) {
         loop {
-            wait(looks, || self.what.load(Ordering::Acquire) != DONE);
-            if self.what.load(Ordering::Acquire) == END {
+            wait(polls, || self.status.load(Ordering::Acquire) != DONE);
+            if self.status.load(Ordering::Acquire) == END {
                 return;
             }
             let Some(job) = lock(&self.job).take() else {
@@ -123,7 +123,7 @@ impl ThreadControl {
             if let Err(panic) = catch_unwind(AssertUnwindSafe(job.work)) {
                 *lock(&self.panic) = Some(panic);
             }
-            self.what.store(DONE, Ordering::Release);
+            self.status.store(DONE, Ordering::Release);
             job.owner.unpark();
         }
     }
@@ -141,31 +141,35 @@ impl Team {
     pub fn new(threads: usize) -> Team {
         let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
         // If threads share a core, polling keeps another one from working.
-        let looks = if threads > cores {
+        let polls = if threads > cores {
             0
         } else {
             POLLS_BEFORE_SLEEP
         };
         let member = |_| {
             let control = Arc::new(ThreadControl::default());
-            let own = control.clone();
-            let thread = Builder::new().spawn(move || own.serve(looks)).ok()?;
+            let own_control = control.clone();
+            let thread = Builder::new()
+                .spawn(move || own_control.serve(polls))
+                .ok()?;
             Some(Member {
                 control,
                 thread: Some(thread),
             })
         };
         Team {
-            others: (1..threads).map_while(member).collect(),
+            members: (1..threads).map_while(member).collect(),
         }
     }
 
     /// A team of the calling thread only.
-    pub const SINGLE_THREAD: Team = Team { others: Vec::new() };
+    pub const SINGLE_THREAD: Team = Team {
+        members: Vec::new(),
+    };
 
     /// Number of threads.
     pub fn len(&self) -> usize {
-        self.others.len() + 1
+        self.members.len() + 1
     }
 
     /// As [`run_in_parallel`], on this team's threads, for at most as many shares.
@@ -195,9 +199,9 @@ impl Team {
             })
             .collect();
         let mut jobs_left = jobs.iter().map(|job| job as &(dyn Fn() + Sync));
-        let own = jobs_left.next();
+        let own_job = jobs_left.next();
         let busy: Vec<&Member> = self
-            .others
+            .members
             .iter()
             .zip(jobs_left)
             .map(|(member, job)| {
@@ -205,15 +209,20 @@ impl Team {
                 member
             })
             .collect();
-        let own = own.map(|job| catch_unwind(AssertUnwindSafe(job)));
+        let own_job = own_job.map(|job| catch_unwind(AssertUnwindSafe(job)));
         // All jobs must end before this function returns or unwinds: they borrow its locals.
         for member in &busy {
             member.finish();
         }
-        let theirs: Vec<_> = (busy.iter())
+        let member_panics: Vec<_> = (busy.iter())
             .filter_map(|member| lock(&member.control.panic).take())
             .collect();
-        if let Some(panic) = own.and_then(Result::err).into_iter().chain(theirs).next() {
+        if let Some(panic) = own_job
+            .and_then(Result::err)
+            .into_iter()
+            .chain(member_panics)
+            .next()
+        {
             resume_unwind(panic);
         }
         let results = places.into_iter().map(|place| place.into_inner());
@@ -232,7 +241,7 @@ impl Member {
             work,
             owner: std::thread::current(),
         });
-        self.control.what.store(WORK, Ordering::Release);
+        self.control.status.store(WORK, Ordering::Release);
         if let Some(thread) = &self.thread {
             thread.thread().unpark();
         }
@@ -240,15 +249,15 @@ impl Member {
 
     fn finish(&self) {
         wait(POLLS_BEFORE_SLEEP, || {
-            self.control.what.load(Ordering::Acquire) == DONE
+            self.control.status.load(Ordering::Acquire) == DONE
         });
     }
 }
 
 impl Drop for Team {
     fn drop(&mut self) {
-        for member in &mut self.others {
-            member.control.what.store(END, Ordering::Release);
+        for member in &mut self.members {
+            member.control.status.store(END, Ordering::Release);
             if let Some(thread) = member.thread.take() {
                 thread.thread().unpark();
                 let _ = thread.join();
@@ -268,8 +277,8 @@ mod tests {
             for round in 0..100 {
                 let shares: Vec<usize> = (0..1 + round % threads).collect();
                 let doubled = team.run_in_parallel(shares.clone(), |share| 2 * share + round);
-                let told: Vec<usize> = shares.iter().map(|share| 2 * share + round).collect();
-                assert_eq!(doubled, told);
+                let expected: Vec<usize> = shares.iter().map(|share| 2 * share + round).collect();
+                assert_eq!(doubled, expected);
             }
             let last = threads - 1;
             let panic = catch_unwind(AssertUnwindSafe(|| {

@@ -101,7 +101,7 @@ pub fn replay(model: &Model, start: u32, rules: &[u32]) -> Result<Trace, String>
         start,
         rules: rules.to_vec(),
     };
-    tell(model, &program, &path).map(|told| told.trace)
+    walk_path(model, &program, &path).map(|replayed| replayed.trace)
 }
 
 /// A trace, with the machine in its last state.
@@ -114,7 +114,7 @@ pub(crate) struct ReplayedTrace<'a> {
 }
 
 /// Walks along a path on a program that was compiled with notes. Errors name the step, counted from 1.
-pub(crate) fn tell<'a>(
+pub(crate) fn walk_path<'a>(
     model: &Model,
     program: &'a Program,
     path: &Path,
@@ -156,10 +156,10 @@ pub(crate) fn tell<'a>(
         fault: fault.map(explain),
         watched: false,
     };
-    let mut story = model.trace_renderer.and_then(|trace_renderer| {
+    let mut events = model.trace_renderer.and_then(|trace_renderer| {
         trace_renderer.begin(model, &machine.frame[..program.slots.len()])
     });
-    say(model, program, &mut machine, &mut story);
+    pass_notes(model, program, &mut machine, &mut events);
     for (i, &rule) in path.rules.iter().enumerate() {
         let step = i + 1;
         let Some(instance) = program.rule(rule) else {
@@ -174,8 +174,8 @@ pub(crate) fn tell<'a>(
                 "step {step}: `{name}` cannot fire: {fault} before it"
             ));
         }
-        let before = machine.frame[..program.slots.len()].to_vec();
-        let fired = match machine.enabled(instance, rule) {
+        let state_before = machine.frame[..program.slots.len()].to_vec();
+        let fired = match machine.is_enabled(instance, rule) {
             Ok(true) => machine.fire(instance, rule),
             Ok(false) => return Err(format!("step {step}: `{name}` is not enabled there")),
             Err(fault) => Err(fault),
@@ -195,24 +195,24 @@ pub(crate) fn tell<'a>(
             None => explain(fault),
         });
         let changed = slots()
-            .filter(|&(i, _)| before[i] != machine.frame[i])
+            .filter(|&(i, _)| state_before[i] != machine.frame[i])
             .map(|(i, slot)| Change {
                 variable: slot.name.clone(),
-                from: show(i, before[i]),
+                from: show(i, state_before[i]),
                 to: show(i, machine.frame[i]),
             });
-        if let Some(story) = &mut story {
-            story.step(&name, &before, &machine.frame[..program.slots.len()]);
+        if let Some(events) = &mut events {
+            events.step(&name, &state_before, &machine.frame[..program.slots.len()]);
         }
         trace.steps.push(TraceStep {
             rule: name,
             rule_index: rule,
             changes: changed.collect(),
         });
-        say(model, program, &mut machine, &mut story);
+        pass_notes(model, program, &mut machine, &mut events);
     }
-    if let Some(story) = story {
-        trace.sequence = story.end();
+    if let Some(events) = events {
+        trace.sequence = events.end();
     }
     Ok(ReplayedTrace {
         trace,
@@ -222,7 +222,7 @@ pub(crate) fn tell<'a>(
 }
 
 /// Passes the machine's notes to the story.
-fn say(
+fn pass_notes(
     model: &Model,
     program: &Program,
     machine: &mut Machine,
@@ -230,15 +230,15 @@ fn say(
 ) {
     for (note, values) in std::mem::take(&mut machine.notes) {
         if let Some(story) = story {
-            let said = said(model, &program.notes[note as usize], &values);
-            said.into_iter().for_each(|said| story.say(said));
+            let event = note_event(model, &program.notes[note as usize], &values);
+            event.into_iter().for_each(|event| story.say(event));
         }
     }
 }
 
 /// Trace of a path that a search has found. With a non-empty `settled`, the walk checks orders of loops as the search
 /// did.
-pub(crate) fn found(model: &Model, path: &Path, settled: Settled) -> Trace {
+pub(crate) fn trace_of_path(model: &Model, path: &Path, settled: Settled) -> Trace {
     if path.start == NO_START {
         return Trace {
             start: "none".into(),
@@ -255,34 +255,34 @@ pub(crate) fn found(model: &Model, path: &Path, settled: Settled) -> Trace {
     }
     let watched = !settled.is_empty();
     let program = compile_with_loop_checks(model, true, settled);
-    match tell(model, &program, path) {
-        Ok(told) => Trace {
+    match walk_path(model, &program, path) {
+        Ok(replayed) => Trace {
             watched,
-            ..told.trace
+            ..replayed.trace
         },
-        Err(why) => panic!("a path of the search can be walked, but {why}"),
+        Err(reason) => panic!("a path of the search can be walked, but {reason}"),
     }
 }
 
 /// Event of a note with these values; `None` for a mark.
-pub(crate) fn said(model: &Model, note: &Note, values: &[Number]) -> Option<Remark> {
+pub(crate) fn note_event(model: &Model, note: &Note, values: &[Number]) -> Option<Remark> {
     let Note::Says {
         sort,
-        values: own,
+        values: own_values,
         words,
     } = note
     else {
         return None;
     };
-    let (own, rest) = values.split_at(own.len());
-    let mut rest = Words {
+    let (own_values, phrase_values) = values.split_at(own_values.len());
+    let mut phrase_values = Words {
         model,
-        values: rest.iter(),
+        values: phrase_values.iter(),
     };
     Some(Remark {
         sort: *sort,
-        values: own.to_vec(),
-        words: rest.say(words),
+        values: own_values.to_vec(),
+        words: phrase_values.render(words),
     })
 }
 
@@ -303,7 +303,7 @@ impl Words<'_> {
         }
     }
 
-    fn say(&mut self, phrase: &[Piece]) -> String {
+    fn render(&mut self, phrase: &[Piece]) -> String {
         let mut text = String::new();
         for piece in phrase {
             match piece {
@@ -320,11 +320,11 @@ impl Words<'_> {
                 }
                 Piece::Choice(_, a, b) => {
                     if self.next() != 0 {
-                        text.push_str(&self.say(a));
+                        text.push_str(&self.render(a));
                         self.skip(b);
                     } else {
                         self.skip(a);
-                        text.push_str(&self.say(b));
+                        text.push_str(&self.render(b));
                     }
                 }
             }

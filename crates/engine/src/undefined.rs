@@ -2,7 +2,7 @@
 
 use crate::model::{Deadlock, Model, Type};
 use crate::program::{Op, Program, Site};
-use crate::report::{compiled, parts, watching};
+use crate::report::{parts, stores_to_check, validate_and_compile};
 use crate::search::{search, Engine, FailedCheck, Options, Verdict};
 
 /// Maximum number of states visited. Undefined values exist from the start, so such a read occurs early if at all.
@@ -28,13 +28,14 @@ pub fn first_undefined_read(model: &Model) -> Option<UndefinedRead> {
         decompose: false,
         ..Options::default()
     };
-    let program = compiled(&model, watching(&model, &options), &options).ok()?;
-    (0..program.code.len() as u32).find_map(|at| read(&model, &program, at))?;
+    let program = validate_and_compile(&model, stores_to_check(&model, &options), &options).ok()?;
+    (0..program.code.len() as u32)
+        .find_map(|instruction| undefined_read_site(&model, &program, instruction))?;
     let view = parts(&model, &program, &options).views.into_iter().next()?;
-    let found = search(&program, &view, 0, &options).ok()?;
-    match found.verdict {
+    let result = search(&program, &view, 0, &options).ok()?;
+    match result.verdict {
         Verdict::FailedCheck(FailedCheck::Fault(fault), _) => {
-            let site = read(&model, &program, fault.at)?;
+            let site = undefined_read_site(&model, &program, fault.at)?;
             Some(UndefinedRead {
                 what: site.what.clone(),
                 line: site.line,
@@ -45,10 +46,14 @@ pub fn first_undefined_read(model: &Model) -> Option<UndefinedRead> {
 }
 
 /// Site of an instruction that rejects undefined values of a scalarset or union; `None` for other instructions.
-fn read<'a>(model: &Model, program: &'a Program, at: u32) -> Option<&'a Site> {
-    let Op::Defined { .. } = program.code.get(at as usize)? else {
+fn undefined_read_site<'a>(
+    model: &Model,
+    program: &'a Program,
+    instruction: u32,
+) -> Option<&'a Site> {
+    let Op::Defined { .. } = program.code.get(instruction as usize)? else {
         return None;
     };
-    let site = program.sites.get(&at)?;
+    let site = program.sites.get(&instruction)?;
     matches!(model.ty(site.ty?), Type::Scalarset(_) | Type::Union(_)).then_some(site)
 }

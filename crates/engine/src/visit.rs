@@ -140,9 +140,9 @@ pub fn expr(e: &Expr, f: &mut dyn FnMut(Node)) {
 
 /// True if an expression calls a function.
 pub fn calls(e: &Expr) -> bool {
-    let mut any = false;
+    let mut has_call = false;
     expr(e, &mut |node| {
-        any |= matches!(node, Node::Expr(Expr::Call(..)))
+        has_call |= matches!(node, Node::Expr(Expr::Call(..)))
     });
-    any
+    has_call
 }

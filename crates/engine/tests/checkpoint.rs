@@ -14,34 +14,34 @@ use std::sync::Mutex;
 
 type Files = BTreeMap<(usize, u64), Vec<u8>>;
 
-/// Keeper in memory. A checkpoint is due at every `every`-th call of `is_due`; the search may be interrupted at one of
-/// these calls.
+/// Keeper in memory. A checkpoint is due at every `interval`-th call of `is_due`; the search may be interrupted at one
+/// of these calls.
 #[derive(Default)]
-struct Shelf {
+struct MemorySink {
     files: Mutex<Files>,
-    every: u64,
+    interval: u64,
     /// Call of `is_due` at which the search is interrupted; 0 for never.
-    last: u64,
-    asked: AtomicU64,
+    interrupt_call: u64,
+    calls: AtomicU64,
     interrupt: AtomicBool,
-    full: bool,
+    is_full: bool,
 }
 
-impl CheckpointSink for Shelf {
+impl CheckpointSink for MemorySink {
     fn is_due(&self) -> bool {
-        let asked = self.asked.fetch_add(1, Ordering::Relaxed) + 1;
-        if asked == self.last {
+        let calls = self.calls.fetch_add(1, Ordering::Relaxed) + 1;
+        if calls == self.interrupt_call {
             self.interrupt.store(true, Ordering::Relaxed);
         }
-        asked.is_multiple_of(self.every)
+        calls.is_multiple_of(self.interval)
     }
 
     fn keep(&self, component: usize, number: u64, parts: &[&[u8]]) -> io::Result<()> {
-        if self.full {
+        if self.is_full {
             return Err(io::ErrorKind::StorageFull.into());
         }
-        let kept = (self.files.lock().unwrap()).insert((component, number), parts.concat());
-        assert_eq!(kept, None, "nothing is kept twice");
+        let previous = (self.files.lock().unwrap()).insert((component, number), parts.concat());
+        assert_eq!(previous, None, "nothing is kept twice");
         Ok(())
     }
 
@@ -57,12 +57,12 @@ impl CheckpointSink for Shelf {
     }
 }
 
-fn shelf(files: Files, every: u64, last: u64) -> Shelf {
-    Shelf {
+fn memory_sink(files: Files, interval: u64, interrupt_call: u64) -> MemorySink {
+    MemorySink {
         files: Mutex::new(files),
-        every,
-        last,
-        ..Shelf::default()
+        interval,
+        interrupt_call,
+        ..MemorySink::default()
     }
 }
 
@@ -74,7 +74,7 @@ fn library(name: &str) -> Model {
         .model
 }
 
-fn interrupted(report: &Report) -> bool {
+fn is_interrupted(report: &Report) -> bool {
     let reason = Reason::Interrupted;
     report.outcome == Outcome::Undecided { reason }
 }
@@ -83,23 +83,23 @@ fn interrupted(report: &Report) -> bool {
 /// threads each time. Returns the report and the number of interruptions.
 fn in_pieces(model: &Model, options: &Options, stretches: u64) -> (Report, u64) {
     let mut files = Files::new();
-    for times in 0.. {
-        let shelf = shelf(files, 2, stretches);
+    for interruptions in 0.. {
+        let sink = memory_sink(files, 2, stretches);
         let report = check(
             model,
             &Options {
-                threads: [1, 4, 2][times as usize % 3],
-                engine: [Engine::Native, Engine::Interpreter][times as usize % 2],
-                checkpoint_sink: Some(&shelf),
-                cancel: Some(&shelf.interrupt),
+                threads: [1, 4, 2][interruptions as usize % 3],
+                engine: [Engine::Native, Engine::Interpreter][interruptions as usize % 2],
+                checkpoint_sink: Some(&sink),
+                cancel: Some(&sink.interrupt),
                 ..*options
             },
         )
         .unwrap();
-        if !interrupted(&report) {
-            return (report, times);
+        if !is_interrupted(&report) {
+            return (report, interruptions);
         }
-        files = shelf.files.into_inner().unwrap();
+        files = sink.files.into_inner().unwrap();
     }
     unreachable!()
 }
@@ -113,7 +113,7 @@ fn resumed_search_gives_the_same_report() {
         decompose: false,
         ..Options::default()
     };
-    let few = |max_states| Options {
+    let limited = |max_states| Options {
         max_states: Some(max_states),
         ..flat
     };
@@ -122,7 +122,7 @@ fn resumed_search_gives_the_same_report() {
         (broken, flat, 1),
         (models::dining(8), flat, 1),
         (models::drain(Ending::Stuck), flat, 0),
-        (models::peterson(5), few(30_000), 10),
+        (models::peterson(5), limited(30_000), 10),
         (
             models::peterson(5),
             Options {
@@ -144,12 +144,20 @@ fn resumed_search_gives_the_same_report() {
         (library("german"), Options::default(), 3),
         (library("network_multiset"), Options::default(), 0),
     ];
-    for (model, options, least) in cases {
-        let whole = check(&model, &options).unwrap();
+    for (model, options, min_interruptions) in cases {
+        let uninterrupted = check(&model, &options).unwrap();
         for stretches in [1, 2, 7] {
-            let (report, times) = in_pieces(&model, &options, stretches);
-            assert_eq!(report, whole, "{} in pieces of {stretches}", model.name);
-            assert!(stretches > 1 || times >= least, "{}: {times}", model.name);
+            let (report, interruptions) = in_pieces(&model, &options, stretches);
+            assert_eq!(
+                report, uninterrupted,
+                "{} in pieces of {stretches}",
+                model.name
+            );
+            assert!(
+                stretches > 1 || interruptions >= min_interruptions,
+                "{}: {interruptions}",
+                model.name
+            );
         }
     }
 }
@@ -157,26 +165,29 @@ fn resumed_search_gives_the_same_report() {
 #[test]
 fn limited_search_resumes_with_a_higher_limit() {
     let model = models::peterson(5);
-    let whole = check(&model, &Options::default()).unwrap();
-    for first in [1, 2, 1000, 1001, 1002, 1003, 30_000, 88_560] {
-        let shelf = shelf(Files::new(), 3, 0);
+    let uninterrupted = check(&model, &Options::default()).unwrap();
+    for first_limit in [1, 2, 1000, 1001, 1002, 1003, 30_000, 88_560] {
+        let sink = memory_sink(Files::new(), 3, 0);
         let options = |max_states| Options {
             max_states,
             threads: 2,
-            checkpoint_sink: Some(&shelf),
+            checkpoint_sink: Some(&sink),
             ..Options::default()
         };
-        let part = check(&model, &options(Some(first))).unwrap();
-        assert_eq!(part.states, u128::from(first));
+        let part = check(&model, &options(Some(first_limit))).unwrap();
+        assert_eq!(part.states, u128::from(first_limit));
         // A tighter limit has no effect on a larger checkpoint.
-        if first == 30_000 {
-            let less = check(&model, &options(Some(10))).unwrap();
-            assert_eq!((less.outcome, less.states), (part.outcome, part.states));
+        if first_limit == 30_000 {
+            let tighter = check(&model, &options(Some(10))).unwrap();
+            assert_eq!(
+                (tighter.outcome, tighter.states),
+                (part.outcome, part.states)
+            );
         }
         assert_eq!(
             check(&model, &options(None)).unwrap(),
-            whole,
-            "after {first}"
+            uninterrupted,
+            "after {first_limit}"
         );
     }
 }
@@ -190,55 +201,55 @@ fn checkpoints_restore_states_with_large_numbers() {
     let model = murphi::read("far", text, murphi::Dialect::Any)
         .unwrap()
         .model;
-    let shelf = shelf(Files::new(), 3, 0);
+    let sink = memory_sink(Files::new(), 3, 0);
     let options = |max_states| Options {
         max_states,
         decompose: false,
-        checkpoint_sink: Some(&shelf),
+        checkpoint_sink: Some(&sink),
         ..Options::default()
     };
     assert_eq!(check(&model, &options(Some(40))).unwrap().states, 40);
-    let whole = check(&model, &options(None)).unwrap();
-    assert_eq!((whole.outcome, whole.states), (Outcome::Verified, 81));
+    let complete = check(&model, &options(None)).unwrap();
+    assert_eq!((complete.outcome, complete.states), (Outcome::Verified, 81));
 }
 
 /// All checkpoints of an uninterrupted search.
 fn all_checkpoints(model: &Model) -> Files {
-    let shelf = shelf(Files::new(), 20, 0);
+    let sink = memory_sink(Files::new(), 20, 0);
     let options = Options {
-        checkpoint_sink: Some(&shelf),
+        checkpoint_sink: Some(&sink),
         ..Options::default()
     };
     check(model, &options).unwrap();
-    shelf.files.into_inner().unwrap()
+    sink.files.into_inner().unwrap()
 }
 
 #[test]
 fn every_checkpoint_alone_is_enough_to_go_on_from() {
     let model = models::peterson(5);
-    let whole = check(&model, &Options::default()).unwrap();
+    let uninterrupted = check(&model, &Options::default()).unwrap();
     let files = all_checkpoints(&model);
     assert!(files.len() > 5, "{}", files.len());
     for count in 0..=files.len() {
         // The search was killed after this checkpoint.
         let files = files.clone().into_iter().take(count).collect();
-        let shelf = shelf(files, 10_000, 0);
+        let sink = memory_sink(files, 10_000, 0);
         let options = Options {
-            checkpoint_sink: Some(&shelf),
+            checkpoint_sink: Some(&sink),
             ..Options::default()
         };
         assert_eq!(
             check(&model, &options).unwrap(),
-            whole,
+            uninterrupted,
             "{count} checkpoints"
         );
     }
 }
 
-fn refused(model: &Model, options: &Options, files: Files) -> CheckpointError {
-    let shelf = shelf(files, 10_000, 0);
+fn checkpoint_error(model: &Model, options: &Options, files: Files) -> CheckpointError {
+    let sink = memory_sink(files, 10_000, 0);
     let options = Options {
-        checkpoint_sink: Some(&shelf),
+        checkpoint_sink: Some(&sink),
         ..*options
     };
     match check(model, &options) {
@@ -252,15 +263,15 @@ fn foreign_and_damaged_checkpoints_are_rejected() {
     let model = library("peterson_2");
     let default = Options::default();
     let files = all_checkpoints(&model);
-    let mut other = model.clone();
-    other.invariants.pop();
+    let mut other_model = model.clone();
+    other_model.invariants.pop();
     let off = Options {
         symmetry: false,
         ..default
     };
     let foreign = [
-        refused(&other, &default, files.clone()),
-        refused(
+        checkpoint_error(&other_model, &default, files.clone()),
+        checkpoint_error(
             &library("german"),
             &off,
             all_checkpoints(&library("german")),
@@ -273,12 +284,12 @@ fn foreign_and_damaged_checkpoints_are_rejected() {
         );
     }
     // Every byte of the last checkpoint matters, and so does its length.
-    let (&at, bytes) = files.last_key_value().unwrap();
-    let refuses = |bytes: Vec<u8>| {
+    let (&last_key, bytes) = files.last_key_value().unwrap();
+    let assert_rejected = |bytes: Vec<u8>| {
         let mut files = files.clone();
-        files.insert(at, bytes);
-        let error = refused(&model, &default, files);
-        assert_eq!((error.component, error.number), at);
+        files.insert(last_key, bytes);
+        let error = checkpoint_error(&model, &default, files);
+        assert_eq!((error.component, error.number), last_key);
         let kind = error.kind;
         assert!(
             matches!(
@@ -291,37 +302,37 @@ fn foreign_and_damaged_checkpoints_are_rejected() {
     for i in 0..bytes.len() {
         let mut bytes = bytes.clone();
         bytes[i] ^= 1 << (i % 8);
-        refuses(bytes);
-        refuses(bytes_to(&files[&at], i));
+        assert_rejected(bytes);
+        assert_rejected(prefix(&files[&last_key], i));
     }
-    refuses([&bytes[..], &[0]].concat());
+    assert_rejected([&bytes[..], &[0]].concat());
     // A checkpoint stored under another number.
-    let mut twice = files.clone();
-    twice.insert((at.0, at.1 + 1), bytes.clone());
+    let mut duplicated = files.clone();
+    duplicated.insert((last_key.0, last_key.1 + 1), bytes.clone());
     assert!(matches!(
-        refused(&model, &default, twice).kind,
+        checkpoint_error(&model, &default, duplicated).kind,
         CheckpointErrorKind::Damaged
     ));
 }
 
-fn bytes_to(bytes: &[u8], end: usize) -> Vec<u8> {
+fn prefix(bytes: &[u8], end: usize) -> Vec<u8> {
     bytes[..end].to_vec()
 }
 
 #[test]
 fn a_checkpoint_that_cannot_be_kept_ends_the_search() {
-    let full = Shelf {
-        every: 1,
-        full: true,
-        ..Shelf::default()
+    let full = MemorySink {
+        interval: 1,
+        is_full: true,
+        ..MemorySink::default()
     };
     let options = Options {
         checkpoint_sink: Some(&full),
         ..Options::default()
     };
-    let ended = check(&models::peterson(4), &options);
-    let Err(CheckError::Checkpoint(error)) = ended else {
-        panic!("{ended:?}")
+    let result = check(&models::peterson(4), &options);
+    let Err(CheckError::Checkpoint(error)) = result else {
+        panic!("{result:?}")
     };
     let CheckpointErrorKind::NotKept(why) = error.kind else {
         panic!("{error:?}")

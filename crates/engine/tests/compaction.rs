@@ -43,9 +43,9 @@ fn signatures_and_full_states_agree() {
     dining.deadlock = Deadlock::Stuttering;
     for mut model in [models::peterson(5), broken, dining] {
         model.quiescent = None;
-        let whole = check(&model, &Options::default()).unwrap();
+        let full_report = check(&model, &Options::default()).unwrap();
         let report = compact(&model, &Options::default());
-        assert_eq!(exact(&report), exact(&whole), "{}", model.name);
+        assert_eq!(exact(&report), exact(&full_report), "{}", model.name);
         let bound = omission_bound(report.components[0]);
         assert_eq!(report.omission_probability, Some(bound));
         assert!(bound < 1e-9);
@@ -67,22 +67,26 @@ fn large() -> Model {
 
 #[test]
 fn large_states_take_less_memory() {
-    let whole = check(&large(), &Options::default()).unwrap();
+    let full_report = check(&large(), &Options::default()).unwrap();
     let report = compact(&large(), &Options::default());
-    assert_eq!(exact(&report), exact(&whole));
+    assert_eq!(exact(&report), exact(&full_report));
     assert_eq!(report.states, 4096);
     // A state of thirty bytes is replaced by a signature of eight.
-    assert!(report.memory + 22 * 4096 <= whole.memory, "{report:?}");
+    assert!(
+        report.memory + 22 * 4096 <= full_report.memory,
+        "{report:?}"
+    );
 }
 
 /// Bytes per state, as stated in `docs/murphi.md`.
 #[test]
 fn documented_memory_per_state_is_measured() {
-    for (name, whole, compacted) in [("dma_copy", 339.0, 26.0), ("flash_4", 21.0, 19.0)] {
+    for (name, full_bytes, compacted_bytes) in [("dma_copy", 339.0, 26.0), ("flash_4", 21.0, 19.0)]
+    {
         let path = format!("../../models/{name}.m");
         let text = std::fs::read_to_string(path).unwrap();
         let model = read(name, &text, Dialect::Any).unwrap().model;
-        for (hash_compaction, expected) in [(false, whole), (true, compacted)] {
+        for (hash_compaction, expected) in [(false, full_bytes), (true, compacted_bytes)] {
             let options = Options {
                 hash_compaction,
                 ..Options::default()
@@ -102,8 +106,8 @@ fn hash_compaction_leaves_drain_undecided() {
     assert_eq!(report.outcome, Outcome::Undecided { reason });
     assert!(report.complete);
     for result in &report.properties {
-        let judged = result.property != Property::Drain;
-        let expected = if judged {
+        let is_judged = result.property != Property::Drain;
+        let expected = if is_judged {
             Status::Holds
         } else {
             Status::Undecided

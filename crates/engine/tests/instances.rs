@@ -36,7 +36,7 @@ fn models() -> Vec<Model> {
 }
 
 /// A report without the memory.
-fn said(report: Report) -> Report {
+fn without_memory(report: Report) -> Report {
     Report {
         memory: 0,
         ..report
@@ -53,28 +53,28 @@ fn code_for_all_values_gives_the_report_of_code_for_each() {
             engine: Engine::Interpreter,
             ..Options::default()
         };
-        let each = said(check(&model, &options).unwrap());
+        let separate = without_memory(check(&model, &options).unwrap());
         for engine in [Engine::Interpreter, Engine::Native] {
             for symmetry in [true, false] {
                 let options = Options {
                     symmetry,
                     ..options
                 };
-                let each = match symmetry {
-                    true => each.clone(),
-                    false => said(check(&model, &options).unwrap()),
+                let separate = match symmetry {
+                    true => separate.clone(),
+                    false => without_memory(check(&model, &options).unwrap()),
                 };
                 let options = Options {
                     engine,
                     max_nodes: 0,
                     ..options
                 };
-                let all = said(check(&model, &options).unwrap());
-                assert_eq!(all, each, "{} {engine:?} {symmetry}", model.name);
+                let shared = without_memory(check(&model, &options).unwrap());
+                assert_eq!(shared, separate, "{} {engine:?} {symmetry}", model.name);
                 compared += 1;
             }
         }
-        if let Outcome::Violated { trace, .. } = &each.outcome {
+        if let Outcome::Violated { trace, .. } = &separate.outcome {
             if !trace.steps.is_empty() {
                 let rules: Vec<u32> = trace.steps.iter().map(|step| step.rule_index).collect();
                 assert_eq!(
@@ -96,20 +96,20 @@ fn random_walks_are_independent_of_shared_rule_code() {
         length: 50,
     };
     for model in models() {
-        let each = simulate(&model, &simulation, &Options::default()).unwrap();
+        let separate = simulate(&model, &simulation, &Options::default()).unwrap();
         for engine in [Engine::Interpreter, Engine::Native] {
             let options = Options {
                 engine,
                 max_nodes: 0,
                 ..Options::default()
             };
-            let mut all = simulate(&model, &simulation, &options).unwrap();
+            let mut shared = simulate(&model, &simulation, &options).unwrap();
             // Instances that can never fire are counted if they share their code with others.
-            if let (Some(all), Some(each)) = (&mut all.walks, &each.walks) {
-                assert!(all.rules >= each.rules, "{}", model.name);
-                all.rules = each.rules;
+            if let (Some(shared), Some(separate)) = (&mut shared.walks, &separate.walks) {
+                assert!(shared.rules >= separate.rules, "{}", model.name);
+                shared.rules = separate.rules;
             }
-            assert_eq!(all, each, "{} {engine:?}", model.name);
+            assert_eq!(shared, separate, "{} {engine:?}", model.name);
         }
     }
 }
@@ -125,7 +125,7 @@ end;
 rule \"wrap\" a = 40 ==> begin a := 1; c := (c + 1) % 3; end;
 ";
 
-fn many(text: &str) -> Model {
+fn many_model(text: &str) -> Model {
     read("many", text, Dialect::Any).unwrap().model
 }
 
@@ -136,7 +136,7 @@ fn a_rule_may_have_more_instances_than_there_could_be_code_for() {
             engine,
             ..Options::default()
         };
-        let report = check(&many(MANY), &options).unwrap();
+        let report = check(&many_model(MANY), &options).unwrap();
         assert_eq!(report.outcome, Outcome::Verified);
         // `a` runs from 1 to 40, and `c` takes 3 values. `b` changes at each of the 39 steps of a round, so it
         // alternates over two rounds: 240 states.
@@ -147,17 +147,17 @@ fn a_rule_may_have_more_instances_than_there_could_be_code_for() {
 #[test]
 fn counterexample_of_many_instances_replays() {
     let text = format!("{MANY} invariant \"low\" a < 5;");
-    let model = many(&text);
+    let model = many_model(&text);
     let report = check(&model, &Options::default()).unwrap();
     let Outcome::Violated { trace, .. } = report.outcome else {
         panic!("{:?}", report.outcome);
     };
     let names: Vec<&str> = trace.steps.iter().map(|step| step.rule.as_str()).collect();
-    let wanted = ["1", "1199", "1", "1199"];
-    let wanted = (1..)
-        .zip(wanted)
+    let expected = ["1", "1199", "1", "1199"];
+    let expected = (1..)
+        .zip(expected)
         .map(|(i, j)| format!("step {j} (i={i}, k=600)"));
-    assert_eq!(names, wanted.collect::<Vec<_>>());
+    assert_eq!(names, expected.collect::<Vec<_>>());
     let rules: Vec<u32> = trace.steps.iter().map(|step| step.rule_index).collect();
     assert_eq!(replay(&model, trace.start_index, &rules), Ok(*trace));
 }

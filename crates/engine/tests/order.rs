@@ -17,10 +17,10 @@ fn run(text: &str, symmetry: bool) -> (Report, Vec<String>) {
 }
 
 /// Checks that a violation is found that a permutation of the values would hide, and that a warning states the reason.
-fn told_apart(text: &str, warning: &str) {
+fn assert_asymmetric(text: &str, warning: &str) {
     let (report, warnings) = run(text, true);
-    let (all, _) = run(text, false);
-    for report in [&report, &all] {
+    let (full_report, _) = run(text, false);
+    for report in [&report, &full_report] {
         let Outcome::Violated { .. } = report.outcome else {
             panic!("{text}\n{:?}", report.outcome)
         };
@@ -60,10 +60,10 @@ fn claims_about_all_values_that_change_something() {
         "k := multisetcount(i: m, look(m[i]));",
         "multisetremovepred(i: m, look(m[i]));",
     ] {
-        for same in ["=", "!="] {
+        for comparison in ["=", "!="] {
             let go = format!("rule \"go\" {guard} ==> begin {body} end;");
-            let claim = format!("!isundefined(got) -> got {same} q");
-            told_apart(&model(take, &go, &claim), "it changes `got`");
+            let claim = format!("!isundefined(got) -> got {comparison} q");
+            assert_asymmetric(&model(take, &go, &claim), "it changes `got`");
         }
     }
 }
@@ -92,15 +92,18 @@ fn labels_of_several_enumerations_differ() {
         end;";
     for label in ["A0", "B0"] {
         let text = format!("{text} invariant \"no 2\" o[{label}] != 2;");
-        told_apart(&text, "is read for another in `o[..]`");
+        assert_asymmetric(&text, "is read for another in `o[..]`");
     }
     // Here the analysis finds nothing; the search detects the dependence at run time.
-    let last = text
+    let checked_text = text
         .replace("o: array[U] of 0..5", "o: U")
         .replace("for u: U do o[u] := 0; end;", "o := A1;")
         .replace("o[A0] := o[B0] + 1", "o := A0")
         .replace("o[B0] := o[A0] + 1", "o := B0");
-    let (report, _) = run(&format!("{last} invariant \"no B0\" o != B0;"), true);
+    let (report, _) = run(
+        &format!("{checked_text} invariant \"no B0\" o != B0;"),
+        true,
+    );
     assert!(
         matches!(report.outcome, Outcome::Exceeded { .. }),
         "{:?}",
@@ -110,40 +113,44 @@ fn labels_of_several_enumerations_differ() {
 
 #[test]
 fn numbers_of_slots() {
-    let two = |guard: &str, body: &str| {
+    let slot_pair_rule = |guard: &str, body: &str| {
         format!(
             "choose i: m do choose j: m do
               rule \"go\" {guard} & isundefined(got) & !isundefined(q) ==> begin {body} end;
             end; end;"
         )
     };
-    for same in ["=", "!="] {
-        let claim = format!("!isundefined(got) -> got {same} q");
-        let text = model("", &two("i < j", "got := m[i];"), &claim);
-        told_apart(&text, "it is used as a number, and `m` is sorted");
+    for comparison in ["=", "!="] {
+        let claim = format!("!isundefined(got) -> got {comparison} q");
+        let text = model("", &slot_pair_rule("i < j", "got := m[i];"), &claim);
+        assert_asymmetric(&text, "it is used as a number, and `m` is sorted");
         // The inserted element takes the slot of the first one removed.
         let body = "alias x: m[i] do got := x; end; multisetremove(i, m); multisetremove(j, m);
             multisetadd(q, m); if multisetcount(k: m, k = i) = 1 then got := q; else undefine got; end;";
-        let text = model("", &two("i != j & m[i] != q", body), "isundefined(got)");
-        told_apart(&text, "another element may occupy the slot by then");
+        let text = model(
+            "",
+            &slot_pair_rule("i != j & m[i] != q", body),
+            "isundefined(got)",
+        );
+        assert_asymmetric(&text, "another element may occupy the slot by then");
     }
     for slot in [0, 1] {
         let go = "choose i: m do
             rule \"hit\" !isundefined(q) & m[i] = q & !hit[0] & !hit[1] ==> begin hit[i] := true; end;
             end;";
         let text = model("", go, &format!("!hit[{slot}]"));
-        told_apart(&text, "it is used as a number");
+        assert_asymmetric(&text, "it is used as a number");
     }
     let replaced = "choose i: m do rule \"go\" isundefined(got) & !isundefined(q) ==>
         var other: multiset[2] of S;
         begin for n: S do multisetadd(n, other); end; m := other; got := m[i]; end; end;";
     let text = model("", replaced, "isundefined(got)");
-    told_apart(&text, "another element may occupy the slot by then");
+    assert_asymmetric(&text, "another element may occupy the slot by then");
     let foreign = "choose i: m do rule \"go\" isundefined(got) & !isundefined(q) ==>
         var other: multiset[2] of S;
         begin for n: S do multisetadd(n, other); end; got := other[i]; end; end;";
     let text = model("", foreign, "isundefined(got)");
-    told_apart(&text, "it may be used for another multiset than its own");
+    assert_asymmetric(&text, "it may be used for another multiset than its own");
 }
 
 #[test]

@@ -18,8 +18,8 @@ impl Choices<'_> {
         self.0.next().map_or(0, |&b| b as usize % n)
     }
 
-    fn of<T: Clone>(&mut self, all: &[T]) -> T {
-        all[self.below(all.len())].clone()
+    fn pick<T: Clone>(&mut self, options: &[T]) -> T {
+        options[self.below(options.len())].clone()
     }
 }
 
@@ -101,12 +101,12 @@ fn random_model(bytes: &[u8]) -> Model {
     for g in &groups {
         for r in 0..1 + c.below(4) {
             // Occasionally a rule reads another group's variables.
-            let read = if c.below(8) == 0 {
-                c.of(&groups)
+            let read_group = if c.below(8) == 0 {
+                c.pick(&groups)
             } else {
                 g.clone()
             };
-            let guard = claim(&mut c, &read, p, 2).or(p.is(c.below(3) as i32));
+            let guard = claim(&mut c, &read_group, p, 2).or(p.is(c.below(3) as i32));
             let body: Vec<_> = (0..1 + c.below(2))
                 .map(|_| statement(&mut c, g, p, 1))
                 .collect();
@@ -118,11 +118,11 @@ fn random_model(bytes: &[u8]) -> Model {
             m.rule(rule);
         }
         if c.below(4) == 0 {
-            let odd = g.cells.at(p).is(2).and(claim(&mut c, g, p, 1));
-            m.invariant("claim", p.all(!odd.and(g.number.is(2))));
+            let condition = g.cells.at(p).is(2).and(claim(&mut c, g, p, 1));
+            m.invariant("claim", p.all(!condition.and(g.number.is(2))));
         }
     }
-    let deadlock = c.of(&[
+    let deadlock = c.pick(&[
         Deadlock::Off,
         Deadlock::Stuttering,
         Deadlock::ExceptQuiescent,
@@ -160,43 +160,43 @@ proptest! {
         let model = random_model(&bytes);
         let engine = Engine::Interpreter;
         let flat = Options { decompose: false, engine, max_states: Some(30_000), ..Options::default() };
-        let whole = check(&model, &flat).unwrap();
+        let flat_report = check(&model, &flat).unwrap();
         for engine in [Engine::Interpreter, Engine::Native] {
             for threads in [1, 2] {
-                let same = check(&model, &Options { threads, engine, ..flat }).unwrap();
-                prop_assert_eq!(&same, &whole, "{:?} with {} threads", engine, threads);
+                let report = check(&model, &Options { threads, engine, ..flat }).unwrap();
+                prop_assert_eq!(&report, &flat_report, "{:?} with {} threads", engine, threads);
             }
         }
-        let apart = check(&model, &Options { max_states: None, ..Options::default() }).unwrap();
-        if matches!(whole.outcome, Outcome::Undecided { .. }) {
+        let decomposed = check(&model, &Options { max_states: None, ..Options::default() }).unwrap();
+        if matches!(flat_report.outcome, Outcome::Undecided { .. }) {
             return Ok(());
         }
-        let (kind, length) = verdict(&whole.outcome);
-        let (apart_kind, apart_length) = verdict(&apart.outcome);
-        let drain = matches!(whole.outcome, Outcome::Violated { property: Property::Drain, .. });
+        let (kind, length) = verdict(&flat_report.outcome);
+        let (decomposed_kind, decomposed_length) = verdict(&decomposed.outcome);
+        let drain = matches!(flat_report.outcome, Outcome::Violated { property: Property::Drain, .. });
         // If two violations are equally near, each search may report a different one.
-        prop_assert_eq!(kind == "verified", apart_kind == "verified");
-        prop_assert_eq!(drain, apart_kind == Property::Drain.to_string());
-        if let Outcome::Violated { trace, .. } = &apart.outcome {
+        prop_assert_eq!(kind == "verified", decomposed_kind == "verified");
+        prop_assert_eq!(drain, decomposed_kind == Property::Drain.to_string());
+        if let Outcome::Violated { trace, .. } = &decomposed.outcome {
             let rules: Vec<u32> = trace.steps.iter().map(|s| s.rule_index).collect();
             prop_assert_eq!(replay(&model, trace.start_index, &rules), Ok((**trace).clone()));
-            prop_assert!(drain || apart_length <= length + 1);
+            prop_assert!(drain || decomposed_length <= length + 1);
         }
         if kind == "verified" {
-            prop_assert_eq!((whole.states, whole.transitions, whole.depth), (apart.states, apart.transitions, apart.depth));
+            prop_assert_eq!((flat_report.states, flat_report.transitions, flat_report.depth), (decomposed.states, decomposed.transitions, decomposed.depth));
         }
     }
 }
 
 /// Adds features that only Murphi models use: undefined values, priorities, assumptions, shifts and bitwise operations.
-fn odd(mut model: Model, bytes: &[u8]) -> Model {
+fn with_murphi_features(mut model: Model, bytes: &[u8]) -> Model {
     let mut c = Choices(bytes.iter());
     let numbers: Vec<VariableId> = (0..model.variables.len() as u32)
         .map(VariableId)
         .filter(|&v| model.variable(v).name.starts_with("number"))
         .collect();
     let undefined = |v: VariableId| Expr::IsUndefined(v.into());
-    let both = |a: Expr, b: Expr| Expr::Binary(Operator::And, Box::new(a), Box::new(b));
+    let conjunction = |a: Expr, b: Expr| Expr::Binary(Operator::And, Box::new(a), Box::new(b));
     model.undefined = c.below(4) > 0;
     let state: Vec<VariableId> = (0..model.variables.len() as u32)
         .map(VariableId)
@@ -210,12 +210,12 @@ fn odd(mut model: Model, bytes: &[u8]) -> Model {
     }
     for rule in &mut model.rules {
         rule.priority = c.below(6) as i32 / 4;
-        let v = c.of(&numbers);
+        let v = c.pick(&numbers);
         match c.below(8) {
             0 if model.undefined => rule.body.push(Stmt::Undefine(v.into())),
             1 if model.undefined => {
                 let guard = std::mem::replace(&mut rule.guard, Expr::Bool(true));
-                rule.guard = both(Expr::Not(Box::new(undefined(v))), guard);
+                rule.guard = conjunction(Expr::Not(Box::new(undefined(v))), guard);
             }
             2 => rule.body.push(Stmt::Assume(v.lt(2))),
             3 => {
@@ -227,17 +227,17 @@ fn odd(mut model: Model, bytes: &[u8]) -> Model {
                     Operator::ShiftRight,
                 ];
                 let (a, b) = (
-                    Expr::from(c.of(&numbers)),
+                    Expr::from(c.pick(&numbers)),
                     Expr::from(v) - c.below(3) as i32,
                 );
-                let value = Expr::Binary(c.of(&operators), Box::new(a), Box::new(b));
+                let value = Expr::Binary(c.pick(&operators), Box::new(a), Box::new(b));
                 rule.body.push(v.set((value + 9) % 3));
             }
             _ => {}
         }
     }
     if c.below(4) == 0 {
-        let v = c.of(&numbers);
+        let v = c.pick(&numbers);
         model.assumptions.push(Invariant {
             name: "assumed".into(),
             parameters: Vec::new(),
@@ -257,9 +257,9 @@ proptest! {
     #[test]
     fn engines_agree_on_odd_models(
         bytes in proptest::collection::vec(any::<u8>(), 20..250),
-        more in proptest::collection::vec(any::<u8>(), 20..100),
+        feature_bytes in proptest::collection::vec(any::<u8>(), 20..100),
     ) {
-        let model = odd(random_model(&bytes), &more);
+        let model = with_murphi_features(random_model(&bytes), &feature_bytes);
         prop_assert!(model.validate().is_empty(), "{:?}", model.validate());
         let options = |engine, threads| Options {
             decompose: false,
@@ -268,10 +268,10 @@ proptest! {
             threads,
             ..Options::default()
         };
-        let whole = check(&model, &options(Engine::Interpreter, 1)).unwrap();
+        let expected = check(&model, &options(Engine::Interpreter, 1)).unwrap();
         for threads in [1, 2] {
-            let same = check(&model, &options(Engine::Native, threads)).unwrap();
-            prop_assert_eq!(&same, &whole, "{} threads", threads);
+            let report = check(&model, &options(Engine::Native, threads)).unwrap();
+            prop_assert_eq!(&report, &expected, "{} threads", threads);
         }
     }
 }
@@ -279,7 +279,7 @@ proptest! {
 #[test]
 fn random_models_are_worth_checking() {
     // With the same generator, many models verify with more than one part, and every kind of violation occurs.
-    let mut seen = std::collections::BTreeMap::new();
+    let mut counts = std::collections::BTreeMap::new();
     let mut state = 1u64;
     for _ in 0..600 {
         let mut bytes = Vec::new();
@@ -295,9 +295,9 @@ fn random_models_are_worth_checking() {
         } else {
             "whole"
         };
-        let grown = if report.states > 20 { "large" } else { "small" };
+        let size = if report.states > 20 { "large" } else { "small" };
         let (kind, _) = verdict(&report.outcome);
-        *seen.entry(format!("{kind} {parts} {grown}")).or_insert(0) += 1;
+        *counts.entry(format!("{kind} {parts} {size}")).or_insert(0) += 1;
     }
     for kind in [
         "verified parts large",
@@ -307,11 +307,11 @@ fn random_models_are_worth_checking() {
         "values in range",
         "claim",
     ] {
-        let count: i32 = seen
+        let count: i32 = counts
             .iter()
             .filter(|(k, _)| k.starts_with(kind))
             .map(|(_, n)| n)
             .sum();
-        assert!(count >= 5, "{kind}: {seen:?}");
+        assert!(count >= 5, "{kind}: {counts:?}");
     }
 }

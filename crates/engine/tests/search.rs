@@ -43,7 +43,7 @@ end;
     for engine in [Engine::Interpreter, Engine::Native] {
         let options = Options { engine, ..flat() };
         assert_eq!(
-            told(&run(&model, &options)),
+            summary(&run(&model, &options)),
             "verified; 2 2 1",
             "{engine:?}"
         );
@@ -51,7 +51,7 @@ end;
 }
 
 /// `verified`, or property and length of the trace; then the numbers of states and transitions, and the depth.
-fn told(report: &Report) -> String {
+fn summary(report: &Report) -> String {
     let verdict = match &report.outcome {
         Outcome::Verified => "verified".to_string(),
         Outcome::Violated {
@@ -86,15 +86,15 @@ fn known_models_have_their_verdicts_and_counts() {
         (models::every_construct(), "verified; 65705 455395 20"),
         (models::copies(1, false), "verified; 20 30 9"),
     ];
-    let told: Vec<_> = pinned
+    let summaries: Vec<_> = pinned
         .iter()
-        .map(|(m, _)| format!("{}: {}", m.name, told(&run(m, &flat()))))
+        .map(|(m, _)| format!("{}: {}", m.name, summary(&run(m, &flat()))))
         .collect();
-    let wanted: Vec<_> = pinned
+    let expected: Vec<_> = pinned
         .iter()
         .map(|(m, w)| format!("{}: {w}", m.name))
         .collect();
-    assert_eq!(told, wanted);
+    assert_eq!(summaries, expected);
 }
 
 #[test]
@@ -175,7 +175,7 @@ fn any_engine_and_number_of_threads_give_the_same_report() {
     let mut deadlocked = models::peterson(4);
     deadlocked.rules.pop();
     deadlocked.quiescent = None;
-    let all = [
+    let cases = [
         models::peterson(4),
         models::peterson(5),
         broken,
@@ -189,10 +189,10 @@ fn any_engine_and_number_of_threads_give_the_same_report() {
         max_states: Some(3000),
         ..flat()
     };
-    for model in &all {
+    for model in &cases {
         for options in [flat(), limited] {
             let engine = Engine::Interpreter;
-            let one = run(model, &Options { engine, ..options });
+            let expected = run(model, &Options { engine, ..options });
             for engine in [Engine::Interpreter, Engine::Native, Engine::Adaptive] {
                 for threads in [1, 2, 4] {
                     let options = Options {
@@ -200,8 +200,8 @@ fn any_engine_and_number_of_threads_give_the_same_report() {
                         engine,
                         ..options
                     };
-                    let what = format!("{}: {engine:?}, {threads} threads", model.name);
-                    assert_eq!(run(model, &options), one, "{what}");
+                    let context = format!("{}: {engine:?}, {threads} threads", model.name);
+                    assert_eq!(run(model, &options), expected, "{context}");
                 }
             }
         }
@@ -212,14 +212,14 @@ fn any_engine_and_number_of_threads_give_the_same_report() {
 fn compilation_time_is_reported_separately() {
     let model = models::peterson(4);
     let compiling = |engine| {
-        let spent = AtomicU64::new(0);
+        let compile_ns = AtomicU64::new(0);
         let options = Options {
             engine,
-            compiling: Some(&spent),
+            compiling: Some(&compile_ns),
             ..flat()
         };
         assert_eq!(run(&model, &options), run(&model, &flat()));
-        spent.into_inner()
+        compile_ns.into_inner()
     };
     let interpreted = compiling(Engine::Interpreter);
     assert!(interpreted > 0 && compiling(Engine::Native) > interpreted);
@@ -228,7 +228,7 @@ fn compilation_time_is_reported_separately() {
 #[test]
 fn limits_end_undecided_with_coverage_counts() {
     let model = models::peterson(5);
-    let undecided = |options: Options| told(&run(&model, &options));
+    let undecided = |options: Options| summary(&run(&model, &options));
     assert_eq!(
         undecided(Options {
             max_states: Some(1000),
@@ -294,12 +294,12 @@ fn limits_end_undecided_with_coverage_counts() {
 
 #[test]
 fn independent_parts_give_the_counts_of_the_whole() {
-    for (parts, last) in [(2, false), (3, false), (2, true), (3, true)] {
-        let mut model = models::copies(parts, last);
+    for (parts, final_state) in [(2, false), (3, false), (2, true), (3, true)] {
+        let mut model = models::copies(parts, final_state);
         let deadlock = run(&model, &Options::default());
         assert_eq!(
-            told(&deadlock).split(';').next(),
-            told(&run(&model, &flat())).split(';').next()
+            summary(&deadlock).split(';').next(),
+            summary(&run(&model, &flat())).split(';').next()
         );
         if let Outcome::Violated { trace, .. } = &deadlock.outcome {
             let rules: Vec<u32> = trace.steps.iter().map(|s| s.rule_index).collect();
@@ -308,39 +308,43 @@ fn independent_parts_give_the_counts_of_the_whole() {
                 Ok(&**trace)
             );
         }
-        assert_eq!(deadlock.outcome == Outcome::Verified, !last);
+        assert_eq!(deadlock.outcome == Outcome::Verified, !final_state);
         // A deadlock ends the search of the whole model early, so counts are compared with deadlock checks off.
         model.deadlock = Deadlock::Off;
-        let (whole, apart) = (run(&model, &flat()), run(&model, &Options::default()));
+        let (whole, decomposed) = (run(&model, &flat()), run(&model, &Options::default()));
         assert_eq!((whole.components.len(), whole.different), (1, 1));
         assert_eq!(
-            (apart.components.len(), apart.different),
+            (decomposed.components.len(), decomposed.different),
             (parts as usize, 1),
             "constants join nothing and copies are equal"
         );
-        assert_eq!(told(&apart), told(&whole), "{parts} {last}");
+        assert_eq!(
+            summary(&decomposed),
+            summary(&whole),
+            "{parts} {final_state}"
+        );
     }
 }
 
 /// A renderer that records all events as steps of its only agent.
 #[derive(Debug)]
-struct Hears;
+struct RecordingRenderer;
 
-struct Heard(Sequence);
+struct RecordedEvents(Sequence);
 
-impl TraceRenderer for Hears {
+impl TraceRenderer for RecordingRenderer {
     fn begin<'a>(&self, model: &'a Model, state: &[i64]) -> Option<Box<dyn TraceEvents + 'a>> {
-        let mut heard = Heard(Sequence {
+        let mut events = RecordedEvents(Sequence {
             agents: model.agents.clone(),
             steps: Vec::new(),
         });
-        heard.does(format!("begin in {state:?}"));
-        Some(Box::new(heard))
+        events.record(format!("begin in {state:?}"));
+        Some(Box::new(events))
     }
 }
 
-impl Heard {
-    fn does(&mut self, what: String) {
+impl RecordedEvents {
+    fn record(&mut self, what: String) {
         self.0.steps.push(cohkit_base::sequence::Step {
             agent: 0,
             action: Action::Does { what },
@@ -350,12 +354,12 @@ impl Heard {
     }
 }
 
-impl TraceEvents for Heard {
+impl TraceEvents for RecordedEvents {
     fn say(&mut self, said: Remark) {
-        self.does(format!("{} {:?} {}", said.sort, said.values, said.words));
+        self.record(format!("{} {:?} {}", said.sort, said.values, said.words));
     }
     fn step(&mut self, rule: &str, before: &[i64], after: &[i64]) {
-        self.does(format!("{rule}: {before:?} {after:?}"));
+        self.record(format!("{rule}: {before:?} {after:?}"));
     }
     fn end(self: Box<Self>) -> Sequence {
         self.0
@@ -370,7 +374,7 @@ fn trace_renderer_receives_notes_and_states() {
     let small = m.range("small", 0, 3);
     let n = m.state("n", small);
     m.agent("counter");
-    let says = |sort, words: Vec<Piece>| {
+    let event_note = |sort, words: Vec<Piece>| {
         Stmt::Note(Note::Says {
             sort,
             values: vec![n + 10, n.is(0)],
@@ -378,7 +382,7 @@ fn trace_renderer_receives_notes_and_states() {
         })
     };
     let text = |t: &str| vec![Piece::Text(t.into())];
-    m.start("start", vec![n.set(1), says(7, text("start"))]);
+    m.start("start", vec![n.set(1), event_note(7, text("start"))]);
     let counts = vec![
         Piece::Agent(0.into()),
         Piece::Choice(n.is(1), text(" first "), text(" then ")),
@@ -389,19 +393,19 @@ fn trace_renderer_receives_notes_and_states() {
             group: 0,
             member: n.into(),
         }),
-        says(3, counts),
+        event_note(3, counts),
         n.set(n + 1),
     ];
     m.rule(Rule::new("on").does(body));
     m.invariant("below", n.lt(3));
-    m.trace_renderer(&Hears);
+    m.trace_renderer(&RecordingRenderer);
     let model = m.build().unwrap();
     let Outcome::Violated { trace, .. } = run(&model, &flat()).outcome else {
         panic!()
     };
     let steps = trace.sequence.steps.iter();
-    let heard: Vec<_> = steps.map(|step| format!("{:?}", step.action)).collect();
-    let wanted = [
+    let recorded: Vec<_> = steps.map(|step| format!("{:?}", step.action)).collect();
+    let expected = [
         "begin in [1]",
         "7 [11, 0] start",
         "on: [1] [2]",
@@ -409,6 +413,6 @@ fn trace_renderer_receives_notes_and_states() {
         "on: [2] [3]",
         "3 [12, 0] counter then 2",
     ];
-    let wanted = wanted.map(|what| format!("Does {{ what: {what:?} }}"));
-    assert_eq!(heard, wanted);
+    let expected = expected.map(|what| format!("Does {{ what: {what:?} }}"));
+    assert_eq!(recorded, expected);
 }

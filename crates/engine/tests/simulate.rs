@@ -35,14 +35,14 @@ fn walk(model: &Model, simulation: &Simulation) -> Report {
 }
 
 /// Counts up or down; the third rule is never enabled.
-fn counter(most: i32) -> Builder {
+fn counter(max: i32) -> Builder {
     let mut m = Builder::new("counter");
-    let numbers = m.range("numbers", 0, most);
+    let numbers = m.range("numbers", 0, max);
     let n = m.state("n", numbers);
     m.start("zero", vec![]);
-    m.rule(Rule::new("up").when(n.lt(most)).does([n.set(n + 1)]));
+    m.rule(Rule::new("up").when(n.lt(max)).does([n.set(n + 1)]));
     m.rule(Rule::new("down").when(n.gt(0)).does([n.set(n - 1)]));
-    m.rule(Rule::new("never").when(n.gt(most)).does([n.set(0)]));
+    m.rule(Rule::new("never").when(n.gt(max)).does([n.set(0)]));
     m
 }
 
@@ -117,12 +117,12 @@ fn faults_and_deadlocks_are_found() {
 #[test]
 fn walks_visit_only_reachable_states() {
     let model = models::peterson(4);
-    let all = check(&model, &Options::default()).unwrap();
+    let full_report = check(&model, &Options::default()).unwrap();
     let report = walk(&model, &SHORT);
-    assert!(report.states > 100 && report.states < all.states);
+    assert!(report.states > 100 && report.states < full_report.states);
     assert!(report.depth <= SHORT.length);
-    let other = Simulation { seed: 1, ..SHORT };
-    assert_ne!(walk(&model, &other).states, report.states);
+    let other_seed = Simulation { seed: 1, ..SHORT };
+    assert_ne!(walk(&model, &other_seed).states, report.states);
 }
 
 /// If two nodes own the thing, the loop stores them in an order that scalarset values do not have.

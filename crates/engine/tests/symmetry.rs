@@ -33,7 +33,7 @@ fn run(model: &Model, options: Options) -> Report {
 
 /// Report with symmetry, checked to be equal for both engines and any number of threads.
 fn reduced(model: &Model) -> Report {
-    let one = run(model, Options::default());
+    let expected = run(model, Options::default());
     for threads in [1, 2, 3] {
         for engine in [Engine::Interpreter, Engine::Native] {
             let options = Options {
@@ -41,15 +41,18 @@ fn reduced(model: &Model) -> Report {
                 engine,
                 ..Options::default()
             };
-            let other = run(model, options);
-            assert_eq!((&other.outcome, other.states), (&one.outcome, one.states));
+            let report = run(model, options);
             assert_eq!(
-                (other.transitions, other.depth),
-                (one.transitions, one.depth)
+                (&report.outcome, report.states),
+                (&expected.outcome, expected.states)
+            );
+            assert_eq!(
+                (report.transitions, report.depth),
+                (expected.transitions, expected.depth)
             );
         }
     }
-    one
+    expected
 }
 
 #[test]
@@ -61,15 +64,15 @@ fn graphs_up_to_isomorphism() {
         assert_eq!(report.outcome, Outcome::Verified);
         assert_eq!(report.states, orbits);
         assert!(report.symmetric);
-        let all = run(
+        let unreduced = run(
             &model,
             Options {
                 symmetry: false,
                 ..Options::default()
             },
         );
-        assert_eq!(all.states, 1 << (nodes * (nodes - 1)));
-        assert!(!all.symmetric);
+        assert_eq!(unreduced.states, 1 << (nodes * (nodes - 1)));
+        assert!(!unreduced.symmetric);
     }
 }
 
@@ -87,7 +90,7 @@ fn counterexamples_under_symmetry_replay() {
     let Outcome::Violated { trace, .. } = &report.outcome else {
         panic!("{:?}", report.outcome)
     };
-    let all = run(
+    let unreduced = run(
         &model,
         Options {
             symmetry: false,
@@ -96,14 +99,14 @@ fn counterexamples_under_symmetry_replay() {
     );
     let Outcome::Violated {
         trace: shortest, ..
-    } = &all.outcome
+    } = &unreduced.outcome
     else {
-        panic!("{:?}", all.outcome)
+        panic!("{:?}", unreduced.outcome)
     };
     assert_eq!(trace.steps.len(), shortest.steps.len());
     let rules: Vec<u32> = trace.steps.iter().map(|step| step.rule_index).collect();
-    let again = cohkit_engine::trace::replay(&model, trace.start_index, &rules).unwrap();
-    assert_eq!(again.steps, trace.steps);
+    let replayed = cohkit_engine::trace::replay(&model, trace.start_index, &rules).unwrap();
+    assert_eq!(replayed.steps, trace.steps);
     // Each step adds an edge, and the last one closes a triangle.
     let ends: Vec<&str> = trace
         .steps
@@ -130,14 +133,14 @@ fn murphi(text: &str) -> Model {
         .model
 }
 
-/// With `both`, several nodes may own the thing at once.
-fn owners(both: bool) -> Model {
+/// With `shared_ownership`, several nodes may own the thing at once.
+fn owners(shared_ownership: bool) -> Model {
     murphi(&format!(
         "type node: scalarset(3);
         var owns: array [node] of boolean; owner: node; some: boolean;
         startstate begin for n: node do owns[n] := false; end; some := false; end;
         ruleset n: node do
-          rule \"take\" !some | {both} ==> begin owns[n] := true; some := true; end;
+          rule \"take\" !some | {shared_ownership} ==> begin owns[n] := true; some := true; end;
           rule \"leave\" owns[n] ==> begin owns[n] := false; some := false; end;
         end;
         rule \"look\" begin for n: node do if owns[n] then owner := n; end; end; end;"
@@ -149,7 +152,7 @@ fn irrelevant_loop_order_keeps_symmetry() {
     let report = reduced(&owners(false));
     assert_eq!(report.outcome, Outcome::Verified);
     assert!(report.symmetric);
-    let all = run(
+    let unreduced = run(
         &owners(false),
         Options {
             symmetry: false,
@@ -157,7 +160,7 @@ fn irrelevant_loop_order_keeps_symmetry() {
         },
     );
     // Ownership: nobody, or one of three nodes. The node seen last: this one, another one, or none.
-    assert_eq!((report.states, all.states), (5, 16));
+    assert_eq!((report.states, unreduced.states), (5, 16));
 }
 
 /// The results for different orders of two owners are exchanged by a permutation.
@@ -175,7 +178,7 @@ fn results_that_differ_by_a_permutation_are_one() {
 /// One owner may be the boss, which breaks the symmetry between owners.
 #[test]
 fn order_dependence_is_found_with_both_results() {
-    let boss = |before: &str, look: &str| {
+    let boss = |condition: &str, look: &str| {
         murphi(&format!(
             "type node: scalarset(3); all: union {{node, enum {{none}}}};
             var owns: array [node] of boolean; owner, boss: node; seen: 0..3;
@@ -183,7 +186,7 @@ fn order_dependence_is_found_with_both_results() {
             var found: node; begin for n: node do if owns[n] then found := n; end; end; return found; end;
             startstate begin for n: node do owns[n] := false; end; seen := 0; end;
             ruleset n: node do
-              rule \"take\" {before} ==> begin owns[n] := true; if isundefined(boss) then boss := n; end; end;
+              rule \"take\" {condition} ==> begin owns[n] := true; if isundefined(boss) then boss := n; end; end;
               rule \"leave\" owns[n] ==> begin owns[n] := false; end;
             end;
             {look}"
@@ -210,11 +213,11 @@ fn order_dependence_is_found_with_both_results() {
         }
         let rules: Vec<_> = trace.steps.iter().map(|s| s.rule.as_str()).collect();
         assert_eq!(rules, ["take (n=node_1)", "take (n=node_2)", "look"]);
-        let all = Options {
+        let unreduced = Options {
             symmetry: false,
             ..Options::default()
         };
-        assert_eq!(run(&boss(take, &look), all).outcome, Outcome::Verified);
+        assert_eq!(run(&boss(take, &look), unreduced).outcome, Outcome::Verified);
     }
     // A guard that holds only in some orders, and an error that occurs only in some orders.
     let look =
@@ -234,9 +237,12 @@ fn order_dependence_is_found_with_both_results() {
     };
     assert!(limit.contains("`last() = boss` does not hold"), "{limit}");
     // With one owner at a time, the order does not matter.
-    let one = "forall m: node do !owns[m] end";
+    let nobody_owns = "forall m: node do !owns[m] end";
     let look = rule("for n: node do if owns[n] then owner := n; end; end;");
-    assert_eq!(reduced(&boss(one, &look)).outcome, Outcome::Verified);
+    assert_eq!(
+        reduced(&boss(nobody_owns, &look)).outcome,
+        Outcome::Verified
+    );
 }
 
 /// The last step changes nothing in the order of the text, but changes the state in another order. If no other rule
@@ -285,7 +291,7 @@ fn too_many_orders_are_not_tried() {
 /// comes first.
 #[test]
 fn an_error_is_not_hidden_by_a_value_that_decides() {
-    let with = |rest: &str| {
+    let model_with = |rest: &str| {
         murphi(&format!(
             "type node: scalarset(2);
             var a: array [node] of boolean; b: array [node] of boolean; last: node;
@@ -299,16 +305,16 @@ fn an_error_is_not_hidden_by_a_value_that_decides() {
             {rest}"
         ))
     };
-    let given = "(exists m: node do !b[m] end)";
-    let nothing = "begin end;";
+    let value_given = "(exists m: node do !b[m] end)";
+    let no_statements = "begin end;";
     for rest in [
-        format!("rule {given} & exists m: node do a[m] end ==> {nothing}"),
-        format!("rule {given} & !forall m: node do !a[m] end ==> {nothing}"),
-        format!("rule begin if {given} & exists m: node do a[m] end then undefine last; end; end;"),
-        format!("assume {given} -> forall m: node do !a[m] end;"),
-        format!("cover {given} & exists m: node do a[m] end;"),
+        format!("rule {value_given} & exists m: node do a[m] end ==> {no_statements}"),
+        format!("rule {value_given} & !forall m: node do !a[m] end ==> {no_statements}"),
+        format!("rule begin if {value_given} & exists m: node do a[m] end then undefine last; end; end;"),
+        format!("assume {value_given} -> forall m: node do !a[m] end;"),
+        format!("cover {value_given} & exists m: node do a[m] end;"),
     ] {
-        let model = with(&rest);
+        let model = model_with(&rest);
         for engine in [Engine::Interpreter, Engine::Native] {
             for symmetry in [true, false] {
                 let options = Options {
@@ -366,7 +372,7 @@ fn asymmetric_loop_disables_reduction() {
     );
     let report = reduced(&model);
     assert_eq!(report.outcome, Outcome::Verified);
-    let all = run(
+    let unreduced = run(
         &model,
         Options {
             symmetry: false,
@@ -374,7 +380,7 @@ fn asymmetric_loop_disables_reduction() {
         },
     );
     // The things are permuted, the nodes are not: 4 states of the nodes, times 3 of the 4 states of the things.
-    assert_eq!((report.states, all.states), (12, 16));
+    assert_eq!((report.states, unreduced.states), (12, 16));
     assert!(report.symmetric);
 }
 
@@ -382,12 +388,12 @@ fn asymmetric_loop_disables_reduction() {
 #[test]
 fn mutual_exclusion_has_the_orbits_that_brute_force_finds() {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
-    for (name, most) in [("filter_6", 4), ("mcs_lock", 3), ("mcs_lock_exchange", 3)] {
+    for (name, max_processes) in [("filter_6", 4), ("mcs_lock", 3), ("mcs_lock_exchange", 3)] {
         let text = std::fs::read_to_string(format!("{root}/models/{name}.m"));
         let text = text.expect("the model is there");
-        let at = text.find("processes: ").expect("it has a size") + "processes: ".len();
-        for processes in 2..=most {
-            let text = format!("{}{processes}{}", &text[..at], &text[at + 1..]);
+        let position = text.find("processes: ").expect("it has a size") + "processes: ".len();
+        for processes in 2..=max_processes {
+            let text = format!("{}{processes}{}", &text[..position], &text[position + 1..]);
             let read = cohkit_murphi::read(name, &text, Default::default());
             let model = read.unwrap().model;
             let proc = model.types.iter().position(|named| named.name == "proc");

@@ -27,7 +27,7 @@ fn errors(
 
 #[test]
 fn a_sound_model_has_no_errors() {
-    let found = errors(|m, n, c, cells, i| {
+    let messages = errors(|m, n, c, cells, i| {
         let red = m.label(TypeId(2), "red");
         let t = m.local("t", TypeId(1));
         m.rule(
@@ -42,70 +42,70 @@ fn a_sound_model_has_no_errors() {
         );
         m.invariant("some", i.any(cells.at(i).is_not(red)));
     });
-    assert_eq!(found, Vec::<String>::new());
+    assert_eq!(messages, Vec::<String>::new());
 }
 
 #[test]
 fn each_fault_is_named_with_its_place() {
-    let one =
+    let message =
         |f: fn(&mut Builder, VariableId, VariableId, VariableId, VariableId)| errors(f).join("; ");
     assert_eq!(
-        one(|m, n, c, _, _| m.rule(Rule::new("r").does([n.set(c)]))),
+        message(|m, n, c, _, _| m.rule(Rule::new("r").does([n.set(c)]))),
         "rule `r`: a `color` is assigned to a number"
     );
     assert_eq!(
-        one(|m, n, _, _, _| m.invariant("small", n)),
+        message(|m, n, _, _, _| m.invariant("small", n)),
         "invariant `small`: the invariant must be a truth value but is a number"
     );
     assert_eq!(
-        one(|m, _, c, _, _| {
+        message(|m, _, c, _, _| {
             let blue = m.label(TypeId(2), "blue");
             m.invariant("never", c.is_not(blue))
         }),
         "invariant `never`: type `color` has no label 4294967295"
     );
     assert_eq!(
-        one(|m, _, c, cells, i| m.invariant("scope", cells.at(i).is(c))),
+        message(|m, _, c, cells, i| m.invariant("scope", cells.at(i).is(c))),
         "invariant `scope`: `i` is used outside its scope"
     );
     assert_eq!(
-        one(|m, _, _, _, i| m.invariant("nested", i.all(i.any(true)))),
+        message(|m, _, _, _, i| m.invariant("nested", i.all(i.any(true)))),
         "invariant `nested`: `i` is bound inside itself"
     );
     assert_eq!(
-        one(|m, _, c, cells, _| m.rule(Rule::new("r").does([cells.at(c).set(c)]))),
+        message(|m, _, c, cells, _| m.rule(Rule::new("r").does([cells.at(c).set(c)]))),
         "rule `r`: an index must be a number but is a `color`"
     );
     assert_eq!(
-        one(|m, n, _, _, _| m.rule(Rule::new("r").does([n.field("x").set(1)]))),
+        message(|m, n, _, _, _| m.rule(Rule::new("r").does([n.field("x").set(1)]))),
         "rule `r`: a part of `n` has no fields, so no `x`"
     );
     assert_eq!(
-        one(|m, _, _, _, i| m.rule(Rule::new("r").over(i).does([i.set(1)]))),
+        message(|m, _, _, _, i| m.rule(Rule::new("r").over(i).does([i.set(1)]))),
         "rule `r`: `i` is bound and cannot be assigned"
     );
     assert_eq!(
-        one(|m, n, _, _, _| m.rule(Rule::new("r").over(n))),
+        message(|m, n, _, _, _| m.rule(Rule::new("r").over(n))),
         "rule `r`: `n` must be a bound variable here"
     );
     assert_eq!(
-        one(|m, _, _, _, _| {
+        message(|m, _, _, _, _| {
             m.table("t", TypeId(1), TypeId(2), [0, 1, 2, 0]);
         }),
         "table `t`: the value 2 is outside 0..1"
     );
     assert_eq!(
-        one(|m, _, _, _, _| m.deadlock(Deadlock::ExceptQuiescent)),
+        message(|m, _, _, _, _| m.deadlock(Deadlock::ExceptQuiescent)),
         "quiescent: deadlock is excepted in quiescent states, but the model declares none"
     );
     assert_eq!(
-        one(|m, _, _, _, _| {
+        message(|m, _, _, _, _| {
             m.range("none", 3, 2);
         }),
         "type `none`: the range 3..2 is empty"
     );
     assert_eq!(
-        one(|m, _, _, _, _| {
+        message(|m, _, _, _, _| {
             let wide = m.range("wide", 1, 1 << 25);
             m.array("huge", wide, TypeId::BOOL);
         }),

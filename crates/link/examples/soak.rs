@@ -32,74 +32,78 @@ struct Load<'a> {
 
 impl Load<'_> {
     /// Probability that a full unit must be resent.
-    fn wrong(&self) -> f64 {
+    fn resend_probability(&self) -> f64 {
         let bits = 8 * self.unit as i32;
         if !self.mended {
             return 1.0 - (1.0 - self.rate).powi(bits);
         }
         let byte = 1.0 - (1.0 - self.rate).powi(8);
-        let good = |bytes: i32| {
+        let correctable = |bytes: i32| {
             (1.0 - byte).powi(bytes) + f64::from(bytes) * byte * (1.0 - byte).powi(bytes - 1)
         };
         // 256 bytes in three parts.
-        1.0 - good(86) * good(85) * good(85)
+        1.0 - correctable(86) * correctable(85) * correctable(85)
     }
 
     /// Cost of an error in units: a round trip with a unit at either end, and the retry timeout weighted by the
     /// probability that the resent unit is damaged in turn.
     fn costs(&self) -> [f64; 2] {
-        let way = (DELAY * u64::from(LANES)) as f64 / self.unit as f64;
-        [2.0 * way + 2.0, self.wrong() * self.patience]
+        let units_one_way = (DELAY * u64::from(LANES)) as f64 / self.unit as f64;
+        [
+            2.0 * units_one_way + 2.0,
+            self.resend_probability() * self.patience,
+        ]
     }
 
     /// Share of the bandwidth that errors leave.
     fn share_left(&self) -> f64 {
-        let wrong = self.wrong();
-        let [there_and_back, again] = self.costs();
-        (1.0 - wrong) / (1.0 - wrong + wrong * (there_and_back + again))
+        let resend_probability = self.resend_probability();
+        let [round_trip, repeated_loss] = self.costs();
+        (1.0 - resend_probability)
+            / (1.0 - resend_probability + resend_probability * (round_trip + repeated_loss))
     }
 }
 
-fn fed<L: Layer>(
+fn run_traffic<L: Layer>(
     ends: [L; 2],
     load: &Load,
     rate: f64,
     seed: u64,
     count: u64,
 ) -> (Testbench<L>, u64) {
-    let mut drive = Testbench::new(ends, LANES, DELAY * LANE_BYTE, rate, seed);
-    let (mut chance, mut lanes) = (RandomGenerator::new(seed), LANES);
+    let mut bench = Testbench::new(ends, LANES, DELAY * LANE_BYTE, rate, seed);
+    let (mut random, mut lanes) = (RandomGenerator::new(seed), LANES);
     let (mut downs, mut next) = (0, count / DOWNS);
-    while drive.traffic[0].messages() + drive.traffic[1].messages() < count {
-        for (from, circuits) in load.circuits.iter().enumerate() {
+    while bench.traffic[0].messages() + bench.traffic[1].messages() < count {
+        for (side, circuits) in load.circuits.iter().enumerate() {
             for &(circuit, bytes) in *circuits {
-                drive.fill(from, circuit, bytes);
+                bench.fill(side, circuit, bytes);
             }
         }
-        drive.step();
-        drive.drain(0);
-        drive.drain(1);
+        bench.step();
+        bench.drain(0);
+        bench.drain(1);
         // At intervals, the link goes down and comes up with fewer lanes, and soon after with all.
-        let came = drive.traffic[0].messages() + drive.traffic[1].messages();
-        if rate > 0.0 && came >= next {
-            let whole = lanes < LANES;
-            lanes = if whole {
+        let received = bench.traffic[0].messages() + bench.traffic[1].messages();
+        if rate > 0.0 && received >= next {
+            let degraded = lanes < LANES;
+            lanes = if degraded {
                 LANES
             } else {
-                1 + chance.below(11) as u32
+                1 + random.below(11) as u32
             };
-            next += count / DOWNS * if whole { 39 } else { 1 } / 20;
+            next += count / DOWNS * if degraded { 39 } else { 1 } / 20;
             downs += 1;
-            drive.retrain(1000 * LANE_BYTE, lanes);
+            bench.retrain(1000 * LANE_BYTE, lanes);
         }
     }
-    (drive, downs)
+    (bench, downs)
 }
 
 /// Bytes of data per byte on the wires.
-fn share<L: Layer>(drive: &Testbench<L>) -> f64 {
-    let data: u64 = drive.traffic.iter().map(|traffic| traffic.data).sum();
-    let bits: u64 = drive.wires.iter().map(|wire| wire.bits).sum();
+fn share<L: Layer>(bench: &Testbench<L>) -> f64 {
+    let data: u64 = bench.traffic.iter().map(|traffic| traffic.data).sum();
+    let bits: u64 = bench.wires.iter().map(|wire| wire.bits).sum();
     8.0 * data as f64 / bits as f64
 }
 
@@ -107,36 +111,37 @@ fn soak<L: Layer>(ends: impl Fn() -> [L; 2], load: &Load, seed: u64, count: u64)
 where
     L::Unit: WireUnit,
 {
-    let whole = share(&fed(ends(), load, 0.0, seed, count / 10).0);
-    let (mut drive, downs) = fed(ends(), load, load.rate, seed, count);
-    let left = share(&drive) / whole;
+    let error_free_share = share(&run_traffic(ends(), load, 0.0, seed, count / 10).0);
+    let (mut bench, downs) = run_traffic(ends(), load, load.rate, seed, count);
+    let remaining_share = share(&bench) / error_free_share;
     assert!(
-        drive.settle(10_000_000),
+        bench.settle(10_000_000),
         "everything arrives, once, in order, and comes to rest"
     );
-    let messages = drive.traffic[0].messages() + drive.traffic[1].messages();
-    let units: u64 = drive.wires.iter().map(|wire| wire.units).sum();
-    let damaged: u64 = drive.wires.iter().map(|wire| wire.damaged).sum();
-    let replayed: u64 = drive.ends().iter().map(Layer::replayed).sum();
-    let taken: u64 = drive.ends().iter().map(Layer::taken).sum();
+    let messages = bench.traffic[0].messages() + bench.traffic[1].messages();
+    let units: u64 = bench.wires.iter().map(|wire| wire.units).sum();
+    let damaged: u64 = bench.wires.iter().map(|wire| wire.damaged).sum();
+    let replayed: u64 = bench.ends().iter().map(Layer::replayed).sum();
+    let accepted: u64 = bench.ends().iter().map(Layer::taken).sum();
     // In percent of the units kept for replay; the others are idle or are superseded by the next one.
-    let replays = 100.0 * replayed as f64 / (taken + replayed) as f64;
+    let replays = 100.0 * replayed as f64 / (accepted + replayed) as f64;
     assert!(replays >= 1.0, "too few were sent again: {replays} %");
     let (name, formula) = (load.name, load.share_left());
-    println!("{name}: {messages} messages in {taken} units, of which some were sent again {replayed} times: {replays:.2} % of what was sent");
+    println!("{name}: {messages} messages in {accepted} units, of which some were sent again {replayed} times: {replays:.2} % of what was sent");
     println!("{units} units with what says nothing, acknowledges or returns credits, {damaged} of them damaged");
     println!("{downs} times down, and up with fewer lanes or with all {LANES}");
     println!("none lost, repeated, changed or out of order on its circuit; no credit lost");
-    println!("errors leave {left:.4} of the data; by formula {formula:.4}");
-    let (wrong, [there_and_back, again]) = (100.0 * load.wrong(), load.costs());
+    println!("errors leave {remaining_share:.4} of the data; by formula {formula:.4}");
+    let (percent_resent, [round_trip, repeated_loss]) =
+        (100.0 * load.resend_probability(), load.costs());
     println!(
-        "by formula {wrong:.2} % of full units of {} bytes go wrong, and each costs {:.1} of them: {there_and_back:.1} for the way there and back, {again:.1} as what goes again may go wrong",
+        "by formula {percent_resent:.2} % of full units of {} bytes go wrong, and each costs {:.1} of them: {round_trip:.1} for the way there and back, {repeated_loss:.1} as what goes again may go wrong",
         load.unit,
-        there_and_back + again
+        round_trip + repeated_loss
     );
     // The record keeps the last line.
     println!(
-        r#"{{"link": "{name}", "messages": {messages}, "downs": {downs}, "units": {units}, "kept": {taken}, "damaged": {damaged}, "replayed": {replayed}, "share_left": {left:.4}, "share_by_formula": {formula:.4}}}"#
+        r#"{{"link": "{name}", "messages": {messages}, "downs": {downs}, "units": {units}, "kept": {accepted}, "damaged": {damaged}, "replayed": {replayed}, "share_left": {remaining_share:.4}, "share_by_formula": {formula:.4}}}"#
     );
 }
 

@@ -28,23 +28,23 @@ impl RandomGenerator {
 /// Independent bit errors on a stream of units. The distance to the next error is drawn once per error, so a unit
 /// without errors costs one comparison.
 pub struct Noise {
-    chance: RandomGenerator,
+    random: RandomGenerator,
     rate: f64,
     silent: bool,
     /// Bits before the next error.
-    ahead: u64,
+    bits_before_error: u64,
 }
 
 impl Noise {
     /// Creates errors at `rate` per bit; 0 disables them.
     pub fn new(rate: f64, seed: u64) -> Noise {
         let mut noise = Noise {
-            chance: RandomGenerator::new(seed),
+            random: RandomGenerator::new(seed),
             rate,
             silent: rate <= 0.0,
-            ahead: 0,
+            bits_before_error: 0,
         };
-        noise.ahead = noise.gap();
+        noise.bits_before_error = noise.gap();
         noise
     }
 
@@ -53,7 +53,7 @@ impl Noise {
             return u64::MAX;
         }
         // Range (0, 1], since the logarithm of 0 is infinite.
-        let even = ((self.chance.next_u64() >> 11) + 1) as f64 / (1u64 << 53) as f64;
+        let even = ((self.random.next_u64() >> 11) + 1) as f64 / (1u64 << 53) as f64;
         (even.ln() / (-self.rate).ln_1p()) as u64
     }
 
@@ -66,16 +66,16 @@ impl Noise {
     /// Flips the erroneous bits of the next unit. Returns their number.
     #[inline]
     pub fn pass(&mut self, unit: &mut impl WireUnit) -> u32 {
-        let (mut at, bits) = (0, unit.bits());
+        let (mut position, bits) = (0, unit.bits());
         let mut flipped = 0;
-        while self.ahead < bits - at {
-            at += self.ahead;
-            unit.flip(at);
+        while self.bits_before_error < bits - position {
+            position += self.bits_before_error;
+            unit.flip(position);
             flipped += 1;
-            at += 1;
-            self.ahead = self.gap();
+            position += 1;
+            self.bits_before_error = self.gap();
         }
-        self.ahead = self.ahead.saturating_sub(bits - at);
+        self.bits_before_error = self.bits_before_error.saturating_sub(bits - position);
         flipped
     }
 }

@@ -47,8 +47,8 @@ impl Circuits {
     pub fn run(self, slot: usize) -> usize {
         let rest = self.0 >> (4 * slot);
         // A digit is 0 if it equals that of the first slot; bits beyond the last slot are set.
-        let others = rest ^ (0x0111_1111 * (rest & 15)) | u32::MAX << (4 * (SLOTS - slot));
-        others.trailing_zeros() as usize / 4
+        let differing = rest ^ (0x0111_1111 * (rest & 15)) | u32::MAX << (4 * (SLOTS - slot));
+        differing.trailing_zeros() as usize / 4
     }
 }
 
@@ -100,13 +100,13 @@ impl Block {
     #[inline]
     pub fn bare(control: Control) -> Block {
         let mut block = Block::default();
-        block.say(control);
+        block.set_control(control);
         block
     }
 
     /// Writes the control word.
     #[inline]
-    pub(crate) fn say(&mut self, control: Control) {
+    pub(crate) fn set_control(&mut self, control: Control) {
         self.words[SLOTS] = match control {
             Control::Data {
                 ack,
@@ -192,7 +192,7 @@ impl WireUnit for Block {
     }
 
     #[inline]
-    fn brings(&self) -> Option<u32> {
+    fn completion_clocks(&self) -> Option<u32> {
         (self.clocks > 0).then_some(self.clocks.into())
     }
 }
@@ -237,9 +237,9 @@ mod tests {
 
     #[test]
     fn single_and_double_bit_errors_are_detected() {
-        let whole = Block::new(Control::Idle, [0x0123_4567_89ab_cdef; SLOTS]);
+        let intact = Block::new(Control::Idle, [0x0123_4567_89ab_cdef; SLOTS]);
         for first in 0..512 {
-            let mut block = whole;
+            let mut block = intact;
             block.flip(first);
             assert_eq!(block.control(), None);
             for second in 0..first {

@@ -56,11 +56,11 @@ pub struct End {
     fifo: usize,
     waiting: [VecDeque<Message>; 4],
     /// Total number of waiting messages.
-    waits: usize,
+    waiting_count: usize,
     turn: usize,
-    came: [VecDeque<Message>; 4],
+    received: [VecDeque<Message>; 4],
     /// Circuits with received and unpacked messages, as a bit set.
-    come: u32,
+    unpacked_circuits: u32,
     /// Message buffers of unpacked bundles, reused for new ones.
     spare: Vec<Vec<Message>>,
 }
@@ -83,18 +83,18 @@ impl End {
             packing,
             fifo,
             waiting: Default::default(),
-            waits: 0,
+            waiting_count: 0,
             turn: 0,
-            came: Default::default(),
-            come: 0,
+            received: Default::default(),
+            unpacked_circuits: 0,
             spare: Vec::new(),
         }
     }
 
     /// Adapts the retry timeout to the link: see [`pcie::Parameters::over`].
     #[must_use]
-    pub fn over(mut self, way: u64) -> End {
-        self.link = self.link.over(way);
+    pub fn over(mut self, bytes_in_flight: u64) -> End {
+        self.link = self.link.over(bytes_in_flight);
         self
     }
 
@@ -108,11 +108,11 @@ impl End {
     }
 
     /// Unpacks all received bundles.
-    fn open(&mut self) {
+    fn unpack(&mut self) {
         while let Some(mut bundle) = self.link.take(POSTED) {
             for message in bundle.messages.drain(..) {
-                self.come |= 1 << message.circuit;
-                self.came[usize::from(message.circuit)].push_back(message);
+                self.unpacked_circuits |= 1 << message.circuit;
+                self.received[usize::from(message.circuit)].push_back(message);
             }
             if self.spare.len() < SPARE {
                 self.spare.push(bundle.messages);
@@ -122,26 +122,26 @@ impl End {
 
     /// Packs queued messages into packets, round robin over circuits, until the link's queue is full.
     fn pack(&mut self) {
-        while self.waits > 0 && self.link.has_room(POSTED) {
+        while self.waiting_count > 0 && self.link.has_room(POSTED) {
             let mut bundle = Bundle {
                 messages: self.spare.pop().unwrap_or_default(),
                 bytes: 0,
             };
-            let mut passed = 0;
-            while passed < NAMES.len() && (self.packing || bundle.messages.is_empty()) {
+            let mut idle_turns = 0;
+            while idle_turns < NAMES.len() && (self.packing || bundle.messages.is_empty()) {
                 let waiting = &mut self.waiting[self.turn % NAMES.len()];
                 self.turn += 1;
-                passed += 1;
+                idle_turns += 1;
                 let room = self.payload - bundle.bytes;
-                let fits = |first: &Message| MESSAGE + first.bytes <= room;
+                let fits = |message: &Message| MESSAGE + message.bytes <= room;
                 if waiting.front().is_some_and(fits) {
-                    let Some(first) = waiting.pop_front() else {
+                    let Some(message) = waiting.pop_front() else {
                         break;
                     };
-                    self.waits -= 1;
-                    bundle.bytes += MESSAGE + first.bytes;
-                    bundle.messages.push(first);
-                    passed = 0;
+                    self.waiting_count -= 1;
+                    bundle.bytes += MESSAGE + message.bytes;
+                    bundle.messages.push(message);
+                    idle_turns = 0;
                 }
             }
             if bundle.messages.is_empty() || self.link.send(bundle).is_err() {
@@ -172,7 +172,7 @@ impl Layer for End {
             return Err(Rejection::Full);
         }
         waiting.push_back(message);
-        self.waits += 1;
+        self.waiting_count += 1;
         Ok(())
     }
 
@@ -180,7 +180,7 @@ impl Layer for End {
     fn come(&self) -> u32 {
         match self.link.holds(POSTED) {
             true => 0b1111,
-            false => self.come,
+            false => self.unpacked_circuits,
         }
     }
 
@@ -192,28 +192,28 @@ impl Layer for End {
     #[inline]
     fn peek(&mut self, circuit: u8) -> Option<Message> {
         if self.link.holds(POSTED) {
-            self.open();
+            self.unpack();
         }
-        self.came.get(usize::from(circuit))?.front().copied()
+        self.received.get(usize::from(circuit))?.front().copied()
     }
 
     fn take(&mut self, circuit: u8) -> Option<Message> {
         self.peek(circuit)?;
-        let came = self.came.get_mut(usize::from(circuit))?;
-        let message = came.pop_front();
-        if came.is_empty() {
-            self.come &= !(1 << circuit);
+        let received = self.received.get_mut(usize::from(circuit))?;
+        let message = received.pop_front();
+        if received.is_empty() {
+            self.unpacked_circuits &= !(1 << circuit);
         }
         message
     }
 
     fn transmit(&mut self, packet: &mut Packet<Bundle>) {
         self.pack();
-        self.link.leave(packet);
+        self.link.transmit_packet(packet);
     }
 
     fn idle_units(&self) -> u64 {
-        match self.waits {
+        match self.waiting_count {
             0 => self.link.idle_units(),
             _ => 0,
         }
@@ -240,7 +240,7 @@ impl Layer for End {
     }
 
     fn waits(&self) -> bool {
-        self.waits > 0 || self.link.waits()
+        self.waiting_count > 0 || self.link.waits()
     }
 
     fn is_settled(&self) -> bool {
@@ -248,7 +248,7 @@ impl Layer for End {
     }
 
     fn is_at_rest(&self) -> bool {
-        self.waits == 0 && self.link.is_at_rest()
+        self.waiting_count == 0 && self.link.is_at_rest()
     }
 
     fn shortages(&self, _: &End) -> Vec<Shortage> {

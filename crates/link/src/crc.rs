@@ -57,7 +57,7 @@ pub enum Checksum {
 
 impl Checksum {
     /// Bytes that the checksum does not cover: before the covered bytes, and after the checksum.
-    fn bare(self) -> [usize; 2] {
+    fn uncovered_bytes(self) -> [usize; 2] {
         match self {
             // Framing tokens have their own check, and protocol identifiers differ in several bits.
             Checksum::Packet | Checksum::LinkPacket | Checksum::SmallFlit => [2, 0],
@@ -66,7 +66,7 @@ impl Checksum {
     }
 
     /// True if `bytes`, which end with the checksum, have no detectable error.
-    fn holds(self, bytes: &[u8]) -> bool {
+    fn is_valid(self, bytes: &[u8]) -> bool {
         // The CRC over data and its checksum is zero.
         match self {
             Checksum::Packet => PACKET.checksum(bytes) == 0,
@@ -84,7 +84,7 @@ pub struct ErrorPattern(Vec<u64>);
 impl ErrorPattern {
     /// Flips a bit; flipping it again restores it.
     pub fn flip(&mut self, bit: u64) {
-        match self.0.iter().position(|&wrong| wrong == bit) {
+        match self.0.iter().position(|&flipped| flipped == bit) {
             Some(place) => drop(self.0.swap_remove(place)),
             None => self.0.push(bit),
         }
@@ -120,16 +120,18 @@ impl ErrorPattern {
 
     #[cold]
     fn is_error_detected(&self, bytes: usize, checksum: Checksum) -> bool {
-        let [before, behind] = checksum.bare();
-        let mut wrong = vec![0u8; bytes];
+        let [uncovered_before, uncovered_after] = checksum.uncovered_bytes();
+        let mut error_bytes = vec![0u8; bytes];
         for &bit in &self.0 {
             // Ignore bits beyond the end of the unit.
-            if let Some(byte) = wrong.get_mut(bit as usize / 8) {
+            if let Some(byte) = error_bytes.get_mut(bit as usize / 8) {
                 *byte |= 1 << (bit % 8);
             }
         }
-        let framed = wrong[..before].iter().any(|&byte| byte != 0);
-        framed || !checksum.holds(&wrong[before..bytes - behind])
+        let hits_framing = error_bytes[..uncovered_before]
+            .iter()
+            .any(|&byte| byte != 0);
+        hits_framing || !checksum.is_valid(&error_bytes[uncovered_before..bytes - uncovered_after])
     }
 }
 
@@ -146,12 +148,17 @@ mod tests {
     ];
 
     /// Reference implementation, bit by bit, with an initial register of ones if `ones` is true.
-    fn slowly(bits: impl Iterator<Item = bool>, width: u32, polynomial: u64, ones: bool) -> u64 {
-        let most = u64::MAX >> (64 - width);
-        bits.fold(if ones { most } else { 0 }, |register, bit| {
-            let out = register >> (width - 1) & 1 == 1;
-            let next = register << 1 & most;
-            if out == bit {
+    fn reference_crc(
+        bits: impl Iterator<Item = bool>,
+        width: u32,
+        polynomial: u64,
+        ones: bool,
+    ) -> u64 {
+        let mask = u64::MAX >> (64 - width);
+        bits.fold(if ones { mask } else { 0 }, |register, bit| {
+            let top_bit = register >> (width - 1) & 1 == 1;
+            let next = register << 1 & mask;
+            if top_bit == bit {
                 next
             } else {
                 next ^ polynomial
@@ -161,12 +168,12 @@ mod tests {
 
     #[test]
     fn word_checksum_matches_its_definition() {
-        let mut chance = RandomGenerator::new(7);
+        let mut random = RandomGenerator::new(7);
         for _ in 0..100 {
-            let words: [u64; 8] = std::array::from_fn(|_| chance.next_u64());
+            let words: [u64; 8] = std::array::from_fn(|_| random.next_u64());
             let bits =
                 (words.iter()).flat_map(|word| (0..64).rev().map(move |bit| word >> bit & 1 == 1));
-            let expected = slowly(bits, 24, 0x32_8b63, true) ^ 0xff_ffff;
+            let expected = reference_crc(bits, 24, 0x32_8b63, true) ^ 0xff_ffff;
             assert_eq!(u64::from(crc24(&words)), expected);
         }
     }
@@ -174,25 +181,29 @@ mod tests {
     /// Compares with a receiver that has all bits: it computes the checksum of the received bits and compares.
     #[test]
     fn bit_errors_alone_decide_checksum_detection() {
-        let mut chance = RandomGenerator::new(11);
+        let mut random = RandomGenerator::new(11);
         for (checksum, bytes, width, polynomial) in ALL {
-            let [before, behind] = checksum.bare();
-            let (first, last) = (8 * before, 8 * (bytes - behind) - width as usize);
-            let of =
-                |bits: &[bool]| slowly(bits[first..last].iter().copied(), width, polynomial, true);
-            let (mut seen, mut missed) = (0, 0);
+            let [uncovered_before, uncovered_after] = checksum.uncovered_bytes();
+            let (first, last) = (
+                8 * uncovered_before,
+                8 * (bytes - uncovered_after) - width as usize,
+            );
+            let checksum_of = |bits: &[bool]| {
+                reference_crc(bits[first..last].iter().copied(), width, polynomial, true)
+            };
+            let (mut detected, mut missed) = (0, 0);
             for round in 0..2000 {
-                let mut bits: Vec<bool> = (0..8 * bytes).map(|_| chance.below(2) == 1).collect();
-                let own = of(&bits);
+                let mut bits: Vec<bool> = (0..8 * bytes).map(|_| random.below(2) == 1).collect();
+                let crc = checksum_of(&bits);
                 for place in 0..width as usize {
-                    bits[last + place] = own >> (width as usize - 1 - place) & 1 == 1;
+                    bits[last + place] = crc >> (width as usize - 1 - place) & 1 == 1;
                 }
-                let mut wrong = ErrorPattern::default();
+                let mut errors = ErrorPattern::default();
                 let mut flip = |bit: usize| {
-                    wrong.flip(bit as u64);
+                    errors.flip(bit as u64);
                     bits[bit] ^= true;
                 };
-                let place = first + chance.below((last - first) as u64 - 1) as usize;
+                let place = first + random.below((last - first) as u64 - 1) as usize;
                 match round % 4 {
                     // A multiple of the polynomial, which its CRC cannot detect.
                     0 => (0..=width).for_each(|power| {
@@ -200,43 +211,47 @@ mod tests {
                             flip(place + (width - power) as usize);
                         }
                     }),
-                    _ => (0..1 + chance.below(8)).for_each(|_| {
-                        flip(first + chance.below((last + width as usize - first) as u64) as usize);
+                    _ => (0..1 + random.below(8)).for_each(|_| {
+                        flip(first + random.below((last + width as usize - first) as u64) as usize);
                     }),
                 }
-                let own = of(&bits);
-                let differs = (0..width as usize).any(|place| {
-                    bits[last + place] != (own >> (width as usize - 1 - place) & 1 == 1)
+                let received_crc = checksum_of(&bits);
+                let is_detectable = (0..width as usize).any(|place| {
+                    bits[last + place] != (received_crc >> (width as usize - 1 - place) & 1 == 1)
                 });
                 assert_eq!(
-                    wrong.is_detected(bytes as u64, checksum),
-                    differs,
-                    "{checksum:?}: {wrong:?}"
+                    errors.is_detected(bytes as u64, checksum),
+                    is_detectable,
+                    "{checksum:?}: {errors:?}"
                 );
-                *if differs { &mut seen } else { &mut missed } += 1;
+                *if is_detectable {
+                    &mut detected
+                } else {
+                    &mut missed
+                } += 1;
             }
-            assert!(seen > 1000 && missed >= 500, "{checksum:?}");
+            assert!(detected > 1000 && missed >= 500, "{checksum:?}");
         }
     }
 
     /// Property of the polynomial stated by the CXL specification.
     #[test]
     fn one_two_and_three_wrong_bits_of_a_small_flit_are_seen() {
-        let left: Vec<u16> = (0..528)
+        let remainders: Vec<u16> = (0..528)
             .map(|bit| {
                 let mut bytes = [0u8; 66];
                 bytes[bit / 8] = 1 << (bit % 8);
                 SMALL_FLIT.checksum(&bytes)
             })
             .collect();
-        for (place, first) in left.iter().enumerate() {
+        for (place, first) in remainders.iter().enumerate() {
             assert_ne!(*first, 0);
-            for (more, second) in left[..place].iter().enumerate() {
-                let two = first ^ second;
-                assert_ne!(two, 0);
+            for (earlier, second) in remainders[..place].iter().enumerate() {
+                let combined = first ^ second;
+                assert_ne!(combined, 0);
                 assert!(
-                    !left[..more].contains(&two),
-                    "bits {place} and {more} and one more"
+                    !remainders[..earlier].contains(&combined),
+                    "bits {place} and {earlier} and one more"
                 );
             }
         }
@@ -244,14 +259,14 @@ mod tests {
 
     #[test]
     fn framing_bits_are_checked_separately() {
-        let mut wrong = ErrorPattern::default();
-        assert!(!wrong.is_detected(68, Checksum::SmallFlit));
-        wrong.flip(15);
-        assert!(wrong.is_detected(68, Checksum::SmallFlit));
-        wrong.flip(15);
-        assert!(wrong.is_empty());
+        let mut errors = ErrorPattern::default();
+        assert!(!errors.is_detected(68, Checksum::SmallFlit));
+        errors.flip(15);
+        assert!(errors.is_detected(68, Checksum::SmallFlit));
+        errors.flip(15);
+        assert!(errors.is_empty());
         // Bytes of error correction are not covered.
-        wrong.flip(8 * 255);
-        assert!(!wrong.is_detected(256, Checksum::LargeFlit));
+        errors.flip(8 * 255);
+        assert!(!errors.is_detected(256, Checksum::LargeFlit));
     }
 }

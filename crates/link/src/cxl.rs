@@ -118,19 +118,24 @@ impl Flits {
     /// takes four more slots, and a small flit may consist of data only.
     pub fn messages(self, side: Side, class: u8) -> Option<Ratio> {
         let bits = self.header(side, class)?;
-        let (first, whole) = (
+        let (first_slot_messages, slot_messages) = (
             u128::from(self.first_slot() / bits),
             u128::from(SLOT / bits),
         );
         let slots = u128::from(self.whole_slots());
         Some(match (class, self) {
-            (DATA, Flits::Small) => Ratio::new(4 * first, 4 * first + 1),
+            (DATA, Flits::Small) => {
+                Ratio::new(4 * first_slot_messages, 4 * first_slot_messages + 1)
+            }
             // Beyond the data owed for the headers of the first slot, one of every `1 + 4 whole` slots holds headers.
             (DATA, Flits::Large) => {
-                let headers = Ratio::new(slots - 4 * first, 1 + 4 * whole);
-                Ratio::new(first * headers.under + whole * headers.over, headers.under)
+                let headers = Ratio::new(slots - 4 * first_slot_messages, 1 + 4 * slot_messages);
+                Ratio::new(
+                    first_slot_messages * headers.under + slot_messages * headers.over,
+                    headers.under,
+                )
             }
-            _ => Ratio::new(first + slots * whole, 1),
+            _ => Ratio::new(first_slot_messages + slots * slot_messages, 1),
         })
     }
 }
@@ -158,8 +163,8 @@ pub struct Flit {
     /// Number of data slots, for the oldest messages with outstanding data.
     data: u32,
     /// True if a message is complete with this flit. Simulation metadata, not transmitted.
-    brings: bool,
-    wrong: ErrorPattern,
+    completes_message: bool,
+    errors: ErrorPattern,
 }
 
 impl Default for Flit {
@@ -169,8 +174,8 @@ impl Default for Flit {
             kind: Kind::Idle,
             messages: Vec::new(),
             data: 0,
-            brings: false,
-            wrong: ErrorPattern::default(),
+            completes_message: false,
+            errors: ErrorPattern::default(),
         }
     }
 }
@@ -180,26 +185,29 @@ impl Flit {
     #[inline]
     fn clear(&mut self, flits: Flits) {
         (self.flits, self.kind) = (flits, Kind::Idle);
-        (self.data, self.brings) = (0, false);
+        (self.data, self.completes_message) = (0, false);
         self.messages.clear();
-        self.wrong.clear();
+        self.errors.clear();
     }
 
     /// Applies error correction: a third with errors in more than one byte stays wrong. Returns true if any bit was
     /// corrected.
-    fn mend(&mut self) -> bool {
-        if self.flits == Flits::Small || self.wrong.is_empty() {
+    fn correct_errors(&mut self) -> bool {
+        if self.flits == Flits::Small || self.errors.is_empty() {
             return false;
         }
-        let before = self.wrong.bits().len();
-        let third = |bit: u64| bit / 8 % 3;
-        let wrong = self.wrong.bits().to_vec();
-        self.wrong.mend(|bit| {
-            let mut its = wrong.iter().filter(|&&other| third(other) == third(bit));
+        let error_count = self.errors.bits().len();
+        let third_of = |bit: u64| bit / 8 % 3;
+        let errors = self.errors.bits().to_vec();
+        self.errors.mend(|bit| {
+            let mut same_third = errors
+                .iter()
+                .filter(|&&other| third_of(other) == third_of(bit));
             // The correction bytes carry no message, so errors in them have no effect.
-            bit / 8 >= self.flits.bytes() - FEC_BYTES || its.all(|other| other / 8 == bit / 8)
+            bit / 8 >= self.flits.bytes() - FEC_BYTES
+                || same_third.all(|other| other / 8 == bit / 8)
         });
-        self.wrong.bits().len() < before
+        self.errors.bits().len() < error_count
     }
 
     /// True if the receiver detects the remaining bit errors.
@@ -208,12 +216,12 @@ impl Flit {
             Flits::Small => Checksum::SmallFlit,
             Flits::Large => Checksum::LargeFlit,
         };
-        self.wrong.is_detected(self.flits.bytes(), checksum)
+        self.errors.is_detected(self.flits.bytes(), checksum)
     }
 
     /// Applies undetected bit errors to the contents.
     fn corrupt(&mut self) {
-        for &bit in self.wrong.bits() {
+        for &bit in self.errors.bits() {
             match self.messages.first_mut() {
                 Some(message) => message.label ^= 1 << (bit % 64),
                 None => self.data ^= 1,
@@ -228,7 +236,7 @@ impl WireUnit for Flit {
     }
 
     fn flip(&mut self, bit: u64) {
-        self.wrong.flip(bit);
+        self.errors.flip(bit);
     }
 
     #[inline]
@@ -237,8 +245,8 @@ impl WireUnit for Flit {
     }
 
     #[inline]
-    fn brings(&self) -> Option<u32> {
-        self.brings.then_some(0)
+    fn completion_clocks(&self) -> Option<u32> {
+        self.completes_message.then_some(0)
     }
 }
 
@@ -280,16 +288,16 @@ pub struct End {
     pub retry: Retry<Flit>,
     waiting: [VecDeque<Message>; 3],
     /// Total number of waiting messages.
-    waits: usize,
+    waiting_count: usize,
     credits: [u32; 3],
     /// Data slots owed for headers already sent.
     owed_slots: u32,
     /// Data slots sent so far; wraps around.
-    left: u32,
+    sent_data_slots: u32,
     turn: usize,
-    came: [VecDeque<Message>; 3],
+    received: [VecDeque<Message>; 3],
     /// Classes with received messages, as a bit set.
-    come: u32,
+    received_classes: u32,
     owed: [u32; 3],
     /// Messages whose data is incomplete, and the number of their data slots received.
     partial: VecDeque<Message>,
@@ -320,13 +328,13 @@ impl End {
             fits,
             retry: Retry::new(parameters.patience),
             waiting: Default::default(),
-            waits: 0,
+            waiting_count: 0,
             credits: [0; 3],
             owed_slots: 0,
-            left: 0,
+            sent_data_slots: 0,
             turn: 0,
-            came: Default::default(),
-            come: 0,
+            received: Default::default(),
+            received_classes: 0,
             owed,
             partial: VecDeque::new(),
             slots: 0,
@@ -337,27 +345,27 @@ impl End {
     }
 
     /// Packs messages of one class into a slot: the first (0) or any other (1). Returns true if there were any.
-    fn begin(&mut self, flit: &mut Flit, slot: usize) -> bool {
+    fn pack_messages(&mut self, flit: &mut Flit, slot: usize) -> bool {
         for step in 0..3 {
             let class = (self.turn + step) % 3;
             if self.waiting[class].is_empty() {
                 continue;
             }
-            let mut most = self.fits[slot][class].min(self.credits[class]);
+            let mut max_count = self.fits[slot][class].min(self.credits[class]);
             if class == usize::from(DATA) {
                 // A header may leave while fewer data slots than the limit are owed.
-                let left = MAX_OWED_SLOTS.saturating_sub(self.owed_slots);
-                most = most.min(left.div_ceil(SLOTS_OF_LINE));
+                let free_data_slots = MAX_OWED_SLOTS.saturating_sub(self.owed_slots);
+                max_count = max_count.min(free_data_slots.div_ceil(SLOTS_OF_LINE));
             }
-            let count = (most as usize).min(self.waiting[class].len());
+            let count = (max_count as usize).min(self.waiting[class].len());
             if count == 0 {
                 continue;
             }
             self.credits[class] -= count as u32;
-            self.waits -= count;
+            self.waiting_count -= count;
             match class == usize::from(DATA) {
                 true => self.owed_slots += SLOTS_OF_LINE * count as u32,
-                false => flit.brings = true,
+                false => flit.completes_message = true,
             }
             for _ in 0..count {
                 flit.messages.extend(self.waiting[class].pop_front());
@@ -372,9 +380,9 @@ impl End {
     fn fill(&mut self, flit: &mut Flit, slots: u32) {
         self.owed_slots -= slots;
         flit.data += slots;
-        let before = self.left / SLOTS_OF_LINE;
-        self.left = self.left.wrapping_add(slots);
-        flit.brings |= self.left / SLOTS_OF_LINE != before;
+        let lines_before = self.sent_data_slots / SLOTS_OF_LINE;
+        self.sent_data_slots = self.sent_data_slots.wrapping_add(slots);
+        flit.completes_message |= self.sent_data_slots / SLOTS_OF_LINE != lines_before;
     }
 
     /// Packs a new flit, if messages, data, credits or an acknowledgement are due. Returns whether it contains the
@@ -387,11 +395,11 @@ impl End {
             return Some(false);
         }
         if self.waits() {
-            self.begin(flit, 0);
+            self.pack_messages(flit, 0);
             for _ in 0..flits.whole_slots() {
                 if self.owed_slots > 0 {
                     self.fill(flit, 1);
-                } else if !self.begin(flit, 1) {
+                } else if !self.pack_messages(flit, 1) {
                     break;
                 }
             }
@@ -401,8 +409,8 @@ impl End {
             return None;
         }
         let credits = credits.map(|owed| owed.checked_ilog2().map_or(0, |power| 1 << power));
-        for (owed, given) in self.owed.iter_mut().zip(credits) {
-            *owed -= u32::from(given);
+        for (owed, granted) in self.owed.iter_mut().zip(credits) {
+            *owed -= u32::from(granted);
         }
         flit.kind = Kind::Headed { ack, credits };
         Some(ack)
@@ -413,31 +421,31 @@ impl End {
             if message.circuit == DATA {
                 self.partial.push_back(message);
             } else {
-                self.came(message);
+                self.receive_message(message);
             }
         }
         self.slots += flit.data;
         while self.slots >= SLOTS_OF_LINE {
             self.slots -= SLOTS_OF_LINE;
             if let Some(message) = self.partial.pop_front() {
-                self.came(message);
+                self.receive_message(message);
             }
         }
     }
 
-    fn came(&mut self, message: Message) {
+    fn receive_message(&mut self, message: Message) {
         let class = usize::from(message.circuit);
-        let held = self.came[class].len();
-        self.overrun += u64::from(held >= self.parameters.room[class] as usize);
-        self.came[class].push_back(message);
-        self.come |= 1 << class;
+        let occupied = self.received[class].len();
+        self.overrun += u64::from(occupied >= self.parameters.room[class] as usize);
+        self.received[class].push_back(message);
+        self.received_classes |= 1 << class;
     }
 
     /// Messages and credits of a class in flits that `partner` has not accepted yet.
-    fn under_way(&self, partner: &End, class: usize) -> (u32, u32) {
-        let taken = partner.retry.receiver.taken();
+    fn in_flight(&self, partner: &End, class: usize) -> (u32, u32) {
+        let accepted = partner.retry.receiver.taken();
         let (mut messages, mut room) = (0, 0);
-        for flit in self.retry.sender.under_way(taken) {
+        for flit in self.retry.sender.in_flight(accepted) {
             let of_class = |message: &&Message| usize::from(message.circuit) == class;
             messages += flit.messages.iter().filter(of_class).count() as u32;
             if let Kind::Headed { credits, .. } = flit.kind {
@@ -476,13 +484,13 @@ impl Layer for End {
             return Err(Rejection::Full);
         }
         waiting.push_back(message);
-        self.waits += 1;
+        self.waiting_count += 1;
         Ok(())
     }
 
     #[inline]
     fn come(&self) -> u32 {
-        self.come
+        self.received_classes
     }
 
     fn backlog(&self, circuit: u8) -> usize {
@@ -491,15 +499,15 @@ impl Layer for End {
     }
 
     fn peek(&mut self, circuit: u8) -> Option<Message> {
-        self.came.get(usize::from(circuit))?.front().copied()
+        self.received.get(usize::from(circuit))?.front().copied()
     }
 
     fn take(&mut self, circuit: u8) -> Option<Message> {
         let class = usize::from(circuit);
-        let came = self.came.get_mut(class)?;
-        let message = came.pop_front()?;
-        if came.is_empty() {
-            self.come &= !(1 << class);
+        let received = self.received.get_mut(class)?;
+        let message = received.pop_front()?;
+        if received.is_empty() {
+            self.received_classes &= !(1 << class);
         }
         self.owed[class] += 1;
         Some(message)
@@ -515,7 +523,7 @@ impl Layer for End {
             return self.retry.enter(flit, ack);
         }
         match self.retry.transmit() {
-            Next::Block(again) => *flit = again,
+            Next::Block(resent) => *flit = resent,
             Next::Sync(sync) => flit.kind = Kind::Sync(sync),
             Next::Idle => {}
         }
@@ -531,7 +539,8 @@ impl Layer for End {
 
     fn units_before_message(&self) -> (u64, u32) {
         // The data of a header in a small flit is complete with the next flit at the earliest.
-        let begins = self.owed_slots == 0 && self.waits == self.waiting[usize::from(DATA)].len();
+        let begins =
+            self.owed_slots == 0 && self.waiting_count == self.waiting[usize::from(DATA)].len();
         let small = self.parameters.flits == Flits::Small;
         (u64::from(small && begins), 0)
     }
@@ -545,8 +554,8 @@ impl Layer for End {
     }
 
     fn receive(&mut self, flit: &mut Flit) {
-        if !flit.wrong.is_empty() {
-            let mended = flit.mend();
+        if !flit.errors.is_empty() {
+            let mended = flit.correct_errors();
             if flit.is_detected() {
                 return self.retry.damaged();
             }
@@ -563,8 +572,8 @@ impl Layer for End {
             }
             Kind::Headed { ack, credits } => {
                 if self.retry.take(ack) {
-                    for (own, given) in self.credits.iter_mut().zip(credits) {
-                        *own += u32::from(given);
+                    for (available, granted) in self.credits.iter_mut().zip(credits) {
+                        *available += u32::from(granted);
                     }
                     self.unpack(flit);
                 }
@@ -582,7 +591,7 @@ impl Layer for End {
 
     #[inline]
     fn waits(&self) -> bool {
-        self.owed_slots > 0 || self.waits > 0
+        self.owed_slots > 0 || self.waiting_count > 0
     }
 
     fn is_settled(&self) -> bool {
@@ -599,13 +608,13 @@ impl Layer for End {
             .filter(|&class| flits.header(side, class).is_some())
             .map(|circuit| {
                 let class = usize::from(circuit);
-                let waits = |message: &&Message| message.circuit == circuit;
+                let is_of_class = |message: &&Message| message.circuit == circuit;
                 let accounted = self.credits[class]
-                    + self.under_way(partner, class).0
-                    + partner.partial.iter().filter(waits).count() as u32
-                    + partner.came[class].len() as u32
+                    + self.in_flight(partner, class).0
+                    + partner.partial.iter().filter(is_of_class).count() as u32
+                    + partner.received[class].len() as u32
                     + partner.owed[class]
-                    + partner.under_way(self, class).1;
+                    + partner.in_flight(self, class).1;
                 Shortage {
                     circuit,
                     lost: i64::from(partner.parameters.room[class]) - i64::from(accounted),
@@ -639,26 +648,26 @@ mod tests {
         for flits in [Flits::Small, Flits::Large] {
             let ends =
                 [Side::Host, Side::Device].map(|side| End::new(Parameters::new(flits, side)));
-            let mut drive = Testbench::new(ends, 16, 50 * LANE_BYTE, 0.0, 0);
+            let mut bench = Testbench::new(ends, 16, 50 * LANE_BYTE, 0.0, 0);
             let mut lost = 0;
             for step in 0..6000 {
-                drive.fill(0, DATA, LINE);
-                drive.step();
-                drive.drain(0);
-                let newest = drive.wires[1].under_way.iter_mut().next_back();
+                bench.fill(0, DATA, LINE);
+                bench.step();
+                bench.drain(0);
+                let newest = bench.wires[1].in_flight.iter_mut().next_back();
                 if let (true, 0, Some((_, flit))) = (step > 3000, lost, newest) {
                     if let Kind::Headed { credits, .. } = &mut flit.kind {
                         lost = std::mem::take(&mut credits[usize::from(DATA)]).into();
                     }
                 }
                 if step < 3000 {
-                    assert_eq!(drive.ends()[0].shortages(&drive.ends()[1]), []);
+                    assert_eq!(bench.ends()[0].shortages(&bench.ends()[1]), []);
                 }
             }
-            assert!(lost > 0 && !drive.ends()[0].is_at_rest());
+            assert!(lost > 0 && !bench.ends()[0].is_at_rest());
             let circuit = DATA;
-            let found = drive.ends()[0].shortages(&drive.ends()[1]);
-            assert_eq!(found, [Shortage { circuit, lost }]);
+            let shortages = bench.ends()[0].shortages(&bench.ends()[1]);
+            assert_eq!(shortages, [Shortage { circuit, lost }]);
         }
     }
 }

@@ -93,10 +93,10 @@ pub struct End {
     /// Words of free buffer space not yet returned to the partner as credits.
     owed: [u32; CREDITED],
     /// Circuits that owe at least one credit, as a bit set.
-    due: u32,
+    due_credits: u32,
     high_next: bool,
     /// Circuits whose receive buffer starts with a complete message, as a bit set.
-    come: u32,
+    complete_circuits: u32,
     /// Receiver clocks to take a message, by circuit and length in words.
     clocks_to_take: [[u8; LONGEST + 1]; CIRCUITS],
     /// Words received into a full buffer: the partner sent without credit.
@@ -116,11 +116,11 @@ impl End {
             turn: 0,
             buffers: Default::default(),
             owed: parameters.buffers,
-            due: (0..CREDITED)
+            due_credits: (0..CREDITED)
                 .filter(|&circuit| parameters.buffers[circuit] >= WORDS_PER_CREDIT)
                 .fold(0, |due, circuit| due | 1 << circuit),
             high_next: false,
-            come: 0,
+            complete_circuits: 0,
             clocks_to_take: parameters.drain.map(|drain| {
                 std::array::from_fn(|words| words.div_ceil(drain.max(1) as usize) as u8)
             }),
@@ -131,9 +131,9 @@ impl End {
 
     /// Free words in the transmit queue of a circuit.
     pub fn room(&self, circuit: u8) -> usize {
-        self.waiting
-            .get(usize::from(circuit))
-            .map_or(0, |held| self.parameters.fifo.saturating_sub(held.words()))
+        self.waiting.get(usize::from(circuit)).map_or(0, |queue| {
+            self.parameters.fifo.saturating_sub(queue.words())
+        })
     }
 
     /// Words waiting in all transmit queues.
@@ -175,7 +175,7 @@ impl End {
 
     /// True if all messages are sent and acknowledged, and less than one credit is owed per circuit.
     pub fn is_at_rest(&self) -> bool {
-        self.waiting_words == 0 && self.retry.is_at_rest() && self.due == 0
+        self.waiting_words == 0 && self.retry.is_at_rest() && self.due_credits == 0
     }
 
     /// Returns the block for the next slot.
@@ -189,9 +189,9 @@ impl End {
     #[inline]
     fn next_message(&mut self) -> Option<u8> {
         // Round robin: the circuits from `turn` on, then those before.
-        let (behind, before) = (self.filled >> self.turn << self.turn, self.filled);
+        let (from_turn, before_turn) = (self.filled >> self.turn << self.turn, self.filled);
         let mut tried = 0;
-        for mut circuits in [behind, before] {
+        for mut circuits in [from_turn, before_turn] {
             circuits &= !tried;
             tried |= circuits;
             while circuits != 0 {
@@ -201,7 +201,7 @@ impl End {
                     if *credits < self.parameters.needs[circuit] {
                         continue;
                     }
-                    let words = self.waiting[circuit].first().map_or(0, |first| first.all);
+                    let words = self.waiting[circuit].first().map_or(0, |first| first.total);
                     *credits -= words as u32;
                 }
                 self.turn = (circuit + 1) % CIRCUITS;
@@ -221,41 +221,45 @@ impl End {
                 break;
             };
             let waiting = &mut self.waiting[usize::from(circuit)];
-            let Some((first, went)) = waiting.leave(&mut block.slots()[slot..]) else {
+            let Some((summary, count)) = waiting.dequeue_words(&mut block.slots()[slot..]) else {
                 break;
             };
-            circuits.fill(slot, went, circuit);
-            slot += went;
-            self.waiting_words -= went;
+            circuits.fill(slot, count, circuit);
+            slot += count;
+            self.waiting_words -= count;
             if waiting.words() == 0 {
                 self.filled &= !(1 << circuit);
             }
-            if first.left > went {
+            if summary.remaining > count {
                 self.leaving = Some(circuit);
             } else {
-                let its = self.clocks_to_take[usize::from(circuit)][first.all];
-                clocks = if clocks == 0 { its } else { its.min(clocks) };
+                let message_clocks = self.clocks_to_take[usize::from(circuit)][summary.total];
+                clocks = if clocks == 0 {
+                    message_clocks
+                } else {
+                    message_clocks.min(clocks)
+                };
             }
         }
-        let (low, high) = (self.due & 0xff, self.due >> 8);
-        if slot == 0 && self.due == 0 && !ack {
+        let (low, high) = (self.due_credits & 0xff, self.due_credits >> 8);
+        if slot == 0 && self.due_credits == 0 && !ack {
             return false;
         }
         // Alternate if both halves owe credits.
         let high = high != 0 && (low == 0 || self.high_next);
         self.high_next = !high;
-        let from = if high { 8 } else { 0 };
-        let credits = (self.due >> from) as u8;
-        let mut given = u32::from(credits) << from;
-        while given != 0 {
-            let circuit = given.trailing_zeros() as usize;
-            given &= given - 1;
+        let first_circuit = if high { 8 } else { 0 };
+        let credits = (self.due_credits >> first_circuit) as u8;
+        let mut remaining_credits = u32::from(credits) << first_circuit;
+        while remaining_credits != 0 {
+            let circuit = remaining_credits.trailing_zeros() as usize;
+            remaining_credits &= remaining_credits - 1;
             self.owed[circuit] -= WORDS_PER_CREDIT;
             if self.owed[circuit] < WORDS_PER_CREDIT {
-                self.due &= !(1 << circuit);
+                self.due_credits &= !(1 << circuit);
             }
         }
-        block.say(Control::Data {
+        block.set_control(Control::Data {
             ack,
             high,
             credits,
@@ -279,41 +283,43 @@ impl End {
                 circuits,
             }) => {
                 if self.retry.take(ack) {
-                    self.data(high, credits, circuits, block.words());
+                    self.receive_data(high, credits, circuits, block.words());
                 }
             }
         }
     }
 
     #[inline]
-    fn data(&mut self, high: bool, credits: u8, circuits: Circuits, words: &[u64]) {
-        let from = if high { 8 } else { 0 };
-        let mut given = credits;
-        while given != 0 {
-            let circuit = from + given.trailing_zeros() as usize;
-            given &= given - 1;
+    fn receive_data(&mut self, high: bool, credits: u8, circuits: Circuits, words: &[u64]) {
+        let first_circuit = if high { 8 } else { 0 };
+        let mut remaining_credits = credits;
+        while remaining_credits != 0 {
+            let circuit = first_circuit + remaining_credits.trailing_zeros() as usize;
+            remaining_credits &= remaining_credits - 1;
             // The high half has fewer circuits than bits.
-            if let Some(own) = self.credits.get_mut(circuit) {
-                *own += WORDS_PER_CREDIT;
+            if let Some(available) = self.credits.get_mut(circuit) {
+                *available += WORDS_PER_CREDIT;
             }
         }
         let mut slot = 0;
         while slot < SLOTS {
-            let (from, circuit) = (slot, circuits.of(slot));
-            let of_same = circuits.run(slot);
-            slot += of_same;
+            let (start, circuit) = (slot, circuits.of(slot));
+            let run_length = circuits.run(slot);
+            slot += run_length;
             let Some(buffer) = self.buffers.get_mut(usize::from(circuit)) else {
                 continue;
             };
             let size = self.parameters.buffers.get(usize::from(circuit));
-            let room = size.map_or(of_same, |&size| {
+            let room = size.map_or(run_length, |&size| {
                 (size as usize).saturating_sub(buffer.words())
             });
-            let fit = of_same.min(room);
-            self.overrun += (of_same - fit) as u64;
-            let of = self.parameters.words;
-            buffer.extend(&words[from..from + fit], |header| of(circuit, header));
-            self.come |= u32::from(buffer.has_whole()) << circuit;
+            let accepted = run_length.min(room);
+            self.overrun += (run_length - accepted) as u64;
+            let word_count = self.parameters.words;
+            buffer.extend(&words[start..start + accepted], |header| {
+                word_count(circuit, header)
+            });
+            self.complete_circuits |= u32::from(buffer.has_complete_message()) << circuit;
         }
     }
 
@@ -321,17 +327,17 @@ impl End {
     /// for each message that is then complete. The freed space is returned to the partner as credits.
     pub fn drain(&mut self, circuit: u8, limit: usize, deliver: impl FnMut(&[u64])) {
         let buffer = &mut self.buffers[usize::from(circuit)];
-        let before = buffer.words();
+        let words_before = buffer.words();
         buffer.drain(limit, deliver);
-        let taken = before - buffer.words();
-        self.gone(circuit, taken);
+        let removed = words_before - buffer.words();
+        self.release_words(circuit, removed);
     }
 
     /// Accounts for `words` words taken from a circuit.
     #[inline]
-    fn gone(&mut self, circuit: u8, words: usize) {
-        if !self.buffers[usize::from(circuit)].has_whole() {
-            self.come &= !(1 << circuit);
+    fn release_words(&mut self, circuit: u8, words: usize) {
+        if !self.buffers[usize::from(circuit)].has_complete_message() {
+            self.complete_circuits &= !(1 << circuit);
         }
         self.add_owed(circuit.into(), words as u32);
     }
@@ -341,7 +347,7 @@ impl End {
     fn add_owed(&mut self, circuit: usize, words: u32) {
         if let Some(owed) = self.owed.get_mut(circuit) {
             *owed += words;
-            self.due |= u32::from(*owed >= WORDS_PER_CREDIT) << circuit;
+            self.due_credits |= u32::from(*owed >= WORDS_PER_CREDIT) << circuit;
         }
     }
 
@@ -354,10 +360,10 @@ impl End {
     }
 
     /// Message words and words of credit of a circuit, in blocks that `partner` has not accepted yet.
-    fn under_way(&self, partner: &End, circuit: usize) -> (u64, u64) {
-        let taken = partner.retry.receiver.taken();
+    fn in_flight(&self, partner: &End, circuit: usize) -> (u64, u64) {
+        let accepted = partner.retry.receiver.taken();
         let (mut words, mut room) = (0, 0);
-        for block in self.retry.sender.under_way(taken) {
+        for block in self.retry.sender.in_flight(accepted) {
             if let Some(Control::Data {
                 high,
                 credits,
@@ -365,8 +371,8 @@ impl End {
                 ..
             }) = block.control()
             {
-                let its = |&slot: &usize| usize::from(circuits.of(slot)) == circuit;
-                words += (0..SLOTS).filter(its).count() as u64;
+                let is_on_circuit = |&slot: &usize| usize::from(circuits.of(slot)) == circuit;
+                words += (0..SLOTS).filter(is_on_circuit).count() as u64;
                 if high == (circuit >= 8) {
                     room += u64::from(credits >> (circuit % 8) & 1) * u64::from(WORDS_PER_CREDIT);
                 }
@@ -378,11 +384,11 @@ impl End {
 
 /// Converts to the common message type of all links.
 #[inline]
-fn message(circuit: u8, first: MessageSummary) -> Message {
+fn message(circuit: u8, summary: MessageSummary) -> Message {
     Message {
         circuit,
-        bytes: 8 * (first.all - 1) as u16,
-        label: first.header & 0xff_ffff_ffff,
+        bytes: 8 * (summary.total - 1) as u16,
+        label: summary.header & 0xff_ffff_ffff,
     }
 }
 
@@ -429,7 +435,7 @@ impl Layer for End {
 
     #[inline]
     fn come(&self) -> u32 {
-        self.come
+        self.complete_circuits
     }
 
     #[inline]
@@ -441,8 +447,8 @@ impl Layer for End {
     #[inline]
     fn peek(&mut self, circuit: u8) -> Option<Message> {
         let buffer = self.buffers.get(usize::from(circuit))?;
-        let first = buffer.first().filter(|first| first.whole)?;
-        Some(message(circuit, first))
+        let summary = buffer.first().filter(|summary| summary.is_complete)?;
+        Some(message(circuit, summary))
     }
 
     #[inline]
@@ -454,14 +460,14 @@ impl Layer for End {
     #[inline]
     fn take(&mut self, circuit: u8) -> Option<Message> {
         let buffer = self.buffers.get_mut(usize::from(circuit))?;
-        let first = buffer.take();
-        let Some(first) = first else {
+        let summary = buffer.take();
+        let Some(summary) = summary else {
             // Free the space of a partly received message, so that the remainder can arrive.
             self.drain(circuit, LONGEST, |_| {});
             return None;
         };
-        self.gone(circuit, first.left);
-        Some(message(circuit, first))
+        self.release_words(circuit, summary.remaining);
+        Some(message(circuit, summary))
     }
 
     #[inline]
@@ -473,15 +479,15 @@ impl Layer for End {
             }
         }
         match self.retry.transmit() {
-            Next::Block(again) => *block = again,
-            Next::Sync(sync) => block.say(Control::Sync(sync)),
-            Next::Idle => block.say(Control::Idle),
+            Next::Block(resent) => *block = resent,
+            Next::Sync(sync) => block.set_control(Control::Sync(sync)),
+            Next::Idle => block.set_control(Control::Idle),
         }
     }
 
     #[inline]
     fn idle_units(&self) -> u64 {
-        if self.waiting_words > 0 || self.due != 0 {
+        if self.waiting_words > 0 || self.due_credits != 0 {
             0
         } else {
             self.retry.idle_slots()
@@ -495,18 +501,18 @@ impl Layer for End {
             Some(circuit) => 1 << circuit,
             None => self.filled,
         };
-        let (mut least, mut clocks) = (LONGEST, 1);
+        let (mut min_words, mut clocks) = (LONGEST, 1);
         while circuits != 0 {
             let circuit = circuits.trailing_zeros() as usize;
             circuits &= circuits - 1;
             if let Some(first) = self.waiting[circuit].first() {
-                least = least.min(first.left);
-                if first.left == self.waiting_words {
-                    clocks = self.clocks_to_take[circuit][first.all].into();
+                min_words = min_words.min(first.remaining);
+                if first.remaining == self.waiting_words {
+                    clocks = self.clocks_to_take[circuit][first.total].into();
                 }
             }
         }
-        (((least - 1) / SLOTS) as u64, clocks)
+        (((min_words - 1) / SLOTS) as u64, clocks)
     }
 
     #[inline]
@@ -548,13 +554,13 @@ impl Layer for End {
         let lost = |circuit: usize| {
             // The unsent words of a partly sent message have already consumed credit.
             let leaving = self.leaving.filter(|&c| usize::from(c) == circuit);
-            let left = leaving.and_then(|_| self.waiting[circuit].first());
+            let partly_sent = leaving.and_then(|_| self.waiting[circuit].first());
             let accounted = u64::from(self.credits[circuit])
-                + left.map_or(0, |first| first.left as u64)
-                + self.under_way(partner, circuit).0
+                + partly_sent.map_or(0, |first| first.remaining as u64)
+                + self.in_flight(partner, circuit).0
                 + partner.buffers[circuit].words() as u64
                 + u64::from(partner.owed[circuit])
-                + partner.under_way(self, circuit).1;
+                + partner.in_flight(self, circuit).1;
             i64::from(partner.parameters.buffers[circuit]) - accounted as i64
         };
         (0..CREDITED)

@@ -11,20 +11,20 @@ pub struct Ratio {
 
 impl Ratio {
     /// Creates a ratio in lowest terms, so that equal ratios compare equal.
-    pub fn new(over: u128, under: u128) -> Ratio {
-        let (mut a, mut b) = (over, under);
+    pub fn new(numerator: u128, denominator: u128) -> Ratio {
+        let (mut a, mut b) = (numerator, denominator);
         while b != 0 {
             (a, b) = (b, a % b);
         }
         Ratio {
-            over: over / a,
-            under: under / a,
+            over: numerator / a,
+            under: denominator / a,
         }
     }
 
-    /// Multiplies by `over / under`.
-    pub fn times(self, over: u128, under: u128) -> Ratio {
-        Ratio::new(self.over * over, self.under * under)
+    /// Multiplies by `numerator / denominator`.
+    pub fn times(self, numerator: u128, denominator: u128) -> Ratio {
+        Ratio::new(self.over * numerator, self.under * denominator)
     }
 
     /// Nearest floating-point value.
@@ -34,8 +34,8 @@ impl Ratio {
 
     /// Converts bytes per second to hundredths of a GiB/s, rounded to the nearest.
     pub fn hundredths_of_gib(self) -> u128 {
-        let under = self.under << 30;
-        (self.over * 200 + under) / (2 * under)
+        let denominator = self.under << 30;
+        (self.over * 200 + denominator) / (2 * denominator)
     }
 }
 
@@ -80,10 +80,10 @@ impl Lanes {
     ///
     /// # Errors
     /// The supported numbers.
-    pub fn work(count: u64, of_pcie: bool) -> Result<u32, &'static str> {
-        let found = u32::try_from(count).ok();
-        let found = found.filter(|count| (1..=Lanes::MOST).contains(count));
-        match (found, of_pcie) {
+    pub fn work(count: u64, is_pcie: bool) -> Result<u32, &'static str> {
+        let valid = u32::try_from(count).ok();
+        let valid = valid.filter(|count| (1..=Lanes::MOST).contains(count));
+        match (valid, is_pcie) {
             (Some(count), false) => Ok(count),
             (Some(count), true) if count.is_power_of_two() => Ok(count),
             (_, true) => Err("1, 2, 4, 8 or 16 lanes"),
@@ -104,10 +104,10 @@ impl Lanes {
 
     /// Bytes per second of blocks, including control words.
     pub fn blocks(&self) -> Ratio {
-        let (whole, own) = self.metaframe;
+        let (total, overhead) = self.metaframe;
         self.raw()
             .times(self.code.0.into(), self.code.1.into())
-            .times((whole - own).into(), whole.into())
+            .times((total - overhead).into(), total.into())
     }
 
     /// Bytes per second of messages, including headers.

@@ -39,7 +39,7 @@ pub trait WireUnit: Clone + Default {
     fn is_idle(&self) -> bool;
     /// Minimum receiver clocks to take a message that this unit completes; 0 for receivers without a rate limit. `None`
     /// if it completes no message, so that its arrival need not be checked.
-    fn brings(&self) -> Option<u32>;
+    fn completion_clocks(&self) -> Option<u32>;
 }
 
 /// One end of a link. Time advances by units sent: the driver requests a unit whenever the lanes are free.

@@ -132,7 +132,7 @@ impl Kind {
         }
     }
 
-    fn on(self, count: u32) -> Lanes {
+    fn lanes_for(self, count: u32) -> Lanes {
         match self {
             Kind::Eci => Lanes::ECI.with(count),
             Kind::Pcie(rate) => Lanes::pcie(count, rate),
@@ -157,7 +157,7 @@ impl LinkConfig {
 
     /// Computes and measures the rates.
     pub fn answer(&self) -> LinkRates {
-        let lanes = self.kind.on(self.lanes);
+        let lanes = self.kind.lanes_for(self.lanes);
         let coded = lanes.raw().times(lanes.code.0.into(), lanes.code.1.into());
         let blocks = lanes.blocks();
         let mut steps = vec![
@@ -171,19 +171,19 @@ impl LinkConfig {
                 self.eci()
             }
             Kind::Pcie(_) => {
-                let left = blocks.value() * (1.0 - self.link_share());
-                steps.push(("after acknowledgements and credits", left));
+                let remaining = blocks.value() * (1.0 - self.link_share());
+                steps.push(("after acknowledgements and credits", remaining));
                 self.pcie()
             }
             Kind::Ccix => {
-                let left = blocks.value() * (1.0 - self.link_share());
-                steps.push(("after acknowledgements and credits", left));
+                let remaining = blocks.value() * (1.0 - self.link_share());
+                steps.push(("after acknowledgements and credits", remaining));
                 self.ccix()
             }
             Kind::Cxl(flits) => {
                 let slots = 16.0 * if flits == Flits::Small { 4.0 } else { 15.0 };
-                let left = blocks.value() * slots / flits.bytes() as f64;
-                steps.push(("after the framing of flits", left));
+                let remaining = blocks.value() * slots / flits.bytes() as f64;
+                steps.push(("after the framing of flits", remaining));
                 self.cxl(flits)
             }
         };
@@ -200,8 +200,8 @@ impl LinkConfig {
     }
 
     /// Bytes in flight per direction on busy lanes.
-    fn way(&self) -> u64 {
-        (self.kind.on(self.lanes).blocks().value() * f64::from(self.delay) / 1e9) as u64
+    fn bytes_in_flight(&self) -> u64 {
+        (self.kind.lanes_for(self.lanes).blocks().value() * f64::from(self.delay) / 1e9) as u64
     }
 
     /// Share of bytes used by DLLPs if the opposite direction is saturated.
@@ -210,52 +210,52 @@ impl LinkConfig {
     }
 
     /// Drives two ends, which `feed` keeps busy, and measures the data received from the first.
-    fn run<L: Layer>(
+    fn measure_flow<L: Layer>(
         &self,
         name: &'static str,
-        both: bool,
+        is_bidirectional: bool,
         share: f64,
         ends: [L; 2],
         mut feed: impl FnMut(&mut Testbench<L>),
     ) -> Flow {
-        let blocks = self.kind.on(self.lanes).blocks();
+        let blocks = self.kind.lanes_for(self.lanes).blocks();
         let bytes = blocks.value() / f64::from(self.lanes) * f64::from(self.delay) / 1e9;
         let delay = (bytes * LANE_BYTE as f64) as u64;
-        let mut drive = Testbench::new(ends, self.lanes, delay, self.errors, self.seed);
-        let mut from = None;
-        let run = (RUN / u64::from(self.lanes) * LANE_BYTE).max(ROUNDS * 2 * delay);
-        let (begin, end) = (run / 8, run + run / 8);
-        while drive.now < end {
-            feed(&mut drive);
-            if !drive.step() {
+        let mut bench = Testbench::new(ends, self.lanes, delay, self.errors, self.seed);
+        let mut measurement_start = None;
+        let duration = (RUN / u64::from(self.lanes) * LANE_BYTE).max(ROUNDS * 2 * delay);
+        let (begin, end) = (duration / 8, duration + duration / 8);
+        while bench.now < end {
+            feed(&mut bench);
+            if !bench.step() {
                 break;
             }
-            if drive.now >= begin && from.is_none() {
-                from = Some((drive.traffic[0].data, drive.now));
+            if bench.now >= begin && measurement_start.is_none() {
+                measurement_start = Some((bench.traffic[0].data, bench.now));
             }
         }
         debug_assert_eq!(
-            drive
+            bench
                 .traffic
                 .each_ref()
                 .map(|traffic| traffic.out_of_sequence),
             [0; 2]
         );
-        let (data, since) = from.unwrap_or_default();
-        let lane_bytes = (drive.now - since) as f64 / LANE_BYTE as f64 * f64::from(self.lanes);
-        let run = (drive.traffic[0].data - data) as f64 / lane_bytes;
-        let units = drive.wires[0].units.max(1);
+        let (data, start_time) = measurement_start.unwrap_or_default();
+        let lane_bytes = (bench.now - start_time) as f64 / LANE_BYTE as f64 * f64::from(self.lanes);
+        let throughput = (bench.traffic[0].data - data) as f64 / lane_bytes;
+        let units = bench.wires[0].units.max(1);
         Flow {
             name,
-            both,
+            both: is_bidirectional,
             formula: share * blocks.value(),
-            run: run * blocks.value(),
-            replayed: 100.0 * drive.ends()[0].replayed() as f64 / units as f64,
+            run: throughput * blocks.value(),
+            replayed: 100.0 * bench.ends()[0].replayed() as f64 / units as f64,
         }
     }
 
     /// Measures traffic on these circuits, in one direction and in both.
-    fn filled<L: Layer>(
+    fn measure_filled<L: Layer>(
         &self,
         name: &'static str,
         shares: [f64; 2],
@@ -263,21 +263,27 @@ impl LinkConfig {
         bytes: u16,
         ends: impl Fn() -> [L; 2],
     ) -> [Flow; 2] {
-        [false, true].map(|both| {
-            self.run(name, both, shares[usize::from(both)], ends(), |drive| {
-                let sides = circuits.iter().enumerate();
-                for (from, circuits) in sides.take(1 + usize::from(both)) {
-                    for &circuit in *circuits {
-                        drive.fill(from, circuit, bytes);
+        [false, true].map(|is_bidirectional| {
+            self.measure_flow(
+                name,
+                is_bidirectional,
+                shares[usize::from(is_bidirectional)],
+                ends(),
+                |bench| {
+                    let sides = circuits.iter().enumerate();
+                    for (side, circuits) in sides.take(1 + usize::from(is_bidirectional)) {
+                        for &circuit in *circuits {
+                            bench.fill(side, circuit, bytes);
+                        }
+                        bench.drain(side);
                     }
-                    drive.drain(from);
-                }
-            })
+                },
+            )
         })
     }
 
     fn eci(&self) -> Vec<Flow> {
-        let lanes = self.kind.on(self.lanes);
+        let lanes = self.kind.lanes_for(self.lanes);
         let words = u32::from(self.payload) / 8 + 1;
         let lines = |words_per_second: f64| {
             words_per_second * f64::from(words - 1) / f64::from(words) / lanes.blocks().value()
@@ -291,27 +297,35 @@ impl LinkConfig {
         flows
             .into_iter()
             .flat_map(|(name, circuits, rate)| {
-                [false, true].map(|both| self.eci_flow(name, circuits, both, lines(rate)))
+                [false, true].map(|is_bidirectional| {
+                    self.eci_flow(name, circuits, is_bidirectional, lines(rate))
+                })
             })
             .collect()
     }
 
     /// Measures responses on these circuits, which the receivers drain at the rate of their clock.
-    fn eci_flow(&self, name: &'static str, circuits: &[u8], both: bool, share: f64) -> Flow {
-        let lane = self.kind.on(self.lanes).blocks().value() / f64::from(self.lanes);
+    fn eci_flow(
+        &self,
+        name: &'static str,
+        circuits: &[u8],
+        is_bidirectional: bool,
+        share: f64,
+    ) -> Flow {
+        let lane = self.kind.lanes_for(self.lanes).blocks().value() / f64::from(self.lanes);
         let clock = (lane * LANE_BYTE as f64 / end::CLOCK as f64) as u64;
         let mut next = 0;
         let ends = std::array::from_fn(|_| end::End::new(Parameters::ECI));
-        self.run(name, both, share, ends, move |drive| {
-            for from in 0..=usize::from(both) {
+        self.measure_flow(name, is_bidirectional, share, ends, move |bench| {
+            for side in 0..=usize::from(is_bidirectional) {
                 for &circuit in circuits {
-                    drive.fill(from, circuit, self.payload);
+                    bench.fill(side, circuit, self.payload);
                 }
             }
-            while next <= drive.now {
+            while next <= bench.now {
                 next += clock;
-                let ([to, from], [there, back]) = drive.ends_and_traffic();
-                for (end, traffic) in [(from, there), (to, back)] {
+                let ([first, second], [forward, backward]) = bench.ends_and_traffic();
+                for (end, traffic) in [(second, forward), (first, backward)] {
                     end.clock(|_, words| traffic.data += 8 * (words.len() as u64 - 1));
                 }
             }
@@ -324,13 +338,13 @@ impl LinkConfig {
         let Kind::Pcie(_) = self.kind else {
             return None;
         };
-        let lane = self.kind.on(self.lanes).blocks().value() / f64::from(self.lanes);
+        let lane = self.kind.lanes_for(self.lanes).blocks().value() / f64::from(self.lanes);
         let ticks = |nanoseconds: u64| (lane * nanoseconds as f64 / 1e9 * LANE_BYTE as f64) as u64;
         let seconds = |ticks: u64| ticks as f64 / (lane * LANE_BYTE as f64);
-        let [memory, seen] = DMA_MEMORY;
-        let run = |way, transfers, queue| {
+        let [memory, detection] = DMA_MEMORY;
+        let simulate = |direction, transfers, queue| {
             let engine = dma::Engine {
-                way,
+                direction,
                 bytes,
                 transfers,
                 queue,
@@ -339,25 +353,26 @@ impl LinkConfig {
                 tags: TAGS,
                 start: ticks(DMA_START),
                 memory: ticks(memory),
-                seen: ticks(seen),
+                detection: ticks(detection),
             };
-            let ends = pcie::Parameters::new(self.payload, self.limit()).over(self.way());
+            let ends =
+                pcie::Parameters::new(self.payload, self.limit()).over(self.bytes_in_flight());
             dma::run(&engine, ends, self.lanes, ticks(self.delay.into()))
         };
         Some(
-            [dma::Direction::ToDevice, dma::Direction::ToHost].map(|way| {
-                let alone = run(way, 1, 1);
-                let many = (DMA_RUN / bytes).clamp(4 * DMA_QUEUE, 4096);
-                let times = run(way, many, DMA_QUEUE);
+            [dma::Direction::ToDevice, dma::Direction::ToHost].map(|direction| {
+                let single = simulate(direction, 1, 1);
+                let count = (DMA_RUN / bytes).clamp(4 * DMA_QUEUE, 4096);
+                let times = simulate(direction, count, DMA_QUEUE);
                 // Exclude the start and the end of the run: measure from the first to the third quarter.
                 let quarter = times.len() / 4;
                 let mut ends: Vec<u64> = times.iter().map(|(_, end)| *end).collect();
                 ends.sort_unstable();
                 let (from, to) = (ends[quarter], ends[3 * quarter]);
                 Transfers {
-                    way,
+                    way: direction,
                     latency: 1e9
-                        * alone
+                        * single
                             .iter()
                             .map(|(from, to)| seconds(to - from))
                             .sum::<f64>(),
@@ -385,44 +400,50 @@ impl LinkConfig {
         let writes = self.packet_shares(0.0).map(|share| share * data);
         let circuits: &[u8] = &[POSTED];
         let mut flows: Vec<Flow> = self
-            .filled("writes", writes, [circuits; 2], self.payload, ends)
+            .measure_filled("writes", writes, [circuits; 2], self.payload, ends)
             .into();
         let (completions, packet) = (REQUEST.div_ceil(payload), payload.min(REQUEST));
         let answer = REQUEST + completions * pcie::COMPLETION;
         let data = packet as f64 / (packet + pcie::COMPLETION) as f64;
         let reads = self.packet_shares(pcie::REQUEST as f64 / answer as f64);
-        for both in [false, true] {
-            let share = reads[usize::from(both)] * data;
-            flows.push(self.pcie_reads(both, share, ends()));
+        for is_bidirectional in [false, true] {
+            let share = reads[usize::from(is_bidirectional)] * data;
+            flows.push(self.pcie_reads(is_bidirectional, share, ends()));
         }
         flows
     }
 
     fn pcie_end(&self) -> pcie::End<Message> {
-        pcie::End::new(pcie::Parameters::new(self.payload, self.limit())).over(self.way())
+        pcie::End::new(pcie::Parameters::new(self.payload, self.limit()))
+            .over(self.bytes_in_flight())
     }
 
-    /// The second end reads from the first; with `both`, also the first from the second.
-    fn pcie_reads(&self, both: bool, share: f64, ends: [pcie::End<Message>; 2]) -> Flow {
+    /// The second end reads from the first; with `is_bidirectional`, also the first from the second.
+    fn pcie_reads(
+        &self,
+        is_bidirectional: bool,
+        share: f64,
+        ends: [pcie::End<Message>; 2],
+    ) -> Flow {
         let completer = Completer {
             payload: self.payload.into(),
             boundary: 64,
         };
         let mut readers = [(); 2].map(|()| Reader::new());
         let mut answers: [VecDeque<Message>; 2] = Default::default();
-        let first = usize::from(!both);
-        self.run("reads", both, share, ends, move |drive| {
-            let (ends, traffic) = drive.ends_and_traffic();
+        let first_reader = usize::from(!is_bidirectional);
+        self.measure_flow("reads", is_bidirectional, share, ends, move |bench| {
+            let (ends, traffic) = bench.ends_and_traffic();
             for (side, end) in ends.iter_mut().enumerate() {
-                if side >= first {
-                    readers[side].go_on(end, &mut traffic[1 - side]);
+                if side >= first_reader {
+                    readers[side].advance_reads(end, &mut traffic[1 - side]);
                 }
-                if side < 2 - first {
+                if side < 2 - first_reader {
                     // Handle one request at a time, to bound the number of queued completions.
                     let answers = &mut answers[side];
                     if answers.is_empty() {
                         if let Some(request) = end.take(NON_POSTED) {
-                            answers.extend(completer.answer(request));
+                            answers.extend(completer.completions(request));
                         }
                     }
                     submit_messages(end, answers);
@@ -438,13 +459,13 @@ impl LinkConfig {
             ("lines of 64 bytes, header of PCIe", ccix::COMPATIBLE),
         ] {
             let end = || ccix::End::new(self.payload, header, true, self.limit());
-            let ends = || [(); 2].map(|()| end().over(self.way()));
+            let ends = || [(); 2].map(|()| end().over(self.bytes_in_flight()));
             let messages = u64::from(ends()[0].messages_in_packet(64));
             let packet = ccix::FRAMING + header + messages * (u64::from(ccix::MESSAGE) + 64);
             let data = (64 * messages) as f64 / packet as f64;
             let shares = self.packet_shares(0.0).map(|share| share * data);
             let circuits: &[u8] = &[3];
-            flows.extend(self.filled(name, shares, [circuits; 2], 64, ends));
+            flows.extend(self.measure_filled(name, shares, [circuits; 2], 64, ends));
         }
         flows
     }
@@ -459,7 +480,7 @@ impl LinkConfig {
         let writes = || [end(Side::Host), end(Side::Device)];
         let reads = || [end(Side::Device), end(Side::Host)];
         let filled = |name, side, ends: &dyn Fn() -> [cxl::End; 2]| {
-            self.filled(name, share(side), [circuits; 2], cxl::LINE, ends)
+            self.measure_filled(name, share(side), [circuits; 2], cxl::LINE, ends)
         };
         let mut flows = Vec::from(filled("writes", Side::Host, &writes));
         flows.extend(filled("answers to reads", Side::Device, &reads));
@@ -493,9 +514,9 @@ impl Reader {
         }
     }
 
-    fn go_on(&mut self, end: &mut pcie::End<Message>, traffic: &mut Traffic) {
+    fn advance_reads(&mut self, end: &mut pcie::End<Message>, traffic: &mut Traffic) {
         if self.requester.waiting() == 0 {
-            self.requester.want(self.reads, 0, 4096);
+            self.requester.queue_read(self.reads, 0, 4096);
             self.reads += 1;
         }
         if self.requests.is_empty() {

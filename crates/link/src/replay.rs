@@ -16,7 +16,7 @@ pub const BLOCKS_PER_ACK: u64 = 8;
 
 /// Sending side: keeps unacknowledged blocks.
 pub struct Sender<B> {
-    kept: VecDeque<B>,
+    unacknowledged: VecDeque<B>,
     /// True if new blocks are not kept.
     has_replay_disabled: bool,
     /// Number of the oldest unacknowledged block.
@@ -25,7 +25,7 @@ pub struct Sender<B> {
     next: u64,
     /// Number of the next new block.
     top: u64,
-    by_bits: u64,
+    acknowledged_by_bits: u64,
     /// True if a sync block must announce that the sender goes back.
     pub(crate) announce: bool,
     /// Blocks resent.
@@ -37,12 +37,12 @@ pub struct Sender<B> {
 impl<B> Default for Sender<B> {
     fn default() -> Sender<B> {
         Sender {
-            kept: VecDeque::new(),
+            unacknowledged: VecDeque::new(),
             has_replay_disabled: false,
             base: 0,
             next: 0,
             top: 0,
-            by_bits: 0,
+            acknowledged_by_bits: 0,
             announce: false,
             replayed: 0,
             protocol_errors: 0,
@@ -78,7 +78,7 @@ impl<B: Clone> Sender<B> {
     pub fn keep(&mut self, block: &B) {
         debug_assert!(self.has_room());
         if !self.has_replay_disabled {
-            self.kept.push_back(block.clone());
+            self.unacknowledged.push_back(block.clone());
         }
         self.top += 1;
         self.next = self.top;
@@ -90,32 +90,35 @@ impl<B: Clone> Sender<B> {
     }
 
     /// Returns the next block to resend, if any.
-    pub fn again(&mut self) -> Option<B> {
-        let block = self.kept.get((self.next - self.base) as usize)?.clone();
+    pub fn resend_next(&mut self) -> Option<B> {
+        let block = self
+            .unacknowledged
+            .get((self.next - self.base) as usize)?
+            .clone();
         self.next += 1;
         self.replayed += 1;
         Some(block)
     }
 
     /// Kept blocks that a partner which has accepted `taken` blocks has not: in flight, or to be resent.
-    pub fn under_way(&self, taken: u64) -> impl Iterator<Item = &B> {
-        let known = taken.saturating_sub(self.base) as usize;
-        self.kept.iter().skip(known)
+    pub fn in_flight(&self, taken: u64) -> impl Iterator<Item = &B> {
+        let accepted = taken.saturating_sub(self.base) as usize;
+        self.unacknowledged.iter().skip(accepted)
     }
 
     #[inline]
-    fn acknowledged(&mut self, to: u64) {
-        if to > self.top {
+    fn acknowledge_up_to(&mut self, number: u64) {
+        if number > self.top {
             self.protocol_errors += 1;
-        } else if to > self.base {
-            for _ in self.base..to.min(self.base + self.kept.len() as u64) {
-                self.kept.pop_front();
+        } else if number > self.base {
+            for _ in self.base..number.min(self.base + self.unacknowledged.len() as u64) {
+                self.unacknowledged.pop_front();
             }
-            self.base = to;
-            if self.next < to {
+            self.base = number;
+            if self.next < number {
                 // The sender skips acknowledged blocks, so the last announced number is no longer that of the next
                 // block.
-                self.next = to;
+                self.next = number;
                 self.announce = true;
             }
         }
@@ -123,18 +126,18 @@ impl<B: Clone> Sender<B> {
 
     /// Processes an acknowledgement bit.
     #[inline]
-    pub fn bit(&mut self) {
-        self.by_bits += BLOCKS_PER_ACK;
-        self.acknowledged(self.by_bits);
+    pub fn acknowledge_bit(&mut self) {
+        self.acknowledged_by_bits += BLOCKS_PER_ACK;
+        self.acknowledge_up_to(self.acknowledged_by_bits);
     }
 
     /// Processes a sync block: the partner expects block `receive`, and with `request` wants all blocks from there on
     /// again.
     pub fn sync(&mut self, receive: u8, request: bool) {
-        let to = self.base + u64::from(receive.wrapping_sub(self.base as u8));
-        self.acknowledged(to);
-        if request && to <= self.top {
-            self.next = to;
+        let number = self.base + u64::from(receive.wrapping_sub(self.base as u8));
+        self.acknowledge_up_to(number);
+        if request && number <= self.top {
+            self.next = number;
             self.announce = true;
         }
     }
@@ -181,14 +184,14 @@ impl Receiver {
         if self.lost {
             return false;
         }
-        let new = self.coming == self.expected;
+        let is_new = self.coming == self.expected;
         self.coming += 1;
-        if new {
+        if is_new {
             self.expected += 1;
         } else {
             self.repeated += 1;
         }
-        new
+        is_new
     }
 
     /// Processes a sync block: `transmit` is the number of the next data block.
@@ -231,8 +234,8 @@ pub struct Retry<B> {
     pub receiver: Receiver,
     acks_sent: u64,
     /// Number of accepted blocks reported in the last sync block.
-    told: u64,
-    answer: bool,
+    reported: u64,
+    answer_due: bool,
     /// Slots since the last request or, without one, since the last new block.
     idle_interval: u32,
     patience: u32,
@@ -246,8 +249,8 @@ impl<B: Clone> Retry<B> {
             sender: Sender::default(),
             receiver: Receiver::default(),
             acks_sent: 0,
-            told: 0,
-            answer: false,
+            reported: 0,
+            answer_due: false,
             idle_interval: 0,
             patience,
             request: false,
@@ -264,7 +267,7 @@ impl<B: Clone> Retry<B> {
     pub fn is_at_rest(&self) -> bool {
         self.sender.is_settled()
             && !self.receiver.is_lost()
-            && !self.answer
+            && !self.answer_due
             && !self.request
             && !self.ack_is_due()
     }
@@ -282,7 +285,7 @@ impl<B: Clone> Retry<B> {
     /// Number of idle slots before the next slot that is not idle, if nothing arrives and no new block is sent.
     #[inline]
     pub fn idle_slots(&self) -> u64 {
-        if self.must_sync() || self.answer || self.ack_is_due() || self.sender.is_resending() {
+        if self.must_sync() || self.answer_due || self.ack_is_due() || self.sender.is_resending() {
             0
         } else if self.receiver.is_lost() || !self.sender.is_settled() {
             u64::from(
@@ -326,15 +329,15 @@ impl<B: Clone> Retry<B> {
 
     /// Returns the transmission for the next slot, if no new block uses it.
     pub fn transmit(&mut self) -> Next<B> {
-        let late = self.is_timed_out();
+        let is_late = self.is_timed_out();
         if self.must_sync() {
             return self.sync();
         }
         self.idle_interval = self.idle_interval.saturating_add(1);
-        if let Some(block) = self.sender.again() {
+        if let Some(block) = self.sender.resend_next() {
             return Next::Block(block);
         }
-        if self.answer || (late && !self.sender.is_settled()) {
+        if self.answer_due || (is_late && !self.sender.is_settled()) {
             return self.sync();
         }
         Next::Idle
@@ -349,8 +352,8 @@ impl<B: Clone> Retry<B> {
         };
         self.request = false;
         self.sender.announce = false;
-        self.answer = false;
-        self.told = self.receiver.taken();
+        self.answer_due = false;
+        self.reported = self.receiver.taken();
         self.idle_interval = 0;
         Next::Sync(sync)
     }
@@ -366,20 +369,20 @@ impl<B: Clone> Retry<B> {
     /// Processes a sync block.
     pub fn synced(&mut self, sync: Sync) {
         self.sender.sync(sync.receive, sync.request);
-        let knew = self.receiver.is_lost();
+        let was_lost = self.receiver.is_lost();
         self.receiver.sync(sync.transmit);
-        self.request |= self.receiver.is_lost() && !knew;
-        self.answer |= self.receiver.taken() > self.told;
+        self.request |= self.receiver.is_lost() && !was_lost;
+        self.answer_due |= self.receiver.taken() > self.reported;
     }
 
     /// Processes an intact data block, which may carry an acknowledgement. Returns true if it is to be accepted.
     #[inline]
     pub fn take(&mut self, ack: bool) -> bool {
-        let new = self.receiver.take();
-        if new && ack {
-            self.sender.bit();
+        let is_new = self.receiver.take();
+        if is_new && ack {
+            self.sender.acknowledge_bit();
         }
-        new
+        is_new
     }
 }
 

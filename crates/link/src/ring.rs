@@ -73,8 +73,8 @@ impl<T> Ring<T> {
     /// First element, if any.
     #[inline]
     pub fn front_mut(&mut self) -> Option<&mut T> {
-        let there = self.count > 0;
-        self.places.get_mut(self.first).filter(|_| there)
+        let is_occupied = self.count > 0;
+        self.places.get_mut(self.first).filter(|_| is_occupied)
     }
 
     /// Removes the first element, if any.
@@ -100,29 +100,31 @@ impl<T> Ring<T> {
     pub fn retain(&mut self, keep: impl Fn(&T) -> bool) {
         self.places.rotate_left(self.first);
         self.first = 0;
-        let mut kept = 0;
+        let mut kept_count = 0;
         for place in 0..self.count {
             if keep(&self.places[place]) {
-                self.places.swap(kept, place);
-                kept += 1;
+                self.places.swap(kept_count, place);
+                kept_count += 1;
             }
         }
-        self.count = kept;
+        self.count = kept_count;
     }
 
     /// All elements, front to back.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &T> {
-        let (begin, end) = self.places.split_at(self.first);
-        let before = self.count.min(end.len());
-        end[..before].iter().chain(&begin[..self.count - before])
+        let (head, tail) = self.places.split_at(self.first);
+        let tail_count = self.count.min(tail.len());
+        tail[..tail_count]
+            .iter()
+            .chain(&head[..self.count - tail_count])
     }
 
     /// All elements, front to back.
     pub fn iter_mut(&mut self) -> impl DoubleEndedIterator<Item = &mut T> {
-        let (begin, end) = self.places.split_at_mut(self.first);
-        let before = self.count.min(end.len());
-        let begin = &mut begin[..self.count - before];
-        end[..before].iter_mut().chain(begin)
+        let (head, tail) = self.places.split_at_mut(self.first);
+        let tail_count = self.count.min(tail.len());
+        let head = &mut head[..self.count - tail_count];
+        tail[..tail_count].iter_mut().chain(head)
     }
 }
 
@@ -133,10 +135,10 @@ mod tests {
 
     #[test]
     fn ring_matches_vecdeque() {
-        let mut chance = crate::bit_errors::RandomGenerator::new(5);
+        let mut random = crate::bit_errors::RandomGenerator::new(5);
         let (mut ring, mut queue) = (Ring::default(), VecDeque::new());
         for number in 0..20_000u64 {
-            match chance.below(64) {
+            match random.below(64) {
                 0 => {
                     ring.drop_back();
                     queue.pop_back();
@@ -145,7 +147,7 @@ mod tests {
                     ring.retain(|number| number % 3 > 0);
                     queue.retain(|number| number % 3 > 0);
                 }
-                2 if chance.below(20) == 0 => {
+                2 if random.below(20) == 0 => {
                     ring.clear();
                     queue.clear();
                 }

@@ -13,11 +13,11 @@ pub struct Wire<U> {
     lanes: u32,
     delay: u64,
     /// Earliest time at which the next unit may leave.
-    free: u64,
+    free_at: u64,
     /// Units in flight, with their arrival times.
-    pub under_way: Ring<(u64, U)>,
+    pub in_flight: Ring<(u64, U)>,
     /// Arrival time of the first unit in flight; `u64::MAX` if there is none.
-    arrives: u64,
+    next_arrival: u64,
     /// Arrival time of each unit that completes a message, with the minimum time in receiver clocks to take that
     /// message.
     completion_times: Ring<(u64, u32)>,
@@ -45,9 +45,9 @@ impl<U: WireUnit> Wire<U> {
         let mut wire = Wire {
             lanes,
             delay,
-            free: 0,
-            under_way: Ring::default(),
-            arrives: u64::MAX,
+            free_at: 0,
+            in_flight: Ring::default(),
+            next_arrival: u64::MAX,
             completion_times: Ring::default(),
             noise,
             lost: false,
@@ -73,12 +73,12 @@ impl<U: WireUnit> Wire<U> {
     /// Sends the unit that `make` writes.
     #[inline]
     fn enter(&mut self, now: u64, make: impl FnOnce(&mut U)) {
-        self.under_way.push_with(|(arrives, unit)| {
+        self.in_flight.push_with(|(arrives, unit)| {
             make(unit);
-            self.free = now + unit.bits() / 8 * self.byte_ticks;
-            *arrives = self.free + self.delay;
-            self.arrives = self.arrives.min(*arrives);
-            if let Some(clocks) = unit.brings() {
+            self.free_at = now + unit.bits() / 8 * self.byte_ticks;
+            *arrives = self.free_at + self.delay;
+            self.next_arrival = self.next_arrival.min(*arrives);
+            if let Some(clocks) = unit.completion_clocks() {
                 self.completion_times
                     .push_with(|place| *place = (*arrives, clocks));
             }
@@ -87,22 +87,22 @@ impl<U: WireUnit> Wire<U> {
 
     /// Drops all units in flight.
     fn clear(&mut self) {
-        self.under_way.clear();
-        self.arrives = u64::MAX;
+        self.in_flight.clear();
+        self.next_arrival = u64::MAX;
         self.completion_times.clear();
     }
 
     /// Returns the arriving unit, and whether it may complete a message. The unit stays in flight until
     /// [`Wire::leave`].
     #[inline]
-    fn arrives(&mut self) -> Option<(&mut U, bool)> {
-        let (_, unit) = self.under_way.front_mut()?;
+    fn arriving_unit(&mut self) -> Option<(&mut U, bool)> {
+        let (_, unit) = self.in_flight.front_mut()?;
         let bits = unit.bits();
         self.units += 1;
         self.bits += bits;
         // Check this before bit errors change the contents.
-        let mut brings = unit.brings().is_some();
-        if brings {
+        let mut completes_message = unit.completion_clocks().is_some();
+        if completes_message {
             self.completion_times.drop_front();
         }
         if unit.is_idle() {
@@ -110,16 +110,16 @@ impl<U: WireUnit> Wire<U> {
         }
         if !self.noise.is_silent() {
             self.damaged += u64::from(self.noise.pass(unit) > 0);
-            brings = true;
+            completes_message = true;
         }
-        Some((unit, brings))
+        Some((unit, completes_message))
     }
 
     /// Removes the unit that arrived first.
     #[inline]
     fn leave(&mut self) {
-        self.under_way.drop_front();
-        self.arrives = self.under_way.front().map_or(u64::MAX, |unit| unit.0);
+        self.in_flight.drop_front();
+        self.next_arrival = self.in_flight.front().map_or(u64::MAX, |unit| unit.0);
     }
 }
 
@@ -129,7 +129,7 @@ pub struct Traffic {
     /// Messages sent, per circuit.
     pub sent: [u64; 16],
     /// Messages received, per circuit.
-    pub came: [u64; 16],
+    pub received: [u64; 16],
     /// Bytes of data received.
     pub data: u64,
     /// Bits of headers received.
@@ -141,7 +141,7 @@ pub struct Traffic {
 impl Traffic {
     /// Total number of messages received.
     pub fn messages(&self) -> u64 {
-        self.came.iter().sum()
+        self.received.iter().sum()
     }
 }
 
@@ -155,11 +155,11 @@ enum LinkEvent {
 /// Earliest time at which a receiver takes a message.
 pub struct Earliest<F> {
     /// Converts (tick of the complete message, clocks of the receiver) to the time at which the message is taken.
-    at: F,
+    take_time: F,
     /// Ticks per receiver clock, rounded down.
     clock: u64,
     /// Minimum distance in ticks at which the order of ticks implies the order of times.
-    apart: u64,
+    min_distance: u64,
     /// Tick of the earliest message.
     tick: u64,
     /// Time of the earliest message; `u64::MAX` if there is none.
@@ -168,12 +168,12 @@ pub struct Earliest<F> {
 
 impl<F: Fn(u64, u32) -> u64> Earliest<F> {
     /// Creates an empty minimum.
-    pub fn new(clock: u64, apart: u64, at: F) -> Earliest<F> {
+    pub fn new(clock: u64, min_distance: u64, take_time: F) -> Earliest<F> {
         let (tick, time) = (u64::MAX, u64::MAX);
         Earliest {
-            at,
+            take_time,
             clock,
-            apart,
+            min_distance,
             tick,
             time,
         }
@@ -182,17 +182,17 @@ impl<F: Fn(u64, u32) -> u64> Earliest<F> {
     /// Tick from which on no message can be earlier.
     #[inline]
     fn bound(&self) -> u64 {
-        self.tick.saturating_add(self.apart)
+        self.tick.saturating_add(self.min_distance)
     }
 
     /// Considers a message that is complete at tick `whole`, unless that is `u64::MAX`. Returns the tick at which it is
     /// taken.
     #[inline]
-    fn consider(&mut self, whole: u64, clocks: u32) -> u64 {
-        let tick = whole.saturating_add(u64::from(clocks) * self.clock);
-        if tick < self.bound() && whole < u64::MAX {
+    fn consider(&mut self, complete_tick: u64, clocks: u32) -> u64 {
+        let tick = complete_tick.saturating_add(u64::from(clocks) * self.clock);
+        if tick < self.bound() && complete_tick < u64::MAX {
             self.tick = self.tick.min(tick);
-            self.time = self.time.min((self.at)(whole, clocks));
+            self.time = self.time.min((self.take_time)(complete_tick, clocks));
         }
         tick
     }
@@ -201,10 +201,10 @@ impl<F: Fn(u64, u32) -> u64> Earliest<F> {
 /// One side: its end, its wires in both directions, and its cached times.
 struct EndView<'a, L: Layer> {
     end: &'a mut L,
-    out: &'a mut Wire<L::Unit>,
-    into: &'a mut Wire<L::Unit>,
-    leaves: &'a mut Option<u64>,
-    whole: &'a mut [u64; 16],
+    outgoing: &'a mut Wire<L::Unit>,
+    incoming: &'a mut Wire<L::Unit>,
+    next_departure: &'a mut Option<u64>,
+    complete_at: &'a mut [u64; 16],
     is_sending_idle_units: bool,
 }
 
@@ -212,25 +212,27 @@ impl<L: Layer> EndView<'_, L> {
     /// True if idle units are skipped.
     #[inline]
     fn is_skipping(&self) -> bool {
-        self.out.noise.is_silent() && !self.is_sending_idle_units
+        self.outgoing.noise.is_silent() && !self.is_sending_idle_units
     }
 
     /// Time of the next departure that is not skipped.
     #[inline]
     fn departure(&mut self) -> u64 {
-        match *self.leaves {
-            Some(leaves) => leaves,
+        match *self.next_departure {
+            Some(departure) => departure,
             None => {
-                let mut leaves = self.out.free;
+                let mut departure = self.outgoing.free_at;
                 if self.is_skipping() {
-                    leaves = match self.end.idle_units() {
-                        0 => leaves,
+                    departure = match self.end.idle_units() {
+                        0 => departure,
                         u64::MAX => u64::MAX,
-                        units => leaves.saturating_add(self.out.idle_ticks.saturating_mul(units)),
+                        units => {
+                            departure.saturating_add(self.outgoing.idle_ticks.saturating_mul(units))
+                        }
                     };
                 }
-                *self.leaves = Some(leaves);
-                leaves
+                *self.next_departure = Some(departure);
+                departure
             }
         }
     }
@@ -238,25 +240,25 @@ impl<L: Layer> EndView<'_, L> {
     /// Time of the next arrival or departure.
     #[inline]
     fn next(&mut self) -> u64 {
-        self.departure().min(self.into.arrives)
+        self.departure().min(self.incoming.next_arrival)
     }
 
     /// Skips the idle units that started before `now`.
     #[inline]
     fn catch_up(&mut self, now: u64) {
-        if self.out.free < now && self.is_skipping() {
-            let past = now - self.out.free;
+        if self.outgoing.free_at < now && self.is_skipping() {
+            let past = now - self.outgoing.free_at;
             // Usually there is at most one, and a division costs as much as the rest of this function.
-            let units = match past <= self.out.idle_ticks {
+            let units = match past <= self.outgoing.idle_ticks {
                 true => 1,
-                false => past.div_ceil(self.out.idle_ticks),
+                false => past.div_ceil(self.outgoing.idle_ticks),
             };
             self.end.skip(units);
-            self.out.free += units * self.out.idle_ticks;
-            self.out.units += units;
-            let bits = units * self.out.idle_bits;
-            self.out.bits += bits;
-            self.out.idle += bits;
+            self.outgoing.free_at += units * self.outgoing.idle_ticks;
+            self.outgoing.units += units;
+            let bits = units * self.outgoing.idle_bits;
+            self.outgoing.bits += bits;
+            self.outgoing.idle += bits;
         }
     }
 
@@ -264,27 +266,27 @@ impl<L: Layer> EndView<'_, L> {
     #[inline]
     fn touch(&mut self, now: u64) {
         self.catch_up(now);
-        *self.leaves = None;
+        *self.next_departure = None;
     }
 
     /// Delivers the first unit in flight.
     #[inline]
     fn arrive(&mut self, now: u64) {
         self.touch(now);
-        match self.into.arrives() {
+        match self.incoming.arriving_unit() {
             Some((unit, true)) => {
-                let before = self.end.come();
+                let complete_before = self.end.come();
                 self.end.receive(unit);
-                let mut whole = self.end.come() & !before;
-                while whole != 0 {
-                    self.whole[whole.trailing_zeros() as usize % 16] = now;
-                    whole &= whole - 1;
+                let mut newly_complete = self.end.come() & !complete_before;
+                while newly_complete != 0 {
+                    self.complete_at[newly_complete.trailing_zeros() as usize % 16] = now;
+                    newly_complete &= newly_complete - 1;
                 }
             }
             Some((unit, false)) => self.end.receive(unit),
             None => {}
         }
-        self.into.leave();
+        self.incoming.leave();
     }
 
     /// Sends a unit.
@@ -292,23 +294,23 @@ impl<L: Layer> EndView<'_, L> {
     fn leave(&mut self, now: u64) {
         self.touch(now);
         let end = &mut *self.end;
-        self.out.enter(now, |unit| end.transmit(unit));
+        self.outgoing.enter(now, |unit| end.transmit(unit));
     }
 
     /// Advances this side alone until `until`. No unit that the other side has yet to send may arrive before.
     #[inline]
     fn advance(&mut self, until: u64) {
         loop {
-            let leaves = self.departure();
-            if self.into.arrives <= leaves {
-                if self.into.arrives >= until {
+            let departure = self.departure();
+            if self.incoming.next_arrival <= departure {
+                if self.incoming.next_arrival >= until {
                     return;
                 }
-                self.arrive(self.into.arrives);
-            } else if leaves >= until {
+                self.arrive(self.incoming.next_arrival);
+            } else if departure >= until {
                 return;
             } else {
-                self.leave(leaves);
+                self.leave(departure);
             }
         }
     }
@@ -319,9 +321,9 @@ pub struct Testbench<L: Layer> {
     ends: [L; 2],
     /// Time at which each end next sends a unit that is not skipped, assuming that no message is sent or taken and no
     /// unit arrives. `None` after such an event, until it is computed again.
-    leaves: [Option<u64>; 2],
+    next_departure: [Option<u64>; 2],
     /// Per end and circuit: time at which the first message was complete, if this was after the previous one was taken.
-    whole: [[u64; 16]; 2],
+    complete_at: [[u64; 16]; 2],
     /// `wires[0]` leads from the first end to the second.
     pub wires: [Wire<L::Unit>; 2],
     /// Traffic of each direction.
@@ -343,8 +345,8 @@ impl<L: Layer> Testbench<L> {
         Testbench {
             wires: [wire(0), wire(1)],
             ends,
-            leaves: [None; 2],
-            whole: [[0; 16]; 2],
+            next_departure: [None; 2],
+            complete_at: [[0; 16]; 2],
             traffic: Default::default(),
             now: 0,
             is_sending_idle_units: false,
@@ -375,7 +377,7 @@ impl<L: Layer> Testbench<L> {
     #[inline]
     pub fn end_mut(&mut self, side: usize) -> &mut L {
         let now = self.now;
-        self.at(side).touch(now);
+        self.view(side).touch(now);
         &mut self.ends[side]
     }
 
@@ -387,18 +389,18 @@ impl<L: Layer> Testbench<L> {
 
     /// State of one side.
     #[inline]
-    fn at(&mut self, side: usize) -> EndView<'_, L> {
-        let [there, back] = &mut self.wires;
-        let (out, into) = match side {
-            0 => (there, back),
-            _ => (back, there),
+    fn view(&mut self, side: usize) -> EndView<'_, L> {
+        let [first_wire, second_wire] = &mut self.wires;
+        let (outgoing, incoming) = match side {
+            0 => (first_wire, second_wire),
+            _ => (second_wire, first_wire),
         };
         EndView {
             end: &mut self.ends[side],
-            out,
-            into,
-            leaves: &mut self.leaves[side],
-            whole: &mut self.whole[side],
+            outgoing,
+            incoming,
+            next_departure: &mut self.next_departure[side],
+            complete_at: &mut self.complete_at[side],
             is_sending_idle_units: self.is_sending_idle_units,
         }
     }
@@ -406,13 +408,14 @@ impl<L: Layer> Testbench<L> {
     /// Next event and its time, `u64::MAX` if there is none. Arrivals precede departures at the same time.
     #[inline]
     fn next(&mut self) -> (LinkEvent, u64) {
-        let departures = [self.at(0).departure(), self.at(1).departure()];
-        let arrivals = [self.wires[0].arrives, self.wires[1].arrives];
+        let departures = [self.view(0).departure(), self.view(1).departure()];
+        let arrivals = [self.wires[0].next_arrival, self.wires[1].next_arrival];
         let earlier = |[first, second]: [u64; 2]| (usize::from(second < first), first.min(second));
-        let ((comes, arrival), (leaves, departure)) = (earlier(arrivals), earlier(departures));
+        let ((arrival_side, arrival), (departure_side, departure)) =
+            (earlier(arrivals), earlier(departures));
         match departure < arrival {
-            true => (LinkEvent::Departure(leaves), departure),
-            false => (LinkEvent::Arrival(comes), arrival),
+            true => (LinkEvent::Departure(departure_side), departure),
+            false => (LinkEvent::Arrival(arrival_side), arrival),
         }
     }
 
@@ -424,8 +427,8 @@ impl<L: Layer> Testbench<L> {
 
     /// Minimum time from the departure of a unit to its arrival, in ticks.
     pub fn flight(&self) -> u64 {
-        let [there, back] = &self.wires;
-        there.idle_ticks.min(back.idle_ticks) + there.delay
+        let [first_wire, second_wire] = &self.wires;
+        first_wire.idle_ticks.min(second_wire.idle_ticks) + first_wire.delay
     }
 
     /// Number of active lanes.
@@ -436,7 +439,7 @@ impl<L: Layer> Testbench<L> {
     /// Time at which the first message of a circuit was complete, if this was after the previous message was taken.
     #[inline]
     pub fn message_completion_time(&self, side: usize, circuit: u8) -> u64 {
-        self.whole[side][usize::from(circuit) % 16]
+        self.complete_at[side][usize::from(circuit) % 16]
     }
 
     /// Adds the times at which receivers can take messages from these sides to `earliest`. With `anything`, adds the
@@ -448,70 +451,70 @@ impl<L: Layer> Testbench<L> {
         anything: bool,
         earliest: &mut Earliest<F>,
     ) {
-        for from in sides {
-            let wire = &self.wires[from];
+        for side in sides {
+            let wire = &self.wires[side];
             if anything {
-                let comes = match wire.arrives {
-                    u64::MAX => self.arrival_after(from, 0),
+                let arrival = match wire.next_arrival {
+                    u64::MAX => self.arrival_after(side, 0),
                     arrives => arrives,
                 };
-                earliest.consider(comes, 0);
+                earliest.consider(arrival, 0);
                 continue;
             }
             // A later message that is taken before an earlier one must need fewer clocks.
-            let mut before = u64::MAX;
-            for place in 0..wire.completion_times.len() {
-                let Some(&(arrives, clocks)) = wire.completion_times.get(place) else {
+            let mut earliest_taken = u64::MAX;
+            for index in 0..wire.completion_times.len() {
+                let Some(&(arrives, clocks)) = wire.completion_times.get(index) else {
                     break;
                 };
-                if arrives >= before.min(earliest.bound()) {
+                if arrives >= earliest_taken.min(earliest.bound()) {
                     break;
                 }
-                before = before.min(earliest.consider(arrives, clocks));
+                earliest_taken = earliest_taken.min(earliest.consider(arrives, clocks));
             }
             let may_be_lost = wire.lost || !wire.noise.is_silent();
-            let end = &self.ends[from];
+            let end = &self.ends[side];
             // Nothing is queued, and no resent unit can complete a message before those in flight.
             if !end.waits()
                 && (!may_be_lost || !wire.completion_times.is_empty() || end.is_settled())
             {
                 continue;
             }
-            if self.arrival_after(from, 0) >= before.min(earliest.bound()) {
+            if self.arrival_after(side, 0) >= earliest_taken.min(earliest.bound()) {
                 continue;
             }
             let (units, clocks) = match may_be_lost {
                 true => (0, 0),
-                false => self.ends[from].units_before_message(),
+                false => self.ends[side].units_before_message(),
             };
-            earliest.consider(self.arrival_after(from, units), clocks);
+            earliest.consider(self.arrival_after(side, units), clocks);
         }
     }
 
     /// Arrival time of the unit after the next `units` ones from a side, if none is longer than an idle unit.
-    fn arrival_after(&mut self, from: usize, units: u64) -> u64 {
-        let leaves = self.at(from).departure();
-        let wire = &self.wires[from];
-        leaves.saturating_add((units + 1) * wire.idle_ticks + wire.delay)
+    fn arrival_after(&mut self, side: usize, units: u64) -> u64 {
+        let departure = self.view(side).departure();
+        let wire = &self.wires[side];
+        departure.saturating_add((units + 1) * wire.idle_ticks + wire.delay)
     }
 
     /// True if nothing remains to do until a message is sent or taken, and only idle units are in flight.
     pub fn is_at_rest(&self) -> bool {
-        let empty = |wire: &Wire<L::Unit>| wire.under_way.iter().all(|(_, unit)| unit.is_idle());
-        self.wires.iter().all(empty) && self.ends.iter().all(Layer::is_at_rest)
+        let is_empty = |wire: &Wire<L::Unit>| wire.in_flight.iter().all(|(_, unit)| unit.is_idle());
+        self.wires.iter().all(is_empty) && self.ends.iter().all(Layer::is_at_rest)
     }
 
     /// Skips to `until` without sending anything. Both ends must be at rest. Bit errors in idle units are not modelled.
     pub fn sleep(&mut self, until: u64) {
         let now = self.now;
-        self.at(0).catch_up(now);
-        self.at(1).catch_up(now);
+        self.view(0).catch_up(now);
+        self.view(1).catch_up(now);
         self.now = now.max(until);
         for wire in &mut self.wires {
             wire.clear();
-            wire.free = wire.free.max(until);
+            wire.free_at = wire.free_at.max(until);
         }
-        self.leaves = [None; 2];
+        self.next_departure = [None; 2];
     }
 
     /// Steps until everything is at rest, for at most `steps` steps.
@@ -525,20 +528,20 @@ impl<L: Layer> Testbench<L> {
 
     /// Advances to the next arrival or departure that is not skipped. Returns false if there is none.
     pub fn step(&mut self) -> bool {
-        let (what, time) = self.next();
+        let (event, time) = self.next();
         if time < u64::MAX {
-            self.handle_event(what, time);
+            self.handle_event(event, time);
         }
         time < u64::MAX
     }
 
     #[inline]
-    fn handle_event(&mut self, what: LinkEvent, time: u64) {
+    fn handle_event(&mut self, event: LinkEvent, time: u64) {
         self.now = self.now.max(time);
         let now = self.now;
-        match what {
-            LinkEvent::Arrival(from) => self.at(1 - from).arrive(now),
-            LinkEvent::Departure(from) => self.at(from).leave(now),
+        match event {
+            LinkEvent::Arrival(from) => self.view(1 - from).arrive(now),
+            LinkEvent::Departure(from) => self.view(from).leave(now),
         }
     }
 
@@ -546,19 +549,19 @@ impl<L: Layer> Testbench<L> {
     #[inline]
     pub fn advance(&mut self, until: u64) {
         loop {
-            let [first, second] = [self.at(0).next(), self.at(1).next()];
-            let next = first.min(second);
+            let [first_event, second_event] = [self.view(0).next(), self.view(1).next()];
+            let next = first_event.min(second_event);
             if next >= until {
                 break;
             }
             // A unit that leaves from now on arrives after at least one flight time; until then the sides are
             // independent.
             let until = until.min(next.saturating_add(self.flight()));
-            if first < until {
-                self.at(0).advance(until);
+            if first_event < until {
+                self.view(0).advance(until);
             }
-            if second < until {
-                self.at(1).advance(until);
+            if second_event < until {
+                self.view(1).advance(until);
             }
         }
         self.now = self.now.max(until);
@@ -573,12 +576,12 @@ impl<L: Layer> Testbench<L> {
     pub fn retrain(&mut self, ticks: u64, lanes: u32) {
         for (wire, end) in self.wires.iter_mut().zip(&mut self.ends) {
             wire.clear();
-            wire.free = self.now + ticks;
+            wire.free_at = self.now + ticks;
             wire.lost = true;
             wire.spread(lanes);
             end.retrain();
         }
-        self.leaves = [None; 2];
+        self.next_departure = [None; 2];
     }
 
     /// Sends the next message of a circuit. Returns false if its queue is full.
@@ -589,9 +592,9 @@ impl<L: Layer> Testbench<L> {
             bytes,
             label: sent,
         };
-        let taken = self.ends_mut()[from].send(message).is_ok();
-        self.traffic[from].sent[usize::from(circuit)] += u64::from(taken);
-        taken
+        let accepted = self.ends_mut()[from].send(message).is_ok();
+        self.traffic[from].sent[usize::from(circuit)] += u64::from(accepted);
+        accepted
     }
 
     /// Sends messages on a circuit until its queue is full.
@@ -605,7 +608,7 @@ impl<L: Layer> Testbench<L> {
         for circuit in 0..circuits {
             while let Some(message) = self.ends_mut()[1 - from].take(circuit) {
                 let traffic = &mut self.traffic[from];
-                let next = &mut traffic.came[usize::from(circuit)];
+                let next = &mut traffic.received[usize::from(circuit)];
                 traffic.out_of_sequence +=
                     u64::from(message.circuit != circuit || message.label != *next);
                 *next += 1;
@@ -620,7 +623,7 @@ impl<L: Layer> Testbench<L> {
         let [first, second] = &self.ends;
         self.traffic
             .iter()
-            .all(|traffic| traffic.sent == traffic.came && traffic.out_of_sequence == 0)
+            .all(|traffic| traffic.sent == traffic.received && traffic.out_of_sequence == 0)
             && self.ends.iter().all(|end| end.protocol_errors() == 0)
             && first.shortages(second).is_empty()
             && second.shortages(first).is_empty()

@@ -28,7 +28,12 @@ fn bandwidth_is_proportional_to_lanes() {
 }
 
 /// Words and messages received from the first end during `blocks` slots, after a warm-up.
-fn steady(link: &mut Link, circuits: &[u8], both: bool, blocks: u64) -> (u64, u64) {
+fn measure_steady_flow(
+    link: &mut Link,
+    circuits: &[u8],
+    is_bidirectional: bool,
+    blocks: u64,
+) -> (u64, u64) {
     let mut start = (0, 0);
     for slot in 0..1000 + blocks {
         if slot == 1000 {
@@ -36,7 +41,7 @@ fn steady(link: &mut Link, circuits: &[u8], both: bool, blocks: u64) -> (u64, u6
         }
         for &circuit in circuits {
             link.fill(0, circuit);
-            if both {
+            if is_bidirectional {
                 link.fill(1, circuit);
             }
         }
@@ -49,11 +54,11 @@ fn steady(link: &mut Link, circuits: &[u8], both: bool, blocks: u64) -> (u64, u6
 
 #[test]
 fn block_bandwidth_matches_the_formula() {
-    for both in [false, true] {
+    for is_bidirectional in [false, true] {
         let mut link = Link::new(DELAY, 0.0, 0);
         // 17 blocks hold 7 lines, so a multiple of 17 leaves no remainder.
         let blocks = 17 * 200;
-        let (words, lines) = steady(&mut link, &[4, 5], both, blocks);
+        let (words, lines) = measure_steady_flow(&mut link, &[4, 5], is_bidirectional, blocks);
         assert_eq!((words, lines), (7 * blocks, 7 * blocks / 17));
         let driven = Lanes::ECI
             .blocks()
@@ -74,15 +79,15 @@ fn one_circuit_has_fourteen_lines_under_way() {
         link.fill(0, 4);
         link.slot();
     }
-    let before = link.traffic[0].sent[4] - link.ends[0].waiting() as u64 / 17;
+    let in_flight_lines = link.traffic[0].sent[4] - link.ends[0].waiting() as u64 / 17;
     link.drain(0, 4, 10_000);
-    assert_eq!((before, link.traffic[0].came[4]), (15, 15));
+    assert_eq!((in_flight_lines, link.traffic[0].received[4]), (15, 15));
 }
 
 #[test]
 fn credits_bound_one_circuit_over_a_long_way() {
     // A round trip of 100 blocks corresponds to 700 words, but a circuit has credit for 256.
-    let (words, _) = steady(&mut Link::new(50, 0.0, 0), &[4], false, 10_000);
+    let (words, _) = measure_steady_flow(&mut Link::new(50, 0.0, 0), &[4], false, 10_000);
     assert!((20_000..30_000).contains(&words), "{words}");
 }
 
@@ -95,10 +100,10 @@ fn slow_circuit_needs_a_second_one_for_full_bandwidth() {
     );
     let driven = |circuits: &[u8]| {
         let mut link = Link::new(DELAY, 0.0, 0);
-        let (mut clocks, mut words, mut from) = (0, 0, 0);
+        let (mut clocks, mut words, mut start_clocks) = (0, 0, 0);
         for slot in 0..6000u128 {
             if slot == 1000 {
-                (words, from) = (link.traffic[0].words, clocks);
+                (words, start_clocks) = (link.traffic[0].words, clocks);
             }
             for &circuit in circuits {
                 link.fill(0, circuit);
@@ -111,7 +116,10 @@ fn slow_circuit_needs_a_second_one_for_full_bandwidth() {
                 }
             }
         }
-        (link.traffic[0].words - words, (clocks - from) as u64)
+        (
+            link.traffic[0].words - words,
+            (clocks - start_clocks) as u64,
+        )
     };
     let (words, clocks) = driven(&[4]);
     assert!(

@@ -3,7 +3,7 @@
 use cohkit_link::pcie::dma::Direction;
 use cohkit_link::rates::{Kind, LinkConfig, DMA_DESCRIPTOR, DMA_MEMORY, DMA_START, DMA_WAY};
 
-fn question(lanes: u32, delay: u64) -> LinkConfig {
+fn link_config(lanes: u32, delay: u64) -> LinkConfig {
     LinkConfig {
         lanes,
         delay: delay as u32,
@@ -19,28 +19,28 @@ fn wire(lanes: u32, bytes: u64) -> f64 {
 /// Each step of a single transfer takes the one-way delay plus the wire time of its packets.
 #[test]
 fn a_transfer_takes_the_sum_of_its_parts() {
-    let [memory, seen] = DMA_MEMORY.map(|ns| ns as f64);
+    let [memory, detection] = DMA_MEMORY.map(|ns| ns as f64);
     let start = DMA_START as f64;
     for (lanes, delay) in [(16, DMA_WAY), (8, 50)] {
-        let way = delay as f64;
-        let [to_device, to_host] = question(lanes, delay).transfers(64).unwrap();
-        let doorbell = way + wire(lanes, 24 + 8) + start;
-        let read = |bytes| 2.0 * way + wire(lanes, 24) + memory + wire(lanes, 20 + bytes);
-        let status = way + wire(lanes, 24 + 8) + seen;
+        let one_way = delay as f64;
+        let [to_device, to_host] = link_config(lanes, delay).transfers(64).unwrap();
+        let doorbell = one_way + wire(lanes, 24 + 8) + start;
+        let read = |bytes| 2.0 * one_way + wire(lanes, 24) + memory + wire(lanes, 20 + bytes);
+        let status = one_way + wire(lanes, 24 + 8) + detection;
         let parts = doorbell + read(DMA_DESCRIPTOR) + start;
         let expected = parts + read(64) + status;
         assert_eq!(to_device.way, Direction::ToDevice);
         // Data link layer packets may delay a few packets.
-        let near =
+        let is_near =
             |got: f64, expected: f64| (0.0..wire(lanes, 80)).contains(&(got - expected + 0.01));
         assert!(
-            near(to_device.latency, expected),
+            is_near(to_device.latency, expected),
             "{} for {expected}",
             to_device.latency
         );
         let expected = parts + wire(lanes, 24 + 64) + status;
         assert!(
-            near(to_host.latency, expected),
+            is_near(to_host.latency, expected),
             "{} for {expected}",
             to_host.latency
         );
@@ -57,30 +57,33 @@ fn read_latency_matches_the_measurement() {
 /// Large transfers saturate the lanes; small ones are limited by their descriptors.
 #[test]
 fn large_transfers_reach_the_rate_of_the_link() {
-    let question = question(16, DMA_WAY);
-    let flows = question.answer().flows;
-    let of = |name: &str| {
+    let link_config = link_config(16, DMA_WAY);
+    let flows = link_config.answer().flows;
+    let rate_of = |name: &str| {
         flows
             .iter()
             .find(|flow| flow.name == name && !flow.both)
             .unwrap()
             .run
     };
-    let mut before = [0.0; 2];
+    let mut previous = [0.0; 2];
     for bytes in [128, 512, 4096, 65_536] {
-        let rates = question
+        let rates = link_config
             .transfers(bytes)
             .unwrap()
             .map(|transfers| transfers.rate);
         assert!(
-            rates[0] > before[0] && rates[1] > before[1],
+            rates[0] > previous[0] && rates[1] > previous[1],
             "{bytes}: {rates:?}"
         );
-        before = rates;
+        previous = rates;
     }
-    let most = [of("reads"), of("writes")];
-    for (rate, most) in before.into_iter().zip(most) {
-        assert!(rate < 1.005 * most && rate > 0.9 * most, "{rate} of {most}");
+    let limits = [rate_of("reads"), rate_of("writes")];
+    for (rate, limit) in previous.into_iter().zip(limits) {
+        assert!(
+            rate < 1.005 * limit && rate > 0.9 * limit,
+            "{rate} of {limit}"
+        );
     }
     assert!(LinkConfig::new(Kind::Eci).transfers(64).is_none());
 }

@@ -10,17 +10,17 @@ use std::collections::BTreeMap;
 #[test]
 fn a_lost_credit_is_named_while_messages_flow() {
     // An undetected error removes the credits of a block. `shortages` must report it while traffic continues.
-    let mut drive = Testbench::new(eci(), 12, DELAY, 0.0, 0);
-    let mut found = None;
+    let mut bench = Testbench::new(eci(), 12, DELAY, 0.0, 0);
+    let mut dropped_at = None;
     for step in 0..20_000 {
         for circuit in [4, 5] {
-            drive.fill(0, circuit, 128);
+            bench.fill(0, circuit, 128);
         }
-        drive.send(0, 6, 0);
-        drive.step();
-        drive.drain(0);
-        if step > 5000 && found.is_none() {
-            if let Some((_, block)) = drive.wires[1].under_way.iter_mut().next_back() {
+        bench.send(0, 6, 0);
+        bench.step();
+        bench.drain(0);
+        if step > 5000 && dropped_at.is_none() {
+            if let Some((_, block)) = bench.wires[1].in_flight.iter_mut().next_back() {
                 if let Some(Control::Data {
                     ack,
                     high: false,
@@ -36,14 +36,14 @@ fn a_lost_credit_is_named_while_messages_flow() {
                             credits,
                             circuits,
                         });
-                        found = Some(step);
+                        dropped_at = Some(step);
                     }
                 }
             }
         }
-        let [first, second] = drive.ends();
+        let [first, second] = bench.ends();
         let lost = first.shortages(second);
-        match found {
+        match dropped_at {
             None => assert_eq!(lost, []),
             // Until the block arrives, its credits are in flight as they were sent.
             Some(since) if step < since + 500 => {}
@@ -60,19 +60,19 @@ fn a_lost_credit_is_named_while_messages_flow() {
             }
         }
     }
-    assert!(found.is_some());
+    assert!(dropped_at.is_some());
 }
 
 #[test]
 fn each_circuit_drains_at_its_pace() {
-    let mut drive = Testbench::new(eci(), 12, 0, 0.0, 0);
+    let mut bench = Testbench::new(eci(), 12, 0, 0.0, 0);
     for _ in 0..200 {
         for circuit in [4, 6] {
-            drive.fill(0, circuit, if circuit == 4 { 128 } else { 0 });
+            bench.fill(0, circuit, if circuit == 4 { 128 } else { 0 });
         }
-        drive.step();
+        bench.step();
     }
-    let [_, receiver] = drive.ends_mut();
+    let [_, receiver] = bench.ends_mut();
     let mut words = [0; 14];
     // In 17 clocks, the receiver takes 51 words (3 lines) of a circuit with data, and all 32 credited words of the
     // other.
@@ -95,12 +95,12 @@ fn link_balance_follows_its_policy() {
 
 /// Sends lines over two links with different delays. Returns the data bytes per byte carried by one link, and whether
 /// two messages of one line arrived on different links.
-fn over_both(balance: Balance) -> (f64, bool) {
+fn run_two_links(balance: Balance) -> (f64, bool) {
     let link = |delay| Testbench::new(eci(), 12, delay, 0.0, 0);
     let mut links = [link(DELAY), link(2 * DELAY)];
-    let (mut sent, mut came, mut data, mut bits) = (0u64, Vec::new(), 0, 0);
-    let mut ways: BTreeMap<u64, usize> = BTreeMap::new();
-    let mut both = false;
+    let (mut sent, mut labels, mut data, mut bits) = (0u64, Vec::new(), 0, 0);
+    let mut link_of_line: BTreeMap<u64, usize> = BTreeMap::new();
+    let mut splits_line = false;
     let block = 64 * LANE_BYTE / 12;
     for clock in 0..12_000u64 {
         for link in &mut links {
@@ -111,48 +111,50 @@ fn over_both(balance: Balance) -> (f64, bool) {
             let line = sent % 24;
             let circuit = 4 + (line / 2 % 2) as u8;
             let waiting = links.each_ref().map(|link| link.ends()[0].waiting());
-            let way = balance.choose(circuit, line % 2 == 1, waiting);
+            let link_index = balance.choose(circuit, line % 2 == 1, waiting);
             let message = Message {
                 circuit,
                 bytes: 128,
                 label: sent,
             };
-            if Layer::send(&mut links[way].ends_mut()[0], message).is_err() {
+            if Layer::send(&mut links[link_index].ends_mut()[0], message).is_err() {
                 break;
             }
-            both |= ways.insert(line, way).is_some_and(|before| before != way);
+            splits_line |= link_of_line
+                .insert(line, link_index)
+                .is_some_and(|previous| previous != link_index);
             sent += 1;
         }
         for link in &mut links {
             for circuit in [4, 5] {
                 while let Some(message) = link.ends_mut()[1].take(circuit) {
-                    came.push(message.label);
+                    labels.push(message.label);
                     data += u64::from(clock >= 2000) * u64::from(message.bytes);
                 }
             }
         }
         bits += u64::from(clock >= 2000) * 64;
     }
-    let whole = came.len();
-    came.sort_unstable();
-    came.dedup();
-    assert_eq!(came.len(), whole, "nothing comes twice");
-    (data as f64 / bits as f64, both)
+    let total = labels.len();
+    labels.sort_unstable();
+    labels.dedup();
+    assert_eq!(labels.len(), total, "nothing comes twice");
+    (data as f64 / bits as f64, splits_line)
 }
 
 #[test]
 fn both_links_carry_twice_the_lines_of_one() {
-    let one = Lanes::ECI.payload(17).value() / Lanes::ECI.blocks().value();
-    for (balance, links, both) in [
+    let single_link_share = Lanes::ECI.payload(17).value() / Lanes::ECI.blocks().value();
+    for (balance, links, expected_split) in [
         (Balance::Room, 2.0, true),
         (Balance::Address, 2.0, false),
         (Balance::One, 1.0, false),
     ] {
-        let (share, ways) = over_both(balance);
+        let (share, splits_line) = run_two_links(balance);
         assert!(
-            (share / (links * one) - 1.0).abs() < 0.003,
-            "{balance:?}: {share} of {one}"
+            (share / (links * single_link_share) - 1.0).abs() < 0.003,
+            "{balance:?}: {share} of {single_link_share}"
         );
-        assert_eq!(ways, both, "{balance:?}");
+        assert_eq!(splits_line, expected_split, "{balance:?}");
     }
 }

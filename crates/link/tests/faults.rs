@@ -10,16 +10,16 @@ use common::{message, seeds, Link, SeedReport};
 #[test]
 fn bit_errors_preserve_exactly_once_in_order_delivery() {
     for seed in seeds(40) {
-        let _told = SeedReport(
+        let _seed_report = SeedReport(
             seed,
             "faults",
             "bit_errors_preserve_exactly_once_in_order_delivery",
         );
-        let mut chance = RandomGenerator::new(seed);
+        let mut random = RandomGenerator::new(seed);
         let rate = [0.0, 1e-5, 1e-4, 5e-4][seed as usize % 4];
-        let mut link = Link::new(chance.below(60) as usize, rate, seed);
+        let mut link = Link::new(random.below(60) as usize, rate, seed);
         for _ in 0..3000 {
-            link.random_slot(&mut chance);
+            link.random_slot(&mut random);
         }
         assert!(link.settle(), "seed {seed}: it comes to rest");
         assert!(link.traffic[0].messages() > 500);
@@ -39,15 +39,15 @@ fn bit_errors_preserve_exactly_once_in_order_delivery() {
 #[test]
 fn a_link_that_goes_down_loses_nothing() {
     for seed in seeds(20) {
-        let _told = SeedReport(seed, "faults", "a_link_that_goes_down_loses_nothing");
-        let mut chance = RandomGenerator::new(seed);
+        let _seed_report = SeedReport(seed, "faults", "a_link_that_goes_down_loses_nothing");
+        let mut random = RandomGenerator::new(seed);
         let mut link = Link::new(20, 0.0, seed);
         for _ in 0..10 {
-            for _ in 0..chance.below(300) {
-                link.random_slot(&mut chance);
+            for _ in 0..random.below(300) {
+                link.random_slot(&mut random);
             }
             for end in 0..2 {
-                link.wires[end].under_way.clear();
+                link.wires[end].in_flight.clear();
                 link.ends[end].retrain();
             }
         }
@@ -63,9 +63,9 @@ fn a_last_block_that_vanishes_is_asked_for() {
     assert!(link.settle());
     assert!(link.send(0, 6, 1));
     link.slot();
-    link.wires[0].under_way.pop_back();
+    link.wires[0].in_flight.pop_back();
     assert!(link.settle());
-    assert_eq!(link.traffic[0].came[6], 1);
+    assert_eq!(link.traffic[0].received[6], 1);
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn a_credit_lost_to_an_error_that_the_checksum_missed_is_found() {
     for _ in 0..200 {
         link.slot();
         link.drain_all(7);
-        for block in &mut link.wires[1].under_way {
+        for block in &mut link.wires[1].in_flight {
             if let Some(Control::Data {
                 ack,
                 high,

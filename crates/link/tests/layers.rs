@@ -13,52 +13,52 @@ use common::{seeds, SeedReport};
 
 /// Sends random messages on random circuits until enough were sent in each direction, with `faults` injected faults.
 fn torture<L: Layer>(name: &str, ends: [L; 2], sizes: &[&[u16]], seed: u64) {
-    let mut chance = RandomGenerator::new(seed);
+    let mut random = RandomGenerator::new(seed);
     let rate = [0.0, 1e-5, 5e-5, 1e-4][seed as usize % 4];
-    let mut drive = Testbench::new(ends, LANES, DELAY, rate, seed);
+    let mut bench = Testbench::new(ends, LANES, DELAY, rate, seed);
     let mut lanes = LANES;
-    let enough = |drive: &Testbench<L>| {
-        let sent = |side: usize| drive.traffic[side].sent.iter().sum::<u64>() >= 500;
-        sent(0) && sent(1)
+    let has_sent_enough = |bench: &Testbench<L>| {
+        let side_is_done = |side: usize| bench.traffic[side].sent.iter().sum::<u64>() >= 500;
+        side_is_done(0) && side_is_done(1)
     };
     for _ in 0..200_000 {
-        if enough(&drive) {
+        if has_sent_enough(&bench) {
             break;
         }
-        for from in 0..2 {
-            let circuit = chance.below(sizes.len() as u64) as usize;
+        for side in 0..2 {
+            let circuit = random.below(sizes.len() as u64) as usize;
             let sizes = sizes[circuit];
-            let bytes = sizes[chance.below(sizes.len() as u64) as usize];
-            drive.send(from, circuit as u8, bytes);
+            let bytes = sizes[random.below(sizes.len() as u64) as usize];
+            bench.send(side, circuit as u8, bytes);
         }
-        drive.step();
-        if chance.below(3) == 0 {
-            drive.drain(0);
-            drive.drain(1);
+        bench.step();
+        if random.below(3) == 0 {
+            bench.drain(0);
+            bench.drain(1);
         }
-        if chance.below(1500) == 0 {
+        if random.below(1500) == 0 {
             // Take the link down, and up again with as many or fewer lanes.
-            lanes = 1 + chance.below(u64::from(lanes)) as u32;
-            drive.retrain(chance.below(2000) * LANE_BYTE, lanes);
+            lanes = 1 + random.below(u64::from(lanes)) as u32;
+            bench.retrain(random.below(2000) * LANE_BYTE, lanes);
         }
-        let [first, second] = drive.ends();
+        let [first, second] = bench.ends();
         assert_eq!(first.shortages(second), [], "{name}, seed {seed}");
         assert_eq!(second.shortages(first), [], "{name}, seed {seed}");
     }
     assert!(
-        drive.settle(4_000_000),
+        bench.settle(4_000_000),
         "{name}, seed {seed}: it comes to rest"
     );
-    for traffic in &drive.traffic {
+    for traffic in &bench.traffic {
         assert!(
             traffic.messages() >= 500,
             "{name}, seed {seed}: {traffic:?}"
         );
     }
     if rate >= 1e-4 {
-        assert!(drive.wires.iter().all(|wire| wire.damaged > 0));
+        assert!(bench.wires.iter().all(|wire| wire.damaged > 0));
         assert!(
-            drive.ends().iter().any(|end| end.replayed() > 0),
+            bench.ends().iter().any(|end| end.replayed() > 0),
             "{name}, seed {seed}"
         );
     }
@@ -69,7 +69,7 @@ macro_rules! tortured {
         #[test]
         fn $test() {
             for seed in seeds(24) {
-                let _told = SeedReport(seed, "layers", stringify!($test));
+                let _seed_report = SeedReport(seed, "layers", stringify!($test));
                 torture(stringify!($test), $ends, $sizes, seed);
             }
         }
@@ -161,42 +161,42 @@ fn small_flits_know_no_back_invalidation() {
 
 #[test]
 fn error_correction_reduces_flit_retransmissions() {
-    let replayed = |form| {
+    let count_errors = |form| {
         let [host, device] = flits(form);
-        let mut drive = Testbench::new([host, device], 16, DELAY, 2e-5, 1);
+        let mut bench = Testbench::new([host, device], 16, DELAY, 2e-5, 1);
         for _ in 0..20_000 {
-            drive.fill(1, cxl::DATA, cxl::LINE);
-            drive.step();
-            drive.drain(1);
+            bench.fill(1, cxl::DATA, cxl::LINE);
+            bench.step();
+            bench.drain(1);
         }
-        assert!(drive.settle(100_000));
-        let damaged = drive.ends()[0].retry.receiver.damaged;
-        (drive.wires[1].damaged, damaged, drive.ends()[0].mended)
+        assert!(bench.settle(100_000));
+        let damaged = bench.ends()[0].retry.receiver.damaged;
+        (bench.wires[1].damaged, damaged, bench.ends()[0].mended)
     };
     // Two errors in one third of a 2048-bit flit are rare; in small flits each error counts.
-    let (wrong, damaged, mended) = replayed(Flits::Large);
+    let (damaged_units, damaged, mended) = count_errors(Flits::Large);
     assert!(
-        wrong > 50 && damaged * 20 < wrong && mended > 50,
-        "{wrong} {damaged} {mended}"
+        damaged_units > 50 && damaged * 20 < damaged_units && mended > 50,
+        "{damaged_units} {damaged} {mended}"
     );
-    let (wrong, damaged, mended) = replayed(Flits::Small);
+    let (damaged_units, damaged, mended) = count_errors(Flits::Small);
     assert!(
-        wrong > 10 && damaged == wrong && mended == 0,
-        "{wrong} {damaged} {mended}"
+        damaged_units > 10 && damaged == damaged_units && mended == 0,
+        "{damaged_units} {damaged} {mended}"
     );
 }
 
 /// Messages per circuit received from the first end while all its circuits are kept full.
-fn shared<L: Layer>(ends: [L; 2], sizes: &[u16]) -> Vec<u64> {
-    let mut drive = Testbench::new(ends, LANES, DELAY, 0.0, 0);
-    while drive.now < TICKS / 4 {
+fn messages_per_circuit<L: Layer>(ends: [L; 2], sizes: &[u16]) -> Vec<u64> {
+    let mut bench = Testbench::new(ends, LANES, DELAY, 0.0, 0);
+    while bench.now < TICKS / 4 {
         for (circuit, &bytes) in sizes.iter().enumerate() {
-            drive.fill(0, circuit as u8, bytes);
+            bench.fill(0, circuit as u8, bytes);
         }
-        drive.step();
-        drive.drain(0);
+        bench.step();
+        bench.drain(0);
     }
-    drive.traffic[0].came[..sizes.len()].to_vec()
+    bench.traffic[0].received[..sizes.len()].to_vec()
 }
 
 /// Regression: CCIX filled its packets with requests as long as there were any, and data starved.
@@ -204,18 +204,16 @@ fn shared<L: Layer>(ends: [L; 2], sizes: &[u16]) -> Vec<u64> {
 fn no_circuit_starves_another() {
     let lines = [0, 0, 128, 128, 128, 128, 0, 0, 0, 0, 0, 0, 0];
     let [host, device] = flits(Flits::Large);
-    for (came, fair) in [
-        (shared(eci(), &lines), 3),
-        (shared(pcie(), &[256, 0, 256]), 2),
-        (shared(ccix(), &[0, 0, 0, 64]), 2),
-        (shared([host, device], &[0, 0, 64]), 10),
+    for (received, fair) in [
+        (messages_per_circuit(eci(), &lines), 3),
+        (messages_per_circuit(pcie(), &[256, 0, 256]), 2),
+        (messages_per_circuit(ccix(), &[0, 0, 0, 64]), 2),
+        (messages_per_circuit([host, device], &[0, 0, 64]), 10),
     ] {
-        let (most, least) = (came.iter().max(), came.iter().min());
+        let (max, min) = (received.iter().max(), received.iter().min());
         assert!(
-            least
-                .zip(most)
-                .is_some_and(|(least, most)| least * fair >= *most),
-            "{came:?}"
+            min.zip(max).is_some_and(|(min, max)| min * fair >= *max),
+            "{received:?}"
         );
     }
 }
@@ -224,112 +222,115 @@ fn no_circuit_starves_another() {
 /// errors, and corrupted a message.
 #[test]
 fn wrong_bytes_that_mend_change_nothing() {
-    let mut drive = Testbench::new(flits(Flits::Large), LANES, DELAY, 0.0, 0);
-    assert!(drive.settle(100_000));
+    let mut bench = Testbench::new(flits(Flits::Large), LANES, DELAY, 0.0, 0);
+    assert!(bench.settle(100_000));
     for bytes in [[250, 253], [251, 254], [252, 255]] {
-        assert!(drive.send(0, cxl::REQUEST, 0));
-        while drive.wires[0]
-            .under_way
+        assert!(bench.send(0, cxl::REQUEST, 0));
+        while bench.wires[0]
+            .in_flight
             .iter()
             .all(|(_, unit)| unit.is_idle())
         {
-            drive.step();
+            bench.step();
         }
-        let (_, unit) = (drive.wires[0].under_way.iter_mut())
+        let (_, unit) = (bench.wires[0].in_flight.iter_mut())
             .find(|(_, unit)| !unit.is_idle())
             .expect("the request is under way");
         for byte in bytes {
             unit.flip(8 * byte);
         }
-        assert!(drive.settle(100_000), "{bytes:?}");
+        assert!(bench.settle(100_000), "{bytes:?}");
     }
-    assert_eq!(drive.ends()[0].replayed(), 0);
+    assert_eq!(bench.ends()[0].replayed(), 0);
     for seed in seeds(6) {
-        let _told = SeedReport(seed, "layers", "wrong_bytes_that_mend_change_nothing");
+        let _seed_report = SeedReport(seed, "layers", "wrong_bytes_that_mend_change_nothing");
         // The error rate is high enough that two of these bytes are sometimes wrong.
-        let mut drive = Testbench::new(flits(Flits::Large), LANES, DELAY, 4e-4, seed);
-        let mut chance = RandomGenerator::new(seed);
+        let mut bench = Testbench::new(flits(Flits::Large), LANES, DELAY, 4e-4, seed);
+        let mut random = RandomGenerator::new(seed);
         for _ in 0..60_000 {
-            let circuit = chance.below(20) as u8;
+            let circuit = random.below(20) as u8;
             if let Some(&bytes) = [0, 0, 64].get(usize::from(circuit)) {
-                drive.send(chance.below(2) as usize, circuit, bytes);
+                bench.send(random.below(2) as usize, circuit, bytes);
             }
-            drive.step();
-            drive.drain(0);
-            drive.drain(1);
+            bench.step();
+            bench.drain(0);
+            bench.drain(1);
         }
-        assert!(drive.settle(1_000_000), "{seed}");
+        assert!(bench.settle(1_000_000), "{seed}");
     }
 }
 
 /// Sends messages at random times, with idle units skipped or, if `is_sending_idle_units`, sent. Returns arrivals and replays with
 /// their times, and the number of steps.
-fn at_times<L: Layer>(
+fn run_at_random_times<L: Layer>(
     ends: [L; 2],
     sizes: &[u16],
     seed: u64,
     is_sending_idle_units: bool,
 ) -> (Vec<String>, u64) {
-    let mut chance = RandomGenerator::new(seed);
-    let mut drive = Testbench::new(ends, LANES, DELAY, 0.0, 0);
-    drive.is_sending_idle_units = is_sending_idle_units;
-    let (mut seen, mut units, mut time) = (Vec::new(), 0, 0);
+    let mut random = RandomGenerator::new(seed);
+    let mut bench = Testbench::new(ends, LANES, DELAY, 0.0, 0);
+    bench.is_sending_idle_units = is_sending_idle_units;
+    let (mut records, mut units, mut time) = (Vec::new(), 0, 0);
     for _ in 0..60 {
-        time += chance.below(1000) * LANE_BYTE + 1;
-        drive.advance(time);
-        let from = chance.below(2) as usize;
-        let circuit = chance.below(sizes.len() as u64) as usize;
-        for _ in 0..chance.below(12) {
-            drive.send(from, circuit as u8, sizes[circuit]);
+        time += random.below(1000) * LANE_BYTE + 1;
+        bench.advance(time);
+        let from = random.below(2) as usize;
+        let circuit = random.below(sizes.len() as u64) as usize;
+        for _ in 0..random.below(12) {
+            bench.send(from, circuit as u8, sizes[circuit]);
         }
-        drive.drain(chance.below(2) as usize);
-        if chance.below(20) == 0 {
-            drive.retrain(100 * LANE_BYTE, LANES);
+        bench.drain(random.below(2) as usize);
+        if random.below(20) == 0 {
+            bench.retrain(100 * LANE_BYTE, LANES);
         }
-        if chance.below(2) == 0 {
+        if random.below(2) == 0 {
             // Damage a unit that is not idle, in one byte more than error correction repairs.
-            time += chance.below(100) * LANE_BYTE;
-            drive.advance(time);
-            let under_way = drive.wires[chance.below(2) as usize].under_way.iter_mut();
-            if let Some((_, unit)) = under_way.rev().find(|(_, unit)| !unit.is_idle()) {
+            time += random.below(100) * LANE_BYTE;
+            bench.advance(time);
+            let in_flight = bench.wires[random.below(2) as usize].in_flight.iter_mut();
+            if let Some((_, unit)) = in_flight.rev().find(|(_, unit)| !unit.is_idle()) {
                 unit.flip(0);
                 unit.flip(24 * 8);
             }
         }
-        let sent = drive.wires.each_ref().map(|wire| wire.bits - wire.idle);
-        let replayed = drive.ends().each_ref().map(Layer::replayed);
-        seen.push(format!("{:?} {sent:?} {replayed:?}", drive.traffic));
-        units = drive.wires[0].units;
+        let sent = bench.wires.each_ref().map(|wire| wire.bits - wire.idle);
+        let replayed = bench.ends().each_ref().map(Layer::replayed);
+        records.push(format!("{:?} {sent:?} {replayed:?}", bench.traffic));
+        units = bench.wires[0].units;
     }
-    let before = units;
+    let units_before = units;
     // Skipped idle units cause no steps.
     let mut steps = 0;
-    drive.advance(time + 100_000 * LANE_BYTE);
-    while drive.now < time + 110_000 * LANE_BYTE && drive.step() {
+    bench.advance(time + 100_000 * LANE_BYTE);
+    while bench.now < time + 110_000 * LANE_BYTE && bench.step() {
         steps += 1;
     }
-    assert!(drive.wires[0].units > before || !is_sending_idle_units);
-    (seen, steps)
+    assert!(bench.wires[0].units > units_before || !is_sending_idle_units);
+    (records, steps)
 }
 
 #[test]
 fn skipping_idle_slots_changes_nothing() {
-    fn same<L: Layer>(name: &str, ends: fn() -> [L; 2], sizes: &[u16], seed: u64) {
-        let (skipped, few) = at_times(ends(), sizes, seed, false);
-        let (whole, many) = at_times(ends(), sizes, seed, true);
-        for (place, pair) in skipped.iter().zip(&whole).enumerate() {
-            assert_eq!(pair.0, pair.1, "{name}, seed {seed}, at {place}");
+    fn assert_equivalent<L: Layer>(name: &str, ends: fn() -> [L; 2], sizes: &[u16], seed: u64) {
+        let (with_skips, skipping_steps) = run_at_random_times(ends(), sizes, seed, false);
+        let (without_skips, full_steps) = run_at_random_times(ends(), sizes, seed, true);
+        for (index, pair) in with_skips.iter().zip(&without_skips).enumerate() {
+            assert_eq!(pair.0, pair.1, "{name}, seed {seed}, at {index}");
         }
-        assert!(few * 100 < many, "{name}: {few} steps instead of {many}");
+        assert!(
+            skipping_steps * 100 < full_steps,
+            "{name}: {skipping_steps} steps instead of {full_steps}"
+        );
     }
     for seed in seeds(12) {
-        let _told = SeedReport(seed, "layers", "skipping_idle_slots_changes_nothing");
+        let _seed_report = SeedReport(seed, "layers", "skipping_idle_slots_changes_nothing");
         let lines = [0, 0, 128, 128, 128, 128, 0, 0, 0, 0, 0, 0, 0];
-        same("eci", eci, &lines, seed);
-        same("pcie", pcie, &[256, 0, 256], seed);
-        same("ccix", ccix, &[0, 0, 0, 64], seed);
-        same("cxl68", || flits(Flits::Small), &[0, 0, 64], seed);
-        same("cxl256", || flits(Flits::Large), &[0, 0, 64], seed);
+        assert_equivalent("eci", eci, &lines, seed);
+        assert_equivalent("pcie", pcie, &[256, 0, 256], seed);
+        assert_equivalent("ccix", ccix, &[0, 0, 0, 64], seed);
+        assert_equivalent("cxl68", || flits(Flits::Small), &[0, 0, 64], seed);
+        assert_equivalent("cxl256", || flits(Flits::Large), &[0, 0, 64], seed);
     }
 }
 
@@ -338,72 +339,75 @@ fn over_random_lanes<L: Layer>(
     ends: [L; 2],
     sizes: &[u16],
     seed: u64,
-    go_on: impl Fn(&mut Testbench<L>, u64),
+    advance: impl Fn(&mut Testbench<L>, u64),
     has_replay_disabled: bool,
 ) -> Vec<String> {
-    let mut chance = RandomGenerator::new(seed);
+    let mut random = RandomGenerator::new(seed);
     let rate = [0.0, 0.0, 1e-5, 1e-4][seed as usize % 4];
-    let lanes = 1 + chance.below(16) as u32;
-    let delay = chance.below(2) * chance.below(2 * DELAY);
-    let mut drive = Testbench::new(ends, lanes, delay, rate, seed);
+    let lanes = 1 + random.below(16) as u32;
+    let delay = random.below(2) * random.below(2 * DELAY);
+    let mut bench = Testbench::new(ends, lanes, delay, rate, seed);
     if rate <= 0.0 && has_replay_disabled {
-        drive.settle(100_000);
-        drive.forget();
+        bench.settle(100_000);
+        bench.forget();
     } else {
-        drive.settle(100_000);
+        bench.settle(100_000);
     }
-    let (mut seen, mut time) = (Vec::new(), drive.now);
-    let pause = [10, 300, 10_000][chance.below(3) as usize];
+    let (mut records, mut time) = (Vec::new(), bench.now);
+    let pause = [10, 300, 10_000][random.below(3) as usize];
     for _ in 0..150 {
-        time += chance.below(pause * LANE_BYTE);
-        go_on(&mut drive, time);
-        for _ in 0..chance.below(4) {
-            let circuit = chance.below(sizes.len() as u64) as usize;
-            drive.send(chance.below(2) as usize, circuit as u8, sizes[circuit]);
+        time += random.below(pause * LANE_BYTE);
+        advance(&mut bench, time);
+        for _ in 0..random.below(4) {
+            let circuit = random.below(sizes.len() as u64) as usize;
+            bench.send(random.below(2) as usize, circuit as u8, sizes[circuit]);
         }
-        let side = chance.below(2) as usize;
-        let whole: Vec<u64> = (0..sizes.len() as u8)
-            .filter(|&circuit| drive.ends()[1 - side].come() >> circuit & 1 == 1)
-            .map(|circuit| drive.message_completion_time(1 - side, circuit))
+        let side = random.below(2) as usize;
+        let completion_times: Vec<u64> = (0..sizes.len() as u8)
+            .filter(|&circuit| bench.ends()[1 - side].come() >> circuit & 1 == 1)
+            .map(|circuit| bench.message_completion_time(1 - side, circuit))
             .collect();
-        drive.drain(side);
-        if rate > 0.0 && chance.below(50) == 0 {
-            drive.retrain(chance.below(100) * LANE_BYTE, 1 + chance.below(16) as u32);
+        bench.drain(side);
+        if rate > 0.0 && random.below(50) == 0 {
+            bench.retrain(random.below(100) * LANE_BYTE, 1 + random.below(16) as u32);
         }
-        let sent = drive.wires.each_ref().map(|wire| {
-            let said = wire.bits - wire.idle;
-            (wire.units, said, wire.damaged, wire.under_way.len())
+        let sent = bench.wires.each_ref().map(|wire| {
+            let busy_bits = wire.bits - wire.idle;
+            (wire.units, busy_bits, wire.damaged, wire.in_flight.len())
         });
-        let next = drive.next_at();
-        seen.push(format!("{:?} {sent:?} {whole:?} {next}", drive.traffic));
+        let next = bench.next_at();
+        records.push(format!(
+            "{:?} {sent:?} {completion_times:?} {next}",
+            bench.traffic
+        ));
     }
-    seen
+    records
 }
 
 /// A drive advances each side independently until a new unit could arrive, and ends discard what they will never
 /// resend. Both optimisations must be equivalent to strict event order with all units kept.
 #[test]
 fn independent_advance_equals_event_order() {
-    fn same<L: Layer>(name: &str, ends: fn() -> [L; 2], sizes: &[u16], seed: u64) {
-        let in_turn = |drive: &mut Testbench<L>, until: u64| {
-            while drive.next_at() < until {
-                drive.step();
+    fn assert_equivalent<L: Layer>(name: &str, ends: fn() -> [L; 2], sizes: &[u16], seed: u64) {
+        let step_by_step = |bench: &mut Testbench<L>, until: u64| {
+            while bench.next_at() < until {
+                bench.step();
             }
-            drive.advance(until);
+            bench.advance(until);
         };
-        let slow = over_random_lanes(ends(), sizes, seed, in_turn, false);
+        let slow = over_random_lanes(ends(), sizes, seed, step_by_step, false);
         let fast = over_random_lanes(ends(), sizes, seed, Testbench::advance, true);
-        for (place, pair) in slow.iter().zip(&fast).enumerate() {
-            assert_eq!(pair.0, pair.1, "{name}, seed {seed}, at {place}");
+        for (index, pair) in slow.iter().zip(&fast).enumerate() {
+            assert_eq!(pair.0, pair.1, "{name}, seed {seed}, at {index}");
         }
     }
     for seed in seeds(40) {
-        let _told = SeedReport(seed, "layers", "independent_advance_equals_event_order");
+        let _seed_report = SeedReport(seed, "layers", "independent_advance_equals_event_order");
         let lines = [0, 0, 128, 128, 128, 128, 0, 0, 0, 0, 0, 0, 0];
-        same("eci", eci, &lines, seed);
-        same("pcie", pcie, &[256, 0, 256], seed);
-        same("ccix", ccix, &[0, 0, 0, 64], seed);
-        same("cxl68", || flits(Flits::Small), &[0, 0, 64], seed);
-        same("cxl256", || flits(Flits::Large), &[0, 0, 64], seed);
+        assert_equivalent("eci", eci, &lines, seed);
+        assert_equivalent("pcie", pcie, &[256, 0, 256], seed);
+        assert_equivalent("ccix", ccix, &[0, 0, 0, 64], seed);
+        assert_equivalent("cxl68", || flits(Flits::Small), &[0, 0, 64], seed);
+        assert_equivalent("cxl256", || flits(Flits::Large), &[0, 0, 64], seed);
     }
 }

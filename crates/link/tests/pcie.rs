@@ -71,29 +71,29 @@ fn ends_of_packets() -> [u16; 2] {
 
 #[test]
 fn cumulative_credit_return_recovers_from_loss() {
-    let mut drive = Testbench::new(pcie(), 16, DELAY, 0.0, 0);
-    let (mut lost, mut told, mut judged) = (0, 0, 0);
+    let mut bench = Testbench::new(pcie(), 16, DELAY, 0.0, 0);
+    let (mut lost, mut returned, mut last_arrival) = (0, 0, 0);
     for _ in 0..40_000 {
-        drive.fill(0, pcie::POSTED, 256);
-        drive.step();
-        drive.drain(0);
+        bench.fill(0, pcie::POSTED, 256);
+        bench.step();
+        bench.drain(0);
         // Three of four credit returns are lost.
-        let newest = drive.wires[1].under_way.iter().next_back();
+        let newest = bench.wires[1].in_flight.iter().next_back();
         if let Some(&(arrival, ref packet)) = newest {
             let credits = matches!(packet.content, pcie::Content::Credits(pcie::POSTED, _));
-            if credits && arrival > judged {
-                judged = arrival;
-                told += 1;
-                if told % 4 != 1 {
+            if credits && arrival > last_arrival {
+                last_arrival = arrival;
+                returned += 1;
+                if returned % 4 != 1 {
                     lost += 1;
-                    drive.wires[1].under_way.drop_back();
+                    bench.wires[1].in_flight.drop_back();
                 }
             }
         }
     }
     assert!(lost > 100, "{lost}");
-    assert!(drive.settle(100_000));
-    assert!(drive.traffic[0].messages() > 300);
+    assert!(bench.settle(100_000));
+    assert!(bench.traffic[0].messages() > 300);
 }
 
 #[test]
@@ -150,27 +150,27 @@ fn writes_pass_stalled_packets_and_are_never_passed() {
 #[test]
 fn reads_complete_once_despite_link_errors() {
     for seed in seeds(12) {
-        let _told = SeedReport(seed, "pcie", "reads_complete_once_despite_link_errors");
-        let mut chance = RandomGenerator::new(seed);
-        let mut drive = Testbench::new(pcie(), LANES, DELAY, 2e-5, seed);
+        let _seed_report = SeedReport(seed, "pcie", "reads_complete_once_despite_link_errors");
+        let mut random = RandomGenerator::new(seed);
+        let mut bench = Testbench::new(pcie(), LANES, DELAY, 2e-5, seed);
         let mut requester = Requester::new(8, 512);
         let completer = Completer {
             payload: 256,
             boundary: 64,
         };
         let (mut requests, mut answers) = (VecDeque::new(), VecDeque::new());
-        let mut ended = vec![0; 100];
-        for read in 0..ended.len() as u64 {
-            requester.want(read, chance.below(1 << 20), 1 + chance.below(5000));
+        let mut completion_counts = vec![0; 100];
+        for read in 0..completion_counts.len() as u64 {
+            requester.queue_read(read, random.below(1 << 20), 1 + random.below(5000));
         }
         let mut steps = 0;
-        while ended.contains(&0) {
+        while completion_counts.contains(&0) {
             steps += 1;
-            assert!(steps < 1_000_000, "seed {seed}: {ended:?}");
+            assert!(steps < 1_000_000, "seed {seed}: {completion_counts:?}");
             if requests.is_empty() {
                 requests.extend(requester.next_request());
             }
-            let [reader, memory] = drive.ends_mut();
+            let [reader, memory] = bench.ends_mut();
             if requests
                 .front()
                 .is_some_and(|&request| reader.send(request).is_ok())
@@ -178,7 +178,7 @@ fn reads_complete_once_despite_link_errors() {
                 requests.pop_front();
             }
             if let Some(request) = memory.take(pcie::NON_POSTED) {
-                answers.extend(completer.answer(request));
+                answers.extend(completer.completions(request));
             }
             if answers
                 .front()
@@ -188,81 +188,84 @@ fn reads_complete_once_despite_link_errors() {
             }
             if let Some(completion) = reader.take(pcie::COMPLETIONS) {
                 if let Some(read) = requester.complete(completion).expect("asked for, in order") {
-                    ended[read as usize] += 1;
+                    completion_counts[read as usize] += 1;
                 }
             }
-            drive.step();
-            if chance.below(2000) == 0 {
-                drive.retrain(100 * LANE_BYTE, 1 + chance.below(8) as u32);
+            bench.step();
+            if random.below(2000) == 0 {
+                bench.retrain(100 * LANE_BYTE, 1 + random.below(8) as u32);
             }
         }
-        assert!(ended.iter().all(|&times| times == 1));
-        assert_eq!((requester.open(), requester.waiting()), (0, 0));
+        assert!(completion_counts.iter().all(|&times| times == 1));
+        assert_eq!(
+            (requester.open_request_count(), requester.waiting()),
+            (0, 0)
+        );
     }
 }
 
 /// A link at rest after the exchange of credits.
-fn rested() -> Testbench<pcie::End<Message>> {
-    let mut drive = Testbench::new(pcie(), LANES, DELAY, 0.0, 0);
-    assert!(drive.settle(1000));
-    drive
+fn bench_at_rest() -> Testbench<pcie::End<Message>> {
+    let mut bench = Testbench::new(pcie(), LANES, DELAY, 0.0, 0);
+    assert!(bench.settle(1000));
+    bench
 }
 
 /// Ticks until all messages have arrived and are acknowledged.
-fn ticks_to_rest(drive: &mut Testbench<pcie::End<Message>>) -> u64 {
-    let since = drive.now;
-    assert!(drive.settle(100_000));
-    drive.now - since
+fn ticks_to_rest(bench: &mut Testbench<pcie::End<Message>>) -> u64 {
+    let start = bench.now;
+    assert!(bench.settle(100_000));
+    bench.now - start
 }
 
 const PATIENCE: u64 = (64 << 10) * LANE_BYTE / LANES as u64;
 
 #[test]
 fn damaged_packet_is_resent_before_the_retry_timeout() {
-    let mut drive = rested();
+    let mut bench = bench_at_rest();
     for _ in 0..3 {
-        assert!(drive.send(0, pcie::POSTED, 256));
+        assert!(bench.send(0, pcie::POSTED, 256));
     }
     let mut damaged = false;
     while !damaged {
-        assert!(drive.step());
-        for (_, packet) in drive.wires[0].under_way.iter_mut() {
+        assert!(bench.step());
+        for (_, packet) in bench.wires[0].in_flight.iter_mut() {
             if matches!(packet.content, pcie::Content::Body(0, _)) {
                 packet.flip(0);
                 damaged = true;
             }
         }
     }
-    assert!(ticks_to_rest(&mut drive) < PATIENCE / 4);
-    assert_eq!(drive.ends()[0].sender.replayed, 3);
+    assert!(ticks_to_rest(&mut bench) < PATIENCE / 4);
+    assert_eq!(bench.ends()[0].sender.replayed, 3);
 }
 
 #[test]
 fn lost_acknowledgement_is_resent_after_the_retry_timeout() {
-    let mut drive = rested();
-    assert!(drive.send(0, pcie::NON_POSTED, 0));
-    let told = |(_, packet): &(u64, pcie::Packet<Message>)| {
-        matches!(packet.content, pcie::Content::Told(..))
+    let mut bench = bench_at_rest();
+    assert!(bench.send(0, pcie::NON_POSTED, 0));
+    let is_ack = |(_, packet): &(u64, pcie::Packet<Message>)| {
+        matches!(packet.content, pcie::Content::AckNak(..))
     };
-    while !drive.wires[1].under_way.iter().any(told) {
-        assert!(drive.step());
+    while !bench.wires[1].in_flight.iter().any(is_ack) {
+        assert!(bench.step());
     }
-    drive.wires[1].under_way.retain(|packet| !told(packet));
-    let ticks = ticks_to_rest(&mut drive);
+    bench.wires[1].in_flight.retain(|packet| !is_ack(packet));
+    let ticks = ticks_to_rest(&mut bench);
     assert!(PATIENCE / 2 < ticks && ticks < 2 * PATIENCE, "{ticks}");
-    assert_eq!(drive.ends()[1].receiver.repeated, 1);
+    assert_eq!(bench.ends()[1].receiver.repeated, 1);
 }
 
 #[test]
 fn lost_initial_credits_are_resent() {
-    let mut drive = Testbench::new(pcie(), LANES, DELAY, 0.0, 0);
+    let mut bench = Testbench::new(pcie(), LANES, DELAY, 0.0, 0);
     for _ in 0..6 {
-        assert!(drive.step());
-        for wire in &mut drive.wires {
-            wire.under_way.clear();
+        assert!(bench.step());
+        for wire in &mut bench.wires {
+            wire.in_flight.clear();
         }
     }
-    assert!(drive.send(0, pcie::POSTED, 256));
-    let ticks = ticks_to_rest(&mut drive);
+    assert!(bench.send(0, pcie::POSTED, 256));
+    let ticks = ticks_to_rest(&mut bench);
     assert!(PATIENCE / 4 < ticks && ticks < PATIENCE, "{ticks}");
 }

@@ -3,12 +3,12 @@
 use cohkit_link::cxl::Flits;
 use cohkit_link::rates::{Flow, Kind, LinkConfig};
 
-fn agree(question: &LinkConfig) {
-    let answer = question.answer();
+fn agree(config: &LinkConfig) {
+    let answer = config.answer();
     assert!(answer.steps.is_sorted_by(|more, less| more.1 > less.1));
     for flow in answer.flows {
-        let off = (flow.run / flow.formula - 1.0).abs();
-        assert!(off < 0.003, "{question:?}: {flow:?}");
+        let error = (flow.run / flow.formula - 1.0).abs();
+        assert!(error < 0.003, "{config:?}: {flow:?}");
         assert_eq!(flow.replayed, 0.0);
     }
 }
@@ -42,20 +42,20 @@ fn degraded_link_rate_follows_its_lanes() {
 #[test]
 fn throughput_is_credits_per_round_trip() {
     for (kind, delay) in [(Kind::Pcie(8), 5000), (Kind::Pcie(32), 3000)] {
-        let question = LinkConfig {
+        let config = LinkConfig {
             delay,
             ..LinkConfig::new(kind)
         };
-        for flow in question.answer().flows {
+        for flow in config.answer().flows {
             let room = if flow.name == "reads" {
                 64 * 512
             } else {
                 16 << 10
             };
-            let most = f64::from(room) / f64::from(2 * delay) * 1e9;
+            let limit = f64::from(room) / f64::from(2 * delay) * 1e9;
             assert!(
-                flow.run < 1.005 * most && flow.run > 0.95 * most,
-                "{most}: {flow:?}"
+                flow.run < 1.005 * limit && flow.run > 0.95 * limit,
+                "{limit}: {flow:?}"
             );
             assert_eq!(flow.replayed, 0.0);
         }
@@ -70,23 +70,23 @@ fn throughput_is_credits_per_round_trip() {
 }
 
 /// First kind of traffic, in both directions.
-fn first(question: &LinkConfig) -> Flow {
-    let mut flows = question.answer().flows.into_iter();
+fn first_bidirectional_flow(config: &LinkConfig) -> Flow {
+    let mut flows = config.answer().flows.into_iter();
     flows.find(|flow| flow.both).expect("each link has one")
 }
 
 #[test]
 fn long_links_are_credit_bound_and_noisy_ones_replay_bound() {
     for kind in [Kind::Eci, Kind::Pcie(16), Kind::Cxl(Flits::Small)] {
-        let question = LinkConfig::new(kind);
-        let far = first(&LinkConfig {
+        let config = LinkConfig::new(kind);
+        let long_link = first_bidirectional_flow(&LinkConfig {
             delay: 1000,
-            ..question
+            ..config
         });
-        assert!(far.run < 0.6 * far.formula, "{far:?}");
-        let noisy = first(&LinkConfig {
+        assert!(long_link.run < 0.6 * long_link.formula, "{long_link:?}");
+        let noisy = first_bidirectional_flow(&LinkConfig {
             errors: 1e-6,
-            ..question
+            ..config
         });
         assert!(noisy.replayed > 0.5, "{noisy:?}");
         assert!(noisy.run < 0.995 * noisy.formula, "{noisy:?}");

@@ -8,7 +8,7 @@
 //! * `--only TEXT` runs one protocol.
 //! * `--threads N` runs programs of at most N threads.
 
-use cohkit_litmus::conformance_batch::{compared, BatchResult};
+use cohkit_litmus::conformance_batch::{check_outcomes, BatchResult};
 use cohkit_litmus::cores::Cores;
 use cohkit_litmus::herd;
 use cohkit_litmus::lines::Lines;
@@ -28,29 +28,29 @@ type Job = (usize, Vec<Program>);
 fn main() -> ExitCode {
     match run() {
         Ok(()) => ExitCode::SUCCESS,
-        Err(what) => {
-            eprintln!("error: {what}");
+        Err(error) => {
+            eprintln!("error: {error}");
             ExitCode::FAILURE
         }
     }
 }
 
 fn run() -> Result<(), String> {
-    let asked = RunOptions::read(std::env::args().skip(1))?;
-    let placed = asked.placed;
-    let texts = asked.texts()?;
-    let jobs = Mutex::new(jobs(&texts, &asked)?);
-    let found = Mutex::new(vec![BatchResult::default(); texts.len()]);
+    let options = RunOptions::read(std::env::args().skip(1))?;
+    let placed = options.placed;
+    let texts = options.texts()?;
+    let jobs = Mutex::new(jobs(&texts, &options)?);
+    let results = Mutex::new(vec![BatchResult::default(); texts.len()]);
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let work = || -> Result<(), String> {
         loop {
             let job = jobs.lock().expect("nobody panics").pop();
-            let Some((which, programs)) = job else {
+            let Some((ordering, programs)) = job else {
                 return Ok(());
             };
-            let more = on(&texts[which].1, &programs, placed)?;
-            let all = &mut found.lock().expect("nobody panics")[which];
-            *all = std::mem::take(all).with(more);
+            let result = run_programs(&texts[ordering].1, &programs, placed)?;
+            let total = &mut results.lock().expect("nobody panics")[ordering];
+            *total = std::mem::take(total).merge(result);
         }
     };
     std::thread::scope(|scope| {
@@ -60,7 +60,11 @@ fn run() -> Result<(), String> {
             .try_for_each(|worker| worker.join().expect("no panic"))
     })?;
     let names: Vec<&str> = texts.iter().map(|(name, _)| *name).collect();
-    told(&names, &found.into_inner().expect("nobody panics"), &asked)
+    print_results(
+        &names,
+        &results.into_inner().expect("nobody panics"),
+        &options,
+    )
 }
 
 /// Command-line options.
@@ -74,7 +78,7 @@ struct RunOptions {
 
 impl RunOptions {
     fn read(mut arguments: impl Iterator<Item = String>) -> Result<RunOptions, String> {
-        let mut asked = RunOptions {
+        let mut options = RunOptions {
             placed: Placement::InTurn,
             small: false,
             mixes: false,
@@ -83,20 +87,20 @@ impl RunOptions {
         };
         while let Some(argument) = arguments.next() {
             match argument.as_str() {
-                "--every-placement" => asked.placed = Placement::InEveryWay,
-                "--small-tables" => asked.small = true,
-                "--mixes" => asked.mixes = true,
-                "--only" => asked.only = Some(arguments.next().ok_or("--only takes a text")?),
+                "--every-placement" => options.placed = Placement::InEveryWay,
+                "--small-tables" => options.small = true,
+                "--mixes" => options.mixes = true,
+                "--only" => options.only = Some(arguments.next().ok_or("--only takes a text")?),
                 "--threads" => {
-                    let given = arguments.next().ok_or("--threads takes a number")?;
-                    asked.threads = given
+                    let number = arguments.next().ok_or("--threads takes a number")?;
+                    options.threads = number
                         .parse()
-                        .map_err(|_| format!("`{given}` is no number"))?;
+                        .map_err(|_| format!("`{number}` is no number"))?;
                 }
                 other => return Err(format!("there is no option `{other}`")),
             }
         }
-        Ok(asked)
+        Ok(options)
     }
 
     /// Returns the protocols to run, with their names.
@@ -104,20 +108,23 @@ impl RunOptions {
         let mut texts = Vec::new();
         for (name, text) in ORDERINGS {
             let protocol = parse(text).expect("a protocol file");
-            let keeps = !matches!(name, "mp" | "tso/mp");
+            let keeps_guarantee = !matches!(name, "mp" | "tso/mp");
             let accesses = Accesses::of(&protocol);
-            let several = accesses.back.or(accesses.acknowledged).is_some();
+            let has_variants = accesses.back.or(accesses.acknowledged).is_some();
             let tables = name.ends_with("cord");
-            let named = self.only.as_ref().is_none_or(|only| only == name);
-            if !named || self.small && !tables || self.mixes && !(keeps && several) {
+            let is_selected = self.only.as_ref().is_none_or(|only| only == name);
+            if !is_selected
+                || self.small && !tables
+                || self.mixes && !(keeps_guarantee && has_variants)
+            {
                 continue;
             }
             let protocol = match self.small {
                 false => protocol,
                 true => {
                     let mut systems = protocol.systems.into_iter();
-                    let two = systems.find(|system| system.name == "two");
-                    let sized = two.and_then(|two| two.sized);
+                    let two_line_system = systems.find(|system| system.name == "two");
+                    let sized = two_line_system.and_then(|two_line_system| two_line_system.sized);
                     Protocol::clone(&sized.expect("a system with small tables"))
                 }
             };
@@ -142,15 +149,15 @@ impl RunOptions {
             ..store_variants::mixed(&program, &mix)
         };
         let kinds = (program.threads.len() as u8).into();
-        let every = store_variants::every(protocol, &kinds, &program).into_iter();
-        every.map(mixed).collect()
+        let mixes = store_variants::every(protocol, &kinds, &program).into_iter();
+        mixes.map(mixed).collect()
     }
 }
 
 /// Returns the jobs, smallest first. Workers take them from the end, so the largest run first.
-fn jobs(texts: &[(&str, Protocol)], asked: &RunOptions) -> Result<Vec<Job>, String> {
+fn jobs(texts: &[(&str, Protocol)], options: &RunOptions) -> Result<Vec<Job>, String> {
     let mut jobs = Vec::new();
-    for (which, (_, protocol)) in texts.iter().enumerate() {
+    for (ordering, (_, protocol)) in texts.iter().enumerate() {
         let read = |file: cohkit_litmus::shape_generator::File| {
             herd::read(&file.text).map_err(|error| error.render(&file.path, &file.text, false))
         };
@@ -159,21 +166,27 @@ fn jobs(texts: &[(&str, Protocol)], asked: &RunOptions) -> Result<Vec<Job>, Stri
             .map(read)
             .collect::<Result<Vec<_>, _>>()?;
         let programs = programs.into_iter();
-        let programs = programs.flat_map(|program| asked.programs(protocol, program));
+        let programs = programs.flat_map(|program| options.programs(protocol, program));
         let groups = Lines::groups(protocol, programs.collect()).into_iter();
         // Size of a job: all cores get some, and the cached worlds fit in memory. Four threads have many worlds.
         let parts = groups.flat_map(|group| {
-            let few = group[0].threads.len() < 4;
-            let parts = group.chunks(if few { 1000 } else { 1 });
+            let is_small = group[0].threads.len() < 4;
+            let parts = group.chunks(if is_small { 1000 } else { 1 });
             parts.map(<[_]>::to_vec).collect::<Vec<_>>()
         });
-        jobs.extend(parts.map(|group| (which, group)));
+        jobs.extend(parts.map(|group| (ordering, group)));
     }
-    jobs.sort_by_key(|(which, group)| (group[0].threads.len(), group[0].locations.len(), *which));
+    jobs.sort_by_key(|(ordering, group)| {
+        (group[0].threads.len(), group[0].locations.len(), *ordering)
+    });
     Ok(jobs)
 }
 
-fn on(protocol: &Protocol, programs: &[Program], placed: Placement) -> Result<BatchResult, String> {
+fn run_programs(
+    protocol: &Protocol,
+    programs: &[Program],
+    placed: Placement,
+) -> Result<BatchResult, String> {
     let Home::Controller(home) = &protocol.home else {
         return Err(format!("{} has no home of rows", protocol.name));
     };
@@ -187,13 +200,17 @@ fn on(protocol: &Protocol, programs: &[Program], placed: Placement) -> Result<Ba
         placed,
         ..Options::default()
     };
-    compared(protocol, home, programs, model, &options)
+    check_outcomes(protocol, home, programs, model, &options)
 }
 
 /// Prints the result. Returns an error if it is not the expected one.
-fn told(names: &[&str], found: &[BatchResult], asked: &RunOptions) -> Result<(), String> {
-    let mut wrong = Vec::new();
-    let mut shown = Vec::new();
+fn print_results(
+    names: &[&str],
+    found: &[BatchResult],
+    options: &RunOptions,
+) -> Result<(), String> {
+    let mut failures = Vec::new();
+    let mut entries = Vec::new();
     for (name, found) in names.iter().zip(found) {
         let mut forbidden: Vec<&str> = found.forbidden.iter().map(String::as_str).collect();
         forbidden.sort_unstable();
@@ -204,20 +221,22 @@ fn told(names: &[&str], found: &[BatchResult], asked: &RunOptions) -> Result<(),
         let as_expected = match *name {
             // `tso/mp` serves as a bound and does not keep its guarantee. Its forbidden outcomes are only counted.
             "tso/mp" => true,
-            _ if asked.threads < usize::MAX => forbidden.iter().all(|name| expected.contains(name)),
+            _ if options.threads < usize::MAX => {
+                forbidden.iter().all(|name| expected.contains(name))
+            }
             _ => forbidden == expected,
         };
         if !as_expected {
-            wrong.push(format!("{name} shows\n{}", forbidden.join("\n")));
+            failures.push(format!("{name} shows\n{}", forbidden.join("\n")));
         }
         let (programs, states, forbidden) = (found.programs, found.states, forbidden.len());
-        shown.push(format!(
+        entries.push(format!(
             r#""{name}": {{"programs": {programs}, "states": {states}, "forbidden": {forbidden}}}"#
         ));
     }
-    println!("{{{}}}", shown.join(", "));
-    match wrong.is_empty() {
+    println!("{{{}}}", entries.join(", "));
+    match failures.is_empty() {
         true => Ok(()),
-        false => Err(wrong.join("\n")),
+        false => Err(failures.join("\n")),
     }
 }

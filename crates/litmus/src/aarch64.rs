@@ -1,7 +1,7 @@
 //! Instructions of AArch64, and those of 32-bit Arm with the same form.
 
 use crate::assembly::{Cell, Code, Dialect, Name};
-use crate::piece::{error_with_help, wrong, Piece, Result};
+use crate::piece::{error_at, error_with_help, Piece, Result};
 use crate::program::{
     Acquire, Address, Change, Class, Fence, Instruction, Operand, Operation, StoreVariant,
 };
@@ -48,46 +48,49 @@ const KNOWN: [&str; 40] = [
 const CONDITIONS: [&str; 6] = ["EQ", "NE", "LT", "GE", "GT", "LE"];
 
 fn instruction<'t>(code: &mut Code<'_, 't>, cell: Cell<'t>) -> Result<()> {
-    let (whole, parts) = (cell.whole, &cell.operands);
+    let (piece, parts) = (cell.piece, &cell.operands);
     let name = cell.name.as_str();
     if let Some(operation) = operation(name) {
-        return computes(code, &cell, operation);
+        return emit_arithmetic(code, &cell, operation);
     }
     if let Some(condition) = branch(name) {
-        cell.takes(1)?;
-        let (on, zero) = decides(code, whole, condition)?;
-        return code.branch(whole, on, zero, parts[0]);
+        cell.check_operand_count(1)?;
+        let (on, zero) = condition_register(code, piece, condition)?;
+        return code.branch(piece, on, zero, parts[0]);
     }
     if let Some((word, order)) = atomic(name) {
-        return exchanges(code, &cell, word, order);
+        return emit_atomic(code, &cell, word, order);
     }
     match name {
         "NOP" => Ok(()),
-        "RET" => code.end(whole),
+        "RET" => code.end(piece),
         "MOV" | "SXTW" | "UXTW" => {
-            cell.takes(2)?;
+            cell.check_operand_count(2)?;
             let from = code.operand(parts[1], "#")?;
             let to = code.result(parts[0])?;
-            code.copy(whole, to, from)
+            code.copy(piece, to, from)
         }
         "CMP" => {
-            cell.takes(2)?;
+            cell.check_operand_count(2)?;
             let (a, b) = (code.operand(parts[0], "#")?, code.operand(parts[1], "#")?);
-            compares(code, whole, a, b)
+            emit_comparison(code, piece, a, b)
         }
         "CSEL" | "CSET" => {
             let count = if name == "CSEL" { 4 } else { 2 };
-            cell.takes(count)?;
+            cell.check_operand_count(count)?;
             let (then, otherwise) = match name {
                 "CSEL" => (code.operand(parts[1], "#")?, code.operand(parts[2], "#")?),
                 _ => (Operand::Number(1), Operand::Number(0)),
             };
-            let last = parts[count - 1];
-            let written = last.text.to_ascii_uppercase();
-            let Some(condition) = CONDITIONS.into_iter().find(|one| *one == written) else {
-                return reject_condition(last);
+            let operand = parts[count - 1];
+            let condition_name = operand.text.to_ascii_uppercase();
+            let Some(condition) = CONDITIONS
+                .into_iter()
+                .find(|known| *known == condition_name)
+            else {
+                return reject_condition(operand);
             };
-            let (on, zero) = decides(code, whole, condition)?;
+            let (on, zero) = condition_register(code, piece, condition)?;
             let to = code.result(parts[0])?;
             let (then, otherwise) = match zero {
                 true => (otherwise, then),
@@ -99,11 +102,11 @@ fn instruction<'t>(code: &mut Code<'_, 't>, cell: Cell<'t>) -> Result<()> {
                 then,
                 otherwise,
             };
-            code.emit(whole, select)
+            code.emit(piece, select)
         }
         "LDR" | "LDUR" | "LDAR" | "LDAPR" | "LDAPUR" | "LDXR" | "LDAXR" | "LDREX" | "LDA"
         | "LDAEX" => {
-            let (from, after) = accessed(code, &cell, 1)?;
+            let (from, post_increment) = accessed_address(code, &cell, 1)?;
             let to = code.result(parts[0])?;
             let acquire = match name {
                 "LDAR" | "LDAXR" | "LDA" | "LDAEX" => Acquire::Full,
@@ -119,26 +122,26 @@ fn instruction<'t>(code: &mut Code<'_, 't>, cell: Cell<'t>) -> Result<()> {
                 },
                 _ => Instruction::Load { to, from, acquire },
             };
-            code.emit(whole, load)?;
-            moves(code, whole, after)
+            code.emit(piece, load)?;
+            emit_post_increment(code, piece, post_increment)
         }
         "STR" | "STUR" | "STLR" | "STLUR" | "STL" => {
             let value = match parts.first() {
                 Some(first) => code.operand(*first, "#")?,
-                None => return cell.takes(2),
+                None => return cell.check_operand_count(2),
             };
-            let (to, after) = accessed(code, &cell, 1)?;
+            let (to, post_increment) = accessed_address(code, &cell, 1)?;
             let store = Instruction::Store {
                 to,
                 value,
                 release: matches!(name, "STLR" | "STLUR" | "STL"),
                 via: StoreVariant::Text,
             };
-            code.emit(whole, store)?;
-            moves(code, whole, after)
+            code.emit(piece, store)?;
+            emit_post_increment(code, piece, post_increment)
         }
         "STXR" | "STLXR" | "STREX" | "STLEX" => {
-            cell.takes(3)?;
+            cell.check_operand_count(3)?;
             let value = code.operand(parts[1], "#")?;
             let to = address(code, parts[2])?;
             let status = code.result(parts[0])?;
@@ -149,7 +152,7 @@ fn instruction<'t>(code: &mut Code<'_, 't>, cell: Cell<'t>) -> Result<()> {
                 acquire: false,
                 release: matches!(name, "STLXR" | "STLEX"),
             };
-            code.emit(whole, store)
+            code.emit(piece, store)
         }
         "DMB" | "DSB" => {
             let kind = match parts.first() {
@@ -160,23 +163,23 @@ fn instruction<'t>(code: &mut Code<'_, 't>, cell: Cell<'t>) -> Result<()> {
                 "SY" | "ISH" | "OSH" | "NSH" => Fence::Full,
                 "LD" | "ISHLD" | "OSHLD" | "NSHLD" => Fence::between(Class::Reads, Class::All),
                 "ST" | "ISHST" | "OSHST" | "NSHST" => Fence::between(Class::Writes, Class::Writes),
-                other => return wrong(parts[0], format!("`{other}` is no kind of barrier")),
+                other => return error_at(parts[0], format!("`{other}` is no kind of barrier")),
             };
-            cell.takes(parts.len().min(1))?;
-            code.emit(whole, Instruction::Fence(fence))
+            cell.check_operand_count(parts.len().min(1))?;
+            code.emit(piece, Instruction::Fence(fence))
         }
-        "ISB" => code.emit(whole, Instruction::Fence(Fence::Fetch)),
+        "ISB" => code.emit(piece, Instruction::Fence(Fence::Fetch)),
         "CBZ" | "CBNZ" => {
-            cell.takes(2)?;
+            cell.check_operand_count(2)?;
             let on = match code.operand(parts[0], "#")? {
                 Operand::Register(register) => register,
-                Operand::Number(_) => code.hidden(),
+                Operand::Number(_) => code.temporary(),
             };
-            code.branch(whole, on, name == "CBZ", parts[1])
+            code.branch(piece, on, name == "CBZ", parts[1])
         }
         "B" => {
-            cell.takes(1)?;
-            code.jump(whole, parts[0])
+            cell.check_operand_count(1)?;
+            code.jump(piece, parts[0])
         }
         "LDP" | "STP" | "LDRB" | "LDRH" | "STRB" | "STRH" | "LDARB" | "LDARH" | "STLRB"
         | "STLRH" => error_with_help(
@@ -184,7 +187,7 @@ fn instruction<'t>(code: &mut Code<'_, 't>, cell: Cell<'t>) -> Result<()> {
             format!("`{}` is not a supported instruction", cell.word.text),
             "an access is of one word, and a location has one",
         ),
-        _ => cell.unknown(&KNOWN),
+        _ => cell.reject_unknown(&KNOWN),
     }
 }
 
@@ -203,37 +206,41 @@ fn operation(name: &str) -> Option<(Operation, bool)> {
     })
 }
 
-fn computes(code: &mut Code, cell: &Cell, (operation, compares): (Operation, bool)) -> Result<()> {
+fn emit_arithmetic(
+    code: &mut Code,
+    cell: &Cell,
+    (operation, sets_flags): (Operation, bool),
+) -> Result<()> {
     let parts = &cell.operands;
     // The last operand may be extended: `ADD X3,X1,W2,SXTW`.
     if parts.len() == 4 {
-        extended(parts[3])?;
+        check_extension(parts[3])?;
     } else {
-        cell.takes(3)?;
+        cell.check_operand_count(3)?;
     }
     let (a, b) = (code.operand(parts[1], "#")?, code.operand(parts[2], "#")?);
-    if compares {
-        self::compares(code, cell.whole, a, b)?;
+    if sets_flags {
+        self::emit_comparison(code, cell.piece, a, b)?;
     }
     let to = code.result(parts[0])?;
-    code.compute(cell.whole, Some(to), operation, a, b)
+    code.compute(cell.piece, Some(to), operation, a, b)
         .map(|_| ())
 }
 
 /// Checks an extension: `SXTW`, `UXTW`, `SXTX`, `UXTX` or `LSL`, without a shift or with a shift by 0. It has no
 /// effect, because all registers hold signed 64-bit values here.
-fn extended(piece: Piece) -> Result<()> {
+fn check_extension(piece: Piece) -> Result<()> {
     let mut words = piece.text.split_whitespace();
     let kind = words.next().unwrap_or_default().to_ascii_uppercase();
-    let by = words.next().unwrap_or("#0");
+    let shift = words.next().unwrap_or("#0");
     match kind.as_str() {
-        "SXTW" | "UXTW" | "SXTX" | "UXTX" | "LSL" if by == "#0" => Ok(()),
-        _ => wrong(piece, format!("`{}` is not supported", piece.text)),
+        "SXTW" | "UXTW" | "SXTX" | "UXTX" | "LSL" if shift == "#0" => Ok(()),
+        _ => error_at(piece, format!("`{}` is not supported", piece.text)),
     }
 }
 
 /// Adds a comparison. Two hidden registers hold the condition flags.
-fn compares(code: &mut Code, cell: Piece, a: Operand, b: Operand) -> Result<()> {
+fn emit_comparison(code: &mut Code, cell: Piece, a: Operand, b: Operand) -> Result<()> {
     let (differ, less) = (
         code.named_temporary(".differ"),
         code.named_temporary(".less"),
@@ -244,7 +251,7 @@ fn compares(code: &mut Code, cell: Piece, a: Operand, b: Operand) -> Result<()> 
 }
 
 /// Returns the register that decides a condition; the flag is true if the condition holds when the register is zero.
-fn decides(code: &mut Code, cell: Piece, condition: &str) -> Result<(usize, bool)> {
+fn condition_register(code: &mut Code, cell: Piece, condition: &str) -> Result<(usize, bool)> {
     let (differ, less) = (
         code.named_temporary(".differ"),
         code.named_temporary(".less"),
@@ -279,33 +286,37 @@ fn reject_condition<T>(piece: Piece) -> Result<T> {
 fn branch(name: &str) -> Option<&'static str> {
     let condition = name.strip_prefix('B')?;
     let condition = condition.strip_prefix('.').unwrap_or(condition);
-    CONDITIONS.into_iter().find(|one| *one == condition)
+    CONDITIONS.into_iter().find(|known| *known == condition)
 }
 
 /// Parses the address after the first `before` operands. Returns the location, and for a post-indexed address the base
 /// register with its increment.
-fn accessed<'t>(
+fn accessed_address<'t>(
     code: &mut Code<'_, 't>,
     cell: &Cell<'t>,
-    before: usize,
+    operand_count: usize,
 ) -> Result<(Address, Option<(usize, Operand)>)> {
     let parts = &cell.operands;
-    if parts.len() == before + 2 {
-        let at = address(code, parts[before])?;
-        let base = code.register(base(parts[before]))?;
-        let by = code.operand(parts[before + 1], "#")?;
-        return Ok((at, Some((base, by))));
+    if parts.len() == operand_count + 2 {
+        let address = address(code, parts[operand_count])?;
+        let base = code.register(base(parts[operand_count]))?;
+        let increment = code.operand(parts[operand_count + 1], "#")?;
+        return Ok((address, Some((base, increment))));
     }
-    cell.takes(before + 1)?;
-    Ok((address(code, parts[before])?, None))
+    cell.check_operand_count(operand_count + 1)?;
+    Ok((address(code, parts[operand_count])?, None))
 }
 
-fn moves(code: &mut Code, cell: Piece, after: Option<(usize, Operand)>) -> Result<()> {
-    let Some((base, by)) = after else {
+fn emit_post_increment(
+    code: &mut Code,
+    cell: Piece,
+    post_increment: Option<(usize, Operand)>,
+) -> Result<()> {
+    let Some((base, increment)) = post_increment else {
         return Ok(());
     };
     let from = Operand::Register(base);
-    code.compute(cell, Some(base), Operation::Add, from, by)
+    code.compute(cell, Some(base), Operation::Add, from, increment)
         .map(|_| ())
 }
 
@@ -334,7 +345,7 @@ fn address<'t>(code: &mut Code<'_, 't>, piece: Piece<'t>) -> Result<Address> {
         return error_with_help(piece, "this address has too many parts", "`[X1,W2,SXTW]`");
     }
     if let Some(extension) = parts.get(2) {
-        extended(*extension)?;
+        check_extension(*extension)?;
     }
     let base = code.operand(parts[0], "#")?;
     let index = match parts.get(1) {
@@ -360,47 +371,47 @@ const ATOMIC: [(&str, Change); 10] = [
 
 /// Splits the name of an atomic instruction into its base and its order.
 fn atomic(name: &str) -> Option<((&'static str, Change), &str)> {
-    let mut both = ATOMIC
+    let mut candidates = ATOMIC
         .into_iter()
-        .filter_map(|one| Some((one, name.strip_prefix(one.0)?)));
-    both.find(|(one, order)| match one.0.starts_with("ST") {
+        .filter_map(|entry| Some((entry, name.strip_prefix(entry.0)?)));
+    candidates.find(|(entry, order)| match entry.0.starts_with("ST") {
         true => matches!(*order, "" | "L"),
         false => matches!(*order, "" | "A" | "L" | "AL"),
     })
 }
 
-fn exchanges<'t>(
+fn emit_atomic<'t>(
     code: &mut Code<'_, 't>,
     cell: &Cell<'t>,
     (word, change): (&str, Change),
     order: &str,
 ) -> Result<()> {
-    let (whole, parts) = (cell.whole, &cell.operands);
+    let (piece, parts) = (cell.piece, &cell.operands);
     let stores = word.starts_with("ST");
-    cell.takes(if stores { 2 } else { 3 })?;
-    let first = code.operand(parts[0], "#")?;
-    let compares = word == "CAS";
-    let mut value = match compares {
+    cell.check_operand_count(if stores { 2 } else { 3 })?;
+    let first_value = code.operand(parts[0], "#")?;
+    let is_compare = word == "CAS";
+    let mut value = match is_compare {
         true => code.operand(parts[1], "#")?,
-        false => first,
+        false => first_value,
     };
-    let at = address(code, parts[parts.len() - 1])?;
+    let address = address(code, parts[parts.len() - 1])?;
     if word.ends_with("CLR") {
-        let all = Operand::Number(-1);
-        value = Operand::Register(code.compute(whole, None, Operation::Xor, value, all)?);
+        let ones = Operand::Number(-1);
+        value = Operand::Register(code.compute(piece, None, Operation::Xor, value, ones)?);
     }
     // In `CAS`, the register of the expected value receives the old value.
-    let result = parts[usize::from(!compares)];
+    let result = parts[usize::from(!is_compare)];
     let returns = !stores && !code.is_zero(result);
     let to = match returns {
         true => code.register(result)?,
-        false => code.hidden(),
+        false => code.temporary(),
     };
     let atomic = Instruction::Atomic {
         to,
-        at,
+        at: address,
         change: match change {
-            Change::SetIf(_) => Change::SetIf(first),
+            Change::SetIf(_) => Change::SetIf(first_value),
             change => change,
         },
         value,
@@ -410,5 +421,5 @@ fn exchanges<'t>(
         returns,
         via: StoreVariant::Text,
     };
-    code.emit(whole, atomic)
+    code.emit(piece, atomic)
 }

@@ -7,9 +7,9 @@ use cohkit_base::words::counted;
 use cohkit_protocol::text::suggestion;
 use rustc_hash::FxHashMap;
 
-use crate::condition::{location, thread_number, value, MAX_THREADS, MOST_INSTRUCTIONS};
+use crate::condition::{location, thread_number, value, MAX_INSTRUCTIONS, MAX_THREADS};
 use crate::executions::stays_at_locations;
-use crate::piece::{error_with_help, number, wrong, Piece, Result};
+use crate::piece::{error_at, error_with_help, number, Piece, Result};
 use crate::program::{
     location_at, Address, Change, Claim, Instruction, Observed, Operand, Operation, Program,
     Register, Thread,
@@ -37,7 +37,7 @@ pub(crate) struct Dialect {
 /// A cell of the table of instructions.
 pub(crate) struct Cell<'t> {
     /// Whole cell.
-    pub whole: Piece<'t>,
+    pub piece: Piece<'t>,
     /// Name of the instruction as written.
     pub word: Piece<'t>,
     /// Name of the instruction in upper case.
@@ -48,14 +48,14 @@ pub(crate) struct Cell<'t> {
 
 impl Cell<'_> {
     /// Checks the number of operands.
-    pub fn takes(&self, count: usize) -> Result<()> {
-        let has = self.operands.len();
-        match has == count {
+    pub fn check_operand_count(&self, count: usize) -> Result<()> {
+        let found = self.operands.len();
+        match found == count {
             true => Ok(()),
-            false => wrong(
-                self.whole,
+            false => error_at(
+                self.piece,
                 format!(
-                    "`{}` takes {}, and here are {has}",
+                    "`{}` takes {}, and here are {found}",
                     self.name,
                     counted(count as u64, "operand")
                 ),
@@ -64,7 +64,7 @@ impl Cell<'_> {
     }
 
     /// Rejects an unknown instruction, and suggests a known one.
-    pub fn unknown<T>(&self, known: &[&'static str]) -> Result<T> {
+    pub fn reject_unknown<T>(&self, known: &[&'static str]) -> Result<T> {
         let message = format!("`{}` is not a supported instruction", self.word.text);
         let help = suggestion(self.word.text, "instruction", known.iter().copied());
         error_with_help(self.word, message, help)
@@ -76,7 +76,7 @@ pub(crate) fn threads<'t>(
     dialect: &Dialect,
     program: &mut Program,
     code: Piece<'t>,
-    first: Piece<'t>,
+    initial_values: Piece<'t>,
 ) -> Result<Option<Piece<'t>>> {
     let rows: Vec<Piece> = code.split(';');
     let Some((head, rows)) = rows.split_first().filter(|(head, _)| !head.text.is_empty()) else {
@@ -89,28 +89,28 @@ pub(crate) fn threads<'t>(
     let columns = head.split('|');
     for (number, column) in columns.iter().enumerate() {
         if column.text != format!("P{number}") {
-            return wrong(*column, format!("`P{number}` is expected here"));
+            return error_at(*column, format!("`P{number}` is expected here"));
         }
     }
     let count = columns.len();
     if count > MAX_THREADS {
-        return wrong(
+        return error_at(
             *head,
             format!("{count} threads are more than {MAX_THREADS}"),
         );
     }
     program.threads = vec![Thread::default(); count];
-    let symbols = first_values(dialect, program, first)?;
+    let symbols = first_values(dialect, program, initial_values)?;
     let mut columns: Vec<Vec<Piece<'t>>> = vec![Vec::new(); count];
     for row in rows.iter().filter(|row| !row.text.is_empty()) {
         let cells = row.split('|');
         if cells.len() != count {
-            let has = cells.len();
-            let what = [
-                counted(has as u64, "column"),
+            let found = cells.len();
+            let counts = [
+                counted(found as u64, "column"),
                 counted(count as u64, "thread"),
             ];
-            return wrong(*row, what.join(", and "));
+            return error_at(*row, counts.join(", and "));
         }
         for (column, cell) in columns.iter_mut().zip(cells) {
             if !cell.text.is_empty() {
@@ -122,7 +122,7 @@ pub(crate) fn threads<'t>(
     for (thread, column) in columns.into_iter().enumerate() {
         let mut code = Code {
             dialect,
-            known: program.threads[thread]
+            known_values: program.threads[thread]
                 .registers
                 .iter()
                 .copied()
@@ -136,7 +136,7 @@ pub(crate) fn threads<'t>(
             branches: Vec::new(),
             indirect: None,
         };
-        code.column(&column)?;
+        code.read_column(&column)?;
         indirect = indirect.or(code.indirect);
     }
     Ok(indirect)
@@ -148,7 +148,7 @@ pub(crate) fn register(dialect: &Dialect, thread: &mut Thread, piece: Piece) -> 
     let symbol = piece.text.len() > 1 && piece.text.starts_with('%');
     let symbol = symbol.then(|| Name::Is(piece.text.to_string()));
     match (dialect.register)(piece.text).or(symbol) {
-        Some(Name::Is(name)) => Ok(of_name(thread, &name)),
+        Some(Name::Is(name)) => Ok(register_of_name(thread, &name)),
         Some(Name::Zero) => {
             let message = format!("`{}` is always zero", piece.text);
             error_with_help(piece, message, dialect.registers)
@@ -160,9 +160,9 @@ pub(crate) fn register(dialect: &Dialect, thread: &mut Thread, piece: Piece) -> 
     }
 }
 
-fn of_name(thread: &mut Thread, name: &str) -> Register {
-    let known = thread.names.iter().position(|other| other == name);
-    known.unwrap_or_else(|| {
+fn register_of_name(thread: &mut Thread, name: &str) -> Register {
+    let position = thread.names.iter().position(|candidate| candidate == name);
+    position.unwrap_or_else(|| {
         thread.names.push(name.to_string());
         thread.registers.push(0);
         thread.names.len() - 1
@@ -174,11 +174,11 @@ fn of_name(thread: &mut Thread, name: &str) -> Register {
 fn first_values<'t>(
     dialect: &Dialect,
     program: &mut Program,
-    first: Piece<'t>,
+    initial_values: Piece<'t>,
 ) -> Result<Vec<(&'t str, i64)>> {
-    let mut given: Vec<(Option<usize>, usize)> = Vec::new();
+    let mut initialised: Vec<(Option<usize>, usize)> = Vec::new();
     let mut symbols = Vec::new();
-    let items = first.split(';').into_iter();
+    let items = initial_values.split(';').into_iter();
     for item in items.filter(|item| !item.text.is_empty()) {
         let (left, right) = match item.once("=") {
             Some((left, right)) => (left, Some(right)),
@@ -186,46 +186,49 @@ fn first_values<'t>(
         };
         if left.text.starts_with('%') {
             let Some(right) = right else {
-                return wrong(item, "a register has a first value");
+                return error_at(item, "a register has a first value");
             };
             symbols.push((left.text, value(program, right)?));
             continue;
         }
         // Skip a type before the name.
-        let typed = |piece: Piece| piece.text.rfind([' ', '\t', '*']).map(|place| place + 1);
+        let name_offset = |piece: Piece| piece.text.rfind([' ', '\t', '*']).map(|index| index + 1);
         if let Some((thread, name)) = left.once(":") {
-            let begins = typed(thread);
-            let thread = thread.from(begins.unwrap_or(0));
+            let name_start = name_offset(thread);
+            let thread = thread.from(name_start.unwrap_or(0));
             let thread = thread_number(program, thread)?;
-            let own = register(dialect, &mut program.threads[thread], name)?;
+            let register = register(dialect, &mut program.threads[thread], name)?;
             let Some(right) = right else {
-                match begins {
+                match name_start {
                     Some(_) => continue,
-                    None => return wrong(item, "a register has a first value"),
+                    None => return error_at(item, "a register has a first value"),
                 }
             };
-            if given.contains(&(Some(thread), own)) {
-                return wrong(item, "this register has a first value already");
+            if initialised.contains(&(Some(thread), register)) {
+                return error_at(item, "this register has a first value already");
             }
-            given.push((Some(thread), own));
-            program.threads[thread].registers[own] = value(program, right)?;
+            initialised.push((Some(thread), register));
+            program.threads[thread].registers[register] = value(program, right)?;
             continue;
         }
-        let at = location(program, of_location(left.from(typed(left).unwrap_or(0))))?;
+        let location = location(
+            program,
+            location_name(left.from(name_offset(left).unwrap_or(0))),
+        )?;
         if let Some(right) = right {
-            let at = usize::from(at);
-            if given.contains(&(None, at)) {
-                return wrong(item, "this location has a first value already");
+            let location = usize::from(location);
+            if initialised.contains(&(None, location)) {
+                return error_at(item, "this location has a first value already");
             }
-            given.push((None, at));
-            program.initial[at] = value(program, right)?;
+            initialised.push((None, location));
+            program.initial[location] = value(program, right)?;
         }
     }
     Ok(symbols)
 }
 
 /// Returns the name of a location without its optional brackets.
-fn of_location(piece: Piece) -> Piece {
+fn location_name(piece: Piece) -> Piece {
     let inner = piece
         .text
         .strip_prefix('[')
@@ -242,12 +245,12 @@ fn of_location(piece: Piece) -> Piece {
 /// `indirect`, an access whose location is known only at run time, may be to the address of no location.
 pub(crate) fn finish(program: &mut Program, indirect: Option<Piece>) -> Result<()> {
     for (number, thread) in program.threads.iter_mut().enumerate() {
-        let mut used = used(thread);
-        used.extend(asked(&program.claim, number));
-        used.extend(asked(&program.filter, number));
-        for (register, held) in thread.registers.iter_mut().enumerate() {
-            if location_at(*held).is_some() && !used.contains(&register) {
-                *held = 0;
+        let mut used = source_registers(thread);
+        used.extend(observed_registers(&program.claim, number));
+        used.extend(observed_registers(&program.filter, number));
+        for (register, value) in thread.registers.iter_mut().enumerate() {
+            if location_at(*value).is_some() && !used.contains(&register) {
+                *value = 0;
             }
         }
     }
@@ -256,32 +259,36 @@ pub(crate) fn finish(program: &mut Program, indirect: Option<Piece>) -> Result<(
     };
     match stays_at_locations(program) {
         Ok(true) => Ok(()),
-        Ok(false) => wrong(indirect, "this may be the address of no location"),
-        Err(what) => wrong(indirect, what),
+        Ok(false) => error_at(indirect, "this may be the address of no location"),
+        Err(reason) => error_at(indirect, reason),
     }
 }
 
 /// Returns the registers of a thread that a claim names.
-fn asked(claim: &Claim, thread: usize) -> Vec<Register> {
+fn observed_registers(claim: &Claim, thread: usize) -> Vec<Register> {
     match claim {
-        Claim::Is(Observed::Register(of, register), _) if *of == thread => vec![*register],
+        Claim::Is(Observed::Register(observed_thread, register), _)
+            if *observed_thread == thread =>
+        {
+            vec![*register]
+        }
         Claim::Is(..) | Claim::True => Vec::new(),
         Claim::And(a, b) | Claim::Or(a, b) => {
-            let mut all = asked(a, thread);
-            all.extend(asked(b, thread));
-            all
+            let mut registers = observed_registers(a, thread);
+            registers.extend(observed_registers(b, thread));
+            registers
         }
-        Claim::Not(a) => asked(a, thread),
+        Claim::Not(a) => observed_registers(a, thread),
     }
 }
 
 /// Returns the source registers of all instructions of a thread.
-fn used(thread: &Thread) -> Vec<Register> {
-    thread.code.iter().flat_map(taken).collect()
+fn source_registers(thread: &Thread) -> Vec<Register> {
+    thread.code.iter().flat_map(instruction_sources).collect()
 }
 
 /// Returns the source registers of an instruction.
-fn taken(instruction: &Instruction) -> Vec<Register> {
+fn instruction_sources(instruction: &Instruction) -> Vec<Register> {
     let address = match instruction.address() {
         Some(Address::Indirect(register)) => Some(Operand::Register(register)),
         _ => None,
@@ -309,19 +316,20 @@ fn taken(instruction: &Instruction) -> Vec<Register> {
         | Instruction::Fence(_)
         | Instruction::Rcu(_) => Vec::new(),
     };
-    let all = operands.into_iter().chain(address);
-    all.filter_map(|operand| match operand {
-        Operand::Register(register) => Some(register),
-        Operand::Number(_) => None,
-    })
-    .collect()
+    let operands = operands.into_iter().chain(address);
+    operands
+        .filter_map(|operand| match operand {
+            Operand::Register(register) => Some(register),
+            Operand::Number(_) => None,
+        })
+        .collect()
 }
 
 /// An unresolved branch: its index, its label (`None` for the end of the thread), and the register values known there.
 struct Jump<'t> {
     from: usize,
     label: Option<Piece<'t>>,
-    known: Vec<Option<i64>>,
+    known_values: Vec<Option<i64>>,
 }
 
 /// Reader of one thread.
@@ -332,7 +340,7 @@ pub(crate) struct Code<'c, 't> {
     /// Initial values of symbolic registers.
     symbols: &'c [(&'t str, i64)],
     /// Register values known statically, that is, independent of any read.
-    known: Vec<Option<i64>>,
+    known_values: Vec<Option<i64>>,
     /// True if control can reach this point from the previous instruction.
     reached: bool,
     labels: Vec<(Piece<'t>, usize)>,
@@ -342,11 +350,11 @@ pub(crate) struct Code<'c, 't> {
 }
 
 impl<'t> Code<'_, 't> {
-    fn column(&mut self, column: &[Piece<'t>]) -> Result<()> {
+    fn read_column(&mut self, column: &[Piece<'t>]) -> Result<()> {
         for &cell in column {
             let mut cell = cell;
             while let Some((label, rest)) = cell.once(":") {
-                self.label(label)?;
+                self.add_label(label)?;
                 cell = rest;
             }
             if cell.text.is_empty() {
@@ -358,68 +366,71 @@ impl<'t> Code<'_, 't> {
                 None => (cell, cell.from(cell.text.len())),
             };
             let cell = Cell {
-                whole: cell,
+                piece: cell,
                 word,
                 name: word.text.to_ascii_uppercase(),
                 operands: operands(rest),
             };
             (self.dialect.instruction)(self, cell)?;
         }
-        self.jumps()
+        self.resolve_jumps()
     }
 
-    fn label(&mut self, label: Piece<'t>) -> Result<()> {
+    fn add_label(&mut self, label: Piece<'t>) -> Result<()> {
         if self
             .labels
             .iter()
-            .any(|(other, _)| other.text == label.text)
+            .any(|(existing, _)| existing.text == label.text)
         {
-            return wrong(label, format!("`{}` is a label already", label.text));
+            return error_at(label, format!("`{}` is a label already", label.text));
         }
         self.labels.push((label, self.code().len()));
         // A value is known here only if it is the same on all paths to the label.
         for jump in &self.branches {
-            if jump.label.is_none_or(|other| other.text != label.text) {
+            if jump
+                .label
+                .is_none_or(|existing| existing.text != label.text)
+            {
                 continue;
             }
             if !self.reached {
-                self.known.clone_from(&jump.known);
+                self.known_values.clone_from(&jump.known_values);
                 self.reached = true;
                 continue;
             }
-            for (register, known) in self.known.iter_mut().enumerate() {
-                let first = self.program.threads[self.thread].registers[register];
-                let there = jump.known.get(register).copied();
-                if there.unwrap_or(Some(first)) != *known {
-                    *known = None;
+            for (register, known_value) in self.known_values.iter_mut().enumerate() {
+                let initial = self.program.threads[self.thread].registers[register];
+                let jump_value = jump.known_values.get(register).copied();
+                if jump_value.unwrap_or(Some(initial)) != *known_value {
+                    *known_value = None;
                 }
             }
         }
         Ok(())
     }
 
-    fn jumps(&mut self) -> Result<()> {
+    fn resolve_jumps(&mut self) -> Result<()> {
         for jump in std::mem::take(&mut self.branches) {
-            let place = match jump.label {
-                Some(label) => self.place_of(label)?,
+            let target = match jump.label {
+                Some(label) => self.label_index(label)?,
                 None => self.code().len(),
             };
-            if let Some(label) = jump.label.filter(|_| place <= jump.from) {
-                return wrong(label, "a branch goes forward here: programs must terminate");
+            if let Some(label) = jump.label.filter(|_| target <= jump.from) {
+                return error_at(label, "a branch goes forward here: programs must terminate");
             }
             let code = &mut self.program.threads[self.thread].code;
             if let Instruction::Branch { to, .. } = &mut code[jump.from] {
-                *to = place;
+                *to = target;
             }
         }
         Ok(())
     }
 
     /// Returns the instruction index of a label.
-    fn place_of(&self, label: Piece) -> Result<usize> {
-        let mut found = self.labels.iter();
-        if let Some((_, place)) = found.find(|(other, _)| other.text == label.text) {
-            return Ok(*place);
+    fn label_index(&self, label: Piece) -> Result<usize> {
+        let mut labels = self.labels.iter();
+        if let Some((_, index)) = labels.find(|(existing, _)| existing.text == label.text) {
+            return Ok(*index);
         }
         let message = format!("there is no label `{}` in this thread", label.text);
         let names = self.labels.iter().map(|(label, _)| label.text);
@@ -432,9 +443,9 @@ impl<'t> Code<'_, 't> {
 
     /// Adds an instruction.
     pub fn emit(&mut self, cell: Piece, instruction: Instruction) -> Result<()> {
-        if self.code().len() >= MOST_INSTRUCTIONS {
-            let message = format!("a thread has at most {MOST_INSTRUCTIONS} instructions");
-            return wrong(cell, message);
+        if self.code().len() >= MAX_INSTRUCTIONS {
+            let message = format!("a thread has at most {MAX_INSTRUCTIONS} instructions");
+            return error_at(cell, message);
         }
         self.program.threads[self.thread].code.push(instruction);
         let result = match instruction {
@@ -447,7 +458,7 @@ impl<'t> Code<'_, 't> {
             _ => None,
         };
         if let Some(to) = instruction.destination() {
-            self.known[to] = result;
+            self.known_values[to] = result;
         }
         Ok(())
     }
@@ -461,7 +472,7 @@ impl<'t> Code<'_, 't> {
         a: Operand,
         b: Operand,
     ) -> Result<Register> {
-        let to = to.unwrap_or_else(|| self.hidden());
+        let to = to.unwrap_or_else(|| self.temporary());
         let compute = Instruction::Compute {
             to,
             operation,
@@ -498,14 +509,14 @@ impl<'t> Code<'_, 't> {
         label: Option<Piece<'t>>,
     ) -> Result<()> {
         if let Some(label) = label {
-            if let Ok(begin) = self.place_of(label) {
+            if let Ok(begin) = self.label_index(label) {
                 return self.repeat(cell, on, zero, (label, begin));
             }
         }
         self.branches.push(Jump {
             from: self.code().len(),
             label,
-            known: self.known.clone(),
+            known_values: self.known_values.clone(),
         });
         self.emit(cell, Instruction::Branch { on, zero, to: 0 })
     }
@@ -521,22 +532,22 @@ impl<'t> Code<'_, 't> {
         (label, begin): (Piece, usize),
     ) -> Result<()> {
         // An iteration extends from the label to the branch.
-        let within = |jump: &Jump| {
-            let place = jump.label.map(|label| self.place_of(label));
-            matches!(place, Some(Ok(place)) if place > begin)
+        let jumps_inside = |jump: &Jump| {
+            let index = jump.label.map(|label| self.label_index(label));
+            matches!(index, Some(Ok(index)) if index > begin)
         };
-        if self.branches.iter().any(within) || !is_wait(&self.code()[begin..], on, zero) {
+        if self.branches.iter().any(jumps_inside) || !is_wait(&self.code()[begin..], on, zero) {
             let message =
                 "a loop that does more than wait is not supported: programs must terminate";
-            return wrong(label, message);
+            return error_at(label, message);
         }
         let (a, b) = (Operand::Register(on), Operand::Number(0));
-        let mut back = self.compute(cell, None, Operation::Equal, a, b)?;
+        let mut is_repeated = self.compute(cell, None, Operation::Equal, a, b)?;
         if !zero {
-            let (a, b) = (Operand::Register(back), Operand::Number(1));
-            back = self.compute(cell, None, Operation::Xor, a, b)?;
+            let (a, b) = (Operand::Register(is_repeated), Operand::Number(1));
+            is_repeated = self.compute(cell, None, Operation::Xor, a, b)?;
         }
-        let observed = Observed::Register(self.thread, back);
+        let observed = Observed::Register(self.thread, is_repeated);
         self.program.require(Claim::Is(observed, 0));
         Ok(())
     }
@@ -552,26 +563,26 @@ impl<'t> Code<'_, 't> {
     }
 
     fn jump_to(&mut self, cell: Piece, label: Option<Piece<'t>>) -> Result<()> {
-        let zero = self.hidden();
+        let zero = self.temporary();
         self.branch_to(cell, zero, true, label)?;
         self.reached = false;
         Ok(())
     }
 
     /// Adds a temporary register.
-    pub fn hidden(&mut self) -> Register {
+    pub fn temporary(&mut self) -> Register {
         let thread = &mut self.program.threads[self.thread];
         let name = format!(".{}", thread.names.len());
-        let register = of_name(thread, &name);
-        self.known.resize(register + 1, Some(0));
+        let register = register_of_name(thread, &name);
+        self.known_values.resize(register + 1, Some(0));
         register
     }
 
     /// Returns a hidden register with a fixed name, such as that of a flag.
     pub fn named_temporary(&mut self, name: &str) -> Register {
-        let register = of_name(&mut self.program.threads[self.thread], name);
-        self.known
-            .resize(self.known.len().max(register + 1), Some(0));
+        let register = register_of_name(&mut self.program.threads[self.thread], name);
+        self.known_values
+            .resize(self.known_values.len().max(register + 1), Some(0));
         register
     }
 
@@ -579,7 +590,7 @@ impl<'t> Code<'_, 't> {
     pub fn value(&self, operand: Operand) -> Option<i64> {
         match operand {
             Operand::Number(value) => Some(value),
-            Operand::Register(register) => self.known[register],
+            Operand::Register(register) => self.known_values[register],
         }
     }
 
@@ -587,14 +598,14 @@ impl<'t> Code<'_, 't> {
     pub fn register(&mut self, piece: Piece) -> Result<Register> {
         let thread = &mut self.program.threads[self.thread];
         let register = register(self.dialect, thread, piece)?;
-        if register >= self.known.len() {
+        if register >= self.known_values.len() {
             let mut symbols = self.symbols.iter();
-            if let Some((_, first)) = symbols.find(|(symbol, _)| *symbol == piece.text) {
-                thread.registers[register] = *first;
+            if let Some((_, initial)) = symbols.find(|(symbol, _)| *symbol == piece.text) {
+                thread.registers[register] = *initial;
             }
-            let first = thread.registers[register];
-            self.known.resize(register, Some(0));
-            self.known.push(Some(first));
+            let initial = thread.registers[register];
+            self.known_values.resize(register, Some(0));
+            self.known_values.push(Some(initial));
         }
         Ok(register)
     }
@@ -612,7 +623,7 @@ impl<'t> Code<'_, 't> {
     /// Returns the destination register, or a temporary for the zero register.
     pub fn result(&mut self, piece: Piece) -> Result<Register> {
         match self.is_zero(piece) {
-            true => Ok(self.hidden()),
+            true => Ok(self.temporary()),
             false => self.register(piece),
         }
     }
@@ -643,12 +654,14 @@ impl<'t> Code<'_, 't> {
     pub fn address(&mut self, piece: Piece<'t>, base: Operand, index: Operand) -> Result<Address> {
         if let (Some(base), Some(index)) = (self.value(base), self.value(index)) {
             let address = base.wrapping_add(index);
-            let known = self.program.locations.len();
-            return match location_at(address).filter(|&at| usize::from(at) < known) {
-                Some(at) => Ok(Address::Direct(at)),
+            let location_count = self.program.locations.len();
+            return match location_at(address)
+                .filter(|&location| usize::from(location) < location_count)
+            {
+                Some(location) => Ok(Address::Direct(location)),
                 None if location_at(base).is_some() => {
                     let message = "this is the address of no location: each has one word";
-                    wrong(piece, message)
+                    error_at(piece, message)
                 }
                 None => {
                     let inner = piece.text.trim_matches(['[', ']', '(', ')', ' ']);
@@ -678,22 +691,23 @@ impl<'t> Code<'_, 't> {
 /// Returns true if an iteration of a loop only waits: it writes nothing, and it reads no register that an earlier
 /// iteration wrote. The loop's branch tests if `on` is zero, or if it is not. A store-conditional is permitted if the
 /// branch cannot repeat the loop after its success.
-fn is_wait(round: &[Instruction], on: Register, zero: bool) -> bool {
-    let filled = |round: &[Instruction], register| {
-        let mut destination = round.iter().filter_map(Instruction::destination);
+fn is_wait(iteration: &[Instruction], on: Register, zero: bool) -> bool {
+    let writes_register = |iteration: &[Instruction], register| {
+        let mut destination = iteration.iter().filter_map(Instruction::destination);
         destination.any(|destination| destination == register)
     };
-    round.iter().enumerate().all(|(place, instruction)| {
-        let (before, from_here) = round.split_at(place);
-        let carried = |register| !filled(before, register) && filled(from_here, register);
+    iteration.iter().enumerate().all(|(index, instruction)| {
+        let (earlier, later) = iteration.split_at(index);
+        let is_carried =
+            |register| !writes_register(earlier, register) && writes_register(later, register);
         let writes = match *instruction {
             Instruction::StoreConditional { status, .. } => {
-                let made = FxHashMap::from_iter([(status, 0)]);
-                repeats_after(&from_here[1..], made, on, zero)
+                let known = FxHashMap::from_iter([(status, 0)]);
+                repeats_after(&later[1..], known, on, zero)
             }
             _ => instruction.writes(),
         };
-        !writes && !taken(instruction).into_iter().any(carried)
+        !writes && !instruction_sources(instruction).into_iter().any(is_carried)
     })
 }
 
@@ -727,13 +741,13 @@ fn repeats_after(
 pub(crate) fn operands(rest: Piece) -> Vec<Piece> {
     let mut parts = Vec::new();
     let (mut begin, mut depth) = (0, 0);
-    for (place, character) in rest.text.char_indices() {
+    for (index, character) in rest.text.char_indices() {
         match character {
             '[' | '(' => depth += 1,
             ']' | ')' => depth -= 1,
             ',' if depth == 0 => {
-                parts.push(rest.from(begin).until(place - begin).trim());
-                begin = place + 1;
+                parts.push(rest.from(begin).until(index - begin).trim());
+                begin = index + 1;
             }
             _ => {}
         }

@@ -44,7 +44,7 @@ pub fn allows(model: Model, execution: &Execution) -> bool {
                 || e.coherence(a, b)
                 || e.from_read(a, b)
         }
-        Model::Rc => e.program_order(a, b) && asked(e, a, b) || seen_by_others(a, b),
+        Model::Rc => e.program_order(a, b) && preserved_by_rc(e, a, b) || seen_by_others(a, b),
         Model::Armv8 => e.program_order(a, b) && locally_ordered(e, a, b) || seen_by_others(a, b),
         Model::RiscV => {
             e.program_order(a, b) && preserved_by_rvwmo(e, a, b)
@@ -62,13 +62,13 @@ pub fn allows(model: Model, execution: &Execution) -> bool {
 /// If a section comes first, all events up to its end precede all events after the grace period. Otherwise all events
 /// before the grace period precede all events from the section's begin on.
 fn grace_periods_fit(order: Relation, choices: &[[(u64, u64); 2]]) -> bool {
-    let Some((choice, others)) = choices.split_first() else {
+    let Some((choice, rest)) = choices.split_first() else {
         return order.acyclic();
     };
     let fits = |&(before, after): &(u64, u64)| {
         let mut next = order.clone();
         next.join(before, after);
-        grace_periods_fit(next, others)
+        grace_periods_fit(next, rest)
     };
     order.acyclic() && choice.iter().any(fits)
 }
@@ -88,7 +88,7 @@ pub fn ends(program: &Program, model: Model) -> Result<BTreeSet<Outcome>, String
 }
 
 /// Maximum number of states of a program that is run. A state of eight threads takes about 1 kB.
-const MOST_STATES: usize = 1 << 20;
+const MAX_STATES: usize = 1 << 20;
 
 /// Returns all outcomes of a program that a model allows. Runs the program under SC and TSO, which is faster, and
 /// applies the axioms otherwise.
@@ -99,9 +99,9 @@ pub fn allowed(program: &Program, model: Model) -> Result<BTreeSet<Outcome>, Str
     let run = |cores| {
         let too_large = || {
             let name = &program.name;
-            format!("{name} has more than {MOST_STATES} states under {model}, which are too many to examine each")
+            format!("{name} has more than {MAX_STATES} states under {model}, which are too many to examine each")
         };
-        models::outcomes_within(program, cores, MOST_STATES).ok_or_else(too_large)
+        models::outcomes_within(program, cores, MAX_STATES).ok_or_else(too_large)
     };
     match model {
         _ if program.needs_axioms() => ends(program, model),
@@ -117,8 +117,9 @@ fn atomic(e: &Execution) -> bool {
     events.clone().all(|read| {
         let parts = events.clone().filter(|&write| e.atomic(read, write));
         parts.into_iter().all(|write| {
-            let other = |w: usize| e.events[w].thread != e.events[read].thread;
-            let between = |w: usize| other(w) && e.from_read(read, w) && e.coherence(w, write);
+            let is_other_thread = |w: usize| e.events[w].thread != e.events[read].thread;
+            let between =
+                |w: usize| is_other_thread(w) && e.from_read(read, w) && e.coherence(w, write);
             !events.clone().any(between)
         })
     })
@@ -126,23 +127,23 @@ fn atomic(e: &Execution) -> bool {
 
 /// Returns true if total store order preserves the order of two events of a thread.
 fn preserved_by_tso(e: &Execution, a: usize, b: usize) -> bool {
-    let (first, then) = (&e.events[a], &e.events[b]);
-    if (first.kind, then.kind) != (Kind::Write, Kind::Read) {
+    let (earlier, later) = (&e.events[a], &e.events[b]);
+    if (earlier.kind, later.kind) != (Kind::Write, Kind::Read) {
         return true;
     }
     let between = (a + 1..b).any(|event| e.events[event].atomic);
-    let releases = first.release && then.acquire == Acquire::Full;
-    first.atomic || then.atomic || between || releases || e.fenced(a, b)
+    let releases = earlier.release && later.acquire == Acquire::Full;
+    earlier.atomic || later.atomic || between || releases || e.fenced(a, b)
 }
 
 /// Returns true if release consistency preserves the order of two events of a thread.
-fn asked(e: &Execution, a: usize, b: usize) -> bool {
-    let (first, then) = (&e.events[a], &e.events[b]);
-    let (reads, writes) = (first.kind == Kind::Read, then.kind == Kind::Write);
+fn preserved_by_rc(e: &Execution, a: usize, b: usize) -> bool {
+    let (earlier, later) = (&e.events[a], &e.events[b]);
+    let (reads, writes) = (earlier.kind == Kind::Read, later.kind == Kind::Write);
     e.fenced(a, b)
-        || first.acquire != Acquire::No
-        || then.release
-        || first.release && then.acquire == Acquire::Full
+        || earlier.acquire != Acquire::No
+        || later.release
+        || earlier.release && later.acquire == Acquire::Full
         || e.atomic(a, b)
         || writes && e.same_location(a, b)
         || reads && (e.data(a, b) || e.address(a, b) || writes && e.pick(a, b))
@@ -151,8 +152,8 @@ fn asked(e: &Execution, a: usize, b: usize) -> bool {
 
 /// Returns true if Armv8's model orders two events of a thread locally.
 fn locally_ordered(e: &Execution, a: usize, b: usize) -> bool {
-    let (first, then) = (&e.events[a], &e.events[b]);
-    let (reads, writes) = (first.kind == Kind::Read, then.kind == Kind::Write);
+    let (earlier, later) = (&e.events[a], &e.events[b]);
+    let (reads, writes) = (earlier.kind == Kind::Read, later.kind == Kind::Write);
     let between = |holds: &dyn Fn(usize) -> bool| (a + 1..b).any(holds);
     // `b` is a read that may be forwarded from `write`, the thread's last write to its location before it.
     let read_next = |write: usize| {
@@ -181,13 +182,13 @@ fn locally_ordered(e: &Execution, a: usize, b: usize) -> bool {
             || writes && between(&chosen)
             || between(&|c| (e.address(a, c) || e.data(a, c)) && read_next(c)));
     let atomic = e.atomic(a, b)
-        || then.acquire != Acquire::No && between(&|c| e.atomic(a, c) && read_next(c));
+        || later.acquire != Acquire::No && between(&|c| e.atomic(a, c) && read_next(c));
     // A fence of loads does not wait for atomic accesses that return no value.
-    let barrier = e.fenced_by(a, b, &|before| before != Class::Reads || first.returns)
-        || first.release && then.acquire == Acquire::Full
-        || first.acquire != Acquire::No
-        || then.release
-        || first.atomic && first.both && first.kind == Kind::Write;
+    let barrier = e.fenced_by(a, b, &|before| before != Class::Reads || earlier.returns)
+        || earlier.release && later.acquire == Acquire::Full
+        || earlier.acquire != Acquire::No
+        || later.release
+        || earlier.atomic && earlier.both && earlier.kind == Kind::Write;
     local_write || dependence || atomic || barrier
 }
 
@@ -198,8 +199,8 @@ fn leads(e: &Execution, a: usize, b: usize) -> bool {
 
 /// Returns true if RVWMO preserves the order of two events of a thread.
 fn preserved_by_rvwmo(e: &Execution, a: usize, b: usize) -> bool {
-    let (first, then) = (&e.events[a], &e.events[b]);
-    let (reads, writes) = (first.kind == Kind::Read, then.kind == Kind::Write);
+    let (earlier, later) = (&e.events[a], &e.events[b]);
+    let (reads, writes) = (earlier.kind == Kind::Read, later.kind == Kind::Write);
     let between = |holds: &dyn Fn(usize) -> bool| (a + 1..b).any(holds);
     let special = |event: &Event| event.atomic || event.exclusive;
     // Both parts of an atomic access that acquires and releases do so.
@@ -209,11 +210,11 @@ fn preserved_by_rvwmo(e: &Execution, a: usize, b: usize) -> bool {
     let overlapping = e.same_location(a, b)
         && (writes
             || reads && !e.written_between(a, b) && e.from[a] != e.from[b]
-            || !reads && special(first) && e.reads_from(a, b));
+            || !reads && special(earlier) && e.reads_from(a, b));
     let explicit = e.fenced(a, b)
-        || acquires(first)
-        || releases(then)
-        || annotated(first) && annotated(then)
+        || acquires(earlier)
+        || releases(later)
+        || annotated(earlier) && annotated(later)
         || e.atomic(a, b);
     let syntactic = e.address(a, b) || writes && (e.data(a, b) || e.control(a, b));
     let pipeline = between(&|c| {

@@ -22,7 +22,7 @@ const LOCATIONS: [char; 4] = ['x', 'y', 'z', 'w'];
 const MAX_THREADS: usize = 4;
 
 /// Maximum number of accesses of a thread.
-pub const MOST_ACCESSES: usize = 4;
+pub const MAX_ACCESSES: usize = 4;
 
 /// Reads a program from its name. Returns `None` if the name is not such a code.
 pub fn named(name: &str) -> Option<Program> {
@@ -46,19 +46,19 @@ pub fn named(name: &str) -> Option<Program> {
                 thread.code.push(Instruction::Fence(Fence::Full));
                 continue;
             }
-            let place = letters.next()?;
-            let at = LOCATIONS.iter().position(|&name| name == place)?;
-            while program.locations.len() <= at {
+            let location_letter = letters.next()?;
+            let index = LOCATIONS.iter().position(|&name| name == location_letter)?;
+            while program.locations.len() <= index {
                 let next = LOCATIONS[program.locations.len()];
                 program.locations.push(next.to_string());
                 program.initial.push(0);
             }
             accesses += 1;
             let mut store = |release| {
-                written[at] += 1;
+                written[index] += 1;
                 Instruction::Store {
-                    to: (at as Location).into(),
-                    value: Operand::Number(written[at]),
+                    to: (index as Location).into(),
+                    value: Operand::Number(written[index]),
                     release,
                     via: StoreVariant::Text,
                 }
@@ -72,7 +72,7 @@ pub fn named(name: &str) -> Option<Program> {
                     thread.names.push(format!("X{}", 2 * to));
                     Instruction::Load {
                         to,
-                        from: (at as Location).into(),
+                        from: (index as Location).into(),
                         acquire: match letter {
                             'A' => Acquire::Full,
                             'Q' => Acquire::Later,
@@ -84,7 +84,7 @@ pub fn named(name: &str) -> Option<Program> {
             };
             thread.code.push(instruction);
         }
-        if !(1..=MOST_ACCESSES).contains(&accesses) {
+        if !(1..=MAX_ACCESSES).contains(&accesses) {
             return None;
         }
         program.threads.push(thread);
@@ -109,8 +109,10 @@ pub fn programs(model: Model) -> Vec<Program> {
     }
     for burst in &sequences(2, 2) {
         let (code, flag, acquires) = (burst.code(), burst.free(), burst.each('A'));
-        let other = LOCATIONS[burst.locations + 1];
-        names.push(format!("{code}L{flag}A{other}+L{other}{acquires}"));
+        let second_flag = LOCATIONS[burst.locations + 1];
+        names.push(format!(
+            "{code}L{flag}A{second_flag}+L{second_flag}{acquires}"
+        ));
     }
     for burst in two.iter().chain(&three) {
         let (code, flag) = (burst.code(), burst.free());
@@ -121,21 +123,23 @@ pub fn programs(model: Model) -> Vec<Program> {
     }
     for burst in &two {
         let (code, flag, reads) = (burst.code(), burst.free(), burst.each('R'));
-        let last = LOCATIONS[burst.locations + 1];
-        names.push(format!("{code}L{flag}+A{flag}L{last}+A{last}{reads}"));
+        let second_flag = LOCATIONS[burst.locations + 1];
+        names.push(format!(
+            "{code}L{flag}+A{flag}L{second_flag}+A{second_flag}{reads}"
+        ));
         names.push(format!("{code}L{flag}+RxA{flag}{reads}"));
         names.push(format!("{code}L{flag}+RxA{flag}Rx+Rx"));
     }
     let rounds = ["WxLyWxLy+AyRx", "WxLzWyLz+AzRxRy", "WxLyAzRw+WwLzAyRx"];
     names.extend(rounds.map(String::from));
-    let mut met = BTreeSet::new();
+    let mut canonical_names = BTreeSet::new();
     let distinct = names.into_iter().filter_map(|name| {
         let name = match model {
             // Sequential consistency preserves all program order, so acquires, releases and fences add nothing.
             Model::Sc => plain_code(&name),
             Model::Tso | Model::Rc | Model::Armv8 | Model::RiscV => name,
         };
-        met.insert(canonical(&name)).then_some(name)
+        canonical_names.insert(canonical(&name)).then_some(name)
     });
     distinct.filter_map(|name| named(&name)).collect()
 }
@@ -153,9 +157,9 @@ struct Burst {
 impl Burst {
     fn code(&self) -> String {
         let accesses = self.releases.iter().zip(&self.places);
-        let access = |(&release, &place): (&bool, &usize)| {
+        let access = |(&release, &location): (&bool, &usize)| {
             let letter = if release { 'L' } else { 'W' };
-            [letter, LOCATIONS[place]]
+            [letter, LOCATIONS[location]]
         };
         accesses.flat_map(access).collect()
     }
@@ -167,36 +171,36 @@ impl Burst {
 
     /// Returns the code of one access to each location.
     fn each(&self, letter: char) -> String {
-        let places = LOCATIONS[..self.locations].iter();
-        places.flat_map(|&place| [letter, place]).collect()
+        let locations = LOCATIONS[..self.locations].iter();
+        locations.flat_map(|&location| [letter, location]).collect()
     }
 }
 
-/// Returns all bursts of a length with at most `most_releases` releases, up to the names of locations.
-fn sequences(length: usize, most_releases: usize) -> Vec<Burst> {
-    let mut all = vec![Burst {
+/// Returns all bursts of a length with at most `max_releases` releases, up to the names of locations.
+fn sequences(length: usize, max_releases: usize) -> Vec<Burst> {
+    let mut bursts = vec![Burst {
         releases: Vec::new(),
         places: Vec::new(),
         locations: 0,
     }];
     for _ in 0..length {
-        let mut longer = Vec::new();
-        for burst in &all {
-            for place in 0..=burst.locations {
+        let mut extended = Vec::new();
+        for burst in &bursts {
+            for location in 0..=burst.locations {
                 for release in [false, true] {
-                    longer.push(Burst {
+                    extended.push(Burst {
                         releases: [&burst.releases[..], &[release]].concat(),
-                        places: [&burst.places[..], &[place]].concat(),
-                        locations: burst.locations.max(place + 1),
+                        places: [&burst.places[..], &[location]].concat(),
+                        locations: burst.locations.max(location + 1),
                     });
                 }
             }
         }
-        all = longer;
+        bursts = extended;
     }
     let releases = |burst: &Burst| burst.releases.iter().filter(|&&release| release).count();
-    all.retain(|burst| releases(burst) <= most_releases);
-    all
+    bursts.retain(|burst| releases(burst) <= max_releases);
+    bursts
 }
 
 /// Returns the code with plain accesses instead of acquires and releases, and without fences.
@@ -214,40 +218,42 @@ fn plain_code(name: &str) -> String {
 /// of locations.
 fn canonical(name: &str) -> String {
     let threads: Vec<&str> = name.split('+').collect();
-    let named = |order: &[&str]| {
-        let mut met: Vec<char> = Vec::new();
+    let with_canonical_letters = |order: &[&str]| {
+        let mut letters_seen: Vec<char> = Vec::new();
         let letter = |letter: char| {
             if !letter.is_lowercase() {
                 return letter;
             }
-            let place = met.iter().position(|&other| other == letter);
-            let place = place.unwrap_or_else(|| {
-                met.push(letter);
-                met.len() - 1
+            let index = letters_seen
+                .iter()
+                .position(|&seen_letter| seen_letter == letter);
+            let index = index.unwrap_or_else(|| {
+                letters_seen.push(letter);
+                letters_seen.len() - 1
             });
-            LOCATIONS[place]
+            LOCATIONS[index]
         };
         order.join("+").chars().map(letter).collect::<String>()
     };
     let orders = orders(threads);
-    let names = orders.iter().map(|order| named(order));
+    let names = orders.iter().map(|order| with_canonical_letters(order));
     names.min().unwrap_or_default()
 }
 
-fn orders<T: Clone>(of: Vec<T>) -> Vec<Vec<T>> {
-    if of.is_empty() {
+fn orders<T: Clone>(items: Vec<T>) -> Vec<Vec<T>> {
+    if items.is_empty() {
         return vec![Vec::new()];
     }
-    let mut all = Vec::new();
-    for first in 0..of.len() {
-        let mut rest = of.clone();
-        let one = rest.remove(first);
+    let mut permutations = Vec::new();
+    for first in 0..items.len() {
+        let mut rest = items.clone();
+        let item = rest.remove(first);
         for mut order in orders(rest) {
-            order.insert(0, one.clone());
-            all.push(order);
+            order.insert(0, item.clone());
+            permutations.push(order);
         }
     }
-    all
+    permutations
 }
 
 #[cfg(test)]
@@ -266,16 +272,16 @@ mod tests {
             println!("{model}: {}", programs.len());
         }
         assert_eq!(canonical("AzRx+WxLz"), canonical("WyLx+AxRy"));
-        for wrong in ["", "SB", "MP+poll+poaa", "Wx", "WxWxWxWxWx", "Wq", "Wx+"] {
-            assert_eq!(named(wrong).is_some(), wrong == "Wx", "{wrong}");
+        for name in ["", "SB", "MP+poll+poaa", "Wx", "WxWxWxWxWx", "Wq", "Wx+"] {
+            assert_eq!(named(name).is_some(), name == "Wx", "{name}");
         }
     }
 
     #[test]
     fn bursts_have_every_pattern_of_locations() {
         let codes = |length, releases| {
-            let all = sequences(length, releases);
-            let codes = all.iter().map(|burst| burst.code());
+            let bursts = sequences(length, releases);
+            let codes = bursts.iter().map(|burst| burst.code());
             codes.collect::<Vec<_>>()
         };
         assert_eq!(codes(2, 0), ["WxWx", "WxWy"]);

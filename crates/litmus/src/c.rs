@@ -17,15 +17,15 @@
 
 use cohkit_protocol::text::suggestion;
 
-use crate::condition::{location, MAX_THREADS, MOST_INSTRUCTIONS};
-use crate::piece::{error_with_help, number, wrong, Piece, Result};
+use crate::condition::{location, MAX_INSTRUCTIONS, MAX_THREADS};
+use crate::piece::{error_at, error_with_help, number, Piece, Result};
 use crate::program::{
     address_of, location_at, Acquire, Address, Change, Claim, Fence, Instruction, Location,
     Observed, Operand, Operation, Program, Rcu, Register, StoreVariant, Thread,
 };
 
 /// Maximum nesting depth of expressions and statements.
-const MOST_DEPTH: usize = 64;
+const MAX_DEPTH: usize = 64;
 
 /// Effect of a function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -189,18 +189,21 @@ const SUBTRACT: Change = Change::Apply(Operation::Subtract);
 /// Returns the function of a name, which may end in a memory order. The flag is true if the last arguments are the
 /// orders.
 fn function(name: &str) -> Option<(Function, bool)> {
-    let known = |name: &str| {
-        let mut all = FUNCTIONS.iter();
-        all.find(|(other, _)| *other == name).map(|(_, what)| *what)
+    let find = |name: &str| {
+        let mut functions = FUNCTIONS.iter();
+        functions
+            .find(|(candidate, _)| *candidate == name)
+            .map(|(_, function)| *function)
     };
     if let Some(short) = name.strip_suffix("_explicit") {
-        let ordered = |what: &Function| {
-            !matches!(what, Function::Fence(_) | Function::Nothing) && short.starts_with("atomic_")
+        let ordered = |function: &Function| {
+            !matches!(function, Function::Fence(_) | Function::Nothing)
+                && short.starts_with("atomic_")
         };
-        return known(short).filter(ordered).map(|what| (what, true));
+        return find(short).filter(ordered).map(|function| (function, true));
     }
-    if let Some(what) = known(name) {
-        return Some((what, what == Function::FenceOf));
+    if let Some(function) = find(name) {
+        return Some((function, function == Function::FenceOf));
     }
     let (short, order) = [
         ("_relaxed", Order::Relaxed),
@@ -209,12 +212,12 @@ fn function(name: &str) -> Option<(Function, bool)> {
     ]
     .into_iter()
     .find_map(|(suffix, order)| Some((name.strip_suffix(suffix)?, order)))?;
-    match known(short)? {
+    match find(short)? {
         Function::Update(change, Order::Both, returned_value) => {
             Some((Function::Update(change, order, returned_value), false))
         }
-        Function::Step(by, Order::Both, returned_value) => {
-            Some((Function::Step(by, order, returned_value), false))
+        Function::Step(amount, Order::Both, returned_value) => {
+            Some((Function::Step(amount, order, returned_value), false))
         }
         Function::CompareExchange(_) => Some((Function::CompareExchange(order), false)),
         _ => None,
@@ -310,15 +313,15 @@ impl Order {
 pub(crate) fn threads<'t>(
     program: &mut Program,
     code: Piece<'t>,
-    first: Piece<'t>,
+    initial_values: Piece<'t>,
 ) -> Result<Option<Piece<'t>>> {
-    let mut given = Vec::new();
-    for item in first.split(';') {
-        let known = first_value(program, item)?;
-        if known.is_some_and(|at| given.contains(&at)) {
-            return wrong(item, "this location has a first value already");
+    let mut initialised = Vec::new();
+    for item in initial_values.split(';') {
+        let location = first_value(program, item)?;
+        if location.is_some_and(|location| initialised.contains(&location)) {
+            return error_at(item, "this location has a first value already");
         }
-        given.extend(known);
+        initialised.extend(location);
     }
     let bare = without_comments(code);
     let text = code;
@@ -328,24 +331,24 @@ pub(crate) fn threads<'t>(
     };
     let tokens = tokens(code)?;
     let mut reader = Reader {
-        grace: tokens
+        has_grace_period: tokens
             .iter()
             .any(|token| token.text.starts_with("synchronize_rcu")),
         tokens,
-        at: 0,
+        position: 0,
         end: code.from(code.text.trim_end().len()).until(0),
         program,
         shared: Vec::new(),
         thread: Thread::default(),
         indirect: None,
     };
-    while reader.at < reader.tokens.len() {
+    while reader.position < reader.tokens.len() {
         reader.function()?;
     }
     // The same slice of the original source, with comments.
     let indirect = reader.indirect.map(|piece| {
-        let place = piece.start - text.start;
-        text.from(place).until(piece.text.len())
+        let offset = piece.start - text.start;
+        text.from(offset).until(piece.text.len())
     });
     match program.threads.is_empty() {
         true => error_with_help(
@@ -374,34 +377,34 @@ fn first_value(program: &mut Program, item: Piece) -> Result<Option<Location>> {
     if item.text.is_empty() {
         return Ok(None);
     }
-    let (left, value) = match item.once("=") {
-        Some((left, value)) => (left, Some(value)),
+    let (declaration, value) = match item.once("=") {
+        Some((declaration, value)) => (declaration, Some(value)),
         None => (item, None),
     };
-    let name = match left.text.rfind([' ', '\t', '*', '[']) {
-        Some(place) => left.from(place + 1),
-        None => left,
+    let name = match declaration.text.rfind([' ', '\t', '*', '[']) {
+        Some(index) => declaration.from(index + 1),
+        None => declaration,
     };
     let name = name.until(name.text.trim_end_matches([']', ' ']).len());
-    let at = location(program, name)?;
+    let location = location(program, name)?;
     if let Some(value) = value {
-        program.initial[usize::from(at)] = crate::condition::value(program, value)?;
+        program.initial[usize::from(location)] = crate::condition::value(program, value)?;
     }
-    Ok(value.map(|_| at))
+    Ok(value.map(|_| location))
 }
 
 /// Replaces comments by blanks, which keeps byte offsets. An unterminated comment extends to the end.
 fn without_comments(code: Piece) -> String {
     let mut bare = String::with_capacity(code.text.len());
     let mut rest = code.text;
-    while let Some(place) = rest.find("//").into_iter().chain(rest.find("/*")).min() {
-        let end = match rest[place..].starts_with("//") {
-            true => rest[place..].find('\n'),
-            false => rest[place + 2..].find("*/").map(|end| end + 4),
+    while let Some(comment_start) = rest.find("//").into_iter().chain(rest.find("/*")).min() {
+        let end = match rest[comment_start..].starts_with("//") {
+            true => rest[comment_start..].find('\n'),
+            false => rest[comment_start + 2..].find("*/").map(|end| end + 4),
         };
-        let end = end.map_or(rest.len(), |end| place + end);
-        bare.push_str(&rest[..place]);
-        let comment = rest[place..end].bytes();
+        let end = end.map_or(rest.len(), |end| comment_start + end);
+        bare.push_str(&rest[..comment_start]);
+        let comment = rest[comment_start..end].bytes();
         bare.extend(comment.map(|b| if b == b'\n' { '\n' } else { ' ' }));
         rest = &rest[end..];
     }
@@ -414,16 +417,16 @@ fn tokens(code: Piece) -> Result<Vec<Piece>> {
     let mut tokens = Vec::new();
     let mut rest = code.trim();
     while let Some(first) = rest.text.chars().next() {
-        let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
         let length = match first {
-            _ if word(first) => rest.text.find(|c| !word(c)).unwrap_or(rest.text.len()),
+            _ if is_word(first) => rest.text.find(|c| !is_word(c)).unwrap_or(rest.text.len()),
             '=' | '!' | '<' | '>' if rest.text[1..].starts_with('=') => 2,
             '&' | '|' | '<' if rest.text[1..].starts_with(first) => 2,
             '(' | ')' | '{' | '}' | ';' | ',' | '*' | '&' | '|' | '^' | '+' | '-' | '=' | '!'
             | '<' | '>' | '~' => 1,
             _ => {
                 let character = rest.until(first.len_utf8());
-                return wrong(character, format!("`{first}` is not supported"));
+                return error_at(character, format!("`{first}` is not supported"));
             }
         };
         tokens.push(rest.until(length));
@@ -436,8 +439,8 @@ struct Reader<'r, 't> {
     tokens: Vec<Piece<'t>>,
     /// True if some thread waits for a grace period. Otherwise read-side critical sections have no effect and are
     /// dropped.
-    grace: bool,
-    at: usize,
+    has_grace_period: bool,
+    position: usize,
     /// End of the code, empty.
     end: Piece<'t>,
     program: &'r mut Program,
@@ -451,67 +454,67 @@ struct Reader<'r, 't> {
 impl<'t> Reader<'_, 't> {
     /// Returns the next token, or an empty one at the end.
     fn peek(&self) -> Piece<'t> {
-        self.tokens.get(self.at).copied().unwrap_or(self.end)
+        self.tokens.get(self.position).copied().unwrap_or(self.end)
     }
 
     fn next(&mut self) -> Piece<'t> {
         let token = self.peek();
-        self.at += 1;
+        self.position += 1;
         token
     }
 
-    fn takes(&mut self, text: &str) -> bool {
-        let takes = self.peek().text == text;
-        self.at += usize::from(takes);
-        takes
+    fn consume_if(&mut self, text: &str) -> bool {
+        let matches = self.peek().text == text;
+        self.position += usize::from(matches);
+        matches
     }
 
     fn expect(&mut self, text: &str) -> Result<Piece<'t>> {
         let token = self.next();
         match token.text == text {
             true => Ok(token),
-            false => wrong(token, format!("`{text}` is expected here")),
+            false => error_at(token, format!("`{text}` is expected here")),
         }
     }
 
-    /// Consumes a name. `what` describes the expected name in the error message.
-    fn name(&mut self, what: &str) -> Result<Piece<'t>> {
+    /// Consumes a name. `expected` describes the expected name in the error message.
+    fn name(&mut self, expected: &str) -> Result<Piece<'t>> {
         let token = self.next();
-        let begins = |c: char| c.is_ascii_alphabetic() || c == '_';
-        match token.text.starts_with(begins) {
+        let is_name_start = |c: char| c.is_ascii_alphabetic() || c == '_';
+        match token.text.starts_with(is_name_start) {
             true => Ok(token),
-            false => wrong(token, format!("{what} is expected here")),
+            false => error_at(token, format!("{expected} is expected here")),
         }
     }
 
     /// Parses a thread: `P0 (atomic_int* x, atomic_int* y) { }`.
     fn function(&mut self) -> Result<()> {
         let number = self.program.threads.len();
-        while self.takes("void") || self.takes("static") {}
+        while self.consume_if("void") || self.consume_if("static") {}
         let head = self.expect(&format!("P{number}"))?;
         if number == MAX_THREADS {
-            return wrong(head, format!("there are more than {MAX_THREADS} threads"));
+            return error_at(head, format!("there are more than {MAX_THREADS} threads"));
         }
         self.expect("(")?;
         self.shared.clear();
-        while !self.takes(")") {
-            let mut last = self.name("a parameter")?;
+        while !self.consume_if(")") {
+            let mut parameter = self.name("a parameter")?;
             while !matches!(self.peek().text, "," | ")" | "") {
-                match self.takes("*") {
+                match self.consume_if("*") {
                     true => {}
-                    false => last = self.name("a parameter")?,
+                    false => parameter = self.name("a parameter")?,
                 }
             }
-            if last.text != "void" {
-                let at = location(self.program, last)?;
-                self.shared.push((last.text, at));
+            if parameter.text != "void" {
+                let location = location(self.program, parameter)?;
+                self.shared.push((parameter.text, location));
             }
-            if !self.takes(",") && self.peek().text != ")" {
-                return wrong(self.peek(), "`)` is expected here");
+            if !self.consume_if(",") && self.peek().text != ")" {
+                return error_at(self.peek(), "`)` is expected here");
             }
         }
         self.expect("{")?;
-        while !self.takes("}") {
+        while !self.consume_if("}") {
             self.statement(0)?;
         }
         let thread = std::mem::take(&mut self.thread);
@@ -519,10 +522,10 @@ impl<'t> Reader<'_, 't> {
         Ok(())
     }
 
-    fn emit(&mut self, at: Piece, instruction: Instruction) -> Result<()> {
-        if self.thread.code.len() >= MOST_INSTRUCTIONS {
-            let message = format!("a thread has at most {MOST_INSTRUCTIONS} instructions");
-            return wrong(at, message);
+    fn emit(&mut self, token: Piece, instruction: Instruction) -> Result<()> {
+        if self.thread.code.len() >= MAX_INSTRUCTIONS {
+            let message = format!("a thread has at most {MAX_INSTRUCTIONS} instructions");
+            return error_at(token, message);
         }
         self.thread.code.push(instruction);
         Ok(())
@@ -541,27 +544,27 @@ impl<'t> Reader<'_, 't> {
 
     fn statement(&mut self, depth: usize) -> Result<()> {
         let token = self.peek();
-        if depth > MOST_DEPTH {
-            return wrong(token, "there are too many statements within each other");
+        if depth > MAX_DEPTH {
+            return error_at(token, "there are too many statements within each other");
         }
         match token.text {
             ";" => self.expect(";").map(|_| ()),
             "{" => {
                 self.expect("{")?;
-                while !self.takes("}") {
+                while !self.consume_if("}") {
                     self.statement(depth + 1)?;
                 }
                 Ok(())
             }
-            "if" => self.choice(depth),
-            "while" => self.wait(depth),
-            "for" | "do" | "goto" | "return" | "switch" | "break" | "continue" => wrong(
+            "if" => self.if_statement(depth),
+            "while" => self.wait_loop(depth),
+            "for" | "do" | "goto" | "return" | "switch" | "break" | "continue" => error_at(
                 token,
                 format!("`{}` is not supported: programs must terminate", token.text),
             ),
             "*" => {
                 self.next();
-                let to = self.pointed(depth)?;
+                let to = self.dereference(depth)?;
                 self.expect("=")?;
                 let value = self.expression(0, depth, None)?;
                 self.expect(";")?;
@@ -572,30 +575,41 @@ impl<'t> Reader<'_, 't> {
                     self.next();
                 }
                 loop {
-                    while self.takes("*") {}
+                    while self.consume_if("*") {}
                     let name = self.name("a variable")?;
                     let mut names = self.thread.names.iter();
-                    let shared = self.shared.iter().any(|(other, _)| *other == name.text);
-                    if shared || names.any(|other| other == name.text) {
-                        return wrong(name, format!("`{}` is declared already", name.text));
+                    let shared = self
+                        .shared
+                        .iter()
+                        .any(|(declared, _)| *declared == name.text);
+                    if shared || names.any(|declared| declared == name.text) {
+                        return error_at(name, format!("`{}` is declared already", name.text));
                     }
                     let to = self.register(Some(name.text));
-                    if self.takes("=") {
-                        self.assigned(name, to)?;
+                    if self.consume_if("=") {
+                        self.assignment(name, to)?;
                     }
-                    if !self.takes(",") {
+                    if !self.consume_if(",") {
                         return self.expect(";").map(|_| ());
                     }
                 }
             }
-            _ if self.tokens.get(self.at + 1).is_some_and(|t| t.text == "=") => {
+            _ if self
+                .tokens
+                .get(self.position + 1)
+                .is_some_and(|t| t.text == "=") =>
+            {
                 let name = self.name("a variable")?;
-                if self.shared.iter().any(|(other, _)| *other == name.text) {
+                if self
+                    .shared
+                    .iter()
+                    .any(|(declared, _)| *declared == name.text)
+                {
                     return reject_location_assignment(name);
                 }
                 let to = variable(&mut self.thread, name)?;
                 self.expect("=")?;
-                self.assigned(name, to)?;
+                self.assignment(name, to)?;
                 self.expect(";").map(|_| ())
             }
             _ => {
@@ -606,7 +620,7 @@ impl<'t> Reader<'_, 't> {
     }
 
     /// Parses the right-hand side of an assignment to a register.
-    fn assigned(&mut self, name: Piece, to: Register) -> Result<()> {
+    fn assignment(&mut self, name: Piece, to: Register) -> Result<()> {
         let a = self.expression(0, 0, Some(to))?;
         if a == Operand::Register(to) {
             return Ok(());
@@ -621,12 +635,12 @@ impl<'t> Reader<'_, 't> {
         self.emit(name, compute)
     }
 
-    fn choice(&mut self, depth: usize) -> Result<()> {
+    fn if_statement(&mut self, depth: usize) -> Result<()> {
         let word = self.expect("if")?;
         self.expect("(")?;
         let value = self.expression(0, depth, None)?;
         self.expect(")")?;
-        let on = match value {
+        let condition = match value {
             Operand::Register(register) => register,
             Operand::Number(_) => {
                 let message = "this depends on nothing";
@@ -634,44 +648,44 @@ impl<'t> Reader<'_, 't> {
             }
         };
         let branch = |on, to| Instruction::Branch { on, zero: true, to };
-        let from = self.thread.code.len();
-        self.emit(word, branch(on, 0))?;
+        let branch_index = self.thread.code.len();
+        self.emit(word, branch(condition, 0))?;
         self.statement(depth + 1)?;
-        let mut behind = self.thread.code.len();
-        if self.takes("else") {
+        let mut target = self.thread.code.len();
+        if self.consume_if("else") {
             // Skip the other part: branch on a register that is always zero.
-            let never = self.register(None);
-            self.emit(word, branch(never, 0))?;
-            behind = self.thread.code.len();
+            let zero_register = self.register(None);
+            self.emit(word, branch(zero_register, 0))?;
+            target = self.thread.code.len();
             self.statement(depth + 1)?;
             let end = self.thread.code.len();
-            self.thread.code[behind - 1] = branch(never, end);
+            self.thread.code[target - 1] = branch(zero_register, end);
         }
-        self.thread.code[from] = branch(on, behind);
+        self.thread.code[branch_index] = branch(condition, target);
         Ok(())
     }
 
     /// Parses a waiting loop, `while (*x == 0) { }`, as one successful iteration. This preserves the outcomes, because
     /// the values read in other iterations are not used.
-    fn wait(&mut self, depth: usize) -> Result<()> {
+    fn wait_loop(&mut self, depth: usize) -> Result<()> {
         let word = self.expect("while")?;
         self.expect("(")?;
         let begin = self.thread.code.len();
         let value = self.expression(0, depth, None)?;
         self.expect(")")?;
         let condition = self.thread.code[begin..].iter();
-        let writes = condition.filter(|one| one.writes()).count() > 0;
-        let (end, length) = (self.at, self.thread.code.len());
+        let writes = condition.filter(|instruction| instruction.writes()).count() > 0;
+        let (end, length) = (self.position, self.thread.code.len());
         self.statement(depth + 1)?;
         if writes || self.thread.code.len() > length {
-            self.at = end;
+            self.position = end;
             let message =
                 "a loop that does more than wait is not supported: programs must terminate";
             return error_with_help(word, message, "`while (!atomic_load(x)) { }` waits");
         }
         match value {
-            Operand::Register(on) => {
-                self.require(on, 0);
+            Operand::Register(register) => {
+                self.require(register, 0);
                 Ok(())
             }
             Operand::Number(_) => error_with_help(
@@ -712,8 +726,8 @@ impl<'t> Reader<'_, 't> {
             &[("<<", Operation::ShiftLeft)],
             &[("+", Operation::Add), ("-", Operation::Subtract)],
         ];
-        if depth > MOST_DEPTH {
-            return wrong(self.peek(), "there are too many parts within each other");
+        if depth > MAX_DEPTH {
+            return error_at(self.peek(), "there are too many parts within each other");
         }
         let Some(operators) = LEVELS.get(level) else {
             return self.primary(depth, target);
@@ -727,7 +741,7 @@ impl<'t> Reader<'_, 't> {
             };
             self.next();
             let accesses = self.accesses();
-            let mut other = self.expression(level + 1, depth, None)?;
+            let mut right = self.expression(level + 1, depth, None)?;
             if matches!(*word, "&&" | "||") {
                 if self.accesses() > accesses {
                     let message =
@@ -735,13 +749,13 @@ impl<'t> Reader<'_, 't> {
                     return error_with_help(token, message, "an `if` within another says the same");
                 }
                 value = self.truth(token, value)?;
-                other = self.truth(token, other)?;
+                right = self.truth(token, right)?;
             }
             // `a > b` is `b < a`, and `a <= b` is its negation.
             if matches!(*word, ">" | "<=") {
-                std::mem::swap(&mut value, &mut other);
+                std::mem::swap(&mut value, &mut right);
             }
-            value = self.compute(token, *operation, value, other)?;
+            value = self.compute(token, *operation, value, right)?;
             if matches!(*word, "!=" | "<=" | ">=") {
                 value = self.compute(token, Operation::Xor, value, Operand::Number(1))?;
             }
@@ -751,19 +765,20 @@ impl<'t> Reader<'_, 't> {
     /// Number of accesses of the thread so far.
     fn accesses(&self) -> usize {
         let code = self.thread.code.iter();
-        code.filter(|one| one.address().is_some()).count()
+        code.filter(|instruction| instruction.address().is_some())
+            .count()
     }
 
     /// Converts a value to a truth value: 1 if it is not zero, otherwise 0.
-    fn truth(&mut self, at: Piece, value: Operand) -> Result<Operand> {
+    fn truth(&mut self, token: Piece, value: Operand) -> Result<Operand> {
         let zero = Operand::Number(0);
-        let equal = self.compute(at, Operation::Equal, value, zero)?;
-        self.compute(at, Operation::Equal, equal, zero)
+        let equal = self.compute(token, Operation::Equal, value, zero)?;
+        self.compute(token, Operation::Equal, equal, zero)
     }
 
     fn compute(
         &mut self,
-        at: Piece,
+        token: Piece,
         operation: Operation,
         a: Operand,
         b: Operand,
@@ -778,14 +793,14 @@ impl<'t> Reader<'_, 't> {
             a,
             b,
         };
-        self.emit(at, compute)?;
+        self.emit(token, compute)?;
         Ok(Operand::Register(to))
     }
 
     fn primary(&mut self, depth: usize, target: Option<Register>) -> Result<Operand> {
         let token = self.next();
-        if depth > MOST_DEPTH {
-            return wrong(token, "there are too many parts within each other");
+        if depth > MAX_DEPTH {
+            return error_at(token, "there are too many parts within each other");
         }
         match token.text {
             // Cast to a type.
@@ -814,12 +829,12 @@ impl<'t> Reader<'_, 't> {
                 self.compute(token, Operation::Equal, value, Operand::Number(0))
             }
             "*" => {
-                let from = self.pointed(depth + 1)?;
+                let from = self.dereference(depth + 1)?;
                 self.load(token, from, Order::Relaxed, target)
             }
             "&" if self.location().is_some() => {
                 let token = self.next();
-                self.named(token)
+                self.named_value(token)
             }
             text if text.starts_with(|c: char| c.is_ascii_digit()) => {
                 Ok(Operand::Number(number(token)?))
@@ -827,10 +842,10 @@ impl<'t> Reader<'_, 't> {
             text if text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') => {
                 match self.peek().text == "(" {
                     true => self.call(token, depth, target),
-                    false => self.named(token),
+                    false => self.named_value(token),
                 }
             }
-            _ => wrong(token, "a value is expected here"),
+            _ => error_at(token, "a value is expected here"),
         }
     }
 
@@ -838,24 +853,26 @@ impl<'t> Reader<'_, 't> {
     fn location(&self) -> Option<Location> {
         let name = self.peek().text;
         let mut shared = self.shared.iter();
-        shared.find(|(other, _)| *other == name).map(|(_, at)| *at)
+        shared
+            .find(|(declared, _)| *declared == name)
+            .map(|(_, location)| *location)
     }
 
     /// Returns the value of a name: the address of a location, or the variable's register.
-    fn named(&mut self, token: Piece<'t>) -> Result<Operand> {
+    fn named_value(&mut self, token: Piece<'t>) -> Result<Operand> {
         let mut shared = self.shared.iter();
         match shared.find(|(name, _)| *name == token.text) {
-            Some((_, at)) => Ok(Operand::Number(address_of(*at))),
+            Some((_, location)) => Ok(Operand::Number(address_of(*location))),
             None => Ok(Operand::Register(variable(&mut self.thread, token)?)),
         }
     }
 
     /// Returns the location at an address.
-    fn at(&mut self, token: Piece<'t>, address: Operand) -> Result<Address> {
+    fn address_of_operand(&mut self, token: Piece<'t>, address: Operand) -> Result<Address> {
         match address {
             Operand::Number(address) => match location_at(address) {
-                Some(at) => Ok(Address::Direct(at)),
-                None => wrong(token, "this is the address of no location"),
+                Some(location) => Ok(Address::Direct(location)),
+                None => error_at(token, "this is the address of no location"),
             },
             Operand::Register(register) => {
                 self.indirect = self.indirect.or(Some(token));
@@ -865,30 +882,34 @@ impl<'t> Reader<'_, 't> {
     }
 
     /// Parses the operand of `*`.
-    fn pointed(&mut self, depth: usize) -> Result<Address> {
+    fn dereference(&mut self, depth: usize) -> Result<Address> {
         let token = self.peek();
         let address = self.primary(depth + 1, None)?;
-        self.at(token, address)
+        self.address_of_operand(token, address)
     }
 
     /// Parses the location argument of a function: an address, or `*` and a name if the function is a macro.
-    fn shared(&mut self, depth: usize, macros: bool) -> Result<Address> {
+    fn location_argument(&mut self, depth: usize, is_macro: bool) -> Result<Address> {
         let token = self.peek();
-        if macros && self.takes("*") {
-            return self.pointed(depth);
+        if is_macro && self.consume_if("*") {
+            return self.dereference(depth);
         }
         let address = self.argument(depth)?;
-        self.at(token, address)
+        self.address_of_operand(token, address)
     }
 
     /// Parses an argument of a function, which may be the address of a location.
     fn argument(&mut self, depth: usize) -> Result<Operand> {
         let token = self.peek();
-        let begins = |c: char| c.is_ascii_alphabetic() || c == '_';
-        let ends = self.tokens.get(self.at + 1);
-        let alone = ends.is_none_or(|t| matches!(t.text, "," | ")"));
+        let is_name_start = |c: char| c.is_ascii_alphabetic() || c == '_';
+        let next_token = self.tokens.get(self.position + 1);
+        let is_whole_argument = next_token.is_none_or(|t| matches!(t.text, "," | ")"));
         let variable = self.thread.names.iter().any(|name| *name == token.text);
-        if token.text.starts_with(begins) && alone && self.location().is_none() && !variable {
+        if token.text.starts_with(is_name_start)
+            && is_whole_argument
+            && self.location().is_none()
+            && !variable
+        {
             let message = format!("`{}` is no location that this thread is given", token.text);
             let names = self.shared.iter().map(|(name, _)| *name);
             return error_with_help(token, message, suggestion(token.text, "location", names));
@@ -898,7 +919,7 @@ impl<'t> Reader<'_, 't> {
 
     fn load(
         &mut self,
-        at: Piece,
+        token: Piece,
         from: Address,
         order: Order,
         target: Option<Register>,
@@ -909,24 +930,24 @@ impl<'t> Reader<'_, 't> {
             order if order.acquires() => Acquire::Later,
             _ => Acquire::No,
         };
-        self.emit(at, Instruction::Load { to, from, acquire })?;
+        self.emit(token, Instruction::Load { to, from, acquire })?;
         Ok(Operand::Register(to))
     }
 
-    fn store(&mut self, at: Piece, to: Address, value: Operand, order: Order) -> Result<()> {
+    fn store(&mut self, token: Piece, to: Address, value: Operand, order: Order) -> Result<()> {
         let store = Instruction::Store {
             to,
             value,
             release: order.releases(),
             via: StoreVariant::Text,
         };
-        self.emit(at, store)
+        self.emit(token, store)
     }
 
     /// Returns the register for a result: `target` if the expression ends here, otherwise a new temporary.
     fn target(&mut self, target: Option<Register>) -> Register {
-        let last = matches!(self.peek().text, ";" | ",");
-        match target.filter(|_| last) {
+        let is_last = matches!(self.peek().text, ";" | ",");
+        match target.filter(|_| is_last) {
             Some(to) => to,
             None => self.register(None),
         }
@@ -935,8 +956,8 @@ impl<'t> Reader<'_, 't> {
     /// Parses a memory order.
     fn order(&mut self) -> Result<(Piece<'t>, Order)> {
         let token = self.name("an order")?;
-        let found = Order::ALL.iter().find(|(name, _)| *name == token.text);
-        match found {
+        let order = Order::ALL.iter().find(|(name, _)| *name == token.text);
+        match order {
             Some((_, order)) => Ok((token, *order)),
             None => {
                 let message = format!("`{}` is no order that is supported here", token.text);
@@ -947,15 +968,15 @@ impl<'t> Reader<'_, 't> {
     }
 
     fn call(&mut self, name: Piece<'t>, depth: usize, target: Option<Register>) -> Result<Operand> {
-        let Some((function, said)) = function(name.text) else {
+        let Some((function, has_order)) = function(name.text) else {
             return self.reject_function(name);
         };
-        if depth > MOST_DEPTH {
-            return wrong(name, "there are too many parts within each other");
+        if depth > MAX_DEPTH {
+            return error_at(name, "there are too many parts within each other");
         }
         let nothing = Ok(Operand::Number(0));
         // The first argument of these kernel macros is the accessed object itself, not its address.
-        let macros = matches!(
+        let is_macro = matches!(
             name.text,
             "READ_ONCE"
                 | "WRITE_ONCE"
@@ -969,7 +990,7 @@ impl<'t> Reader<'_, 't> {
             Function::Nothing => self.expect(")").and(nothing),
             Function::Rcu(operation) => {
                 self.expect(")")?;
-                match self.grace {
+                match self.has_grace_period {
                     true => self.emit(name, Instruction::Rcu(operation)).and(nothing),
                     false => nothing,
                 }
@@ -989,21 +1010,21 @@ impl<'t> Reader<'_, 't> {
                 self.emit(name, Instruction::Fence(fence)).and(nothing)
             }
             Function::Load(order) => {
-                let from = self.shared(depth, macros)?;
-                let none = [Order::Release, Order::Both];
-                let order = self.last_order(said, order, (name, &none))?;
+                let from = self.location_argument(depth, is_macro)?;
+                let forbidden = [Order::Release, Order::Both];
+                let order = self.last_order(has_order, order, (name, &forbidden))?;
                 self.load(name, from, order, target)
             }
             Function::Store(order) => {
-                let to = self.shared(depth, macros)?;
+                let to = self.location_argument(depth, is_macro)?;
                 self.expect(",")?;
                 let value = self.expression(0, depth + 1, None)?;
-                let none = [Order::Acquire, Order::Both];
-                let order = self.last_order(said, order, (name, &none))?;
+                let forbidden = [Order::Acquire, Order::Both];
+                let order = self.last_order(has_order, order, (name, &forbidden))?;
                 self.store(name, to, value, order).and(nothing)
             }
             Function::StoreFence => {
-                let to = self.shared(depth, macros)?;
+                let to = self.location_argument(depth, is_macro)?;
                 self.expect(",")?;
                 let value = self.expression(0, depth + 1, None)?;
                 self.expect(")")?;
@@ -1012,7 +1033,7 @@ impl<'t> Reader<'_, 't> {
                     .and(nothing)
             }
             Function::Update(change, order, returned_value) => {
-                let (first, mut at) = (self.peek(), self.argument(depth)?);
+                let (first, mut address) = (self.peek(), self.argument(depth)?);
                 self.expect(",")?;
                 let (second, mut value) = (self.peek(), self.argument(depth)?);
                 let pointer = |operand| match operand {
@@ -1021,44 +1042,50 @@ impl<'t> Reader<'_, 't> {
                 };
                 let mut token = first;
                 // In functions of the kernel the operand comes first.
-                if pointer(value) && !pointer(at) {
-                    std::mem::swap(&mut at, &mut value);
+                if pointer(value) && !pointer(address) {
+                    std::mem::swap(&mut address, &mut value);
                     token = second;
                 }
-                let at = self.at(token, at)?;
-                let order = self.last_order(said, order, (name, &[]))?;
-                self.update(name, (at, change, value), order, returned_value, target)
+                let address = self.address_of_operand(token, address)?;
+                let order = self.last_order(has_order, order, (name, &[]))?;
+                self.update(
+                    name,
+                    (address, change, value),
+                    order,
+                    returned_value,
+                    target,
+                )
             }
-            Function::Step(by, order, returned_value) => {
-                let at = self.shared(depth, false)?;
+            Function::Step(amount, order, returned_value) => {
+                let address = self.location_argument(depth, false)?;
                 self.expect(")")?;
-                let by = (at, Change::Add, Operand::Number(by));
-                self.update(name, by, order, returned_value, target)
+                let change = (address, Change::Add, Operand::Number(amount));
+                self.update(name, change, order, returned_value, target)
             }
             Function::CompareExchange(order) => {
-                let at = self.shared(depth, macros)?;
+                let address = self.location_argument(depth, is_macro)?;
                 self.expect(",")?;
                 let expected = self.expression(0, depth + 1, None)?;
                 self.expect(",")?;
                 let value = self.expression(0, depth + 1, None)?;
                 self.expect(")")?;
-                let by = (at, Change::SetIf(expected), value);
-                self.update(name, by, order, ReturnedValue::Before, target)
+                let change = (address, Change::SetIf(expected), value);
+                self.update(name, change, order, ReturnedValue::Before, target)
             }
             Function::ExchangeIf(order) => {
-                let at = self.shared(depth, macros)?;
+                let address = self.location_argument(depth, is_macro)?;
                 self.expect(",")?;
                 let expected = self.expected(depth)?;
                 self.expect(",")?;
                 let value = self.expression(0, depth + 1, None)?;
                 let mut order = order;
-                if said {
+                if has_order {
                     self.expect(",")?;
                     order = self.order()?.1;
                     self.expect(",")?;
                     let (word, failed) = self.order()?;
                     if failed.releases() && failed != Order::Sequential {
-                        return wrong(
+                        return error_at(
                             word,
                             "a failed exchange writes nothing, so its order cannot release",
                         );
@@ -1066,41 +1093,42 @@ impl<'t> Reader<'_, 't> {
                     order = order.or_failed(failed);
                 }
                 self.expect(")")?;
-                self.emit_compare_exchange(name, at, expected, value, order)
+                self.emit_compare_exchange(name, address, expected, value, order)
             }
             Function::AddUnless => {
-                let at = self.shared(depth, macros)?;
+                let address = self.location_argument(depth, is_macro)?;
                 self.expect(",")?;
-                let by = self.expression(0, depth + 1, None)?;
+                let amount = self.expression(0, depth + 1, None)?;
                 self.expect(",")?;
                 let unless = self.expression(0, depth + 1, None)?;
                 self.expect(")")?;
-                self.add_unless(name, at, by, unless)
+                self.add_unless(name, address, amount, unless)
             }
             Function::IncrementNotZero => {
-                let at = self.shared(depth, macros)?;
+                let address = self.location_argument(depth, is_macro)?;
                 self.expect(")")?;
-                self.add_unless(name, at, Operand::Number(1), Operand::Number(0))
+                self.add_unless(name, address, Operand::Number(1), Operand::Number(0))
             }
             Function::Lock | Function::TryLock => {
-                let at = self.shared(depth, macros)?;
+                let address = self.location_argument(depth, is_macro)?;
                 self.expect(")")?;
                 let free = Operand::Number(0);
-                let by = (at, Change::SetIf(free), Operand::Number(1));
-                let found = self.update(name, by, Order::Acquire, ReturnedValue::Before, None)?;
-                match (function, found) {
-                    (Function::Lock, Operand::Register(found)) => {
-                        self.require(found, 0);
+                let change = (address, Change::SetIf(free), Operand::Number(1));
+                let old_value =
+                    self.update(name, change, Order::Acquire, ReturnedValue::Before, None)?;
+                match (function, old_value) {
+                    (Function::Lock, Operand::Register(old_value)) => {
+                        self.require(old_value, 0);
                         nothing
                     }
-                    _ => self.compute(name, Operation::Equal, found, free),
+                    _ => self.compute(name, Operation::Equal, old_value, free),
                 }
             }
             Function::Unlock => {
-                let at = self.shared(depth, macros)?;
+                let address = self.location_argument(depth, is_macro)?;
                 self.expect(")")?;
                 let free = Operand::Number(0);
-                self.store(name, at, free, Order::Release).and(nothing)
+                self.store(name, address, free, Order::Release).and(nothing)
             }
         }
     }
@@ -1127,22 +1155,22 @@ impl<'t> Reader<'_, 't> {
     }
 
     /// Parses the order after the arguments, if the function has one, and the end of the call. Rejects the orders in
-    /// `none`.
+    /// `forbidden`.
     fn last_order(
         &mut self,
-        said: bool,
-        usual: Order,
-        (name, none): (Piece, &[Order]),
+        has_order: bool,
+        default_order: Order,
+        (name, forbidden): (Piece, &[Order]),
     ) -> Result<Order> {
-        if !said {
-            return self.expect(")").map(|_| usual);
+        if !has_order {
+            return self.expect(")").map(|_| default_order);
         }
         self.expect(",")?;
-        let (word, order) = self.order()?;
+        let (token, order) = self.order()?;
         self.expect(")")?;
-        if none.contains(&order) {
-            let message = format!("`{}` is no order of `{}`", word.text, name.text);
-            return wrong(word, message);
+        if forbidden.contains(&order) {
+            let message = format!("`{}` is no order of `{}`", token.text, name.text);
+            return error_at(token, message);
         }
         Ok(order)
     }
@@ -1151,7 +1179,7 @@ impl<'t> Reader<'_, 't> {
     fn update(
         &mut self,
         name: Piece,
-        (at, change, operand): (Address, Change, Operand),
+        (address, change, operand): (Address, Change, Operand),
         order: Order,
         returned_value: ReturnedValue,
         target: Option<Register>,
@@ -1167,7 +1195,7 @@ impl<'t> Reader<'_, 't> {
         };
         let atomic = Instruction::Atomic {
             to,
-            at,
+            at: address,
             change,
             value,
             acquire: order.acquires(),
@@ -1188,16 +1216,16 @@ impl<'t> Reader<'_, 't> {
     /// Parses the pointer to the expected value: `&r0` is a variable, and anything else the address of a location.
     fn expected(&mut self, depth: usize) -> Result<Expected> {
         let variables = &self.thread.names;
-        let own = self.tokens.get(self.at + 1).and_then(|token| {
-            let known = variables.iter().position(|name| *name == token.text);
-            known.filter(|_| self.peek().text == "&")
+        let register = self.tokens.get(self.position + 1).and_then(|token| {
+            let register = variables.iter().position(|name| *name == token.text);
+            register.filter(|_| self.peek().text == "&")
         });
-        match own {
-            Some(own) => {
-                self.at += 2;
-                Ok(Expected::Variable(own))
+        match register {
+            Some(register) => {
+                self.position += 2;
+                Ok(Expected::Variable(register))
             }
-            None => Ok(Expected::Shared(self.shared(depth, false)?)),
+            None => Ok(Expected::Shared(self.location_argument(depth, false)?)),
         }
     }
 
@@ -1206,17 +1234,20 @@ impl<'t> Reader<'_, 't> {
     fn emit_compare_exchange(
         &mut self,
         name: Piece,
-        at: Address,
+        address: Address,
         expected: Expected,
         value: Operand,
         order: Order,
     ) -> Result<Operand> {
-        let before = match expected {
+        let expected_value = match expected {
             Expected::Shared(from) => self.load(name, from, Order::Relaxed, None)?,
-            Expected::Variable(own) => {
+            Expected::Variable(variable) => {
                 let to = self.register(None);
-                let (operation, a, b) =
-                    (Operation::Add, Operand::Register(own), Operand::Number(0));
+                let (operation, a, b) = (
+                    Operation::Add,
+                    Operand::Register(variable),
+                    Operand::Number(0),
+                );
                 self.emit(
                     name,
                     Instruction::Compute {
@@ -1231,12 +1262,12 @@ impl<'t> Reader<'_, 't> {
         };
         let to = match expected {
             Expected::Shared(_) => self.register(None),
-            Expected::Variable(own) => own,
+            Expected::Variable(variable) => variable,
         };
         let atomic = Instruction::Atomic {
             to,
-            at,
-            change: Change::SetIf(before),
+            at: address,
+            change: Change::SetIf(expected_value),
             value,
             acquire: order.acquires(),
             release: order.releases(),
@@ -1244,53 +1275,53 @@ impl<'t> Reader<'_, 't> {
             via: StoreVariant::Text,
         };
         self.emit(name, atomic)?;
-        let found = Operand::Register(to);
-        let done = self.compute(name, Operation::Equal, found, before)?;
-        if let (Expected::Shared(to), Operand::Register(on)) = (expected, done) {
-            let behind = self.skip(name, on)?;
-            self.store(name, to, found, Order::Relaxed)?;
-            self.land(behind);
+        let old_value = Operand::Register(to);
+        let success = self.compute(name, Operation::Equal, old_value, expected_value)?;
+        if let (Expected::Shared(to), Operand::Register(register)) = (expected, success) {
+            let branch = self.skip(name, register)?;
+            self.store(name, to, old_value, Order::Relaxed)?;
+            self.land(branch);
         }
-        Ok(done)
+        Ok(success)
     }
 
     /// Emits `atomic_add_unless`. The kernel's loop of compare-and-exchange is read as one iteration that succeeds.
     fn add_unless(
         &mut self,
         name: Piece,
-        at: Address,
-        by: Operand,
+        address: Address,
+        amount: Operand,
         unless: Operand,
     ) -> Result<Operand> {
-        let found = self.load(name, at, Order::Relaxed, None)?;
-        let same = self.compute(name, Operation::Equal, found, unless)?;
-        let Operand::Register(on) = same else {
-            return Ok(same);
+        let old_value = self.load(name, address, Order::Relaxed, None)?;
+        let is_excluded = self.compute(name, Operation::Equal, old_value, unless)?;
+        let Operand::Register(register) = is_excluded else {
+            return Ok(is_excluded);
         };
-        let behind = self.skip(name, on)?;
-        let value = self.compute(name, Operation::Add, found, by)?;
-        let change = (at, Change::SetIf(found), value);
-        let again = self.update(name, change, Order::Both, ReturnedValue::Before, None)?;
-        let failed = self.compute(name, Operation::Subtract, again, found)?;
+        let branch = self.skip(name, register)?;
+        let value = self.compute(name, Operation::Add, old_value, amount)?;
+        let change = (address, Change::SetIf(old_value), value);
+        let exchanged = self.update(name, change, Order::Both, ReturnedValue::Before, None)?;
+        let failed = self.compute(name, Operation::Subtract, exchanged, old_value)?;
         if let Operand::Register(failed) = failed {
             self.require(failed, 0);
         }
-        self.land(behind);
-        self.compute(name, Operation::Xor, same, Operand::Number(1))
+        self.land(branch);
+        self.compute(name, Operation::Xor, is_excluded, Operand::Number(1))
     }
 
     /// Begins a block that is skipped if a register is not zero. Returns the branch, for [`Reader::land`].
-    fn skip(&mut self, at: Piece, on: Register) -> Result<usize> {
-        let behind = self.thread.code.len();
+    fn skip(&mut self, token: Piece, on: Register) -> Result<usize> {
+        let branch = self.thread.code.len();
         let (zero, to) = (false, 0);
-        self.emit(at, Instruction::Branch { on, zero, to })?;
-        Ok(behind)
+        self.emit(token, Instruction::Branch { on, zero, to })?;
+        Ok(branch)
     }
 
-    /// Ends the block that the branch at `from` skips.
-    fn land(&mut self, from: usize) {
+    /// Ends the block that the branch at `branch` skips.
+    fn land(&mut self, branch: usize) {
         let end = self.thread.code.len();
-        if let Instruction::Branch { to, .. } = &mut self.thread.code[from] {
+        if let Instruction::Branch { to, .. } = &mut self.thread.code[branch] {
             *to = end;
         }
     }

@@ -2,19 +2,19 @@
 
 use cohkit_protocol::text::suggestion;
 
-use crate::piece::{error_with_help, number, wrong, Piece, Result};
+use crate::piece::{error_at, error_with_help, number, Piece, Result};
 use crate::program::{address_of, Claim, Location, Observed, Program, Quantifier, Register};
 
 /// Maximum number of threads of a test.
 pub const MAX_THREADS: usize = 8;
 /// Maximum number of instructions of a thread.
-pub const MOST_INSTRUCTIONS: usize = 64;
+pub const MAX_INSTRUCTIONS: usize = 64;
 /// Maximum number of locations of a test.
-pub const MOST_LOCATIONS: usize = 8;
+pub const MAX_LOCATIONS: usize = 8;
 /// Maximum nesting depth of a condition.
-const MOST_DEPTH: usize = 64;
+const MAX_DEPTH: usize = 64;
 /// Maximum number of parts of a condition.
-const MOST_PARTS: usize = 1024;
+const MAX_PARTS: usize = 1024;
 
 /// Resolves the name of a thread's register.
 pub(crate) type RegisterResolver<'n> =
@@ -28,7 +28,7 @@ pub(crate) fn read(program: &mut Program, piece: Piece, register: RegisterResolv
         register,
         parts,
     };
-    reader.whole(piece)
+    reader.read_condition(piece)
 }
 
 /// Parses the number of a thread, `0` or `P0`.
@@ -38,7 +38,7 @@ pub(crate) fn thread_number(program: &Program, piece: Piece) -> Result<usize> {
     let number = piece.text.strip_prefix('P').unwrap_or(piece.text);
     match number.parse() {
         Ok(thread) if thread < count => Ok(thread),
-        _ => wrong(
+        _ => error_at(
             piece,
             format!("there is no thread `{}`; there are {count}", piece.text),
         ),
@@ -48,19 +48,21 @@ pub(crate) fn thread_number(program: &Program, piece: Piece) -> Result<usize> {
 /// Parses the name of a location. Adds the location to the program if it is new.
 pub(crate) fn location(program: &mut Program, piece: Piece) -> Result<Location> {
     let name = piece.text;
-    let fits = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    if name.is_empty() || !name.chars().all(fits) || name.starts_with(|c: char| c.is_ascii_digit())
+    let is_name_character = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    if name.is_empty()
+        || !name.chars().all(is_name_character)
+        || name.starts_with(|c: char| c.is_ascii_digit())
     {
-        return wrong(piece, format!("`{name}` is no name of a location"));
+        return error_at(piece, format!("`{name}` is no name of a location"));
     }
     let locations = &mut program.locations;
-    if let Some(known) = locations.iter().position(|other| other == name) {
-        return Ok(known as Location);
+    if let Some(index) = locations.iter().position(|existing| existing == name) {
+        return Ok(index as Location);
     }
-    if locations.len() >= MOST_LOCATIONS {
-        return wrong(
+    if locations.len() >= MAX_LOCATIONS {
+        return error_at(
             piece,
-            format!("there are more than {MOST_LOCATIONS} locations"),
+            format!("there are more than {MAX_LOCATIONS} locations"),
         );
     }
     locations.push(name.to_string());
@@ -79,8 +81,8 @@ pub(crate) fn value(program: &mut Program, piece: Piece) -> Result<i64> {
         Some(_) => piece.from(1).trim(),
         None => piece,
     };
-    let begins = |c: char| c.is_ascii_alphabetic() || c == '_';
-    match name.text.starts_with(begins) {
+    let is_name_start = |c: char| c.is_ascii_alphabetic() || c == '_';
+    match name.text.starts_with(is_name_start) {
         true => location(program, name).map(address_of),
         false => number(piece),
     }
@@ -95,7 +97,7 @@ struct Reader<'r> {
 
 impl Reader<'_> {
     /// Parses the whole condition, such as `exists (0:X2=0 /\ 1:X2=0)`, after optional `locations` and `filter` parts.
-    fn whole(&mut self, piece: Piece) -> Result<()> {
+    fn read_condition(&mut self, piece: Piece) -> Result<()> {
         let mut rest = piece.trim();
         let mut filter = false;
         self.program.quantifier = loop {
@@ -110,14 +112,14 @@ impl Reader<'_> {
                 "~exists" => break Quantifier::NotExists,
                 "forall" => break Quantifier::Forall,
                 "locations" => {
-                    let Some((items, behind)) = list(rest) else {
-                        return wrong(word, "this list has no end");
+                    let Some((items, after_list)) = list(rest) else {
+                        return error_at(word, "this list has no end");
                     };
                     for item in items {
                         let observed = self.observed(item)?;
                         self.program.listed.push(observed);
                     }
-                    rest = behind.trim();
+                    rest = after_list.trim();
                 }
                 "filter" if !filter => {
                     let claim = self.implies(&mut rest, 0)?;
@@ -125,11 +127,11 @@ impl Reader<'_> {
                     filter = true;
                 }
                 "" if !filter => return Ok(()),
-                "" => return wrong(piece.trim(), "a filter needs a condition"),
-                other => return wrong(word, format!("`{other}` is not supported")),
+                "" => return error_at(piece.trim(), "a filter needs a condition"),
+                other => return error_at(word, format!("`{other}` is not supported")),
             }
-            let shown = rest.text.trim_start_matches(';');
-            rest = rest.from(rest.text.len() - shown.len()).trim();
+            let unseparated = rest.text.trim_start_matches(';');
+            rest = rest.from(rest.text.len() - unseparated.len()).trim();
         };
         self.program.claim = self.implies(&mut rest, 0)?;
         if !rest
@@ -137,7 +139,7 @@ impl Reader<'_> {
             .trim_matches([';', ' ', '\t', '\r', '\n'])
             .is_empty()
         {
-            return wrong(rest, "nothing should follow the condition");
+            return error_at(rest, "nothing should follow the condition");
         }
         Ok(())
     }
@@ -148,8 +150,8 @@ impl Reader<'_> {
         let Some(after) = rest.text.strip_prefix("=>") else {
             return Ok(claim);
         };
-        if depth > MOST_DEPTH {
-            return wrong(*rest, "this condition has too many parts");
+        if depth > MAX_DEPTH {
+            return error_at(*rest, "this condition has too many parts");
         }
         *rest = rest.from(rest.text.len() - after.len()).trim();
         let then = self.implies(rest, depth + 1)?;
@@ -160,8 +162,8 @@ impl Reader<'_> {
         let mut claim = self.and(rest, depth)?;
         while let Some(after) = rest.text.strip_prefix("\\/") {
             *rest = rest.from(rest.text.len() - after.len()).trim();
-            let other = self.and(rest, depth)?;
-            claim = Claim::Or(Box::new(claim), Box::new(other));
+            let right = self.and(rest, depth)?;
+            claim = Claim::Or(Box::new(claim), Box::new(right));
         }
         Ok(claim)
     }
@@ -170,16 +172,16 @@ impl Reader<'_> {
         let mut claim = self.atom(rest, depth)?;
         while let Some(after) = rest.text.strip_prefix("/\\") {
             *rest = rest.from(rest.text.len() - after.len()).trim();
-            let other = self.atom(rest, depth)?;
-            claim = Claim::And(Box::new(claim), Box::new(other));
+            let right = self.atom(rest, depth)?;
+            claim = Claim::And(Box::new(claim), Box::new(right));
         }
         Ok(claim)
     }
 
     fn atom(&mut self, rest: &mut Piece, depth: usize) -> Result<Claim> {
         self.parts += 1;
-        if depth > MOST_DEPTH || self.parts > MOST_PARTS {
-            return wrong(*rest, "this condition has too many parts");
+        if depth > MAX_DEPTH || self.parts > MAX_PARTS {
+            return error_at(*rest, "this condition has too many parts");
         }
         let not = rest
             .text
@@ -194,7 +196,7 @@ impl Reader<'_> {
             *rest = rest.from(1).trim();
             let claim = self.implies(rest, depth + 1)?;
             if !rest.text.starts_with(')') {
-                return wrong(open.until(1), "this parenthesis is not closed");
+                return error_at(open.until(1), "this parenthesis is not closed");
             }
             *rest = rest.from(1).trim();
             return Ok(claim);
@@ -207,36 +209,36 @@ impl Reader<'_> {
             *rest = rest.from(end).trim();
             word
         };
-        let of = |(start, length): (usize, usize)| Piece {
+        let piece_of = |(start, length): (usize, usize)| Piece {
             text: &atom.text[start - atom.start..][..length],
             start,
         };
-        let takes = |rest: &mut Piece<'_>, what: &str| {
-            let takes = rest.text.starts_with(what);
-            if takes {
-                *rest = rest.from(what.len()).trim();
+        let consume = |rest: &mut Piece<'_>, symbol: &str| {
+            let is_match = rest.text.starts_with(symbol);
+            if is_match {
+                *rest = rest.from(symbol.len()).trim();
             }
-            takes
+            is_match
         };
-        let bracket = takes(rest, "[");
-        let first = of(word(rest));
-        if bracket && !takes(rest, "]") {
-            return wrong(atom.until(1), "this bracket is not closed");
+        let bracket = consume(rest, "[");
+        let left = piece_of(word(rest));
+        if bracket && !consume(rest, "]") {
+            return error_at(atom.until(1), "this bracket is not closed");
         }
-        match first.text {
+        match left.text {
             "true" if !bracket => return Ok(Claim::True),
             "false" if !bracket => return Ok(negate(Claim::True)),
             _ => {}
         }
-        let register = match !bracket && takes(rest, ":") {
-            true => Some(of(word(rest))),
+        let register = match !bracket && consume(rest, ":") {
+            true => Some(piece_of(word(rest))),
             false => None,
         };
-        let differs = takes(rest, "!=") || takes(rest, "<>");
-        let equals = !differs && !rest.text.starts_with("=>") && takes(rest, "=");
+        let differs = consume(rest, "!=") || consume(rest, "<>");
+        let equals = !differs && !rest.text.starts_with("=>") && consume(rest, "=");
         // Some tests write `==`.
         if equals {
-            takes(rest, "=");
+            consume(rest, "=");
         }
         if !(differs || equals) {
             let stop = |c: char| c.is_whitespace() || matches!(c, ')' | '(' | '/' | '\\');
@@ -249,15 +251,15 @@ impl Reader<'_> {
         }
         let observed = match register {
             Some(register) => {
-                let thread = thread_number(self.program, first)?;
+                let thread = thread_number(self.program, left)?;
                 Observed::Register(thread, (self.register)(self.program, thread, register)?)
             }
-            None => Observed::Location(known(self.program, first)?),
+            None => Observed::Location(known_location(self.program, left)?),
         };
-        let right = of(word(rest));
+        let right = piece_of(word(rest));
         let pointer = right.text.strip_prefix('&').unwrap_or(right.text);
         let value = match pointer.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
-            true => address_of(known(
+            true => address_of(known_location(
                 self.program,
                 right.from(right.text.len() - pointer.len()),
             )?),
@@ -277,38 +279,38 @@ impl Reader<'_> {
         let inner = piece.text.strip_prefix('[');
         let inner = inner.and_then(|inner| inner.strip_suffix(']'));
         let name = inner.map_or(piece, |inner| piece.from(1).until(inner.len()).trim());
-        Ok(Observed::Location(known(self.program, name)?))
+        Ok(Observed::Location(known_location(self.program, name)?))
     }
 }
 
 /// Splits `locations [x; 0:X2;] exists ...` into the items of the list and what follows the list.
 fn list(piece: Piece) -> Option<(Vec<Piece>, Piece)> {
     let (mut depth, mut items) = (0, Vec::new());
-    let mut first = 0;
-    for (place, letter) in piece.text.char_indices() {
+    let mut item_start = 0;
+    for (position, letter) in piece.text.char_indices() {
         let closes = letter == ']' && depth == 1;
         if depth == 1 && (letter == ';' || closes) {
-            let item = piece.until(place).from(first).trim();
+            let item = piece.until(position).from(item_start).trim();
             items.extend((!item.text.is_empty()).then_some(item));
-            first = place + 1;
+            item_start = position + 1;
         }
         match letter {
             '[' => {
                 depth += 1;
-                first = if depth == 1 { place + 1 } else { first };
+                item_start = if depth == 1 { position + 1 } else { item_start };
             }
             ']' => depth -= 1,
             _ => {}
         }
         if closes {
-            return Some((items, piece.from(place + 1)));
+            return Some((items, piece.from(position + 1)));
         }
     }
     None
 }
 
 /// Returns a location that the test has named already.
-fn known(program: &Program, piece: Piece) -> Result<Location> {
+fn known_location(program: &Program, piece: Piece) -> Result<Location> {
     let names = program.locations.iter().map(String::as_str);
     match names.clone().position(|other| other == piece.text) {
         Some(location) => Ok(location as Location),

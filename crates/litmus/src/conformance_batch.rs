@@ -21,7 +21,7 @@ pub struct BatchResult {
 
 impl BatchResult {
     /// Combines the results of two batches.
-    pub fn with(mut self, other: BatchResult) -> BatchResult {
+    pub fn merge(mut self, other: BatchResult) -> BatchResult {
         self.programs += other.programs;
         self.states += other.states;
         self.forbidden.extend(other.forbidden);
@@ -34,7 +34,7 @@ impl BatchResult {
 ///
 /// # Errors
 /// The first program that cannot be run to completion, and the reason.
-pub fn compared(
+pub fn check_outcomes(
     protocol: &Protocol,
     home: &Controller,
     programs: &[Program],
@@ -45,18 +45,18 @@ pub fn compared(
     let locations = programs.iter().map(|program| program.locations.len());
     let locations = locations.max().unwrap_or(0) as u8;
     let mut lines = Lines::new(protocol, home, threads, locations, options.room);
-    let mut all = BatchResult::default();
+    let mut total = BatchResult::default();
     for program in programs {
         match run_on(&mut lines, program, options, &mut || true) {
             Found::Ends { ends, states } => {
-                all.programs += 1;
-                all.states += states;
+                total.programs += 1;
+                total.states += states;
                 if !ends.is_subset(&allowed(program, model)?) {
-                    all.forbidden.push(program.name.clone());
+                    total.forbidden.push(program.name.clone());
                 }
             }
             other => return Err(format!("{} on {}: {other:?}", program.name, protocol.name)),
         }
     }
-    Ok(all)
+    Ok(total)
 }

@@ -74,11 +74,11 @@ pub struct TestRun {
     pub gives_up: u8,
 }
 
-/// Returns the classic programs of at most `most` threads. Spontaneous evictions add many states, so variations with
+/// Returns the classic programs of at most `max_threads` threads. Spontaneous evictions add many states, so variations with
 /// three or more threads run without them.
-pub fn classic(protocol: &Protocol, most: usize) -> Vec<TestRun> {
+pub fn classic(protocol: &Protocol, max_threads: usize) -> Vec<TestRun> {
     let programs = conformance_programs(protocol).into_iter();
-    let programs = programs.filter(|program| program.threads.len() <= most);
+    let programs = programs.filter(|program| program.threads.len() <= max_threads);
     let runs = programs.map(|program| TestRun {
         gives_up: u8::from(program.threads.len() < 3 || !program.name.contains('+')),
         program,
@@ -86,10 +86,10 @@ pub fn classic(protocol: &Protocol, most: usize) -> Vec<TestRun> {
     runs.collect()
 }
 
-/// Returns the bursts of stores of at most `most` threads.
-pub fn bursts(model: Model, most: usize) -> Vec<TestRun> {
+/// Returns the bursts of stores of at most `max_threads` threads.
+pub fn bursts(model: Model, max_threads: usize) -> Vec<TestRun> {
     let programs = bursts::programs(model).into_iter();
-    let programs = programs.filter(|program| program.threads.len() <= most);
+    let programs = programs.filter(|program| program.threads.len() <= max_threads);
     let runs = programs.map(|program| TestRun {
         program,
         gives_up: 0,
@@ -116,7 +116,7 @@ pub fn judge<'h>(
         (None, Model::Tso) => Cores::StoreBuffer,
         (None, Model::Rc | Model::Armv8 | Model::RiscV) => Cores::Relaxed(Default::default()),
     };
-    let mut found = ConformanceReport {
+    let mut report = ConformanceReport {
         model,
         programs: BTreeSet::new(),
         threads: 0,
@@ -140,61 +140,66 @@ pub fn judge<'h>(
         let home = home(threads as u16);
         let locations = programs.iter().map(|program| program.locations.len());
         let locations = locations.max().unwrap_or(0) as u8;
-        for (kinds, programs) in placed(protocol, programs) {
-            let usual = Options::default();
+        for (kinds, programs) in group_by_placement(protocol, programs) {
+            let defaults = Options::default();
             let mut options = Options {
                 cores,
-                most: states.map_or(usual.most, |states| states.min(usual.most)),
-                ..usual
+                most: states.map_or(defaults.most, |states| states.min(defaults.most)),
+                ..defaults
             };
-            let room = options.room;
-            let mut lines = Lines::new(protocol, &home, kinds.clone(), locations, room);
+            let capacity = options.room;
+            let mut lines = Lines::new(protocol, &home, kinds.clone(), locations, capacity);
             for program in programs {
                 options.gives_up = gives_up[&program.name];
                 let run = run_on(&mut lines, &program, &options, should_continue);
                 match &run {
                     Found::Cannot(_) => {
-                        found.left_out += 1;
+                        report.left_out += 1;
                         continue;
                     }
                     Found::Lacks(_) if protocol.several_tables() => {
-                        found.lacking += 1;
+                        report.lacking += 1;
                         continue;
                     }
-                    Found::Ends { states, .. } => found.states += states,
+                    Found::Ends { states, .. } => report.states += states,
                     _ => {}
                 }
-                found.gives_up = found.gives_up.max(options.gives_up);
-                found.count(&program, lines.placements(program.locations.len()).len());
-                let ended = end(run, &program, (protocol, &kinds), model);
+                report.gives_up = report.gives_up.max(options.gives_up);
+                report.count(&program, lines.placements(program.locations.len()).len());
+                let ended = verdict(run, &program, (protocol, &kinds), model);
                 match ended {
                     None => {}
                     // Another program may show a violation, which takes precedence.
-                    Some((Ended::Undecided(why), _)) => {
-                        undecided.get_or_insert(why);
+                    Some((Ended::Undecided(reason), _)) => {
+                        undecided.get_or_insert(reason);
                     }
                     Some((mut ended, forbidden)) => {
                         if let Ended::Broken { path, .. } = &mut ended {
-                            let wanted = |end: Option<&Outcome>| end == forbidden.as_ref();
-                            let way =
-                                shortest(&mut lines, &program, &options, &wanted, should_continue);
-                            *path = way.map(Box::new);
+                            let is_forbidden = |end: Option<&Outcome>| end == forbidden.as_ref();
+                            let shortest_path = shortest(
+                                &mut lines,
+                                &program,
+                                &options,
+                                &is_forbidden,
+                                should_continue,
+                            );
+                            *path = shortest_path.map(Box::new);
                         }
-                        found.ended = ended;
-                        return found;
+                        report.ended = ended;
+                        return report;
                     }
                 }
             }
         }
     }
-    if found.programs.is_empty() {
-        let none = "its caches cannot run any of the programs";
-        undecided = Some(none.to_string());
+    if report.programs.is_empty() {
+        let reason = "its caches cannot run any of the programs";
+        undecided = Some(reason.to_string());
     }
-    if let Some(why) = undecided {
-        found.ended = Ended::Undecided(why);
+    if let Some(reason) = undecided {
+        report.ended = Ended::Undecided(reason);
     }
-    found
+    report
 }
 
 impl ConformanceReport {
@@ -233,62 +238,65 @@ impl ConformanceReport {
 }
 
 /// Groups programs by the placement of their threads on kinds of remotes.
-fn placed(protocol: &Protocol, programs: Vec<Program>) -> BTreeMap<Kinds, Vec<Program>> {
-    let mut all: BTreeMap<Kinds, Vec<Program>> = BTreeMap::new();
+fn group_by_placement(
+    protocol: &Protocol,
+    programs: Vec<Program>,
+) -> BTreeMap<Kinds, Vec<Program>> {
+    let mut groups: BTreeMap<Kinds, Vec<Program>> = BTreeMap::new();
     for program in programs {
         // Programs of three threads have few placements.
         for kinds in Kinds::every(protocol, &program).unwrap_or_default() {
-            all.entry(kinds).or_default().push(program.clone());
+            groups.entry(kinds).or_default().push(program.clone());
         }
     }
-    all
+    groups
 }
 
 /// Returns the verdict if the run ends the check, with the forbidden outcome if there is one. `None` means no
 /// violation.
-fn end(
+fn verdict(
     run: Found,
     program: &Program,
     (protocol, kinds): (&Protocol, &Kinds),
     model: Model,
 ) -> Option<(Ended, Option<Outcome>)> {
     let kinds = || kinds.names(protocol).join(",");
-    let broken = |what: String, end: Option<Outcome>| {
-        let broken = Ended::Broken {
+    let violated = |description: String, end: Option<Outcome>| {
+        let violated = Ended::Broken {
             program: program.name.clone(),
             kinds: protocol.several_tables().then(kinds),
-            what,
+            what: description,
             path: None,
         };
-        Some((broken, end))
+        Some((violated, end))
     };
-    let undecided = |what| Some((Ended::Undecided(what), None));
+    let undecided = |description| Some((Ended::Undecided(description), None));
     match run {
         Found::Ends { ends, .. } => {
             let allowed = match allowed(program, model) {
                 Ok(allowed) => allowed,
-                Err(what) => return undecided(what),
+                Err(description) => return undecided(description),
             };
-            let other = ends.into_iter().find(|end| !allowed.contains(end))?;
-            broken(
-                format!("its outcome is {}", program.words(&other)),
-                Some(other),
+            let forbidden_outcome = ends.into_iter().find(|end| !allowed.contains(end))?;
+            violated(
+                format!("its outcome is {}", program.words(&forbidden_outcome)),
+                Some(forbidden_outcome),
             )
         }
         Found::Wrong(Wrong::Violated(violation)) => {
-            broken(format!("{}: {}", violation.property, violation.what), None)
+            violated(format!("{}: {}", violation.property, violation.what), None)
         }
-        Found::Wrong(Wrong::Exceeded(what)) => undecided(what),
+        Found::Wrong(Wrong::Exceeded(description)) => undecided(description),
         Found::Stuck { livelock, .. } => {
-            let what = match livelock {
+            let description = match livelock {
                 false => "deadlock: its threads wait forever",
                 true => "livelock: its threads run forever, and no outcome is reachable",
             };
-            broken(what.to_string(), None)
+            violated(description.to_string(), None)
         }
         Found::TooMany => undecided(format!("{} has too many states", program.name)),
         Found::Interrupted => Some((Ended::Interrupted, None)),
-        Found::Lacks(what) => undecided(what),
+        Found::Lacks(description) => undecided(description),
         // The caller counts these programs as left out.
         Found::Cannot(_) => None,
     }

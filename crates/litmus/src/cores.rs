@@ -35,16 +35,16 @@ impl Cores {
             }
             // Full fences follow the rules of the kind of core, below.
             (Instruction::Fence(kind), _) if *kind != Fence::Full => {
-                let after = kind
+                let orders_later = kind
                     .sides()
-                    .is_some_and(|(_, after)| in_class(after, later));
-                return fence(later) || after;
+                    .is_some_and(|(_, orders_later)| in_class(orders_later, later));
+                return fence(later) || orders_later;
             }
             (_, Instruction::Fence(kind)) if *kind != Fence::Full => {
-                let before = kind
+                let orders_earlier = kind
                     .sides()
-                    .is_some_and(|(before, _)| in_class(before, earlier));
-                return fence(earlier) || before;
+                    .is_some_and(|(orders_earlier, _)| in_class(orders_earlier, earlier));
+                return fence(earlier) || orders_earlier;
             }
             (
                 Instruction::Store { release: true, .. },
@@ -103,15 +103,15 @@ fn issues(instruction: &Instruction) -> &'static [Issue] {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 struct ActiveAccess {
     /// Index of the instruction in the thread's code.
-    place: usize,
+    code_index: usize,
     /// Location accessed, or `None` for a fence.
-    at: Option<Location>,
+    location: Option<Location>,
     /// Operand of a write: a register as long as its value is pending, then a number.
     value: Operand,
     /// Expected value of a compare-and-swap, in the same form.
     expected: Operand,
     /// True if the access has its value and only the acquire that follows an acquiring read is still outstanding.
-    read: bool,
+    has_value: bool,
 }
 
 /// Request of a thread to memory.
@@ -198,26 +198,30 @@ impl Core {
         match operand {
             Operand::Number(value) => Some(value),
             Operand::Register(register) => {
-                (!self.filled(code, register)).then(|| self.registers[register])
+                (!self.is_pending(code, register)).then(|| self.registers[register])
             }
         }
     }
 
     /// Returns true if an instruction in the window is still to write `register`.
-    fn filled(&self, code: &[Instruction], register: usize) -> bool {
+    fn is_pending(&self, code: &[Instruction], register: usize) -> bool {
         let mut window = self.window.iter();
-        window.any(|begun| !begun.read && code[begun.place].destination() == Some(register))
+        window.any(|access| {
+            !access.has_value && code[access.code_index].destination() == Some(register)
+        })
     }
 
     /// Performs all steps that no other thread can observe: completes fences that need no cache, and begins
     /// instructions.
     pub fn settle(&mut self, code: &[Instruction], cores: Cores) {
         loop {
-            let through = (0..self.window.len()).find(|&at| {
-                let fence = matches!(code[self.window[at].place], Instruction::Fence(_));
-                fence && self.asked(code, at).is_none() && self.free(code, cores, at)
+            let completed = (0..self.window.len()).find(|&at| {
+                let is_fence = matches!(code[self.window[at].code_index], Instruction::Fence(_));
+                is_fence
+                    && self.requested_fence(code, at).is_none()
+                    && self.is_ready(code, cores, at)
             });
-            if let Some(at) = through {
+            if let Some(at) = completed {
                 self.window.remove(at);
             } else if !self.begin(code) {
                 return;
@@ -233,22 +237,22 @@ impl Core {
         // Registers are not renamed: a pending register blocks its next writer.
         if instruction
             .destination()
-            .is_some_and(|to| self.filled(code, to))
+            .is_some_and(|to| self.is_pending(code, to))
         {
             return false;
         }
-        let given = |operand| match self.value(code, operand) {
+        let resolved = |operand| match self.value(code, operand) {
             Some(value) => Operand::Number(value),
             None => operand,
         };
-        let none = Operand::Number(0);
-        let at = match instruction.address() {
+        let unused = Operand::Number(0);
+        let location = match instruction.address() {
             None => None,
-            Some(Address::Direct(at)) => Some(at),
+            Some(Address::Direct(location)) => Some(location),
             Some(Address::Indirect(register)) => {
                 let address = self.value(code, Operand::Register(register));
                 match address.and_then(location_at) {
-                    Some(at) => Some(at),
+                    Some(location) => Some(location),
                     None => return false,
                 }
             }
@@ -299,19 +303,19 @@ impl Core {
                 };
                 return true;
             }
-            Instruction::Store { value, .. } => (given(value), none),
+            Instruction::Store { value, .. } => (resolved(value), unused),
             Instruction::Atomic { value, change, .. } => match change {
-                Change::SetIf(expected) => (given(value), given(expected)),
-                Change::Set | Change::Add | Change::Apply(_) => (given(value), none),
+                Change::SetIf(expected) => (resolved(value), resolved(expected)),
+                Change::Set | Change::Add | Change::Apply(_) => (resolved(value), unused),
             },
-            Instruction::Load { .. } | Instruction::Fence(_) => (none, none),
+            Instruction::Load { .. } | Instruction::Fence(_) => (unused, unused),
         };
         self.window.push(ActiveAccess {
-            place: self.next,
-            at,
+            code_index: self.next,
+            location,
             value,
             expected,
-            read: false,
+            has_value: false,
         });
         self.next += 1;
         true
@@ -319,49 +323,49 @@ impl Core {
 
     /// Returns true if no earlier instruction in the window must complete before the instruction at `at`, whatever
     /// their locations.
-    fn free(&self, code: &[Instruction], cores: Cores, at: usize) -> bool {
-        let runs = |begun: &ActiveAccess| match code[begun.place] {
+    fn is_ready(&self, code: &[Instruction], cores: Cores, at: usize) -> bool {
+        let effective_instruction = |access: &ActiveAccess| match code[access.code_index] {
             // Where copies may be stale until an acquire, reads after the fetch fence are current only if the fence
             // acquires.
             Instruction::Fence(Fence::Fetch) if self.asks.loads => Instruction::Fence(Fence::Loads),
             instruction => instruction,
         };
-        let later = runs(&self.window[at]);
-        let mut before = self.window[..at].iter();
-        !before.any(|earlier| cores.waits(&runs(earlier), &later))
+        let later = effective_instruction(&self.window[at]);
+        let mut earlier_accesses = self.window[..at].iter();
+        !earlier_accesses.any(|earlier| cores.waits(&effective_instruction(earlier), &later))
     }
 
     /// Returns the fence or acquire that the instruction at `at` in the window requests from its cache, if any.
-    fn asked(&self, code: &[Instruction], at: usize) -> Option<FenceKind> {
-        let begun = &self.window[at];
-        match code[begun.place] {
+    fn requested_fence(&self, code: &[Instruction], at: usize) -> Option<FenceKind> {
+        let access = &self.window[at];
+        match code[access.code_index] {
             Instruction::Fence(fence) => match fence.sides() {
                 None | Some((Class::Reads, _)) => self.asks.loads.then_some(FenceKind::Acquired),
                 Some(_) => self.asks.fences.then_some(FenceKind::Fence),
             },
-            _ => begun.read.then_some(FenceKind::Acquired),
+            _ => access.has_value.then_some(FenceKind::Acquired),
         }
     }
 
     /// Returns the last earlier instruction in the window that accesses the same location.
     fn same_location(&self, at: usize) -> Option<&ActiveAccess> {
-        let location = self.window[at].at?;
-        let mut before = self.window[..at].iter().rev();
-        before.find(|earlier| earlier.at == Some(location))
+        let location = self.window[at].location?;
+        let mut earlier_accesses = self.window[..at].iter().rev();
+        earlier_accesses.find(|earlier| earlier.location == Some(location))
     }
 
     /// Returns the memory request of the access at `at` in the window, if it may be issued now.
     fn request(&self, code: &[Instruction], cores: Cores, at: usize) -> Option<MemoryRequest> {
-        let begun = self.window[at];
-        let location = begun.at?;
-        if begun.read || !self.free(code, cores, at) || self.same_location(at).is_some() {
+        let access = self.window[at];
+        let location = access.location?;
+        if access.has_value || !self.is_ready(code, cores, at) || self.same_location(at).is_some() {
             return None;
         }
-        let (Operand::Number(value), Operand::Number(expected)) = (begun.value, begun.expected)
+        let (Operand::Number(value), Operand::Number(expected)) = (access.value, access.expected)
         else {
             return None;
         };
-        Some(match code[begun.place] {
+        Some(match code[access.code_index] {
             Instruction::Store { release, via, .. } => {
                 MemoryRequest::Write(location, value, release, via)
             }
@@ -392,14 +396,21 @@ impl Core {
     }
 
     /// Returns true if the thread may request this fence or acquire now.
-    pub fn asks_for(&self, code: &[Instruction], cores: Cores, asked: FenceKind) -> bool {
-        self.asking(code, cores, asked).is_some()
+    pub fn asks_for(&self, code: &[Instruction], cores: Cores, kind: FenceKind) -> bool {
+        self.requesting_position(code, cores, kind).is_some()
     }
 
     /// Returns the position in the window of the first instruction that may request it now.
-    fn asking(&self, code: &[Instruction], cores: Cores, asked: FenceKind) -> Option<usize> {
-        let mut all = 0..self.window.len();
-        all.find(|&at| self.asked(code, at) == Some(asked) && self.free(code, cores, at))
+    fn requesting_position(
+        &self,
+        code: &[Instruction],
+        cores: Cores,
+        kind: FenceKind,
+    ) -> Option<usize> {
+        let mut positions = 0..self.window.len();
+        positions.find(|&at| {
+            self.requested_fence(code, at) == Some(kind) && self.is_ready(code, cores, at)
+        })
     }
 
     /// Window positions of the loads that may be forwarded from outstanding stores of the same thread. Such a load may
@@ -410,16 +421,16 @@ impl Core {
         cores: Cores,
     ) -> impl Iterator<Item = usize> + 'c {
         (0..self.window.len()).filter(move |&at| {
-            let load = matches!(code[self.window[at].place], Instruction::Load { .. });
-            load && self.stored(code, at).is_some() && self.free(code, cores, at)
+            let is_load = matches!(code[self.window[at].code_index], Instruction::Load { .. });
+            is_load && self.forwardable_value(code, at).is_some() && self.is_ready(code, cores, at)
         })
     }
 
     /// Returns the value to forward to a load in the window. It is that of the thread's last outstanding store to the
     /// same location, if known.
-    fn stored(&self, code: &[Instruction], at: usize) -> Option<i64> {
+    fn forwardable_value(&self, code: &[Instruction], at: usize) -> Option<i64> {
         let store = self.same_location(at)?;
-        match (&code[store.place], store.value) {
+        match (&code[store.code_index], store.value) {
             (Instruction::Store { .. }, Operand::Number(value)) => Some(value),
             _ => None,
         }
@@ -427,36 +438,38 @@ impl Core {
 
     /// Completes the load at window position `at`, one of [`Core::forwards`], by store forwarding.
     pub fn forward(&mut self, code: &[Instruction], at: usize) {
-        let value = self.stored(code, at).expect("there is such a store");
+        let value = self
+            .forwardable_value(code, at)
+            .expect("there is such a store");
         self.end(code, at, value);
     }
 
     /// Completes the first fence or acquire that the thread has requested.
-    pub fn answered(&mut self, code: &[Instruction], cores: Cores, asked: FenceKind) {
-        let first = self.asking(code, cores, asked);
-        self.window.remove(first.expect("it was asked for"));
+    pub fn answered(&mut self, code: &[Instruction], cores: Cores, kind: FenceKind) {
+        let position = self.requesting_position(code, cores, kind);
+        self.window.remove(position.expect("it was asked for"));
     }
 
-    /// Completes the thread's access to location `at`. `value` is the value read.
-    pub fn ended(&mut self, code: &[Instruction], at: Location, value: i64) {
+    /// Completes the thread's access to location `location`. `value` is the value read.
+    pub fn ended(&mut self, code: &[Instruction], location: Location, value: i64) {
         // Only the first access to a location can have been issued.
         let mut window = self.window.iter();
-        let first = window.position(|begun| begun.at == Some(at));
-        self.end(code, first.expect("it was asked for"), value);
+        let position = window.position(|access| access.location == Some(location));
+        self.end(code, position.expect("it was asked for"), value);
     }
 
     fn end(&mut self, code: &[Instruction], at: usize, value: i64) {
-        let instruction = code[self.window[at].place];
+        let instruction = code[self.window[at].code_index];
         match self.asks.acquired && instruction.acquires() {
-            true => self.window[at].read = true,
+            true => self.window[at].has_value = true,
             false => _ = self.window.remove(at),
         }
         let Some(to) = instruction.destination() else {
             return;
         };
         self.registers[to] = value;
-        for begun in &mut self.window {
-            for operand in [&mut begun.value, &mut begun.expected] {
+        for access in &mut self.window {
+            for operand in [&mut access.value, &mut access.expected] {
                 if *operand == Operand::Register(to) {
                     *operand = Operand::Number(value);
                 }
@@ -466,13 +479,16 @@ impl Core {
 
     /// Returns true if the thread has only stores left to perform.
     pub fn through(&self, code: &[Instruction]) -> bool {
-        let store = |begun: &ActiveAccess| matches!(code[begun.place], Instruction::Store { .. });
-        self.next >= code.len() && self.window.iter().all(store)
+        let is_store =
+            |access: &ActiveAccess| matches!(code[access.code_index], Instruction::Store { .. });
+        self.next >= code.len() && self.window.iter().all(is_store)
     }
 
     /// Code indices of the instructions in the window, with the locations that they access.
     pub fn open(&self) -> impl Iterator<Item = (usize, Option<Location>)> + '_ {
-        self.window.iter().map(|begun| (begun.place, begun.at))
+        self.window
+            .iter()
+            .map(|access| (access.code_index, access.location))
     }
 
     /// Returns true if all instructions have completed.

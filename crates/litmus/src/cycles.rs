@@ -59,31 +59,31 @@ pub const FAMILIES: [(&str, &str); 36] = [
     ("4.2W", "PodWW Coe PodWW Coe PodWW Coe PodWW Coe"),
 ];
 
-/// Relation from an access to the next one of a cycle. `outside` is true between different threads.
+/// Relation from an access to the next one of a cycle. `external` is true between different threads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Edge {
     /// Reads-from: from a write to a read.
-    Rf { outside: bool },
+    Rf { external: bool },
     /// From-read: from a read to a write.
-    Fr { outside: bool },
+    Fr { external: bool },
     /// Coherence order: from a write to a write.
-    Co { outside: bool },
+    Co { external: bool },
     /// Program order, with the same location or another.
     Po { same: bool, from: Kind, to: Kind },
 }
 
 impl Edge {
-    fn read(word: &str) -> Option<Edge> {
-        let outside = word.ends_with('e');
+    fn parse(word: &str) -> Option<Edge> {
+        let external = word.ends_with('e');
         let kind = |letter: u8| match letter {
             b'R' => Some(Kind::Read),
             b'W' => Some(Kind::Write),
             _ => None,
         };
         Some(match word {
-            "Rfe" | "Rfi" => Edge::Rf { outside },
-            "Fre" | "Fri" => Edge::Fr { outside },
-            "Coe" | "Coi" => Edge::Co { outside },
+            "Rfe" | "Rfi" => Edge::Rf { external },
+            "Fre" | "Fri" => Edge::Fr { external },
+            "Coe" | "Coi" => Edge::Co { external },
             _ => match *word.strip_prefix("Po")?.as_bytes() {
                 [place @ (b'd' | b's'), from, to] => Edge::Po {
                     same: place == b's',
@@ -95,14 +95,14 @@ impl Edge {
         })
     }
 
-    fn outside(self) -> bool {
+    fn external(self) -> bool {
         match self {
-            Edge::Rf { outside } | Edge::Fr { outside } | Edge::Co { outside } => outside,
+            Edge::Rf { external } | Edge::Fr { external } | Edge::Co { external } => external,
             Edge::Po { .. } => false,
         }
     }
 
-    fn ends(self) -> (Kind, Kind) {
+    fn kinds(self) -> (Kind, Kind) {
         match self {
             Edge::Rf { .. } => (Kind::Write, Kind::Read),
             Edge::Fr { .. } => (Kind::Read, Kind::Write),
@@ -182,55 +182,55 @@ struct Access {
     /// Value written by a write.
     value: i64,
     /// Order before and after the access in its thread.
-    around: [Option<EdgeOrder>; 2],
+    orders: [Option<EdgeOrder>; 2],
 }
 
-/// Creates the shape of a cycle. `between` has one order per program-order relation of the cycle.
+/// Creates the shape of a cycle. `edge_orders` has one order per program-order relation of the cycle.
 ///
 /// # Errors
 /// The cycle has an unknown relation, does not close, or has no execution.
-pub fn shape(name: &str, cycle: &str, between: &[EdgeOrder]) -> Result<Program, String> {
+pub fn shape(name: &str, cycle: &str, edge_orders: &[EdgeOrder]) -> Result<Program, String> {
     let words: Vec<&str> = cycle.split_whitespace().collect();
-    let edges: Option<Vec<Edge>> = words.iter().map(|word| Edge::read(word)).collect();
+    let edges: Option<Vec<Edge>> = words.iter().map(|word| Edge::parse(word)).collect();
     let edges = edges.ok_or_else(|| format!("`{cycle}` names an unknown relation"))?;
-    let mut accesses = accesses(&edges, between)
+    let mut accesses = accesses(&edges, edge_orders)
         .ok_or_else(|| format!("`{cycle}` is not a cycle of accesses of threads"))?;
     // The cycle fixes the coherence order. Values increase in that order.
-    let ranks = |execution: &Execution, places: &[usize]| -> Vec<i64> {
-        let ranks = places.iter().map(|&place| execution.rank[place] as i64 + 1);
+    let ranks = |execution: &Execution, events: &[usize]| -> Vec<i64> {
+        let ranks = events.iter().map(|&event| execution.rank[event] as i64 + 1);
         ranks.collect()
     };
-    let mut found = Vec::new();
-    fitting(&program(name, &accesses), &edges, &accesses, |e, places| {
-        found.push(ranks(e, places));
+    let mut value_lists = Vec::new();
+    for_each_fitting(&program(name, &accesses), &edges, &accesses, |e, events| {
+        value_lists.push(ranks(e, events));
     })?;
-    let Some(first) = found.first() else {
+    let Some(values) = value_lists.first() else {
         return Err(format!("no execution has the cycle `{cycle}`"));
     };
-    for (access, value) in accesses.iter_mut().zip(first) {
+    for (access, value) in accesses.iter_mut().zip(values) {
         if access.kind == Kind::Write {
             access.value = *value;
         }
     }
     let mut program = program(name, &accesses);
     let mut claims = BTreeSet::new();
-    let asked = asked(&program, &accesses);
-    fitting(&program, &edges, &accesses, |execution, _| {
+    let observables = observed_by_condition(&program, &accesses);
+    for_each_fitting(&program, &edges, &accesses, |execution, _| {
         let Some(end) = execution.end(&program) else {
             return;
         };
-        let values = asked
+        let values = observables
             .iter()
             .map(|observed| (observed.clone(), end.0[observed]));
         claims.insert(values.collect::<Vec<_>>());
     })?;
-    let all = |claim: Vec<(Observed, i64)>| {
+    let conjunction = |claim: Vec<(Observed, i64)>| {
         let parts = claim.into_iter().map(|(o, value)| Claim::Is(o, value));
         parts.reduce(|a, b| Claim::And(Box::new(a), Box::new(b)))
     };
-    let any = claims.into_iter().filter_map(all);
-    let any = any.reduce(|a, b| Claim::Or(Box::new(a), Box::new(b)));
-    program.claim = any.unwrap_or(Claim::True);
+    let disjunction = claims.into_iter().filter_map(conjunction);
+    let disjunction = disjunction.reduce(|a, b| Claim::Or(Box::new(a), Box::new(b)));
+    program.claim = disjunction.unwrap_or(Claim::True);
     // Old values of exchanges are not part of the cycle, but models restrict them too.
     for (number, thread) in program.threads.iter().enumerate() {
         for instruction in &thread.code {
@@ -243,44 +243,44 @@ pub fn shape(name: &str, cycle: &str, between: &[EdgeOrder]) -> Result<Program, 
 }
 
 /// Returns the accesses of a cycle, or `None` if the cycle does not close.
-fn accesses(edges: &[Edge], between: &[EdgeOrder]) -> Option<Vec<Access>> {
-    let moves = |edge: &&Edge| matches!(edge, Edge::Po { same: false, .. });
-    let locations = edges.iter().filter(moves).count().max(1);
-    let (last, before) = edges.split_last()?;
-    let closes = last.outside() || before.iter().all(|edge| !edge.outside());
+fn accesses(edges: &[Edge], edge_orders: &[EdgeOrder]) -> Option<Vec<Access>> {
+    let changes_location = |edge: &&Edge| matches!(edge, Edge::Po { same: false, .. });
+    let locations = edges.iter().filter(changes_location).count().max(1);
+    let (last, earlier) = edges.split_last()?;
+    let closes = last.external() || earlier.iter().all(|edge| !edge.external());
     let orders = edges.iter().filter(|edge| matches!(edge, Edge::Po { .. }));
-    if !closes || matches!(last, Edge::Po { .. }) || orders.count() != between.len() {
+    if !closes || matches!(last, Edge::Po { .. }) || orders.count() != edge_orders.len() {
         return None;
     }
-    let mut between = between.iter();
-    let mut all: Vec<Access> = Vec::new();
-    let (mut thread, mut at) = (0, 0);
+    let mut edge_orders = edge_orders.iter();
+    let mut accesses: Vec<Access> = Vec::new();
+    let (mut thread, mut location) = (0, 0);
     for (number, edge) in edges.iter().enumerate() {
         let previous = edges[(number + edges.len() - 1) % edges.len()];
-        let kind = edge.ends().0;
-        if previous.ends().1 != kind {
+        let kind = edge.kinds().0;
+        if previous.kinds().1 != kind {
             return None;
         }
-        let before = all.last().and_then(|access| access.around[1]);
-        let behind = match edge {
-            Edge::Po { .. } => between.next().copied(),
+        let order_before = accesses.last().and_then(|access| access.orders[1]);
+        let order_after = match edge {
+            Edge::Po { .. } => edge_orders.next().copied(),
             _ => None,
         };
-        all.push(Access {
+        accesses.push(Access {
             thread,
             kind,
-            at,
+            at: location,
             value: number as i64 + 1,
-            around: [before, behind],
+            orders: [order_before, order_after],
         });
-        thread += usize::from(edge.outside());
-        at = (at + Location::from(moves(&edge))) % locations as Location;
+        thread += usize::from(edge.external());
+        location = (location + Location::from(changes_location(&edge))) % locations as Location;
     }
-    (at == 0).then_some(all)
+    (location == 0).then_some(accesses)
 }
 
 /// Calls `show` with the candidate executions that have the cycle, and with the events of its accesses.
-fn fitting(
+fn for_each_fitting(
     program: &Program,
     edges: &[Edge],
     accesses: &[Access],
@@ -288,49 +288,49 @@ fn fitting(
 ) -> Result<(), String> {
     each(program, &mut |execution| {
         // Accesses and events are in the same order. The event of an exchange is its write.
-        let mut places = Vec::new();
+        let mut event_indices = Vec::new();
         for access in accesses {
-            let from = places.last().map_or(0, |last| last + 1);
-            let events = execution.events.iter().enumerate().skip(from);
-            let its = |(_, event): &(usize, &crate::executions::Event)| {
+            let start = event_indices.last().map_or(0, |last| last + 1);
+            let events = execution.events.iter().enumerate().skip(start);
+            let is_event = |(_, event): &(usize, &crate::executions::Event)| {
                 (event.thread, event.kind, event.at) == (access.thread, access.kind, access.at)
                     && !(event.atomic && event.kind == Kind::Read)
             };
-            let mut events = events.filter(its);
+            let mut events = events.filter(is_event);
             match events.next() {
-                Some((place, _)) => places.push(place),
+                Some((place, _)) => event_indices.push(place),
                 None => return,
             }
         }
         let holds = |number: usize| {
             let next = (number + 1) % edges.len();
-            edges[number].holds(execution, places[number], places[next])
+            edges[number].holds(execution, event_indices[number], event_indices[next])
         };
         if (0..edges.len()).all(holds) {
-            show(execution, &places);
+            show(execution, &event_indices);
         }
     })
 }
 
 /// Returns the registers and locations of the condition: all values read, and all locations with several writes.
-fn asked(program: &Program, accesses: &[Access]) -> Vec<Observed> {
-    let mut asked = Vec::new();
+fn observed_by_condition(program: &Program, accesses: &[Access]) -> Vec<Observed> {
+    let mut observed = Vec::new();
     for (number, thread) in program.threads.iter().enumerate() {
         for instruction in &thread.code {
             if let Instruction::Load { to, .. } = *instruction {
-                asked.push(Observed::Register(number, to));
+                observed.push(Observed::Register(number, to));
             }
         }
     }
-    for at in 0..program.locations.len() as Location {
+    for location in 0..program.locations.len() as Location {
         let writes = accesses
             .iter()
-            .filter(|a| a.kind == Kind::Write && a.at == at);
+            .filter(|a| a.kind == Kind::Write && a.at == location);
         if writes.count() > 1 {
-            asked.push(Observed::Location(at));
+            observed.push(Observed::Location(location));
         }
     }
-    asked
+    observed
 }
 
 fn program(name: &str, accesses: &[Access]) -> Program {
@@ -349,7 +349,7 @@ fn program(name: &str, accesses: &[Access]) -> Program {
         filter: Claim::True,
     };
     for access in accesses {
-        add(&mut program.threads[access.thread], access);
+        add_access(&mut program.threads[access.thread], access);
     }
     program
 }
@@ -362,16 +362,16 @@ fn register(thread: &mut Thread) -> usize {
     thread.names.len() - 1
 }
 
-fn add(thread: &mut Thread, access: &Access) {
-    let [before, behind] = access.around;
+fn add_access(thread: &mut Thread, access: &Access) {
+    let [order_before, order_after] = access.orders;
     let reads = access.kind == Kind::Read;
-    let read = thread.code.iter().rev().find_map(|i| match *i {
+    let last_read = thread.code.iter().rev().find_map(|i| match *i {
         Instruction::Load { to, .. } => Some(to),
         _ => None,
     });
-    let depends = read.filter(|_| !reads);
-    let with = |order: EdgeOrder| before == Some(order) || behind == Some(order);
-    match (before, depends) {
+    let dependency = last_read.filter(|_| !reads);
+    let has_order = |order: EdgeOrder| order_before == Some(order) || order_after == Some(order);
+    match (order_before, dependency) {
         (Some(EdgeOrder::Weak), _) => {
             let after_read = matches!(thread.code.last(), Some(Instruction::Load { .. }));
             thread
@@ -393,9 +393,9 @@ fn add(thread: &mut Thread, access: &Access) {
             to,
             from: access.at.into(),
             acquire: match () {
-                () if with(EdgeOrder::Orders) => Acquire::Full,
-                () if behind == Some(EdgeOrder::HandsOver) => Acquire::Full,
-                () if with(EdgeOrder::LaterOrders) => Acquire::Later,
+                () if has_order(EdgeOrder::Orders) => Acquire::Full,
+                () if order_after == Some(EdgeOrder::HandsOver) => Acquire::Full,
+                () if has_order(EdgeOrder::LaterOrders) => Acquire::Later,
                 () => Acquire::No,
             },
         });
@@ -409,10 +409,12 @@ fn add(thread: &mut Thread, access: &Access) {
         a,
         b,
     };
-    match (before, depends) {
-        (Some(EdgeOrder::Data), Some(read)) => {
-            let read = Operand::Register(read);
-            thread.code.push(compute(Operation::Xor, read, read));
+    match (order_before, dependency) {
+        (Some(EdgeOrder::Data), Some(last_read)) => {
+            let last_read = Operand::Register(last_read);
+            thread
+                .code
+                .push(compute(Operation::Xor, last_read, last_read));
             let zero = Operand::Register(value);
             thread.code.push(compute(Operation::Add, zero, number));
         }
@@ -429,7 +431,7 @@ fn add(thread: &mut Thread, access: &Access) {
             .push(compute(Operation::Add, number, Operand::Number(0))),
     }
     let operand = Operand::Register(value);
-    if with(EdgeOrder::Swaps) {
+    if has_order(EdgeOrder::Swaps) {
         let to = register(thread);
         thread.code.push(Instruction::Atomic {
             to,
@@ -445,9 +447,9 @@ fn add(thread: &mut Thread, access: &Access) {
         thread.code.push(Instruction::Store {
             to: access.at.into(),
             value: operand,
-            release: with(EdgeOrder::Orders)
-                || with(EdgeOrder::LaterOrders)
-                || before == Some(EdgeOrder::HandsOver),
+            release: has_order(EdgeOrder::Orders)
+                || has_order(EdgeOrder::LaterOrders)
+                || order_before == Some(EdgeOrder::HandsOver),
             via: StoreVariant::Text,
         });
     }
@@ -457,23 +459,23 @@ fn add(thread: &mut Thread, access: &Access) {
 pub(crate) fn create_variation(
     family: &str,
     cycle: &str,
-    between: &[EdgeOrder],
+    edge_orders: &[EdgeOrder],
 ) -> Result<Program, String> {
-    let edges = cycle.split_whitespace().filter_map(Edge::read);
+    let edges = cycle.split_whitespace().filter_map(Edge::parse);
     let orders = edges.filter(|edge| matches!(edge, Edge::Po { .. }));
-    let parts = orders.zip(between).map(|(edge, between)| {
-        let (from, to) = edge.ends();
-        between.name(from, to)
+    let parts = orders.zip(edge_orders).map(|(edge, edge_orders)| {
+        let (from, to) = edge.kinds();
+        edge_orders.name(from, to)
     });
     let parts: Vec<String> = parts.collect();
     let name = match parts.split_first() {
-        _ if between.iter().all(|b| *b == EdgeOrder::Nothing) => family.to_string(),
+        _ if edge_orders.iter().all(|b| *b == EdgeOrder::Nothing) => family.to_string(),
         Some((first, rest)) if !rest.is_empty() && rest.iter().all(|part| part == first) => {
             format!("{family}+{first}s")
         }
         _ => format!("{family}+{}", parts.join("+")),
     };
-    shape(&name, cycle, between)
+    shape(&name, cycle, edge_orders)
 }
 
 /// Returns all classic shapes without duplicates. Each family has the same order between all accesses. Families with
@@ -493,41 +495,41 @@ pub fn classic() -> Vec<Program> {
         EdgeOrder::HandsOver,
         EdgeOrder::Swaps,
     ];
-    let mut all: Vec<Program> = Vec::new();
+    let mut programs: Vec<Program> = Vec::new();
     for (family, cycle) in FAMILIES {
         let count = cycle.matches("Po").count();
         let mut variations: Vec<Vec<EdgeOrder>> = everywhere
             .iter()
-            .map(|&between| vec![between; count])
+            .map(|&edge_orders| vec![edge_orders; count])
             .collect();
         if count == 2 {
-            let one = [EdgeOrder::Fence, EdgeOrder::Nothing];
-            variations.extend([one.to_vec(), [one[1], one[0]].to_vec()]);
+            let one_fence = [EdgeOrder::Fence, EdgeOrder::Nothing];
+            variations.extend([one_fence.to_vec(), [one_fence[1], one_fence[0]].to_vec()]);
         }
-        for between in variations {
-            let program = create_variation(family, cycle, &between)
-                .unwrap_or_else(|what| unreachable!("{family}: {what}"));
-            let same = |other: &Program| canonical_key(other) == canonical_key(&program);
-            if !all.iter().any(same) {
-                all.push(program);
+        for edge_orders in variations {
+            let program = create_variation(family, cycle, &edge_orders)
+                .unwrap_or_else(|error| unreachable!("{family}: {error}"));
+            let is_same = |existing: &Program| canonical_key(existing) == canonical_key(&program);
+            if !programs.iter().any(is_same) {
+                programs.push(program);
             }
         }
     }
-    all
+    programs
 }
 
 /// Returns a key that is equal for programs that differ only in the order of threads and in a rotation of locations.
 pub(crate) fn canonical_key(program: &Program) -> Vec<Vec<Instruction>> {
     let count = program.locations.len() as Location;
-    let turned = |by: Location| {
-        let place = |at: Address| match at {
-            Address::Direct(at) => Address::Direct((at + by) % count),
+    let rotate = |offset: Location| {
+        let rotate_location = |at: Address| match at {
+            Address::Direct(at) => Address::Direct((at + offset) % count),
             indirect => indirect,
         };
         let instruction = |instruction: &Instruction| match *instruction {
             Instruction::Load { to, from, acquire } => Instruction::Load {
                 to,
-                from: place(from),
+                from: rotate_location(from),
                 acquire,
             },
             Instruction::Store {
@@ -536,7 +538,7 @@ pub(crate) fn canonical_key(program: &Program) -> Vec<Vec<Instruction>> {
                 release,
                 via,
             } => Instruction::Store {
-                to: place(to),
+                to: rotate_location(to),
                 value,
                 release,
                 via,
@@ -552,7 +554,7 @@ pub(crate) fn canonical_key(program: &Program) -> Vec<Vec<Instruction>> {
                 via,
             } => Instruction::Atomic {
                 to,
-                at: place(at),
+                at: rotate_location(at),
                 change,
                 value,
                 acquire,
@@ -570,7 +572,7 @@ pub(crate) fn canonical_key(program: &Program) -> Vec<Vec<Instruction>> {
         code.sort();
         code
     };
-    (0..count).map(turned).min().unwrap_or_default()
+    (0..count).map(rotate).min().unwrap_or_default()
 }
 
 /// Returns the classic shape with this name.

@@ -11,11 +11,11 @@ use crate::program::{
 };
 
 /// Maximum number of events of an execution: a row of a [`Relation`] has 64 bits.
-const MOST_EVENTS: usize = 64;
+const MAX_EVENTS: usize = 64;
 /// Maximum number of paths per thread, of histories, and of candidates.
 const MAX_CANDIDATES: usize = 1 << 20;
 /// Maximum number of events of all paths of a thread, of about 70 bytes each.
-const MAX_EVENTS_KEPT: usize = 1 << 22;
+const MAX_PATH_EVENTS: usize = 1 << 22;
 
 /// Kind of an event.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -126,15 +126,16 @@ impl Relation {
     /// Returns true if the relation has no cycle.
     pub fn acyclic(&self) -> bool {
         // Remove events without successors until none is left (acyclic) or all have successors (a cycle).
-        let mut left: u64 = (0..self.0.len()).map(|event| 1 << event).sum();
+        let mut remaining: u64 = (0..self.0.len()).map(|event| 1 << event).sum();
         loop {
-            let leads = |event: usize| self.0[event] & left != 0;
-            let stay = (0..self.0.len()).filter(|&event| left >> event & 1 != 0 && leads(event));
-            let stay = stay.map(|event| 1u64 << event).sum();
-            if stay == left {
-                return left == 0;
+            let has_successor = |event: usize| self.0[event] & remaining != 0;
+            let next_remaining = (0..self.0.len())
+                .filter(|&event| remaining >> event & 1 != 0 && has_successor(event));
+            let next_remaining = next_remaining.map(|event| 1u64 << event).sum();
+            if next_remaining == remaining {
+                return remaining == 0;
             }
-            left = stay;
+            remaining = next_remaining;
         }
     }
 }
@@ -147,7 +148,7 @@ pub struct Execution<'e> {
     pub from: Vec<Option<usize>>,
     /// Coherence position of each write, by event: number of earlier writes of its location.
     pub rank: Vec<usize>,
-    ways: Vec<&'e ThreadPath>,
+    paths: Vec<&'e ThreadPath>,
 }
 
 impl Execution<'_> {
@@ -186,18 +187,22 @@ impl Execution<'_> {
         self.fenced_by(a, b, &|_| true)
     }
 
-    /// Returns true if a fence orders `a` before `b` and the class of its earlier accesses satisfies `with`.
-    pub fn fenced_by(&self, a: usize, b: usize, with: &dyn Fn(Class) -> bool) -> bool {
+    /// Returns true if a fence orders `a` before `b` and the class of its earlier accesses satisfies `has_class`.
+    pub fn fenced_by(&self, a: usize, b: usize, has_class: &dyn Fn(Class) -> bool) -> bool {
         let thread = self.events[a].thread;
-        let (first, then) = (&self.events[a], &self.events[b]);
+        let (earlier, later) = (&self.events[a], &self.events[b]);
         let has = |class: Class, event: &Event| {
             class.has(event.kind == Kind::Read, event.kind == Kind::Write)
         };
         let (from, to) = (self.number(a), self.number(b));
-        let between = |&(before, after, at): &(Class, Class, usize)| {
-            from < at && at <= to && has(before, first) && has(after, then) && with(before)
+        let between = |&(earlier_class, later_class, position): &(Class, Class, usize)| {
+            from < position
+                && position <= to
+                && has(earlier_class, earlier)
+                && has(later_class, later)
+                && has_class(earlier_class)
         };
-        self.program_order(a, b) && self.ways[thread].fences.iter().any(between)
+        self.program_order(a, b) && self.paths[thread].fences.iter().any(between)
     }
 
     /// Returns true if the value that `b` writes depends on the value that `a` reads.
@@ -243,44 +248,50 @@ impl Execution<'_> {
     /// ordered after them.
     pub fn grace_periods(&self) -> Vec<[(u64, u64); 2]> {
         let events = |thread: usize, numbers: std::ops::Range<usize>| {
-            let all = self.events.iter().enumerate();
-            let its = all.filter(|(_, event)| event.thread == thread).enumerate();
-            let within = its.filter(|(number, _)| numbers.contains(number));
-            within.fold(0u64, |bits, (_, (event, _))| bits | 1 << event)
+            let indexed = self.events.iter().enumerate();
+            let thread_events = indexed
+                .filter(|(_, event)| event.thread == thread)
+                .enumerate();
+            let selected = thread_events.filter(|(number, _)| numbers.contains(number));
+            selected.fold(0u64, |bits, (_, (event, _))| bits | 1 << event)
         };
-        let mut all = Vec::new();
-        for (waits, way) in self.ways.iter().enumerate() {
-            for &grace in &way.graces {
-                let (before, after) = (events(waits, 0..grace), events(waits, grace..usize::MAX));
-                let readers = self.ways.iter().enumerate();
-                for (reader, way) in readers.filter(|(reader, _)| *reader != waits) {
-                    all.extend(way.sections.iter().map(|&(begin, end)| {
+        let mut choices = Vec::new();
+        for (waiting_thread, path) in self.paths.iter().enumerate() {
+            for &grace in &path.graces {
+                let (before, after) = (
+                    events(waiting_thread, 0..grace),
+                    events(waiting_thread, grace..usize::MAX),
+                );
+                let readers = self.paths.iter().enumerate();
+                for (reader, path) in readers.filter(|(reader, _)| *reader != waiting_thread) {
+                    choices.extend(path.sections.iter().map(|&(begin, end)| {
                         let section = (events(reader, 0..end), after);
                         [section, (before, events(reader, begin..usize::MAX))]
                     }));
                 }
             }
         }
-        all
+        choices
     }
 
     /// Returns the number of an event within its thread.
     fn number(&self, event: usize) -> usize {
         let thread = self.events[event].thread;
-        let before = &self.events[..event];
-        before.iter().filter(|e| e.thread == thread).count()
+        let earlier = &self.events[..event];
+        earlier.iter().filter(|e| e.thread == thread).count()
     }
 
     /// Returns the outcome of the execution, or `None` if the test's filter excludes it.
     pub fn end(&self, program: &Program) -> Option<Outcome> {
         program.outcome(|observed| match *observed {
-            Observed::Register(thread, register) => self.ways[thread].registers[register],
-            Observed::Location(at) => {
-                let writes = (0..self.events.len())
-                    .filter(|&e| self.events[e].kind == Kind::Write && self.events[e].at == at);
+            Observed::Register(thread, register) => self.paths[thread].registers[register],
+            Observed::Location(location) => {
+                let writes = (0..self.events.len()).filter(|&e| {
+                    self.events[e].kind == Kind::Write && self.events[e].at == location
+                });
                 match writes.max_by_key(|&write| self.rank[write]) {
-                    Some(last) => self.events[last].value,
-                    None => program.initial[usize::from(at)],
+                    Some(last_write) => self.events[last_write].value,
+                    None => program.initial[usize::from(location)],
                 }
             }
         })
@@ -332,51 +343,55 @@ fn candidates(
     show: &mut dyn FnMut(&Execution),
 ) -> Result<(), String> {
     let too_large = || format!("{} has too many executions to examine each", program.name);
-    let mut ways = ways(program).ok_or_else(too_large)?;
-    for (thread, ways) in ways.iter_mut().enumerate() {
-        ways.retain(|way| required(&program.filter, thread, &way.registers));
+    let mut paths = thread_paths(program).ok_or_else(too_large)?;
+    for (thread, paths) in paths.iter_mut().enumerate() {
+        paths.retain(|path| required(&program.filter, thread, &path.registers));
     }
-    let all = ways.iter().map(|ways| ways.len() as u64);
-    if all.fold(1u64, u64::saturating_mul) > MAX_CANDIDATES as u64 {
+    let path_counts = paths.iter().map(|paths| paths.len() as u64);
+    if path_counts.fold(1u64, u64::saturating_mul) > MAX_CANDIDATES as u64 {
         return Err(too_large());
     }
-    if ways.iter().any(Vec::is_empty) {
+    if paths.iter().any(Vec::is_empty) {
         return Ok(());
     }
-    let mut chosen = vec![0; ways.len()];
-    let (mut count, mut shown) = (0, 0);
+    let mut chosen = vec![0; paths.len()];
+    let (mut count, mut candidate_count) = (0, 0);
     loop {
-        let ways_now: Vec<&ThreadPath> = ways.iter().zip(&chosen).map(|(w, &c)| &w[c]).collect();
-        let events: Vec<Event> = ways_now.iter().flat_map(|w| w.events.clone()).collect();
-        if events.len() > MOST_EVENTS {
+        let chosen_paths: Vec<&ThreadPath> =
+            paths.iter().zip(&chosen).map(|(w, &c)| &w[c]).collect();
+        let events: Vec<Event> = chosen_paths.iter().flat_map(|w| w.events.clone()).collect();
+        if events.len() > MAX_EVENTS {
             return Err(too_large());
         }
         let mut execution = Execution {
             from: vec![None; events.len()],
             rank: vec![0; events.len()],
             events: &events,
-            ways: ways_now,
+            paths: chosen_paths,
         };
-        let mut places = Vec::new();
-        for at in 0..program.locations.len() {
-            let first = program.initial[at];
-            let mut place = Place::new(&events, at as Location, first, coherent);
-            place.orders(&mut count);
-            places.push(place.histories);
+        let mut histories_by_location = Vec::new();
+        for location in 0..program.locations.len() {
+            let initial_value = program.initial[location];
+            let mut search =
+                HistorySearch::new(&events, location as Location, initial_value, coherent);
+            search.extend_order(&mut count);
+            histories_by_location.push(search.histories);
             if count > MAX_CANDIDATES {
                 return Err(too_large());
             }
-            if places[at].is_empty() {
+            if histories_by_location[location].is_empty() {
                 break;
             }
         }
-        let all = places.iter().map(|all| all.len() as u64);
-        shown += all.fold(1, u64::saturating_mul);
-        if shown > MAX_CANDIDATES as u64 {
+        let history_counts = histories_by_location
+            .iter()
+            .map(|histories| histories.len() as u64);
+        candidate_count += history_counts.fold(1, u64::saturating_mul);
+        if candidate_count > MAX_CANDIDATES as u64 {
             return Err(too_large());
         }
-        combinations(&mut execution, &places, show);
-        if !next_choice(&mut chosen, &ways) {
+        combinations(&mut execution, &histories_by_location, show);
+        if !next_choice(&mut chosen, &paths) {
             return Ok(());
         }
     }
@@ -385,7 +400,9 @@ fn candidates(
 /// Returns true if the final registers of a thread satisfy the parts of a filter that name only this thread.
 fn required(filter: &Claim, thread: usize, registers: &[i64]) -> bool {
     match filter {
-        Claim::Is(Observed::Register(of, register), value) if *of == thread => {
+        Claim::Is(Observed::Register(observed_thread, register), value)
+            if *observed_thread == thread =>
+        {
             registers[*register] == *value
         }
         Claim::And(a, b) => required(a, thread, registers) && required(b, thread, registers),
@@ -394,10 +411,10 @@ fn required(filter: &Claim, thread: usize, registers: &[i64]) -> bool {
 }
 
 /// Advances to the next choice of a path per thread. Returns false after the last.
-fn next_choice(chosen: &mut [usize], ways: &[Vec<ThreadPath>]) -> bool {
-    for (choice, ways) in chosen.iter_mut().zip(ways) {
+fn next_choice(chosen: &mut [usize], paths: &[Vec<ThreadPath>]) -> bool {
+    for (choice, paths) in chosen.iter_mut().zip(paths) {
         *choice += 1;
-        if *choice < ways.len() {
+        if *choice < paths.len() {
             return true;
         }
         *choice = 0;
@@ -408,10 +425,10 @@ fn next_choice(chosen: &mut [usize], ways: &[Vec<ThreadPath>]) -> bool {
 /// Calls `show` with every combination of one history per location.
 fn combinations(
     execution: &mut Execution,
-    places: &[Vec<History>],
+    histories_by_location: &[Vec<History>],
     show: &mut dyn FnMut(&Execution),
 ) {
-    let Some((histories, others)) = places.split_first() else {
+    let Some((histories, rest)) = histories_by_location.split_first() else {
         return show(execution);
     };
     for history in histories {
@@ -421,7 +438,7 @@ fn combinations(
         for (rank, &write) in history.order.iter().enumerate() {
             execution.rank[write] = rank;
         }
-        combinations(execution, others, show);
+        combinations(execution, rest, show);
     }
 }
 
@@ -432,12 +449,12 @@ struct History {
 }
 
 /// Enumeration of the histories of one location.
-struct Place<'e> {
+struct HistorySearch<'e> {
     events: &'e [Event],
     reads: Vec<usize>,
     writes: Vec<usize>,
     /// Initial value.
-    first: i64,
+    initial_value: i64,
     /// True to enumerate coherent histories only.
     coherent: bool,
     order: Vec<usize>,
@@ -445,18 +462,23 @@ struct Place<'e> {
     histories: Vec<History>,
 }
 
-impl<'e> Place<'e> {
-    fn new(events: &'e [Event], at: Location, first: i64, coherent: bool) -> Place<'e> {
-        let of = |kind: Kind| {
-            let all = events.iter().enumerate();
-            let its = all.filter(|(_, event)| (event.at, event.kind) == (at, kind));
-            its.map(|(event, _)| event).collect()
+impl<'e> HistorySearch<'e> {
+    fn new(
+        events: &'e [Event],
+        location: Location,
+        initial_value: i64,
+        coherent: bool,
+    ) -> HistorySearch<'e> {
+        let events_of = |kind: Kind| {
+            let indexed = events.iter().enumerate();
+            let matching = indexed.filter(|(_, event)| (event.at, event.kind) == (location, kind));
+            matching.map(|(event, _)| event).collect()
         };
-        Place {
+        HistorySearch {
             events,
-            reads: of(Kind::Read),
-            writes: of(Kind::Write),
-            first,
+            reads: events_of(Kind::Read),
+            writes: events_of(Kind::Write),
+            initial_value,
             coherent,
             order: Vec::new(),
             from: Vec::new(),
@@ -465,29 +487,29 @@ impl<'e> Place<'e> {
     }
 
     /// Enumerates every order of the writes that begins with `self.order`.
-    fn orders(&mut self, count: &mut usize) {
+    fn extend_order(&mut self, count: &mut usize) {
         *count += 1;
         if *count > MAX_CANDIDATES {
             return;
         }
         if self.order.len() == self.writes.len() {
-            return self.sources(0, count);
+            return self.choose_sources(0, count);
         }
         for write in self.writes.clone() {
             let thread = self.events[write].thread;
-            let open = |&other: &usize| {
-                let earlier = self.coherent && other < write;
-                !self.order.contains(&other)
-                    && (other == write || earlier && self.events[other].thread == thread)
+            let is_next = |&candidate: &usize| {
+                let earlier = self.coherent && candidate < write;
+                !self.order.contains(&candidate)
+                    && (candidate == write || earlier && self.events[candidate].thread == thread)
             };
             // Coherence keeps the writes of a thread in program order.
-            if self.writes.iter().copied().find(open) != Some(write) {
+            if self.writes.iter().copied().find(is_next) != Some(write) {
                 continue;
             }
             let sources = self.from.len();
             if !self.coherent || self.atomic(write) {
                 self.order.push(write);
-                self.orders(count);
+                self.extend_order(count);
                 self.order.pop();
             }
             self.from.truncate(sources);
@@ -501,26 +523,30 @@ impl<'e> Place<'e> {
         let Some(number) = event.reads else {
             return true;
         };
-        let begins = self.events.iter().position(|e| e.thread == event.thread);
-        let read = begins.unwrap_or(0) + number;
+        let first_event = self.events.iter().position(|e| e.thread == event.thread);
+        let read = first_event.unwrap_or(0) + number;
         // Writes of the same thread between both parts do not violate atomicity.
-        let between = |&&other: &&usize| (read..write).contains(&other);
-        let from = self.order.iter().rev().find(|other| !between(other));
+        let between = |&&candidate: &&usize| (read..write).contains(&candidate);
+        let from = self
+            .order
+            .iter()
+            .rev()
+            .find(|candidate| !between(candidate));
         let from = from.copied();
         self.from.push((read, from));
-        self.found(from) == self.events[read].value
+        self.value_of(from) == self.events[read].value
     }
 
     /// Returns the value of a write, or the initial value for `None`.
-    fn found(&self, from: Option<usize>) -> i64 {
-        from.map_or(self.first, |write| self.events[write].value)
+    fn value_of(&self, from: Option<usize>) -> i64 {
+        from.map_or(self.initial_value, |write| self.events[write].value)
     }
 
     /// Enumerates every choice of a write with the right value for each read, from read `number` on.
-    fn sources(&mut self, number: usize, count: &mut usize) {
+    fn choose_sources(&mut self, number: usize, count: &mut usize) {
         let Some(&read) = self.reads.get(number) else {
             *count += 1;
-            if !self.coherent || self.follows_the_program() {
+            if !self.coherent || self.follows_program_order() {
                 self.histories.push(History {
                     from: self.from.clone(),
                     order: self.order.clone(),
@@ -528,45 +554,46 @@ impl<'e> Place<'e> {
             }
             return;
         };
-        if self.from.iter().any(|(known, _)| *known == read) {
-            return self.sources(number + 1, count);
+        if self.from.iter().any(|(assigned, _)| *assigned == read) {
+            return self.choose_sources(number + 1, count);
         }
         let writes = self.writes.clone().into_iter().map(Some);
         for from in std::iter::once(None).chain(writes) {
-            if self.found(from) == self.events[read].value && *count <= MAX_CANDIDATES {
+            if self.value_of(from) == self.events[read].value && *count <= MAX_CANDIDATES {
                 self.from.push((read, from));
-                self.sources(number + 1, count);
+                self.choose_sources(number + 1, count);
                 self.from.pop();
             }
         }
     }
 
     /// Returns true if no thread accesses an older value of the location after a newer one.
-    fn follows_the_program(&self) -> bool {
+    fn follows_program_order(&self) -> bool {
         // Position of an event in the history: 0 is the initial value, then the writes in coherence order.
-        let place = |write: usize| self.order.iter().position(|&other| other == write);
-        let place = |from: Option<usize>| from.and_then(place).map_or(0, |place| place + 1);
-        let mut all = self.reads.iter().chain(&self.writes).collect::<Vec<_>>();
-        all.sort_unstable();
+        let position_of = |write: usize| self.order.iter().position(|&other| other == write);
+        let position_of =
+            |from: Option<usize>| from.and_then(position_of).map_or(0, |index| index + 1);
+        let mut events = self.reads.iter().chain(&self.writes).collect::<Vec<_>>();
+        events.sort_unstable();
         let mut newest = (usize::MAX, 0);
-        all.into_iter().all(|&event| {
+        events.into_iter().all(|&event| {
             let Event { thread, kind, .. } = self.events[event];
             if newest.0 != thread {
                 newest = (thread, 0);
             }
-            let (here, fits) = match kind {
+            let (position, fits) = match kind {
                 Kind::Write => {
-                    let here = place(Some(event));
-                    (here, here > newest.1)
+                    let position = position_of(Some(event));
+                    (position, position > newest.1)
                 }
                 Kind::Read => {
                     let mut sources = self.from.iter();
                     let from = sources.find(|(read, _)| *read == event);
-                    let here = place(from.and_then(|(_, from)| *from));
-                    (here, here >= newest.1)
+                    let position = position_of(from.and_then(|(_, from)| *from));
+                    (position, position >= newest.1)
                 }
             };
-            newest.1 = here;
+            newest.1 = position;
             fits
         })
     }
@@ -574,48 +601,48 @@ impl<'e> Place<'e> {
 
 /// Returns all paths of each thread by itself, where loads return any value that some path writes. `None` if there are
 /// too many, or if an access is to the address of no location.
-fn ways(program: &Program) -> Option<Vec<Vec<ThreadPath>>> {
+fn thread_paths(program: &Program) -> Option<Vec<Vec<ThreadPath>>> {
     find_thread_paths(program, &mut false)
 }
 
-/// As [`ways`]; sets `has_wild_access` if an access is to the address of no location.
+/// As [`thread_paths`]; sets `has_wild_access` if an access is to the address of no location.
 fn find_thread_paths(
     program: &Program,
     has_wild_access: &mut bool,
 ) -> Option<Vec<Vec<ThreadPath>>> {
-    let first = program.initial.iter().map(|&value| BTreeSet::from([value]));
-    let mut values: Vec<BTreeSet<i64>> = first.collect();
+    let initial_values = program.initial.iter().map(|&value| BTreeSet::from([value]));
+    let mut values: Vec<BTreeSet<i64>> = initial_values.collect();
     let writes = |i: &&Instruction| i.writes();
     let code = program.threads.iter().flat_map(|thread| &thread.code);
     // No value is the result of more writes than the program has.
     let rounds = code.filter(writes).count() + 1;
     for _ in 0..rounds {
-        let ways = ways_with(program, &values, has_wild_access)?;
-        let before = values.clone();
-        for event in ways.iter().flatten().flat_map(|way| &way.events) {
+        let paths = thread_paths_with_values(program, &values, has_wild_access)?;
+        let previous = values.clone();
+        for event in paths.iter().flatten().flat_map(|path| &path.events) {
             if event.kind == Kind::Write {
                 values[usize::from(event.at)].insert(event.value);
             }
         }
-        if values == before {
-            return Some(ways);
+        if values == previous {
+            return Some(paths);
         }
     }
-    ways_with(program, &values, has_wild_access)
+    thread_paths_with_values(program, &values, has_wild_access)
 }
 
-fn ways_with(
+fn thread_paths_with_values(
     program: &Program,
     values: &[BTreeSet<i64>],
     has_wild_access: &mut bool,
 ) -> Option<Vec<Vec<ThreadPath>>> {
-    let mut all = Vec::new();
+    let mut paths_by_thread = Vec::new();
     for (number, thread) in program.threads.iter().enumerate() {
         let mut walk = Walk {
             code: &thread.code,
             thread: number,
             values,
-            way: ThreadPath {
+            path: ThreadPath {
                 events: Vec::new(),
                 fences: Vec::new(),
                 registers: thread.registers.clone(),
@@ -627,20 +654,20 @@ fn ways_with(
             picks: vec![0; thread.registers.len()],
             reserved: None,
             control: 0,
-            chosen: 0,
+            control_picks: 0,
             synchronised: 0,
-            ways: Vec::new(),
-            kept: 0,
+            paths: Vec::new(),
+            event_count: 0,
             has_wild_access: false,
         };
-        walk.from(0);
+        walk.walk_from(0);
         *has_wild_access |= walk.has_wild_access;
-        if walk.too_many() || walk.has_wild_access {
+        if walk.has_too_many() || walk.has_wild_access {
             return None;
         }
-        all.push(walk.ways);
+        paths_by_thread.push(walk.paths);
     }
-    Some(all)
+    Some(paths_by_thread)
 }
 
 /// Enumeration of the paths of one thread.
@@ -648,7 +675,7 @@ struct Walk<'w> {
     code: &'w [Instruction],
     thread: usize,
     values: &'w [BTreeSet<i64>],
-    way: ThreadPath,
+    path: ThreadPath,
     /// Events that each register depends on, as a bit set.
     depends: Vec<u64>,
     /// Events that only selected each register's value.
@@ -657,12 +684,12 @@ struct Walk<'w> {
     reserved: Option<usize>,
     control: u64,
     /// Events that only selected the values that `control` depends on.
-    chosen: u64,
+    control_picks: u64,
     /// Control and address dependencies at the last fence of instruction fetches.
     synchronised: u64,
-    ways: Vec<ThreadPath>,
+    paths: Vec<ThreadPath>,
     /// Number of events of all paths found.
-    kept: usize,
+    event_count: usize,
     /// True after an access to the address of no location.
     has_wild_access: bool,
 }
@@ -671,14 +698,14 @@ struct Walk<'w> {
 type Marks = (ThreadPath, Vec<u64>, Vec<u64>, Option<usize>, [u64; 3]);
 
 impl Walk<'_> {
-    fn too_many(&self) -> bool {
-        self.ways.len() > MAX_CANDIDATES || self.kept > MAX_EVENTS_KEPT
+    fn has_too_many(&self) -> bool {
+        self.paths.len() > MAX_CANDIDATES || self.event_count > MAX_PATH_EVENTS
     }
 
     fn value(&self, operand: Operand) -> (i64, u64) {
         match operand {
             Operand::Number(value) => (value, 0),
-            Operand::Register(register) => (self.way.registers[register], self.depends[register]),
+            Operand::Register(register) => (self.path.registers[register], self.depends[register]),
         }
     }
 
@@ -690,24 +717,25 @@ impl Walk<'_> {
     }
 
     /// Returns the location of an access, the events that it depends on, and those that selected it.
-    fn place(&mut self, address: Address) -> Option<(Location, u64, u64)> {
+    fn locate(&mut self, address: Address) -> Option<(Location, u64, u64)> {
         match address {
-            Address::Direct(at) => Some((at, 0, 0)),
+            Address::Direct(location) => Some((location, 0, 0)),
             Address::Indirect(register) => {
-                let at = location_at(self.way.registers[register]);
-                let at = at.filter(|&at| usize::from(at) < self.values.len());
-                self.has_wild_access |= at.is_none();
-                Some((at?, self.depends[register], self.picks[register]))
+                let location = location_at(self.path.registers[register]);
+                let location =
+                    location.filter(|&location| usize::from(location) < self.values.len());
+                self.has_wild_access |= location.is_none();
+                Some((location?, self.depends[register], self.picks[register]))
             }
         }
     }
 
-    fn event(&mut self, place: usize, kind: Kind, at: (Location, u64, u64)) -> &mut Event {
-        self.way.events.push(Event {
+    fn event(&mut self, place: usize, kind: Kind, access: (Location, u64, u64)) -> &mut Event {
+        self.path.events.push(Event {
             thread: self.thread,
             place,
             kind,
-            at: at.0,
+            at: access.0,
             value: 0,
             acquire: Acquire::No,
             release: false,
@@ -717,45 +745,46 @@ impl Walk<'_> {
             both: false,
             reads: None,
             data: 0,
-            address: at.1,
-            pick: at.2 | self.chosen,
+            address: access.1,
+            pick: access.2 | self.control_picks,
             control: self.control,
             synchronised: self.synchronised,
         });
-        let last = self.way.events.len() - 1;
-        &mut self.way.events[last]
+        let last = self.path.events.len() - 1;
+        &mut self.path.events[last]
     }
 
     /// Bit of the last event.
-    fn last(&self) -> u64 {
-        1 << (self.way.events.len() - 1).min(63)
+    fn last_event_bit(&self) -> u64 {
+        1 << (self.path.events.len() - 1).min(63)
     }
 
     /// Writes a register. The value depends on the events `depends`, and the events `picks` selected it.
-    fn fill(&mut self, to: Register, value: i64, depends: u64, picks: u64) {
-        self.way.registers[to] = value;
+    fn set_register(&mut self, to: Register, value: i64, depends: u64, picks: u64) {
+        self.path.registers[to] = value;
         self.depends[to] = depends;
         self.picks[to] = picks;
     }
 
-    fn marks(&self) -> Marks {
-        let rest = [self.control, self.chosen, self.synchronised];
-        let (way, depends) = (self.way.clone(), self.depends.clone());
-        (way, depends, self.picks.clone(), self.reserved, rest)
+    fn save(&self) -> Marks {
+        let rest = [self.control, self.control_picks, self.synchronised];
+        let (path, depends) = (self.path.clone(), self.depends.clone());
+        (path, depends, self.picks.clone(), self.reserved, rest)
     }
 
-    fn back(&mut self, marks: &Marks) {
-        let (way, depends, picks, reserved, [control, chosen, synchronised]) = marks;
-        self.way.clone_from(way);
+    fn restore(&mut self, marks: &Marks) {
+        let (path, depends, picks, reserved, [control, control_picks, synchronised]) = marks;
+        self.path.clone_from(path);
         self.depends.clone_from(depends);
         self.picks.clone_from(picks);
         self.reserved = *reserved;
-        (self.control, self.chosen, self.synchronised) = (*control, *chosen, *synchronised);
+        (self.control, self.control_picks, self.synchronised) =
+            (*control, *control_picks, *synchronised);
     }
 
-    fn from(&mut self, mut place: usize) {
+    fn walk_from(&mut self, mut place: usize) {
         while let Some(&instruction) = self.code.get(place) {
-            if self.too_many() || self.has_wild_access {
+            if self.has_too_many() || self.has_wild_access {
                 return;
             }
             match instruction {
@@ -766,8 +795,8 @@ impl Walk<'_> {
                     b,
                 } => {
                     let picks = self.picks(a) | self.picks(b);
-                    let ((a, by), (b, too)) = (self.value(a), self.value(b));
-                    self.fill(to, operation.of(a, b), by | too, picks);
+                    let ((a, a_sources), (b, b_sources)) = (self.value(a), self.value(b));
+                    self.set_register(to, operation.of(a, b), a_sources | b_sources, picks);
                 }
                 Instruction::Select {
                     to,
@@ -775,16 +804,16 @@ impl Walk<'_> {
                     then,
                     otherwise,
                 } => {
-                    let (value, by) = self.value(Operand::Register(on));
+                    let (value, sources) = self.value(Operand::Register(on));
                     let chosen = if value != 0 { then } else { otherwise };
-                    let picks = by | self.picks[on] | self.picks(chosen);
-                    let (value, by) = self.value(chosen);
-                    self.fill(to, value, by, picks);
+                    let picks = sources | self.picks[on] | self.picks(chosen);
+                    let (value, sources) = self.value(chosen);
+                    self.set_register(to, value, sources, picks);
                 }
                 Instruction::Branch { on, zero, to } => {
-                    let (value, by) = self.value(Operand::Register(on));
-                    self.control |= by;
-                    self.chosen |= self.picks[on];
+                    let (value, sources) = self.value(Operand::Register(on));
+                    self.control |= sources;
+                    self.control_picks |= self.picks[on];
                     if (value == 0) == zero {
                         place = to;
                         continue;
@@ -792,62 +821,75 @@ impl Walk<'_> {
                 }
                 Instruction::Fence(fence) => match fence.sides() {
                     None => {
-                        let events = self.way.events.iter();
-                        let addresses = events.fold(0, |all, event| all | event.address);
+                        let events = self.path.events.iter();
+                        let addresses = events.fold(0, |bits, event| bits | event.address);
                         self.synchronised = self.control | addresses;
                     }
                     Some((before, after)) => {
-                        self.way.fences.push((before, after, self.way.events.len()));
+                        self.path
+                            .fences
+                            .push((before, after, self.path.events.len()));
                     }
                 },
                 Instruction::Rcu(operation) => self.rcu(operation),
                 Instruction::Store {
                     to, value, release, ..
                 } => {
-                    let Some(at) = self.place(to) else { return };
-                    self.writes(place, at, value).release = release;
+                    let Some(access) = self.locate(to) else {
+                        return;
+                    };
+                    self.add_write(place, access, value).release = release;
                 }
-                Instruction::StoreConditional { .. } => return self.writes_if(place, instruction),
+                Instruction::StoreConditional { .. } => {
+                    return self.store_conditional(place, instruction)
+                }
                 Instruction::Load { .. }
                 | Instruction::Atomic { .. }
-                | Instruction::LoadReserved { .. } => return self.reads(place, instruction),
+                | Instruction::LoadReserved { .. } => {
+                    return self.read_each_value(place, instruction)
+                }
             }
             place += 1;
         }
-        self.kept += self.way.events.len();
-        self.ways.push(self.way.clone());
+        self.event_count += self.path.events.len();
+        self.paths.push(self.path.clone());
     }
 
     /// Records an RCU operation. Only outermost critical sections count: an inner one is part of its outer section.
     fn rcu(&mut self, operation: Rcu) {
-        let events = self.way.events.len();
-        let way = &mut self.way;
+        let events = self.path.events.len();
+        let path = &mut self.path;
         match operation {
-            Rcu::ReadLock => way.open.push(events),
+            Rcu::ReadLock => path.open.push(events),
             Rcu::ReadUnlock => {
-                if let (Some(begin), true) = (way.open.pop(), way.open.is_empty()) {
-                    way.sections.push((begin, events));
+                if let (Some(begin), true) = (path.open.pop(), path.open.is_empty()) {
+                    path.sections.push((begin, events));
                 }
             }
             Rcu::Synchronize => {
-                way.graces.push(events);
-                way.fences.push((Class::All, Class::All, events));
+                path.graces.push(events);
+                path.fences.push((Class::All, Class::All, events));
             }
         }
     }
 
     /// Adds the event of a write of an operand.
-    fn writes(&mut self, place: usize, at: (Location, u64, u64), value: Operand) -> &mut Event {
-        let (picks, (value, by)) = (self.picks(value), self.value(value));
-        let event = self.event(place, Kind::Write, at);
-        (event.value, event.data) = (value, by);
+    fn add_write(
+        &mut self,
+        place: usize,
+        access: (Location, u64, u64),
+        value: Operand,
+    ) -> &mut Event {
+        let (picks, (value, sources)) = (self.picks(value), self.value(value));
+        let event = self.event(place, Kind::Write, access);
+        (event.value, event.data) = (value, sources);
         event.pick |= picks;
         event
     }
 
     /// Continues after a store-conditional: once as failed, and once as performed if the reservation is for its
     /// location.
-    fn writes_if(&mut self, place: usize, instruction: Instruction) {
+    fn store_conditional(&mut self, place: usize, instruction: Instruction) {
         let Instruction::StoreConditional {
             status,
             to,
@@ -858,39 +900,44 @@ impl Walk<'_> {
         else {
             return;
         };
-        let Some(at) = self.place(to) else { return };
+        let Some(access) = self.locate(to) else {
+            return;
+        };
         let reserved = self.reserved.take();
-        let marks = self.marks();
-        self.fill(status, 1, 0, 0);
-        self.from(place + 1);
-        self.back(&marks);
-        if let Some(read) = reserved.filter(|&read| self.way.events[read].at == at.0) {
-            let write = self.writes(place, at, value);
+        let marks = self.save();
+        self.set_register(status, 1, 0, 0);
+        self.walk_from(place + 1);
+        self.restore(&marks);
+        if let Some(read) = reserved.filter(|&read| self.path.events[read].at == access.0) {
+            let write = self.add_write(place, access, value);
             (write.exclusive, write.release, write.reads) = (true, release, Some(read));
             if acquire {
                 write.acquire = Acquire::Full;
             }
-            let by = self.last();
-            self.fill(status, 0, by, 0);
-            self.from(place + 1);
-            self.back(&marks);
+            let read_bit = self.last_event_bit();
+            self.set_register(status, 0, read_bit, 0);
+            self.walk_from(place + 1);
+            self.restore(&marks);
         }
     }
 
     /// Continues after a read, once for each value that it may return.
-    fn reads(&mut self, place: usize, instruction: Instruction) {
-        let Some(at) = instruction.address().and_then(|at| self.place(at)) else {
+    fn read_each_value(&mut self, place: usize, instruction: Instruction) {
+        let Some(access) = instruction
+            .address()
+            .and_then(|address| self.locate(address))
+        else {
             return;
         };
-        let marks = self.marks();
-        for &found in &self.values[usize::from(at.0)] {
-            let read = self.event(place, Kind::Read, at);
-            read.value = found;
+        let marks = self.save();
+        for &read_value in &self.values[usize::from(access.0)] {
+            let read = self.event(place, Kind::Read, access);
+            read.value = read_value;
             match instruction {
                 Instruction::Load { to, acquire, .. } => {
                     read.acquire = acquire;
-                    let by = self.last();
-                    self.fill(to, found, by, 0);
+                    let read_bit = self.last_event_bit();
+                    self.set_register(to, read_value, read_bit, 0);
                 }
                 Instruction::LoadReserved {
                     to,
@@ -899,9 +946,9 @@ impl Walk<'_> {
                     ..
                 } => {
                     (read.acquire, read.release, read.exclusive) = (acquire, release, true);
-                    self.reserved = Some(self.way.events.len() - 1);
-                    let by = self.last();
-                    self.fill(to, found, by, 0);
+                    self.reserved = Some(self.path.events.len() - 1);
+                    let read_bit = self.last_event_bit();
+                    self.set_register(to, read_value, read_bit, 0);
                 }
                 Instruction::Atomic {
                     to,
@@ -917,39 +964,39 @@ impl Walk<'_> {
                     if acquire {
                         read.acquire = Acquire::Full;
                     }
-                    let by = self.last();
+                    let read_bit = self.last_event_bit();
                     let (operand, _) = self.value(value);
                     let mut expects = (0, 0);
                     // A compare-and-swap that succeeds returns the expected value: the read only selected it.
-                    let mut result = (by, 0);
-                    let written = match change {
+                    let mut result = (read_bit, 0);
+                    let new_value = match change {
                         Change::Set => Some(operand),
-                        Change::Add => Some(found.wrapping_add(operand)),
-                        Change::Apply(operation) => Some(operation.of(found, operand)),
+                        Change::Add => Some(read_value.wrapping_add(operand)),
+                        Change::Apply(operation) => Some(operation.of(read_value, operand)),
                         Change::SetIf(expected) => {
-                            let (wanted, depends) = self.value(expected);
+                            let (expected_value, depends) = self.value(expected);
                             expects = (depends, self.picks(expected));
-                            if found == wanted {
-                                result = (depends, expects.1 | by);
+                            if read_value == expected_value {
+                                result = (depends, expects.1 | read_bit);
                             }
-                            (found == wanted).then_some(operand)
+                            (read_value == expected_value).then_some(operand)
                         }
                     };
-                    if let Some(written) = written {
-                        let read = self.way.events.len() - 1;
-                        let write = self.writes(place, at, value);
+                    if let Some(new_value) = new_value {
+                        let read = self.path.events.len() - 1;
+                        let write = self.add_write(place, access, value);
                         (write.atomic, write.release) = (true, release);
                         (write.both, write.reads) = (acquire && release, Some(read));
-                        write.value = written;
+                        write.value = new_value;
                         // The comparison decides if the write happens.
                         write.pick |= expects.0 | expects.1;
                     }
-                    self.fill(to, found, result.0, result.1);
+                    self.set_register(to, read_value, result.0, result.1);
                 }
                 _ => {}
             }
-            self.from(place + 1);
-            self.back(&marks);
+            self.walk_from(place + 1);
+            self.restore(&marks);
         }
     }
 }

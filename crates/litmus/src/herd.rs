@@ -7,7 +7,7 @@ use crate::aarch64::{AARCH64, ARM};
 use crate::assembly;
 use crate::c;
 use crate::condition;
-use crate::piece::{error_with_help, without_comments, wrong, Piece, Result};
+use crate::piece::{error_at, error_with_help, without_comments, Piece, Result};
 use crate::power::POWER;
 use crate::program::{Claim, Program, Quantifier};
 use crate::riscv::RISCV;
@@ -22,16 +22,16 @@ pub use crate::piece::Diagnostic;
 pub fn read(text: &str) -> Result<Program> {
     // Offsets in diagnostics have 32 bits.
     if text.len() > 1 << 20 {
-        let all = Piece { text: "", start: 0 };
-        return wrong(all, "the test is longer than a mebibyte");
+        let start = Piece { text: "", start: 0 };
+        return error_at(start, "the test is longer than a mebibyte");
     }
     let bare = without_comments(text)?;
-    let whole = Piece {
+    let source = Piece {
         text: &bare,
         start: 0,
     };
-    let line = whole.text.find('\n').unwrap_or(whole.text.len());
-    let title = whole.until(line).trim();
+    let line = source.text.find('\n').unwrap_or(source.text.len());
+    let title = source.until(line).trim();
     let Some((architecture, name)) = title.once(" ") else {
         let message = "a test begins with its architecture and its name";
         return error_with_help(title, message, "`AArch64 SB`, for example");
@@ -62,7 +62,7 @@ pub fn read(text: &str) -> Result<Program> {
         listed: Vec::new(),
         filter: Claim::True,
     };
-    let rest = whole.from(line);
+    let rest = source.from(line);
     let Some(open) = rest.text.find('{') else {
         return error_with_help(
             rest.trim().until(0),
@@ -70,33 +70,33 @@ pub fn read(text: &str) -> Result<Program> {
             "`{ 0:X1=x; }`",
         );
     };
-    let after = rest.from(open + 1);
-    let Some(close) = after.text.find('}') else {
-        return wrong(rest.from(open).until(1), "this block has no end");
+    let block = rest.from(open + 1);
+    let Some(close) = block.text.find('}') else {
+        return error_at(rest.from(open).until(1), "this block has no end");
     };
-    let first = after.until(close);
-    if let Some(list) = first.text.find('{') {
-        return wrong(
-            first.from(list).until(1),
+    let initial_values = block.until(close);
+    if let Some(list) = initial_values.text.find('{') {
+        return error_at(
+            initial_values.from(list).until(1),
             "a list of values is not supported",
         );
     }
-    let rest = after.from(close + 1);
+    let rest = block.from(close + 1);
     // The condition starts at the beginning of a line.
-    let begins = |word: &str| {
-        let mut places = rest.text.match_indices(word).map(|(place, _)| place);
-        places.find(|&place| {
-            rest.text[..place]
+    let keyword_position = |word: &str| {
+        let mut positions = rest.text.match_indices(word).map(|(index, _)| index);
+        positions.find(|&index| {
+            rest.text[..index]
                 .trim_end_matches([' ', '\t'])
                 .ends_with('\n')
         })
     };
     let keywords = ["exists", "~exists", "forall", "locations", "filter"];
-    let end = keywords.into_iter().filter_map(begins).min();
+    let end = keywords.into_iter().filter_map(keyword_position).min();
     let code = rest.until(end.unwrap_or(rest.text.len()));
     let indirect = match dialect {
-        Some(dialect) => assembly::threads(dialect, &mut program, code, first)?,
-        None => c::threads(&mut program, code, first)?,
+        Some(dialect) => assembly::threads(dialect, &mut program, code, initial_values)?,
+        None => c::threads(&mut program, code, initial_values)?,
     };
     if let Some(end) = end {
         let mut register = |program: &mut Program, thread: usize, piece: Piece| {

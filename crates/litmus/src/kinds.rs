@@ -47,22 +47,29 @@ impl Kinds {
                 "{threads} can be placed on {kinds} kinds of remotes in more than {MAX_PLACEMENTS} ways; `--kinds` names one"
             ));
         }
-        let mut all: Vec<Vec<KindId>> = vec![Vec::new()];
+        let mut placements: Vec<Vec<KindId>> = vec![Vec::new()];
         for _ in 0..threads {
-            let longer = all.iter().flat_map(|before| {
+            let extended = placements.iter().flat_map(|prefix| {
                 kinds
                     .iter()
-                    .map(move |kind| [&before[..], &[*kind]].concat())
+                    .map(move |kind| [&prefix[..], &[*kind]].concat())
             });
-            all = longer.collect();
+            placements = extended.collect();
         }
         let symmetries = symmetries(program);
-        let first = |of: &Vec<KindId>| {
-            let turned =
-                |places: &Vec<usize>| -> Vec<KindId> { places.iter().map(|&at| of[at]).collect() };
-            symmetries.iter().all(|places| *of <= turned(places))
+        let is_representative = |placement: &Vec<KindId>| {
+            let permuted = |symmetry: &Vec<usize>| -> Vec<KindId> {
+                symmetry.iter().map(|&thread| placement[thread]).collect()
+            };
+            symmetries
+                .iter()
+                .all(|symmetry| *placement <= permuted(symmetry))
         };
-        Ok(all.into_iter().filter(first).map(Kinds).collect())
+        Ok(placements
+            .into_iter()
+            .filter(is_representative)
+            .map(Kinds)
+            .collect())
     }
 
     /// Parses kinds by name, one for each thread: `cpu,device`.
@@ -73,20 +80,20 @@ impl Kinds {
         let names: Vec<&str> = text.split(',').map(str::trim).collect();
         let threads = program.threads.len();
         if names.len() != threads {
-            let (given, has) = (
+            let (given_count, needed_count) = (
                 counted(names.len() as u64, "kind"),
                 counted(threads as u64, "thread"),
             );
             return Err(format!(
-                "`{text}` names {given}, and {} has {has}",
+                "`{text}` names {given_count}, and {} has {needed_count}",
                 program.name
             ));
         }
-        let all = || protocol.kinds.iter().map(|kind| kind.name.as_str());
+        let kind_names = || protocol.kinds.iter().map(|kind| kind.name.as_str());
         let kind = |name: &str| {
-            let place = all().position(|other| other == name);
-            place.map(|place| KindId(place as u8)).ok_or_else(|| {
-                let help = suggestion(name, "kind", all());
+            let index = kind_names().position(|candidate| candidate == name);
+            index.map(|index| KindId(index as u8)).ok_or_else(|| {
+                let help = suggestion(name, "kind", kind_names());
                 format!("{} has no kind of remotes `{name}`: {help}", protocol.name)
             })
         };
@@ -118,7 +125,7 @@ impl Kinds {
     /// Returns the number of each thread's remote. Remotes are numbered kind by kind, and within a kind in the order of
     /// their threads.
     pub fn numbers(&self) -> Vec<u8> {
-        let before = |(thread, kind): (usize, &KindId)| {
+        let remote_number = |(thread, kind): (usize, &KindId)| {
             let lower = self.0.iter().filter(|other| *other < kind).count();
             let same = self.0[..thread]
                 .iter()
@@ -126,7 +133,7 @@ impl Kinds {
                 .count();
             (lower + same) as u8
         };
-        self.0.iter().enumerate().map(before).collect()
+        self.0.iter().enumerate().map(remote_number).collect()
     }
 
     /// Returns true if all threads run on the first kind.
@@ -143,9 +150,9 @@ impl Kinds {
     pub(crate) fn remotes_by_kind(&self) -> Vec<Range<u8>> {
         let mut kinds = self.0.clone();
         kinds.sort_unstable();
-        let numbered = kinds.chunk_by(|a, b| a == b).scan(0, |first, of| {
-            let remotes = *first..*first + of.len() as u8;
-            *first = remotes.end;
+        let numbered = kinds.chunk_by(|a, b| a == b).scan(0, |next, group| {
+            let remotes = *next..*next + group.len() as u8;
+            *next = remotes.end;
             Some(remotes)
         });
         numbered.collect()
@@ -153,8 +160,8 @@ impl Kinds {
 
     /// Returns the accesses by which each thread reads, writes and fences.
     pub fn accesses(&self, protocol: &Protocol) -> Vec<Accesses> {
-        let of = |kind: &KindId| Accesses::of_kind(protocol, *kind);
-        self.0.iter().map(of).collect()
+        let accesses_of = |kind: &KindId| Accesses::of_kind(protocol, *kind);
+        self.0.iter().map(accesses_of).collect()
     }
 
     /// Describes the first access that a program needs and for which the kind of its thread has no row, if any.
@@ -165,15 +172,16 @@ impl Kinds {
             .zip(&program.threads)
             .zip(&self.0);
         for (number, ((accesses, thread), kind)) in threads.enumerate() {
-            let lacking = |instruction: &Instruction| match needed(&accesses, instruction) {
-                Some((None, what)) => Some(what),
-                _ => None,
-            };
-            if let Some(what) = thread.code.iter().find_map(lacking) {
+            let missing_access =
+                |instruction: &Instruction| match needed_access(&accesses, instruction) {
+                    Some((None, description)) => Some(description),
+                    _ => None,
+                };
+            if let Some(description) = thread.code.iter().find_map(missing_access) {
                 let (text, kind) = (&protocol.name, &protocol.kinds[kind.index()].name);
                 return Some(match protocol.several_tables() {
-                    true => format!("`{kind}` of {text} has no row for an access that {what}, and P{number} needs one"),
-                    false => format!("{text} has no access that {what}"),
+                    true => format!("`{kind}` of {text} has no row for an access that {description}, and P{number} needs one"),
+                    false => format!("{text} has no access that {description}"),
                 });
             }
         }
@@ -188,19 +196,22 @@ fn own_table(protocol: &Protocol, kind: KindId) -> KindId {
 
 /// Returns the access that performs a write. Only writes with [`StoreVariant::Text`] use the protocol's release; the thread
 /// orders other releases.
-pub(crate) fn write(of: &Accesses, via: StoreVariant, release: bool) -> Option<Access> {
+pub(crate) fn write(accesses: &Accesses, via: StoreVariant, release: bool) -> Option<Access> {
     match via {
-        StoreVariant::Text if release => of.release,
-        StoreVariant::Text => of.write,
-        StoreVariant::Back => of.back,
-        StoreVariant::Acknowledged => of.acknowledged,
+        StoreVariant::Text if release => accesses.release,
+        StoreVariant::Text => accesses.write,
+        StoreVariant::Back => accesses.back,
+        StoreVariant::Acknowledged => accesses.acknowledged,
     }
 }
 
 /// Returns the access that an instruction needs, if the cache has it, and its description. `None` if the instruction
 /// needs no access.
-fn needed(of: &Accesses, instruction: &Instruction) -> Option<(Option<Access>, &'static str)> {
-    let what = |via: StoreVariant| match via {
+fn needed_access(
+    accesses: &Accesses,
+    instruction: &Instruction,
+) -> Option<(Option<Access>, &'static str)> {
+    let description = |via: StoreVariant| match via {
         StoreVariant::Text => "writes",
         StoreVariant::Back => "writes in a copy of its own",
         StoreVariant::Acknowledged => "writes with an acknowledgement",
@@ -209,14 +220,16 @@ fn needed(of: &Accesses, instruction: &Instruction) -> Option<(Option<Access>, &
         Instruction::Load {
             acquire: Acquire::No,
             ..
-        } => (of.read, "reads"),
-        Instruction::Load { .. } => (of.acquire, "reads"),
-        Instruction::Store { release, via, .. } => (write(of, via, release), what(via)),
+        } => (accesses.read, "reads"),
+        Instruction::Load { .. } => (accesses.acquire, "reads"),
+        Instruction::Store { release, via, .. } => {
+            (write(accesses, via, release), description(via))
+        }
         Instruction::Atomic {
             via: StoreVariant::Text,
             ..
-        } => (of.update, what(StoreVariant::Text)),
-        Instruction::Atomic { via, .. } => (write(of, via, false), what(via)),
+        } => (accesses.update, description(StoreVariant::Text)),
+        Instruction::Atomic { via, .. } => (write(accesses, via, false), description(via)),
         Instruction::LoadReserved { .. } | Instruction::StoreConditional { .. } => {
             (None, "reserves a line and writes it if no other cache has")
         }

@@ -103,15 +103,15 @@ impl<'p> Lines<'p> {
     /// A protocol joins lines, or has several kinds of remotes.
     pub fn below(levels: Levels<'p>, seats: Vec<(u8, u8)>) -> Result<Lines<'p>, String> {
         for protocol in [levels.outer.protocol, levels.inner.protocol] {
-            if let Some(what) = protocol.joins_lines() {
+            if let Some(feature) = protocol.joins_lines() {
                 return Err(format!(
-                    "{} has {what}, which is not supported in a system of two levels",
+                    "{} has {feature}, which is not supported in a system of two levels",
                     protocol.name
                 ));
             }
             if protocol.several_tables() {
-                let several = "has several kinds of remotes, which is not supported in a system of two levels";
-                return Err(format!("{} {several}", protocol.name));
+                let message = "has several kinds of remotes, which is not supported in a system of two levels";
+                return Err(format!("{} {message}", protocol.name));
             }
         }
         let kinds = Kinds::from(seats.len() as u8);
@@ -156,24 +156,28 @@ impl<'p> Lines<'p> {
     pub fn placements(&self, locations: usize) -> Vec<Vec<u8>> {
         let homes = self.machine.protocol().homes as u8;
         // Home of each location. A new location is at a home in use, or at the first unused one.
-        let mut at: Vec<Vec<u8>> = vec![Vec::new()];
+        let mut assignments: Vec<Vec<u8>> = vec![Vec::new()];
         for _ in 0..locations {
-            at = (at.into_iter())
-                .flat_map(|before| {
-                    let met = before.iter().max().map_or(0, |last| last + 1);
-                    (0..=met.min(homes - 1)).map(move |home| [&before[..], &[home]].concat())
+            assignments = (assignments.into_iter())
+                .flat_map(|prefix| {
+                    let first_unused = prefix.iter().max().map_or(0, |last| last + 1);
+                    (0..=first_unused.min(homes - 1))
+                        .map(move |home| [&prefix[..], &[home]].concat())
                 })
                 .collect();
         }
         // Line L belongs to home L modulo the number of homes.
-        let lines = |at: Vec<u8>| {
-            let line = |(place, home): (usize, &u8)| {
-                let before = at[..place].iter().filter(|other| *other == home).count();
-                before as u8 * homes + home
+        let lines = |assignment: Vec<u8>| {
+            let line = |(location, home): (usize, &u8)| {
+                let earlier = assignment[..location]
+                    .iter()
+                    .filter(|other| *other == home)
+                    .count();
+                earlier as u8 * homes + home
             };
-            at.iter().enumerate().map(line).collect()
+            assignment.iter().enumerate().map(line).collect()
         };
-        at.into_iter().map(lines).collect()
+        assignments.into_iter().map(lines).collect()
     }
 
     /// Groups programs that can share cached steps: by number of threads and, if one world contains all lines, by
@@ -201,7 +205,7 @@ impl<'p> Lines<'p> {
     }
 
     /// As [`Lines::state`], with the last result cached.
-    fn before(&mut self, line: Line) -> Rc<MachineState<Values>> {
+    fn cached_state(&mut self, line: Line) -> Rc<MachineState<Values>> {
         match &self.last {
             Some((last, state)) if *last == line => Rc::clone(state),
             _ => {
@@ -258,7 +262,7 @@ impl<'p> Lines<'p> {
             true => vec![values.to_vec()],
             false => values.iter().map(|&(_, value)| vec![(0, value)]).collect(),
         };
-        let mut first = Vec::new();
+        let mut initial_lines = Vec::new();
         for values in worlds {
             let mut state: MachineState<Values> = self.machine.first();
             for (line, value) in values {
@@ -266,12 +270,12 @@ impl<'p> Lines<'p> {
                 for world in state.worlds_mut() {
                     world.data.last[line].1 = value;
                 }
-                let above = state.worlds_mut().next();
-                above.expect("there is one").lines[line].memory.1 = value;
+                let upper_world = state.worlds_mut().next();
+                upper_world.expect("there is one").lines[line].memory.1 = value;
             }
-            first.push(self.number(state)?);
+            initial_lines.push(self.number(state)?);
         }
-        Ok(first)
+        Ok(initial_lines)
     }
 
     /// Returns the value of the last write performed on a line of a world.
@@ -286,8 +290,9 @@ impl<'p> Lines<'p> {
             let mut flights = world.network.flights();
             let mut lines = world.lines.iter();
             !flights.any(|flight| matches!(flight.carried, Payload::Write(..)))
-                && !lines.any(|place| {
-                    place.aside.is_some() || matches!(place.operation, Operation::Store { .. })
+                && !lines.any(|line_state| {
+                    line_state.deferred_store.is_some()
+                        || matches!(line_state.operation, Operation::Store { .. })
                 })
         })
     }
@@ -310,10 +315,10 @@ impl<'p> Lines<'p> {
         if let Some(moves) = self.moves.get(&(line, giving_up)) {
             return Ok(Rc::clone(moves));
         }
-        let before = self.before(line);
+        let state = self.cached_state(line);
         let mut moves = Vec::new();
-        for step in self.machine.steps(&before, giving_up) {
-            let mut next = MachineState::clone(&before);
+        for step in self.machine.steps(&state, giving_up) {
+            let mut next = MachineState::clone(&state);
             let mut ended = Vec::new();
             if self.machine.take(&mut next, step, &mut ended)? {
                 // Orders within a line do not affect other lines, and a world of all lines keeps its orders itself.
@@ -321,8 +326,8 @@ impl<'p> Lines<'p> {
                     true => None,
                     false => self.machine.takes(step),
                 };
-                let gives_up = self.machine.gives_up(&before, step);
-                moves.push(self.told(&before, next, ended, takes, gives_up)?);
+                let gives_up = self.machine.gives_up(&state, step);
+                moves.push(self.make_move(&state, next, ended, takes, gives_up)?);
             }
         }
         let moves: Rc<[Move]> = moves.into();
@@ -345,18 +350,18 @@ impl<'p> Lines<'p> {
         thread: u8,
         request: MemoryRequest,
     ) -> Result<Option<Rc<Move>>, Wrong> {
-        let of = &self.accesses[usize::from(thread)];
-        let (access, what) = match request {
-            MemoryRequest::Read(_, true) => (of.acquire, Update::Add(0)),
-            MemoryRequest::Read(_, false) => (of.read, Update::Add(0)),
+        let accesses = &self.accesses[usize::from(thread)];
+        let (access, update) = match request {
+            MemoryRequest::Read(_, true) => (accesses.acquire, Update::Add(0)),
+            MemoryRequest::Read(_, false) => (accesses.read, Update::Add(0)),
             MemoryRequest::Write(_, value, release, via) => {
-                (write(of, via, release), Update::Set(value))
+                (write(accesses, via, release), Update::Set(value))
             }
-            MemoryRequest::Update(_, update, StoreVariant::Text) => (of.update, update),
-            MemoryRequest::Update(_, update, via) => (write(of, via, false), update),
+            MemoryRequest::Update(_, update, StoreVariant::Text) => (accesses.update, update),
+            MemoryRequest::Update(_, update, via) => (write(accesses, via, false), update),
         };
         let access = access.expect("nothing is run that a cache lacks a row for");
-        self.begins(line, within, thread, (access, what))
+        self.begin_cached(line, within, thread, (access, update))
     }
 
     /// Begins a fence or an acquire of a thread. Returns `None` if the cache cannot accept it now.
@@ -367,21 +372,21 @@ impl<'p> Lines<'p> {
         &mut self,
         line: Line,
         thread: u8,
-        asked: FenceKind,
+        fence: FenceKind,
     ) -> Result<Option<Rc<Move>>, Wrong> {
-        let of = &self.accesses[usize::from(thread)];
-        let access = match asked {
-            FenceKind::Fence => of.fence,
-            FenceKind::Acquired => of.acquired,
+        let accesses = &self.accesses[usize::from(thread)];
+        let access = match fence {
+            FenceKind::Fence => accesses.fence,
+            FenceKind::Acquired => accesses.acquired,
         };
         let access = access.expect("threads ask for what there is");
-        let begun = self.begins(line, 0, thread, (access, Update::Add(0)))?;
+        let begun = self.begin_cached(line, 0, thread, (access, Update::Add(0)))?;
         // A completion in this step is that of the fence or acquire, not of an access to the line.
         Ok(begun.map(|begun| {
             let ended = begun
                 .ended
                 .iter()
-                .map(|one| Finished::Asked(thread_of(*one), asked));
+                .map(|finished| Finished::Asked(thread_of(*finished), fence));
             Rc::new(Move {
                 ended: ended.collect(),
                 ..Move::clone(&begun)
@@ -389,23 +394,26 @@ impl<'p> Lines<'p> {
         }))
     }
 
-    fn begins(
+    fn begin_cached(
         &mut self,
         line: Line,
         within: u8,
         thread: u8,
-        (access, what): (Access, Update),
+        (access, update): (Access, Update),
     ) -> Result<Option<Rc<Move>>, Wrong> {
-        let key = (line, within, thread, what, access);
-        if let Some(known) = self.begun.get(&key) {
-            return Ok(known.clone());
+        let key = (line, within, thread, update, access);
+        if let Some(cached) = self.begun.get(&key) {
+            return Ok(cached.clone());
         }
-        let before = self.before(line);
-        let mut next = MachineState::clone(&before);
+        let state = self.cached_state(line);
+        let mut next = MachineState::clone(&state);
         let mut ended = Vec::new();
-        let (at, what) = ((within, thread), (access, WrittenValue(Some(what))));
-        let begun = match self.machine.begin(&mut next, at, what, &mut ended)? {
-            true => Some(Rc::new(self.told(&before, next, ended, None, false)?)),
+        let (position, operation) = ((within, thread), (access, WrittenValue(Some(update))));
+        let begun = match self
+            .machine
+            .begin(&mut next, position, operation, &mut ended)?
+        {
+            true => Some(Rc::new(self.make_move(&state, next, ended, None, false)?)),
             false => None,
         };
         if self.begun.len() >= STEPS {
@@ -415,28 +423,34 @@ impl<'p> Lines<'p> {
         Ok(begun)
     }
 
-    fn told(
+    fn make_move(
         &mut self,
-        before: &MachineState<Values>,
-        after: MachineState<Values>,
+        state: &MachineState<Values>,
+        next: MachineState<Values>,
         ended: Vec<CompletedAccess<Values>>,
         takes: Option<Queue>,
         gives_up: bool,
     ) -> Result<Move, Wrong> {
         let ended = ended.into_iter();
-        let ended =
-            ended.map(|one| Finished::Access(one.remote, one.line, one.found.map(|copy| copy.1)));
+        let ended = ended.map(|access| {
+            Finished::Access(
+                access.remote,
+                access.line,
+                access.old_copy.map(|copy| copy.1),
+            )
+        });
         let mut sent_orders = Vec::new();
         if !self.joined() {
-            let had: BTreeMap<Queue, usize> = self.machine.queued(before).into_iter().collect();
-            for (queue, queued) in self.machine.queued(&after) {
-                let had = had.get(&queue).copied().unwrap_or(0);
-                let kept = had - usize::from(takes == Some(queue));
-                sent_orders.extend(std::iter::repeat_n(queue, queued - kept));
+            let queued_before: BTreeMap<Queue, usize> =
+                self.machine.queued(state).into_iter().collect();
+            for (queue, queued) in self.machine.queued(&next) {
+                let queued_before = queued_before.get(&queue).copied().unwrap_or(0);
+                let remaining = queued_before - usize::from(takes == Some(queue));
+                sent_orders.extend(std::iter::repeat_n(queue, queued - remaining));
             }
         }
         Ok(Move {
-            to: self.number(after)?,
+            to: self.number(next)?,
             ended: ended.collect(),
             gives_up,
             takes,

@@ -47,20 +47,20 @@ impl<'p> Machine<'p> {
 
     /// Systems of the worlds of a state, the upper level first.
     pub fn systems(&self) -> impl Iterator<Item = &System<'p>> {
-        let (first, others, below) = match self {
+        let (upper, lower_count, lower) = match self {
             Machine::One(system, _) => (&**system, 0, &**system),
             Machine::Two(levels, _) => (&levels.outer, levels.outer.remotes, &levels.inner),
         };
-        std::iter::once(first).chain((0..others).map(move |_| below))
+        std::iter::once(upper).chain((0..lower_count).map(move |_| lower))
     }
 
     /// Creates a state from its worlds, one per system.
     pub fn state<D: Data>(&self, mut worlds: impl Iterator<Item = World<D>>) -> MachineState<D> {
-        let first = worlds.next().expect("there is one");
+        let world = worlds.next().expect("there is one");
         match self {
-            Machine::One(..) => MachineState::One(first),
+            Machine::One(..) => MachineState::One(world),
             Machine::Two(..) => MachineState::Two(Clusters {
-                outer: first,
+                outer: world,
                 inner: worlds.collect(),
             }),
         }
@@ -69,14 +69,14 @@ impl<'p> Machine<'p> {
     /// Returns the steps of caches and homes that may be possible, without those of threads and devices. `giving_up`
     /// includes the spontaneous evictions and downgrades.
     pub fn steps<D: Data>(&self, state: &MachineState<D>, giving_up: bool) -> Vec<LevelStep> {
-        let begun = |step: &Step| match step {
+        let is_begin = |step: &Step| match step {
             Step::Access(_, _, access) => {
                 !access.about_line() || access.needs() > cohkit_protocol::protocol::Right::None
             }
             Step::Hit(..) => true,
             _ => false,
         };
-        let device =
+        let is_device =
             |step: &Step| matches!(step, Step::Asks(..) | Step::Writes(_) | Step::Unlock(_));
         match (self, state) {
             (Machine::One(system, _), MachineState::One(world)) => {
@@ -85,24 +85,24 @@ impl<'p> Machine<'p> {
                     false => world.steps_without_remotes(system),
                 };
                 let steps = steps.into_iter();
-                let own = steps.filter(|step| !begun(step) && !device(step));
+                let candidates = steps.filter(|step| !is_begin(step) && !is_device(step));
                 // Most accesses have no row in the current state. Find that out without a copy of the world.
-                let rows = |step: &Step| match *step {
+                let has_row = |step: &Step| match *step {
                     Step::Access(line, remote, access) => {
                         let remote = &world.lines[usize::from(line)].remotes[usize::from(remote)];
-                        let at = (Event::Access(access), remote.configuration.state);
+                        let event_and_state = (Event::Access(access), remote.configuration.state);
                         let mut rules = system.protocol.remote.rules.iter();
-                        rules.any(|rule| (rule.event, rule.state.0) == at)
+                        rules.any(|rule| (rule.event, rule.state.0) == event_and_state)
                     }
                     _ => true,
                 };
-                own.filter(rows).map(LevelStep::Outer).collect()
+                candidates.filter(has_row).map(LevelStep::Outer).collect()
             }
             (Machine::Two(levels, _), MachineState::Two(clusters)) => {
                 let mut steps = clusters.steps(levels);
                 steps.retain(|step| match step {
-                    LevelStep::Outer(step) => !device(step),
-                    LevelStep::Inner(_, step) => !begun(step),
+                    LevelStep::Outer(step) => !is_device(step),
+                    LevelStep::Inner(_, step) => !is_begin(step),
                 });
                 steps.retain(|&step| giving_up || !clusters.gives_up(levels, step));
                 steps
@@ -111,7 +111,7 @@ impl<'p> Machine<'p> {
         }
     }
 
-    /// Applies a step. Adds the completed accesses to `ended`, with the thread in place of the remote. Returns false if
+    /// Applies a step. Adds the completed accesses to `completed`, with the thread in place of the remote. Returns false if
     /// the step is blocked or changes nothing.
     ///
     /// # Errors
@@ -120,20 +120,20 @@ impl<'p> Machine<'p> {
         &self,
         state: &mut MachineState<D>,
         step: LevelStep,
-        ended: &mut Vec<CompletedAccess<D>>,
+        completed: &mut Vec<CompletedAccess<D>>,
     ) -> Result<bool, Wrong> {
         match (self, state, step) {
             (Machine::One(system, seats), MachineState::One(world), LevelStep::Outer(step)) => {
-                let taken = world.take_recording(system, step, ended)?;
-                map_remotes_to_threads(seats, |&remote| remote, ended);
-                Ok(taken)
+                let is_taken = world.take_recording(system, step, completed)?;
+                map_remotes_to_threads(seats, |&remote| remote, completed);
+                Ok(is_taken)
             }
             (Machine::Two(levels, seats), MachineState::Two(clusters), step) => {
-                let taken = clusters.take_recording(levels, step, ended)?;
+                let is_taken = clusters.take_recording(levels, step, completed)?;
                 if let LevelStep::Inner(cluster, _) = step {
-                    map_remotes_to_threads(seats, below(cluster), ended);
+                    map_remotes_to_threads(seats, cache_in_cluster(cluster), completed);
                 }
-                Ok(taken)
+                Ok(is_taken)
             }
             _ => unreachable!("states are those of their machine"),
         }
@@ -147,21 +147,21 @@ impl<'p> Machine<'p> {
         &self,
         state: &mut MachineState<D>,
         (line, thread): (u8, u8),
-        (access, what): (Access, D::Write),
-        ended: &mut Vec<CompletedAccess<D>>,
+        (access, value): (Access, D::Write),
+        completed: &mut Vec<CompletedAccess<D>>,
     ) -> Result<bool, Wrong> {
         match (self, state) {
             (Machine::One(system, seats), MachineState::One(world)) => {
-                let at = (line, seats[usize::from(thread)]);
-                let begun = world.begin(system, at, access, what, ended)?;
-                map_remotes_to_threads(seats, |&remote| remote, ended);
+                let line_and_remote = (line, seats[usize::from(thread)]);
+                let begun = world.begin(system, line_and_remote, access, value, completed)?;
+                map_remotes_to_threads(seats, |&remote| remote, completed);
                 Ok(begun)
             }
             (Machine::Two(levels, seats), MachineState::Two(clusters)) => {
                 let (cluster, cache) = seats[usize::from(thread)];
                 let begun =
-                    clusters.begin(levels, cluster, (line, cache), (access, what), ended)?;
-                map_remotes_to_threads(seats, below(cluster), ended);
+                    clusters.begin(levels, cluster, (line, cache), (access, value), completed)?;
+                map_remotes_to_threads(seats, cache_in_cluster(cluster), completed);
                 Ok(begun)
             }
             _ => unreachable!("states are those of their machine"),
@@ -207,10 +207,10 @@ impl<'p> Machine<'p> {
     /// Returns the orders across lines with messages in flight, and the number of messages of each.
     pub fn queued<D: Data>(&self, state: &MachineState<D>) -> Vec<(Queue, usize)> {
         let mut queued = Vec::new();
-        for ((world, at), system) in (0..).zip(state.worlds()).zip(self.systems()) {
-            for arrival in at.network.arrivals(system.protocol) {
+        for ((world, network_world), system) in (0..).zip(state.worlds()).zip(self.systems()) {
+            for arrival in network_world.network.arrivals(system.protocol) {
                 if let Arrival::Ordered(order @ (.., None)) = arrival {
-                    queued.push(((world, order), at.network.queued(order)));
+                    queued.push(((world, order), network_world.network.queued(order)));
                 }
             }
         }
@@ -221,20 +221,20 @@ impl<'p> Machine<'p> {
 impl<D: Data> MachineState<D> {
     /// The only world, or the world of the upper level and those below it.
     pub fn worlds(&self) -> impl Iterator<Item = &World<D>> {
-        let (first, below): (_, &[World<D>]) = match self {
+        let (upper, lower): (_, &[World<D>]) = match self {
             MachineState::One(world) => (world, &[]),
             MachineState::Two(clusters) => (&clusters.outer, &clusters.inner),
         };
-        std::iter::once(first).chain(below)
+        std::iter::once(upper).chain(lower)
     }
 
     /// As [`MachineState::worlds`], mutable.
     pub fn worlds_mut(&mut self) -> impl Iterator<Item = &mut World<D>> {
-        let (first, below): (_, &mut [World<D>]) = match self {
+        let (upper, lower): (_, &mut [World<D>]) = match self {
             MachineState::One(world) => (world, &mut []),
             MachineState::Two(clusters) => (&mut clusters.outer, &mut clusters.inner),
         };
-        std::iter::once(first).chain(below)
+        std::iter::once(upper).chain(lower)
     }
 }
 
@@ -242,17 +242,17 @@ impl<D: Data> MachineState<D> {
 fn map_remotes_to_threads<D: Data, S>(
     seats: &[S],
     cache: impl Fn(&S) -> u8,
-    ended: &mut [CompletedAccess<D>],
+    completed: &mut [CompletedAccess<D>],
 ) {
-    for one in ended {
-        let seat = seats.iter().position(|seat| cache(seat) == one.remote);
-        one.remote = seat.map_or(u8::MAX, |thread| thread as u8);
+    for access in completed {
+        let seat = seats.iter().position(|seat| cache(seat) == access.remote);
+        access.remote = seat.map_or(u8::MAX, |thread| thread as u8);
     }
 }
 
 /// Returns the mapping from seats to caches below `cluster`. Seats in other clusters map to no cache, `u8::MAX`.
-fn below(cluster: u8) -> impl Fn(&(u8, u8)) -> u8 {
-    move |&(own, cache)| match own == cluster {
+fn cache_in_cluster(cluster: u8) -> impl Fn(&(u8, u8)) -> u8 {
+    move |&(seat_cluster, cache)| match seat_cluster == cluster {
         true => cache,
         false => u8::MAX,
     }
@@ -261,18 +261,18 @@ fn below(cluster: u8) -> impl Fn(&(u8, u8)) -> u8 {
 /// Returns all assignments of threads to clusters, up to permutations of clusters and of the caches in a cluster. An
 /// assignment gives the cluster of each thread and its cache there.
 pub fn thread_placements(threads: u8) -> Vec<Vec<(u8, u8)>> {
-    let mut all: Vec<Vec<(u8, u8)>> = vec![Vec::new()];
+    let mut placements: Vec<Vec<(u8, u8)>> = vec![Vec::new()];
     for _ in 0..threads {
-        let longer = all.iter().flat_map(|before| {
-            let clusters = before.iter().map(|seat| seat.0 + 1).max().unwrap_or(0);
+        let extended = placements.iter().flat_map(|prefix| {
+            let clusters = prefix.iter().map(|seat| seat.0 + 1).max().unwrap_or(0);
             (0..=clusters).map(move |cluster| {
-                let there = before.iter().filter(|seat| seat.0 == cluster).count();
-                [&before[..], &[(cluster, there as u8)]].concat()
+                let occupied = prefix.iter().filter(|seat| seat.0 == cluster).count();
+                [&prefix[..], &[(cluster, occupied as u8)]].concat()
             })
         });
-        all = longer.collect();
+        placements = extended.collect();
     }
-    all
+    placements
 }
 
 #[cfg(test)]

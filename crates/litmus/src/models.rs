@@ -12,42 +12,46 @@ pub fn ends(program: &Program, cores: Cores) -> BTreeSet<Outcome> {
     outcomes_within(program, cores, usize::MAX).expect("as many states as there are")
 }
 
-/// As [`ends`], or `None` if there are more than `most` states.
-pub fn outcomes_within(program: &Program, cores: Cores, most: usize) -> Option<BTreeSet<Outcome>> {
-    let mut first = State {
+/// As [`ends`], or `None` if there are more than `max_states` states.
+pub fn outcomes_within(
+    program: &Program,
+    cores: Cores,
+    max_states: usize,
+) -> Option<BTreeSet<Outcome>> {
+    let mut initial = State {
         cores: Core::all(program),
         memory: program.initial.clone(),
     };
-    for (core, thread) in first.cores.iter_mut().zip(&program.threads) {
+    for (core, thread) in initial.cores.iter_mut().zip(&program.threads) {
         core.settle(&thread.code, cores);
     }
-    let mut met = FxHashSet::from_iter([first.clone()]);
-    let mut work = vec![first];
+    let mut visited = FxHashSet::from_iter([initial.clone()]);
+    let mut work = vec![initial];
     let mut ends = BTreeSet::new();
     while let Some(state) = work.pop() {
-        if met.len() > most {
+        if visited.len() > max_states {
             return None;
         }
         let mut stopped = true;
         for (number, thread) in program.threads.iter().enumerate() {
             let core = &state.cores[number];
             stopped &= core.stopped(&thread.code);
-            let mut on = |mut next: State| {
+            let mut visit = |mut next: State| {
                 next.cores[number].settle(&thread.code, cores);
-                if met.insert(next.clone()) {
+                if visited.insert(next.clone()) {
                     work.push(next);
                 }
             };
-            for at in core.forwards(&thread.code, cores) {
+            for position in core.forwards(&thread.code, cores) {
                 let mut next = state.clone();
-                next.cores[number].forward(&thread.code, at);
-                on(next);
+                next.cores[number].forward(&thread.code, position);
+                visit(next);
             }
             for request in core.ready_requests(&thread.code, cores) {
                 let mut next = state.clone();
-                let found = next.perform(request);
-                next.cores[number].ended(&thread.code, request.location(), found);
-                on(next);
+                let old_value = next.perform(request);
+                next.cores[number].ended(&thread.code, request.location(), old_value);
+                visit(next);
             }
         }
         if stopped {
@@ -66,14 +70,14 @@ struct State {
 impl State {
     /// Performs a request and returns the old value.
     fn perform(&mut self, request: MemoryRequest) -> i64 {
-        let place = &mut self.memory[usize::from(request.location())];
-        let found = *place;
+        let word = &mut self.memory[usize::from(request.location())];
+        let old_value = *word;
         match request {
             MemoryRequest::Read(..) => {}
-            MemoryRequest::Write(_, value, ..) => *place = Update::Set(value).of(found),
-            MemoryRequest::Update(_, update, _) => *place = update.of(found),
+            MemoryRequest::Write(_, value, ..) => *word = Update::Set(value).of(old_value),
+            MemoryRequest::Update(_, update, _) => *word = update.of(old_value),
         }
-        found
+        old_value
     }
 }
 

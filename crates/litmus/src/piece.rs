@@ -33,7 +33,7 @@ impl Diagnostic {
 
 pub(crate) type Result<T> = std::result::Result<T, Diagnostic>;
 
-pub(crate) fn wrong<T>(piece: Piece, message: impl Into<String>) -> Result<T> {
+pub(crate) fn error_at<T>(piece: Piece, message: impl Into<String>) -> Result<T> {
     Err(Diagnostic {
         message: message.into(),
         span: piece.span(),
@@ -47,7 +47,7 @@ pub(crate) fn error_with_help<T>(
     message: impl Into<String>,
     help: impl Into<String>,
 ) -> Result<T> {
-    wrong(piece, message).map_err(|mut error: Diagnostic| {
+    error_at(piece, message).map_err(|mut error: Diagnostic| {
         error.help.push(help.into());
         error
     })
@@ -132,7 +132,7 @@ pub(crate) fn without_comments(text: &str) -> Result<String> {
             }
             let start = text.len() - rest.len() + place;
             let text = &text[start..start + 2];
-            return wrong(Piece { text, start }, "this comment has no end");
+            return error_at(Piece { text, start }, "this comment has no end");
         };
         bare.push_str(before);
         let comment = &rest[place..place + length + 2];
@@ -177,5 +177,5 @@ pub(crate) fn number(piece: Piece) -> Result<i64> {
         Some(digits) => i64::from_str_radix(digits, 16),
         None => text.parse(),
     };
-    parsed.or_else(|_| wrong(piece, format!("`{text}` is no number")))
+    parsed.or_else(|_| error_at(piece, format!("`{text}` is no number")))
 }

@@ -22,7 +22,7 @@ const KNOWN: [&str; 31] = [
 ];
 
 fn instruction<'t>(code: &mut Code<'_, 't>, cell: Cell<'t>) -> Result<()> {
-    let (whole, parts) = (cell.whole, &cell.operands);
+    let (piece, parts) = (cell.piece, &cell.operands);
     let name = cell.name.as_str();
     let operation = match name {
         "ADD" | "ADDI" => Some(Operation::Add),
@@ -33,21 +33,21 @@ fn instruction<'t>(code: &mut Code<'_, 't>, cell: Cell<'t>) -> Result<()> {
         _ => None,
     };
     if let Some(operation) = operation {
-        cell.takes(3)?;
+        cell.check_operand_count(3)?;
         let (mut a, mut b) = (code.operand(parts[1], "")?, code.operand(parts[2], "")?);
         if name == "SUBF" {
             (a, b) = (b, a);
         }
         let to = code.result(parts[0])?;
-        return code.compute(whole, Some(to), operation, a, b).map(|_| ());
+        return code.compute(piece, Some(to), operation, a, b).map(|_| ());
     }
     match name {
         "NOP" => Ok(()),
         "LI" | "MR" => {
-            cell.takes(2)?;
+            cell.check_operand_count(2)?;
             let from = code.operand(parts[1], "")?;
             let to = code.result(parts[0])?;
-            code.copy(whole, to, from)
+            code.copy(piece, to, from)
         }
         "LWZ" | "LD" | "LWZX" | "LDX" | "LWARX" | "LDARX" => {
             let from = address(code, &cell)?;
@@ -62,7 +62,7 @@ fn instruction<'t>(code: &mut Code<'_, 't>, cell: Cell<'t>) -> Result<()> {
                 },
                 _ => Instruction::Load { to, from, acquire },
             };
-            code.emit(whole, load)
+            code.emit(piece, load)
         }
         "STW" | "STD" | "STWX" | "STDX" => {
             let to = address(code, &cell)?;
@@ -72,7 +72,7 @@ fn instruction<'t>(code: &mut Code<'_, 't>, cell: Cell<'t>) -> Result<()> {
                 release: false,
                 via: StoreVariant::Text,
             };
-            code.emit(whole, store)
+            code.emit(piece, store)
         }
         // Later branches test the status of the store-conditional.
         "STWCX." | "STDCX." => {
@@ -84,33 +84,33 @@ fn instruction<'t>(code: &mut Code<'_, 't>, cell: Cell<'t>) -> Result<()> {
                 acquire: false,
                 release: false,
             };
-            code.emit(whole, store)
+            code.emit(piece, store)
         }
-        "SYNC" => code.emit(whole, Instruction::Fence(Fence::Full)),
+        "SYNC" => code.emit(piece, Instruction::Fence(Fence::Full)),
         // `LWSYNC` orders all pairs but a write before a later read.
         "LWSYNC" => {
-            code.emit(whole, Instruction::Fence(Fence::Loads))?;
-            code.emit(whole, Instruction::Fence(Fence::Stores))
+            code.emit(piece, Instruction::Fence(Fence::Loads))?;
+            code.emit(piece, Instruction::Fence(Fence::Stores))
         }
-        "EIEIO" => code.emit(whole, Instruction::Fence(Fence::Stores)),
-        "ISYNC" => code.emit(whole, Instruction::Fence(Fence::Fetch)),
+        "EIEIO" => code.emit(piece, Instruction::Fence(Fence::Stores)),
+        "ISYNC" => code.emit(piece, Instruction::Fence(Fence::Fetch)),
         "CMPW" | "CMPWI" | "CMPD" => {
-            cell.takes(2)?;
+            cell.check_operand_count(2)?;
             let (a, b) = (code.operand(parts[0], "")?, code.operand(parts[1], "")?);
             let differ = code.named_temporary(".differ");
-            code.compute(whole, Some(differ), Operation::Subtract, a, b)
+            code.compute(piece, Some(differ), Operation::Subtract, a, b)
                 .map(|_| ())
         }
         "BEQ" | "BNE" => {
-            cell.takes(1)?;
+            cell.check_operand_count(1)?;
             let differ = code.named_temporary(".differ");
-            code.branch(whole, differ, name == "BEQ", parts[0])
+            code.branch(piece, differ, name == "BEQ", parts[0])
         }
         "B" => {
-            cell.takes(1)?;
-            code.jump(whole, parts[0])
+            cell.check_operand_count(1)?;
+            code.jump(piece, parts[0])
         }
-        _ => cell.unknown(&KNOWN),
+        _ => cell.reject_unknown(&KNOWN),
     }
 }
 
@@ -118,17 +118,17 @@ fn instruction<'t>(code: &mut Code<'_, 't>, cell: Cell<'t>) -> Result<()> {
 fn address<'t>(code: &mut Code<'_, 't>, cell: &Cell<'t>) -> Result<Address> {
     let parts = &cell.operands;
     if cell.name.contains('X') {
-        cell.takes(3)?;
-        let first = parts[1];
+        cell.check_operand_count(3)?;
+        let base_operand = parts[1];
         // Register 0 as a base means the constant 0.
-        let base = match first.text {
+        let base = match base_operand.text {
             "r0" | "R0" | "0" => Operand::Number(0),
-            _ => code.operand(first, "")?,
+            _ => code.operand(base_operand, "")?,
         };
         let index = code.operand(parts[2], "")?;
         return code.address(parts[2], base, index);
     }
-    cell.takes(2)?;
+    cell.check_operand_count(2)?;
     let inner = parts[1]
         .once("(")
         .filter(|(_, base)| base.text.ends_with(')'));

@@ -60,9 +60,9 @@ pub fn print(program: &Program) -> Result<String, String> {
         }
         let _ = writeln!(text, "{};", cells.join("|"));
     }
-    text.push_str(&asked(program));
-    let most = columns.iter().map(|column| column.used.len()).max();
-    match most.unwrap_or(0) <= 31 {
+    text.push_str(&condition_text(program));
+    let max_used = columns.iter().map(|column| column.used.len()).max();
+    match max_used.unwrap_or(0) <= 31 {
         true => Ok(text),
         false => Err(format!(
             "a thread of {} needs more than 31 registers",
@@ -96,7 +96,7 @@ pub fn print_c(program: &Program) -> Result<String, String> {
         }
         text.push_str("}\n");
     }
-    let _ = write!(text, "\n{}", asked(program));
+    let _ = write!(text, "\n{}", condition_text(program));
     Ok(text)
 }
 
@@ -119,16 +119,16 @@ fn statement(
         Operand::Number(value) => value.to_string(),
         Operand::Register(register) => thread.names[register].clone(),
     };
-    let location = |at: Address| match at.direct() {
-        Some(at) => Ok(&program.locations[usize::from(at)]),
+    let location = |address: Address| match address.direct() {
+        Some(address) => Ok(&program.locations[usize::from(address)]),
         None => Err(format!(
             "{} has an address that is computed, which is not printed in C",
             program.name
         )),
     };
-    let no = |what: &str| {
+    let unsupported = |feature: &str| {
         Err(format!(
-            "{} has {what}, which is not printed in C",
+            "{} has {feature}, which is not printed in C",
             program.name
         ))
     };
@@ -151,11 +151,11 @@ fn statement(
         }
         Instruction::Fence(Fence::Full) => "atomic_thread_fence(memory_order_seq_cst)".into(),
         Instruction::Fence(Fence::Loads) => "atomic_thread_fence(memory_order_acquire)".into(),
-        Instruction::Fence(Fence::Stores) => return no("a fence of stores alone"),
-        Instruction::Fence(Fence::Fetch) => return no("an instruction barrier"),
-        Instruction::Fence(Fence::Other(..)) => return no("a fence of some accesses"),
+        Instruction::Fence(Fence::Stores) => return unsupported("a fence of stores alone"),
+        Instruction::Fence(Fence::Fetch) => return unsupported("an instruction barrier"),
+        Instruction::Fence(Fence::Other(..)) => return unsupported("a fence of some accesses"),
         Instruction::LoadReserved { .. } | Instruction::StoreConditional { .. } => {
-            return no("a location that is reserved")
+            return unsupported("a location that is reserved")
         }
         Instruction::Compute {
             to,
@@ -163,10 +163,12 @@ fn statement(
             a,
             b: Operand::Number(0),
         } => format!("int {} = {}", thread.names[to], operand(a)),
-        Instruction::Compute { .. } | Instruction::Select { .. } => return no("arithmetic"),
-        Instruction::Atomic { .. } => return no("an atomic access"),
-        Instruction::Branch { .. } => return no("a branch"),
-        Instruction::Rcu(_) => return no("read-copy-update"),
+        Instruction::Compute { .. } | Instruction::Select { .. } => {
+            return unsupported("arithmetic")
+        }
+        Instruction::Atomic { .. } => return unsupported("an atomic access"),
+        Instruction::Branch { .. } => return unsupported("a branch"),
+        Instruction::Rcu(_) => return unsupported("read-copy-update"),
     })
 }
 
@@ -176,23 +178,23 @@ fn with_registers(program: &Program) -> Program {
     let mut program = program.clone();
     for thread in &mut program.threads {
         let register = |name: &str| name.starts_with('X') && name[1..].parse::<u8>().is_ok();
-        let own = |name: &String| register(name) || name.starts_with('.');
-        if thread.names.iter().all(own) {
-            for at in 0..thread.names.len() {
-                if register(&thread.names[at]) {
+        let is_valid_name = |name: &String| register(name) || name.starts_with('.');
+        if thread.names.iter().all(is_valid_name) {
+            for index in 0..thread.names.len() {
+                if register(&thread.names[index]) {
                     continue;
                 }
                 let names = &thread.names;
-                let free = (0..).map(|number| format!("X{number}"));
-                let mut free = free.filter(|name| !names.contains(name));
-                let name = free.next().expect("there are enough numbers");
-                thread.names[at] = name;
+                let unused_names = (0..).map(|number| format!("X{number}"));
+                let mut unused_names = unused_names.filter(|name| !names.contains(name));
+                let name = unused_names.next().expect("there are enough numbers");
+                thread.names[index] = name;
             }
         } else {
-            let apart = if thread.names.len() <= 15 { 2 } else { 1 };
+            let stride = if thread.names.len() <= 15 { 2 } else { 1 };
             let numbers = 0..thread.names.len();
             thread.names = numbers
-                .map(|number| format!("X{}", number * apart))
+                .map(|number| format!("X{}", number * stride))
                 .collect();
         }
     }
@@ -200,7 +202,7 @@ fn with_registers(program: &Program) -> Program {
 }
 
 /// Prints `locations` and `filter`, if the test has them, and the condition.
-fn asked(program: &Program) -> String {
+fn condition_text(program: &Program) -> String {
     let mut text = String::new();
     if !program.listed.is_empty() {
         let names = program.listed.iter().map(|listed| program.name_of(listed));
@@ -215,8 +217,8 @@ fn asked(program: &Program) -> String {
     text
 }
 
-fn claim(program: &Program, what: &Claim) -> String {
-    match what {
+fn claim(program: &Program, formula: &Claim) -> String {
+    match formula {
         Claim::Is(observed, value) => {
             format!(
                 "{}={}",
@@ -224,17 +226,25 @@ fn claim(program: &Program, what: &Claim) -> String {
                 program.value_name(*value)
             )
         }
-        Claim::And(a, b) => format!("{} /\\ {}", inner(program, a), inner(program, b)),
-        Claim::Or(a, b) => format!("{} \\/ {}", inner(program, a), inner(program, b)),
+        Claim::And(a, b) => format!(
+            "{} /\\ {}",
+            operand_text(program, a),
+            operand_text(program, b)
+        ),
+        Claim::Or(a, b) => format!(
+            "{} \\/ {}",
+            operand_text(program, a),
+            operand_text(program, b)
+        ),
         Claim::Not(a) => format!("not ({})", claim(program, a)),
         Claim::True => "true".into(),
     }
 }
 
 /// Prints an operand of a connective, with parentheses around conjunctions and disjunctions.
-fn inner(program: &Program, what: &Claim) -> String {
-    let text = claim(program, what);
-    match what {
+fn operand_text(program: &Program, formula: &Claim) -> String {
+    let text = claim(program, formula);
+    match formula {
         Claim::Or(..) | Claim::And(..) => format!("({text})"),
         _ => text,
     }
@@ -254,26 +264,29 @@ impl Column {
             addresses: Vec::new(),
             used: thread.names.clone(),
         };
-        for (place, &instruction) in thread.code.iter().enumerate() {
-            column.label(thread, place);
-            let printed = column.instruction(thread, instruction);
-            printed.map_err(|what| format!("{name} has {what}, which AArch64 does not have"))?;
+        for (index, &instruction) in thread.code.iter().enumerate() {
+            column.add_label_if_target(thread, index);
+            let result = column.instruction(thread, instruction);
+            result.map_err(|description| {
+                format!("{name} has {description}, which AArch64 does not have")
+            })?;
         }
-        column.label(thread, thread.code.len());
+        column.add_label_if_target(thread, thread.code.len());
         Ok(column)
     }
 
     /// Adds a label if a branch has this target.
-    fn label(&mut self, thread: &Thread, place: usize) {
-        let here = |i: &Instruction| matches!(i, Instruction::Branch { to, .. } if *to == place);
-        if thread.code.iter().any(here) {
-            self.rows.push(format!("L{place}:"));
+    fn add_label_if_target(&mut self, thread: &Thread, index: usize) {
+        let is_branch_here =
+            |i: &Instruction| matches!(i, Instruction::Branch { to, .. } if *to == index);
+        if thread.code.iter().any(is_branch_here) {
+            self.rows.push(format!("L{index}:"));
         }
     }
 
     /// Returns the lowest unused register and marks it as used. If all are in use, returns 30; the caller then rejects
     /// the test for its number of registers.
-    fn free(&mut self) -> u8 {
+    fn allocate_register(&mut self) -> u8 {
         let free = (0..31).find(|number| !self.used.contains(&format!("X{number}")));
         let number = free.unwrap_or(30);
         self.used.push(format!("X{number}"));
@@ -281,16 +294,19 @@ impl Column {
     }
 
     fn address(&mut self, thread: &Thread, at: Address) -> String {
-        let at = match at {
-            Address::Direct(at) => at,
+        let location = match at {
+            Address::Direct(location) => location,
             Address::Indirect(register) => return format!("[{}]", thread.names[register]),
         };
-        let known = self.addresses.iter().find(|(other, _)| *other == at);
-        let register = match known {
+        let existing = self
+            .addresses
+            .iter()
+            .find(|(candidate, _)| *candidate == location);
+        let register = match existing {
             Some(&(_, register)) => register,
             None => {
-                let register = self.free();
-                self.addresses.push((at, register));
+                let register = self.allocate_register();
+                self.addresses.push((location, register));
                 register
             }
         };
@@ -298,11 +314,11 @@ impl Column {
     }
 
     /// Returns a register with the value of an operand. Adds a `MOV` for a constant other than 0.
-    fn holds(&mut self, thread: &Thread, operand: Operand) -> String {
+    fn register_with(&mut self, thread: &Thread, operand: Operand) -> String {
         match operand {
             Operand::Number(0) => "WZR".into(),
             Operand::Number(value) => {
-                let register = self.free();
+                let register = self.allocate_register();
                 self.rows.push(format!("MOV W{register},#{value}"));
                 format!("W{register}")
             }
@@ -317,11 +333,18 @@ impl Column {
         }
     }
 
-    /// Adds rows that set `to` to 1 if the condition `is` holds for `a` and `b`, otherwise to 0.
-    fn compared(&mut self, thread: &Thread, to: Register, (a, b): (Operand, Operand), is: &str) {
-        let (a, b) = (self.holds(thread, a), Column::operand(thread, b));
+    /// Adds rows that set `to` to 1 if the condition `condition` holds for `a` and `b`, otherwise to 0.
+    fn emit_comparison(
+        &mut self,
+        thread: &Thread,
+        to: Register,
+        (a, b): (Operand, Operand),
+        condition: &str,
+    ) {
+        let (a, b) = (self.register_with(thread, a), Column::operand(thread, b));
         self.rows.push(format!("CMP {a},{b}"));
-        self.rows.push(format!("CSET {},{is}", name(thread, to)));
+        self.rows
+            .push(format!("CSET {},{condition}", name(thread, to)));
     }
 
     /// Adds the rows of an instruction.
@@ -346,7 +369,7 @@ impl Column {
                 to, value, release, ..
             } => {
                 let word = if release { "STLR" } else { "STR" };
-                let value = self.holds(thread, value);
+                let value = self.register_with(thread, value);
                 format!("{word} {value},{}", self.address(thread, to))
             }
             Instruction::Atomic {
@@ -359,7 +382,7 @@ impl Column {
                 returns,
                 ..
             } => {
-                let mut value = self.holds(thread, value);
+                let mut value = self.register_with(thread, value);
                 let (address, to) = (self.address(thread, at), name(thread, to));
                 let (a, l) = (
                     if acquire { "A" } else { "" },
@@ -370,9 +393,9 @@ impl Column {
                     false => "WZR".to_string(),
                 };
                 if change == Change::Apply(Operation::And) {
-                    let clears = format!("W{}", self.free());
-                    self.rows.push(format!("EOR {clears},{value},#-1"));
-                    value = clears;
+                    let mask = format!("W{}", self.allocate_register());
+                    self.rows.push(format!("EOR {mask},{value},#-1"));
+                    value = mask;
                 }
                 match change {
                     Change::Set => format!("SWP{a}{l} {value},{to},{address}"),
@@ -424,7 +447,7 @@ impl Column {
                 ..
             } => {
                 let word = if release { "STLXR" } else { "STXR" };
-                let value = self.holds(thread, value);
+                let value = self.register_with(thread, value);
                 let address = self.address(thread, to);
                 format!("{word} {},{value},{address}", name(thread, status))
             }
@@ -434,7 +457,10 @@ impl Column {
                 then,
                 otherwise,
             } => {
-                let (then, otherwise) = (self.holds(thread, then), self.holds(thread, otherwise));
+                let (then, otherwise) = (
+                    self.register_with(thread, then),
+                    self.register_with(thread, otherwise),
+                );
                 self.rows.push(format!("CMP {},#0", name(thread, on)));
                 format!("CSEL {},{then},{otherwise},NE", name(thread, to))
             }
@@ -458,7 +484,7 @@ impl Column {
                         } else {
                             "LT"
                         };
-                        self.compared(thread, to, (a, b), is);
+                        self.emit_comparison(thread, to, (a, b), is);
                         return Ok(());
                     }
                 };
@@ -468,7 +494,7 @@ impl Column {
                         format!("MOV {to},{}", Column::operand(thread, a))
                     }
                     _ => {
-                        let a = self.holds(thread, a);
+                        let a = self.register_with(thread, a);
                         format!("{word} {to},{a},{}", Column::operand(thread, b))
                     }
                 }

@@ -112,13 +112,13 @@ pub enum Update {
 
 impl Update {
     /// Returns the new value, given the old one.
-    pub fn of(self, before: i64) -> i64 {
+    pub fn of(self, old_value: i64) -> i64 {
         match self {
             Update::Set(value) => value,
-            Update::Add(value) => before.wrapping_add(value),
-            Update::SetIf(expected, value) if before == expected => value,
-            Update::SetIf(..) => before,
-            Update::Apply(operation, value) => operation.of(before, value),
+            Update::Add(value) => old_value.wrapping_add(value),
+            Update::SetIf(expected, value) if old_value == expected => value,
+            Update::SetIf(..) => old_value,
+            Update::Apply(operation, value) => operation.of(old_value, value),
         }
     }
 }
@@ -481,40 +481,43 @@ impl Program {
     /// Returns the registers and locations that an outcome shows: those of the claim and those listed. If both are
     /// empty, an outcome shows all locations, and all registers of the test that a memory access writes.
     pub fn observed(&self) -> Vec<Observed> {
-        let mut all = self.listed.clone();
-        collect(&self.claim, &mut all);
-        if all.is_empty() {
-            all = self.everything();
+        let mut observed = self.listed.clone();
+        collect(&self.claim, &mut observed);
+        if observed.is_empty() {
+            observed = self.all_observables();
         }
-        all.sort();
-        all.dedup();
-        all
+        observed.sort();
+        observed.dedup();
+        observed
     }
 
-    fn everything(&self) -> Vec<Observed> {
+    fn all_observables(&self) -> Vec<Observed> {
         let locations = 0..self.locations.len() as Location;
-        let mut all: Vec<Observed> = locations.map(Observed::Location).collect();
+        let mut observed: Vec<Observed> = locations.map(Observed::Location).collect();
         for (number, thread) in self.threads.iter().enumerate() {
-            let accesses = thread.code.iter().filter(|one| one.address().is_some());
+            let accesses = thread
+                .code
+                .iter()
+                .filter(|instruction| instruction.address().is_some());
             for to in accesses.filter_map(Instruction::destination) {
                 if !thread.names[to].starts_with('.') {
-                    all.push(Observed::Register(number, to));
+                    observed.push(Observed::Register(number, to));
                 }
             }
         }
-        all
+        observed
     }
 
     /// Returns true if an outcome satisfies the claim.
-    pub fn holds(&self, end: &Outcome) -> bool {
-        holds(&self.claim, &|observed| end.0.get(observed).copied())
+    pub fn holds(&self, outcome: &Outcome) -> bool {
+        holds(&self.claim, &|observed| outcome.0.get(observed).copied())
     }
 
     /// Returns the outcome of an execution that ends with these values, or `None` if the filter excludes it.
     pub fn outcome(&self, value: impl Fn(&Observed) -> i64) -> Option<Outcome> {
-        let fits = holds(&self.filter, &|observed| Some(value(observed)));
+        let passes_filter = holds(&self.filter, &|observed| Some(value(observed)));
         let observed = self.observed().into_iter();
-        fits.then(|| Outcome(observed.map(|o| (o.clone(), value(&o))).collect()))
+        passes_filter.then(|| Outcome(observed.map(|o| (o.clone(), value(&o))).collect()))
     }
 
     /// Adds a claim to the filter.
@@ -554,23 +557,23 @@ impl Program {
         let mut values = registers.chain(&self.initial);
         let mut code = self.threads.iter().flat_map(|thread| &thread.code);
         values.any(|&value| location_at(value).is_some())
-            || code.any(|one| matches!(one.address(), Some(Address::Indirect(_))))
+            || code.any(|instruction| matches!(instruction.address(), Some(Address::Indirect(_))))
     }
 
     /// Returns true if only the axiomatic models can give the outcomes: no core here executes reservations or RCU
     /// operations.
     pub fn needs_axioms(&self) -> bool {
         let mut code = self.threads.iter().flat_map(|thread| &thread.code);
-        code.any(|one| one.reserves() || matches!(one, Instruction::Rcu(_)))
+        code.any(|instruction| instruction.reserves() || matches!(instruction, Instruction::Rcu(_)))
     }
 
     /// Formats an outcome: `0:X2=0; 1:X2=1`.
-    pub fn words(&self, end: &Outcome) -> String {
-        let all = end.0.iter();
-        let all = all.map(|(observed, value)| {
+    pub fn words(&self, outcome: &Outcome) -> String {
+        let entries = outcome.0.iter();
+        let entries = entries.map(|(observed, value)| {
             format!("{}={}", self.name_of(observed), self.value_name(*value))
         });
-        all.collect::<Vec<_>>().join("; ")
+        entries.collect::<Vec<_>>().join("; ")
     }
 
     /// Returns true if the set of all outcomes satisfies the quantified claim.
@@ -584,24 +587,24 @@ impl Program {
     }
 }
 
-fn collect(claim: &Claim, all: &mut Vec<Observed>) {
+fn collect(claim: &Claim, items: &mut Vec<Observed>) {
     match claim {
-        Claim::Is(observed, _) => all.push(observed.clone()),
+        Claim::Is(observed, _) => items.push(observed.clone()),
         Claim::And(a, b) | Claim::Or(a, b) => {
-            collect(a, all);
-            collect(b, all);
+            collect(a, items);
+            collect(b, items);
         }
-        Claim::Not(a) => collect(a, all),
+        Claim::Not(a) => collect(a, items),
         Claim::True => {}
     }
 }
 
-fn holds(claim: &Claim, found: &dyn Fn(&Observed) -> Option<i64>) -> bool {
+fn holds(claim: &Claim, value_of: &dyn Fn(&Observed) -> Option<i64>) -> bool {
     match claim {
-        Claim::Is(observed, value) => found(observed) == Some(*value),
-        Claim::And(a, b) => holds(a, found) && holds(b, found),
-        Claim::Or(a, b) => holds(a, found) || holds(b, found),
-        Claim::Not(a) => !holds(a, found),
+        Claim::Is(observed, value) => value_of(observed) == Some(*value),
+        Claim::And(a, b) => holds(a, value_of) && holds(b, value_of),
+        Claim::Or(a, b) => holds(a, value_of) || holds(b, value_of),
+        Claim::Not(a) => !holds(a, value_of),
         Claim::True => true,
     }
 }

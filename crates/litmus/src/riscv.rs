@@ -1,7 +1,7 @@
 //! Instructions of RISC-V: words and double words, fences, and the atomic extension.
 
 use crate::assembly::{Cell, Code, Dialect, Name};
-use crate::piece::{error_with_help, wrong, Piece, Result};
+use crate::piece::{error_at, error_with_help, Piece, Result};
 use crate::program::{
     Acquire, Address, Change, Class, Fence, Instruction, Operand, Operation, Register, StoreVariant,
 };
@@ -81,48 +81,48 @@ const KNOWN: [&str; 45] = [
 ];
 
 fn instruction<'t>(code: &mut Code<'_, 't>, cell: Cell<'t>) -> Result<()> {
-    let (whole, parts) = (cell.whole, &cell.operands);
-    let (name, acquires, releases) = annotated(&cell.name);
+    let (piece, parts) = (cell.piece, &cell.operands);
+    let (name, acquires, releases) = split_annotation(&cell.name);
     if let Some(operation) = operation(name) {
-        cell.takes(3)?;
+        cell.check_operand_count(3)?;
         let (a, b) = (code.operand(parts[1], "")?, code.operand(parts[2], "")?);
         let to = code.result(parts[0])?;
-        return code.compute(whole, Some(to), operation, a, b).map(|_| ());
+        return code.compute(piece, Some(to), operation, a, b).map(|_| ());
     }
-    if let Some(operation) = of_words(name) {
-        cell.takes(3)?;
+    if let Some(operation) = word_operation(name) {
+        cell.check_operand_count(3)?;
         let (a, b) = (code.operand(parts[1], "")?, code.operand(parts[2], "")?);
         let to = code.result(parts[0])?;
-        return narrowed(code, whole, to, (operation, a, b));
+        return emit_word_operation(code, piece, to, (operation, a, b));
     }
     if let Some(change) = atomic(name) {
-        cell.takes(3)?;
+        cell.check_operand_count(3)?;
         let value = code.operand(parts[1], "")?;
-        let at = address(code, parts[2])?;
-        let both = acquires && releases;
+        let address = address(code, parts[2])?;
+        let orders_both = acquires && releases;
         // A swap without a destination is a store, and an addition or OR of zero is a load.
-        if !both && change == Change::Set && code.is_zero(parts[0]) {
+        if !orders_both && change == Change::Set && code.is_zero(parts[0]) {
             let store = Instruction::Store {
-                to: at,
+                to: address,
                 value,
                 release: releases,
                 via: StoreVariant::Text,
             };
-            return code.emit(whole, store);
+            return code.emit(piece, store);
         }
         let to = code.result(parts[0])?;
-        let same = matches!(change, Change::Add | Change::Apply(Operation::Or));
-        if !both && same && code.is_zero(parts[1]) {
+        let zero_is_identity = matches!(change, Change::Add | Change::Apply(Operation::Or));
+        if !orders_both && zero_is_identity && code.is_zero(parts[1]) {
             let load = Instruction::Load {
                 to,
-                from: at,
-                acquire: loads(acquires),
+                from: address,
+                acquire: load_ordering(acquires),
             };
-            return code.emit(whole, load);
+            return code.emit(piece, load);
         }
         let atomic = Instruction::Atomic {
             to,
-            at,
+            at: address,
             change,
             value,
             acquire: acquires,
@@ -130,38 +130,38 @@ fn instruction<'t>(code: &mut Code<'_, 't>, cell: Cell<'t>) -> Result<()> {
             returns: true,
             via: StoreVariant::Text,
         };
-        return code.emit(whole, atomic);
+        return code.emit(piece, atomic);
     }
     match name {
         "NOP" => Ok(()),
-        "RET" => code.end(whole),
+        "RET" => code.end(piece),
         "SEXT.W" => {
-            cell.takes(2)?;
+            cell.check_operand_count(2)?;
             let from = code.operand(parts[1], "")?;
             let to = code.result(parts[0])?;
-            narrowed(code, whole, to, (Operation::Add, from, Operand::Number(0)))
+            emit_word_operation(code, piece, to, (Operation::Add, from, Operand::Number(0)))
         }
         "LUI" => {
-            cell.takes(2)?;
+            cell.check_operand_count(2)?;
             let upper = crate::piece::number(parts[1])?.wrapping_shl(12) as i32;
             let to = code.result(parts[0])?;
-            code.copy(whole, to, Operand::Number(i64::from(upper)))
+            code.copy(piece, to, Operand::Number(i64::from(upper)))
         }
         "LI" | "MV" => {
-            cell.takes(2)?;
+            cell.check_operand_count(2)?;
             let from = code.operand(parts[1], "")?;
             let to = code.result(parts[0])?;
-            code.copy(whole, to, from)
+            code.copy(piece, to, from)
         }
         "LW" | "LD" | "LWU" => {
-            cell.takes(2)?;
+            cell.check_operand_count(2)?;
             let from = address(code, parts[1])?;
             let to = code.result(parts[0])?;
-            let acquire = loads(acquires);
-            code.emit(whole, Instruction::Load { to, from, acquire })
+            let acquire = load_ordering(acquires);
+            code.emit(piece, Instruction::Load { to, from, acquire })
         }
         "SW" | "SD" => {
-            cell.takes(2)?;
+            cell.check_operand_count(2)?;
             let value = code.operand(parts[0], "")?;
             let store = Instruction::Store {
                 to: address(code, parts[1])?,
@@ -169,10 +169,10 @@ fn instruction<'t>(code: &mut Code<'_, 't>, cell: Cell<'t>) -> Result<()> {
                 release: releases,
                 via: StoreVariant::Text,
             };
-            code.emit(whole, store)
+            code.emit(piece, store)
         }
         "LR.W" | "LR.D" => {
-            cell.takes(2)?;
+            cell.check_operand_count(2)?;
             let from = address(code, parts[1])?;
             let to = code.result(parts[0])?;
             let acquire = match acquires {
@@ -185,10 +185,10 @@ fn instruction<'t>(code: &mut Code<'_, 't>, cell: Cell<'t>) -> Result<()> {
                 acquire,
                 release: releases,
             };
-            code.emit(whole, load)
+            code.emit(piece, load)
         }
         "SC.W" | "SC.D" => {
-            cell.takes(3)?;
+            cell.check_operand_count(3)?;
             let value = code.operand(parts[1], "")?;
             let to = address(code, parts[2])?;
             let status = code.result(parts[0])?;
@@ -199,50 +199,50 @@ fn instruction<'t>(code: &mut Code<'_, 't>, cell: Cell<'t>) -> Result<()> {
                 acquire: acquires,
                 release: releases,
             };
-            code.emit(whole, store)
+            code.emit(piece, store)
         }
         "FENCE" => {
             let (before, after) = match parts.len() {
                 0 => (Class::All, Class::All),
                 _ => {
-                    cell.takes(2)?;
+                    cell.check_operand_count(2)?;
                     (class(parts[0])?, class(parts[1])?)
                 }
             };
-            code.emit(whole, Instruction::Fence(Fence::between(before, after)))
+            code.emit(piece, Instruction::Fence(Fence::between(before, after)))
         }
         // `FENCE.TSO` orders reads before all accesses, and writes before writes.
         "FENCE.TSO" => {
-            code.emit(whole, Instruction::Fence(Fence::Loads))?;
-            code.emit(whole, Instruction::Fence(Fence::Stores))
+            code.emit(piece, Instruction::Fence(Fence::Loads))?;
+            code.emit(piece, Instruction::Fence(Fence::Stores))
         }
-        "FENCE.I" => code.emit(whole, Instruction::Fence(Fence::Fetch)),
+        "FENCE.I" => code.emit(piece, Instruction::Fence(Fence::Fetch)),
         "BEQ" | "BNE" | "BLT" | "BGE" | "BGT" | "BLE" => {
-            cell.takes(3)?;
+            cell.check_operand_count(3)?;
             let (a, b) = (code.operand(parts[0], "")?, code.operand(parts[1], "")?);
-            branches(code, whole, name, (a, b), parts[2])
+            emit_branch(code, piece, name, (a, b), parts[2])
         }
         "BEQZ" | "BNEZ" | "BLTZ" | "BGEZ" | "BGTZ" | "BLEZ" => {
-            cell.takes(2)?;
+            cell.check_operand_count(2)?;
             let a = code.operand(parts[0], "")?;
-            let both = (a, Operand::Number(0));
-            branches(code, whole, &name[..3], both, parts[1])
+            let compared = (a, Operand::Number(0));
+            emit_branch(code, piece, &name[..3], compared, parts[1])
         }
         "J" => {
-            cell.takes(1)?;
-            code.jump(whole, parts[0])
+            cell.check_operand_count(1)?;
+            code.jump(piece, parts[0])
         }
         "LB" | "LBU" | "LH" | "LHU" | "SB" | "SH" => error_with_help(
             cell.word,
             format!("`{}` is not a supported instruction", cell.word.text),
             "an access is of one word, and a location has one",
         ),
-        _ => cell.unknown(&KNOWN),
+        _ => cell.reject_unknown(&KNOWN),
     }
 }
 
 /// Returns the name of an instruction without its annotations, and flags for acquire and release.
-fn annotated(name: &str) -> (&str, bool, bool) {
+fn split_annotation(name: &str) -> (&str, bool, bool) {
     for (annotation, acquires, releases) in [
         (".AQ.RL", true, true),
         (".AQRL", true, true),
@@ -257,7 +257,7 @@ fn annotated(name: &str) -> (&str, bool, bool) {
 }
 
 /// Returns the acquire ordering of a load.
-fn loads(acquires: bool) -> Acquire {
+fn load_ordering(acquires: bool) -> Acquire {
     match acquires {
         true => Acquire::Later,
         false => Acquire::No,
@@ -265,21 +265,21 @@ fn loads(acquires: bool) -> Acquire {
 }
 
 /// Adds a 32-bit computation with a sign-extended result.
-fn narrowed(
+fn emit_word_operation(
     code: &mut Code,
     cell: Piece,
     to: Register,
     (operation, a, b): (Operation, Operand, Operand),
 ) -> Result<()> {
-    let (upper, whole) = (Operand::Number(32), Operand::Register(to));
+    let (upper, result) = (Operand::Number(32), Operand::Register(to));
     code.compute(cell, Some(to), operation, a, b)?;
-    code.compute(cell, Some(to), Operation::ShiftLeft, whole, upper)?;
-    code.compute(cell, Some(to), Operation::ShiftRight, whole, upper)
+    code.compute(cell, Some(to), Operation::ShiftLeft, result, upper)?;
+    code.compute(cell, Some(to), Operation::ShiftRight, result, upper)
         .map(|_| ())
 }
 
 /// Returns the operation of a 32-bit instruction.
-fn of_words(name: &str) -> Option<Operation> {
+fn word_operation(name: &str) -> Option<Operation> {
     Some(match name {
         "ADDW" | "ADDIW" => Operation::Add,
         "SUBW" => Operation::Subtract,
@@ -326,11 +326,11 @@ fn class(piece: Piece) -> Result<Class> {
         (true, true) => Ok(Class::All),
         (true, false) => Ok(Class::Reads),
         (false, true) => Ok(Class::Writes),
-        (false, false) => wrong(piece, "device accesses are not supported"),
+        (false, false) => error_at(piece, "device accesses are not supported"),
     }
 }
 
-fn branches<'t>(
+fn emit_branch<'t>(
     code: &mut Code<'_, 't>,
     cell: Piece<'t>,
     name: &str,

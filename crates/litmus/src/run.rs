@@ -118,11 +118,11 @@ pub fn run_below(
     should_continue: &mut dyn FnMut() -> bool,
 ) -> Vec<Found> {
     let threads = programs.first().map_or(0, |first| first.threads.len()) as u8;
-    let none = || Found::Ends {
+    let no_outcomes = || Found::Ends {
         ends: BTreeSet::new(),
         states: 0,
     };
-    let mut all: Vec<Found> = programs.iter().map(|_| none()).collect();
+    let mut results: Vec<Found> = programs.iter().map(|_| no_outcomes()).collect();
     for seats in thread_placements(threads) {
         let clusters = seats.iter().map(|seat| seat.0 + 1).max().unwrap_or(1);
         let caches = seats.iter().map(|seat| seat.1 + 1).max().unwrap_or(1);
@@ -132,30 +132,30 @@ pub fn run_below(
         });
         let mut lines = match Lines::below(Levels::new(outer, inner), seats) {
             Ok(lines) => lines,
-            Err(what) => {
+            Err(reason) => {
                 return programs
                     .iter()
-                    .map(|_| Found::Cannot(what.clone()))
+                    .map(|_| Found::Cannot(reason.clone()))
                     .collect()
             }
         };
-        for (program, sofar) in programs.iter().zip(&mut all) {
-            let Found::Ends { ends, states } = sofar else {
+        for (program, result) in programs.iter().zip(&mut results) {
+            let Found::Ends { ends, states } = result else {
                 continue;
             };
             match run_on(&mut lines, program, options, should_continue) {
                 Found::Ends {
-                    ends: more,
-                    states: others,
+                    ends: new_outcomes,
+                    states: new_states,
                 } => {
-                    ends.extend(more);
-                    *states += others;
+                    ends.extend(new_outcomes);
+                    *states += new_states;
                 }
-                other => *sofar = other,
+                failure => *result = failure,
             }
         }
     }
-    all
+    results
 }
 
 /// Returns all outcomes of a program on `lines`, which keep states of earlier programs with the same number of threads.
@@ -167,27 +167,27 @@ pub fn run_on(
     should_continue: &mut dyn FnMut() -> bool,
 ) -> Found {
     assert_eq!(usize::from(lines.threads()), program.threads.len());
-    if let Some(what) = lines.lacks(program) {
-        return Found::Lacks(what);
+    if let Some(reason) = lines.lacks(program) {
+        return Found::Lacks(reason);
     }
     lines.forget();
     let program = &lines.ordered(program);
     let mut runner = Runner::new(lines, program, options);
     // Outcomes are the union over all placements.
-    let (mut all, mut visited) = (BTreeSet::new(), 0);
+    let (mut outcomes, mut visited) = (BTreeSet::new(), 0);
     for placement in runner.placements(options) {
         runner.placement = placement;
         match runner.explore(options, &|_| false, should_continue) {
             Ok((Found::Ends { ends, states }, _)) => {
-                all.extend(ends);
+                outcomes.extend(ends);
                 visited += states;
             }
             Ok((found, _)) => return found,
-            Err(wrong) => return Found::Wrong(wrong),
+            Err(error) => return Found::Wrong(error),
         }
     }
     Found::Ends {
-        ends: all,
+        ends: outcomes,
         states: visited,
     }
 }
@@ -199,16 +199,16 @@ pub struct Shortest {
     /// from a cache. It may also be a step of the protocol alone, such as the delivery of a message.
     pub steps: usize,
     /// Sequence chart of the path, with threads and homes.
-    pub told: Sequence,
+    pub chart: Sequence,
 }
 
-/// Returns a shortest path to an outcome that satisfies `wanted`, or to a state from which no outcome is reachable if
-/// `wanted(None)`. Returns `None` if there is no such path, or with two levels of caches.
+/// Returns a shortest path to an outcome that satisfies `is_goal`, or to a state from which no outcome is reachable if
+/// `is_goal(None)`. Returns `None` if there is no such path, or with two levels of caches.
 pub fn shortest(
     lines: &mut Lines,
     program: &Program,
     options: &Options,
-    wanted: &dyn Fn(Option<&Outcome>) -> bool,
+    is_goal: &dyn Fn(Option<&Outcome>) -> bool,
     should_continue: &mut dyn FnMut() -> bool,
 ) -> Option<Shortest> {
     let program = &lines.ordered(program);
@@ -216,21 +216,21 @@ pub fn shortest(
     let mut best: Option<(Vec<u8>, StatePath)> = None;
     for placement in runner.placements(options) {
         runner.placement.clone_from(&placement);
-        let Ok((_, Some(way))) = runner.explore(options, wanted, should_continue) else {
+        let Ok((_, Some(path))) = runner.explore(options, is_goal, should_continue) else {
             continue;
         };
         if best
             .as_ref()
-            .is_none_or(|(_, other)| way.len() < other.len())
+            .is_none_or(|(_, shortest)| path.len() < shortest.len())
         {
-            best = Some((placement, way));
+            best = Some((placement, path));
         }
     }
-    let (placement, way) = best?;
+    let (placement, path) = best?;
     runner.placement = placement;
     Some(Shortest {
-        steps: way.len() - 1,
-        told: runner.story(&way)?,
+        steps: path.len() - 1,
+        chart: runner.sequence_chart(&path)?,
     })
 }
 
@@ -282,11 +282,11 @@ impl<'r, 'p> Runner<'r, 'p> {
     }
 
     /// Explores all states in breadth-first order. Returns the result, and the path to the first state that satisfies
-    /// `wanted`.
+    /// `is_goal`.
     fn explore(
         &mut self,
         options: &Options,
-        wanted: &dyn Fn(Option<&Outcome>) -> bool,
+        is_goal: &dyn Fn(Option<&Outcome>) -> bool,
         should_continue: &mut dyn FnMut() -> bool,
     ) -> Result<(Found, Option<StatePath>), Wrong> {
         let values = self.program.initial.iter();
@@ -296,14 +296,14 @@ impl<'r, 'p> Runner<'r, 'p> {
             .copied()
             .zip(values.copied())
             .collect();
-        let mut first = self.lines.first(&values)?;
-        first.extend(self.threads.iter().map(|_| 0));
-        first.push(self.queues.number(&Queues::new()).0);
-        first.push(u32::from(options.gives_up));
+        let mut initial_state = self.lines.first(&values)?;
+        initial_state.extend(self.threads.iter().map(|_| 0));
+        initial_state.push(self.queues.number(&Queues::new()).0);
+        initial_state.push(u32::from(options.gives_up));
         let mut states = Rows::default();
-        states.add(&first);
+        states.add(&initial_state);
         // Predecessor of each state. States are visited in the order in which they are found.
-        let mut from: Vec<u32> = vec![0];
+        let mut predecessors: Vec<u32> = vec![0];
         let mut ends = BTreeSet::new();
         let mut graph = Graph::default();
         let mut number = 0;
@@ -314,13 +314,13 @@ impl<'r, 'p> Runner<'r, 'p> {
             let state = states.row(number).to_vec();
             let worlds = &state[..self.first_thread()];
             if self.stopped(&state) && worlds.iter().all(|&line| self.lines.settled(line)) {
-                let end = self.end(&state);
-                let shown = end.as_ref().is_some_and(|end| wanted(Some(end)));
-                let way = shown.then(|| way(&states, &from, number));
+                let end = self.outcome(&state);
+                let reaches_goal = end.as_ref().is_some_and(|end| is_goal(Some(end)));
+                let path = reaches_goal.then(|| path_to(&states, &predecessors, number));
                 ends.extend(end);
-                if way.is_some() {
+                if path.is_some() {
                     let states = states.len();
-                    return Ok((Found::Ends { ends, states }, way));
+                    return Ok((Found::Ends { ends, states }, path));
                 }
                 graph.push(true);
                 number += 1;
@@ -331,7 +331,7 @@ impl<'r, 'p> Runner<'r, 'p> {
                 leads_on |= !gives_up;
                 let (to, new) = states.add(next);
                 if new {
-                    from.push(number as u32);
+                    predecessors.push(number as u32);
                 }
                 // Spontaneous evictions and downgrades are optional, so an outcome must be reachable without them.
                 if !gives_up {
@@ -341,16 +341,16 @@ impl<'r, 'p> Runner<'r, 'p> {
             graph.push(false);
             if self.unread {
                 let name = &self.lines.protocol().name;
-                let what = format!("the home of {name} performs the stores of its caches and returns no old value, so no access can read and write atomically");
-                return Ok((Found::Cannot(what), None));
+                let reason = format!("the home of {name} performs the stores of its caches and returns no old value, so no access can read and write atomically");
+                return Ok((Found::Cannot(reason), None));
             }
             if !leads_on {
-                let found = Found::Stuck {
-                    waiting: self.waiting(&state),
+                let stuck = Found::Stuck {
+                    waiting: self.awaited_requests(&state),
                     livelock: false,
                 };
-                let way = wanted(None).then(|| way(&states, &from, number));
-                return Ok((found, way));
+                let path = is_goal(None).then(|| path_to(&states, &predecessors, number));
+                return Ok((stuck, path));
             }
             if states.len() > options.most {
                 return Ok((Found::TooMany, None));
@@ -358,40 +358,42 @@ impl<'r, 'p> Runner<'r, 'p> {
             number += 1;
         }
         if let Some(first_trapped_state) = graph.first_trapped_state() {
-            let found = Found::Stuck {
-                waiting: self.waiting(states.row(first_trapped_state)),
+            let stuck = Found::Stuck {
+                waiting: self.awaited_requests(states.row(first_trapped_state)),
                 livelock: true,
             };
-            let way = wanted(None).then(|| way(&states, &from, first_trapped_state));
-            return Ok((found, way));
+            let path = is_goal(None).then(|| path_to(&states, &predecessors, first_trapped_state));
+            return Ok((stuck, path));
         }
         let states = states.len();
         Ok((Found::Ends { ends, states }, None))
     }
 
     /// Returns the sequence chart of a path, or `None` with two levels of caches.
-    fn story(&mut self, way: &StatePath) -> Option<Sequence> {
+    fn sequence_chart(&mut self, path: &StatePath) -> Option<Sequence> {
         let system = self.lines.system()?;
         let homes = usize::from(system.protocol.homes);
         let threads = self.lines.thread_of_each();
         let mut story = Story::new(self.program, (&system.home.name, homes), threads);
-        for pair in way.windows(2) {
+        for pair in path.windows(2) {
             let [before, after] = [&pair[0], &pair[1]];
-            let mut did = None;
-            let told = self.successors(before, &mut |how, next, _| {
-                if did.is_none() && next == after {
-                    did = Some(how);
+            let mut taken_step = None;
+            let result = self.successors(before, &mut |step, next, _| {
+                if taken_step.is_none() && next == after {
+                    taken_step = Some(step);
                 }
             });
-            told.ok()?;
+            result.ok()?;
             let first_thread = self.first_thread();
             let changed = (0..first_thread).find(|&world| before[world] != after[world]);
             let system = self.lines.system()?;
             let locations: Vec<Option<Location>> = match (self.lines.joined(), changed) {
                 (true, _) => {
-                    let at = |line| self.placement.iter().position(|&place| place == line);
-                    let lines = (0..system.lines).map(at);
-                    lines.map(|at| at.map(|at| at as Location)).collect()
+                    let location = |line| self.placement.iter().position(|&place| place == line);
+                    let lines = (0..system.lines).map(location);
+                    lines
+                        .map(|location| location.map(|location| location as Location))
+                        .collect()
                 }
                 (false, world) => vec![world.map(|world| world as Location)],
             };
@@ -402,8 +404,8 @@ impl<'r, 'p> Runner<'r, 'p> {
                 let cores = cores.map(|(thread, &core)| Core::clone(thread.cores.thing(core)));
                 cores.collect::<Vec<_>>()
             });
-            let worlds = states.as_ref().map(|both| {
-                both.each_ref()
+            let worlds = states.as_ref().map(|pair| {
+                pair.each_ref()
                     .map(|state| state.worlds().next().expect("there is one"))
             });
             let change = Change {
@@ -412,7 +414,7 @@ impl<'r, 'p> Runner<'r, 'p> {
                 worlds,
                 cores: cores.each_ref().map(Vec::as_slice),
             };
-            story.tell(did?, &change);
+            story.add_step(taken_step?, &change);
         }
         Some(story.sequence())
     }
@@ -426,7 +428,7 @@ impl<'r, 'p> Runner<'r, 'p> {
     }
 
     /// Returns the index of a location's world in a state, and the location's line in that world.
-    fn place(&self, location: u8) -> (usize, u8) {
+    fn world_and_line(&self, location: u8) -> (usize, u8) {
         match self.lines.joined() {
             true => (0, self.placement[usize::from(location)]),
             false => (location.into(), 0),
@@ -435,24 +437,24 @@ impl<'r, 'p> Runner<'r, 'p> {
 
     fn cores<'s>(&'s self, state: &'s [u32]) -> impl Iterator<Item = &'s ThreadStateInfo> {
         let cores = self.threads.iter().zip(&state[self.first_thread()..]);
-        cores.map(|(thread, &core)| thread.known(core))
+        cores.map(|(thread, &core)| thread.state_info(core))
     }
 
     fn stopped(&self, state: &[u32]) -> bool {
         self.cores(state).all(|core| core.stopped)
     }
 
-    fn waiting(&self, state: &[u32]) -> Vec<Option<MemoryRequest>> {
+    fn awaited_requests(&self, state: &[u32]) -> Vec<Option<MemoryRequest>> {
         let cores = self.cores(state);
         cores
             .map(|core| core.ready_requests.first().copied())
             .collect()
     }
 
-    fn end(&self, state: &[u32]) -> Option<Outcome> {
+    fn outcome(&self, state: &[u32]) -> Option<Outcome> {
         let (lines, rest) = state.split_at(self.first_thread());
         let memory = (0..self.program.locations.len() as u8).map(|location| {
-            let (world, within) = self.place(location);
+            let (world, within) = self.world_and_line(location);
             self.lines.value(lines[world], within)
         });
         let memory: Vec<i64> = memory.collect();
@@ -464,46 +466,46 @@ impl<'r, 'p> Runner<'r, 'p> {
     fn successors(
         &mut self,
         state: &[u32],
-        each: &mut dyn FnMut(ThreadStep, &[u32], bool),
+        visit: &mut dyn FnMut(ThreadStep, &[u32], bool),
     ) -> Result<(), Wrong> {
         for number in 0..self.threads.len() {
-            let place = self.first_thread() + number;
-            for core in self.threads[number].forward(state[place]).iter().copied() {
+            let slot = self.first_thread() + number;
+            for core in self.threads[number].forward(state[slot]).iter().copied() {
                 self.next.clear();
                 self.next.extend_from_slice(state);
-                self.next[place] = core;
-                each(ThreadStep::Forwards(number as u8), &self.next, false);
+                self.next[slot] = core;
+                visit(ThreadStep::Forwards(number as u8), &self.next, false);
             }
             // A thread has at most one outstanding access per line.
             let ready_requests =
-                Rc::clone(&self.threads[number].known(state[place]).ready_requests);
+                Rc::clone(&self.threads[number].state_info(state[slot]).ready_requests);
             for &request in ready_requests.iter() {
-                let (world, within) = self.place(request.location());
+                let (world, within) = self.world_and_line(request.location());
                 let begun = self
                     .lines
                     .begin(state[world], within, number as u8, request)?;
                 if let Some(begun) = begun {
-                    self.moves(state, world, &begun);
-                    each(ThreadStep::Begins(number as u8, request), &self.next, false);
+                    self.apply_move(state, world, &begun);
+                    visit(ThreadStep::Begins(number as u8, request), &self.next, false);
                 }
             }
-            for asked in self.threads[number]
-                .known(state[place])
+            for fence in self.threads[number]
+                .state_info(state[slot])
                 .asks
                 .into_iter()
                 .flatten()
             {
-                if let Some(begun) = self.lines.ask(state[0], number as u8, asked)? {
-                    self.moves(state, 0, &begun);
-                    each(ThreadStep::Asks(number as u8, asked), &self.next, false);
+                if let Some(begun) = self.lines.ask(state[0], number as u8, fence)? {
+                    self.apply_move(state, 0, &begun);
+                    visit(ThreadStep::Asks(number as u8, fence), &self.next, false);
                 }
             }
         }
         let gives_up = state.len() - 1;
         for line in 0..self.first_thread() {
             for step in self.lines.moves(state[line], state[gives_up] > 0)?.iter() {
-                if self.moves(state, line, step) {
-                    each(ThreadStep::Nothing, &self.next, step.gives_up);
+                if self.apply_move(state, line, step) {
+                    visit(ThreadStep::Nothing, &self.next, step.gives_up);
                 }
             }
         }
@@ -512,7 +514,7 @@ impl<'r, 'p> Runner<'r, 'p> {
 
     /// Builds in `self.next` the state after a step of a line. Returns false if an earlier message of another line, in
     /// the same order, must be delivered first.
-    fn moves(&mut self, state: &[u32], line: usize, step: &Move) -> bool {
+    fn apply_move(&mut self, state: &[u32], line: usize, step: &Move) -> bool {
         let next = &mut self.next;
         next.clear();
         next.extend_from_slice(state);
@@ -520,46 +522,50 @@ impl<'r, 'p> Runner<'r, 'p> {
         let (queues, gives_up) = (state.len() - 2, state.len() - 1);
         next[gives_up] -= u32::from(step.gives_up);
         if step.takes.is_some() || !step.sent_orders.is_empty() {
-            let mut all = self.queues.thing(state[queues]).clone();
+            let mut order_queues = self.queues.thing(state[queues]).clone();
             if let Some(order) = step.takes {
-                match all.get_mut(&order) {
+                match order_queues.get_mut(&order) {
                     Some(queue) if usize::from(queue[0]) == line => {
                         queue.remove(0);
                         if queue.is_empty() {
-                            all.remove(&order);
+                            order_queues.remove(&order);
                         }
                     }
                     _ => return false,
                 }
             }
             for &order in &step.sent_orders {
-                all.entry(order).or_default().push(line as u8);
+                order_queues.entry(order).or_default().push(line as u8);
             }
-            next[queues] = self.queues.number(&all).0;
+            next[queues] = self.queues.number(&order_queues).0;
         }
         // Complete the accesses of the threads, which then begin their next ones.
         let threads = self.first_thread();
         for &finished in &step.ended {
             let (thread, access) = match finished {
-                Finished::Asked(thread, asked) => (thread, Err(asked)),
+                Finished::Asked(thread, fence) => (thread, Err(fence)),
                 Finished::Access(thread, within, value) => {
                     let joined = self.lines.joined();
-                    let at = self.placement.iter().position(|&at| joined && at == within);
-                    let location = at.unwrap_or(line) as u8;
+                    let index = self
+                        .placement
+                        .iter()
+                        .position(|&index| joined && index == within);
+                    let location = index.unwrap_or(line) as u8;
                     (thread, Ok((location, value)))
                 }
             };
-            let place = threads + usize::from(thread);
+            let slot = threads + usize::from(thread);
             let thread = &mut self.threads[usize::from(thread)];
             let next = &mut self.next;
-            next[place] = match access {
-                Err(asked) => thread.answered(next[place], asked),
+            next[slot] = match access {
+                Err(fence) => thread.complete_fence(next[slot], fence),
                 Ok((location, value)) => {
-                    let mut ready_requests = thread.known(next[place]).ready_requests.iter();
-                    let updates = ready_requests
-                        .any(|w| matches!(w, MemoryRequest::Update(at, ..) if *at == location));
+                    let mut ready_requests = thread.state_info(next[slot]).ready_requests.iter();
+                    let updates = ready_requests.any(
+                        |w| matches!(w, MemoryRequest::Update(updated, ..) if *updated == location),
+                    );
                     self.unread |= updates && value.is_none();
-                    thread.ended(next[place], location, value.unwrap_or_default())
+                    thread.complete_access(next[slot], location, value.unwrap_or_default())
                 }
             };
         }
@@ -590,41 +596,41 @@ impl Graph {
     }
 
     fn successors(&self, number: usize) -> &[u32] {
-        let first = number
+        let begin = number
             .checked_sub(1)
-            .map_or(0, |before| self.edge_list_ends[before]);
-        &self.edges[first..self.edge_list_ends[number]]
+            .map_or(0, |previous| self.edge_list_ends[previous]);
+        &self.edges[begin..self.edge_list_ends[number]]
     }
 
     /// Returns the first state from which no outcome is reachable.
     fn first_trapped_state(mut self) -> Option<usize> {
         // Most successors have higher numbers, so most states are decided in the first round.
-        let mut open: Vec<u32> = (0..self.ends.len() as u32).rev().collect();
+        let mut undecided: Vec<u32> = (0..self.ends.len() as u32).rev().collect();
         loop {
-            let before = open.len();
-            open.retain(|&number| {
+            let count_before = undecided.len();
+            undecided.retain(|&number| {
                 let number = number as usize;
                 let reaches = |&to: &u32| self.ends[to as usize];
                 let ends = self.ends[number] || self.successors(number).iter().any(reaches);
                 self.ends[number] = ends;
                 !ends
             });
-            if open.len() == before {
-                return open.last().map(|&number| number as usize);
+            if undecided.len() == count_before {
+                return undecided.last().map(|&number| number as usize);
             }
         }
     }
 }
 
 /// Returns the path to a state, from the initial state.
-fn way(states: &Rows, from: &[u32], mut number: usize) -> StatePath {
-    let mut way = vec![states.row(number).to_vec()];
+fn path_to(states: &Rows, predecessors: &[u32], mut number: usize) -> StatePath {
+    let mut path = vec![states.row(number).to_vec()];
     while number != 0 {
-        number = from[number] as usize;
-        way.push(states.row(number).to_vec());
+        number = predecessors[number] as usize;
+        path.push(states.row(number).to_vec());
     }
-    way.reverse();
-    way
+    path.reverse();
+    path
 }
 
 /// Cached properties of one state of a thread.
@@ -643,8 +649,8 @@ struct Thread<'r> {
     number: usize,
     buffers: Cores,
     cores: Interner<Core>,
-    known: Vec<ThreadStateInfo>,
-    ended: FxHashMap<(u32, u8, i64), u32>,
+    state_infos: Vec<ThreadStateInfo>,
+    completed_accesses: FxHashMap<(u32, u8, i64), u32>,
 }
 
 impl<'r> Thread<'r> {
@@ -654,70 +660,70 @@ impl<'r> Thread<'r> {
             number,
             buffers,
             cores: Interner::default(),
-            known: Vec::new(),
-            ended: FxHashMap::default(),
+            state_infos: Vec::new(),
+            completed_accesses: FxHashMap::default(),
         };
         thread.number(core);
         thread
     }
 
-    fn known(&self, core: u32) -> &ThreadStateInfo {
-        &self.known[core as usize]
+    fn state_info(&self, core: u32) -> &ThreadStateInfo {
+        &self.state_infos[core as usize]
     }
 
     /// Settles a core and returns the number of its state.
     fn number(&mut self, mut core: Core) -> u32 {
         let code = &self.program.threads[self.number].code;
         core.settle(code, self.buffers);
-        let known = ThreadStateInfo {
+        let info = ThreadStateInfo {
             ready_requests: core.ready_requests(code, self.buffers).collect(),
             asks: [FenceKind::Fence, FenceKind::Acquired]
-                .map(|asked| core.asks_for(code, self.buffers, asked).then_some(asked)),
+                .map(|fence| core.asks_for(code, self.buffers, fence).then_some(fence)),
             stopped: core.stopped(code),
             forwards: None,
         };
         let (number, new) = self.cores.number(&core);
         if new {
-            self.known.push(known);
+            self.state_infos.push(info);
         }
         number
     }
 
     /// Returns the successors of a state by store forwarding, one per load that can be forwarded.
     fn forward(&mut self, core: u32) -> Rc<[u32]> {
-        if let Some(known) = &self.known(core).forwards {
-            return Rc::clone(known);
+        if let Some(forwards) = &self.state_info(core).forwards {
+            return Rc::clone(forwards);
         }
-        let before = self.cores.thing(core).clone();
+        let previous = self.cores.thing(core).clone();
         let code = &self.program.threads[self.number].code;
-        let mut after = Vec::new();
-        for at in before.forwards(code, self.buffers) {
-            let mut next = before.clone();
+        let mut successors = Vec::new();
+        for at in previous.forwards(code, self.buffers) {
+            let mut next = previous.clone();
             next.forward(code, at);
-            after.push(self.number(next));
+            successors.push(self.number(next));
         }
-        let after: Rc<[u32]> = after.into();
-        self.known[core as usize].forwards = Some(Rc::clone(&after));
-        after
+        let successors: Rc<[u32]> = successors.into();
+        self.state_infos[core as usize].forwards = Some(Rc::clone(&successors));
+        successors
     }
 
     /// Returns the state after the requested fence or acquire has completed.
-    fn answered(&mut self, core: u32, asked: FenceKind) -> u32 {
+    fn complete_fence(&mut self, core: u32, fence: FenceKind) -> u32 {
         let mut next = self.cores.thing(core).clone();
         let code = &self.program.threads[self.number].code;
-        next.answered(code, self.buffers, asked);
+        next.answered(code, self.buffers, fence);
         self.number(next)
     }
 
     /// Returns the state after the access to a location has completed with this value.
-    fn ended(&mut self, core: u32, line: u8, value: i64) -> u32 {
-        if let Some(&next) = self.ended.get(&(core, line, value)) {
+    fn complete_access(&mut self, core: u32, line: u8, value: i64) -> u32 {
+        if let Some(&next) = self.completed_accesses.get(&(core, line, value)) {
             return next;
         }
         let mut next = self.cores.thing(core).clone();
         next.ended(&self.program.threads[self.number].code, line, value);
         let number = self.number(next);
-        self.ended.insert((core, line, value), number);
+        self.completed_accesses.insert((core, line, value), number);
         number
     }
 }

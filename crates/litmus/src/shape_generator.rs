@@ -84,20 +84,23 @@ pub fn files() -> Result<Vec<File>, String> {
 /// Returns the shapes without duplicates: with every mix of orders for two threads, for two program-order relations,
 /// and for `ISA2`; the others with the same order everywhere.
 fn shapes(mixed: &[EdgeOrder], handed_on: &[EdgeOrder]) -> Result<Vec<Program>, String> {
-    let mut all: Vec<Program> = Vec::new();
+    let mut shapes: Vec<Program> = Vec::new();
     for (family, cycle) in FAMILIES {
-        let places = cycle.matches("Po").count();
+        let order_count = cycle.matches("Po").count();
         let threads = cycle.matches('e').count();
-        let mixes = match (threads, places) {
-            (0..=2, _) => mixes(mixed, places),
-            (_, 2) => mixes(handed_on, places),
-            _ if family == "ISA2" => mixes(handed_on, places),
-            _ => mixed.iter().map(|&one| vec![one; places]).collect(),
+        let mixes = match (threads, order_count) {
+            (0..=2, _) => mixes(mixed, order_count),
+            (_, 2) => mixes(handed_on, order_count),
+            _ if family == "ISA2" => mixes(handed_on, order_count),
+            _ => mixed
+                .iter()
+                .map(|&order| vec![order; order_count])
+                .collect(),
         };
-        let mut of_family: Vec<Program> = Vec::new();
-        for between in mixes {
-            let mut program = create_variation(family, cycle, &between)?;
-            if of_family
+        let mut family_shapes: Vec<Program> = Vec::new();
+        for orders in mixes {
+            let mut program = create_variation(family, cycle, &orders)?;
+            if family_shapes
                 .iter()
                 .any(|other| canonical_key(other) == canonical_key(&program))
             {
@@ -108,21 +111,23 @@ fn shapes(mixed: &[EdgeOrder], handed_on: &[EdgeOrder]) -> Result<Vec<Program>, 
                 true => Quantifier::Exists,
                 false => Quantifier::NotExists,
             };
-            of_family.push(program);
+            family_shapes.push(program);
         }
-        all.append(&mut of_family);
+        shapes.append(&mut family_shapes);
     }
-    Ok(all)
+    Ok(shapes)
 }
 
-/// Returns all sequences of length `places` over `of`.
-fn mixes(of: &[EdgeOrder], places: usize) -> Vec<Vec<EdgeOrder>> {
-    let mut all = vec![Vec::new()];
-    for _ in 0..places {
-        let longer = all.iter().flat_map(|before: &Vec<EdgeOrder>| {
-            of.iter().map(move |&next| [&before[..], &[next]].concat())
+/// Returns all sequences of length `length` over `orders`.
+fn mixes(orders: &[EdgeOrder], length: usize) -> Vec<Vec<EdgeOrder>> {
+    let mut sequences = vec![Vec::new()];
+    for _ in 0..length {
+        let extended = sequences.iter().flat_map(|prefix: &Vec<EdgeOrder>| {
+            orders
+                .iter()
+                .map(move |&next| [&prefix[..], &[next]].concat())
         });
-        all = longer.collect();
+        sequences = extended.collect();
     }
-    all
+    sequences
 }

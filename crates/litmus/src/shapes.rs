@@ -61,8 +61,8 @@ pub fn program(threads: &[Vec<Step>], fenced: bool) -> Program {
         .map(|steps| {
             let mut thread = Thread::default();
             let mut words = String::new();
-            for (place, step) in steps.iter().enumerate() {
-                if fenced && place + 1 == steps.len() {
+            for (index, step) in steps.iter().enumerate() {
+                if fenced && index + 1 == steps.len() {
                     thread.code.push(Instruction::Fence(Fence::Full));
                     words.push('f');
                 }

@@ -29,13 +29,13 @@ pub fn others(protocol: &Protocol) -> Vec<&'static str> {
         StoreVariant::Back => accesses.back.is_some(),
         StoreVariant::Acknowledged => accesses.acknowledged.is_some(),
     };
-    let ways = LETTERS.iter().filter(|(via, ..)| has(*via));
-    ways.map(|&(_, _, words)| words).collect()
+    let variants = LETTERS.iter().filter(|(via, ..)| has(*via));
+    variants.map(|&(_, _, words)| words).collect()
 }
 
 /// Formats a mix as letters, one per write.
 pub fn letters(mix: &[StoreVariant]) -> String {
-    let letter = |via: &StoreVariant| LETTERS.iter().find(|(its, ..)| its == via);
+    let letter = |via: &StoreVariant| LETTERS.iter().find(|(variant, ..)| variant == via);
     mix.iter()
         .filter_map(letter)
         .map(|(_, letter, _)| letter)
@@ -44,40 +44,43 @@ pub fn letters(mix: &[StoreVariant]) -> String {
 
 /// Returns the store variants that a protocol has for each write of a program, thread by thread.
 fn choices(protocol: &Protocol, kinds: &Kinds, program: &Program) -> Vec<Vec<StoreVariant>> {
-    let of = |accesses: &Accesses, instruction: &Instruction| {
-        let mut all = vec![StoreVariant::Text];
+    let variants_of = |accesses: &Accesses, instruction: &Instruction| {
+        let mut variants = vec![StoreVariant::Text];
         match instruction {
             Instruction::Store { .. } => {
-                all.extend(accesses.back.map(|_| StoreVariant::Back));
-                all.extend(accesses.acknowledged.map(|_| StoreVariant::Acknowledged));
+                variants.extend(accesses.back.map(|_| StoreVariant::Back));
+                variants.extend(accesses.acknowledged.map(|_| StoreVariant::Acknowledged));
             }
             // A write that the home performs without returning the old value cannot implement an atomic access.
             Instruction::Atomic { .. } if accesses.update == Some(Access::Atomic) => {
-                all.extend(accesses.back.map(|_| StoreVariant::Back));
+                variants.extend(accesses.back.map(|_| StoreVariant::Back));
             }
             _ => {}
         }
-        all
+        variants
     };
-    let mut all = Vec::new();
+    let mut all_choices = Vec::new();
     for (thread, accesses) in program.threads.iter().zip(kinds.accesses(protocol)) {
-        let writes = thread.code.iter().filter(|one| one.writes());
-        all.extend(writes.map(|one| of(&accesses, one)));
+        let writes = thread
+            .code
+            .iter()
+            .filter(|instruction| instruction.writes());
+        all_choices.extend(writes.map(|instruction| variants_of(&accesses, instruction)));
     }
-    all
+    all_choices
 }
 
 /// Returns every mix of the protocol's store variants over the writes of a program, thread by thread.
 pub fn every(protocol: &Protocol, kinds: &Kinds, program: &Program) -> Vec<Vec<StoreVariant>> {
-    let mut all = vec![Vec::new()];
+    let mut mixes = vec![Vec::new()];
     for choices in choices(protocol, kinds, program) {
-        let longer = all.iter().flat_map(|before: &Vec<StoreVariant>| {
-            let more = choices.iter();
-            more.map(move |&via| [&before[..], &[via]].concat())
+        let extended = mixes.iter().flat_map(|prefix: &Vec<StoreVariant>| {
+            let variants = choices.iter();
+            variants.map(move |&via| [&prefix[..], &[via]].concat())
         });
-        all = longer.collect();
+        mixes = extended.collect();
     }
-    all
+    mixes
 }
 
 /// Parses a mix from its letters.
@@ -91,31 +94,37 @@ pub fn read(
     program: &Program,
 ) -> Result<Vec<StoreVariant>, String> {
     let choices = choices(protocol, kinds, program);
-    let given = text.chars().count();
-    if given != choices.len() {
+    let letter_count = text.chars().count();
+    if letter_count != choices.len() {
         return Err(format!(
             "`{text}` has {}, and {} writes {}",
-            counted(given as u64, "letter"),
+            counted(letter_count as u64, "letter"),
             program.name,
             counted(choices.len() as u64, "time")
         ));
     }
     let mut mix = Vec::new();
-    for ((at, letter), choices) in text.chars().enumerate().zip(&choices) {
-        let known = LETTERS.iter().find(|(_, its, _)| *its == letter);
-        match known {
+    for ((index, letter), choices) in text.chars().enumerate().zip(&choices) {
+        let entry = LETTERS
+            .iter()
+            .find(|(_, candidate, _)| *candidate == letter);
+        match entry {
             Some((via, ..)) if choices.contains(via) => mix.push(*via),
-            Some((_, _, what)) => {
+            Some((_, _, description)) => {
                 return Err(format!(
-                    "write {} of {} cannot be {what} on {}",
-                    at + 1,
+                    "write {} of {} cannot be {description} on {}",
+                    index + 1,
                     program.name,
                     protocol.name
                 ))
             }
             None => {
-                let all = LETTERS.map(|(_, letter, what)| format!("`{letter}` ({what})"));
-                return Err(format!("`{letter}` is not one of {}", all.join(", ")));
+                let descriptions =
+                    LETTERS.map(|(_, letter, description)| format!("`{letter}` ({description})"));
+                return Err(format!(
+                    "`{letter}` is not one of {}",
+                    descriptions.join(", ")
+                ));
             }
         }
     }
@@ -130,8 +139,8 @@ pub fn mixed(program: &Program, mix: &[StoreVariant]) -> Program {
         Instruction::Store { via, .. } | Instruction::Atomic { via, .. } => Some(via),
         _ => None,
     });
-    for (via, given) in writes.zip(mix) {
-        *via = *given;
+    for (via, variant) in writes.zip(mix) {
+        *via = *variant;
     }
     program
 }
@@ -143,32 +152,34 @@ pub fn mixed(program: &Program, mix: &[StoreVariant]) -> Program {
 /// protocol's default store.
 pub fn ordered(protocol: &Protocol, kinds: &Kinds, program: &Program) -> Program {
     let mut program = program.clone();
-    let kept = protocol.kept.unwrap_or_default();
-    let always = kept.waits(Issue::Store, Issue::Store);
-    let fenced = |instruction: &Instruction| match *instruction {
-        Instruction::Store { release, via, .. } => via != StoreVariant::Text && (release || always),
+    let orders = protocol.kept.unwrap_or_default();
+    let orders_stores = orders.waits(Issue::Store, Issue::Store);
+    let needs_fence = |instruction: &Instruction| match *instruction {
+        Instruction::Store { release, via, .. } => {
+            via != StoreVariant::Text && (release || orders_stores)
+        }
         Instruction::Atomic {
             acquire, release, ..
-        } => acquire || release || always,
+        } => acquire || release || orders_stores,
         _ => false,
     };
     let accesses = kinds.accesses(protocol);
     let threads = program.threads.iter_mut().zip(accesses);
     for (thread, _) in threads.filter(|(_, accesses)| accesses.fence.is_some()) {
-        let before = std::mem::take(&mut thread.code);
+        let code = std::mem::take(&mut thread.code);
         // New index of each instruction, and of the end.
-        let mut places = Vec::new();
-        for instruction in &before {
-            places.push(thread.code.len());
-            if fenced(instruction) {
+        let mut new_index = Vec::new();
+        for instruction in &code {
+            new_index.push(thread.code.len());
+            if needs_fence(instruction) {
                 thread.code.push(Instruction::Fence(Fence::Stores));
             }
             thread.code.push(*instruction);
         }
-        places.push(thread.code.len());
+        new_index.push(thread.code.len());
         for instruction in &mut thread.code {
             if let Instruction::Branch { to, .. } = instruction {
-                *to = places[*to];
+                *to = new_index[*to];
             }
         }
     }
@@ -188,25 +199,25 @@ mod tests {
     #[test]
     fn mixes_round_trip_and_invalid_ones_are_rejected() {
         let (protocol, program) = (cord(), named("MP+popl+poap").unwrap());
-        let all = every(&protocol, &2.into(), &program);
-        assert_eq!(all.len(), 9);
-        for mix in &all {
+        let mixes = every(&protocol, &2.into(), &program);
+        assert_eq!(mixes.len(), 9);
+        for mix in &mixes {
             assert_eq!(
                 &read(&letters(mix), &protocol, &2.into(), &program).unwrap(),
                 mix
             );
         }
-        for (text, says) in [
+        for (text, expected) in [
             ("t", "`t` has 1 letter, and MP+popl+poap writes 2 times"),
             ("tx", "`x` is not one of `t`"),
         ] {
-            let said = read(text, &protocol, &2.into(), &program).unwrap_err();
-            assert!(said.contains(says), "{said}");
+            let message = read(text, &protocol, &2.into(), &program).unwrap_err();
+            assert!(message.contains(expected), "{message}");
         }
         let seq = parse(include_str!("../../../ordering/seq.coh")).unwrap();
-        let said = read("tb", &seq, &2.into(), &program).unwrap_err();
+        let message = read("tb", &seq, &2.into(), &program).unwrap_err();
         assert_eq!(
-            said,
+            message,
             "write 2 of MP+popl+poap cannot be written back on seq"
         );
     }
@@ -232,14 +243,17 @@ mod tests {
                 to: end,
             },
         );
-        let after = ordered(
+        let ordered_program = ordered(
             &protocol,
             &2.into(),
             &mixed(&branches, &[StoreVariant::Text, StoreVariant::Back]),
         );
-        let Instruction::Branch { to, .. } = after.threads[0].code[0] else {
+        let Instruction::Branch { to, .. } = ordered_program.threads[0].code[0] else {
             panic!("the branch")
         };
-        assert_eq!((to, after.threads[0].code.len()), (end + 1, end + 1));
+        assert_eq!(
+            (to, ordered_program.threads[0].code.len()),
+            (end + 1, end + 1)
+        );
     }
 }

@@ -11,12 +11,12 @@ use crate::program::{
 ///
 /// Addresses as values also name locations, so a program that uses addresses has only the identity.
 pub fn symmetries(program: &Program) -> Vec<Vec<usize>> {
-    let mut found = Vec::new();
+    let mut symmetries = Vec::new();
     if program.has_addresses() {
         return vec![(0..program.threads.len()).collect()];
     }
-    extend(program, &PartialSymmetry::default(), &mut found);
-    found
+    extend(program, &PartialSymmetry::default(), &mut symmetries);
+    symmetries
 }
 
 /// Partial symmetry: images of threads, of locations, and of the registers of each thread.
@@ -27,55 +27,55 @@ struct PartialSymmetry {
     registers: Vec<BTreeMap<Register, Register>>,
 }
 
-fn extend(program: &Program, turned: &PartialSymmetry, found: &mut Vec<Vec<usize>>) {
-    let next = turned.threads.len();
+fn extend(program: &Program, partial: &PartialSymmetry, symmetries: &mut Vec<Vec<usize>>) {
+    let next = partial.threads.len();
     if next == program.threads.len() {
-        if turned.keeps(program) {
-            found.push(turned.threads.clone());
+        if partial.preserves(program) {
+            symmetries.push(partial.threads.clone());
         }
         return;
     }
     // Try the thread itself first, so that the identity is found first.
-    let others = (0..program.threads.len()).filter(|other| *other != next);
-    for other in std::iter::once(next).chain(others) {
-        let mut longer = turned.clone();
-        if !turned.threads.contains(&other) && longer.takes(program, next, other) {
-            extend(program, &longer, found);
+    let candidates = (0..program.threads.len()).filter(|image| *image != next);
+    for image in std::iter::once(next).chain(candidates) {
+        let mut extended = partial.clone();
+        if !partial.threads.contains(&image) && extended.map_thread(program, next, image) {
+            extend(program, &extended, symmetries);
         }
     }
 }
 
-/// Maps `one` to `other`. Returns false if either is already in a different pair.
-fn pair<T: Ord + Copy>(all: &mut BTreeMap<T, T>, one: T, other: T) -> bool {
-    match all.get(&one) {
-        Some(known) => *known == other,
+/// Maps `from` to `to`. Returns false if either is already in a different pair.
+fn pair<T: Ord + Copy>(images: &mut BTreeMap<T, T>, from: T, to: T) -> bool {
+    match images.get(&from) {
+        Some(image) => *image == to,
         None => {
-            let free = !all.values().any(|taken| *taken == other);
-            all.insert(one, other);
-            free
+            let is_free = !images.values().any(|used| *used == to);
+            images.insert(from, to);
+            is_free
         }
     }
 }
 
 impl PartialSymmetry {
-    /// Maps thread `one` to `other`. Returns false if their code does not match.
-    fn takes(&mut self, program: &Program, one: usize, other: usize) -> bool {
-        let [a, b] = [one, other].map(|number| &program.threads[number].code);
-        self.threads.push(other);
+    /// Maps thread `thread` to `image`. Returns false if their code does not match.
+    fn map_thread(&mut self, program: &Program, thread: usize, image: usize) -> bool {
+        let [a, b] = [thread, image].map(|number| &program.threads[number].code);
+        self.threads.push(image);
         self.registers.push(BTreeMap::new());
-        a.len() == b.len() && a.iter().zip(b).all(|(a, b)| self.instruction(a, b))
+        a.len() == b.len() && a.iter().zip(b).all(|(a, b)| self.map_instruction(a, b))
     }
 
-    fn instruction(&mut self, a: &Instruction, b: &Instruction) -> bool {
+    fn map_instruction(&mut self, a: &Instruction, b: &Instruction) -> bool {
         use Instruction::{
             Atomic, Branch, Compute, Fence, Load, LoadReserved, Select, Store, StoreConditional,
         };
-        let same = match (a.address(), b.address()) {
+        let same_address = match (a.address(), b.address()) {
             (Some(Address::Direct(a)), Some(Address::Direct(b))) => pair(&mut self.locations, a, b),
-            (Some(Address::Indirect(a)), Some(Address::Indirect(b))) => self.register(a, b),
+            (Some(Address::Indirect(a)), Some(Address::Indirect(b))) => self.map_register(a, b),
             (a, b) => a == b,
         };
-        if !same {
+        if !same_address {
             return false;
         }
         match (*a, *b) {
@@ -84,7 +84,7 @@ impl PartialSymmetry {
                 Load {
                     to: t, acquire: q, ..
                 },
-            ) => acquire == q && self.register(to, t),
+            ) => acquire == q && self.map_register(to, t),
             (
                 LoadReserved {
                     to,
@@ -98,7 +98,7 @@ impl PartialSymmetry {
                     release: r,
                     ..
                 },
-            ) => (acquire, release) == (q, r) && self.register(to, t),
+            ) => (acquire, release) == (q, r) && self.map_register(to, t),
             (
                 StoreConditional {
                     status,
@@ -114,7 +114,11 @@ impl PartialSymmetry {
                     release: r,
                     ..
                 },
-            ) => (acquire, release) == (q, r) && self.operand(value, v) && self.register(status, s),
+            ) => {
+                (acquire, release) == (q, r)
+                    && self.map_operand(value, v)
+                    && self.map_register(status, s)
+            }
             (
                 Select {
                     to,
@@ -129,10 +133,10 @@ impl PartialSymmetry {
                     otherwise: w,
                 },
             ) => {
-                self.register(on, o)
-                    && self.operand(then, n)
-                    && self.operand(otherwise, w)
-                    && self.register(to, t)
+                self.map_register(on, o)
+                    && self.map_operand(then, n)
+                    && self.map_operand(otherwise, w)
+                    && self.map_register(to, t)
             }
             (
                 Store {
@@ -147,7 +151,7 @@ impl PartialSymmetry {
                     via: w,
                     ..
                 },
-            ) => (release, via) == (r, w) && self.operand(value, v),
+            ) => (release, via) == (r, w) && self.map_operand(value, v),
             (
                 Atomic {
                     to,
@@ -171,13 +175,13 @@ impl PartialSymmetry {
                 },
             ) => {
                 let changes = match (change, c) {
-                    (Change::SetIf(a), Change::SetIf(b)) => self.operand(a, b),
+                    (Change::SetIf(a), Change::SetIf(b)) => self.map_operand(a, b),
                     (a, b) => a == b,
                 };
                 changes
                     && (acquire, release, returns, via) == (q, r, n, w)
-                    && self.operand(value, v)
-                    && self.register(to, t)
+                    && self.map_operand(value, v)
+                    && self.map_register(to, t)
             }
             (Fence(a), Fence(b)) => a == b,
             (
@@ -193,7 +197,12 @@ impl PartialSymmetry {
                     a: c,
                     b: d,
                 },
-            ) => operation == o && self.operand(a, c) && self.operand(b, d) && self.register(to, t),
+            ) => {
+                operation == o
+                    && self.map_operand(a, c)
+                    && self.map_operand(b, d)
+                    && self.map_register(to, t)
+            }
             (
                 Branch { on, zero, to },
                 Branch {
@@ -201,43 +210,43 @@ impl PartialSymmetry {
                     zero: z,
                     to: t,
                 },
-            ) => (zero, to) == (z, t) && self.register(on, o),
+            ) => (zero, to) == (z, t) && self.map_register(on, o),
             _ => false,
         }
     }
 
-    fn operand(&mut self, a: Operand, b: Operand) -> bool {
+    fn map_operand(&mut self, a: Operand, b: Operand) -> bool {
         match (a, b) {
-            (Operand::Register(a), Operand::Register(b)) => self.register(a, b),
+            (Operand::Register(a), Operand::Register(b)) => self.map_register(a, b),
             (a, b) => a == b,
         }
     }
 
     /// Maps a register of the thread mapped last.
-    fn register(&mut self, a: Register, b: Register) -> bool {
+    fn map_register(&mut self, a: Register, b: Register) -> bool {
         let last = self.registers.last_mut();
         last.is_some_and(|registers| pair(registers, a, b))
     }
 
     /// Returns true if the symmetry preserves initial values, claim, filter and listed observations.
-    fn keeps(&self, program: &Program) -> bool {
+    fn preserves(&self, program: &Program) -> bool {
         let value = |at: Location| program.initial[usize::from(at)];
         let mut locations = self.locations.iter();
         let registers = self.registers.iter().zip(&self.threads).enumerate();
-        let mut registers = registers.flat_map(|(one, (pairs, other))| {
-            pairs.iter().map(move |(a, b)| ((one, *a), (*other, *b)))
+        let mut registers = registers.flat_map(|(thread, (pairs, image))| {
+            pairs.iter().map(move |(a, b)| ((thread, *a), (*image, *b)))
         });
-        let first = |(thread, register): (usize, Register)| {
+        let initial_state = |(thread, register): (usize, Register)| {
             let thread = &program.threads[thread];
             // Temporaries of the reader are not observed.
-            let hidden = thread.names[register].starts_with('.');
-            (thread.registers[register], hidden)
+            let is_temporary = thread.names[register].starts_with('.');
+            (thread.registers[register], is_temporary)
         };
         locations.all(|(a, b)| value(*a) == value(*b))
-            && registers.all(|(a, b)| first(a) == first(b))
+            && registers.all(|(a, b)| initial_state(a) == initial_state(b))
             && [&program.claim, &program.filter]
                 .into_iter()
-                .all(|claim| self.turned(claim) == Some(words(claim)))
+                .all(|claim| self.image_text(claim) == Some(normal_form(claim)))
             && (program.listed.iter()).all(|listed| {
                 let image = self.observed(listed);
                 image.is_some_and(|image| program.listed.contains(&image))
@@ -245,8 +254,8 @@ impl PartialSymmetry {
     }
 
     /// Returns the image of a claim in normal form, if the symmetry maps everything that it names.
-    fn turned(&self, claim: &Claim) -> Option<String> {
-        Some(words(&self.image(claim)?))
+    fn image_text(&self, claim: &Claim) -> Option<String> {
+        Some(normal_form(&self.image(claim)?))
     }
 
     fn observed(&self, observed: &Observed) -> Option<Observed> {
@@ -260,12 +269,12 @@ impl PartialSymmetry {
     }
 
     fn image(&self, claim: &Claim) -> Option<Claim> {
-        let both =
+        let map_both =
             |a: &Claim, b: &Claim| Some((Box::new(self.image(a)?), Box::new(self.image(b)?)));
         Some(match claim {
             Claim::Is(observed, value) => Claim::Is(self.observed(observed)?, *value),
-            Claim::And(a, b) => both(a, b).map(|(a, b)| Claim::And(a, b))?,
-            Claim::Or(a, b) => both(a, b).map(|(a, b)| Claim::Or(a, b))?,
+            Claim::And(a, b) => map_both(a, b).map(|(a, b)| Claim::And(a, b))?,
+            Claim::Or(a, b) => map_both(a, b).map(|(a, b)| Claim::Or(a, b))?,
             Claim::Not(a) => Claim::Not(Box::new(self.image(a)?)),
             Claim::True => Claim::True,
         })
@@ -273,26 +282,26 @@ impl PartialSymmetry {
 }
 
 /// Formats a claim in a normal form: independent of the order and repetition of operands.
-fn words(claim: &Claim) -> String {
-    fn parts(claim: &Claim, and: bool, all: &mut Vec<String>) {
+fn normal_form(claim: &Claim) -> String {
+    fn parts(claim: &Claim, and: bool, operands: &mut Vec<String>) {
         match claim {
-            Claim::And(a, b) if and => [a, b].into_iter().for_each(|c| parts(c, and, all)),
-            Claim::Or(a, b) if !and => [a, b].into_iter().for_each(|c| parts(c, and, all)),
-            other => all.push(words(other)),
+            Claim::And(a, b) if and => [a, b].into_iter().for_each(|c| parts(c, and, operands)),
+            Claim::Or(a, b) if !and => [a, b].into_iter().for_each(|c| parts(c, and, operands)),
+            other => operands.push(normal_form(other)),
         }
     }
-    let joined = |and: bool, by: &str| {
-        let mut all = Vec::new();
-        parts(claim, and, &mut all);
-        all.sort();
-        all.dedup();
-        format!("({})", all.join(by))
+    let join_operands = |and: bool, separator: &str| {
+        let mut operands = Vec::new();
+        parts(claim, and, &mut operands);
+        operands.sort();
+        operands.dedup();
+        format!("({})", operands.join(separator))
     };
     match claim {
         Claim::Is(observed, value) => format!("{observed:?}={value}"),
-        Claim::And(..) => joined(true, " and "),
-        Claim::Or(..) => joined(false, " or "),
-        Claim::Not(a) => format!("not {}", words(a)),
+        Claim::And(..) => join_operands(true, " and "),
+        Claim::Or(..) => join_operands(false, " or "),
+        Claim::Not(a) => format!("not {}", normal_form(a)),
         Claim::True => "true".to_string(),
     }
 }
@@ -315,10 +324,10 @@ mod tests {
             ("SB+dmb.sys", 2),
             ("SB+dmb.sy+po", 1),
         ] {
-            let all = symmetries(&named(name).expect("a shape"));
-            assert_eq!(all.len(), count, "{name}: {all:?}");
-            let threads = all[0].len();
-            assert_eq!(all[0], (0..threads).collect::<Vec<_>>(), "{name}");
+            let found = symmetries(&named(name).expect("a shape"));
+            assert_eq!(found.len(), count, "{name}: {found:?}");
+            let threads = found[0].len();
+            assert_eq!(found[0], (0..threads).collect::<Vec<_>>(), "{name}");
         }
     }
 
@@ -326,11 +335,11 @@ mod tests {
     #[test]
     fn claims_and_initial_values_restrict_symmetry() {
         let sb = named("SB").expect("a shape");
-        let mut asked = sb.clone();
-        asked.claim = Claim::Is(Observed::Location(0), 1);
-        assert_eq!(symmetries(&asked).len(), 1);
-        let mut begun = sb;
-        begun.initial[1] = 7;
-        assert_eq!(symmetries(&begun).len(), 1);
+        let mut with_claim = sb.clone();
+        with_claim.claim = Claim::Is(Observed::Location(0), 1);
+        assert_eq!(symmetries(&with_claim).len(), 1);
+        let mut with_initial_value = sb;
+        with_initial_value.initial[1] = 7;
+        assert_eq!(symmetries(&with_initial_value).len(), 1);
     }
 }

@@ -81,8 +81,8 @@ pub struct Machine<'p> {
 impl Machine<'_> {
     /// Number of caches that serve cores.
     fn caches(&self) -> u16 {
-        let below = self.lower.as_ref().map_or(1, |lower| lower.caches);
-        self.upper.caches * below
+        let lower_caches = self.lower.as_ref().map_or(1, |lower| lower.caches);
+        self.upper.caches * lower_caches
     }
 
     /// Sets up a run of a program on the machine, with small caches and with delays that provoke races.
@@ -96,19 +96,20 @@ impl Machine<'_> {
             caches,
         } = &self.upper;
         let remotes = scenario.kinds.remotes(protocol);
-        let further = (1..protocol.kinds.len() as u8).map(KindId);
-        let further = || further.clone().map(|kind| (kind, remotes.of(kind)));
+        let other_kinds = (1..protocol.kinds.len() as u8).map(KindId);
+        let other_kinds = || other_kinds.clone().map(|kind| (kind, remotes.of(kind)));
         // If all threads run on the first kind, only it has caches, and there may be more of them than threads.
-        let of_kinds = protocol.several_tables() || further().any(|(_, count)| count > 0);
-        let first = match of_kinds {
+        let has_other_kinds =
+            protocol.several_tables() || other_kinds().any(|(_, count)| count > 0);
+        let first_count = match has_other_kinds {
             // Every machine has at least one remote of the first kind.
             true => remotes.of(KindId(0)).max(1),
             false => *caches,
         };
-        let mut torture = Platform::torture(first);
+        let mut torture = Platform::torture(first_count);
         let ports = scenario.ports();
-        let before = |count: u16| u32::from(count) * ports as u32;
-        for (kind, count) in further().filter(|_| of_kinds) {
+        let core_count = |count: u16| u32::from(count) * ports as u32;
+        for (kind, count) in other_kinds().filter(|_| has_other_kinds) {
             let name = format!("agents.{}.remotes", protocol.kinds[kind.index()].name);
             torture.set(&name, &count.to_string())?;
         }
@@ -116,20 +117,20 @@ impl Machine<'_> {
         let homes = Quantity::given(protocol.homes.into(), "of the protocol file");
         torture.home.count = (protocol.homes > 1).then_some(homes);
         let mut setup = Setup::with_threads((*protocol).clone(), home.clone(), torture, scenario);
-        let below = self.lower.as_ref().map(|level| LowerLevelSetup {
+        let lower_level = self.lower.as_ref().map(|level| LowerLevelSetup {
             protocol: level.protocol.clone(),
             home: level.home.clone(),
             platform: Platform::torture(level.caches),
         });
-        setup.below = below.map(Box::new);
-        if of_kinds {
-            setup.workload.cores = before(first);
-            let others = further().map(|(_, count)| {
+        setup.below = lower_level.map(Box::new);
+        if has_other_kinds {
+            setup.workload.cores = core_count(first_count);
+            let other_workloads = other_kinds().map(|(_, count)| {
                 let mut workload = setup.workload.clone();
-                workload.cores = before(count);
+                workload.cores = core_count(count);
                 workload
             });
-            setup.others = others.collect();
+            setup.others = other_workloads.collect();
         }
         Ok(setup)
     }
@@ -138,9 +139,9 @@ impl Machine<'_> {
 /// Returns distributions of threads over clusters: one cluster per thread, one per two threads, and one for all. Each
 /// is a number of clusters and of caches per cluster.
 pub fn clusters(threads: u16) -> Vec<[u16; 2]> {
-    let mut all = vec![[threads, 1], [threads.div_ceil(2), 2], [1, threads]];
-    all.dedup();
-    all
+    let mut distributions = vec![[threads, 1], [threads.div_ceil(2), 2], [1, threads]];
+    distributions.dedup();
+    distributions
 }
 
 /// Runs a program once per seed on small machines that provoke races. The seed selects the machine. The threads run on
@@ -169,26 +170,30 @@ pub fn observe_placed(
     options: &Options,
     should_continue: &mut dyn FnMut() -> bool,
 ) -> Result<SeedOutcomes, NotRun> {
-    let Some(first) = machines.first() else {
+    let Some(first_machine) = machines.first() else {
         return Err(NotRun::Cannot("there is no machine".into()));
     };
-    let protocol = first.lower.as_ref().unwrap_or(&first.upper).protocol;
-    if let Some(what) = kinds.lacks(protocol, program) {
-        return Err(NotRun::Lacks(what));
+    let protocol = first_machine
+        .lower
+        .as_ref()
+        .unwrap_or(&first_machine.upper)
+        .protocol;
+    if let Some(reason) = kinds.lacks(protocol, program) {
+        return Err(NotRun::Lacks(reason));
     }
-    let levels = [Some(&first.upper), first.lower.as_ref()];
+    let levels = [Some(&first_machine.upper), first_machine.lower.as_ref()];
     let mut levels = levels.into_iter().flatten();
-    if first.lower.is_some() && levels.any(|level| level.protocol.several_tables()) {
-        let what = "where there are two levels, caches are of one kind";
-        return Err(NotRun::Cannot(what.into()));
+    if first_machine.lower.is_some() && levels.any(|level| level.protocol.several_tables()) {
+        let reason = "where there are two levels, caches are of one kind";
+        return Err(NotRun::Cannot(reason.into()));
     }
     check_atomics(protocol, kinds, program)?;
-    let mut seen = SeedOutcomes::default();
+    let mut outcomes = SeedOutcomes::default();
     let accesses = kinds.accesses(protocol);
     // The simulator's threads request the acquire after an acquiring read themselves.
-    let asks = accesses.iter().map(|of| FenceSupport {
+    let asks = accesses.iter().map(|cache_accesses| FenceSupport {
         acquired: false,
-        ..FenceSupport::of(of)
+        ..FenceSupport::of(cache_accesses)
     });
     let asks: Vec<FenceSupport> = asks.collect();
     for run in 0..options.runs {
@@ -217,22 +222,22 @@ pub fn observe_placed(
                 if let Some(values) = rows.next() {
                     let values = values.into_iter().map(|value| value as i64);
                     let end = Outcome(program.observed().into_iter().zip(values).collect());
-                    seen.ends.entry(end).or_insert((0, seed)).0 += 1;
+                    outcomes.ends.entry(end).or_insert((0, seed)).0 += 1;
                 }
-                seen.runs += 1;
+                outcomes.runs += 1;
                 for (name, sent) in performance.statistics.messages {
-                    *seen.messages.entry(name).or_default() += sent;
+                    *outcomes.messages.entry(name).or_default() += sent;
                 }
             }
             Err(RunError::Failure(failure)) => {
-                seen.failure = Some((failure.to_string(), seed));
-                return Ok(seen);
+                outcomes.failure = Some((failure.to_string(), seed));
+                return Ok(outcomes);
             }
-            Err(RunError::Setup(what)) => return Err(NotRun::Cannot(what)),
+            Err(RunError::Setup(reason)) => return Err(NotRun::Cannot(reason)),
             Err(RunError::Stopped) => return Err(NotRun::Interrupted),
         }
     }
-    Ok(seen)
+    Ok(outcomes)
 }
 
 /// Checks the atomic accesses of a program. The simulator performs them at homes that have rows for them, or in copies
@@ -245,24 +250,26 @@ fn check_atomics(protocol: &Protocol, kinds: &Kinds, program: &Program) -> Resul
     let threads = program.threads.iter().zip(kinds.names(protocol));
     for ((thread, kind), accesses) in threads.zip(kinds.accesses(protocol)) {
         let mut code = thread.code.iter();
-        let applied = |one: &Instruction| {
+        let is_apply = |instruction: &Instruction| {
             matches!(
-                one,
+                instruction,
                 Instruction::Atomic {
                     change: Becomes::Apply(_),
                     ..
                 }
             )
         };
-        if code.clone().any(applied) {
-            let what = "the simulator supports only atomic add, exchange and compare-and-swap";
-            return Err(NotRun::Cannot(what.into()));
+        if code.clone().any(is_apply) {
+            let reason = "the simulator supports only atomic add, exchange and compare-and-swap";
+            return Err(NotRun::Cannot(reason.into()));
         }
         let atomic = code.any(|instruction| matches!(instruction, Instruction::Atomic { .. }));
-        let its = |state: StateId| protocol.kinds[protocol.kind_of(state).index()].name == kind;
+        let is_of_kind =
+            |state: StateId| protocol.kinds[protocol.kind_of(state).index()].name == kind;
         let mut states = (0..).zip(&protocol.remote.states);
-        let copies = states.any(|(at, state)| state.right >= Right::Write && its(StateId(at)));
-        if atomic && !copies && accesses.update != Some(Access::Atomic) {
+        let has_writable_copy =
+            states.any(|(index, state)| state.right >= Right::Write && is_of_kind(StateId(index)));
+        if atomic && !has_writable_copy && accesses.update != Some(Access::Atomic) {
             let name = &protocol.name;
             return Err(NotRun::Cannot(format!(
                 "simulated threads perform atomic accesses in the copies of their caches, and the caches of {name} have no writable copy"
@@ -411,34 +418,34 @@ struct Running {
 }
 
 impl Running {
-    /// Returns the difference between a word of the simulator and the value of location `at`. The simulator chooses the
+    /// Returns the difference between a word of the simulator and the value of location `location`. The simulator chooses the
     /// initial words.
-    fn difference(&self, at: u8) -> u64 {
-        let line = self.lines[usize::from(at)];
-        let first = self.test.program.initial[usize::from(at)] as u64;
-        cohkit_sim::data::Data::untouched_word(line, 0).wrapping_sub(first)
+    fn difference(&self, location: u8) -> u64 {
+        let line = self.lines[usize::from(location)];
+        let initial = self.test.program.initial[usize::from(location)] as u64;
+        cohkit_sim::data::Data::untouched_word(line, 0).wrapping_sub(initial)
     }
 
-    fn accesses(&self, request: MemoryRequest) -> Step {
+    fn access_step(&self, request: MemoryRequest) -> Step {
         let (line, word) = (self.lines[usize::from(request.location())], 0);
         let shift = self.difference(request.location());
-        let of = |value: i64| (value as u64).wrapping_add(shift);
+        let word_of = |value: i64| (value as u64).wrapping_add(shift);
         let update = match request {
             MemoryRequest::Read(_, false) => return Step::Load { line, word },
             MemoryRequest::Read(_, true) => return Step::Acquire { line, word },
             MemoryRequest::Write(_, value, false, _) => {
-                let value = of(value);
+                let value = word_of(value);
                 return Step::Store { line, word, value };
             }
             MemoryRequest::Write(_, value, true, _) => {
-                let value = of(value);
+                let value = word_of(value);
                 return Step::Release { line, word, value };
             }
-            MemoryRequest::Update(_, Update::Set(value), _) => Change::Swap(of(value)),
-            MemoryRequest::Update(_, Update::Add(by), _) => Change::Add(by as u64),
+            MemoryRequest::Update(_, Update::Set(value), _) => Change::Swap(word_of(value)),
+            MemoryRequest::Update(_, Update::Add(amount), _) => Change::Add(amount as u64),
             MemoryRequest::Update(_, Update::SetIf(old, new), _) => Change::CompareSwap {
-                old: of(old),
-                new: of(new),
+                old: word_of(old),
+                new: word_of(new),
             },
             MemoryRequest::Update(_, Update::Apply(..), _) => {
                 unreachable!("`changes_copies` refuses it")
@@ -447,10 +454,10 @@ impl Running {
         Step::Update { line, word, update }
     }
 
-    /// Returns a delay of up to `most` nanoseconds; half of the delays are zero.
-    fn waits(&mut self, most: u64) -> Step {
-        let long = self.random.below(2);
-        Step::Work(self.random.below(1 + long * most * NANOSECOND))
+    /// Returns a delay of up to `max_ns` nanoseconds; half of the delays are zero.
+    fn random_delay(&mut self, max_ns: u64) -> Step {
+        let is_nonzero = self.random.below(2);
+        Step::Work(self.random.below(1 + is_nonzero * max_ns * NANOSECOND))
     }
 
     /// Returns a polling step: the thread retries after others have made progress.
@@ -464,19 +471,19 @@ impl Running {
     fn may_begin(&self, number: usize) -> Vec<MemoryRequest> {
         let (port, thread) = self.seats[number];
         let code = &self.test.program.threads[thread].code;
-        let its_own = |request: &MemoryRequest| match self.test.cores {
+        let is_own = |request: &MemoryRequest| match self.test.cores {
             Cores::InOrder => true,
             Cores::StoreBuffer => matches!(request, MemoryRequest::Write(..)) == (port == 1),
             // Skip requests that are outstanding at another core of the thread.
             Cores::Relaxed(_) => {
-                let mut others = self.seats.iter().zip(&self.steps);
-                !others.any(|(seat, doing)| {
-                    seat.1 == thread && *doing == ThreadActivity::Access(*request)
+                let mut other_cores = self.seats.iter().zip(&self.steps);
+                !other_cores.any(|(seat, activity)| {
+                    seat.1 == thread && *activity == ThreadActivity::Access(*request)
                 })
             }
         };
         let ready_requests = self.cores[thread].ready_requests(code, self.test.cores);
-        ready_requests.filter(its_own).collect()
+        ready_requests.filter(is_own).collect()
     }
 
     /// Returns the next step of a simulator core.
@@ -485,31 +492,31 @@ impl Running {
         let ready_requests = self.may_begin(number);
         let chosen = match ready_requests.len() {
             0 | 1 => ready_requests.first(),
-            several => ready_requests.get(self.random.below(several as u64) as usize),
+            count => ready_requests.get(self.random.below(count as u64) as usize),
         };
         if let Some(&request) = chosen {
             self.steps[number] = ThreadActivity::Access(request);
-            return self.accesses(request);
+            return self.access_step(request);
         }
         let code = &self.test.program.threads[thread].code;
         let core = &mut self.cores[thread];
-        let asks = |asked: &FenceKind| core.asks_for(code, self.test.cores, *asked);
-        let asked = [FenceKind::Fence, FenceKind::Acquired]
+        let can_request = |fence: &FenceKind| core.asks_for(code, self.test.cores, *fence);
+        let fence = [FenceKind::Fence, FenceKind::Acquired]
             .into_iter()
-            .find(asks);
-        if let (0, Some(asked)) = (port, asked) {
-            self.steps[number] = ThreadActivity::Asks(asked);
+            .find(can_request);
+        if let (0, Some(fence)) = (port, fence) {
+            self.steps[number] = ThreadActivity::Asks(fence);
             return Step::Fence;
         }
         if port == 0 {
             // Choose at random: forward from the thread's own store now, or read memory after the store.
             let reads = self.random.below(2) == 0;
             let forwarded = core.forwards(code, self.test.cores).next();
-            if let (true, Some(at)) = (reads, forwarded) {
-                core.forward(code, at);
+            if let (true, Some(position)) = (reads, forwarded) {
+                core.forward(code, position);
                 core.settle(code, self.test.cores);
                 self.steps[number] = ThreadActivity::Nothing;
-                return self.waits(0);
+                return self.random_delay(0);
             }
             if core.through(code) && !matches!(self.test.cores, Cores::Relaxed(_)) {
                 return Step::Stop;
@@ -546,17 +553,17 @@ impl ScenarioRun for Running {
             self.cores[thread].settle(code, self.test.cores);
             self.steps[number] = ThreadActivity::Nothing;
         }
-        if let ThreadActivity::Asks(asked) = self.steps[number] {
+        if let ThreadActivity::Asks(fence) = self.steps[number] {
             let code = &self.test.program.threads[thread].code;
-            self.cores[thread].answered(code, self.test.cores, asked);
+            self.cores[thread].answered(code, self.test.cores, fence);
             self.cores[thread].settle(code, self.test.cores);
             self.steps[number] = ThreadActivity::Nothing;
         }
         // Delays between steps: up to 200 ns, about the latency of messages; in a quarter of the cases up to 1600 ns.
         if self.steps[number] == ThreadActivity::Nothing {
             self.steps[number] = ThreadActivity::Waited;
-            let most = if self.random.below(4) == 0 { 1600 } else { 200 };
-            return self.waits(most);
+            let max_ns = if self.random.below(4) == 0 { 1600 } else { 200 };
+            return self.random_delay(max_ns);
         }
         self.next(number)
     }

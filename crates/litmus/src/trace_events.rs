@@ -99,78 +99,78 @@ impl<'s> Story<'s> {
         });
     }
 
-    fn does(&mut self, agent: usize, what: String) {
-        self.step(agent, Action::Does { what });
+    fn add_action(&mut self, agent: usize, description: String) {
+        self.step(agent, Action::Does { what: description });
     }
 
     /// Adds a step to the chart.
-    pub fn tell(&mut self, did: ThreadStep, change: &Change) {
-        let name = |at: Location| &self.program.locations[usize::from(at)];
-        let mut actor = match did {
+    pub fn add_step(&mut self, thread_step: ThreadStep, change: &Change) {
+        let name = |location: Location| &self.program.locations[usize::from(location)];
+        let mut actor = match thread_step {
             ThreadStep::Begins(thread, _)
             | ThreadStep::Asks(thread, _)
             | ThreadStep::Forwards(thread) => Some(usize::from(thread)),
             ThreadStep::Nothing => None,
         };
-        let begun = match did {
-            ThreadStep::Begins(_, MemoryRequest::Read(at, acquire)) => Some(format!(
+        let action_text = match thread_step {
+            ThreadStep::Begins(_, MemoryRequest::Read(location, acquire)) => Some(format!(
                 "{} {}",
                 if acquire { "acquires" } else { "loads" },
-                name(at)
+                name(location)
             )),
-            ThreadStep::Begins(_, MemoryRequest::Write(at, value, release, via)) => {
-                let what = if release { "releases" } else { "stores" };
-                let how = match via {
+            ThreadStep::Begins(_, MemoryRequest::Write(location, value, release, via)) => {
+                let verb = if release { "releases" } else { "stores" };
+                let suffix = match via {
                     StoreVariant::Text => "",
                     StoreVariant::Back => ", written back",
                     StoreVariant::Acknowledged => ", acknowledged",
                 };
-                Some(format!("{what} {} = {value}{how}", name(at)))
+                Some(format!("{verb} {} = {value}{suffix}", name(location)))
             }
-            ThreadStep::Begins(_, MemoryRequest::Update(at, ..)) => {
-                Some(format!("changes {}", name(at)))
+            ThreadStep::Begins(_, MemoryRequest::Update(location, ..)) => {
+                Some(format!("changes {}", name(location)))
             }
             ThreadStep::Asks(_, FenceKind::Fence) => Some("fences".to_string()),
             ThreadStep::Asks(_, FenceKind::Acquired) => Some("has acquired".to_string()),
             ThreadStep::Forwards(_) => Some("reads its own store".to_string()),
             ThreadStep::Nothing => None,
         };
-        if let (Some(agent), Some(what)) = (actor, begun) {
-            self.does(agent, what);
+        if let (Some(agent), Some(text)) = (actor, action_text) {
+            self.add_action(agent, text);
         }
         if let Some([before, after]) = change.worlds {
-            let (taken, sent) = differ(flights(before), flights(after));
-            for flight in &taken {
-                actor = Some(self.takes(flight, change));
+            let (received, sent) = multiset_difference(flights(before), flights(after));
+            for flight in &received {
+                actor = Some(self.add_receive(flight, change));
             }
             self.add_home_changes(change, [before, after]);
             for flight in sent {
-                self.sends(actor, flight, change);
+                self.add_send(actor, flight, change);
             }
         }
         let [before, after] = change.cores;
         for (number, (before, after)) in before.iter().zip(after).enumerate() {
             let code = &self.program.threads[number].code;
-            for (place, at) in before
+            for (index, location) in before
                 .open()
-                .filter(|begun| !after.open().any(|other| other == *begun))
+                .filter(|access| !after.open().any(|candidate| candidate == *access))
             {
-                if let (Some(at), Some(to)) = (at, code[place].destination()) {
-                    let name = &self.program.locations[usize::from(at)];
+                if let (Some(location), Some(to)) = (location, code[index].destination()) {
+                    let name = &self.program.locations[usize::from(location)];
                     let value = after.registers[to];
-                    self.does(number, format!("finds {name} = {value}"));
+                    self.add_action(number, format!("finds {name} = {value}"));
                 }
             }
         }
     }
 
     /// Adds the receipt of a message. Returns the receiver.
-    fn takes(&mut self, flight: &InFlightMessage<Values>, change: &Change) -> usize {
-        let same = self
+    fn add_receive(&mut self, flight: &InFlightMessage<Values>, change: &Change) -> usize {
+        let index = self
             .under_way
             .iter()
             .position(|(other, ..)| other == flight);
-        let (_, number, from) = self.under_way.remove(same.expect("it was sent"));
+        let (_, number, from) = self.under_way.remove(index.expect("it was sent"));
         let agent = self.receiver(flight, change);
         let message = self.words(flight, change);
         self.step(
@@ -184,7 +184,7 @@ impl<'s> Story<'s> {
         agent
     }
 
-    fn sends(&mut self, actor: Option<usize>, flight: InFlightMessage<Values>, change: &Change) {
+    fn add_send(&mut self, actor: Option<usize>, flight: InFlightMessage<Values>, change: &Change) {
         let from = match flight.from {
             Some(remote) => self.threads[usize::from(remote)],
             None => actor.unwrap_or_else(|| self.home(flight.line, change)),
@@ -221,9 +221,9 @@ impl<'s> Story<'s> {
     fn words(&self, flight: &InFlightMessage<Values>, change: &Change) -> String {
         let message = change.system.protocol.message(flight.message);
         let mut parts = Vec::new();
-        let at = change.locations.get(usize::from(flight.line)).copied();
-        if let (true, Some(at)) = (message.about_line, at.flatten()) {
-            let name = &self.program.locations[usize::from(at)];
+        let location = change.locations.get(usize::from(flight.line)).copied();
+        if let (true, Some(location)) = (message.about_line, location.flatten()) {
+            let name = &self.program.locations[usize::from(location)];
             parts.push(match &flight.carried {
                 Payload::Line((_, value))
                 | Payload::Write(WrittenValue(Some(Update::Set(value))), _) => {
@@ -244,10 +244,10 @@ impl<'s> Story<'s> {
         let system = change.system;
         for (line, (old, new)) in before.lines.iter().zip(&after.lines).enumerate() {
             let home = self.home(line as u8, change);
-            let at = change.locations.get(line).copied().flatten();
-            if let (true, Some(at)) = (old.memory != new.memory, at) {
-                let name = &self.program.locations[usize::from(at)];
-                self.does(home, format!("writes {name} = {}", new.memory.1));
+            let location = change.locations.get(line).copied().flatten();
+            if let (true, Some(location)) = (old.memory != new.memory, location) {
+                let name = &self.program.locations[usize::from(location)];
+                self.add_action(home, format!("writes {name} = {}", new.memory.1));
             }
             // All lines of a home share its registers.
             if line >= usize::from(system.protocol.homes) {
@@ -286,15 +286,15 @@ fn flights(world: &World<Values>) -> Vec<InFlightMessage<Values>> {
 }
 
 /// Returns the elements of the first list alone and those of the second alone (multiset difference).
-fn differ<T: PartialEq>(before: Vec<T>, mut after: Vec<T>) -> (Vec<T>, Vec<T>) {
-    let mut gone = Vec::new();
-    for one in before {
-        match after.iter().position(|other| *other == one) {
-            Some(place) => {
-                after.remove(place);
+fn multiset_difference<T: PartialEq>(before: Vec<T>, mut after: Vec<T>) -> (Vec<T>, Vec<T>) {
+    let mut only_before = Vec::new();
+    for element in before {
+        match after.iter().position(|candidate| *candidate == element) {
+            Some(index) => {
+                after.remove(index);
             }
-            None => gone.push(one),
+            None => only_before.push(element),
         }
     }
-    (gone, after)
+    (only_before, after)
 }

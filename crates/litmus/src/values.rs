@@ -38,11 +38,11 @@ impl Data for Values {
         self.last[usize::from(line)] == *copy
     }
 
-    fn write(&mut self, line: u8, on: &Copy, _extent: Extent, what: &WrittenValue) -> Copy {
-        let Some(what) = what.0 else { return *on };
-        let last = &mut self.last[usize::from(line)];
-        *last = (last.0 + 1, what.of(on.1));
-        *last
+    fn write(&mut self, line: u8, copy: &Copy, _extent: Extent, write: &WrittenValue) -> Copy {
+        let Some(write) = write.0 else { return *copy };
+        let last_copy = &mut self.last[usize::from(line)];
+        *last_copy = (last_copy.0 + 1, write.of(copy.1));
+        *last_copy
     }
 
     fn mark_stale(copy: &Copy) -> Copy {

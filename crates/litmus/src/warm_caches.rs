@@ -25,10 +25,10 @@ pub fn conformance_programs(protocol: &Protocol) -> Vec<Program> {
 /// Returns the program with warm caches: each thread first loads every location that it loads later, by plain loads
 /// into unobserved registers. Returns `None` if no thread loads.
 pub fn with_warm_caches(program: &Program) -> Option<Program> {
-    let mut warm = program.clone();
-    warm.name.push_str(WARM);
-    let mut any = false;
-    for thread in &mut warm.threads {
+    let mut warm_program = program.clone();
+    warm_program.name.push_str(WARM);
+    let mut has_load = false;
+    for thread in &mut warm_program.threads {
         let loads = thread
             .code
             .iter()
@@ -37,35 +37,35 @@ pub fn with_warm_caches(program: &Program) -> Option<Program> {
                 _ => None,
             });
         let loads: BTreeSet<Location> = loads.collect();
-        let mut code = Vec::new();
+        let mut warm_code = Vec::new();
         for from in loads {
             let to = thread.registers.len();
             thread.registers.push(0);
             thread.names.push(format!(".{to}"));
             let acquire = Acquire::No;
             let from = from.into();
-            code.push(Instruction::Load { to, from, acquire });
+            warm_code.push(Instruction::Load { to, from, acquire });
         }
-        let count = code.len();
-        any |= count > 0;
-        code.extend(thread.code.iter().map(|instruction| match *instruction {
+        let warming_loads = warm_code.len();
+        has_load |= warming_loads > 0;
+        warm_code.extend(thread.code.iter().map(|instruction| match *instruction {
             Instruction::Branch { on, zero, to } => Instruction::Branch {
                 on,
                 zero,
-                to: to + count,
+                to: to + warming_loads,
             },
             other => other,
         }));
-        thread.code = code;
+        thread.code = warm_code;
     }
-    any.then_some(warm)
+    has_load.then_some(warm_program)
 }
 
 /// Returns the classic program with this name (with warm caches for the suffix `+warm`), or the burst of stores whose
 /// code is this name.
 pub fn named(name: &str) -> Option<Program> {
     match name.strip_suffix(WARM) {
-        Some(cold) => with_warm_caches(&crate::cycles::named(cold)?),
+        Some(cold_name) => with_warm_caches(&crate::cycles::named(cold_name)?),
         None => crate::cycles::named(name).or_else(|| crate::bursts::named(name)),
     }
 }

@@ -33,11 +33,11 @@ impl Worlds {
         for world in worlds {
             row.push(self.data.number(&world.data).0);
             row.extend(world.lines.iter().map(|line| self.lines.number(line).0));
-            let before = row.len();
+            let count_index = row.len();
             row.push(0);
             let flights = world.network.shared();
             row.extend(flights.map(|flight| self.flights.number(flight).0));
-            row[before] = (row.len() - before - 1) as u32;
+            row[count_index] = (row.len() - count_index - 1) as u32;
         }
         let (number, new) = self.rows.add(&row);
         self.row = row;
@@ -92,21 +92,21 @@ mod tests {
         System::new(protocol, home, remotes, lines, 7)
     }
 
-    /// Checks the first `most` reachable states: each is reconstructed from its number, and two have the same number if
+    /// Checks the first `limit` reachable states: each is reconstructed from its number, and two have the same number if
     /// and only if they are equal.
-    fn round_trips(machine: &Machine, most: usize) {
+    fn round_trips(machine: &Machine, limit: usize) {
         let mut worlds = Worlds::default();
-        let mut met: Vec<MachineState<Values>> = vec![machine.first()];
-        let mut seen = HashSet::from([machine.first()]);
+        let mut states: Vec<MachineState<Values>> = vec![machine.first()];
+        let mut visited = HashSet::from([machine.first()]);
         let mut next = 0;
-        while let Some(state) = met.get(next).cloned() {
+        while let Some(state) = states.get(next).cloned() {
             let (number, new) = worlds.number(state.worlds());
             assert_eq!((number as usize, new), (next, true));
             assert_eq!(worlds.number(state.worlds()), (number, false));
             next += 1;
-            let made = worlds.worlds(number, machine.systems());
-            assert_eq!(machine.state(made.into_iter()), state);
-            let own = match (machine, &state) {
+            let rebuilt = worlds.worlds(number, machine.systems());
+            assert_eq!(machine.state(rebuilt.into_iter()), state);
+            let steps = match (machine, &state) {
                 (Machine::One(system, _), MachineState::One(world)) => {
                     let steps = world.steps(system).into_iter();
                     steps.map(LevelStep::Outer).collect()
@@ -114,15 +114,16 @@ mod tests {
                 (Machine::Two(levels, _), MachineState::Two(clusters)) => clusters.steps(levels),
                 _ => unreachable!("states are those of their machine"),
             };
-            for step in own {
-                let mut after = state.clone();
-                let taken = machine.take(&mut after, step, &mut Vec::new());
-                if met.len() < most && taken == Ok(true) && seen.insert(after.clone()) {
-                    met.push(after);
+            for step in steps {
+                let mut next_state = state.clone();
+                let result = machine.take(&mut next_state, step, &mut Vec::new());
+                if states.len() < limit && result == Ok(true) && visited.insert(next_state.clone())
+                {
+                    states.push(next_state);
                 }
             }
         }
-        assert_eq!((met.len(), worlds.count()), (most, most));
+        assert_eq!((states.len(), worlds.count()), (limit, limit));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Instructions of x86, in Intel syntax (destination first) and AT&T syntax (destination last).
 
 use crate::assembly::{Cell, Code, Dialect, Name};
-use crate::piece::{error_with_help, number, wrong, Piece, Result};
+use crate::piece::{error_at, error_with_help, number, Piece, Result};
 use crate::program::{
     Acquire, Address, Change, Class, Fence, Instruction, Operand, Operation, StoreVariant,
 };
@@ -40,15 +40,15 @@ enum Place {
 }
 
 fn instruction<'t>(code: &mut Code<'_, 't>, cell: Cell<'t>) -> Result<()> {
-    let whole = cell.whole;
+    let piece = cell.piece;
     // `LOCK` precedes its instruction, separated by blanks. A semicolon after it would end the row.
     let Some(rest) = cell.name.strip_prefix("LOCK") else {
-        return unlocked(code, &cell, false);
+        return emit_instruction(code, &cell, false);
     };
     if !rest.is_empty() {
-        return cell.unknown(&KNOWN);
+        return cell.reject_unknown(&KNOWN);
     }
-    let rest = whole.from(cell.word.text.len()).trim();
+    let rest = piece.from(cell.word.text.len()).trim();
     let end = rest
         .text
         .find(char::is_whitespace)
@@ -56,16 +56,16 @@ fn instruction<'t>(code: &mut Code<'_, 't>, cell: Cell<'t>) -> Result<()> {
     let word = rest.until(end);
     let operands = rest.from(end).trim();
     let cell = Cell {
-        whole,
+        piece,
         word,
         name: word.text.to_ascii_uppercase(),
         operands: crate::assembly::operands(operands),
     };
-    unlocked(code, &cell, true)
+    emit_instruction(code, &cell, true)
 }
 
-fn unlocked<'t>(code: &mut Code<'_, 't>, cell: &Cell<'t>, locked: bool) -> Result<()> {
-    let whole = cell.whole;
+fn emit_instruction<'t>(code: &mut Code<'_, 't>, cell: &Cell<'t>, locked: bool) -> Result<()> {
+    let piece = cell.piece;
     let mut parts = cell.operands.clone();
     if parts.iter().any(|part| is_att(*part)) {
         parts.reverse();
@@ -76,71 +76,87 @@ fn unlocked<'t>(code: &mut Code<'_, 't>, cell: &Cell<'t>, locked: bool) -> Resul
         name.filter(|name| KNOWN.contains(name))
     };
     if !KNOWN.contains(&cell.name.as_str()) && of_width(['B', 'W']).is_some() {
-        return narrow(cell);
+        return reject_narrow(cell);
     }
     let name = of_width(['L', 'Q']).unwrap_or(&cell.name);
     let fence = |code: &mut Code, before, after| {
-        cell.takes(0)?;
-        code.emit(whole, Instruction::Fence(Fence::between(before, after)))
+        cell.check_operand_count(0)?;
+        code.emit(piece, Instruction::Fence(Fence::between(before, after)))
     };
     match name {
         "NOP" | "ENDBR64" => Ok(()),
-        "RET" => code.end(whole),
+        "RET" => code.end(piece),
         "MFENCE" => fence(code, Class::All, Class::All),
         "LFENCE" => fence(code, Class::Reads, Class::All),
         "SFENCE" => fence(code, Class::Writes, Class::Writes),
         "MOV" => {
-            cell.takes(2)?;
-            match (place(code, parts[0])?, place(code, parts[1])?) {
-                (Place::Memory(to), Place::Value(value)) => stores(code, whole, to, value),
+            cell.check_operand_count(2)?;
+            match (
+                parse_operand(code, parts[0])?,
+                parse_operand(code, parts[1])?,
+            ) {
+                (Place::Memory(to), Place::Value(value)) => emit_store(code, piece, to, value),
                 (Place::Value(Operand::Register(to)), Place::Memory(from)) => {
-                    loads(code, whole, to, from)
+                    emit_load(code, piece, to, from)
                 }
                 (Place::Value(Operand::Register(to)), Place::Value(from)) => {
-                    code.copy(whole, to, from)
+                    code.copy(piece, to, from)
                 }
-                _ => wrong(parts[0], "a register or a location is expected here"),
+                _ => error_at(parts[0], "a register or a location is expected here"),
             }
         }
         "XCHG" | "XADD" => {
-            cell.takes(2)?;
-            let both = (place(code, parts[0])?, place(code, parts[1])?);
-            let ((Place::Memory(at), Place::Value(Operand::Register(to)))
-            | (Place::Value(Operand::Register(to)), Place::Memory(at))) = both
+            cell.check_operand_count(2)?;
+            let location_and_register = (
+                parse_operand(code, parts[0])?,
+                parse_operand(code, parts[1])?,
+            );
+            let ((Place::Memory(address), Place::Value(Operand::Register(to)))
+            | (Place::Value(Operand::Register(to)), Place::Memory(address))) =
+                location_and_register
             else {
-                return wrong(whole, "a location and a register is expected here");
+                return error_at(piece, "a location and a register is expected here");
             };
             let change = match name {
                 "XCHG" => Change::Set,
                 _ if locked => Change::Add,
-                _ => return wrong(cell.word, "`XADD` is supported only after `LOCK`"),
+                _ => return error_at(cell.word, "`XADD` is supported only after `LOCK`"),
             };
-            atomic(code, whole, (to, at), change, Operand::Register(to))
+            emit_atomic(code, piece, (to, address), change, Operand::Register(to))
         }
         "CMPXCHG" => {
-            cell.takes(2)?;
+            cell.check_operand_count(2)?;
             if !locked {
-                return wrong(cell.word, "`CMPXCHG` is supported only after `LOCK`");
+                return error_at(cell.word, "`CMPXCHG` is supported only after `LOCK`");
             }
-            let both = (place(code, parts[0])?, place(code, parts[1])?);
-            let (Place::Memory(at), Place::Value(value)) = both else {
-                return wrong(whole, "a location and a register is expected here");
+            let location_and_value = (
+                parse_operand(code, parts[0])?,
+                parse_operand(code, parts[1])?,
+            );
+            let (Place::Memory(address), Place::Value(value)) = location_and_value else {
+                return error_at(piece, "a location and a register is expected here");
             };
-            let found = code.named_temporary("EAX");
-            let expected = Operand::Register(found);
-            let before = code.hidden();
-            code.copy(whole, before, expected)?;
-            let expected = Operand::Register(before);
-            atomic(code, whole, (found, at), Change::SetIf(expected), value)?;
-            compares(code, whole, Operand::Register(found), expected)
+            let accumulator = code.named_temporary("EAX");
+            let expected = Operand::Register(accumulator);
+            let expected_register = code.temporary();
+            code.copy(piece, expected_register, expected)?;
+            let expected = Operand::Register(expected_register);
+            emit_atomic(
+                code,
+                piece,
+                (accumulator, address),
+                Change::SetIf(expected),
+                value,
+            )?;
+            emit_comparison(code, piece, Operand::Register(accumulator), expected)
         }
         "INC" | "DEC" => {
-            cell.takes(1)?;
-            let by = Operand::Number(if name == "INC" { 1 } else { -1 });
-            changes(code, whole, parts[0], Operation::Add, by, locked)
+            cell.check_operand_count(1)?;
+            let operand = Operand::Number(if name == "INC" { 1 } else { -1 });
+            emit_update(code, piece, parts[0], Operation::Add, operand, locked)
         }
         "ADD" | "SUB" | "AND" | "OR" | "XOR" => {
-            cell.takes(2)?;
+            cell.check_operand_count(2)?;
             let operation = match name {
                 "ADD" => Operation::Add,
                 "SUB" => Operation::Subtract,
@@ -148,79 +164,79 @@ fn unlocked<'t>(code: &mut Code<'_, 't>, cell: &Cell<'t>, locked: bool) -> Resul
                 "OR" => Operation::Or,
                 _ => Operation::Xor,
             };
-            let by = value(code, whole, parts[1])?;
-            changes(code, whole, parts[0], operation, by, locked)
+            let operand = value(code, piece, parts[1])?;
+            emit_update(code, piece, parts[0], operation, operand, locked)
         }
         "CMP" => {
-            cell.takes(2)?;
-            let (a, b) = (value(code, whole, parts[0])?, value(code, whole, parts[1])?);
-            compares(code, whole, a, b)
+            cell.check_operand_count(2)?;
+            let (a, b) = (value(code, piece, parts[0])?, value(code, piece, parts[1])?);
+            emit_comparison(code, piece, a, b)
         }
         "JE" | "JZ" | "JNE" | "JNZ" => {
-            cell.takes(1)?;
+            cell.check_operand_count(1)?;
             let differ = code.named_temporary(".differ");
             let equal = matches!(name, "JE" | "JZ");
-            code.branch(whole, differ, equal, parts[0])
+            code.branch(piece, differ, equal, parts[0])
         }
         "JMP" => {
-            cell.takes(1)?;
-            code.jump(whole, parts[0])
+            cell.check_operand_count(1)?;
+            code.jump(piece, parts[0])
         }
-        _ => cell.unknown(&KNOWN),
+        _ => cell.reject_unknown(&KNOWN),
     }
 }
 
 /// Returns the value of an operand. Adds a load for a memory operand.
 fn value<'t>(code: &mut Code<'_, 't>, cell: Piece<'t>, piece: Piece<'t>) -> Result<Operand> {
-    match place(code, piece)? {
+    match parse_operand(code, piece)? {
         Place::Value(value) => Ok(value),
         Place::Memory(from) => {
-            let to = code.hidden();
-            loads(code, cell, to, from)?;
+            let to = code.temporary();
+            emit_load(code, cell, to, from)?;
             Ok(Operand::Register(to))
         }
     }
 }
 
 /// Adds a read-modify-write of a register or a location. With `locked` it is atomic, otherwise a load and a store.
-fn changes<'t>(
+fn emit_update<'t>(
     code: &mut Code<'_, 't>,
     cell: Piece<'t>,
     piece: Piece<'t>,
     operation: Operation,
-    by: Operand,
+    operand: Operand,
     locked: bool,
 ) -> Result<()> {
-    match place(code, piece)? {
+    match parse_operand(code, piece)? {
         Place::Value(Operand::Register(to)) => {
-            let (before, zero) = (Operand::Register(to), Operand::Number(0));
-            code.compute(cell, Some(to), operation, before, by)?;
-            compares(code, cell, Operand::Register(to), zero)
+            let (old_value, zero) = (Operand::Register(to), Operand::Number(0));
+            code.compute(cell, Some(to), operation, old_value, operand)?;
+            emit_comparison(code, cell, Operand::Register(to), zero)
         }
-        Place::Value(_) => wrong(piece, "a register or a location is expected here"),
-        Place::Memory(at) if locked => {
-            let to = code.hidden();
-            atomic(code, cell, (to, at), Change::Apply(operation), by)?;
-            let after = code.compute(cell, None, operation, Operand::Register(to), by)?;
-            compares(code, cell, Operand::Register(after), Operand::Number(0))
+        Place::Value(_) => error_at(piece, "a register or a location is expected here"),
+        Place::Memory(address) if locked => {
+            let to = code.temporary();
+            emit_atomic(code, cell, (to, address), Change::Apply(operation), operand)?;
+            let result = code.compute(cell, None, operation, Operand::Register(to), operand)?;
+            emit_comparison(code, cell, Operand::Register(result), Operand::Number(0))
         }
-        Place::Memory(at) => {
-            let to = code.hidden();
-            loads(code, cell, to, at)?;
-            let before = Operand::Register(to);
-            let after = code.compute(cell, None, operation, before, by)?;
-            stores(code, cell, at, Operand::Register(after))?;
-            compares(code, cell, Operand::Register(after), Operand::Number(0))
+        Place::Memory(address) => {
+            let to = code.temporary();
+            emit_load(code, cell, to, address)?;
+            let old_value = Operand::Register(to);
+            let result = code.compute(cell, None, operation, old_value, operand)?;
+            emit_store(code, cell, address, Operand::Register(result))?;
+            emit_comparison(code, cell, Operand::Register(result), Operand::Number(0))
         }
     }
 }
 
-fn loads(code: &mut Code, cell: Piece, to: usize, from: Address) -> Result<()> {
+fn emit_load(code: &mut Code, cell: Piece, to: usize, from: Address) -> Result<()> {
     let acquire = Acquire::No;
     code.emit(cell, Instruction::Load { to, from, acquire })
 }
 
-fn stores(code: &mut Code, cell: Piece, to: Address, value: Operand) -> Result<()> {
+fn emit_store(code: &mut Code, cell: Piece, to: Address, value: Operand) -> Result<()> {
     let store = Instruction::Store {
         to,
         value,
@@ -231,16 +247,16 @@ fn stores(code: &mut Code, cell: Piece, to: Address, value: Operand) -> Result<(
 }
 
 /// Adds an atomic access, which is a full fence.
-fn atomic(
+fn emit_atomic(
     code: &mut Code,
     cell: Piece,
-    (to, at): (usize, Address),
+    (to, address): (usize, Address),
     change: Change,
     value: Operand,
 ) -> Result<()> {
     let atomic = Instruction::Atomic {
         to,
-        at,
+        at: address,
         change,
         value,
         acquire: true,
@@ -252,7 +268,7 @@ fn atomic(
 }
 
 /// Adds a comparison. A hidden register holds the flag for later branches.
-fn compares(code: &mut Code, cell: Piece, a: Operand, b: Operand) -> Result<()> {
+fn emit_comparison(code: &mut Code, cell: Piece, a: Operand, b: Operand) -> Result<()> {
     let differ = code.named_temporary(".differ");
     code.compute(cell, Some(differ), Operation::Subtract, a, b)
         .map(|_| ())
@@ -264,7 +280,7 @@ fn is_att(piece: Piece) -> bool {
 }
 
 /// Rejects an access of one or two bytes.
-fn narrow<T>(cell: &Cell) -> Result<T> {
+fn reject_narrow<T>(cell: &Cell) -> Result<T> {
     let message = format!("`{}` is not a supported instruction", cell.word.text);
     error_with_help(
         cell.word,
@@ -275,17 +291,17 @@ fn narrow<T>(cell: &Cell) -> Result<T> {
 
 /// Parses an operand: `[x]`, `[RAX]`, `EAX`, `$1` or `1`; in AT&T syntax `(x)`, `x(%rip)`, `(%rax)`, `0(%rax)`,
 /// `(%rax,%rbx)` or `%eax`.
-fn place<'t>(code: &mut Code<'_, 't>, piece: Piece<'t>) -> Result<Place> {
+fn parse_operand<'t>(code: &mut Code<'_, 't>, piece: Piece<'t>) -> Result<Place> {
     let bracket = piece.text.strip_prefix('[');
-    if let Some(inside) = bracket.and_then(|rest| rest.strip_suffix(']')) {
-        let inside = piece.from(1).until(inside.len()).trim();
-        return located(code, piece, (inside, Operand::Number(0)));
+    if let Some(inner) = bracket.and_then(|rest| rest.strip_suffix(']')) {
+        let inner = piece.from(1).until(inner.len()).trim();
+        return memory_operand(code, piece, (inner, Operand::Number(0)));
     }
-    let Some((offset, inside)) = piece.once("(").filter(|_| piece.text.ends_with(')')) else {
+    let Some((offset, inner)) = piece.once("(").filter(|_| piece.text.ends_with(')')) else {
         let digits = piece.from(usize::from(piece.text.starts_with('$')));
         return code.operand(digits, "").map(Place::Value);
     };
-    let parts = inside.until(inside.text.len() - 1).split(',');
+    let parts = inner.until(inner.text.len() - 1).split(',');
     let index = match (offset.text, parts[..].len()) {
         // Addresses relative to the instruction pointer name a location.
         (name, 1) if parts[0].text.eq_ignore_ascii_case("%rip") && !name.is_empty() => {
@@ -296,11 +312,11 @@ fn place<'t>(code: &mut Code<'_, 't>, piece: Piece<'t>) -> Result<Place> {
         (_, 1) => Operand::Number(number(offset)?),
         _ => return error_with_help(piece, "this address has too many parts", "`(%rax,%rbx)`"),
     };
-    located(code, piece, (parts[0], index))
+    memory_operand(code, piece, (parts[0], index))
 }
 
 /// Returns the location at a base register plus an index, or the location of a name.
-fn located<'t>(
+fn memory_operand<'t>(
     code: &mut Code<'_, 't>,
     piece: Piece<'t>,
     (base, index): (Piece<'t>, Operand),

@@ -1,7 +1,7 @@
 //! Files of shapes with mixed orders, and their outcomes on the protocols of `ordering`.
 
 use cohkit_litmus::axioms::{allowed, Model};
-use cohkit_litmus::conformance_batch::{compared, BatchResult};
+use cohkit_litmus::conformance_batch::{check_outcomes, BatchResult};
 use cohkit_litmus::cores::Cores;
 use cohkit_litmus::herd;
 use cohkit_litmus::lines::Lines;
@@ -18,21 +18,21 @@ fn root() -> PathBuf {
 }
 
 /// Reads the files in the repository, by path relative to `litmus/shapes`.
-fn there() -> BTreeMap<String, String> {
-    let mut there = BTreeMap::new();
+fn stored_files() -> BTreeMap<String, String> {
+    let mut files = BTreeMap::new();
     for folder in ["aarch64", "c11"] {
         for entry in std::fs::read_dir(root().join(folder)).unwrap() {
             let entry = entry.unwrap();
             let name = entry.file_name().into_string().unwrap();
             let text = std::fs::read_to_string(entry.path()).unwrap();
-            there.insert(format!("{folder}/{name}"), text);
+            files.insert(format!("{folder}/{name}"), text);
         }
     }
-    there
+    files
 }
 
 fn programs() -> Vec<Program> {
-    let texts = there().into_iter();
+    let texts = stored_files().into_iter();
     let program = |(path, text): (String, String)| {
         herd::read(&text).unwrap_or_else(|error| panic!("{}", error.render(&path, &text, false)))
     };
@@ -41,12 +41,15 @@ fn programs() -> Vec<Program> {
 
 #[test]
 fn shape_files_are_up_to_date() {
-    let written = files().unwrap().into_iter();
-    let written: BTreeMap<_, _> = written.map(|File { path, text }| (path, text)).collect();
-    let there = there();
-    assert!(there.len() >= 300, "{}", there.len());
-    let again = "cargo run -p cohkit-litmus --example write_shapes";
-    assert!(there == written, "litmus/shapes is out of date: {again}");
+    let generated = files().unwrap().into_iter();
+    let generated: BTreeMap<_, _> = generated.map(|File { path, text }| (path, text)).collect();
+    let stored = stored_files();
+    assert!(stored.len() >= 300, "{}", stored.len());
+    let command = "cargo run -p cohkit-litmus --example write_shapes";
+    assert!(
+        stored == generated,
+        "litmus/shapes is out of date: {command}"
+    );
 }
 
 #[test]
@@ -60,7 +63,10 @@ fn conditions_match_release_consistency() {
 /// Returns the names of the programs of at most `threads` threads with an outcome on a protocol that its guaranteed
 /// model forbids.
 fn forbidden(name: &str, threads: usize) -> BTreeSet<String> {
-    let (_, text) = ORDERINGS.iter().find(|(its, _)| *its == name).unwrap();
+    let (_, text) = ORDERINGS
+        .iter()
+        .find(|(ordering, _)| *ordering == name)
+        .unwrap();
     let protocol: Protocol = parse(text).unwrap();
     let Home::Controller(home) = &protocol.home else {
         panic!("a home written as rows")
@@ -72,26 +78,32 @@ fn forbidden(name: &str, threads: usize) -> BTreeSet<String> {
     };
     let model = protocol.guarantee.model.expect("a guarantee");
     let groups = Lines::groups(&protocol, programs_with_at_most(threads)).into_iter();
-    let compared = groups.map(|group| compared(&protocol, home, &group, model, &options));
-    let all = compared.fold(BatchResult::default(), |all, one| all.with(one.unwrap()));
-    assert_eq!(all.programs, programs_with_at_most(threads).len(), "{name}");
-    all.forbidden.into_iter().collect()
+    let results = groups.map(|group| check_outcomes(&protocol, home, &group, model, &options));
+    let total = results.fold(BatchResult::default(), |total, result| {
+        total.merge(result.unwrap())
+    });
+    assert_eq!(
+        total.programs,
+        programs_with_at_most(threads).len(),
+        "{name}"
+    );
+    total.forbidden.into_iter().collect()
 }
 
 fn programs_with_at_most(threads: usize) -> Vec<Program> {
-    let all = programs().into_iter();
-    all.filter(|p| p.threads.len() <= threads).collect()
+    let candidates = programs().into_iter();
+    candidates.filter(|p| p.threads.len() <= threads).collect()
 }
 
 /// The example `orderings` also runs programs with more threads.
 #[test]
 fn only_mp_violates_guarantees_on_small_programs() {
-    let few = programs_with_at_most(2)
+    let names = programs_with_at_most(2)
         .into_iter()
         .map(|program| program.name);
-    let few: BTreeSet<String> = few.collect();
+    let names: BTreeSet<String> = names.collect();
     let listed: BTreeSet<String> = MP_VIOLATIONS.lines().map(str::to_string).collect();
-    let on_mp: BTreeSet<String> = few.intersection(&listed).cloned().collect();
+    let on_mp: BTreeSet<String> = names.intersection(&listed).cloned().collect();
     assert_eq!(on_mp.len(), 79);
     assert_eq!(forbidden("mp", 2), on_mp);
     for (name, threads) in [

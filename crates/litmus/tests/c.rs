@@ -34,34 +34,38 @@ fn allowed(text: &str, model: Model) -> bool {
     let ends = axioms::ends(&test, model).unwrap();
     // The test printed in assembly has the same verdict.
     let printed = print(&test).unwrap();
-    let again = axioms::ends(&self::test(&printed), model).unwrap();
-    let fulfils = |program: &Program, ends: &std::collections::BTreeSet<_>| {
+    let printed_outcomes = axioms::ends(&self::test(&printed), model).unwrap();
+    let satisfies = |program: &Program, ends: &std::collections::BTreeSet<_>| {
         ends.iter().any(|end| program.holds(end))
     };
-    let found = fulfils(&test, &ends);
-    assert_eq!(found, fulfils(&self::test(&printed), &again), "{printed}");
-    found
+    let is_allowed = satisfies(&test, &ends);
+    assert_eq!(
+        is_allowed,
+        satisfies(&self::test(&printed), &printed_outcomes),
+        "{printed}"
+    );
+    is_allowed
 }
 
 #[test]
 fn orders_of_accesses_are_kept() {
-    let relaxed = |text: &str, what: &str| text.replace(what, "memory_order_relaxed");
+    let relaxed = |text: &str, order: &str| text.replace(order, "memory_order_relaxed");
     assert!(!allowed(MP, Model::Rc));
     assert!(allowed(&relaxed(MP, "memory_order_release"), Model::Rc));
     assert!(allowed(&relaxed(MP, "memory_order_acquire"), Model::Rc));
     assert!(!allowed(&relaxed(MP, "memory_order_release"), Model::Tso));
     // Fences instead of ordered accesses have the same effect.
-    let none = relaxed(&relaxed(MP, "memory_order_release"), "memory_order_acquire");
+    let all_relaxed = relaxed(&relaxed(MP, "memory_order_release"), "memory_order_acquire");
     let fences = |release: &str, acquire: &str| {
-        let before = "  atomic_store_explicit(y";
-        let text = none.replace(
-            before,
-            &format!("  atomic_thread_fence({release});\n{before}"),
+        let anchor = "  atomic_store_explicit(y";
+        let text = all_relaxed.replace(
+            anchor,
+            &format!("  atomic_thread_fence({release});\n{anchor}"),
         );
-        let before = "  int r1";
+        let anchor = "  int r1";
         text.replace(
-            before,
-            &format!("  atomic_thread_fence({acquire});\n{before}"),
+            anchor,
+            &format!("  atomic_thread_fence({acquire});\n{anchor}"),
         )
     };
     assert!(!allowed(
@@ -128,9 +132,9 @@ forall ((0:r1=1 /\\ 0:r2=5 /\\ 0:r3=3 /\\ n=7 /\\ (1:r1=1 /\\ 1:r0=7 /\\ l=4 \\/
     let program = test(text);
     for cores in [Cores::InOrder, Cores::StoreBuffer] {
         let ends = ends(&program, cores);
-        let shown: Vec<String> = ends.iter().map(|end| program.words(end)).collect();
-        assert!(program.is_satisfied(&ends), "{}", shown.join("\n"));
-        assert!(ends.len() >= 2, "{}", shown.join("\n"));
+        let outcomes: Vec<String> = ends.iter().map(|end| program.words(end)).collect();
+        assert!(program.is_satisfied(&ends), "{}", outcomes.join("\n"));
+        assert!(ends.len() >= 2, "{}", outcomes.join("\n"));
     }
     let sc = axioms::ends(&program, Model::Sc).unwrap();
     assert_eq!(sc, ends(&program, Cores::InOrder));
@@ -168,12 +172,16 @@ fn parenthesised_dereference_is_no_comment() {
     for store in ["WRITE_ONCE(*y, 1)", "*y = 1", "WRITE_ONCE(y, 1)"] {
         let [release, relaxed] = ["release", "relaxed"]
             .map(|order| format!("atomic_store_explicit(y, 1, memory_order_{order})"));
-        let other = test(&text.replace(&release, store));
-        assert_eq!(other, test(&text.replace(&release, &relaxed)), "{store}");
+        let with_store = test(&text.replace(&release, store));
+        assert_eq!(
+            with_store,
+            test(&text.replace(&release, &relaxed)),
+            "{store}"
+        );
     }
     // The end of a comment is searched for once, not for each `(*`.
-    let many = MP.replace("P1 (", &format!("{} P1 (", "(*".repeat(100_000)));
-    assert!(read(&many).is_err());
+    let unclosed_comments = MP.replace("P1 (", &format!("{} P1 (", "(*".repeat(100_000)));
+    assert!(read(&unclosed_comments).is_err());
 }
 
 /// Rejected constructs with their line, column and message.
@@ -254,17 +262,17 @@ fn unsupported_constructs_are_rejected_with_their_position() {
         ),
         ("C MP", "LISA MP", "1:1", "`LISA` is not an architecture"),
     ];
-    let mut wrong: Vec<String> = Vec::new();
-    for (from, to, place, said) in faults {
+    let mut failures: Vec<String> = Vec::new();
+    for (from, to, place, expected) in faults {
         let text = MP.replace(from, to);
         assert_ne!(text, MP, "{from}");
         match read(&text) {
-            Ok(_) => wrong.push(format!("`{to}` is read")),
+            Ok(_) => failures.push(format!("`{to}` is read")),
             Err(error) => {
-                let shown = error.render("mp.litmus", &text, false);
-                let there = shown.contains(&format!("mp.litmus:{place}\n"));
-                if !there || !error.message.contains(said) {
-                    wrong.push(format!("`{to}`, {place}: {said}\n{shown}"));
+                let rendered = error.render("mp.litmus", &text, false);
+                let has_position = rendered.contains(&format!("mp.litmus:{place}\n"));
+                if !has_position || !error.message.contains(expected) {
+                    failures.push(format!("`{to}`, {place}: {expected}\n{rendered}"));
                 }
             }
         }
@@ -278,7 +286,7 @@ fn unsupported_constructs_are_rejected_with_their_position() {
         error.help[0].contains("may fail for no reason"),
         "{error:?}"
     );
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
 /// Tests with parts removed, repeated, moved or deeply nested are parsed or rejected without a panic.

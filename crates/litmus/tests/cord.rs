@@ -51,7 +51,7 @@ struct Fault {
     words: &'static [(&'static str, &'static str)],
     by: By,
     /// Part of the refutation: an outcome or a message.
-    says: &'static str,
+    expected: &'static str,
 }
 
 const HANDED_OVER: &str = "1:X0=1; 1:X2=0";
@@ -65,7 +65,7 @@ const FAULTS: &[Fault] = &[
             "Ask if served",
         )],
         by: Shape("MP+popl+poap"),
-        says: HANDED_OVER,
+        expected: HANDED_OVER,
     },
     Fault {
         what: "a notification is sent before its turn",
@@ -74,13 +74,13 @@ const FAULTS: &[Fault] = &[
             "Ask if arrived[sender][epoch] == stores",
         )],
         by: Shape("MP+poll+poaa"),
-        says: FOR_EVER,
+        expected: FOR_EVER,
     },
     Fault {
         what: "a notification is sent to the home that sends it",
         words: &[("turn = turns[h], at = home)", "turn = turns[h], at = h)")],
         by: Shape("MP+poll+poaa"),
-        says: FOR_EVER,
+        expected: FOR_EVER,
     },
     Fault {
         what: "a count is not reset when its release commits",
@@ -92,7 +92,7 @@ const FAULTS: &[Fault] = &[
             ),
         ],
         by: System("one"),
-        says: "which holds 0..1, in 13 steps",
+        expected: "which holds 0..1, in 13 steps",
     },
     Fault {
         what: "a count is not reset when its home notifies",
@@ -101,7 +101,7 @@ const FAULTS: &[Fault] = &[
             "| served[sender] += 1, send Notify",
         )],
         by: System("two"),
-        says: "which holds 0..1, in 12 steps",
+        expected: "which holds 0..1, in 12 steps",
     },
     Fault {
         what: "notifications are not reset",
@@ -110,19 +110,19 @@ const FAULTS: &[Fault] = &[
             ("told[wants][its] := 0, ", ""),
         ],
         by: System("two"),
-        says: "which holds 0..1, in 20 steps",
+        expected: "which holds 0..1, in 20 steps",
     },
     Fault {
         what: "an epoch is used again too soon",
         words: &[("size epochs 4", "size epochs 2")],
         by: Written("MP+rounds"),
-        says: FOR_EVER,
+        expected: FOR_EVER,
     },
     Fault {
         what: "a release does not end its epoch",
         words: &[("sent := 0, now += 1 | stay", "sent := 0 | stay")],
         by: Written("MP+rounds"),
-        says: FOR_EVER,
+        expected: FOR_EVER,
     },
     Fault {
         what: "a table drops what it counts beyond one",
@@ -133,7 +133,7 @@ const FAULTS: &[Fault] = &[
              L | Relaxed if count(readers - { sender }) == 0 | write, arrived",
         )],
         by: Written("MP+counts"),
-        says: FOR_EVER,
+        expected: FOR_EVER,
     },
     Fault {
         what: "a release commits with one notification missing",
@@ -142,7 +142,7 @@ const FAULTS: &[Fault] = &[
             "told[sender][epoch] + 1 >= needs",
         )],
         by: Shape("MP+poll+poaa"),
-        says: HANDED_OVER,
+        expected: HANDED_OVER,
     },
     Fault {
         what: "a release commits before the stores at its own home",
@@ -151,7 +151,7 @@ const FAULTS: &[Fault] = &[
             "Release if served",
         )],
         by: Shape("MP+popl+poap"),
-        says: HANDED_OVER,
+        expected: HANDED_OVER,
     },
     Fault {
         what: "a release commits before its turn",
@@ -160,7 +160,7 @@ const FAULTS: &[Fault] = &[
             "stores and told",
         )],
         by: Shape("MP+poll+poaa"),
-        says: HANDED_OVER,
+        expected: HANDED_OVER,
     },
     Fault {
         what: "homes with earlier releases are not asked",
@@ -175,7 +175,7 @@ const FAULTS: &[Fault] = &[
             ),
         ],
         by: Shape("MP+poll+poaa"),
-        says: HANDED_OVER,
+        expected: HANDED_OVER,
     },
     Fault {
         what: "the count of a release is sent as 0",
@@ -184,7 +184,7 @@ const FAULTS: &[Fault] = &[
             "Release (epoch = now, stores = 0,",
         )],
         by: Shape("CoWW+popl"),
-        says: FOR_EVER,
+        expected: FOR_EVER,
     },
     Fault {
         what: "the count of another home is sent as 0",
@@ -193,7 +193,7 @@ const FAULTS: &[Fault] = &[
             "Ask (epoch = now, stores = 0,",
         )],
         by: Shape("MP+popl+poap"),
-        says: FOR_EVER,
+        expected: FOR_EVER,
     },
     Fault {
         what: "a release is acknowledged before the copies are gone",
@@ -212,7 +212,7 @@ const FAULTS: &[Fault] = &[
             ),
         ],
         by: Written("SB+polas+copy"),
-        says: "0:X2=0; 1:X4=0",
+        expected: "0:X2=0; 1:X4=0",
     },
     Fault {
         what: "a store is counted before the copies are gone",
@@ -228,7 +228,7 @@ const FAULTS: &[Fault] = &[
             ("write deferred, arrived[wants][its] += 1, ", "write deferred, "),
         ],
         by: Written("MP+popl+copy"),
-        says: "1:X2=1; 1:X4=0",
+        expected: "1:X2=1; 1:X4=0",
     },
     Fault {
         what: "a release leaves copies where they are",
@@ -243,13 +243,13 @@ const FAULTS: &[Fault] = &[
             ),
         ],
         by: Shape("SB+polas"),
-        says: "a readable copy is stale",
+        expected: "a readable copy is stale",
     },
     Fault {
         what: "an acquire does not wait for earlier releases",
         words: &[("acquire if count(waiting) == 0", "acquire")],
         by: Shape("SB+polas"),
-        says: "0:X2=0; 1:X2=0",
+        expected: "0:X2=0; 1:X2=0",
     },
     Fault {
         what: "a fence does not wait for acknowledgements",
@@ -258,7 +258,7 @@ const FAULTS: &[Fault] = &[
             "fence if count(touched) == 0",
         )],
         by: Shape("SB+dmb.sys"),
-        says: "0:X2=0; 1:X2=0",
+        expected: "0:X2=0; 1:X2=0",
     },
     Fault {
         what: "a release begins though the table of its core is full",
@@ -267,23 +267,23 @@ const FAULTS: &[Fault] = &[
             "release",
         )],
         by: System("one"),
-        says: "which holds 0..1, in 2 steps",
+        expected: "which holds 0..1, in 2 steps",
     },
 ];
 
 fn read(text: &str) -> Protocol {
     parse(text).unwrap_or_else(|errors| {
-        let all = errors.iter().map(|e| e.render("cord", text, false));
-        panic!("{}", all.collect::<String>())
+        let messages = errors.iter().map(|e| e.render("cord", text, false));
+        panic!("{}", messages.collect::<String>())
     })
 }
 
 fn written(name: &str) -> Program {
-    let mut all = PROGRAMS.iter().map(|text| {
+    let mut programs = PROGRAMS.iter().map(|text| {
         herd::read(text).unwrap_or_else(|error| panic!("{}", error.render("program", text, false)))
     });
-    let found = all.find(|program| program.name == name);
-    found.unwrap_or_else(|| panic!("no program {name}"))
+    let program = programs.find(|program| program.name == name);
+    program.unwrap_or_else(|| panic!("no program {name}"))
 }
 
 /// Returns the first forbidden outcome, violation or deadlock of a program on a protocol, if any.
@@ -295,8 +295,8 @@ fn by_program(protocol: &Protocol, program: &Program) -> Option<String> {
     match run(protocol, home(protocol), program, &options, &mut || true) {
         Found::Ends { ends, .. } => {
             let allowed = allowed(program, Model::Rc).unwrap();
-            let other = ends.iter().find(|end| !allowed.contains(end))?;
-            Some(program.words(other))
+            let forbidden = ends.iter().find(|end| !allowed.contains(end))?;
+            Some(program.words(forbidden))
         }
         Found::Stuck { .. } => Some(FOR_EVER.to_string()),
         Found::Wrong(Wrong::Violated(violation)) => Some(violation.what),
@@ -329,12 +329,12 @@ fn by_system(protocol: &Protocol, name: &str) -> Option<String> {
 
 #[test]
 fn every_fault_is_refuted_by_its_named_check() {
-    let mut wrong = Vec::new();
+    let mut failures = Vec::new();
     for fault in FAULTS {
         let mut text = CORD.to_string();
-        for (right, instead) in fault.words {
-            assert!(text.contains(right), "{}: {right}", fault.what);
-            text = text.replace(right, instead);
+        for (original, replacement) in fault.words {
+            assert!(text.contains(original), "{}: {original}", fault.what);
+            text = text.replace(original, replacement);
         }
         let protocol = read(&text);
         let found = match fault.by {
@@ -343,20 +343,20 @@ fn every_fault_is_refuted_by_its_named_check() {
             System(name) => by_system(&protocol, name),
         };
         match found {
-            Some(found) if found.contains(fault.says) => {}
-            found => wrong.push(format!("{}: {found:?}", fault.what)),
+            Some(found) if found.contains(fault.expected) => {}
+            found => failures.push(format!("{}: {found:?}", fault.what)),
         }
     }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
 /// Classic programs of two threads have too few stores to reuse epoch numbers. A system therefore refutes this fault.
 #[test]
 fn system_check_refutes_the_epoch_wrap_fault() {
     assert_eq!(by_system(&read(CORD_TSO), "two"), None);
-    let kept = ["told[sender][epoch] := 0, ", "told[wants][its] := 0, "];
+    let resets = ["told[sender][epoch] := 0, ", "told[wants][its] := 0, "];
     let mut text = CORD_TSO.to_string();
-    for words in kept {
+    for words in resets {
         assert!(text.contains(words));
         text = text.replace(words, "");
     }
@@ -394,10 +394,10 @@ fn only_the_reset_of_both_ends_survives_epoch_wrap() {
         for text in PROGRAMS {
             let program = herd::read(text).unwrap();
             let found = by_program(&protocol, &program);
-            let what = format!("{}: {}", protocol.name, program.name);
+            let context = format!("{}: {}", protocol.name, program.name);
             match Some(program.name.as_str()) == refuted {
-                true => assert!(found.is_some_and(|end| end.contains(OLD)), "{what}"),
-                false => assert_eq!(found, None, "{what}"),
+                true => assert!(found.is_some_and(|end| end.contains(OLD)), "{context}"),
+                false => assert_eq!(found, None, "{context}"),
             }
         }
     }

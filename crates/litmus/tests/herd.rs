@@ -69,12 +69,12 @@ forall (0:X3=5 /\\ 0:X4=7 /\\ 0:X5=2 /\\ (not x=4) /\\ [y]=7 /\\ 0:X9=16 /\\ 0:X
 ";
     let test = read(text).unwrap();
     assert!(test.is_satisfied(&ends(&test, Cores::InOrder)));
-    let other = text.replace("0:X4=7", "0:X4=8");
-    assert!(!read(&other)
+    let changed = text.replace("0:X4=7", "0:X4=8");
+    assert!(!read(&changed)
         .unwrap()
         .is_satisfied(&ends(&test, Cores::InOrder)));
-    let none = text.replace("forall", "~exists");
-    assert!(!read(&none)
+    let negated = text.replace("forall", "~exists");
+    assert!(!read(&negated)
         .unwrap()
         .is_satisfied(&ends(&test, Cores::InOrder)));
 }
@@ -82,12 +82,12 @@ forall (0:X3=5 /\\ 0:X4=7 /\\ 0:X5=2 /\\ (not x=4) /\\ [y]=7 /\\ 0:X9=16 /\\ 0:X
 /// Other line endings, blanks in the condition, and types before registers do not change the test.
 #[test]
 fn layout_does_not_change_a_test() {
-    let right = read(SB).unwrap();
+    let original = read(SB).unwrap();
     // Compare by name: register numbers may differ.
-    let shown = |test: &Program| {
+    let named_outcomes = |test: &Program| {
         let ends = ends(test, Cores::StoreBuffer).into_iter();
-        let shown = ends.map(|end| (test.words(&end), test.holds(&end)));
-        shown.collect::<BTreeSet<_>>()
+        let outcomes = ends.map(|end| (test.words(&end), test.holds(&end)));
+        outcomes.collect::<BTreeSet<_>>()
     };
     for (from, to) in [
         ("\n", "\r\n"),
@@ -100,7 +100,7 @@ fn layout_does_not_change_a_test() {
         let text = SB.replace(from, to);
         assert_ne!(text, SB, "{from}");
         let test = read(&text).unwrap_or_else(|e| panic!("{}", e.render("t", &text, false)));
-        assert_eq!(shown(&test), shown(&right), "{to}");
+        assert_eq!(named_outcomes(&test), named_outcomes(&original), "{to}");
     }
 }
 
@@ -133,9 +133,9 @@ fn branch_and_instruction_fence_order_later_reads() {
             models::ends(&program, Cores::StoreBuffer),
             "{between}"
         );
-        let again = print(&program).unwrap();
+        let printed = print(&program).unwrap();
         assert_eq!(
-            axioms::ends(&read(&again).unwrap(), Model::Rc).unwrap(),
+            axioms::ends(&read(&printed).unwrap(), Model::Rc).unwrap(),
             ends
         );
     }
@@ -149,13 +149,16 @@ fn branch_and_instruction_fence_order_later_reads() {
 #[test]
 fn oversized_tests_are_rejected_before_memory_runs_out() {
     let test = read(SB).unwrap();
-    let all = ends(&test, Cores::StoreBuffer);
-    assert_eq!(outcomes_within(&test, Cores::StoreBuffer, 100), Some(all));
+    let outcomes = ends(&test, Cores::StoreBuffer);
+    assert_eq!(
+        outcomes_within(&test, Cores::StoreBuffer, 100),
+        Some(outcomes)
+    );
     assert_eq!(outcomes_within(&test, Cores::StoreBuffer, 10), None);
     let reads = " | LDR W5,[X1] ;\n".repeat(50);
     let text = SB.replace("exists", &format!("{reads}exists"));
-    let said = axioms::ends(&read(&text).unwrap(), Model::Rc).unwrap_err();
-    assert_eq!(said, "SB has too many executions to examine each");
+    let error = axioms::ends(&read(&text).unwrap(), Model::Rc).unwrap_err();
+    assert_eq!(error, "SB has too many executions to examine each");
 }
 
 /// Errors with their line, column and message.
@@ -278,18 +281,18 @@ fn syntax_errors_have_positions() {
             "this may be the address of no location",
         ),
     ];
-    let mut wrong: Vec<String> = Vec::new();
-    for (from, to, place, said) in faults {
+    let mut failures: Vec<String> = Vec::new();
+    for (from, to, place, expected) in faults {
         let text = SB.replace(from, to);
         assert_ne!(text, SB, "{from}");
         let error = read(&text).expect_err(to);
-        let shown = error.render("sb.litmus", &text, false);
-        let there = shown.contains(&format!("sb.litmus:{place}\n"));
-        if !there || !error.message.contains(said) {
-            wrong.push(format!("`{to}`, {place}: {said}\n{shown}"));
+        let rendered = error.render("sb.litmus", &text, false);
+        let has_position = rendered.contains(&format!("sb.litmus:{place}\n"));
+        if !has_position || !error.message.contains(expected) {
+            failures.push(format!("`{to}`, {place}: {expected}\n{rendered}"));
         }
     }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
 /// Reads the files of a folder of `litmus`, sorted by name.
@@ -301,9 +304,9 @@ fn folder(name: &str) -> Vec<(String, String)> {
         let name = path.file_stem().unwrap().to_str().unwrap().to_string();
         (name, std::fs::read_to_string(entry.path()).unwrap())
     };
-    let mut all: Vec<(String, String)> = files.map(|entry| file(entry.unwrap())).collect();
-    all.sort();
-    all
+    let mut tests: Vec<(String, String)> = files.map(|entry| file(entry.unwrap())).collect();
+    tests.sort();
+    tests
 }
 
 /// Tests of all dialects with parts removed, repeated or moved are parsed or rejected without a panic.
@@ -312,10 +315,10 @@ fn no_text_makes_the_reader_fail() {
     let mut texts = vec![("SB".to_string(), SB.to_string())];
     texts.extend(folder("dialects"));
     for (name, text) in texts {
-        let all = name == "SB";
+        let is_exhaustive = name == "SB";
         let bytes = text.as_bytes();
         // A sample suffices for the other tests, because there are many.
-        let (step, lengths) = if all {
+        let (step, lengths) = if is_exhaustive {
             (1, &[1, 2, 7, 40][..])
         } else {
             (3, &[4][..])
@@ -356,12 +359,12 @@ fn no_text_makes_the_reader_fail() {
 }
 
 /// Returns the outcomes of a test under a model, formatted.
-fn shown(test: &Program, model: Model) -> BTreeSet<String> {
+fn formatted_outcomes(test: &Program, model: Model) -> BTreeSet<String> {
     let ends = axioms::allowed(test, model).unwrap();
     ends.iter().map(|end| test.words(end)).collect()
 }
 
-fn written(text: &str) -> Program {
+fn parse_test(text: &str) -> Program {
     read(text).unwrap_or_else(|e| panic!("{}", e.render("t", text, false)))
 }
 
@@ -394,8 +397,10 @@ X86_64 both
  nop             | M: endbr64       ;
 exists (0:ecx=3 /\\ 0:edx=2 /\\ 1:eax=2 /\\ 1:ebx=1 /\\ 1:rdx=1 /\\ x=1 /\\ y=2)
 ";
-    let tests = [intel, att].map(written);
-    let [intel, att] = tests.each_ref().map(|test| shown(test, Model::Tso));
+    let tests = [intel, att].map(parse_test);
+    let [intel, att] = tests
+        .each_ref()
+        .map(|test| formatted_outcomes(test, Model::Tso));
     assert_eq!(intel, att);
     let ends = axioms::allowed(&tests[1], Model::Tso).unwrap();
     assert!(tests[1].is_satisfied(&ends));
@@ -404,10 +409,10 @@ exists (0:ecx=3 /\\ 0:edx=2 /\\ 1:eax=2 /\\ 1:ebx=1 /\\ 1:rdx=1 /\\ x=1 /\\ y=2)
 /// Executions that the filter excludes have no outcome, with the operational and with the axiomatic models.
 #[test]
 fn a_filter_excludes_executions_from_the_outcomes() {
-    let asked = "exists (0:X2=0 /\\ 1:X2=0)";
-    let all = "locations [1:X2;]\nfilter (0:X2=1)\nforall (0:X2=1)";
-    let filtered = written(&SB.replace(asked, all));
-    assert_eq!(shown(&filtered, Model::Armv8).len(), 2);
+    let condition = "exists (0:X2=0 /\\ 1:X2=0)";
+    let with_filter = "locations [1:X2;]\nfilter (0:X2=1)\nforall (0:X2=1)";
+    let filtered = parse_test(&SB.replace(condition, with_filter));
+    assert_eq!(formatted_outcomes(&filtered, Model::Armv8).len(), 2);
     for (model, count) in [(Model::Sc, 2), (Model::Tso, 2), (Model::Rc, 2)] {
         let ends = axioms::ends(&filtered, model).unwrap();
         assert_eq!(ends.len(), count, "{model}");
@@ -420,21 +425,27 @@ fn a_filter_excludes_executions_from_the_outcomes() {
 #[test]
 fn waiting_loop_equals_its_unrolling() {
     let test = |rows: &str, filter: &str| {
-        written(&format!(
+        parse_test(&format!(
             "AArch64 MP\n{{ 0:X1=x; 0:X3=y; 1:X1=y; 1:X3=x; 2:X1=y; 2:X3=x; }}\n P0 | P1 | P2 ;\n MOV W0,#1 | | MOV W0,#2 ;\n \
              STR W0,[X3] | | STR W0,[X3] ;\n STR W0,[X1] | | ;\n{rows}{filter}exists (1:X2=1 /\\ 1:X4=0)\n"
         ))
     };
     for load in ["LDR W0,[X1]", "LDAR W0,[X1]"] {
-        let after = "| LDR W2,[X3] | ;\n | LDR W4,[X3] | ;\n";
-        let looped = test(&format!(" | L: {load} | ;\n | CBZ W0,L | ;\n {after}"), "");
+        let later_loads = "| LDR W2,[X3] | ;\n | LDR W4,[X3] | ;\n";
+        let looped = test(
+            &format!(" | L: {load} | ;\n | CBZ W0,L | ;\n {later_loads}"),
+            "",
+        );
         let round = format!(" | {load} | ;\n | CBNZ W0,M | ;\n");
         let rounds = round.repeat(3);
-        let rounds = test(&format!("{rounds} | M: | ;\n {after}"), "filter (1:X0=1)\n");
+        let rounds = test(
+            &format!("{rounds} | M: | ;\n {later_loads}"),
+            "filter (1:X0=1)\n",
+        );
         for model in [Model::Sc, Model::Tso, Model::Rc, Model::Armv8] {
             assert_eq!(
-                shown(&looped, model),
-                shown(&rounds, model),
+                formatted_outcomes(&looped, model),
+                formatted_outcomes(&rounds, model),
                 "{load}, {model}"
             );
         }
@@ -509,7 +520,7 @@ fn grace_periods_forbid_cycles_with_no_more_critical_sections() {
             .collect();
         let claims = (0..count).map(|number| format!("{number}:r0=1"));
         let claims: Vec<String> = claims.collect();
-        let test = written(&format!(
+        let test = parse_test(&format!(
             "C {threads}\n{{ }}\n{code}exists ({})\n",
             claims.join(" /\\ ")
         ));
@@ -527,24 +538,26 @@ fn grace_periods_forbid_cycles_with_no_more_critical_sections() {
 fn coherent_candidates_have_all_allowed_outcomes() {
     let shapes = cohkit_litmus::cycles::classic().into_iter();
     let mut tests: Vec<Program> = shapes.take(40).collect();
-    tests.extend(folder("dialects").iter().map(|(_, text)| written(text)));
+    tests.extend(folder("dialects").iter().map(|(_, text)| parse_test(text)));
     tests.retain(|test| {
         let code = test.threads.iter().flat_map(|thread| &thread.code);
-        code.filter(|one| one.address().is_some()).count() <= 6
+        code.filter(|instruction| instruction.address().is_some())
+            .count()
+            <= 6
     });
     let mut compared = 0;
     for test in tests {
         for model in [Model::Tso, Model::Armv8, Model::RiscV] {
-            let mut all = BTreeSet::new();
-            let shown = executions::each(&test, &mut |execution| {
+            let mut outcomes = BTreeSet::new();
+            let result = executions::each(&test, &mut |execution| {
                 if axioms::allows(model, execution) {
-                    all.extend(execution.end(&test));
+                    outcomes.extend(execution.end(&test));
                 }
             });
-            if shown.is_ok() {
+            if result.is_ok() {
                 assert_eq!(
                     axioms::ends(&test, model).unwrap(),
-                    all,
+                    outcomes,
                     "{}, {model}",
                     test.name
                 );
@@ -558,7 +571,7 @@ fn coherent_candidates_have_all_allowed_outcomes() {
 /// Tests in the dialects of public suites, with their verdicts under the model of their architecture.
 #[test]
 fn dialects_of_public_suites_have_their_verdicts() {
-    let asked = [
+    let verdicts = [
         ("arm", Model::Armv8, false),
         ("blanks", Model::Sc, false),
         ("c-expected", Model::Armv8, true),
@@ -594,15 +607,15 @@ fn dialects_of_public_suites_have_their_verdicts() {
         ("zero", Model::Armv8, true),
     ];
     let files = folder("dialects");
-    assert_eq!(files.len(), asked.len());
-    let mut wrong = Vec::new();
-    for ((file, text), (name, model, is_satisfied)) in files.iter().zip(asked) {
+    assert_eq!(files.len(), verdicts.len());
+    let mut failures = Vec::new();
+    for ((file, text), (name, model, is_satisfied)) in files.iter().zip(verdicts) {
         assert_eq!(file, name);
         let test = read(text).unwrap_or_else(|e| panic!("{}", e.render(file, text, false)));
         let ends = axioms::allowed(&test, model).unwrap();
         if test.is_satisfied(&ends) != is_satisfied {
-            let shown: Vec<String> = ends.iter().map(|end| test.words(end)).collect();
-            wrong.push(format!("{name}, {model}:\n  {}", shown.join("\n  ")));
+            let outcomes: Vec<String> = ends.iter().map(|end| test.words(end)).collect();
+            failures.push(format!("{name}, {model}:\n  {}", outcomes.join("\n  ")));
         }
         // The operational and the axiomatic models agree.
         for (model, cores) in [
@@ -616,7 +629,7 @@ fn dialects_of_public_suites_have_their_verdicts() {
         }
         // The printed test has the same verdict.
         if let Ok(printed) = print(&test) {
-            let again =
+            let reread =
                 read(&printed).unwrap_or_else(|e| panic!("{}", e.render(file, &printed, false)));
             let count = |test: &Program| {
                 axioms::ends(test, Model::Sc)
@@ -625,17 +638,17 @@ fn dialects_of_public_suites_have_their_verdicts() {
                     .filter(|end| test.holds(end))
                     .count()
             };
-            assert_eq!(count(&test) > 0, count(&again) > 0, "{printed}");
+            assert_eq!(count(&test) > 0, count(&reread) > 0, "{printed}");
         }
     }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
 /// Constructs that the herd tools support and this reader does not, in tests of our own. Each is rejected with its line
 /// and reason.
 #[test]
 fn herd_only_constructs_are_rejected_with_their_line() {
-    let said = [
+    let expected = [
         ("astray", "5:9", "this may be the address of no location"),
         ("byte", "5:2", "`STRB` is not a supported instruction"),
         ("fault", "6:9", "a value is expected here"),
@@ -674,8 +687,8 @@ fn herd_only_constructs_are_rejected_with_their_line() {
         ),
     ];
     let files = folder("refused");
-    assert_eq!(files.len(), said.len());
-    for ((_, text), (name, place, words)) in files.iter().zip(said) {
+    assert_eq!(files.len(), expected.len());
+    for ((_, text), (name, place, words)) in files.iter().zip(expected) {
         let error = read(text).expect_err(name).render(name, text, false);
         assert!(error.contains(&format!("{name}:{place}\n")), "{error}");
         assert!(error.contains(words), "{error}");

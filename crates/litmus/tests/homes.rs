@@ -25,9 +25,9 @@ const MP_TSO: &str = include_str!("../../../ordering/tso/mp.coh");
 const SEQ_TSO: &str = include_str!("../../../ordering/tso/seq.coh");
 const ORDERED: &str = include_str!("../../../tests/homes/ordered-at-homes.coh");
 
-/// Returns the first classic program of at most `most` threads with an outcome that the guaranteed model forbids, or
+/// Returns the first classic program of at most `max_threads` threads with an outcome that the guaranteed model forbids, or
 /// with another violation.
-fn refuted(protocol: &Protocol, most: usize) -> Option<String> {
+fn refuted(protocol: &Protocol, max_threads: usize) -> Option<String> {
     let Home::Controller(home) = &protocol.home else {
         panic!("a home written as rows")
     };
@@ -38,25 +38,27 @@ fn refuted(protocol: &Protocol, most: usize) -> Option<String> {
     };
     let model = protocol.guarantee.model.expect("a guarantee");
     let mut programs = 0;
-    let all = classic().into_iter().filter(|p| p.threads.len() <= most);
-    for group in Lines::groups(protocol, all.collect()) {
+    let candidates = classic()
+        .into_iter()
+        .filter(|p| p.threads.len() <= max_threads);
+    for group in Lines::groups(protocol, candidates.collect()) {
         let (threads, locations) = (group[0].threads.len(), group[0].locations.len());
         let (threads, locations) = (threads as u8, locations as u8);
         let mut lines = Lines::new(protocol, home, threads, locations, options.room);
         for program in &group {
-            let wrong = match run_on(&mut lines, program, &options, &mut || true) {
+            let failure = match run_on(&mut lines, program, &options, &mut || true) {
                 Found::Ends { ends, .. } => {
                     let allowed = allowed(program, model).unwrap();
-                    let wrong = ends.iter().find(|end| !allowed.contains(end));
-                    wrong.map(|end| format!("ends with {}", program.words(end)))
+                    let failure = ends.iter().find(|end| !allowed.contains(end));
+                    failure.map(|end| format!("ends with {}", program.words(end)))
                 }
                 // Atomic accesses need a cached copy.
                 Found::Cannot(_) => continue,
                 other => Some(format!("{other:?}")),
             };
             programs += 1;
-            if let Some(what) = wrong {
-                return Some(format!("{}: {what}", program.name));
+            if let Some(description) = failure {
+                return Some(format!("{}: {description}", program.name));
             }
         }
     }
@@ -135,15 +137,15 @@ fn faults_of_the_order_at_homes_are_refuted_by_programs() {
             "send Notify (whose = sender, epoch = epoch) to home",
         ),
     ];
-    for (what, right, wrong) in faults {
-        assert!(ORDERED.contains(right), "{what}");
-        let refuted = refuted(&read(&ORDERED.replace(right, wrong)), 3);
-        assert!(refuted.is_some(), "{what}");
+    for (description, original, replacement) in faults {
+        assert!(ORDERED.contains(original), "{description}");
+        let refuted = refuted(&read(&ORDERED.replace(original, replacement)), 3);
+        assert!(refuted.is_some(), "{description}");
     }
 }
 
 /// Returns whether a classic program can satisfy its condition on a protocol, and under release consistency.
-fn shown(text: &str, name: &str) -> (bool, bool) {
+fn satisfies(text: &str, name: &str) -> (bool, bool) {
     let (protocol, program) = (read(text), named(name).expect("a shape"));
     let Home::Controller(home) = &protocol.home else {
         panic!("a home written as rows")
@@ -169,14 +171,14 @@ fn source_and_number_ordering_are_release_consistent() {
 }
 
 /// Returns the part of a protocol file with the orders of accesses and the guarantee.
-fn kept(text: &str) -> &str {
+fn orders_block(text: &str) -> &str {
     let (_, from) = text.split_once("accesses {").expect("orders");
     let (block, _) = from.split_once("channels {").expect("channels");
     block
 }
 
 /// Returns the part of a protocol file after the orders: channels, messages and rows.
-fn rest(text: &str) -> String {
+fn after_orders(text: &str) -> String {
     let (_, from) = text.split_once("channels {").expect("channels");
     from.to_string()
 }
@@ -186,11 +188,11 @@ fn rest(text: &str) -> String {
 #[test]
 fn source_ordering_shares_rows_between_models() {
     for (rc, tso) in [(MP, MP_TSO), (SEQ, SEQ_TSO), (SO, SO_TSO), (WB, WB_TSO)] {
-        assert_eq!(rest(rc), rest(tso));
+        assert_eq!(after_orders(rc), after_orders(tso));
     }
     for (rc, tso) in [(SO, SO_TSO), (WB, WB_TSO)] {
-        let weaker = kept(rc).replace("guarantee rc", "guarantee tso");
-        let weaker = tso.replace(kept(tso), &weaker);
+        let weaker = orders_block(rc).replace("guarantee rc", "guarantee tso");
+        let weaker = tso.replace(orders_block(tso), &weaker);
         let refuted = refuted(&read(&weaker), 2).expect("a program");
         assert!(refuted.contains("ends with"), "{refuted}");
     }
@@ -250,11 +252,14 @@ fn faults_of_total_store_order_at_homes_are_refuted_by_programs() {
         ),
     ];
     let mut missed = Vec::new();
-    for (what, right, wrong, shows) in faults {
-        assert!(CORD_TSO.contains(right), "{what}");
-        let refuted = refuted(&read(&CORD_TSO.replace(right, wrong)), 2);
-        if !refuted.as_ref().is_some_and(|found| found.contains(shows)) {
-            missed.push((what, refuted));
+    for (description, original, replacement, expected) in faults {
+        assert!(CORD_TSO.contains(original), "{description}");
+        let refuted = refuted(&read(&CORD_TSO.replace(original, replacement)), 2);
+        if !refuted
+            .as_ref()
+            .is_some_and(|found| found.contains(expected))
+        {
+            missed.push((description, refuted));
         }
     }
     assert!(missed.is_empty(), "{missed:#?}");
@@ -269,12 +274,12 @@ fn directory_ordering_is_release_consistent_for_two_threads() {
 /// The old X is forbidden. Posted stores are ordered between two points only, and X and Y are at different homes.
 #[test]
 fn posted_stores_to_two_homes_violate_release_consistency() {
-    let one = MP.replace("size homes 2", "size homes 1");
-    let one = one.split("system two").next().unwrap();
+    let one_home = MP.replace("size homes 2", "size homes 1");
+    let one_home = one_home.split("system two").next().unwrap();
     for shape in ["MP+popl+poap", "ISA2+popl+poal+poap"] {
-        assert_eq!(shown(MP, shape), (true, false), "{shape}");
-        assert_eq!(shown(one, shape), (false, false), "{shape}");
-        assert_eq!(shown(CORD, shape), (false, false), "{shape}");
+        assert_eq!(satisfies(MP, shape), (true, false), "{shape}");
+        assert_eq!(satisfies(one_home, shape), (false, false), "{shape}");
+        assert_eq!(satisfies(CORD, shape), (false, false), "{shape}");
     }
 }
 
@@ -291,24 +296,24 @@ fn shortest_path_lists_received_messages_in_order() {
         ..Options::default()
     };
     let mut lines = Lines::new(&protocol, home, 3, 3, options.room);
-    let wanted = |end: Option<&Outcome>| end.is_some_and(|end| program.holds(end));
-    let way = shortest(&mut lines, &program, &options, &wanted, &mut || true).expect("a way");
-    let way = way.told;
+    let is_goal = |end: Option<&Outcome>| end.is_some_and(|end| program.holds(end));
+    let chart = shortest(&mut lines, &program, &options, &is_goal, &mut || true).expect("a way");
+    let chart = chart.chart;
     assert_eq!(
-        way.agents,
+        chart.agents,
         ["P0", "P1", "P2", "memory (home) 0", "memory (home) 1"]
     );
-    let (mut sent, mut taken, mut does) = (BTreeSet::new(), Vec::new(), Vec::new());
-    for step in &way.steps {
+    let (mut sent, mut received, mut actions) = (BTreeSet::new(), Vec::new(), Vec::new());
+    for step in &chart.steps {
         match &step.action {
             Action::Send { flight, .. } => assert!(sent.insert(*flight)),
             Action::Receive {
                 message, flight, ..
             } => {
                 assert!(sent.contains(flight), "{message}");
-                taken.push(message.as_str());
+                received.push(message.as_str());
             }
-            Action::Does { what } if step.agent < 3 => does.push((step.agent, what.as_str())),
+            Action::Does { what } if step.agent < 3 => actions.push((step.agent, what.as_str())),
             _ => {}
         }
     }
@@ -317,16 +322,16 @@ fn shortest_path_lists_received_messages_in_order() {
     // The copy with the old X arrives before its invalidation.
     let x = [wx, "DataE(x=0)", "Inv(x)", "Gone(x)"];
     assert_eq!(
-        taken,
+        received,
         [&[wy, "GetS(y)", "DataE(y=1)", wz], &z[..], &x].concat()
     );
-    let of_last = does
+    let last_thread_actions = actions
         .iter()
         .filter(|(agent, _)| *agent == 2)
         .map(|(_, what)| *what);
     // A read that has fetched a copy is retried and hits it.
     let [acquires, loads] = ["acquires z", "loads x"];
-    let told = [
+    let expected = [
         acquires,
         acquires,
         "finds z = 1",
@@ -334,18 +339,18 @@ fn shortest_path_lists_received_messages_in_order() {
         loads,
         "finds x = 0",
     ];
-    assert_eq!(of_last.collect::<Vec<_>>(), told);
-    let none = shortest(&mut lines, &program, &options, &|_| false, &mut || true);
-    assert_eq!(none, None);
+    assert_eq!(last_thread_actions.collect::<Vec<_>>(), expected);
+    let no_path = shortest(&mut lines, &program, &options, &|_| false, &mut || true);
+    assert_eq!(no_path, None);
 }
 
 /// A sequentially consistent acquire (`a`) waits for earlier releases; the weaker one (`q`) need not.
 #[test]
 fn sequentially_consistent_acquires_wait_for_releases() {
     for text in [SO, SEQ, CORD] {
-        assert_eq!(shown(text, "SB+polas"), (false, false));
+        assert_eq!(satisfies(text, "SB+polas"), (false, false));
     }
-    assert_eq!(shown(CORD, "SB+polqs"), (true, true));
+    assert_eq!(satisfies(CORD, "SB+polqs"), (true, true));
 }
 
 /// Ordered messages between homes arrive in order, for every placement of locations. Without the order, the second can
@@ -354,22 +359,22 @@ fn sequentially_consistent_acquires_wait_for_releases() {
 fn ordered_home_to_home_messages_arrive_in_order() {
     let text = include_str!("../../../tests/homes/in-order.coh");
     let protocol = read(text);
-    let loose = read(&text.replace("  ordered pass\n", ""));
-    let mut wrong = 0;
+    let unordered = read(&text.replace("  ordered pass\n", ""));
+    let mut violations = 0;
     for name in ["SB", "MP", "2+2W", "R"] {
         let program = named(name).expect("a shape");
-        let on = |protocol: &Protocol| {
+        let run_on_protocol = |protocol: &Protocol| {
             let Home::Controller(home) = &protocol.home else {
                 panic!("a home written as rows")
             };
             run(protocol, home, &program, &Options::default(), &mut || true)
         };
-        let Found::Ends { ends, .. } = on(&protocol) else {
-            panic!("{name}: {:?}", on(&protocol))
+        let Found::Ends { ends, .. } = run_on_protocol(&protocol) else {
+            panic!("{name}: {:?}", run_on_protocol(&protocol))
         };
         let expected = cohkit_litmus::models::ends(&program, Cores::InOrder);
         assert_eq!(ends, expected, "{name}");
-        wrong += usize::from(matches!(on(&loose), Found::Wrong(_)));
+        violations += usize::from(matches!(run_on_protocol(&unordered), Found::Wrong(_)));
     }
-    assert!(wrong > 0);
+    assert!(violations > 0);
 }

@@ -57,55 +57,63 @@ fn options(cores: Cores) -> Options {
 
 /// Returns the result of a program in each placement of its threads, by the names of the kinds.
 fn everywhere(protocol: &Protocol, program: &Program, cores: Cores) -> BTreeMap<String, Found> {
-    let all = Kinds::every(protocol, program).expect("few").into_iter();
-    let found = all.map(|kinds| {
-        let on = (protocol, home(protocol));
-        let found = run_placed(on, &kinds, program, &options(cores), &mut || true);
-        (kinds.names(protocol).join(" "), found)
+    let placements = Kinds::every(protocol, program).expect("few").into_iter();
+    let results = placements.map(|kinds| {
+        let system = (protocol, home(protocol));
+        let result = run_placed(system, &kinds, program, &options(cores), &mut || true);
+        (kinds.names(protocol).join(" "), result)
     });
-    found.collect()
+    results.collect()
 }
 
 fn atomic(program: &Program) -> bool {
     let mut code = program.threads.iter().flat_map(|thread| &thread.code);
-    code.any(|one| matches!(one, Instruction::Atomic { .. }))
+    code.any(|instruction| matches!(instruction, Instruction::Atomic { .. }))
 }
 
 /// Returns the shapes of at most `threads` threads without atomic accesses, which devices do not support.
 fn shapes(threads: usize) -> Vec<Program> {
-    let few = classic().into_iter().filter(|p| p.threads.len() <= threads);
-    few.filter(|program| !atomic(program)).collect()
+    let small_shapes = classic().into_iter().filter(|p| p.threads.len() <= threads);
+    small_shapes.filter(|program| !atomic(program)).collect()
 }
 
 #[test]
 fn threads_are_placed_in_every_way_up_to_symmetry() {
     let protocol = read(MIXED);
-    for (name, ways) in [
+    for (name, expected) in [
         ("SB", "cache cache/cache device/device device"),
         ("MP", "cache cache/cache device/device cache/device device"),
     ] {
         let shape = named(name).expect("a shape");
-        let all = Kinds::every(&protocol, &shape).expect("few");
-        let all = all.iter().map(|kinds| kinds.names(&protocol).join(" "));
-        assert_eq!(all.collect::<Vec<_>>().join("/"), ways, "{name}");
+        let placements = Kinds::every(&protocol, &shape).expect("few");
+        let placements = placements
+            .iter()
+            .map(|kinds| kinds.names(&protocol).join(" "));
+        assert_eq!(placements.collect::<Vec<_>>().join("/"), expected, "{name}");
     }
-    let three = Kinds::every(&protocol, &named("3.SB").expect("a shape")).expect("few");
-    assert_eq!(three.len(), 4);
+    let three_threads = Kinds::every(&protocol, &named("3.SB").expect("a shape")).expect("few");
+    assert_eq!(three_threads.len(), 4);
     // Kinds with the same rows count as one.
     let near = read(include_str!("../../../protocols/eci-near.coh"));
-    let ways = Kinds::every(&near, &named("IRIW").expect("a shape")).expect("few");
-    assert_eq!(ways, [Kinds::from(4)]);
+    let placements = Kinds::every(&near, &named("IRIW").expect("a shape")).expect("few");
+    assert_eq!(placements, [Kinds::from(4)]);
     // The symmetric placement, which is left out, has the same number of outcomes and states.
     let shape = named("SB").expect("a shape");
-    let shown = |text: &str| {
+    let outcomes_on = |text: &str| {
         let kinds = Kinds::read(text, &protocol, &shape).expect("kinds");
-        let on = (&protocol, home(&protocol));
-        match run_placed(on, &kinds, &shape, &options(Cores::InOrder), &mut || true) {
+        let system = (&protocol, home(&protocol));
+        match run_placed(
+            system,
+            &kinds,
+            &shape,
+            &options(Cores::InOrder),
+            &mut || true,
+        ) {
             Found::Ends { ends, states } => (ends, states),
-            other => panic!("{other:?}"),
+            unexpected => panic!("{unexpected:?}"),
         }
     };
-    assert_eq!(shown("cache,device"), shown("device, cache"));
+    assert_eq!(outcomes_on("cache,device"), outcomes_on("device, cache"));
 }
 
 /// In every placement, in-order cores give exactly sequential consistency, and store buffers give exactly total store
@@ -162,8 +170,8 @@ fn shipped_kinds_show_exactly_the_allowed_outcomes() {
                 let kinds = Kinds::read(&names.join(","), &protocol, &program).expect("kinds");
                 for cores in [Cores::InOrder, Cores::StoreBuffer] {
                     let home = home(2);
-                    let on = (&protocol, &home);
-                    match run_placed(on, &kinds, &program, &options(cores), &mut || true) {
+                    let system = (&protocol, &home);
+                    match run_placed(system, &kinds, &program, &options(cores), &mut || true) {
                         Found::Ends { ends: found, .. } => {
                             assert_eq!(found, ends(&program, cores), "{name}: {}", protocol.name);
                         }
@@ -179,42 +187,42 @@ fn shipped_kinds_show_exactly_the_allowed_outcomes() {
 fn missing_row_is_reported_with_kind_and_access() {
     let protocol = read(&readers());
     let shape = named("MP").expect("a shape");
-    let found = everywhere(&protocol, &shape, Cores::InOrder);
+    let results = everywhere(&protocol, &shape, Cores::InOrder);
     let lacking = "`device` of mixed has no row for an access that writes, and P0 needs one";
     for kinds in ["device cache", "device device"] {
-        assert_eq!(found[kinds], Found::Lacks(lacking.into()), "{kinds}");
+        assert_eq!(results[kinds], Found::Lacks(lacking.into()), "{kinds}");
     }
     let allowed = ends(&shape, Cores::InOrder);
     for kinds in ["cache cache", "cache device"] {
         assert!(
-            matches!(&found[kinds], Found::Ends { ends, .. } if *ends == allowed),
+            matches!(&results[kinds], Found::Ends { ends, .. } if *ends == allowed),
             "{kinds}"
         );
     }
     // The simulator reports the same.
     let kinds = Kinds::read("device,cache", &protocol, &shape).expect("kinds");
-    let run = watched(&protocol, &kinds, &shape, (Cores::InOrder, 1));
+    let run = observe_on(&protocol, &kinds, &shape, (Cores::InOrder, 1));
     assert_eq!(run, Err(NotRun::Lacks(lacking.into())));
-    for (text, says) in [
+    for (text, expected) in [
         ("cache", "`cache` names 1 kind, and MP has 2 threads"),
         ("cache,devise", "mixed has no kind of remotes `devise`: did you mean `device`? the kinds are `cache`, `device`"),
     ] {
-        assert_eq!(Kinds::read(text, &protocol, &shape), Err(says.into()));
+        assert_eq!(Kinds::read(text, &protocol, &shape), Err(expected.into()));
     }
-    let mut many = shape;
-    many.threads = vec![many.threads[0].clone(); 8];
-    let mut ways = read(MIXED);
-    let states = ways.kinds[1].initial;
+    let mut eight_threads = shape;
+    eight_threads.threads = vec![eight_threads.threads[0].clone(); 8];
+    let mut extended = read(MIXED);
+    let states = extended.kinds[1].initial;
     for name in ["b", "c", "d"] {
-        let mut kind = ways.kinds[1].clone();
+        let mut kind = extended.kinds[1].clone();
         kind.name = name.into();
-        kind.initial.0 = states.0 + 1 + ways.kinds.len() as u16 - 2;
-        ways.kinds.push(kind);
+        kind.initial.0 = states.0 + 1 + extended.kinds.len() as u16 - 2;
+        extended.kinds.push(kind);
     }
-    let said = Kinds::every(&ways, &many).expect_err("too many");
+    let error = Kinds::every(&extended, &eight_threads).expect_err("too many");
     assert!(
-        said.contains("8 threads can be placed on 5 kinds"),
-        "{said}"
+        error.contains("8 threads can be placed on 5 kinds"),
+        "{error}"
     );
 }
 
@@ -238,10 +246,14 @@ fn kind_fault_is_found_only_on_that_kind() {
     for (kind, from, to) in faults {
         let protocol = read(&replaced(MIXED, from, to));
         let shape = named("2+2W").expect("a shape");
-        let found = everywhere(&protocol, &shape, Cores::InOrder);
-        for (kinds, found) in &found {
-            let fine = matches!(found, Found::Ends { ends: shown, .. } if *shown == ends(&shape, Cores::InOrder));
-            assert_eq!(fine, !kinds.contains(kind), "{to}: {kinds}: {found:?}");
+        let results = everywhere(&protocol, &shape, Cores::InOrder);
+        for (kinds, result) in &results {
+            let is_allowed = matches!(result, Found::Ends { ends: outcomes, .. } if *outcomes == ends(&shape, Cores::InOrder));
+            assert_eq!(
+                is_allowed,
+                !kinds.contains(kind),
+                "{to}: {kinds}: {result:?}"
+            );
         }
     }
 }
@@ -252,13 +264,13 @@ fn a_guarantee_is_judged_wherever_threads_run() {
     let promise = |text: &str| replaced(text, "remote cache {", "guarantee sc\nremote cache {");
     let judged = |text: &str| {
         let protocol = read(&promise(text));
-        let of = |_| Cow::Borrowed(home(&protocol));
+        let home_of = |_| Cow::Borrowed(home(&protocol));
         judge(
             &protocol,
             Model::Sc,
             conformance_report::classic(&protocol, 2),
             None,
-            &of,
+            &home_of,
             &mut || true,
         )
     };
@@ -299,15 +311,15 @@ fn chart_lifelines_are_threads() {
         run_on(&mut lines, &shape, &options, &mut || true),
         Found::Ends { .. }
     ));
-    let way = shortest(
+    let chart = shortest(
         &mut lines,
         &shape,
         &options,
         &|end| end.is_some(),
         &mut || true,
     );
-    let way = way.expect("an end").told;
-    let sent = way.steps.iter().filter_map(|step| match &step.action {
+    let chart = chart.expect("an end").chart;
+    let sent = chart.steps.iter().filter_map(|step| match &step.action {
         cohkit_base::sequence::Action::Send { message, to, .. } => {
             Some((step.agent, message.split('(').next()?.to_string(), *to))
         }
@@ -320,7 +332,7 @@ fn chart_lifelines_are_threads() {
     assert!(sent.contains(&(2, "Data".into(), 1)), "{sent:?}");
 }
 
-fn watched(
+fn observe_on(
     protocol: &Protocol,
     kinds: &Kinds,
     program: &Program,
@@ -348,14 +360,19 @@ fn simulated_placements_show_only_allowed_outcomes() {
     for program in shapes(2) {
         for kinds in Kinds::every(&protocol, &program).expect("few") {
             for cores in [Cores::InOrder, Cores::StoreBuffer] {
-                let seen = watched(&protocol, &kinds, &program, (cores, 20)).expect("it runs");
-                let (name, on) = (&program.name, kinds.names(&protocol).join(" "));
-                assert_eq!((&seen.failure, seen.runs), (&None, 20), "{name} on {on}");
+                let observed =
+                    observe_on(&protocol, &kinds, &program, (cores, 20)).expect("it runs");
+                let (name, placement) = (&program.name, kinds.names(&protocol).join(" "));
+                assert_eq!(
+                    (&observed.failure, observed.runs),
+                    (&None, 20),
+                    "{name} on {placement}"
+                );
                 let allowed = ends(&program, cores);
-                let other = seen.ends.keys().find(|end| !allowed.contains(end));
-                assert_eq!(other, None, "{name} on {on}, {cores:?}");
+                let forbidden = observed.ends.keys().find(|end| !allowed.contains(end));
+                assert_eq!(forbidden, None, "{name} on {placement}, {cores:?}");
                 let sc = ends(&program, Cores::InOrder);
-                buffered += seen.ends.keys().filter(|end| !sc.contains(end)).count();
+                buffered += observed.ends.keys().filter(|end| !sc.contains(end)).count();
             }
         }
     }
@@ -365,15 +382,15 @@ fn simulated_placements_show_only_allowed_outcomes() {
 /// A fault in a row of one kind is found, with its seed.
 #[test]
 fn simulation_finds_a_kind_fault_with_its_seed() {
-    let kept = replaced(
+    let faulty = replaced(
         MIXED,
         "M   | Recall     | send Put  | D",
         "M   | Recall     | send Put  | M",
     );
-    let protocol = read(&kept);
+    let protocol = read(&faulty);
     let shape = named("2+2W").expect("a shape");
     let kinds = Kinds::read("cache,device", &protocol, &shape).expect("kinds");
-    let seen = watched(&protocol, &kinds, &shape, (Cores::InOrder, 500)).expect("it runs");
-    let (what, seed) = seen.failure.expect("it is found");
-    assert!(what.contains("cache"), "seed {seed}: {what}");
+    let observed = observe_on(&protocol, &kinds, &shape, (Cores::InOrder, 500)).expect("it runs");
+    let (failure, seed) = observed.failure.expect("it is found");
+    assert!(failure.contains("cache"), "seed {seed}: {failure}");
 }

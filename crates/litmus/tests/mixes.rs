@@ -3,7 +3,7 @@
 mod texts;
 
 use cohkit_litmus::axioms::{allowed, Model};
-use cohkit_litmus::conformance_batch::{compared, BatchResult};
+use cohkit_litmus::conformance_batch::{check_outcomes, BatchResult};
 use cohkit_litmus::cores::Cores;
 use cohkit_litmus::cycles::{classic, named};
 use cohkit_litmus::herd;
@@ -33,7 +33,7 @@ fn options(protocol: &Protocol) -> Options {
 
 /// Returns the program in every mix of store variants, with the letters of the mix in its name.
 fn all_mixes(protocol: &Protocol, program: &Program) -> Vec<Program> {
-    let of = |mix: Vec<_>| {
+    let with_mix = |mix: Vec<_>| {
         let mut program = mixed(program, &mix);
         program.name = format!("{} {}", program.name, letters(&mix));
         program
@@ -41,7 +41,7 @@ fn all_mixes(protocol: &Protocol, program: &Program) -> Vec<Program> {
     let kinds = (program.threads.len() as u8).into();
     every(protocol, &kinds, program)
         .into_iter()
-        .map(of)
+        .map(with_mix)
         .collect()
 }
 
@@ -51,12 +51,12 @@ fn all_mixes(protocol: &Protocol, program: &Program) -> Vec<Program> {
 fn store_mixes_keep_the_guarantee() {
     for text in [SO, CORD, WB, SO_TSO, CORD_TSO, WB_TSO] {
         let protocol = read(text);
-        let two = classic().into_iter().filter(|p| p.threads.len() <= 2);
-        let programs = two.flat_map(|program| all_mixes(&protocol, &program));
+        let two_threads = classic().into_iter().filter(|p| p.threads.len() <= 2);
+        let programs = two_threads.flat_map(|program| all_mixes(&protocol, &program));
         let model = protocol.guarantee.model.expect("a guarantee");
         let groups = Lines::groups(&protocol, programs.collect()).into_iter();
         let run = |group: Vec<Program>| {
-            compared(
+            check_outcomes(
                 &protocol,
                 home(&protocol),
                 &group,
@@ -64,21 +64,21 @@ fn store_mixes_keep_the_guarantee() {
                 &options(&protocol),
             )
         };
-        let found = groups.fold(BatchResult::default(), |all, group| {
-            all.with(run(group).unwrap_or_else(|what| panic!("{what}")))
+        let total = groups.fold(BatchResult::default(), |sum, group| {
+            sum.merge(run(group).unwrap_or_else(|error| panic!("{error}")))
         });
-        assert_eq!(found.forbidden, Vec::<String>::new(), "{}", protocol.name);
+        assert_eq!(total.forbidden, Vec::<String>::new(), "{}", protocol.name);
         assert!(
-            found.programs > 300,
+            total.programs > 300,
             "{}: {}",
             protocol.name,
-            found.programs
+            total.programs
         );
     }
 }
 
 /// Runs a program `runs` times in the simulator.
-fn in_time(protocol: &Protocol, program: &Program, runs: u64) -> SeedOutcomes {
+fn simulate(protocol: &Protocol, program: &Program, runs: u64) -> SeedOutcomes {
     let upper = Level {
         protocol,
         home: home(protocol).clone(),
@@ -103,17 +103,17 @@ fn simulated_mixes_keep_the_guarantee() {
         for program in classic().into_iter().filter(|p| p.threads.len() <= 2) {
             let allowed = allowed(&program, model).expect("a small program");
             for mixed in all_mixes(&protocol, &program) {
-                let seen = in_time(&protocol, &mixed, 3);
-                let what = format!("{}: {}", protocol.name, mixed.name);
-                assert_eq!((seen.runs, &seen.failure), (3, &None), "{what}");
-                let other = seen.ends.keys().find(|end| !allowed.contains(end));
-                assert_eq!(other, None, "{what}");
+                let observed = simulate(&protocol, &mixed, 3);
+                let context = format!("{}: {}", protocol.name, mixed.name);
+                assert_eq!((observed.runs, &observed.failure), (3, &None), "{context}");
+                let forbidden = observed.ends.keys().find(|end| !allowed.contains(end));
+                assert_eq!(forbidden, None, "{context}");
                 programs += 1;
-                ends += seen.ends.len();
+                ends += observed.ends.len();
             }
         }
-        let what = format!("{}: {programs}, {ends}", protocol.name);
-        assert!(programs > 300 && 2 * ends > 3 * programs, "{what}");
+        let context = format!("{}: {programs}, {ends}", protocol.name);
+        assert!(programs > 300 && 2 * ends > 3 * programs, "{context}");
     }
 }
 
@@ -140,12 +140,12 @@ exists (0:X4=100)
     for text in [mp, SO, CORD, WB, CORD_TSO] {
         let protocol = read(text);
         let allowed = allowed(&program, Model::Rc).expect("a small program");
-        let seen = in_time(&protocol, &program, 100);
-        assert_eq!(seen.failure, None, "{}", protocol.name);
-        let other = seen.ends.keys().find(|end| !allowed.contains(end));
-        let shown = other.map(|end| program.words(end));
-        assert_eq!(shown, None, "{}", protocol.name);
-        assert!(seen.ends.len() > 2, "{}", protocol.name);
+        let observed = simulate(&protocol, &program, 100);
+        assert_eq!(observed.failure, None, "{}", protocol.name);
+        let forbidden = observed.ends.keys().find(|end| !allowed.contains(end));
+        let forbidden_text = forbidden.map(|end| program.words(end));
+        assert_eq!(forbidden_text, None, "{}", protocol.name);
+        assert!(observed.ends.len() > 2, "{}", protocol.name);
     }
 }
 
@@ -154,10 +154,10 @@ exists (0:X4=100)
 fn simulated_writes_use_the_access_of_their_letter() {
     let (protocol, program) = (read(CORD), named("MP+popl+poap").expect("a shape"));
     let sent = |mix: &str| {
-        let mut all = all_mixes(&protocol, &program).into_iter();
-        let mixed = all.find(|mixed| mixed.name.ends_with(&format!(" {mix}")));
-        let seen = in_time(&protocol, &mixed.expect("a mix"), 10);
-        ["Relaxed", "Release", "GetM", "Write"].map(|name| seen.messages[name])
+        let mut mixes = all_mixes(&protocol, &program).into_iter();
+        let mixed = mixes.find(|mixed| mixed.name.ends_with(&format!(" {mix}")));
+        let observed = simulate(&protocol, &mixed.expect("a mix"), 10);
+        ["Relaxed", "Release", "GetM", "Write"].map(|name| observed.messages[name])
     };
     assert_eq!(sent("tt"), [10, 10, 0, 0]);
     assert_eq!(sent("ta"), [10, 0, 0, 10]);
@@ -166,46 +166,48 @@ fn simulated_writes_use_the_access_of_their_letter() {
     assert_eq!((relaxed, release, written), (10, 0, 0));
     assert!(writable > 0);
     let swaps = named("2+2W+swps").expect("a shape");
-    let back = all_mixes(&protocol, &swaps).into_iter();
-    let back = back.filter(|mixed| mixed.name.ends_with(" bbbb"));
-    let seen: Vec<SeedOutcomes> = back.map(|mixed| in_time(&protocol, &mixed, 10)).collect();
-    assert_eq!(seen[0].messages["Atomic"], 0);
-    assert!(seen[0].messages["GetM"] > 10);
+    let written_back = all_mixes(&protocol, &swaps).into_iter();
+    let written_back = written_back.filter(|mixed| mixed.name.ends_with(" bbbb"));
+    let observed: Vec<SeedOutcomes> = written_back
+        .map(|mixed| simulate(&protocol, &mixed, 10))
+        .collect();
+    assert_eq!(observed[0].messages["Atomic"], 0);
+    assert!(observed[0].messages["GetM"] > 10);
 }
 
 /// A fence precedes a release that is written back. If the fence does not wait, the store before it may be performed
 /// too late.
 #[test]
 fn simulation_finds_a_fence_fault_of_other_stores() {
-    let right = "fence if count(touched + waiting) == 0";
-    assert!(CORD.contains(right));
-    let protocol = read(&CORD.replace(right, "fence if count(touched) == 0"));
+    let original = "fence if count(touched + waiting) == 0";
+    assert!(CORD.contains(original));
+    let protocol = read(&CORD.replace(original, "fence if count(touched) == 0"));
     let program = named("MP+popl+poap").expect("a shape");
     let allowed = allowed(&program, Model::Rc).expect("a small program");
-    let mut wrong = Vec::new();
+    let mut failing = Vec::new();
     for mixed in all_mixes(&protocol, &program) {
-        let seen = in_time(&protocol, &mixed, 400);
-        if seen.ends.keys().any(|end| !allowed.contains(end)) {
-            wrong.push(mixed.name);
+        let observed = simulate(&protocol, &mixed, 400);
+        if observed.ends.keys().any(|end| !allowed.contains(end)) {
+            failing.push(mixed.name);
         }
     }
-    assert_eq!(wrong, ["MP+popl+poap tb", "MP+popl+poap ta"]);
+    assert_eq!(failing, ["MP+popl+poap tb", "MP+popl+poap ta"]);
 }
 
 /// Returns the mixes of a program with an outcome that release consistency forbids, or with another violation, and its
 /// description.
-fn found(text: &str, name: &str) -> Vec<(String, String)> {
+fn refutations(text: &str, name: &str) -> Vec<(String, String)> {
     let copy = include_str!("../../../litmus/ordering/SB+polas+copy.litmus");
     let program = named(name).unwrap_or_else(|| herd::read(copy).expect("a program"));
     assert_eq!(program.name, name);
     let protocol = read(text);
     let model = Model::Rc;
     let allowed = allowed(&program, model).expect("a small program");
-    let mut all = Vec::new();
+    let mut found = Vec::new();
     let kinds = (program.threads.len() as u8).into();
     for mix in every(&protocol, &kinds, &program) {
         let mixed = mixed(&program, &mix);
-        let wrong = match run(
+        let failure = match run(
             &protocol,
             home(&protocol),
             &mixed,
@@ -213,15 +215,15 @@ fn found(text: &str, name: &str) -> Vec<(String, String)> {
             &mut || true,
         ) {
             Found::Ends { ends, .. } => {
-                let other = ends.iter().find(|end| !allowed.contains(end));
-                other.map(|end| program.words(end))
+                let forbidden = ends.iter().find(|end| !allowed.contains(end));
+                forbidden.map(|end| program.words(end))
             }
             Found::Stuck { .. } => Some("waits for ever".to_string()),
             other => Some(format!("{other:?}")),
         };
-        all.extend(wrong.map(|what| (letters(&mix), what)));
+        found.extend(failure.map(|description| (letters(&mix), description)));
     }
-    all
+    found
 }
 
 /// Each fault is refuted by the mixes that use the faulty part, and all its refutations have the same description.
@@ -278,20 +280,23 @@ fn store_faults_are_refuted_by_the_mixes_that_use_them() {
         ),
     ];
     let mut missed = Vec::new();
-    for (what, words, name, mixes, says) in faults {
+    for (description, words, name, mixes, expected) in faults {
         let mut text = CORD.to_string();
-        for (right, instead) in words {
-            assert!(text.contains(right), "{what}");
-            text = text.replace(right, instead);
+        for (original, replacement) in words {
+            assert!(text.contains(original), "{description}");
+            text = text.replace(original, replacement);
         }
-        let all = found(&text, name);
-        let with = all.iter().map(|(mix, _)| mix.as_str()).collect::<Vec<_>>();
-        if !mixes.iter().all(|mix| with.contains(mix))
-            || !all.iter().all(|(_, its)| its.contains(says))
+        let found = refutations(&text, name);
+        let refuting_mixes = found
+            .iter()
+            .map(|(mix, _)| mix.as_str())
+            .collect::<Vec<_>>();
+        if !mixes.iter().all(|mix| refuting_mixes.contains(mix))
+            || !found.iter().all(|(_, text)| text.contains(expected))
         {
-            missed.push(format!("{what}: {all:?}"));
+            missed.push(format!("{description}: {found:?}"));
         }
-        assert_eq!(found(CORD, name), [], "{name}");
+        assert_eq!(refutations(CORD, name), [], "{name}");
     }
     assert!(missed.is_empty(), "{}", missed.join("\n"));
 }

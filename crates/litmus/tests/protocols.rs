@@ -14,10 +14,13 @@ const R: bool = false;
 
 /// Returns a program of accesses such as (W, 0), a write of the first location.
 fn shape(threads: &[&[(bool, u8)]]) -> Program {
-    let step = |&(writes, at): &(bool, u8)| Step { writes, at };
+    let to_step = |&(writes, location): &(bool, u8)| Step {
+        writes,
+        at: location,
+    };
     let threads: Vec<Vec<Step>> = threads
         .iter()
-        .map(|thread| thread.iter().map(step).collect())
+        .map(|thread| thread.iter().map(to_step).collect())
         .collect();
     program(&threads, false)
 }
@@ -84,7 +87,7 @@ fn full_fences_reduce_tso_to_sc() {
     }
     // Without fences, total store order allows more if a thread writes one location and then reads the other: SB, and
     // R, where the other thread only writes.
-    let more = all(2, 2, false).into_iter().filter(|program| {
+    let weaker = all(2, 2, false).into_iter().filter(|program| {
         let (sc, tso) = (
             ends(program, Cores::InOrder),
             ends(program, Cores::StoreBuffer),
@@ -92,8 +95,8 @@ fn full_fences_reduce_tso_to_sc() {
         assert!(sc.is_subset(&tso), "{}", program.name);
         sc != tso
     });
-    let more: Vec<String> = more.map(|program| program.name).collect();
-    assert_eq!(more, ["WyRx+WxRy", "WyRx+WxWy"]);
+    let weaker: Vec<String> = weaker.map(|program| program.name).collect();
+    assert_eq!(weaker, ["WyRx+WxRy", "WyRx+WxWy"]);
 }
 
 fn shipped(name: &str) -> Protocol {
@@ -104,7 +107,7 @@ fn shipped(name: &str) -> Protocol {
 
 /// Checks that the outcomes of each program on a protocol are exactly those on sequentially consistent memory. Returns
 /// the number of states visited.
-fn exactly(name: &str, programs: &[Program], gives_up: u8) -> usize {
+fn assert_sc_outcomes(name: &str, programs: &[Program], gives_up: u8) -> usize {
     let protocol = shipped(name);
     let mut visited = 0;
     for program in programs {
@@ -117,11 +120,11 @@ fn exactly(name: &str, programs: &[Program], gives_up: u8) -> usize {
             };
             match run(&protocol, &home, program, &options, &mut || true) {
                 Found::Ends {
-                    ends: found,
+                    ends: outcomes,
                     states,
                 } => {
                     assert_eq!(
-                        found,
+                        outcomes,
                         ends(program, cores),
                         "{name}: {}, {cores:?}",
                         program.name
@@ -140,7 +143,7 @@ fn store_buffers_turn_sc_caches_into_tso() {
     let programs = all(2, 2, false);
     assert!(programs.len() >= 50, "{}", programs.len());
     for name in ["msi", "mesi"] {
-        exactly(name, &programs, 1);
+        assert_sc_outcomes(name, &programs, 1);
     }
 }
 
@@ -149,5 +152,5 @@ fn store_buffers_turn_sc_caches_into_tso() {
 #[test]
 fn four_threads_with_evictions_are_feasible() {
     let iriw = shape(&[&[(W, 0)], &[(R, 0), (R, 1)], &[(W, 1)], &[(R, 1), (R, 0)]]);
-    assert!(exactly("mesi", &[iriw], 1) > 2_000_000);
+    assert!(assert_sc_outcomes("mesi", &[iriw], 1) > 2_000_000);
 }

@@ -20,12 +20,12 @@ fn changed(from: &str, to: &str) -> Protocol {
     text::parse(&TEXT.replace(from, to)).expect("it is in order")
 }
 
-/// Runs each program of at most `threads` threads and passes it with its result to `each`, until `each` returns false.
+/// Runs each program of at most `threads` threads and passes it with its result to `visit`, until `visit` returns false.
 fn run(
     protocol: &Protocol,
     threads: usize,
     gives_up: u8,
-    each: &mut dyn FnMut(&Program, Found) -> bool,
+    visit: &mut dyn FnMut(&Program, Found) -> bool,
 ) {
     let Home::Controller(home) = &protocol.home else {
         unreachable!("it is written as rows")
@@ -43,8 +43,8 @@ fn run(
         let locations = locations.unwrap_or(0) as u8;
         let mut lines = Lines::new(protocol, home, threads, locations, options.room);
         for program in programs {
-            let found = run_on(&mut lines, &program, &options, &mut || true);
-            if !each(&program, found) {
+            let result = run_on(&mut lines, &program, &options, &mut || true);
+            if !visit(&program, result) {
                 return;
             }
         }
@@ -79,11 +79,11 @@ fn isb_after_a_branch_prevents_stale_reads() {
     let Home::Controller(home) = &protocol.home else {
         unreachable!("it is written as rows")
     };
-    let mut old = Vec::new();
-    for between in ["ISB", "NOP"] {
+    let mut has_stale_read = Vec::new();
+    for instruction in ["ISB", "NOP"] {
         let test = format!(
             "AArch64 MP+dmb.st+ctrl\n{{ 0:X1=x; 0:X3=y; 1:X1=y; 1:X3=x; }}\n P0 | P1 ;\n MOV W0,#1 | LDR W4,[X3] ;\n \
-             STR W0,[X1] | LDR W0,[X1] ;\n DMB ST | CBNZ W0,L ;\n STR W0,[X3] | L: {between} ;\n | LDR W2,[X3] ;\n\
+             STR W0,[X1] | LDR W0,[X1] ;\n DMB ST | CBNZ W0,L ;\n STR W0,[X3] | L: {instruction} ;\n | LDR W2,[X3] ;\n\
              exists (1:X0=1 /\\ 1:X2=0)\n"
         );
         let program =
@@ -92,20 +92,20 @@ fn isb_after_a_branch_prevents_stale_reads() {
             cores: Cores::Relaxed(protocol.kept.expect("the text says them")),
             ..Options::default()
         };
-        let found = run_on(
+        let result = run_on(
             &mut Lines::new(&protocol, home, 2, 2, options.room),
             &program,
             &options,
             &mut || true,
         );
-        let Found::Ends { ends, .. } = found else {
-            panic!("{found:?}")
+        let Found::Ends { ends, .. } = result else {
+            panic!("{result:?}")
         };
         let allowed = allowed(&program, Model::Rc).expect("it is small");
-        assert!(ends.is_subset(&allowed), "{between}");
-        old.push(ends.iter().any(|end| program.holds(end)));
+        assert!(ends.is_subset(&allowed), "{instruction}");
+        has_stale_read.push(ends.iter().any(|end| program.holds(end)));
     }
-    assert_eq!(old, [false, true]);
+    assert_eq!(has_stale_read, [false, true]);
 }
 
 /// Returns the names of the programs that have an outcome that release consistency forbids, or do not complete.
@@ -124,28 +124,31 @@ fn refuting(protocol: &Protocol) -> BTreeSet<String> {
 
 #[test]
 fn classic_shapes_refute_each_removed_rule() {
-    let every = "every V becomes I, every IV becomes IN";
+    let transitions = "every V becomes I, every IV becomes IN";
     // Copies are not dropped: the flag is current, but the data that it announces may be stale.
-    let kept = refuting(&changed(every, "every IV becomes IN"));
-    assert!(kept.iter().any(|name| name.starts_with("MP")), "{kept:?}");
+    let without_drop = refuting(&changed(transitions, "every IV becomes IN"));
+    assert!(
+        without_drop.iter().any(|name| name.starts_with("MP")),
+        "{without_drop:?}"
+    );
     // A line in flight at the acquire is kept, although it left the home earlier.
-    let brought = refuting(&changed(
+    let with_late_line = refuting(&changed(
         "IN      | Data                | done           | I",
         "IN      | Data                |                | V",
     ));
-    assert!(!brought.is_empty());
+    assert!(!with_late_line.is_empty());
     // An acquiring read hits a cached copy, so it precedes a release that it must follow.
     let hit = "I V     | acquire read_once   | send ReadOnce  | IR";
-    let hits = refuting(&changed(
+    let with_acquire_hit = refuting(&changed(
         hit,
         "I       | acquire read_once   | send ReadOnce  | IR\n  V | acquire read_once | | stay",
     ));
-    assert!(!hits.is_empty());
-    println!("{kept:?}\n{brought:?}\n{hits:?}");
+    assert!(!with_acquire_hit.is_empty());
+    println!("{without_drop:?}\n{with_late_line:?}\n{with_acquire_hit:?}");
 }
 
 /// Runs a program of two threads `runs` times in the simulator.
-fn watch(protocol: &Protocol, program: &Program, runs: u64) -> timed::SeedOutcomes {
+fn simulate(protocol: &Protocol, program: &Program, runs: u64) -> timed::SeedOutcomes {
     let Home::Controller(home) = &protocol.home else {
         unreachable!("it is written as rows")
     };
@@ -166,16 +169,16 @@ fn watch(protocol: &Protocol, program: &Program, runs: u64) -> timed::SeedOutcom
 #[test]
 fn simulated_outcomes_are_allowed_and_show_kept_copies() {
     let protocol = text::parse(TEXT).expect("it is in order");
-    let kept = changed(
+    let faulty = changed(
         "every V becomes I, every IV becomes IN",
         "every IV becomes IN",
     );
-    let forbidden = |seen: &timed::SeedOutcomes, program: &Program| {
-        assert_eq!(seen.failure, None, "{}", program.name);
+    let forbidden = |observed: &timed::SeedOutcomes, program: &Program| {
+        assert_eq!(observed.failure, None, "{}", program.name);
         let allowed = allowed(program, Model::Rc).expect("it is small");
-        seen.ends.keys().any(|end| !allowed.contains(end))
+        observed.ends.keys().any(|end| !allowed.contains(end))
     };
-    let mut shown = 0;
+    let mut forbidden_count = 0;
     for name in [
         "MP",
         "MP+popl+poap",
@@ -186,10 +189,10 @@ fn simulated_outcomes_are_allowed_and_show_kept_copies() {
         "R+dmb.sys",
     ] {
         let warm = named(&format!("{name}+warm")).expect("it has a name");
-        let seen = watch(&protocol, &warm, 60);
-        assert!(!forbidden(&seen, &warm), "{name}: {:?}", seen.ends);
-        assert!(seen.ends.len() > 1, "{name}: {:?}", seen.ends);
-        shown += usize::from(forbidden(&watch(&kept, &warm, 200), &warm));
+        let observed = simulate(&protocol, &warm, 60);
+        assert!(!forbidden(&observed, &warm), "{name}: {:?}", observed.ends);
+        assert!(observed.ends.len() > 1, "{name}: {:?}", observed.ends);
+        forbidden_count += usize::from(forbidden(&simulate(&faulty, &warm, 200), &warm));
     }
-    assert!(shown > 1, "{shown}");
+    assert!(forbidden_count > 1, "{forbidden_count}");
 }

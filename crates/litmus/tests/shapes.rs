@@ -23,10 +23,10 @@ fn allowed(program: &Program, model: Model) -> bool {
 
 #[test]
 fn classic_shapes_are_numerous_and_unique() {
-    let all = classic();
-    let names: BTreeSet<&str> = all.iter().map(|shape| shape.name.as_str()).collect();
-    assert_eq!(names.len(), all.len());
-    assert!(all.len() >= 200, "{}", all.len());
+    let shapes = classic();
+    let names: BTreeSet<&str> = shapes.iter().map(|shape| shape.name.as_str()).collect();
+    assert_eq!(names.len(), shapes.len());
+    assert!(shapes.len() >= 200, "{}", shapes.len());
     for name in [
         "SB",
         "MP+dmb.sys",
@@ -43,23 +43,27 @@ fn classic_shapes_are_numerous_and_unique() {
 #[test]
 fn operational_and_axiomatic_models_agree() {
     for shape in classic() {
-        let mut before = BTreeSet::new();
+        let mut stronger_outcomes = BTreeSet::new();
         for (model, cores) in [
             (Model::Sc, Cores::InOrder),
             (Model::Tso, Cores::StoreBuffer),
             (Model::Rc, Cores::Relaxed(Orders::default())),
         ] {
             let ends = axioms::ends(&shape, model).unwrap();
-            let (name, shown) = (&shape.name, models::ends(&shape, cores));
+            let (name, operational) = (&shape.name, models::ends(&shape, cores));
             // These cores perform an atomic access in one step. The model also allows its write to come later than its
             // read.
             match model == Model::Rc && name.contains("+swp") {
-                true => assert!(shown.is_subset(&ends), "{name}, {model}"),
-                false => assert_eq!(ends, shown, "{name}, {model}"),
+                true => assert!(operational.is_subset(&ends), "{name}, {model}"),
+                false => assert_eq!(ends, operational, "{name}, {model}"),
             }
             // Each model allows all outcomes of the stronger one.
-            assert!(before.is_subset(&ends), "{}, {model}", shape.name);
-            before = ends;
+            assert!(
+                stronger_outcomes.is_subset(&ends),
+                "{}, {model}",
+                shape.name
+            );
+            stronger_outcomes = ends;
         }
     }
 }
@@ -67,10 +71,10 @@ fn operational_and_axiomatic_models_agree() {
 /// Out-of-order cores with the orders of another kind of core have the same outcomes as that kind.
 #[test]
 fn windows_with_orders_of_another_core_equal_that_core() {
-    let (mut all, mut stores_later) = (Orders::NONE, Orders::NONE);
+    let (mut all_orders, mut stores_later) = (Orders::NONE, Orders::NONE);
     for (earlier, _) in Issue::ALL {
         for (later, _) in Issue::ALL {
-            all.keep(earlier, later);
+            all_orders.keep(earlier, later);
             let stores = matches!(earlier, Issue::Store | Issue::Release);
             if !(stores && matches!(later, Issue::Load | Issue::Acquire)) {
                 stores_later.keep(earlier, later);
@@ -78,9 +82,12 @@ fn windows_with_orders_of_another_core_equal_that_core() {
         }
     }
     for shape in classic() {
-        for (orders, cores) in [(all, Cores::InOrder), (stores_later, Cores::StoreBuffer)] {
-            let shown = models::ends(&shape, Cores::Relaxed(orders));
-            assert_eq!(shown, models::ends(&shape, cores), "{}", shape.name);
+        for (orders, cores) in [
+            (all_orders, Cores::InOrder),
+            (stores_later, Cores::StoreBuffer),
+        ] {
+            let relaxed = models::ends(&shape, Cores::Relaxed(orders));
+            assert_eq!(relaxed, models::ends(&shape, cores), "{}", shape.name);
         }
     }
 }
@@ -100,13 +107,13 @@ fn full_fences_restore_sequential_consistency() {
 /// Well-known verdicts on the classic shapes.
 #[test]
 fn models_match_known_verdicts_of_classic_shapes() {
-    let all = classic();
-    let shows = |name: &str, model: Model| {
-        let shape = all.iter().find(|shape| shape.name == name);
+    let shapes = classic();
+    let allows = |name: &str, model: Model| {
+        let shape = shapes.iter().find(|shape| shape.name == name);
         allowed(shape.unwrap_or_else(|| panic!("{name}")), model)
     };
     // Total store order relaxes only write-to-read order: a read may precede the visibility of an earlier write.
-    let plain = all
+    let plain = shapes
         .iter()
         .filter(|shape| !shape.name.contains('+') || shape.name == "2+2W");
     let plain = plain.filter(|shape| allowed(shape, Model::Tso));
@@ -115,8 +122,8 @@ fn models_match_known_verdicts_of_classic_shapes() {
         plain,
         ["SB", "R", "RWC", "Z6.0", "Z6.4", "Z6.5", "3.SB", "4.SB"]
     );
-    assert!(shows("WRW+WR", Model::Tso) && shows("W+RWC", Model::Tso));
-    assert!(shows("R+dmb.sy+po", Model::Tso) && !shows("R+po+dmb.sy", Model::Tso));
+    assert!(allows("WRW+WR", Model::Tso) && allows("W+RWC", Model::Tso));
+    assert!(allows("R+dmb.sy+po", Model::Tso) && !allows("R+po+dmb.sy", Model::Tso));
     // Release consistency orders only on request. In each of these shapes an order is missing or too weak.
     for weak in [
         "SB",
@@ -135,7 +142,7 @@ fn models_match_known_verdicts_of_classic_shapes() {
         "IRIW+dmb.sy+po",
         "W+RWC+poll+poqq+polq",
     ] {
-        assert!(shows(weak, Model::Rc), "{weak}");
+        assert!(allows(weak, Model::Rc), "{weak}");
     }
     // A release and an acquire order message passing. Releases do not pass the full acquire. Dependencies order writes.
     // All other threads observe a write at the same time.
@@ -162,7 +169,7 @@ fn models_match_known_verdicts_of_classic_shapes() {
         "IRIW+dmb.lds",
         "Z6.3+poll+poll+poaa",
     ] {
-        assert!(!shows(strong, Model::Rc), "{strong}");
+        assert!(!allows(strong, Model::Rc), "{strong}");
     }
 }
 
@@ -174,13 +181,13 @@ fn printed_shapes_round_trip() {
         let read = herd::read(&text).unwrap_or_else(|e| panic!("{}", e.render("t", &text, false)));
         assert_eq!(read.name, shape.name);
         for (model, _) in Model::ALL {
-            let shown = |program: &Program| -> BTreeSet<(String, bool)> {
+            let outcomes = |program: &Program| -> BTreeSet<(String, bool)> {
                 let ends = axioms::ends(program, model).unwrap();
                 ends.iter()
                     .map(|end| (program.words(end), program.holds(end)))
                     .collect()
             };
-            assert_eq!(shown(&read), shown(&shape), "{model}: {text}");
+            assert_eq!(outcomes(&read), outcomes(&shape), "{model}: {text}");
         }
     }
 }
@@ -193,9 +200,9 @@ fn shipped(name: &str) -> Protocol {
 
 /// Checks that the outcomes of each shape on a protocol are exactly those on sequentially consistent memory. Returns
 /// the number of shapes.
-fn exactly(name: &str, shapes: &[(Program, u8)], all_cores: &[Cores]) -> usize {
+fn check_exact_outcomes(name: &str, shapes: &[(Program, u8)], all_cores: &[Cores]) -> usize {
     let protocol = shipped(name);
-    let mut shown = 0;
+    let mut count = 0;
     for threads in 1..=4 {
         let home = construct::home(&protocol, threads as u16).unwrap();
         let mut lines = Lines::new(&protocol, &home, threads as u8, 4, 7);
@@ -216,10 +223,10 @@ fn exactly(name: &str, shapes: &[(Program, u8)], all_cores: &[Cores]) -> usize {
                     other => panic!("{name}: {}, {cores:?}: {other:?}", shape.name),
                 }
             }
-            shown += 1;
+            count += 1;
         }
     }
-    shown
+    count
 }
 
 /// Returns the shapes of up to three threads. One spontaneous eviction or downgrade is allowed with two threads and in
@@ -247,25 +254,25 @@ const BOTH: [Cores; 2] = [Cores::InOrder, Cores::StoreBuffer];
 
 #[test]
 fn msi_shows_exactly_the_allowed_outcomes() {
-    assert!(exactly("msi", &small(), &BOTH) >= 100);
-    exactly("msi", &large(), &BOTH);
+    assert!(check_exact_outcomes("msi", &small(), &BOTH) >= 100);
+    check_exact_outcomes("msi", &large(), &BOTH);
 }
 
 #[test]
 fn mesi_shows_exactly_the_allowed_outcomes() {
-    assert!(exactly("mesi", &small(), &BOTH) >= 100);
-    exactly("mesi", &large(), &BOTH);
+    assert!(check_exact_outcomes("mesi", &small(), &BOTH) >= 100);
+    check_exact_outcomes("mesi", &large(), &BOTH);
 }
 
 #[test]
 fn moesi_shows_exactly_the_allowed_outcomes_of_plain_shapes() {
     let plain = |(shape, _): &(Program, u8)| !shape.name.contains('+');
     let small: Vec<(Program, u8)> = small().into_iter().filter(plain).collect();
-    assert!(exactly("moesi", &small, &BOTH) >= 20);
+    assert!(check_exact_outcomes("moesi", &small, &BOTH) >= 20);
 }
 
-/// As [`exactly`], with threads on the L1s of two levels, and over all assignments of threads to L2s.
-fn exactly_below(shapes: &[(Program, u8)], all_cores: &[Cores]) -> usize {
+/// As [`check_exact_outcomes`], with threads on the L1s of two levels, and over all assignments of threads to L2s.
+fn check_exact_outcomes_below(shapes: &[(Program, u8)], all_cores: &[Cores]) -> usize {
     let [outer, inner] = ["mesi", "mesi-l1"].map(shipped);
     let mut groups: BTreeMap<(usize, u8), Vec<Program>> = BTreeMap::new();
     for (shape, gives_up) in shapes {
@@ -274,7 +281,7 @@ fn exactly_below(shapes: &[(Program, u8)], all_cores: &[Cores]) -> usize {
     }
     for ((threads, gives_up), shapes) in groups {
         let home = |protocol| construct::home(protocol, threads as u16).unwrap();
-        let (above, below) = (home(&outer), home(&inner));
+        let (outer_home, inner_home) = (home(&outer), home(&inner));
         for &cores in all_cores {
             let options = Options {
                 cores,
@@ -282,9 +289,9 @@ fn exactly_below(shapes: &[(Program, u8)], all_cores: &[Cores]) -> usize {
                 most: 100_000_000,
                 ..Options::default()
             };
-            let levels = [(&outer, &above), (&inner, &below)];
-            let all = run_below(levels, &shapes, &options, &mut || true);
-            for (shape, found) in shapes.iter().zip(all) {
+            let levels = [(&outer, &outer_home), (&inner, &inner_home)];
+            let results = run_below(levels, &shapes, &options, &mut || true);
+            for (shape, found) in shapes.iter().zip(results) {
                 match found {
                     Found::Ends { ends, .. } => {
                         let expected = models::ends(shape, cores);
@@ -302,17 +309,17 @@ fn exactly_below(shapes: &[(Program, u8)], all_cores: &[Cores]) -> usize {
 /// five assignments to clusters, take millions of states, which `make soak` visits.
 #[test]
 fn two_levels_show_exactly_the_allowed_two_thread_outcomes() {
-    let named = classic().into_iter().filter(|s| s.threads.len() <= 2);
-    let others = [false, true]
+    let classic_shapes = classic().into_iter().filter(|s| s.threads.len() <= 2);
+    let generated = [false, true]
         .into_iter()
         .flat_map(|fenced| shapes::all(2, 2, fenced));
-    let all: Vec<Program> = named.chain(others).collect();
+    let programs: Vec<Program> = classic_shapes.chain(generated).collect();
     let numbers = |gives_up| move |shape: &Program| (shape.clone(), gives_up);
-    let none: Vec<(Program, u8)> = all.iter().map(numbers(0)).collect();
-    assert!(exactly_below(&none, &BOTH) >= 100);
-    let plain = all.iter().filter(|shape| !shape.name.contains('+'));
-    let one: Vec<(Program, u8)> = plain.map(numbers(1)).collect();
-    assert!(exactly_below(&one, &[Cores::InOrder]) >= 10);
+    let without_evictions: Vec<(Program, u8)> = programs.iter().map(numbers(0)).collect();
+    assert!(check_exact_outcomes_below(&without_evictions, &BOTH) >= 100);
+    let plain = programs.iter().filter(|shape| !shape.name.contains('+'));
+    let with_eviction: Vec<(Program, u8)> = plain.map(numbers(1)).collect();
+    assert!(check_exact_outcomes_below(&with_eviction, &[Cores::InOrder]) >= 10);
 }
 
 /// Runs all shapes of up to three threads on two levels, with one spontaneous eviction for those of two threads, on
@@ -321,12 +328,12 @@ fn two_levels_show_exactly_the_allowed_two_thread_outcomes() {
 #[ignore = "millions of states for each shape of three threads, for `make soak`"]
 fn all_shapes_of_three_threads_on_two_levels() {
     let small = classic().into_iter().filter(|s| s.threads.len() < 4);
-    let all: Vec<(Program, u8)> = small
+    let programs: Vec<(Program, u8)> = small
         .map(|shape| (shape.threads.len() < 3, shape))
         .map(|(two, shape)| (shape, two.into()))
         .collect();
-    let shown = exactly_below(&all, &BOTH);
-    println!("two-level: exactly what the models allow of {shown} shapes");
+    let count = check_exact_outcomes_below(&programs, &BOTH);
+    println!("two-level: exactly what the models allow of {count} shapes");
 }
 
 /// Runs all shapes, with one spontaneous eviction also for four caches, which takes millions of states per shape.
@@ -337,9 +344,9 @@ fn all_shapes_on_all_protocols() {
         "4.SB" | "4.SB+polqs" => (shape, 0),
         _ => (shape, 1),
     };
-    let all: Vec<(Program, u8)> = classic().into_iter().map(number).collect();
+    let programs: Vec<(Program, u8)> = classic().into_iter().map(number).collect();
     for name in ["msi", "mesi", "moesi"] {
-        let shown = exactly(name, &all, &BOTH);
-        println!("{name}: exactly what the models allow of {shown} shapes");
+        let count = check_exact_outcomes(name, &programs, &BOTH);
+        println!("{name}: exactly what the models allow of {count} shapes");
     }
 }

@@ -45,9 +45,9 @@ impl Data for Numbers {
         self.0[usize::from(line)] == *copy
     }
 
-    fn write(&mut self, line: u8, _: &(u32, i64), _: Extent, what: &i64) -> (u32, i64) {
+    fn write(&mut self, line: u8, _: &(u32, i64), _: Extent, value: &i64) -> (u32, i64) {
         let last = &mut self.0[usize::from(line)];
-        *last = (last.0 + 1, *what);
+        *last = (last.0 + 1, *value);
         *last
     }
 
@@ -63,53 +63,53 @@ struct Access {
     issue: Issue,
     /// True if an acquire waits for earlier releases.
     full: bool,
-    what: Result<usize, i64>,
+    operand: Result<usize, i64>,
 }
 
 /// Returns the accesses of a thread. The values of its stores must be constants.
 fn accesses(program: &Program, thread: usize) -> Vec<Access> {
     let thread = &program.threads[thread];
     let mut registers: Vec<Option<i64>> = thread.registers.iter().copied().map(Some).collect();
-    let mut all = Vec::new();
+    let mut list = Vec::new();
     for instruction in &thread.code {
-        let known = |operand: Operand| match operand {
+        let constant = |operand: Operand| match operand {
             Operand::Number(number) => number,
             Operand::Register(register) => registers[register].expect("a number"),
         };
         match *instruction {
             Instruction::Load { to, from, acquire } => {
-                all.push(Access {
+                list.push(Access {
                     location: from.direct().expect("a location").into(),
                     issue: match acquire {
                         Acquire::No => Issue::Load,
                         _ => Issue::Acquire,
                     },
                     full: acquire == Acquire::Full,
-                    what: Ok(to),
+                    operand: Ok(to),
                 });
                 registers[to] = None;
             }
             Instruction::Store {
                 to, value, release, ..
-            } => all.push(Access {
+            } => list.push(Access {
                 location: to.direct().expect("a location").into(),
                 issue: match release {
                     true => Issue::Release,
                     false => Issue::Store,
                 },
                 full: false,
-                what: Err(known(value)),
+                operand: Err(constant(value)),
             }),
             Instruction::Compute {
                 to,
                 operation: Operation::Add,
                 a,
                 b,
-            } => registers[to] = Some(known(a) + known(b)),
+            } => registers[to] = Some(constant(a) + constant(b)),
             _ => panic!("{instruction:?} is nothing that the oracle runs"),
         }
     }
-    all
+    list
 }
 
 /// State of the oracle: the world, the completed accesses of each thread with the values found, and the remaining
@@ -147,9 +147,9 @@ impl<'o> Oracle<'o> {
 
     /// Returns the initial state with each location at the given home, and the line of each location, distinct per
     /// location.
-    fn first(&self, homes: &[u8]) -> (State, Vec<u8>) {
+    fn initial(&self, homes: &[u8]) -> (State, Vec<u8>) {
         let number = self.system.protocol.homes as u8;
-        let lines = (0..).zip(homes).map(|(place, home)| place * number + home);
+        let lines = (0..).zip(homes).map(|(index, home)| index * number + home);
         let lines: Vec<u8> = lines.collect();
         let mut world: World<Numbers> = World::new(&self.system);
         for (&line, &value) in lines.iter().zip(&self.program.initial) {
@@ -165,22 +165,22 @@ impl<'o> Oracle<'o> {
     }
 
     /// Returns true if an access of a thread may begin: no earlier access must complete first.
-    fn may_begin(&self, state: &State, thread: usize, place: usize) -> bool {
+    fn may_begin(&self, state: &State, thread: usize, index: usize) -> bool {
         let (code, ended) = (&self.threads[thread], &state.ended[thread]);
-        let later = &code[place];
-        let before = |(earlier, ended): (&Access, &Option<i64>)| {
+        let later = &code[index];
+        let allows = |(earlier, ended): (&Access, &Option<i64>)| {
             ended.is_some()
                 || earlier.location != later.location
                     && !(self.waits)(earlier.issue, later.issue)
                     && !(later.full && earlier.issue == Issue::Release)
         };
-        let mut earlier = code.iter().zip(ended).take(place);
-        ended[place].is_none() && earlier.all(before)
+        let mut earlier = code.iter().zip(ended).take(index);
+        ended[index].is_none() && earlier.all(allows)
     }
 
     /// Returns the successors of a state. The flag is false for spontaneous evictions and downgrades.
     fn next(&self, state: &State, lines: &[u8]) -> Vec<(State, bool)> {
-        let mut all = Vec::new();
+        let mut successors = Vec::new();
         let mut push = |world: World<Numbers>, ended: Vec<_>, gives_up: bool| {
             let mut next = State {
                 world,
@@ -189,42 +189,54 @@ impl<'o> Oracle<'o> {
             };
             for (remote, line, found) in ended {
                 let thread = usize::from(remote);
-                let at = |(access, ended): (&Access, &Option<i64>)| {
+                let is_match = |(access, ended): (&Access, &Option<i64>)| {
                     lines[access.location] == line && ended.is_none()
                 };
                 let mut code = self.threads[thread].iter().zip(&state.ended[thread]);
-                let place = code.position(at).expect("it was begun");
+                let place = code.position(is_match).expect("it was begun");
                 next.ended[thread][place] = Some(found);
             }
-            all.push((next, !gives_up));
+            successors.push((next, !gives_up));
         };
-        let told = |ended: Vec<cohkit_system::world::CompletedAccess<Numbers>>| {
-            let told = ended.into_iter();
-            let told = told.map(|one| (one.remote, one.line, one.found.unwrap_or_default().1));
-            told.collect::<Vec<_>>()
+        let read_values = |ended: Vec<cohkit_system::world::CompletedAccess<Numbers>>| {
+            let read_values = ended.into_iter();
+            let read_values = read_values.map(|access| {
+                (
+                    access.remote,
+                    access.line,
+                    access.old_copy.unwrap_or_default().1,
+                )
+            });
+            read_values.collect::<Vec<_>>()
         };
-        let of = Accesses::of(self.system.protocol);
+        let cache_accesses = Accesses::of(self.system.protocol);
         for (thread, code) in self.threads.iter().enumerate() {
             for (place, access) in code.iter().enumerate() {
                 if !self.may_begin(state, thread, place) {
                     continue;
                 }
-                let by = match access.issue {
-                    Issue::Load => of.read,
-                    Issue::Acquire => of.acquire,
-                    Issue::Store => of.write,
-                    Issue::Release => of.release,
+                let access_kind = match access.issue {
+                    Issue::Load => cache_accesses.read,
+                    Issue::Acquire => cache_accesses.acquire,
+                    Issue::Store => cache_accesses.write,
+                    Issue::Release => cache_accesses.release,
                     Issue::Fence => None,
                 };
-                let at = (lines[access.location], thread as u8);
+                let line_and_remote = (lines[access.location], thread as u8);
                 let (mut world, mut ended) = (state.world.clone(), Vec::new());
-                let by = (
-                    by.expect("an access"),
-                    access.what.err().unwrap_or_default(),
+                let request = (
+                    access_kind.expect("an access"),
+                    access.operand.err().unwrap_or_default(),
                 );
-                let begun = world.begin(&self.system, at, by.0, by.1, &mut ended);
-                if begun.expect("nothing is wrong") {
-                    push(world, told(ended), false);
+                let result = world.begin(
+                    &self.system,
+                    line_and_remote,
+                    request.0,
+                    request.1,
+                    &mut ended,
+                );
+                if result.expect("nothing is wrong") {
+                    push(world, read_values(ended), false);
                 }
             }
         }
@@ -241,81 +253,83 @@ impl<'o> Oracle<'o> {
                 _ => false,
             };
             let (mut world, mut ended) = (state.world.clone(), Vec::new());
-            let taken = world.take_recording(&self.system, step, &mut ended);
-            if taken.expect("nothing is wrong") {
-                push(world, told(ended), gives_up);
+            let result = world.take_recording(&self.system, step, &mut ended);
+            if result.expect("nothing is wrong") {
+                push(world, read_values(ended), gives_up);
             }
         }
-        all
+        successors
     }
 
     /// Returns the outcome of a state if all accesses have completed and all writes are performed.
     fn end(&self, state: &State, lines: &[u8]) -> Option<Outcome> {
-        let through = state.ended.iter().flatten().all(Option::is_some);
+        let all_completed = state.ended.iter().flatten().all(Option::is_some);
         let mut flights = state.world.network.flights();
-        let under_way = flights.any(|flight| matches!(flight.carried, Payload::Write(..)))
+        let write_in_flight = flights.any(|flight| matches!(flight.carried, Payload::Write(..)))
             || state.world.lines.iter().any(|line| {
-                line.aside.is_some() || matches!(line.operation, OfMemory::Store { .. })
+                line.deferred_store.is_some() || matches!(line.operation, OfMemory::Store { .. })
             });
-        if !through || under_way {
+        if !all_completed || write_in_flight {
             return None;
         }
         let register = |thread: usize, register| {
             let loads = self.threads[thread].iter().zip(&state.ended[thread]);
             let mut loads = loads.rev();
-            let last = loads.find(|(access, _)| access.what == Ok(register));
-            last.map_or(0, |(_, ended)| ended.unwrap_or_default())
+            let last_load = loads.find(|(access, _)| access.operand == Ok(register));
+            last_load.map_or(0, |(_, ended)| ended.unwrap_or_default())
         };
         let value = |observed: &Observed| match *observed {
             Observed::Register(thread, number) => register(thread, number),
-            Observed::Location(at) => state.world.data.0[usize::from(lines[usize::from(at)])].1,
+            Observed::Location(location) => {
+                state.world.data.0[usize::from(lines[usize::from(location)])].1
+            }
         };
         let observed = self.program.observed().into_iter();
         Some(Outcome(observed.map(|o| (o.clone(), value(&o))).collect()))
     }
 
-    /// Returns the number of steps to the first outcome found that satisfies `wanted`, or to a deadlock if
-    /// `wanted(None)`, over all placements of the locations.
-    fn walk(&self, wanted: &dyn Fn(Option<&Outcome>) -> bool, next: Next) -> Option<usize> {
+    /// Returns the number of steps to the first outcome found that satisfies `is_goal`, or to a deadlock if
+    /// `is_goal(None)`, over all placements of the locations.
+    fn walk(&self, is_goal: &dyn Fn(Option<&Outcome>) -> bool, next: Next) -> Option<usize> {
         // Homes are symmetric, so the first location is at the first home.
         let mut placements: Vec<Vec<u8>> = vec![vec![0]];
         for _ in &self.program.locations[1..] {
             let homes = 0..self.system.protocol.homes as u8;
-            let longer = |before: &Vec<u8>| {
-                let before = before.clone();
+            let extend = |prefix: &Vec<u8>| {
+                let prefix = prefix.clone();
                 homes
                     .clone()
-                    .map(move |home| [&before[..], &[home]].concat())
+                    .map(move |home| [&prefix[..], &[home]].concat())
             };
-            placements = placements.iter().flat_map(longer).collect();
+            placements = placements.iter().flat_map(extend).collect();
         }
-        let (first, lines): (Vec<_>, Vec<_>) =
-            placements.iter().map(|homes| self.first(homes)).unzip();
-        let mut met = FxHashSet::default();
-        let mut open: VecDeque<(usize, State, usize)> = VecDeque::new();
-        for (placement, state) in first.into_iter().enumerate() {
-            met.insert((placement, state.clone()));
-            open.push_back((placement, state, 0));
+        let (initial_states, lines): (Vec<_>, Vec<_>) =
+            placements.iter().map(|homes| self.initial(homes)).unzip();
+        let mut visited = FxHashSet::default();
+        let mut queue: VecDeque<(usize, State, usize)> = VecDeque::new();
+        for (placement, state) in initial_states.into_iter().enumerate() {
+            visited.insert((placement, state.clone()));
+            queue.push_back((placement, state, 0));
         }
         while let Some((placement, state, steps)) = match next {
-            Next::First => open.pop_front(),
-            Next::Last => open.pop_back(),
+            Next::First => queue.pop_front(),
+            Next::Last => queue.pop_back(),
         } {
             let lines = &lines[placement];
             if let Some(end) = self.end(&state, lines) {
-                if wanted(Some(&end)) {
+                if is_goal(Some(&end)) {
                     return Some(steps);
                 }
                 continue;
             }
             let mut leads_on = false;
-            for (next, must) in self.next(&state, lines) {
-                leads_on |= must;
-                if met.insert((placement, next.clone())) {
-                    open.push_back((placement, next, steps + 1));
+            for (next, is_forced) in self.next(&state, lines) {
+                leads_on |= is_forced;
+                if visited.insert((placement, next.clone())) {
+                    queue.push_back((placement, next, steps + 1));
                 }
             }
-            if !leads_on && wanted(None) {
+            if !leads_on && is_goal(None) {
                 return Some(steps);
             }
         }
@@ -374,17 +388,17 @@ fn reported_path_is_shortest() {
         };
         let decides =
             |end: &Outcome| program.holds(end) == (program.quantifier != Quantifier::Forall);
-        let wanted = |end: Option<&Outcome>| end.is_some_and(decides);
+        let is_goal = |end: Option<&Outcome>| end.is_some_and(decides);
         let (threads, locations) = (program.threads.len() as u8, program.locations.len() as u8);
         let mut lines = Lines::new(&protocol, home(&protocol), threads, locations, options.room);
-        let told = shortest(&mut lines, &program, &options, &wanted, &mut || true);
-        let told = told.map(|way| way.steps);
+        let reported = shortest(&mut lines, &program, &options, &is_goal, &mut || true);
+        let reported = reported.map(|path| path.steps);
         let waits = waits(cores);
         let oracle = Oracle::new(&protocol, &program, &waits);
         let name = format!("{} on {}", program.name, protocol.name);
-        assert_eq!(oracle.walk(&wanted, Next::First), told, "{name}");
-        assert!(told.is_some(), "{name}");
+        assert_eq!(oracle.walk(&is_goal, Next::First), reported, "{name}");
+        assert!(reported.is_some(), "{name}");
         // A depth-first search also finds an outcome, but by a longer path.
-        assert!(oracle.walk(&wanted, Next::Last) > told, "{name}");
+        assert!(oracle.walk(&is_goal, Next::Last) > reported, "{name}");
     }
 }

@@ -34,12 +34,12 @@ const PROGRAMS: [&str; 5] = [
 fn sized(text: &str, sizes: &[(&str, u16)]) -> String {
     let (text, _) = text.split_once("\nsystem ").expect("systems");
     let line = |line: &str| {
-        let of = |(name, size): &(&str, u16)| {
-            let its = line.strip_prefix("size ")?.split_whitespace().next()?;
-            (its == *name).then(|| format!("size {name} {size}"))
+        let replacement = |(name, size): &(&str, u16)| {
+            let parameter = line.strip_prefix("size ")?.split_whitespace().next()?;
+            (parameter == *name).then(|| format!("size {name} {size}"))
         };
-        let given = sizes.iter().find_map(of);
-        given.unwrap_or_else(|| line.to_string()) + "\n"
+        let replaced = sizes.iter().find_map(replacement);
+        replaced.unwrap_or_else(|| line.to_string()) + "\n"
     };
     text.lines().map(line).collect()
 }
@@ -116,25 +116,25 @@ impl Tables {
 }
 
 /// Returns the maximum number of entries of a core in a table of a home, over all worlds that programs have reached.
-fn used(lines: &Lines, table: &str, epochs: u16) -> usize {
+fn entries_used(lines: &Lines, table: &str, epochs: u16) -> usize {
     let (system, worlds) = lines.met().expect("one level");
     let variables = &system.home.variables;
     let number = variables.iter().position(|v| v.name == table);
-    let first = system
+    let first_slot = system
         .slots_of_home(number.expect("a register") as u16)
         .start;
     let epochs = usize::from(epochs);
     let in_world = |state: &MachineState<Values>| {
         let homes = state.worlds().flat_map(|world| &world.lines);
-        let most = homes.map(|line| {
+        let counts_by_line = homes.map(|line| {
             let cores = (0..usize::from(system.remotes)).map(|core| {
-                let from = first + core * epochs;
+                let from = first_slot + core * epochs;
                 let entries = &line.home.slots[from..from + epochs];
                 entries.iter().filter(|&&count| count != 0).count()
             });
             cores.max().unwrap_or(0)
         });
-        most.max().unwrap_or(0)
+        counts_by_line.max().unwrap_or(0)
     };
     worlds.map(|world| in_world(&world)).max().unwrap_or(0)
 }
@@ -147,9 +147,9 @@ fn programs() -> Vec<Program> {
     let shapes = shapes.map(|file| herd::read(&file.text).expect("a program"));
     let releases = |program: &Program| {
         let mut code = program.threads.iter().flat_map(|thread| &thread.code);
-        code.any(|one| {
+        code.any(|instruction| {
             matches!(
-                one,
+                instruction,
                 Instruction::Store { release: true, .. } | Instruction::Fence(_)
             )
         })
@@ -160,7 +160,7 @@ fn programs() -> Vec<Program> {
 
 /// Returns the first violation of programs on `cord` with tables of these sizes. A violation is a forbidden outcome,
 /// threads that wait for ever, or more entries than a table of a home has.
-fn wrong(text: &str, tables: Tables, programs: &[Program]) -> Option<String> {
+fn first_violation(text: &str, tables: Tables, programs: &[Program]) -> Option<String> {
     let protocol = read(&tables.of(text));
     let options = options(&protocol);
     for group in Lines::groups(&protocol, programs.to_vec()) {
@@ -179,10 +179,10 @@ fn wrong(text: &str, tables: Tables, programs: &[Program]) -> Option<String> {
                 other => return Some(format!("{name}: {other:?}")),
             }
         }
-        for (table, room) in [("arrived", tables.slots), ("told", tables.notes)] {
-            let used = used(&lines, table, tables.epochs);
-            if used > usize::from(room) {
-                return Some(format!("{used} entries of `{table}`, which has {room}"));
+        for (table, capacity) in [("arrived", tables.slots), ("told", tables.notes)] {
+            let used = entries_used(&lines, table, tables.epochs);
+            if used > usize::from(capacity) {
+                return Some(format!("{used} entries of `{table}`, which has {capacity}"));
             }
         }
     }
@@ -194,7 +194,7 @@ fn smallest_tables_keep_release_consistency() {
     let programs = programs();
     assert!(programs.len() > 100, "{}", programs.len());
     for tables in SMALL {
-        assert_eq!(wrong(CORD, tables, &programs), None, "{tables:?}");
+        assert_eq!(first_violation(CORD, tables, &programs), None, "{tables:?}");
     }
 }
 
@@ -216,17 +216,17 @@ fn simulated_programs_complete_with_the_smallest_tables() {
                 runs: 10,
                 seed: 0,
             };
-            let seen = timed::observe(&machines, &program, &options, &mut || true);
-            let seen = seen.expect("it runs");
+            let observed = timed::observe(&machines, &program, &options, &mut || true);
+            let observed = observed.expect("it runs");
             let name = &program.name;
             assert_eq!(
-                (seen.runs, &seen.failure),
+                (observed.runs, &observed.failure),
                 (10, &None),
                 "{name}: {tables:?}"
             );
             let allowed = allowed(&program, Model::Rc).expect("a small program");
-            let other = seen.ends.keys().find(|end| !allowed.contains(end));
-            assert_eq!(other, None, "{name}: {tables:?}");
+            let forbidden = observed.ends.keys().find(|end| !allowed.contains(end));
+            assert_eq!(forbidden, None, "{name}: {tables:?}");
         }
     }
 }
@@ -284,11 +284,11 @@ fn missing_table_stall_is_refuted_by_overflow() {
     ];
     let programs = programs();
     let mut missed = Vec::new();
-    for (what, right, instead, tables, says) in faults {
-        assert!(CORD.contains(right), "{what}");
-        let found = wrong(&CORD.replace(right, instead), tables, &programs);
-        if !found.as_ref().is_some_and(|found| found.contains(says)) {
-            missed.push(format!("{what}: {found:?}"));
+    for (description, original, replacement, tables, expected) in faults {
+        assert!(CORD.contains(original), "{description}");
+        let found = first_violation(&CORD.replace(original, replacement), tables, &programs);
+        if !found.as_ref().is_some_and(|found| found.contains(expected)) {
+            missed.push(format!("{description}: {found:?}"));
         }
     }
     assert!(missed.is_empty(), "{}", missed.join("\n"));
@@ -340,14 +340,14 @@ fn messages(text: &str, program: &Program) -> Vec<String> {
     };
     let locations = program.locations.len() as u8;
     let mut lines = Lines::new(&protocol, home(&protocol), 1, locations, options.room);
-    let way = shortest(
+    let path = shortest(
         &mut lines,
         program,
         &options,
         &|end| end.is_some(),
         &mut || true,
     );
-    let steps = way.expect("an end").told.steps.into_iter();
+    let steps = path.expect("an end").chart.steps.into_iter();
     let sent = steps.filter_map(|step| match step.action {
         Action::Send { message, .. } => Some(message),
         _ => None,
@@ -356,13 +356,13 @@ fn messages(text: &str, program: &Program) -> Vec<String> {
 }
 
 /// Returns the number of messages with this name.
-fn of(messages: &[String], name: &str) -> usize {
-    let its = |message: &&String| message.split('(').next() == Some(name);
-    messages.iter().filter(its).count()
+fn count_named(messages: &[String], name: &str) -> usize {
+    let is_named = |message: &&String| message.split('(').next() == Some(name);
+    messages.iter().filter(is_named).count()
 }
 
 /// Returns the sum of the field `needs` over all release messages.
-fn needed(messages: &[String]) -> usize {
+fn total_needs(messages: &[String]) -> usize {
     let needs = |message: &String| {
         let (_, needs) = message.strip_prefix("Release(")?.split_once("needs=")?;
         needs.trim_end_matches(')').parse::<usize>().ok()
@@ -390,17 +390,23 @@ fn wide(homes: u16) -> String {
 #[test]
 fn isolated_round_has_the_predicted_message_count() {
     for (p, times) in [(0, 1), (1, 1), (1, 2), (2, 1), (2, 2), (3, 1)] {
-        let others: Vec<u8> = (1..=p).collect();
-        let m = others.len() * times;
-        let program = rounds("a round", others.len() + 1, &[(&others, times)]);
+        let other_homes: Vec<u8> = (1..=p).collect();
+        let m = other_homes.len() * times;
+        let program = rounds("a round", other_homes.len() + 1, &[(&other_homes, times)]);
         let source = messages(SO, &program);
-        assert_eq!((of(&source, "Write"), of(&source, "Ack")), (m + 1, m + 1));
+        assert_eq!(
+            (count_named(&source, "Write"), count_named(&source, "Ack")),
+            (m + 1, m + 1)
+        );
         let directories = messages(&wide(4), &program);
         assert_eq!(
-            (of(&directories, "Relaxed"), of(&directories, "Release")),
+            (
+                count_named(&directories, "Relaxed"),
+                count_named(&directories, "Release")
+            ),
             (m, 1)
         );
-        let control = ["Ask", "Notify", "Ack", "Empty"].map(|name| of(&directories, name));
+        let control = ["Ask", "Notify", "Ack", "Empty"].map(|name| count_named(&directories, name));
         let p = usize::from(p);
         assert_eq!(control, [p, p, 1, 0]);
         assert_eq!(control.iter().sum::<usize>(), 2 * p + 1);
@@ -418,8 +424,8 @@ fn stream_message_counts_match_the_sum_of_its_releases() {
     ] {
         let program = rounds("a stream", 3, &stream);
         let sent = messages(&wide(3), &program);
-        let control = ["Ask", "Notify", "Ack", "Empty"].map(|name| of(&sent, name));
-        let needed = needed(&sent);
+        let control = ["Ask", "Notify", "Ack", "Empty"].map(|name| count_named(&sent, name));
+        let needed = total_needs(&sent);
         assert!(needed > 0, "{sent:?}");
         assert_eq!(control, [needed, needed, stream.len(), 0], "{sent:?}");
     }
@@ -442,9 +448,14 @@ fn simulated_round_has_the_predicted_message_count() {
             runs: 1,
             seed,
         };
-        let seen = timed::observe(&machines, &program, &options, &mut || true).expect("it runs");
-        assert_eq!((seen.runs, &seen.failure), (1, &None), "seed {seed}");
-        move |name: &str| seen.messages.get(name).copied().unwrap_or(0)
+        let observed =
+            timed::observe(&machines, &program, &options, &mut || true).expect("it runs");
+        assert_eq!(
+            (observed.runs, &observed.failure),
+            (1, &None),
+            "seed {seed}"
+        );
+        move |name: &str| observed.messages.get(name).copied().unwrap_or(0)
     };
     let mut pending = [0; 2];
     for seed in 0..40 {
@@ -468,16 +479,20 @@ fn one_directory_sends_no_notifications() {
     let program = rounds("one directory", 3, &stream);
     let cord = messages(&wide(1), &program);
     let posted = messages(&sized(MP, &[("homes", 1), ("credits", 2)]), &program);
-    let stores = of(&cord, "Relaxed") + of(&cord, "Release");
+    let stores = count_named(&cord, "Relaxed") + count_named(&cord, "Release");
     assert_eq!(
-        (of(&posted, "Write"), of(&cord, "Release")),
+        (count_named(&posted, "Write"), count_named(&cord, "Release")),
         (stores, stream.len())
     );
     assert_eq!(
-        (of(&cord, "Ask"), of(&cord, "Notify"), needed(&cord)),
+        (
+            count_named(&cord, "Ask"),
+            count_named(&cord, "Notify"),
+            total_needs(&cord)
+        ),
         (0, 0, 0)
     );
-    let of_posted = posted.len() - of(&posted, "Credit");
+    let of_posted = posted.len() - count_named(&posted, "Credit");
     assert_eq!(cord.len() - of_posted, stream.len());
-    assert_eq!(of(&cord, "Ack"), stream.len());
+    assert_eq!(count_named(&cord, "Ack"), stream.len());
 }

@@ -35,18 +35,18 @@ fn one_level<'p>(protocol: &'p Protocol, program: &Program) -> Machine<'p> {
 /// Returns machines of two levels with threads on the L1s, one for each distribution of [`clusters`].
 fn two_levels<'p>([upper, lower]: [&'p Protocol; 2], program: &Program) -> Vec<Machine<'p>> {
     let spread = clusters(program.threads.len() as u16).into_iter();
-    let machines = spread.map(|[caches, below]| Machine {
+    let machines = spread.map(|[caches, caches_per_cluster]| Machine {
         upper: level(upper, caches),
-        lower: Some(level(lower, below)),
+        lower: Some(level(lower, caches_per_cluster)),
     });
     machines.collect()
 }
 
-fn watch(protocol: &Protocol, program: &Program, cores: Cores, runs: u64) -> SeedOutcomes {
-    watch_on(&[one_level(protocol, program)], program, cores, runs)
+fn observe_one(protocol: &Protocol, program: &Program, cores: Cores, runs: u64) -> SeedOutcomes {
+    observe_on(&[one_level(protocol, program)], program, cores, runs)
 }
 
-fn watch_on(machines: &[Machine], program: &Program, cores: Cores, runs: u64) -> SeedOutcomes {
+fn observe_on(machines: &[Machine], program: &Program, cores: Cores, runs: u64) -> SeedOutcomes {
     let options = Options {
         cores,
         runs,
@@ -57,32 +57,32 @@ fn watch_on(machines: &[Machine], program: &Program, cores: Cores, runs: u64) ->
 
 /// Checks each shape on a protocol: all outcomes are allowed by the model, and there is more than one if the model
 /// allows several.
-fn shows_a_part(name: &str) {
+fn check_outcomes(name: &str) {
     let protocol = parse(&text(name)).unwrap();
-    each_shows_a_part((name, 40), &|shape| vec![one_level(&protocol, shape)]);
+    check_each_shape((name, 40), &|shape| vec![one_level(&protocol, shape)]);
 }
 
-fn each_shows_a_part<'p>(
+fn check_each_shape<'p>(
     (name, runs): (&str, u64),
     machines: &dyn Fn(&Program) -> Vec<Machine<'p>>,
 ) {
     for shape in classic() {
         let machines = machines(&shape);
         for cores in [Cores::InOrder, Cores::StoreBuffer] {
-            let seen = watch_on(&machines, &shape, cores, runs);
-            assert_eq!(seen.failure, None, "{name}: {}, {cores:?}", shape.name);
+            let observed = observe_on(&machines, &shape, cores, runs);
+            assert_eq!(observed.failure, None, "{name}: {}, {cores:?}", shape.name);
             let allowed = ends(&shape, cores);
-            for (end, (_, seed)) in &seen.ends {
-                let shown = shape.words(end);
+            for (end, (_, seed)) in &observed.ends {
+                let outcome = shape.words(end);
                 let test = &shape.name;
                 assert!(
                     allowed.contains(end),
-                    "{name}: {test}, {cores:?}, seed {seed}: {shown}"
+                    "{name}: {test}, {cores:?}, seed {seed}: {outcome}"
                 );
             }
-            let enough = allowed.len().min(2);
+            let minimum = allowed.len().min(2);
             assert!(
-                seen.ends.len() >= enough,
+                observed.ends.len() >= minimum,
                 "{name}: {}, {cores:?}",
                 shape.name
             );
@@ -92,18 +92,18 @@ fn each_shows_a_part<'p>(
 
 #[test]
 fn simulated_msi_shows_several_allowed_outcomes() {
-    shows_a_part("msi");
+    check_outcomes("msi");
 }
 
 #[test]
 fn simulated_mesi_shows_several_allowed_outcomes() {
-    shows_a_part("mesi");
+    check_outcomes("mesi");
 }
 
 #[test]
 fn two_levels_show_several_allowed_outcomes() {
     let [upper, lower] = ["mesi", "mesi-l1"].map(|name| parse(&text(name)).unwrap());
-    each_shows_a_part(("two levels", 24), &|shape| {
+    check_each_shape(("two levels", 24), &|shape| {
         two_levels([&upper, &lower], shape)
     });
 }
@@ -114,20 +114,20 @@ fn stale_l1_line_is_found_with_its_seed() {
     let lower = text("mesi-l1");
     let row = "send Inv to owner, left := 1, owner := none                   | RI";
     assert_eq!(lower.matches(row).count(), 1);
-    let kept = "acknowledge clean_invalidate, owner := none | LI";
-    let lower = parse(&lower.replace(row, kept)).unwrap();
+    let faulty_row = "acknowledge clean_invalidate, owner := none | LI";
+    let lower = parse(&lower.replace(row, faulty_row)).unwrap();
     let shape = named("MP").unwrap();
     let machines = two_levels([&upper, &lower], &shape);
-    let seen = watch_on(&machines, &shape, Cores::InOrder, 1000);
-    let (what, seed) = seen.failure.unwrap();
-    assert!(what.contains("l1 0.0"), "{what}");
+    let observed = observe_on(&machines, &shape, Cores::InOrder, 1000);
+    let (failure, seed) = observed.failure.unwrap();
+    assert!(failure.contains("l1 0.0"), "{failure}");
     let options = Options {
         cores: Cores::InOrder,
         runs: 1,
         seed,
     };
-    let again = observe(&machines, &shape, &options, &mut || true).unwrap();
-    assert_eq!(again.failure, Some((what, seed)));
+    let rerun = observe(&machines, &shape, &options, &mut || true).unwrap();
+    assert_eq!(rerun.failure, Some((failure, seed)));
 }
 
 /// A home constructed from a policy has the allowed outcomes, as one written by hand.
@@ -135,8 +135,8 @@ fn stale_l1_line_is_found_with_its_seed() {
 fn policy_home_shows_the_allowed_outcomes() {
     let protocol = parse(&text("msi-policy")).unwrap();
     let shape = named("SB").unwrap();
-    let seen = watch(&protocol, &shape, Cores::InOrder, 100);
-    assert!(seen.ends.keys().eq(ends(&shape, Cores::InOrder).iter()));
+    let observed = observe_one(&protocol, &shape, Cores::InOrder, 100);
+    assert!(observed.ends.keys().eq(ends(&shape, Cores::InOrder).iter()));
 }
 
 /// Store buffers have an effect: outcomes occur that total store order allows and sequential consistency forbids.
@@ -145,13 +145,13 @@ fn store_buffers_show_tso_outcomes() {
     let protocol = parse(&text("mesi")).unwrap();
     for name in ["SB", "R", "RWC", "3.SB", "Z6.4", "SB+dmb.sy+po", "SB+polqs"] {
         let shape = named(name).unwrap();
-        let holds = |seen: &SeedOutcomes| seen.ends.keys().any(|end| shape.holds(end));
+        let holds = |observed: &SeedOutcomes| observed.ends.keys().any(|end| shape.holds(end));
         assert!(
-            holds(&watch(&protocol, &shape, Cores::StoreBuffer, 300)),
+            holds(&observe_one(&protocol, &shape, Cores::StoreBuffer, 300)),
             "{name}"
         );
         assert!(
-            !holds(&watch(&protocol, &shape, Cores::InOrder, 300)),
+            !holds(&observe_one(&protocol, &shape, Cores::InOrder, 300)),
             "{name}"
         );
     }
@@ -172,11 +172,18 @@ fn windows_show_outcomes_that_tso_forbids() {
         ("IRIW+poaas", false),
     ] {
         let shape = named(name).unwrap();
-        let seen = watch(&protocol, &shape, windows, 200);
-        assert_eq!(seen.failure, None, "{name}");
+        let observed = observe_one(&protocol, &shape, windows, 200);
+        assert_eq!(observed.failure, None, "{name}");
         let allowed = axioms::ends(&shape, Model::Rc).unwrap();
-        assert!(seen.ends.keys().all(|end| allowed.contains(end)), "{name}");
-        assert_eq!(seen.ends.keys().any(|end| shape.holds(end)), weak, "{name}");
+        assert!(
+            observed.ends.keys().all(|end| allowed.contains(end)),
+            "{name}"
+        );
+        assert_eq!(
+            observed.ends.keys().any(|end| shape.holds(end)),
+            weak,
+            "{name}"
+        );
     }
 }
 
@@ -198,16 +205,16 @@ forall ([x]=17 /\\ [y]=2 /\\ 0:X4=-3 /\\ 0:X5=2 /\\ 0:X6=2)
     let program = herd::read(test).unwrap_or_else(|e| panic!("{}", e.render("t", test, false)));
     let protocol = parse(&text("msi")).unwrap();
     for cores in [Cores::InOrder, Cores::StoreBuffer] {
-        let seen = watch(&protocol, &program, cores, 100);
+        let observed = observe_one(&protocol, &program, cores, 100);
         assert!(
-            seen.ends.keys().all(|end| program.holds(end)),
+            observed.ends.keys().all(|end| program.holds(end)),
             "{:?}",
-            seen.ends
+            observed.ends
         );
         assert!(
-            seen.ends.keys().eq(ends(&program, cores).iter()),
+            observed.ends.keys().eq(ends(&program, cores).iter()),
             "{:?}",
-            seen.ends
+            observed.ends
         );
     }
 }
@@ -219,27 +226,27 @@ fn a_fault_of_the_protocol_is_seen_with_its_seed() {
     let rows = text.lines();
     let mut rows = rows.filter(|row| row.trim_start().starts_with("S ") && row.contains("| Inv "));
     let row = rows.next().unwrap();
-    let kept = format!("{}| stay", &row[..row.rfind('|').unwrap()]);
-    let protocol = parse(&text.replace(row, &kept)).unwrap();
+    let faulty_row = format!("{}| stay", &row[..row.rfind('|').unwrap()]);
+    let protocol = parse(&text.replace(row, &faulty_row)).unwrap();
     let shape = named("MP").unwrap();
-    let (what, seed) = watch(&protocol, &shape, Cores::InOrder, 1000)
+    let (failure, seed) = observe_one(&protocol, &shape, Cores::InOrder, 1000)
         .failure
         .unwrap();
-    assert!(what.contains("write"), "{what}");
+    assert!(failure.contains("write"), "{failure}");
     let machines = [one_level(&protocol, &shape)];
     let options = Options {
         cores: Cores::InOrder,
         runs: 1,
         seed,
     };
-    let again = observe(&machines, &shape, &options, &mut || true).unwrap();
-    assert_eq!(again.failure, Some((what, seed)));
+    let rerun = observe(&machines, &shape, &options, &mut || true).unwrap();
+    assert_eq!(rerun.failure, Some((failure, seed)));
 }
 
 #[test]
 fn caches_that_are_written_through_run_all_but_atomic_accesses() {
     let protocol = parse(&text("write-through")).unwrap();
-    let (mut ran, mut refused) = (0, 0);
+    let (mut ran, mut rejected) = (0, 0);
     for shape in classic() {
         let machines = [one_level(&protocol, &shape)];
         let options = Options {
@@ -248,14 +255,14 @@ fn caches_that_are_written_through_run_all_but_atomic_accesses() {
             seed: 0,
         };
         match observe(&machines, &shape, &options, &mut || true) {
-            Err(NotRun::Cannot(what)) => {
-                assert!(what.contains("in copies"), "{what}");
-                refused += 1;
+            Err(NotRun::Cannot(reason)) => {
+                assert!(reason.contains("in copies"), "{reason}");
+                rejected += 1;
             }
-            Ok(seen) => {
-                assert_eq!(seen.failure, None, "{}", shape.name);
+            Ok(observed) => {
+                assert_eq!(observed.failure, None, "{}", shape.name);
                 let allowed = ends(&shape, Cores::InOrder);
-                for end in seen.ends.keys() {
+                for end in observed.ends.keys() {
                     assert!(
                         allowed.contains(end),
                         "{}: {}",
@@ -268,14 +275,14 @@ fn caches_that_are_written_through_run_all_but_atomic_accesses() {
             Err(other) => unreachable!("nobody interrupts: {other:?}"),
         }
     }
-    assert!(ran > 100 && refused > 5, "{ran}, {refused}");
+    assert!(ran > 100 && rejected > 5, "{ran}, {rejected}");
 }
 
 const ORDERED: &str = include_str!("../../../tests/homes/ordered-at-homes.coh");
 
 /// Runs each classic program `runs` times on a protocol, with cores that keep its declared orders. Returns the total
 /// number of outcomes seen and the total allowed by release consistency, or the first program with another outcome.
-fn seen_on_homes(text: &str, runs: u64) -> Result<(usize, usize), String> {
+fn run_classic(text: &str, runs: u64) -> Result<(usize, usize), String> {
     let protocol = parse(text).unwrap();
     let cores = Cores::Relaxed(protocol.kept.expect("orders of its own"));
     let (mut sum, mut programs) = ((0, 0), 0);
@@ -286,25 +293,25 @@ fn seen_on_homes(text: &str, runs: u64) -> Result<(usize, usize), String> {
             runs,
             seed: 0,
         };
-        let seen = match observe(&machines, &shape, &options, &mut || true) {
-            Ok(seen) => seen,
-            Err(NotRun::Cannot(why)) => {
-                assert!(why.contains("in copies"), "{why}");
+        let observed = match observe(&machines, &shape, &options, &mut || true) {
+            Ok(observed) => observed,
+            Err(NotRun::Cannot(reason)) => {
+                assert!(reason.contains("in copies"), "{reason}");
                 continue;
             }
             Err(other) => unreachable!("nobody interrupts: {other:?}"),
         };
         let name = &shape.name;
-        if let Some((failure, seed)) = seen.failure {
+        if let Some((failure, seed)) = observed.failure {
             return Err(format!("{name}, seed {seed}: {failure}"));
         }
         let allowed = axioms::allowed(&shape, Model::Rc).unwrap();
-        for (end, (_, seed)) in &seen.ends {
+        for (end, (_, seed)) in &observed.ends {
             if !allowed.contains(end) {
                 return Err(format!("{name}, seed {seed}: {}", shape.words(end)));
             }
         }
-        sum = (sum.0 + seen.ends.len(), sum.1 + allowed.len());
+        sum = (sum.0 + observed.ends.len(), sum.1 + allowed.len());
         programs += 1;
     }
     assert!(programs > 150, "{programs}");
@@ -313,8 +320,8 @@ fn seen_on_homes(text: &str, runs: u64) -> Result<(usize, usize), String> {
 
 #[test]
 fn simulated_home_ordered_stores_are_release_consistent() {
-    let (seen, allowed) = seen_on_homes(ORDERED, 60).unwrap();
-    assert!(seen * 3 > allowed * 2, "{seen} of {allowed}");
+    let (observed, allowed) = run_classic(ORDERED, 60).unwrap();
+    assert!(observed * 3 > allowed * 2, "{observed} of {allowed}");
 }
 
 #[test]
@@ -322,15 +329,15 @@ fn written_through_stores_are_release_consistent() {
     for name in ["so", "seq", "cord", "wb"] {
         let root = env!("CARGO_MANIFEST_DIR");
         let text = std::fs::read_to_string(format!("{root}/../../ordering/{name}.coh")).unwrap();
-        let (seen, allowed) =
-            seen_on_homes(&text, 20).unwrap_or_else(|why| panic!("{name}: {why}"));
-        assert!(seen * 3 > allowed, "{name}: {seen} of {allowed}");
+        let (observed, allowed) =
+            run_classic(&text, 20).unwrap_or_else(|reason| panic!("{name}: {reason}"));
+        assert!(observed * 3 > allowed, "{name}: {observed} of {allowed}");
     }
 }
 
 #[test]
 fn faults_of_the_order_at_homes_are_seen_in_time() {
-    for (right, wrong) in [
+    for (original, replacement) in [
         ("needs = count(touched + waiting - { home })", "needs = 0"),
         (
             "Release if arrived[sender][epoch] == stores and served",
@@ -339,8 +346,8 @@ fn faults_of_the_order_at_homes_are_seen_in_time() {
         (" and told[sender][epoch] == needs", ""),
         ("acquire if count(waiting) == 0", "acquire"),
     ] {
-        assert_eq!(ORDERED.matches(right).count(), 1, "{right}");
-        let found = seen_on_homes(&ORDERED.replace(right, wrong), 200);
-        assert!(found.is_err(), "{right}");
+        assert_eq!(ORDERED.matches(original).count(), 1, "{original}");
+        let found = run_classic(&ORDERED.replace(original, replacement), 200);
+        assert!(found.is_err(), "{original}");
     }
 }

@@ -12,12 +12,12 @@ mod models;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let given = arguments.first().map_or("6", String::as_str);
-    let mut model = match given.parse::<i32>() {
+    let model_argument = arguments.first().map_or("6", String::as_str);
+    let mut model = match model_argument.parse::<i32>() {
         Ok(processes) => models::peterson(processes.clamp(2, 8)),
         Err(_) => {
-            let text = std::fs::read_to_string(given).expect("a Murphi text");
-            let read = murphi::read(given, &text, murphi::Dialect::Any);
+            let text = std::fs::read_to_string(model_argument).expect("a Murphi text");
+            let read = murphi::read(model_argument, &text, murphi::Dialect::Any);
             read.expect("a text without errors").model
         }
     };

@@ -26,7 +26,7 @@ pub(super) enum TypeKind<'t> {
     Array(Box<TypeExpr<'t>>, Box<TypeExpr<'t>>),
     Record(Vec<(Vec<Name<'t>>, TypeExpr<'t>)>),
     /// Part of the text for which an error has been reported.
-    Wrong,
+    Invalid,
 }
 
 #[derive(Debug)]

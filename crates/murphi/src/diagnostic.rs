@@ -61,8 +61,8 @@ impl Diagnostic {
 pub(super) struct Sink {
     errors: Vec<Diagnostic>,
     warnings: Vec<Diagnostic>,
-    seen: FxHashSet<Span>,
-    more: usize,
+    error_positions: FxHashSet<Span>,
+    omitted: usize,
     /// The last dropped diagnostic, so that callers can still add notes to it.
     spare: Option<Diagnostic>,
 }
@@ -71,9 +71,9 @@ impl Sink {
     /// Adds an error; only the first one at a position is kept.
     pub fn error(&mut self, span: Span, message: impl Into<String>) -> &mut Diagnostic {
         let error = diagnostic(span, message, false);
-        let first = self.seen.insert(span);
-        if !first || self.errors.len() >= Diagnostic::MOST {
-            self.more += first as usize;
+        let is_new = self.error_positions.insert(span);
+        if !is_new || self.errors.len() >= Diagnostic::MOST {
+            self.omitted += is_new as usize;
             return self.spare.insert(error);
         }
         self.errors.push(error);
@@ -100,8 +100,8 @@ impl Sink {
     pub fn finish(mut self) -> (Vec<Diagnostic>, Vec<Diagnostic>) {
         self.errors.sort_by_key(|d| d.span);
         self.warnings.sort_by_key(|d| d.span);
-        if let (Some(last), true) = (self.errors.last_mut(), self.more > 0) {
-            last.note(format!("{} more errors are not shown", self.more));
+        if let (Some(last), true) = (self.errors.last_mut(), self.omitted > 0) {
+            last.note(format!("{} more errors are not shown", self.omitted));
         }
         (self.errors, self.warnings)
     }

@@ -52,7 +52,7 @@ pub fn rumur_options(model: &Model, style: Style) -> Vec<&'static str> {
 /// True if an intermediate result may be below every value that is stored. A difference that is stored directly, or is
 /// an index, does not count: it is an error in any type.
 fn has_lower_intermediate(model: &Model) -> bool {
-    let (mut all, mut at_once) = (0, 0);
+    let (mut difference_count, mut direct_count) = (0, 0);
     let difference = |e: &Expr| {
         usize::from(matches!(
             e,
@@ -66,34 +66,34 @@ fn has_lower_intermediate(model: &Model) -> bool {
         });
         steps.sum()
     };
-    let mut look = |node: Node| match node {
+    let mut count_node = |node: Node| match node {
         Node::Expr(e) => {
-            all += difference(e);
-            at_once += match e {
+            difference_count += difference(e);
+            direct_count += match e {
                 Expr::Read(place) | Expr::Peek(place) => indices(place),
                 Expr::Table(_, index) => difference(index),
                 _ => 0,
             };
         }
-        Node::Stmt(Stmt::Assign(_, e)) => at_once += difference(e),
-        Node::Target(place) => at_once += indices(place),
+        Node::Stmt(Stmt::Assign(_, e)) => direct_count += difference(e),
+        Node::Target(place) => direct_count += indices(place),
         Node::Stmt(_) => {}
     };
     for rule in &model.rules {
-        visit::expr(&rule.guard, &mut look);
-        visit::block(&rule.body, &mut look);
+        visit::expr(&rule.guard, &mut count_node);
+        visit::block(&rule.body, &mut count_node);
     }
     for invariant in &model.invariants {
-        visit::expr(&invariant.holds, &mut look);
+        visit::expr(&invariant.holds, &mut count_node);
     }
-    all > at_once
+    difference_count > direct_count
 }
 
 /// The name of a called function with a value parameter that is passed by reference, as in CMurphi: the value may
 /// change while the function runs.
 fn passes_by_reference(model: &Model) -> Option<&str> {
-    let mut found = None;
-    let mut look = |node: Node| {
+    let mut function_id = None;
+    let mut check_node = |node: Node| {
         if let Node::Stmt(Stmt::Call(id, arguments)) | Node::Expr(Expr::Call(id, arguments)) = node
         {
             let function = &model.functions[id.index()];
@@ -105,16 +105,16 @@ fn passes_by_reference(model: &Model) -> Option<&str> {
                     matches!(argument, Argument::Place(_)) && model.variable(p).role == Role::Local
                 });
             if by_reference {
-                found = Some(*id);
+                function_id = Some(*id);
             }
         }
     };
     let bodies = model.functions.iter().map(|f| &f.body);
     let bodies = bodies.chain(model.starts.iter().map(|start| &start.body));
     for body in bodies.chain(model.rules.iter().map(|rule| &rule.body)) {
-        visit::block(body, &mut look);
+        visit::block(body, &mut check_node);
     }
-    found.map(|id| model.functions[id.index()].name.as_str())
+    function_id.map(|id| model.functions[id.index()].name.as_str())
 }
 
 /// Prints a valid model.
@@ -152,7 +152,7 @@ pub fn print(model: &Model, style: Style) -> Result<String, String> {
             members.iter().for_each(|m| numeric[m.index()] = true);
         }
     }
-    let mut p = Printer {
+    let mut printer = Printer {
         model,
         text: String::new(),
         indent: 0,
@@ -161,8 +161,8 @@ pub fn print(model: &Model, style: Style) -> Result<String, String> {
         numeric,
         meaning: vec![None; model.variables.len()],
     };
-    p.model(style);
-    Ok(p.text)
+    printer.model(style);
+    Ok(printer.text)
 }
 
 /// Prints an expression of a valid model for readers, with the names of its text.
@@ -189,7 +189,7 @@ pub fn expression(model: &Model, e: &Expr) -> String {
 }
 
 /// A violation as one string.
-fn said(violation: &Violation) -> String {
+fn violation_text(violation: &Violation) -> String {
     match violation.why.is_empty() {
         true => violation.property.clone(),
         false => format!("{}: {}", violation.property, violation.why),
@@ -197,15 +197,18 @@ fn said(violation: &Violation) -> String {
 }
 
 /// A quoted string.
-fn quoted(text: &str) -> String {
-    let plain = |c: char| {
+fn quote(text: &str) -> String {
+    let replace_unsafe = |c: char| {
         if c == '"' || c == '\\' || c.is_control() {
             '\''
         } else {
             c
         }
     };
-    format!("\"{}\"", text.chars().map(plain).collect::<String>())
+    format!(
+        "\"{}\"",
+        text.chars().map(replace_unsafe).collect::<String>()
+    )
 }
 
 struct Printer<'a> {
@@ -232,7 +235,7 @@ impl Printer<'_> {
         }
     }
 
-    fn nested(&mut self, f: impl FnOnce(&mut Self)) {
+    fn indented(&mut self, f: impl FnOnce(&mut Self)) {
         self.indent += 1;
         f(self);
         self.indent -= 1;
@@ -272,9 +275,9 @@ impl Printer<'_> {
         let draining = self.names.draining.clone();
         for start in &model.starts {
             self.ruleset(&start.parameters, |p| {
-                p.line(format!("startstate {}", quoted(&start.name)));
+                p.line(format!("startstate {}", quote(&start.name)));
                 p.locals(&start.body, &[]);
-                p.nested(|p| {
+                p.indented(|p| {
                     for (variable, name) in p.model.variables.iter().zip(p.names.variables.clone())
                     {
                         if variable.role == Role::State && !p.model.undefined {
@@ -303,14 +306,14 @@ impl Printer<'_> {
                 } else {
                     ""
                 };
-                p.line(format!("rule {}{kind}", quoted(&rule.name)));
+                p.line(format!("rule {}{kind}", quote(&rule.name)));
                 let guard = match style == Style::Drain && rule.spontaneous {
                     true => format!("!{draining} & {}", p.expr(&rule.guard, binds::NOT)),
                     false => p.expr(&rule.guard, 0),
                 };
                 p.line(format!("  {guard} ==>"));
                 p.locals(&rule.body, &[]);
-                p.nested(|p| p.block(&rule.body));
+                p.indented(|p| p.block(&rule.body));
                 p.line("end;");
             });
         }
@@ -319,14 +322,14 @@ impl Printer<'_> {
         let assumptions = model.assumptions.iter().map(|i| ("assume", i));
         for (word, claim) in invariants.chain(liveness).chain(assumptions) {
             self.ruleset(&claim.parameters, |p| {
-                let (name, holds) = (quoted(&claim.name), p.expr(&claim.holds, 0));
+                let (name, holds) = (quote(&claim.name), p.expr(&claim.holds, 0));
                 p.line(format!("{word} {name}\n  {holds};"));
             });
         }
         for cover in &model.covers {
             if let Some(e) = &cover.holds {
                 let claim = self.expr(e, 0);
-                self.line(format!("cover {}\n  {claim};\n", quoted(&cover.name)));
+                self.line(format!("cover {}\n  {claim};\n", quote(&cover.name)));
             }
         }
         if let Some(quiescent) = &model.quiescent {
@@ -408,18 +411,18 @@ impl Printer<'_> {
     }
 
     /// The identifier of a record's field.
-    fn field(&self, fields: &[(String, TypeId)], wanted: &str) -> String {
+    fn field(&self, fields: &[(String, TypeId)], field_name: &str) -> String {
         if self.for_people {
-            return wanted.to_string();
+            return field_name.to_string();
         }
-        let mut taken = FxHashSet::default();
+        let mut used_names = FxHashSet::default();
         for (field, _) in fields {
-            let name = identifier(field, &mut taken);
-            if field == wanted {
+            let name = identifier(field, &mut used_names);
+            if field == field_name {
                 return name;
             }
         }
-        wanted.to_string()
+        field_name.to_string()
     }
 
     /// A value of a simple type.
@@ -476,7 +479,7 @@ impl Printer<'_> {
             None => self.line(format!("procedure {name}({parameters});")),
         }
         self.locals(&function.body, &function.parameters);
-        self.nested(|p| p.block(&function.body));
+        self.indented(|p| p.block(&function.body));
         self.line("end;");
         self.line("");
     }
@@ -495,7 +498,7 @@ impl Printer<'_> {
             f(self);
         } else {
             self.line(format!("ruleset {} do", quantifiers.join("; ")));
-            self.nested(f);
+            self.indented(f);
             self.line("end;");
         }
         self.line("");

@@ -165,7 +165,7 @@ pub(super) const CMURPHI_RESERVED: &str =
 /// Cuts a text into tokens; the last is [`Token::End`].
 pub(super) fn lex(text: &str, dialect: Dialect, sink: &mut Sink) -> Vec<(Token, Span)> {
     let mut tokens: Vec<(Token, Span)> = Vec::with_capacity(text.len() / 4 + 1);
-    let mut bad: Option<Span> = None;
+    let mut invalid_span: Option<Span> = None;
     let mut lexer = Token::lexer(text);
     while let Some(token) = lexer.next() {
         let range = lexer.span();
@@ -175,9 +175,9 @@ pub(super) fn lex(text: &str, dialect: Dialect, sink: &mut Sink) -> Vec<(Token, 
         };
         let Ok(mut token) = token else {
             // Neighbouring bad characters make one diagnostic.
-            match &mut bad {
-                Some(before) if before.end == span.start => before.end = span.end,
-                _ => bad_characters(text, bad.replace(span), sink),
+            match &mut invalid_span {
+                Some(previous) if previous.end == span.start => previous.end = span.end,
+                _ => report_invalid_characters(text, invalid_span.replace(span), sink),
             }
             continue;
         };
@@ -194,9 +194,9 @@ pub(super) fn lex(text: &str, dialect: Dialect, sink: &mut Sink) -> Vec<(Token, 
                     false => None,
                 };
                 token = key.map_or(token, Token::Key);
-                if word.len() > LONGEST_NAME {
+                if word.len() > MAX_NAME_LENGTH {
                     sink.error(span, format!("a name of {} characters", word.len()))
-                        .label(format!("names have at most {LONGEST_NAME} characters"));
+                        .label(format!("names have at most {MAX_NAME_LENGTH} characters"));
                 }
             }
             Token::Real => {
@@ -213,35 +213,35 @@ pub(super) fn lex(text: &str, dialect: Dialect, sink: &mut Sink) -> Vec<(Token, 
         }
         tokens.push((token, span));
     }
-    bad_characters(text, bad, sink);
+    report_invalid_characters(text, invalid_span, sink);
     let end = text.len() as u32;
     tokens.push((Token::End, Span { start: end, end }));
     tokens
 }
 
 /// Maximum length of a name, in bytes; that of CMurphi.
-const LONGEST_NAME: usize = 256;
+const MAX_NAME_LENGTH: usize = 256;
 
-fn bad_characters(text: &str, span: Option<Span>, sink: &mut Sink) {
+fn report_invalid_characters(text: &str, span: Option<Span>, sink: &mut Sink) {
     let Some(span) = span else { return };
-    let found = &text[span.start as usize..span.end as usize];
-    if found.starts_with(['"', '“']) {
+    let characters = &text[span.start as usize..span.end as usize];
+    if characters.starts_with(['"', '“']) {
         sink.error(span, "a string without its closing `\"`")
             .label("opens here")
             .note("a string ends on the line it begins on");
-    } else if found.starts_with('_') {
+    } else if characters.starts_with('_') {
         sink.error(span, "a name begins with a letter")
             .label("not with `_`");
     } else {
-        let shown: String = found.chars().take(8).collect();
-        sink.error(span, format!("`{shown}` has no meaning here"))
+        let excerpt: String = characters.chars().take(8).collect();
+        sink.error(span, format!("`{excerpt}` has no meaning here"))
             .label("not part of the language");
     }
 }
 
 /// Rejects input that is no text, with one message.
-pub(super) fn readable(text: &str, sink: &mut Sink) -> bool {
-    let strange = |character: char| {
+pub(super) fn check_readable(text: &str, sink: &mut Sink) -> bool {
+    let is_invalid = |character: char| {
         (character.is_control() && !"\n\t\r\u{b}\u{c}".contains(character))
             || character == '\u{fffd}'
     };
@@ -254,12 +254,12 @@ pub(super) fn readable(text: &str, sink: &mut Sink) -> bool {
             ));
         return false;
     }
-    match text.char_indices().find(|&(_, c)| strange(c)) {
+    match text.char_indices().find(|&(_, c)| is_invalid(c)) {
         None => true,
-        Some((at, character)) => {
+        Some((offset, character)) => {
             let span = Span {
-                start: at as u32,
-                end: (at + character.len_utf8()) as u32,
+                start: offset as u32,
+                end: (offset + character.len_utf8()) as u32,
             };
             sink.error(span, "this is not a text file")
                 .label(format!("the character U+{:04X}", character as u32));

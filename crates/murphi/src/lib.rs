@@ -90,7 +90,7 @@ fn read_as(
 ) -> Result<Read, Vec<Diagnostic>> {
     let mut sink = diagnostic::Sink::default();
     let mut model = None;
-    if lexer::readable(text, &mut sink) {
+    if lexer::check_readable(text, &mut sink) {
         let tokens = lexer::lex(text, dialect, &mut sink);
         let items = parser::Parser::new(text, &tokens, dialect, &mut sink).file();
         model = Some(lower::lower(

@@ -43,7 +43,7 @@ struct Shape {
     source: Option<usize>,
     target: Option<usize>,
     /// The one further field that names an agent.
-    other: Option<usize>,
+    further_agent: Option<usize>,
     /// The field with the kind of the message.
     kind: Option<usize>,
     /// Cells of each field in the record, its name and its type.
@@ -56,7 +56,7 @@ struct Message {
     words: String,
     source: Option<String>,
     target: Option<String>,
-    other: Option<String>,
+    further_agent: Option<String>,
 }
 
 /// Renders the messages of a model with networks.
@@ -95,10 +95,10 @@ impl<'a> Networks<'a> {
             in_flight: Vec::new(),
             flights: 0,
         };
-        let mut at = 0;
+        let mut first_cell = 0;
         for variable in model.variables.iter().filter(|v| v.role == Role::State) {
-            networks.look(variable.ty, at, None, false);
-            at += networks.sizes[variable.ty.index()] as usize;
+            networks.find_slots(variable.ty, first_cell, None, false);
+            first_cell += networks.sizes[variable.ty.index()] as usize;
         }
         networks.retain_mailboxes(frame);
         if networks.slots.is_empty() {
@@ -108,7 +108,7 @@ impl<'a> Networks<'a> {
         let records: Vec<TypeId> = networks.slots.iter().map(|slot| slot.record).collect();
         let mut types: Vec<TypeId> = Vec::new();
         for (record, shape) in &networks.shapes {
-            let ends = [shape.source, shape.target, shape.other];
+            let ends = [shape.source, shape.target, shape.further_agent];
             if records.contains(record) {
                 types.extend(
                     ends.into_iter()
@@ -148,12 +148,18 @@ impl<'a> Networks<'a> {
     }
 
     /// Finds the slots for messages in a part of the state, in multisets and in arrays.
-    fn look(&mut self, ty: TypeId, at: usize, owner: Option<(TypeId, Number)>, array: bool) {
+    fn find_slots(
+        &mut self,
+        ty: TypeId,
+        first_cell: usize,
+        owner: Option<(TypeId, Number)>,
+        array: bool,
+    ) {
         match self.model.ty(ty).clone() {
             Type::Multiset { capacity, element } => {
                 let stride = 1 + self.sizes[element.index()] as usize;
                 for i in 0..capacity as usize {
-                    let first = at + i * stride + 1;
+                    let first = first_cell + i * stride + 1;
                     self.slot(element, first, Some(first - 1), owner);
                 }
             }
@@ -162,15 +168,16 @@ impl<'a> Networks<'a> {
                     return;
                 };
                 for value in lo..=hi {
-                    let part = at + (value - lo) as usize * self.sizes[element.index()] as usize;
+                    let part =
+                        first_cell + (value - lo) as usize * self.sizes[element.index()] as usize;
                     let owner = match self.model.ty(index) {
                         Type::Enum(_) | Type::Bool => owner,
                         _ => Some((index, value)),
                     };
-                    self.look(element, part, owner, true);
+                    self.find_slots(element, part, owner, true);
                 }
             }
-            Type::Record(_) if array => self.slot(ty, at, None, owner),
+            Type::Record(_) if array => self.slot(ty, first_cell, None, owner),
             _ => {}
         }
     }
@@ -211,59 +218,59 @@ impl<'a> Networks<'a> {
     }
 
     fn shape_of(&self, record: TypeId) -> &Shape {
-        let known = self.shapes.iter().find(|shape| shape.0 == record);
-        &known.expect("shapes of slots are known").1
+        let entry = self.shapes.iter().find(|shape| shape.0 == record);
+        &entry.expect("shapes of slots are known").1
     }
 
     fn shape(&self, record: TypeId) -> Shape {
         let mut shape = Shape {
             source: None,
             target: None,
-            other: None,
+            further_agent: None,
             kind: None,
             fields: Vec::new(),
         };
         let Type::Record(fields) = self.model.ty(record) else {
             return shape;
         };
-        let mut at = 0;
-        let mut others = Vec::new();
+        let mut cell_offset = 0;
+        let mut further_agents = Vec::new();
         for (number, (name, ty)) in fields.iter().enumerate() {
-            let plain = name.to_ascii_lowercase();
-            let plain = plain.trim_start_matches("m_").trim_end_matches('_');
+            let base_name = name.to_ascii_lowercase();
+            let base_name = base_name.trim_start_matches("m_").trim_end_matches('_');
             if self.model.bounds(*ty).is_some() && *ty != TypeId::BOOL {
-                if SOURCES.contains(&plain) {
+                if SOURCES.contains(&base_name) {
                     shape.source = Some(number);
-                } else if TARGETS.contains(&plain) {
+                } else if TARGETS.contains(&base_name) {
                     shape.target = Some(number);
                 } else if matches!(self.model.ty(*ty), Type::Scalarset(_) | Type::Union(_)) {
-                    others.push(number);
+                    further_agents.push(number);
                 }
             }
-            let taken = [shape.source, shape.target].contains(&Some(number));
-            if matches!(self.model.ty(*ty), Type::Enum(_)) && !taken && shape.kind.is_none() {
+            let is_end = [shape.source, shape.target].contains(&Some(number));
+            if matches!(self.model.ty(*ty), Type::Enum(_)) && !is_end && shape.kind.is_none() {
                 shape.kind = Some(number);
             }
-            shape.fields.push((at, name.clone(), *ty));
-            at += self.sizes[ty.index()] as usize;
+            shape.fields.push((cell_offset, name.clone(), *ty));
+            cell_offset += self.sizes[ty.index()] as usize;
         }
-        if let [other] = others[..] {
-            shape.other = Some(other);
+        if let [further_agent] = further_agents[..] {
+            shape.further_agent = Some(further_agent);
         }
         shape
     }
 
     /// Removes arrays of records that are not empty in the start state: they are no networks.
     fn retain_mailboxes(&mut self, frame: &[Number]) {
-        let empty = |slot: &Slot| {
+        let is_mailbox = |slot: &Slot| {
             let shape = self.shape_of(slot.record);
             let ends = [shape.source, shape.target].into_iter().flatten();
             let mut ends = ends.map(|end| frame[slot.first + shape.fields[end].0]);
             slot.present.is_some() || ends.all(|value| value == UNDEFINED)
         };
-        let kept: Vec<bool> = self.slots.iter().map(empty).collect();
-        let mut kept = kept.into_iter();
-        self.slots.retain(|_| kept.next().unwrap_or(false));
+        let keep_flags: Vec<bool> = self.slots.iter().map(is_mailbox).collect();
+        let mut keep_flags = keep_flags.into_iter();
+        self.slots.retain(|_| keep_flags.next().unwrap_or(false));
     }
 
     /// The messages in a state.
@@ -271,19 +278,19 @@ impl<'a> Networks<'a> {
         let message = |slot: &Slot| {
             let shape = self.shape_of(slot.record);
             let value = |field: usize| {
-                let (at, _, ty) = &shape.fields[field];
-                let value = frame[slot.first + at];
+                let (cell_offset, _, ty) = &shape.fields[field];
+                let value = frame[slot.first + cell_offset];
                 (value != UNDEFINED).then(|| match shape.kind == Some(field) {
                     true => self.model.show(*ty, value),
                     false => agent(self.model, *ty, value),
                 })
             };
             let ends = [shape.source, shape.target].map(|end| end.and_then(value));
-            let there = match slot.present {
+            let is_occupied = match slot.present {
                 Some(present) => frame[present] != 0,
                 None => ends.iter().any(Option::is_some),
             };
-            if !there {
+            if !is_occupied {
                 return None;
             }
             let [source, target] = ends;
@@ -291,27 +298,27 @@ impl<'a> Networks<'a> {
                 None => slot.owner.clone(),
                 Some(_) => target,
             };
-            let ends = [shape.source, shape.target, shape.other, shape.kind];
-            let mut rest = Vec::new();
-            for (field, (at, name, ty)) in shape.fields.iter().enumerate() {
+            let ends = [shape.source, shape.target, shape.further_agent, shape.kind];
+            let mut arguments = Vec::new();
+            for (field, (cell_offset, name, ty)) in shape.fields.iter().enumerate() {
                 let simple = self.model.bounds(*ty).is_some();
-                let value = frame[slot.first + at];
-                let told = shape.other == Some(field) && shape.source.is_some();
-                if simple && value != UNDEFINED && (!ends.contains(&Some(field)) || told) {
-                    rest.push(format!("{name}={}", self.model.show(*ty, value)));
+                let value = frame[slot.first + cell_offset];
+                let names_agent = shape.further_agent == Some(field) && shape.source.is_some();
+                if simple && value != UNDEFINED && (!ends.contains(&Some(field)) || names_agent) {
+                    arguments.push(format!("{name}={}", self.model.show(*ty, value)));
                 }
             }
             let name = shape.kind.and_then(value);
             let name = name.unwrap_or_else(|| self.model.types[slot.record.index()].name.clone());
-            let words = match rest.is_empty() {
+            let words = match arguments.is_empty() {
                 true => name,
-                false => format!("{name}({})", rest.join(", ")),
+                false => format!("{name}({})", arguments.join(", ")),
             };
             Some(Message {
                 words,
                 source,
                 target,
-                other: shape.other.and_then(value),
+                further_agent: shape.further_agent.and_then(value),
             })
         };
         self.slots.iter().filter_map(message).collect()
@@ -328,35 +335,35 @@ impl<'a> Networks<'a> {
 
     /// Sender and receiver of a message, given the acting agent.
     fn ends(&self, message: &Message, actor: Option<usize>) -> (usize, usize) {
-        let others = self.agents.len() - 1;
-        let number = |name: &Option<String>| {
+        let others_index = self.agents.len() - 1;
+        let index_of = |name: &Option<String>| {
             let name = name.as_ref()?;
             self.agents.iter().position(|agent| agent == name)
         };
-        let (source, target) = (number(&message.source), number(&message.target));
-        let other = number(&message.other);
+        let (source, target) = (index_of(&message.source), index_of(&message.target));
+        let other = index_of(&message.further_agent);
         // A further field names the missing end, unless it repeats the other one.
         let from = source.or(actor).or(other.filter(|&o| Some(o) != target));
         let to = target.or(other.filter(|&o| source.is_some() && Some(o) != source));
-        (from.unwrap_or(others), to.unwrap_or(others))
+        (from.unwrap_or(others_index), to.unwrap_or(others_index))
     }
 }
 
 impl TraceEvents for Networks<'_> {
     fn step(&mut self, rule: &str, before: &[Number], after: &[Number]) {
-        let (mut gone, mut new) = (self.messages(before), self.messages(after));
+        let (mut removed, mut added) = (self.messages(before), self.messages(after));
         // A message in both states is neither sent nor received.
-        gone.retain(
-            |message| match new.iter().position(|other| other == message) {
-                Some(same) => {
-                    new.remove(same);
+        removed.retain(
+            |message| match added.iter().position(|other| other == message) {
+                Some(index) => {
+                    added.remove(index);
                     false
                 }
                 None => true,
             },
         );
         let mut actor = None;
-        for message in gone {
+        for message in removed {
             let flight = match self
                 .in_flight
                 .iter()
@@ -382,7 +389,7 @@ impl TraceEvents for Networks<'_> {
                 },
             );
         }
-        let sent: Vec<(Message, usize, usize)> = new
+        let sent: Vec<(Message, usize, usize)> = added
             .into_iter()
             .map(|message| {
                 let (from, to) = self.ends(&message, actor);
@@ -390,8 +397,8 @@ impl TraceEvents for Networks<'_> {
             })
             .collect();
         if let Some(agent) = actor.or(sent.first().map(|sent| sent.1)) {
-            let what = rule.split(" (").next().unwrap_or(rule).to_string();
-            self.add_step(agent, Action::Does { what });
+            let description = rule.split(" (").next().unwrap_or(rule).to_string();
+            self.add_step(agent, Action::Does { what: description });
         }
         for (message, from, to) in sent {
             let flight = self.flights;
@@ -410,27 +417,32 @@ impl TraceEvents for Networks<'_> {
 
     /// The chart of all steps, with the lifelines of the agents that took part; empty if there was no message.
     fn end(self: Box<Self>) -> Sequence {
-        let mut used = vec![false; self.agents.len()];
+        let mut has_steps = vec![false; self.agents.len()];
         for step in &self.steps {
-            used[step.agent] = true;
+            has_steps[step.agent] = true;
             match step.action {
-                Action::Send { to, .. } => used[to] = true,
-                Action::Receive { from, .. } => used[from] = true,
+                Action::Send { to, .. } => has_steps[to] = true,
+                Action::Receive { from, .. } => has_steps[from] = true,
                 _ => {}
             }
         }
-        let number = |agent: usize| used[..agent].iter().filter(|&&used| used).count();
+        let new_index = |agent: usize| {
+            has_steps[..agent]
+                .iter()
+                .filter(|&&has_steps| has_steps)
+                .count()
+        };
         let mut steps = self.steps;
         for step in &mut steps {
-            step.agent = number(step.agent);
+            step.agent = new_index(step.agent);
             match &mut step.action {
-                Action::Send { to, .. } => *to = number(*to),
-                Action::Receive { from, .. } => *from = number(*from),
+                Action::Send { to, .. } => *to = new_index(*to),
+                Action::Receive { from, .. } => *from = new_index(*from),
                 _ => {}
             }
         }
         let agents = self.agents.into_iter().enumerate();
-        let agents = agents.filter(|(i, _)| used[*i]).map(|(_, name)| name);
+        let agents = agents.filter(|(i, _)| has_steps[*i]).map(|(_, name)| name);
         Sequence {
             agents: agents.collect(),
             steps,

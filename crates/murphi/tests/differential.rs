@@ -11,78 +11,78 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Numbers of verified, violated and rejected models, and the failures with the command that reproduces each.
 #[derive(Default)]
-struct Found {
+struct Tally {
     verified: usize,
     violated: usize,
-    refused: usize,
+    rejected: usize,
     reduced: usize,
     failures: Vec<String>,
 }
 
-fn judge_all(count: usize, against: &str) -> Found {
+fn compare_all(count: usize, against: &str) -> Tally {
     let next = AtomicUsize::new(0);
     let work = || {
         let folder = tempfile::tempdir().unwrap();
-        let mut found = Found::default();
+        let mut tally = Tally::default();
         loop {
             let seed = next.fetch_add(1, Ordering::Relaxed);
             if seed >= count {
-                return found;
+                return tally;
             }
             let text = generate::model(seed as u64, against == "rumur" || seed.is_multiple_of(2));
-            let judged = match against {
+            let result = match against {
                 "rumur" => judge::rumur(&text, folder.path()),
                 _ => judge::ours(&text),
             };
-            match judged {
+            match result {
                 Ok(Agreed::Verified { states, orbits }) => {
-                    found.verified += 1;
-                    found.reduced += usize::from(orbits < states);
+                    tally.verified += 1;
+                    tally.reduced += usize::from(orbits < states);
                 }
-                Ok(Agreed::Violated) => found.violated += 1,
-                Err(Trouble::Refused(why)) => {
-                    eprintln!("model {seed}: {why}");
-                    found.refused += 1;
+                Ok(Agreed::Violated) => tally.violated += 1,
+                Err(Trouble::Refused(details)) => {
+                    eprintln!("model {seed}: {details}");
+                    tally.rejected += 1;
                 }
-                Err(Trouble::Differ(what, why)) => {
+                Err(Trouble::Differ(kind, details)) => {
                     let command = format!("cargo run -p cohkit-murphi --example fuzz_models -- --seed {seed} --count 1 --against {against}");
-                    found.failures.push(format!("{what}\n{why}\n{command}"));
+                    tally.failures.push(format!("{kind}\n{details}\n{command}"));
                 }
             }
         }
     };
     std::thread::scope(|scope| {
         let threads: Vec<_> = (0..2).map(|_| scope.spawn(work)).collect();
-        let mut all = Found::default();
+        let mut total = Tally::default();
         for thread in threads {
-            let found = thread.join().unwrap();
-            all.verified += found.verified;
-            all.violated += found.violated;
-            all.refused += found.refused;
-            all.reduced += found.reduced;
-            all.failures.extend(found.failures);
+            let tally = thread.join().unwrap();
+            total.verified += tally.verified;
+            total.violated += tally.violated;
+            total.rejected += tally.rejected;
+            total.reduced += tally.reduced;
+            total.failures.extend(tally.failures);
         }
-        all
+        total
     })
 }
 
 /// Checks that no model fails, few are rejected, and enough have each verdict for a significant comparison.
-fn expect_agreement(found: &Found, count: usize) {
-    assert!(found.failures.is_empty(), "{}", found.failures.join("\n\n"));
-    assert!(found.refused * 100 <= count, "{} refused", found.refused);
-    assert!(found.verified * 4 >= count, "{} verified", found.verified);
-    assert!(found.violated * 10 >= count, "{} violated", found.violated);
+fn expect_agreement(tally: &Tally, count: usize) {
+    assert!(tally.failures.is_empty(), "{}", tally.failures.join("\n\n"));
+    assert!(tally.rejected * 100 <= count, "{} refused", tally.rejected);
+    assert!(tally.verified * 4 >= count, "{} verified", tally.verified);
+    assert!(tally.violated * 10 >= count, "{} violated", tally.violated);
 }
 
 #[test]
 fn own_engines_agree_on_random_models() {
     const COUNT: usize = 20_000;
-    let found = judge_all(COUNT, "ours");
-    expect_agreement(&found, COUNT);
+    let tally = compare_all(COUNT, "ours");
+    expect_agreement(&tally, COUNT);
     assert!(
-        found.reduced * 50 >= COUNT,
+        tally.reduced * 50 >= COUNT,
         "{} have symmetry",
-        found.reduced
+        tally.reduced
     );
 }
 
@@ -90,7 +90,7 @@ fn own_engines_agree_on_random_models() {
 fn rumur_agrees() {
     const COUNT: usize = 300;
     if tools::require("rumur") {
-        expect_agreement(&judge_all(COUNT, "rumur"), COUNT);
+        expect_agreement(&compare_all(COUNT, "rumur"), COUNT);
     }
 }
 
@@ -161,11 +161,11 @@ fn edge_model(seed: u64) -> String {
         let mut body = String::new();
         for _ in 0..1 + below(3) {
             let e = number(&mut below, 2);
-            let at = index(&mut below, 1);
+            let array_index = index(&mut below, 1);
             body += &match below(7) {
                 0 => format!("w := {e}; "),
-                1 => format!("a[{at}] := {e}; "),
-                2 => format!("undefine a[{at}]; undefine x; "),
+                1 => format!("a[{array_index}] := {e}; "),
+                2 => format!("undefine a[{array_index}]; undefine x; "),
                 3 => format!("x := {}; w := x; ", EDGES[below(8) as usize]),
                 4 => format!(
                     "if {} then w := {e}; else undefine w; end; ",
@@ -209,9 +209,9 @@ fn numbers_near_both_ends_are_the_same_in_machine_code() {
             cohkit_engine::check(&model, &options).unwrap()
         };
         use cohkit_engine::search::Engine;
-        let (one, other) = (run(Engine::Interpreter), run(Engine::Native));
-        assert_eq!(one, other, "{text}");
-        match one.outcome {
+        let (interpreted, native) = (run(Engine::Interpreter), run(Engine::Native));
+        assert_eq!(interpreted, native, "{text}");
+        match interpreted.outcome {
             cohkit_engine::Outcome::Violated { .. } => violated += 1,
             _ => verified += 1,
         }
@@ -222,7 +222,7 @@ fn numbers_near_both_ends_are_the_same_in_machine_code() {
 /// A construct that is never generated is never compared.
 #[test]
 fn every_construct_is_made() {
-    let all: String = (0..1000).map(|seed| generate::model(seed, false)).collect();
+    let generated_text: String = (0..1000).map(|seed| generate::model(seed, false)).collect();
     for word in [
         "scalarset(",
         "union {",
@@ -251,10 +251,10 @@ fn every_construct_is_made() {
         "error ",
         "by -1 do",
     ] {
-        assert!(all.contains(word), "`{word}` is never made");
+        assert!(generated_text.contains(word), "`{word}` is never made");
     }
     // A function calls itself with a smaller number.
-    assert!(all.contains("_0 - 1"), "no recursion is made");
+    assert!(generated_text.contains("_0 - 1"), "no recursion is made");
 }
 
 /// Models that once failed, by all engines.
@@ -266,8 +266,8 @@ fn engines_agree_on_formerly_failing_models() {
         let path = file.unwrap().path();
         if path.extension().is_some_and(|e| e == "m") {
             let text = std::fs::read_to_string(&path).unwrap();
-            let judged = judge::ours(&text);
-            assert!(judged.is_ok(), "{}: {judged:?}", path.display());
+            let result = judge::ours(&text);
+            assert!(result.is_ok(), "{}: {result:?}", path.display());
             models += 1;
         }
     }
@@ -278,6 +278,6 @@ fn engines_agree_on_formerly_failing_models() {
 #[test]
 fn shrinking_keeps_the_cause_of_failure() {
     let text = generate::model(3, true) + "rule \"kept\" (1 < (2 + 3)) ==>\nbegin\nend;\n";
-    let small = judge::shrink(&text, |t| t.contains("kept") && t.contains("<"));
-    assert_eq!(small, "rule \"kept\" (1 < 0) ==>\n");
+    let shrunk = judge::shrink(&text, |t| t.contains("kept") && t.contains("<"));
+    assert_eq!(shrunk, "rule \"kept\" (1 < 0) ==>\n");
 }

@@ -33,12 +33,12 @@ const KEYS: [&str; 9] = [
     "slow",
 ];
 
-fn folder() -> PathBuf {
+fn models_folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models")
 }
 
 fn cards() -> Vec<Card> {
-    let mut paths: Vec<PathBuf> = std::fs::read_dir(folder())
+    let mut paths: Vec<PathBuf> = std::fs::read_dir(models_folder())
         .unwrap()
         .map(|entry| entry.unwrap().path())
         .filter(|path| path.extension().is_some_and(|e| e == "m"))
@@ -59,8 +59,9 @@ fn card(path: &Path) -> Card {
         .and_then(|line| line.strip_prefix("-- "))
         .and_then(|line| line.split_once(": "))
     {
-        let place = KEYS.iter().position(|known| *known == key);
-        order.push(place.unwrap_or_else(|| panic!("{file}: the keys are {KEYS:?}, not `{key}`")));
+        let position = KEYS.iter().position(|known| *known == key);
+        order
+            .push(position.unwrap_or_else(|| panic!("{file}: the keys are {KEYS:?}, not `{key}`")));
         keys.insert(key.to_owned(), value.to_owned());
         lines.next();
     }
@@ -204,11 +205,11 @@ fn every_model_card_states_its_expected_result() {
 
 #[test]
 fn the_readme_lists_every_model() {
-    let path = folder().join("README.md");
+    let path = models_folder().join("README.md");
     let text = std::fs::read_to_string(&path).unwrap();
     let start = text.find("| Model |").expect("a table of models");
-    let kept = &text[..start];
-    let expected = format!("{kept}{}", listing(&cards()));
+    let introduction = &text[..start];
+    let expected = format!("{introduction}{}", listing(&cards()));
     if std::env::var_os("UPDATE_EXPECT").is_some() {
         std::fs::write(&path, expected).unwrap();
         return;
@@ -223,11 +224,11 @@ fn the_readme_lists_every_model() {
 /// soak` runs both over the whole library.
 #[test]
 fn brute_force_confirms_the_cards_that_rumur_cannot() {
-    let tool = folder().join("../tests/murphi/tools/brute_force.py");
+    let tool = models_folder().join("../tests/murphi/tools/brute_force.py");
     let models: Vec<PathBuf> = cards()
         .iter()
         .filter(|card| card.get("counted by") == Some("brute_force.py"))
-        .map(|card| folder().join(&card.file))
+        .map(|card| models_folder().join(&card.file))
         .collect();
     assert!(models.len() >= 4, "some models are in one dialect only");
     let output = Command::new("python3")
@@ -257,10 +258,10 @@ impl Card {
         let name = self.file.trim_end_matches(".m");
         let mut model = read(name, &self.text, dialect)
             .map_err(|errors| {
-                let shown = errors
+                let rendered = errors
                     .iter()
                     .map(|e| e.render(&self.file, &self.text, false));
-                shown.collect::<Vec<_>>().join("\n")
+                rendered.collect::<Vec<_>>().join("\n")
             })?
             .model;
         model.deadlock = match self.get("deadlock") {
@@ -273,11 +274,11 @@ impl Card {
 
     /// Differences between a report and the card.
     fn differences(&self, model: &Model, report: &Report, symmetry: bool) -> Vec<String> {
-        let mut wrong = Vec::new();
-        let mut compare = |what: &str, expected: String, found: String| {
+        let mut differences = Vec::new();
+        let mut compare = |key: &str, expected: String, found: String| {
             if expected != found {
-                wrong.push(format!(
-                    "{}: {what}: {expected} on the card, found {found}",
+                differences.push(format!(
+                    "{}: {key}: {expected} on the card, found {found}",
                     self.file
                 ));
             }
@@ -293,13 +294,13 @@ impl Card {
             verdict.into(),
         );
         // Without scalarsets every state is an orbit.
-        let counted = if symmetry && self.get("orbits").is_some() {
+        let count_key = if symmetry && self.get("orbits").is_some() {
             "orbits"
         } else {
             "states"
         };
-        if let Some(states) = self.get(counted) {
-            compare(counted, states.into(), report.states.to_string());
+        if let Some(states) = self.get(count_key) {
+            compare(count_key, states.into(), report.states.to_string());
         }
         if let Outcome::Violated {
             property,
@@ -307,7 +308,7 @@ impl Card {
             trace,
         } = &report.outcome
         {
-            let property = in_words(property, message);
+            let property = card_property(property, message);
             compare(
                 "property",
                 self.get("property").unwrap_or("none").into(),
@@ -318,18 +319,18 @@ impl Card {
             }
             let rules: Vec<u32> = trace.steps.iter().map(|step| step.rule_index).collect();
             if replay(model, trace.start_index, &rules).as_ref() != Ok(&**trace) {
-                wrong.push(format!(
+                differences.push(format!(
                     "{}: its counterexample is not what replay gives",
                     self.file
                 ));
             }
         }
-        wrong
+        differences
     }
 }
 
 /// A property in the notation of cards.
-fn in_words(property: &Property, message: &str) -> String {
+fn card_property(property: &Property, message: &str) -> String {
     match property {
         Property::Invariant(name) => format!("invariant \"{name}\""),
         Property::Assertion(name) if message.contains("error") => format!("error \"{name}\""),
@@ -347,31 +348,32 @@ fn in_words(property: &Property, message: &str) -> String {
                 ("the index", "index"),
                 ("the value", "range"),
             ];
-            let found = kinds.iter().find(|(phrase, _)| message.contains(phrase));
-            found.map_or_else(|| message.to_owned(), |(_, kind)| (*kind).to_owned())
+            let known_kind = kinds.iter().find(|(phrase, _)| message.contains(phrase));
+            known_kind.map_or_else(|| message.to_owned(), |(_, kind)| (*kind).to_owned())
         }
     }
 }
 
 #[test]
 fn models_match_their_cards() {
-    let whole = std::env::var_os("COHKIT_WHOLE_LIBRARY").is_some();
-    let mut wrong = Vec::new();
+    let include_slow = std::env::var_os("COHKIT_WHOLE_LIBRARY").is_some();
+    let mut errors_found = Vec::new();
     let mut explored = 0;
     for card in cards() {
         let model = match card.model() {
             Ok(model) => model,
-            Err(why) => {
-                wrong.push(why);
+            Err(reason) => {
+                errors_found.push(reason);
                 continue;
             }
         };
-        let slow = !whole && card.get("slow").is_some();
+        let slow = !include_slow && card.get("slow").is_some();
         explored += usize::from(!slow);
         for symmetry in [false, true] {
             // `make soak` explores these too; some have few orbits.
-            let few = symmetry && card.number("orbits").is_some_and(|orbits| orbits < 20_000);
-            if slow && !few {
+            let has_few_orbits =
+                symmetry && card.number("orbits").is_some_and(|orbits| orbits < 20_000);
+            if slow && !has_few_orbits {
                 continue;
             }
             let options = Options {
@@ -380,29 +382,29 @@ fn models_match_their_cards() {
                 ..Options::default()
             };
             match check(&model, &options) {
-                Ok(report) => wrong.extend(card.differences(&model, &report, symmetry)),
-                Err(errors) => wrong.push(format!("{}: {errors:?}", card.file)),
+                Ok(report) => errors_found.extend(card.differences(&model, &report, symmetry)),
+                Err(errors) => errors_found.push(format!("{}: {errors:?}", card.file)),
             }
         }
     }
     assert!(explored > 40, "only {explored} models are small enough");
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(errors_found.is_empty(), "{}", errors_found.join("\n"));
 }
 
 #[test]
 fn shared_models_are_read_in_every_dialect() {
     for card in cards() {
-        let (others, other): (&[Dialect], _) = match card.get("dialect") {
+        let (accepting_dialects, rejecting_dialect): (&[Dialect], _) = match card.get("dialect") {
             Some("both") => (&[Dialect::CMurphi, Dialect::Rumur], None),
             Some("rumur") => (&[Dialect::Any], None),
             _ => (&[Dialect::Any], Some(Dialect::Rumur)),
         };
-        for dialect in others {
-            if let Err(why) = card.model_as(*dialect) {
-                panic!("{}, {dialect:?}: {why}", card.file);
+        for dialect in accepting_dialects {
+            if let Err(reason) = card.model_as(*dialect) {
+                panic!("{}, {dialect:?}: {reason}", card.file);
             }
         }
-        if let Some(dialect) = other {
+        if let Some(dialect) = rejecting_dialect {
             assert!(
                 card.model_as(dialect).is_err(),
                 "{}: {dialect:?} takes it",
@@ -416,9 +418,9 @@ fn shared_models_are_read_in_every_dialect() {
 fn library_models_have_no_warnings() {
     for card in cards() {
         let warnings = read(&card.file, &card.text, Dialect::Any).unwrap().warnings;
-        let shown = warnings
+        let rendered = warnings
             .iter()
             .map(|w| w.render(&card.file, &card.text, false));
-        assert_eq!(shown.collect::<String>(), "", "{}", card.file);
+        assert_eq!(rendered.collect::<String>(), "", "{}", card.file);
     }
 }

@@ -63,13 +63,13 @@ impl Case {
     }
 
     /// Diagnostics as they are printed.
-    fn shown(&self, all: &[Diagnostic]) -> String {
+    fn render_all(&self, diagnostics: &[Diagnostic]) -> String {
         let file = format!("{}.m", self.name());
-        let shown: Vec<_> = all
+        let rendered: Vec<_> = diagnostics
             .iter()
             .map(|d| d.render(&file, &self.text, false))
             .collect();
-        shown.join("\n\n") + "\n"
+        rendered.join("\n\n") + "\n"
     }
 
     fn golden(&self, text: &str) {
@@ -83,8 +83,8 @@ fn cases() -> Vec<Case> {
         .unwrap()
         .map(|f| f.unwrap().path());
     // Reduced models that `fuzz_models` found.
-    let found = std::fs::read_dir(folder.join("found")).unwrap();
-    let files = files.chain(found.map(|f| f.unwrap().path()));
+    let reduced_models = std::fs::read_dir(folder.join("found")).unwrap();
+    let files = files.chain(reduced_models.map(|f| f.unwrap().path()));
     let mut files: Vec<PathBuf> = files
         .filter(|f| f.extension().is_some_and(|e| e == "m"))
         .collect();
@@ -119,37 +119,37 @@ fn verdict(report: &Report) -> &'static str {
 
 #[test]
 fn test_cases_have_their_stated_verdicts() {
-    let mut wrong = Vec::new();
+    let mut mismatches = Vec::new();
     for case in cases() {
         let name = case.name();
-        let wanted = case.key("verdict").unwrap_or_default();
+        let expected = case.key("verdict").unwrap_or_default();
         let Read {
             model, warnings, ..
         } = match case.read_with_warnings() {
             Ok(read) => read,
-            Err(errors) if wanted == "rejected" => {
-                case.golden(&case.shown(&errors));
+            Err(errors) if expected == "rejected" => {
+                case.golden(&case.render_all(&errors));
                 continue;
             }
             Err(errors) => {
-                wrong.push(format!("{name}: rejected\n{}", case.shown(&errors)));
+                mismatches.push(format!("{name}: rejected\n{}", case.render_all(&errors)));
                 continue;
             }
         };
-        let mut told = match warnings.is_empty() {
+        let mut golden_text = match warnings.is_empty() {
             true => String::new(),
-            false => case.shown(&warnings),
+            false => case.render_all(&warnings),
         };
         let report = run(&model, &flat());
-        let found = verdict(&report);
+        let actual = verdict(&report);
         if let Outcome::Violated {
             property,
             message,
             trace,
         } = &report.outcome
         {
-            if wanted == "violated" {
-                told += &format!("{property}: {message}\n{trace}");
+            if expected == "violated" {
+                golden_text += &format!("{property}: {message}\n{trace}");
             }
             let rules: Vec<u32> = trace.steps.iter().map(|s| s.rule_index).collect();
             assert_eq!(
@@ -158,18 +158,18 @@ fn test_cases_have_their_stated_verdicts() {
                 "{name}"
             );
         }
-        if !told.is_empty() || case.path.with_extension("txt").exists() {
-            case.golden(&told);
+        if !golden_text.is_empty() || case.path.with_extension("txt").exists() {
+            case.golden(&golden_text);
         }
         let states = case.key("states").map(|n| n.parse().unwrap());
-        if found != wanted || found == "verified" && states != Some(report.states) {
-            wrong.push(format!(
-                "{name}: {found}, {} states\n{:?}",
+        if actual != expected || actual == "verified" && states != Some(report.states) {
+            mismatches.push(format!(
+                "{name}: {actual}, {} states\n{:?}",
                 report.states, report.outcome
             ));
         }
     }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(mismatches.is_empty(), "{}", mismatches.join("\n"));
 }
 
 /// Constructs on which the dialects disagree cause a warning if no dialect is chosen.
@@ -194,12 +194,12 @@ fn a_read_of_an_undefined_scalarset_is_warned_of() {
         assert_eq!(undefined_read(&text(careful), Dialect::Any), None);
     }
     // The variable is read where it always has a value.
-    let given = careless.replace(
+    let initialised = careless.replace(
         "startstate begin",
         "ruleset n: node do startstate begin owner := n;",
     );
-    let given = given.replacen("end;\nrule", "end; end;\nrule", 1);
-    assert_eq!(undefined_read(&given, Dialect::Any), None);
+    let initialised = initialised.replacen("end;\nrule", "end; end;\nrule", 1);
+    assert_eq!(undefined_read(&initialised, Dialect::Any), None);
     // A text that cannot be read.
     assert_eq!(undefined_read("rule", Dialect::Any), None);
 }
@@ -208,25 +208,25 @@ fn a_read_of_an_undefined_scalarset_is_warned_of() {
 fn threads_and_decomposition_agree() {
     for case in cases() {
         let Ok(model) = case.read() else { continue };
-        let one = run(&model, &flat());
-        let two = run(
+        let serial = run(&model, &flat());
+        let parallel = run(
             &model,
             &Options {
                 threads: 2,
                 ..flat()
             },
         );
-        assert_eq!(one, two, "{}", case.name());
-        let apart = Options {
+        assert_eq!(serial, parallel, "{}", case.name());
+        let decomposed = Options {
             decompose: true,
             ..flat()
         };
-        let apart = run(&model, &apart);
-        assert_eq!(verdict(&one), verdict(&apart), "{}", case.name());
-        if one.outcome == Outcome::Verified {
+        let decomposed = run(&model, &decomposed);
+        assert_eq!(verdict(&serial), verdict(&decomposed), "{}", case.name());
+        if serial.outcome == Outcome::Verified {
             assert_eq!(
-                (one.states, one.transitions),
-                (apart.states, apart.transitions),
+                (serial.states, serial.transitions),
+                (decomposed.states, decomposed.transitions),
                 "{}",
                 case.name()
             );
@@ -243,16 +243,16 @@ fn printed_models_round_trip() {
             continue;
         };
         printed += 1;
-        let again = read(&case.name(), &text, Dialect::Any).unwrap_or_else(|errors| {
+        let reread = read(&case.name(), &text, Dialect::Any).unwrap_or_else(|errors| {
             let errors: Vec<_> = errors
                 .iter()
                 .map(|e| e.render("printed.m", &text, false))
                 .collect();
             panic!("{}: {}\n{text}", case.name(), errors.join("\n"))
         });
-        let mut again = again.model;
-        again.deadlock = model.deadlock;
-        let (a, b) = (run(&model, &flat()), run(&again, &flat()));
+        let mut reread = reread.model;
+        reread.deadlock = model.deadlock;
+        let (a, b) = (run(&model, &flat()), run(&reread, &flat()));
         assert_eq!(verdict(&a), verdict(&b), "{}\n{text}", case.name());
         if a.outcome == Outcome::Verified {
             assert_eq!(a.states, b.states, "{}\n{text}", case.name());
@@ -270,57 +270,59 @@ fn rumur_agrees() {
     let next = std::sync::atomic::AtomicUsize::new(0);
     let work = || {
         let folder = tempfile::tempdir().unwrap();
-        let mut wrong = Vec::new();
+        let mut mismatches = Vec::new();
         loop {
             let i = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
             let Some(case) = cases.get(i) else {
-                return wrong;
+                return mismatches;
             };
             if let Err(why) = compare(case, folder.path()) {
-                wrong.push(format!("{}: {why}", case.name()));
+                mismatches.push(format!("{}: {why}", case.name()));
             }
         }
     };
-    let wrong = std::thread::scope(|scope| {
-        let other = scope.spawn(work);
-        let mut wrong = work();
-        wrong.extend(other.join().unwrap());
-        wrong
+    let mismatches = std::thread::scope(|scope| {
+        let second_thread = scope.spawn(work);
+        let mut mismatches = work();
+        mismatches.extend(second_thread.join().unwrap());
+        mismatches
     });
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(mismatches.is_empty(), "{}", mismatches.join("\n"));
 }
 
 fn compare(case: &Case, folder: &Path) -> Result<(), String> {
     let Ok(model) = case.read() else {
         return Ok(());
     };
-    let said = case.key("rumur").unwrap_or_default();
-    if said.starts_with("differs ") {
+    let expected_relation = case.key("rumur").unwrap_or_default();
+    if expected_relation.starts_with("differs ") {
         return Ok(());
     }
     let options = rumur_options(&model, Style::Plain);
-    let found = match rumur_text(&case.text, &options, Compiled::Fast, folder) {
-        Ok(_) if said == "refuses" => return Err("Rumur takes it".into()),
-        Ok(found) => found,
-        Err(why) if said != "refuses" => return Err(format!("Rumur does not take it: {why}")),
+    let rumur_result = match rumur_text(&case.text, &options, Compiled::Fast, folder) {
+        Ok(_) if expected_relation == "refuses" => return Err("Rumur takes it".into()),
+        Ok(rumur_result) => rumur_result,
+        Err(why) if expected_relation != "refuses" => {
+            return Err(format!("Rumur does not take it: {why}"))
+        }
         Err(_) => match print(&model, Style::Plain) {
             Ok(text) => rumur_text(&text, &options, Compiled::Fast, folder)
                 .map_err(|why| format!("{why}\n{text}"))?,
             Err(_) => return Ok(()),
         },
     };
-    let ours = run(&model, &flat());
-    let (fine, states, printed) = found;
-    if fine != (ours.outcome == Outcome::Verified) {
+    let report = run(&model, &flat());
+    let (no_violation, states, printed) = rumur_result;
+    if no_violation != (report.outcome == Outcome::Verified) {
         return Err(format!(
             "Rumur does not agree with {:?}: {printed}",
-            ours.outcome
+            report.outcome
         ));
     }
-    if fine && states as u128 != ours.states {
+    if no_violation && states as u128 != report.states {
         return Err(format!(
             "Rumur has {states} states, we have {}",
-            ours.states
+            report.states
         ));
     }
     Ok(())
@@ -343,39 +345,39 @@ fn an_alias_of_a_removed_element_is_an_error() {
              choose i: nets[0] do rule \"take\" true ==> begin {body} undefine got; num := 0; end; end;"
         )
     };
-    let used = "is used after its element was removed from `nets[0]`";
-    let limit = "calls itself, removes elements";
-    for (text, wrong) in [
+    let use_message = "is used after its element was removed from `nets[0]`";
+    let limit_message = "calls itself, removes elements";
+    for (text, expected_message) in [
         (
             "alias m: nets[0][i] do multisetremove(i, nets[0]); got := m.dst; end;",
-            Some(used),
+            Some(use_message),
         ),
         (
             "alias m: nets[0][i]; d: m.dst do multisetremove(i, nets[0]); got := d; end;",
-            Some(used),
+            Some(use_message),
         ),
         (
             "alias m: nets[0][i] do multisetremove(i, nets[0]); got := first(m); end;",
-            Some(used),
+            Some(use_message),
         ),
         (
             "alias m: nets[0][i] do multisetremove(i, nets[0]); m.n := 2; end;",
-            Some(used),
+            Some(use_message),
         ),
         (
             "alias m: nets[0][i] do undefine nets[0]; num := m.n; end;",
-            Some(used),
+            Some(use_message),
         ),
         (
             "alias m: nets[0][i] do nets[0] := nets[1]; num := m.n; end;",
-            Some(used),
+            Some(use_message),
         ),
         (
             "alias m: nets[0][i] do multisetremovepred(j: nets[0], true); a := m; undefine a; end;",
-            Some(used),
+            Some(use_message),
         ),
-        ("take(nets[0][i]);", Some(used)),
-        ("deep(1, nets[0][i].n);", Some(limit)),
+        ("take(nets[0][i]);", Some(use_message)),
+        ("deep(1, nets[0][i].n);", Some(limit_message)),
         (
             "alias m: nets[0][i] do got := m.dst; num := m.n; multisetremove(i, nets[0]); end;",
             None,
@@ -398,13 +400,16 @@ fn an_alias_of_a_removed_element_is_an_error() {
                     ..Options::default()
                 };
                 let report = run(&model, &options);
-                let said = match &report.outcome {
+                let message_text = match &report.outcome {
                     Outcome::Violated { message, .. } => message.clone(),
                     Outcome::Exceeded { limit, .. } => limit.clone(),
                     Outcome::Verified => "verified".into(),
                     Outcome::Undecided { reason } => format!("{reason:?}"),
                 };
-                assert!(said.contains(wrong.unwrap_or("verified")), "{text}: {said}");
+                assert!(
+                    message_text.contains(expected_message.unwrap_or("verified")),
+                    "{text}: {message_text}"
+                );
             }
         }
     }
@@ -416,11 +421,11 @@ fn loop_order_in_start_states_keeps_symmetry() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/murphi/order-in-start.m");
     let text = std::fs::read_to_string(path).unwrap();
     let cleared = text.replace("for n: node do home := n;", "clear home; for n: node do");
-    let left = text.replace(
+    let early_return = text.replace(
         "for n: node do home",
         "for n: node do if n = home then return; end; home",
     );
-    for text in [&text, &cleared, &left] {
+    for text in [&text, &cleared, &early_return] {
         let Read {
             model, warnings, ..
         } = read("start", text, Dialect::Any).unwrap();
@@ -435,7 +440,7 @@ fn loop_order_in_start_states_keeps_symmetry() {
 /// Generated models join thousands of conditions.
 #[test]
 fn ten_thousand_joined_conditions_are_read_and_run() {
-    for (join, one, whole) in [
+    for (join, neutral, deciding) in [
         (" | ", "x = 9", "x < 4"),
         (" & ", "x != 9", "x < 4"),
         (" || ", "x = 9", "x < 4"),
@@ -444,7 +449,7 @@ fn ten_thousand_joined_conditions_are_read_and_run() {
         (" | ", "x < 4", "a[9] = 0"),
         (" & ", "x < 4", "x != 9 & (x < 4 | a[9] = 0)"),
     ] {
-        let guard = [vec![one; 9_999], vec![whole]].concat().join(join);
+        let guard = [vec![neutral; 9_999], vec![deciding]].concat().join(join);
         let text = format!(
             "var x: 0..3; a: array [0..3] of 0..3;
             startstate begin x := 0; for i := 0 to 3 do a[i] := i; end; end;

@@ -11,13 +11,13 @@ use cohkit_murphi::Style;
 use models::Ending;
 use tools::{require, rumur, Compiled};
 
-fn all() -> Vec<Model> {
-    let mut broken = models::peterson(3);
-    broken.rules[2].guard = Expr::Bool(true);
+fn models_to_compare() -> Vec<Model> {
+    let mut unsafe_model = models::peterson(3);
+    unsafe_model.rules[2].guard = Expr::Bool(true);
     vec![
         models::peterson(2),
         models::peterson(4),
-        broken,
+        unsafe_model,
         models::dining(4),
         models::overflow(),
         models::drain(Ending::Answered),
@@ -35,29 +35,30 @@ fn rumur_agrees_in_verdict_and_count() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    for model in all() {
-        let ours = check(&model, &Options::default()).unwrap();
-        let (fine, states, said) = rumur(&model, Style::Plain, Compiled::Well, folder.path());
+    for model in models_to_compare() {
+        let report = check(&model, &Options::default()).unwrap();
+        let (no_violation, states, output) =
+            rumur(&model, Style::Plain, Compiled::Well, folder.path());
         // Rumur's liveness may use spontaneous rules, so it may only miss violations that drain finds.
-        let missed = matches!(
-            ours.outcome,
+        let may_miss_violation = matches!(
+            report.outcome,
             Outcome::Violated {
                 property: Property::Drain,
                 ..
             }
         );
         assert!(
-            ours.outcome != Outcome::Verified || fine,
-            "{}: {said}",
+            report.outcome != Outcome::Verified || no_violation,
+            "{}: {output}",
             model.name
         );
         assert!(
-            ours.outcome == Outcome::Verified || !fine || missed,
-            "{}: {said}",
+            report.outcome == Outcome::Verified || !no_violation || may_miss_violation,
+            "{}: {output}",
             model.name
         );
-        if fine {
-            assert_eq!(ours.states, states as u128, "{}", model.name);
+        if no_violation {
+            assert_eq!(report.states, states as u128, "{}", model.name);
         }
     }
 }
@@ -68,13 +69,16 @@ fn rumur_agrees_on_drain() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    for model in all().into_iter().filter(|m| m.quiescent.is_some()) {
-        let ours = check(&model, &Options::default()).unwrap();
-        let (fine, _, said) = rumur(&model, Style::Drain, Compiled::Well, folder.path());
+    for model in models_to_compare()
+        .into_iter()
+        .filter(|m| m.quiescent.is_some())
+    {
+        let report = check(&model, &Options::default()).unwrap();
+        let (no_violation, _, output) = rumur(&model, Style::Drain, Compiled::Well, folder.path());
         assert_eq!(
-            ours.outcome == Outcome::Verified,
-            fine,
-            "{}: {said}",
+            report.outcome == Outcome::Verified,
+            no_violation,
+            "{}: {output}",
             model.name
         );
     }

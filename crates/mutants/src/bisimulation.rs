@@ -23,30 +23,30 @@ pub enum Bisimulation {
 
 type Pair = [World<Current>; 2];
 
-/// Compares at most `most` pairs of states of two systems. The search is depth-first, so that an incomplete search also
+/// Compares at most `max_pairs` pairs of states of two systems. The search is depth-first, so that an incomplete search also
 /// reaches deep states.
-pub fn bisimulation(systems: [&System; 2], most: usize) -> Bisimulation {
+pub fn bisimulation(systems: [&System; 2], max_pairs: usize) -> Bisimulation {
     let begin = systems.map(World::new);
-    if !alike(systems, &begin) {
+    if !have_equal_observables(systems, &begin) {
         return Bisimulation::None;
     }
-    let mut met = HashSet::from([begin.clone()]);
+    let mut visited = HashSet::from([begin.clone()]);
     let mut stack = vec![begin];
     while let Some(pair) = stack.pop() {
         let Some(successors) = successors(systems, &pair) else {
             return Bisimulation::None;
         };
         for next in successors {
-            if met.contains(&next) {
+            if visited.contains(&next) {
                 continue;
             }
-            if !alike(systems, &next) {
+            if !have_equal_observables(systems, &next) {
                 return Bisimulation::None;
             }
-            if met.len() == most {
+            if visited.len() == max_pairs {
                 return Bisimulation::Partial;
             }
-            met.insert(next.clone());
+            visited.insert(next.clone());
             stack.push(next);
         }
     }
@@ -59,21 +59,26 @@ fn successors(systems: [&System; 2], pair: &Pair) -> Option<Vec<Pair>> {
     let mut right = transitions(systems[1], &pair[1])?;
     let mut pairs = Vec::new();
     while let Some(label) = left.first().or(right.first()).map(|first| first.label) {
-        let its = |other: &mut Transition| other.label == label;
-        let one: Vec<Transition> = left.extract_if(.., its).collect();
-        let other: Vec<Transition> = right.extract_if(.., its).collect();
+        let has_label = |transition: &mut Transition| transition.label == label;
+        let left_steps: Vec<Transition> = left.extract_if(.., has_label).collect();
+        let right_steps: Vec<Transition> = right.extract_if(.., has_label).collect();
         // Messages with the same label differ in their contents, by which they are sorted.
-        for place in 0..one.len().max(other.len()) {
-            let of =
-                |all: &[Transition], before: &World<Current>| match all.get(place).or(all.last()) {
-                    Some(its) => (its.after.clone(), its.ended.clone()),
-                    None => (before.clone(), Vec::new()),
-                };
-            let (a, b) = (of(&one, &pair[0]), of(&other, &pair[1]));
-            if a.1 != b.1 {
+        for index in 0..left_steps.len().max(right_steps.len()) {
+            let successor_of = |steps: &[Transition], unchanged: &World<Current>| match steps
+                .get(index)
+                .or(steps.last())
+            {
+                Some(transition) => (transition.next_state.clone(), transition.completed.clone()),
+                None => (unchanged.clone(), Vec::new()),
+            };
+            let (left_successor, right_successor) = (
+                successor_of(&left_steps, &pair[0]),
+                successor_of(&right_steps, &pair[1]),
+            );
+            if left_successor.1 != right_successor.1 {
                 return None;
             }
-            pairs.push([a.0, b.0]);
+            pairs.push([left_successor.0, right_successor.0]);
         }
     }
     Some(pairs)
@@ -105,52 +110,55 @@ enum Label {
 /// A step with its effects.
 struct Transition {
     label: Label,
-    after: World<Current>,
-    ended: Vec<CompletedAccess<Current>>,
+    next_state: World<Current>,
+    completed: Vec<CompletedAccess<Current>>,
 }
 
 /// Returns the steps that change the state, or `None` if a step has a violation.
-fn transitions(system: &System, world: &World<Current>) -> Option<Vec<Transition>> {
-    let mut all = Vec::new();
-    for step in world.steps(system) {
-        let mut after = world.clone();
-        let mut ended = Vec::new();
-        if !after.take_recording(system, step, &mut ended).ok()? {
+fn transitions(system: &System, state: &World<Current>) -> Option<Vec<Transition>> {
+    let mut transitions = Vec::new();
+    for step in state.steps(system) {
+        let mut next_state = state.clone();
+        let mut completed = Vec::new();
+        if !next_state
+            .take_recording(system, step, &mut completed)
+            .ok()?
+        {
             continue;
         }
-        let arrival = match step {
-            Step::Arrives(arrival) => Some((arrival, 0)),
-            Step::Chooses(arrival, choice) => Some((arrival, choice)),
+        let delivery = match step {
+            Step::Arrives(delivery) => Some((delivery, 0)),
+            Step::Chooses(delivery, choice) => Some((delivery, choice)),
             _ => None,
         };
-        let label = match arrival {
-            Some((arrival, choice)) => Label::Arrival(header(world.network.at(arrival)?), choice),
+        let label = match delivery {
+            Some((delivery, choice)) => Label::Arrival(header(state.network.at(delivery)?), choice),
             None => Label::Other(step),
         };
-        all.push(Transition {
+        transitions.push(Transition {
             label,
-            after,
-            ended,
+            next_state,
+            completed,
         });
     }
-    Some(all)
+    Some(transitions)
 }
 
 /// Returns true if a pair has the same observable part, and both states satisfy their properties.
-fn alike(systems: [&System; 2], pair: &Pair) -> bool {
+fn have_equal_observables(systems: [&System; 2], pair: &Pair) -> bool {
     let holds = |side: usize| pair[side].claims(systems[side]).is_ok();
     let quiescent = |side: usize| pair[side].quiescent(systems[side]);
     let headers = |side: usize| pair[side].network.flights().map(header);
-    let outside = |side: usize| {
+    let observables = |side: usize| {
         let lines = pair[side].lines.iter().enumerate();
         lines.flat_map(move |(number, line)| {
-            let own = (line.lock, line.asked, line.accepted);
+            let operation = (line.lock, line.asked, line.accepted);
             let states = &systems[side].protocol.remote.states;
             let remotes = line.remotes.iter().map(move |remote| {
                 let state = &states[usize::from(remote.configuration.state)];
                 let current =
                     state.right > Right::None && Current.current(number as u8, &remote.copy);
-                (state.right, current, state.stable(), own)
+                (state.right, current, state.stable(), operation)
             });
             remotes.collect::<Vec<_>>()
         })
@@ -159,7 +167,7 @@ fn alike(systems: [&System; 2], pair: &Pair) -> bool {
         && holds(1)
         && quiescent(0) == quiescent(1)
         && headers(0).eq(headers(1))
-        && outside(0).eq(outside(1))
+        && observables(0).eq(observables(1))
 }
 
 #[cfg(test)]
@@ -168,7 +176,7 @@ mod tests {
     use cohkit_protocol::protocol::{Home, Protocol};
     use cohkit_protocol::text::parse;
 
-    const MOST: usize = 10_000;
+    const MAX_STATE_PAIRS: usize = 10_000;
 
     fn system(protocol: &Protocol, remotes: u16) -> System<'_> {
         let Home::Controller(home) = &protocol.home else {
@@ -182,40 +190,46 @@ mod tests {
     const SELF_INVALIDATE: &str = include_str!("../../../protocols/self-invalidate.coh");
 
     /// Compares a mutant with its original, in systems with this number of caches.
-    fn compare_mutant(text: &str, what: &str, remotes: u16) -> Bisimulation {
-        let all = crate::mutants(text);
-        let mutant = all.iter().find(|mutant| mutant.what == what).expect(what);
+    fn compare_mutant(text: &str, description: &str, remotes: u16) -> Bisimulation {
+        let mutants = crate::mutants(text);
+        let mutant = mutants
+            .iter()
+            .find(|mutant| mutant.description == description)
+            .expect(description);
         let protocols = [text, &mutant.text].map(|text| parse(text).expect("it is accepted"));
         let [text, mutant] = protocols
             .each_ref()
             .map(|protocol| system(protocol, remotes));
-        bisimulation([&text, &mutant], MOST)
+        bisimulation([&text, &mutant], MAX_STATE_PAIRS)
     }
 
     #[test]
     fn values_that_nothing_reads_make_no_difference() {
-        let dead = "W | InvAck | write deferred, send Ack to writer, writer := none, owed := 0 | R: `owed := 1` instead of `owed := 0`";
-        assert_eq!(compare_mutant(WRITE_THROUGH, dead, 2), Bisimulation::Whole);
+        let dead_assignment = "W | InvAck | write deferred, send Ack to writer, writer := none, owed := 0 | R: `owed := 1` instead of `owed := 0`";
         assert_eq!(
-            compare_mutant(WRITE_THROUGH, dead, 4),
+            compare_mutant(WRITE_THROUGH, dead_assignment, 2),
+            Bisimulation::Whole
+        );
+        assert_eq!(
+            compare_mutant(WRITE_THROUGH, dead_assignment, 4),
             Bisimulation::Partial
         );
     }
 
     #[test]
     fn one_more_message_makes_a_difference() {
-        let all = "R | Write | defer, send Inv to readers - { sender }, writer := sender, owed := count(readers - { sender }), readers := {} | W: ";
-        let more = "`send Inv to readers` instead of `send Inv to readers - { sender }`";
+        let row = "R | Write | defer, send Inv to readers - { sender }, writer := sender, owed := count(readers - { sender }), readers := {} | W: ";
+        let change = "`send Inv to readers` instead of `send Inv to readers - { sender }`";
         assert_eq!(
-            compare_mutant(WRITE_THROUGH, &format!("{all}{more}"), 2),
+            compare_mutant(WRITE_THROUGH, &format!("{row}{change}"), 2),
             Bisimulation::None
         );
     }
 
     #[test]
     fn one_permission_less_makes_a_difference() {
-        let unread = "remote state SM_AD reads waits Data InvAck: without `reads`";
-        assert_eq!(compare_mutant(MSI, unread, 2), Bisimulation::None);
+        let without_read = "remote state SM_AD reads waits Data InvAck: without `reads`";
+        assert_eq!(compare_mutant(MSI, without_read, 2), Bisimulation::None);
     }
 
     #[test]
@@ -230,8 +244,14 @@ mod tests {
     /// Only a system of four caches counts three acknowledgements.
     #[test]
     fn counting_from_three_on_makes_a_difference_for_four_caches() {
-        let twice = "W | InvAck if owed > 1 | owed := owed - 1 | stay: its actions twice";
-        assert_eq!(compare_mutant(WRITE_THROUGH, twice, 2), Bisimulation::Whole);
-        assert_eq!(compare_mutant(WRITE_THROUGH, twice, 4), Bisimulation::None);
+        let doubled_actions = "W | InvAck if owed > 1 | owed := owed - 1 | stay: its actions twice";
+        assert_eq!(
+            compare_mutant(WRITE_THROUGH, doubled_actions, 2),
+            Bisimulation::Whole
+        );
+        assert_eq!(
+            compare_mutant(WRITE_THROUGH, doubled_actions, 4),
+            Bisimulation::None
+        );
     }
 }

@@ -1,7 +1,7 @@
 //! Mutations of one action or guard: counts off by one, other comparisons, sets with other members, data from another
 //! source. Test for actions that commute.
 
-use crate::words::{replaced, words, Word};
+use crate::words::{replace_word, words, Word};
 
 /// An alternative to an action or guard.
 pub struct Alternative {
@@ -38,38 +38,40 @@ const BYTES: [(&str, &[&str]); 3] = [
 
 /// Returns the alternatives to an action or a guard, operator by operator, each from left to right.
 pub fn alternatives(text: &str) -> Vec<Alternative> {
-    let mut all = Vec::new();
+    let mut collected = Vec::new();
     let mut add = |kind, texts: Vec<String>| {
-        all.extend(texts.into_iter().map(|text| Alternative::new(kind, text)));
+        collected.extend(texts.into_iter().map(|text| Alternative::new(kind, text)));
     };
     add("count off by one", off_by_one(text));
     add("another comparison", comparisons(text));
     add("set not cleared", kept_members(text));
     add("member not added", without_terms(text, " + {"));
     let bytes = BYTES.iter().filter(|(action, _)| *action == text);
-    let bytes = bytes.flat_map(|(_, others)| others.iter());
+    let bytes = bytes.flat_map(|(_, replacements)| replacements.iter());
     add(
         "bytes from elsewhere",
-        bytes.map(|other| other.to_string()).collect(),
+        bytes.map(|replacement| replacement.to_string()).collect(),
     );
-    all
+    collected
 }
 
 /// Returns variants with one number or one count of a set increased or decreased by 1.
 fn off_by_one(text: &str) -> Vec<String> {
-    let mut changed = Vec::new();
+    let mut variants = Vec::new();
     for word in words(text) {
         if let Ok(number) = word.text.parse::<u64>() {
-            let others = [number.checked_add(1), number.checked_sub(1)];
-            let others = others.into_iter().flatten();
-            changed.extend(others.map(|other| replaced(text, &word, &other.to_string())));
+            let neighbours = [number.checked_add(1), number.checked_sub(1)];
+            let neighbours = neighbours.into_iter().flatten();
+            variants.extend(
+                neighbours.map(|neighbour| replace_word(text, &word, &neighbour.to_string())),
+            );
         } else if let Some(end) = end_of_count(text, &word) {
-            for one in [" + 1", " - 1"] {
-                changed.push(format!("{}{one}{}", &text[..end], &text[end..]));
+            for step in [" + 1", " - 1"] {
+                variants.push(format!("{}{step}{}", &text[..end], &text[end..]));
             }
         }
     }
-    changed
+    variants
 }
 
 /// Returns the end of a `count(SET)` that begins with this word.
@@ -79,10 +81,10 @@ fn end_of_count(text: &str, word: &Word) -> Option<usize> {
         return None;
     }
     let mut depth = 0;
-    for (place, character) in text[begin..].char_indices() {
+    for (position, character) in text[begin..].char_indices() {
         match character {
             '(' => depth += 1,
-            ')' if depth == 1 => return Some(begin + place + 1),
+            ')' if depth == 1 => return Some(begin + position + 1),
             ')' => depth -= 1,
             _ => {}
         }
@@ -91,31 +93,36 @@ fn end_of_count(text: &str, word: &Word) -> Option<usize> {
 }
 
 fn comparisons(text: &str) -> Vec<String> {
-    let mut changed = Vec::new();
-    let mut place = 0;
-    while let Some(next) = text[place..].chars().next() {
-        let rest = &text[place..];
+    let mut variants = Vec::new();
+    let mut position = 0;
+    while let Some(next) = text[position..].chars().next() {
+        let rest = &text[position..];
         if let Some(assignment) = ASSIGNMENTS.iter().find(|op| rest.starts_with(**op)) {
-            place += assignment.len();
+            position += assignment.len();
             continue;
         }
-        let Some((operator, others)) = COMPARISONS.iter().find(|(op, _)| rest.starts_with(op))
+        let Some((operator, replacements)) =
+            COMPARISONS.iter().find(|(op, _)| rest.starts_with(op))
         else {
-            place += next.len_utf8();
+            position += next.len_utf8();
             continue;
         };
-        let end = place + operator.len();
-        let right = words(&text[end..]);
-        let zero = right.first().is_some_and(|word| word.text == "0");
-        for other in *others {
+        let end = position + operator.len();
+        let right_side = words(&text[end..]);
+        let is_zero = right_side.first().is_some_and(|word| word.text == "0");
+        for replacement in *replacements {
             // Skip `<= 0`: counts are not negative, so it equals `== 0`.
-            if !(zero && *other == "<=") {
-                changed.push(format!("{}{other}{}", &text[..place], &text[end..]));
+            if !(is_zero && *replacement == "<=") {
+                variants.push(format!(
+                    "{}{replacement}{}",
+                    &text[..position],
+                    &text[end..]
+                ));
             }
         }
-        place = end;
+        position = end;
     }
-    changed
+    variants
 }
 
 /// Returns variants in which a set keeps a removed member, or keeps its members on assignment.
@@ -131,10 +138,14 @@ fn kept_members(text: &str) -> Vec<String> {
 
 /// Returns variants without one of the terms that begin with `begin` and end with a brace.
 fn without_terms(text: &str, begin: &str) -> Vec<String> {
-    let places = text.match_indices(begin);
-    let terms = places.filter_map(|(place, _)| {
-        let length = text[place..].find('}')? + 1;
-        Some(format!("{}{}", &text[..place], &text[place + length..]))
+    let matches = text.match_indices(begin);
+    let terms = matches.filter_map(|(position, _)| {
+        let length = text[position..].find('}')? + 1;
+        Some(format!(
+            "{}{}",
+            &text[..position],
+            &text[position + length..]
+        ))
     });
     terms.collect()
 }
@@ -148,8 +159,9 @@ pub fn commute(
     carries: &dyn Fn(&str) -> bool,
 ) -> bool {
     let mentions = |text: &str, name: &str| words(text).iter().any(|word| word.text == name);
-    let sets =
-        |action: &str, other: &str| assigned(action).is_some_and(|name| mentions(other, name));
+    let sets = |action: &str, other: &str| {
+        assigned_variable(action).is_some_and(|name| mentions(other, name))
+    };
     let loops = [first, second]
         .iter()
         .any(|action| action.starts_with("for "));
@@ -159,15 +171,15 @@ pub fn commute(
     if loops || sets(first, second) || sets(second, first) {
         return false;
     }
-    match (sent(first), sent(second)) {
+    match (sent_message(first), sent_message(second)) {
         (Some(a), Some(b)) => !ordered(a, b),
         (Some(message), None) | (None, Some(message)) if !carries(message) => true,
-        _ => assigned(first).is_some() || assigned(second).is_some(),
+        _ => assigned_variable(first).is_some() || assigned_variable(second).is_some(),
     }
 }
 
 /// Returns the variable that an action sets, if any.
-fn assigned(action: &str) -> Option<&str> {
+fn assigned_variable(action: &str) -> Option<&str> {
     let name = words(action).first()?.text;
     let sets = ASSIGNMENTS
         .iter()
@@ -176,7 +188,7 @@ fn assigned(action: &str) -> Option<&str> {
 }
 
 /// Returns the message that an action sends, if any.
-fn sent(action: &str) -> Option<&str> {
+fn sent_message(action: &str) -> Option<&str> {
     let rest = action.strip_prefix("send ")?;
     words(rest).first().map(|word| word.text)
 }
@@ -186,8 +198,8 @@ mod tests {
     use super::*;
 
     fn texts(text: &str) -> Vec<String> {
-        let all = alternatives(text).into_iter();
-        all.map(|alternative| alternative.text).collect()
+        let found = alternatives(text).into_iter();
+        found.map(|alternative| alternative.text).collect()
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! with several states and events stands for all pairs of them, and each pair is mutated separately.
 
 use crate::expressions::{alternatives, commute, Alternative};
-use crate::words::{replaced, words};
+use crate::words::{replace_word, words};
 use cohkit_protocol::controller::Controller;
 use cohkit_protocol::protocol::{Carries, Home, Message, MessageId, Protocol, Type};
 use cohkit_protocol::text::parse;
@@ -12,11 +12,11 @@ use cohkit_protocol::text::parse;
 /// A specification with one change.
 pub struct Mutant {
     /// Description: the line (or the pair of a row), and its change.
-    pub what: String,
+    pub description: String,
     /// Mutation operator.
     pub kind: &'static str,
     /// True if the change concerns the home's policy or messages, so that the home must be constructed again.
-    pub goals: bool,
+    pub changes_home: bool,
     /// Source of the mutant.
     pub text: String,
 }
@@ -25,21 +25,21 @@ pub struct Mutant {
 pub fn mutants(text: &str) -> Vec<Mutant> {
     let source = Source::read(text);
     let mut mutants = Vec::new();
-    for place in 0..source.lines.len() {
-        let mut change = |kind, what: String, line: String| {
+    for line_index in 0..source.lines.len() {
+        let mut change = |kind, description: String, line: String| {
             let mut lines = source.lines.clone();
-            lines[place] = line;
+            lines[line_index] = line;
             let text = lines.join("\n") + "\n";
-            let goals = matches!(source.parts[place], Part::Policy | Part::Messages);
+            let changes_home = matches!(source.parts[line_index], Part::Policy | Part::Messages);
             mutants.push(Mutant {
-                what,
+                description,
                 kind,
-                goals,
+                changes_home,
                 text,
             });
         };
-        let line = &source.lines[place];
-        match source.parts[place] {
+        let line = &source.lines[line_index];
+        match source.parts[line_index] {
             Part::Row(side) => source.row(line, side, &mut change),
             Part::State(side) => state(line, side, &mut change),
             Part::Messages => messages(line, &mut change),
@@ -151,118 +151,148 @@ impl Source {
         for &state in &all_states {
             for &event in &events {
                 // Keep the other pairs of the row unchanged.
-                let others: Vec<&str> =
+                let other_states: Vec<&str> =
                     all_states.iter().copied().filter(|&s| s != state).collect();
-                let rest: Vec<&str> = events.iter().copied().filter(|&e| e != event).collect();
-                let mut kept = Vec::new();
-                if !others.is_empty() {
-                    kept.push(row(&others, &events, guard, &actions, next));
+                let other_events: Vec<&str> =
+                    events.iter().copied().filter(|&e| e != event).collect();
+                let mut unchanged_rows = Vec::new();
+                if !other_states.is_empty() {
+                    unchanged_rows.push(row(&other_states, &events, guard, &actions, next));
                 }
-                if !rest.is_empty() {
-                    kept.push(row(&[state], &rest, guard, &actions, next));
+                if !other_events.is_empty() {
+                    unchanged_rows.push(row(&[state], &other_events, guard, &actions, next));
                 }
-                let guarded = guard.map_or(String::new(), |guard| format!(" if {guard}"));
+                let guard_text = guard.map_or(String::new(), |guard| format!(" if {guard}"));
                 let pair = format!(
-                    "{state} | {event}{guarded} | {} | {next}",
+                    "{state} | {event}{guard_text} | {} | {next}",
                     actions.join(", ")
                 );
                 let pair = pair.trim_end().to_string();
-                let mut with = |kind, how: String, new: Vec<String>| {
-                    let lines: Vec<String> = new.into_iter().chain(kept.iter().cloned()).collect();
-                    change(kind, format!("{pair}: {how}"), lines.join("\n"));
+                let mut add_mutant = |kind, difference: String, rows: Vec<String>| {
+                    let lines: Vec<String> = rows
+                        .into_iter()
+                        .chain(unchanged_rows.iter().cloned())
+                        .collect();
+                    change(kind, format!("{pair}: {difference}"), lines.join("\n"));
                 };
-                let one = |guard: Option<&str>, actions: &[String], next: &str| {
+                let single_row = |guard: Option<&str>, actions: &[String], next: &str| {
                     vec![row(&[state], &[event], guard, actions, next)]
                 };
-                with("row dropped", "dropped".into(), Vec::new());
-                let twice: Vec<String> = actions.iter().chain(&actions).cloned().collect();
-                let does = !actions.is_empty()
+                add_mutant("row dropped", "dropped".into(), Vec::new());
+                let doubled_actions: Vec<String> =
+                    actions.iter().chain(&actions).cloned().collect();
+                let has_effect = !actions.is_empty()
                     && !matches!(actions[0].as_str(), "stall" | "unreachable" | "refuse");
-                if does {
-                    with(
+                if has_effect {
+                    add_mutant(
                         "actions doubled",
                         "its actions twice".into(),
-                        one(guard, &twice, next),
+                        single_row(guard, &doubled_actions, next),
                     );
                 } else {
-                    let same = row(&[state], &[event], guard, &actions, next);
-                    with(
+                    let unchanged_row = row(&[state], &[event], guard, &actions, next);
+                    add_mutant(
                         "row doubled",
                         "the row twice".into(),
-                        vec![same.clone(), same],
+                        vec![unchanged_row.clone(), unchanged_row],
                     );
                 }
                 if !next.is_empty() {
-                    let here = if next == "stay" { state } else { next };
-                    for other in adjacent_states(states, here) {
-                        let how = format!("to {other}");
-                        with("another next state", how, one(guard, &actions, &other));
-                    }
-                }
-                for place in 0..actions.len() {
-                    let mut fewer = actions.clone();
-                    let dropped = fewer.remove(place);
-                    if does {
-                        let how = format!("without `{dropped}`");
-                        with("action dropped", how, one(guard, &fewer, next));
-                    }
-                    for other in every(&dropped, states) {
-                        let how = format!("`{other}` instead");
-                        let mut changed = actions.clone();
-                        changed[place] = other;
-                        with(
-                            "another state of every line",
-                            how,
-                            one(guard, &changed, next),
+                    let current_state = if next == "stay" { state } else { next };
+                    for replacement in adjacent_states(states, current_state) {
+                        let difference = format!("to {replacement}");
+                        add_mutant(
+                            "another next state",
+                            difference,
+                            single_row(guard, &actions, &replacement),
                         );
                     }
-                    for other in self.others(&dropped) {
+                }
+                for index in 0..actions.len() {
+                    let mut remaining = actions.clone();
+                    let dropped = remaining.remove(index);
+                    if has_effect {
+                        let difference = format!("without `{dropped}`");
+                        add_mutant(
+                            "action dropped",
+                            difference,
+                            single_row(guard, &remaining, next),
+                        );
+                    }
+                    for replacement in bulk_transition_variants(&dropped, states) {
+                        let difference = format!("`{replacement}` instead");
+                        let mut changed_actions = actions.clone();
+                        changed_actions[index] = replacement;
+                        add_mutant(
+                            "another state of every line",
+                            difference,
+                            single_row(guard, &changed_actions, next),
+                        );
+                    }
+                    for replacement in self.other_sends(&dropped) {
                         // If two sends can become the same one, name the send that changes.
-                        let elsewhere = |action: &String| self.others(action).contains(&other);
-                        let how = match fewer.iter().any(elsewhere) {
-                            true => format!("`{other}` instead of `{dropped}`"),
-                            false => format!("`{other}` instead"),
+                        let has_same_replacement =
+                            |action: &String| self.other_sends(action).contains(&replacement);
+                        let difference = match remaining.iter().any(has_same_replacement) {
+                            true => format!("`{replacement}` instead of `{dropped}`"),
+                            false => format!("`{replacement}` instead"),
                         };
-                        let mut changed = actions.clone();
-                        changed[place] = other;
-                        with("another message", how, one(guard, &changed, next));
+                        let mut changed_actions = actions.clone();
+                        changed_actions[index] = replacement;
+                        add_mutant(
+                            "another message",
+                            difference,
+                            single_row(guard, &changed_actions, next),
+                        );
                     }
                     let receivers = self.receivers(side, event, &dropped).into_iter();
                     let receivers =
                         receivers.map(|text| Alternative::new("another receiver", text));
-                    for other in receivers.chain(alternatives(&dropped)) {
-                        let how = format!("`{}` instead of `{dropped}`", other.text);
-                        let mut changed = actions.clone();
-                        changed[place] = other.text;
-                        with(other.kind, how, one(guard, &changed, next));
+                    for replacement in receivers.chain(alternatives(&dropped)) {
+                        let difference = format!("`{}` instead of `{dropped}`", replacement.text);
+                        let mut changed_actions = actions.clone();
+                        changed_actions[index] = replacement.text;
+                        add_mutant(
+                            replacement.kind,
+                            difference,
+                            single_row(guard, &changed_actions, next),
+                        );
                     }
                 }
-                for place in 1..actions.len() {
-                    let (first, second) = (&actions[place - 1], &actions[place]);
-                    let ordered = |a: &str, b: &str| self.ordered(a, b);
-                    let carries = |message: &str| self.carries(message);
+                for index in 1..actions.len() {
+                    let (first, second) = (&actions[index - 1], &actions[index]);
+                    let ordered = |a: &str, b: &str| self.are_ordered(a, b);
+                    let carries = |message: &str| self.carries_data(message);
                     if !commute(first, second, &ordered, &carries) {
-                        let how = format!("`{second}` before `{first}`");
-                        let mut changed = actions.clone();
-                        changed.swap(place - 1, place);
-                        with("actions swapped", how, one(guard, &changed, next));
+                        let difference = format!("`{second}` before `{first}`");
+                        let mut changed_actions = actions.clone();
+                        changed_actions.swap(index - 1, index);
+                        add_mutant(
+                            "actions swapped",
+                            difference,
+                            single_row(guard, &changed_actions, next),
+                        );
                     }
                 }
                 if let Some(guard) = guard {
                     let negated = format!("not ({guard})");
-                    with(
+                    add_mutant(
                         "guard negated",
                         "its guard negated".into(),
-                        one(Some(&negated), &actions, next),
+                        single_row(Some(&negated), &actions, next),
                     );
-                    with(
+                    add_mutant(
                         "guard weakened",
                         "without its guard".into(),
-                        one(None, &actions, next),
+                        single_row(None, &actions, next),
                     );
-                    for other in alternatives(guard) {
-                        let how = format!("if {}", other.text);
-                        with(other.kind, how, one(Some(&other.text), &actions, next));
+                    for replacement in alternatives(guard) {
+                        let difference = format!("if {}", replacement.text);
+                        add_mutant(
+                            replacement.kind,
+                            difference,
+                            single_row(Some(&replacement.text), &actions, next),
+                        );
                     }
                 }
             }
@@ -275,15 +305,15 @@ impl Source {
         let (Some(send), Some(protocol)) = (action.strip_prefix("send "), &self.protocol) else {
             return Vec::new();
         };
-        let (message, to) = match send.rsplit_once(" to ") {
-            Some((message, to)) => (message, Some(to.trim())),
+        let (message, named_receiver) = match send.rsplit_once(" to ") {
+            Some((message, named_receiver)) => (message, Some(named_receiver.trim())),
             None => (send, None),
         };
         let default = ["home", "sender"][side];
-        let here = to.unwrap_or(default);
-        let mut others = Vec::new();
-        if here != default {
-            others.push(format!("send {message}"));
+        let receiver = named_receiver.unwrap_or(default);
+        let mut sends = Vec::new();
+        if receiver != default {
+            sends.push(format!("send {message}"));
         }
         let controller: Option<&Controller> = match (side, &protocol.home) {
             (0, _) => Some(&protocol.remote),
@@ -292,41 +322,44 @@ impl Source {
         };
         let fields = self.message(event).map(|(_, message)| &message.fields);
         let fields = fields.into_iter().flatten();
-        let variables = controller.into_iter().flat_map(|of| &of.variables);
-        let named = fields.map(|field| (&field.name, field.ty));
-        let named = named.chain(variables.map(|variable| (&variable.name, variable.ty)));
-        let remotes = named.filter(|(name, ty)| *ty == Type::Remote && *name != here);
-        others.extend(remotes.map(|(name, _)| format!("send {message} to {name}")));
-        others
+        let variables = controller
+            .into_iter()
+            .flat_map(|controller| &controller.variables);
+        let typed_names = fields.map(|field| (&field.name, field.ty));
+        let typed_names =
+            typed_names.chain(variables.map(|variable| (&variable.name, variable.ty)));
+        let remotes = typed_names.filter(|(name, ty)| *ty == Type::Remote && *name != receiver);
+        sends.extend(remotes.map(|(name, _)| format!("send {message} to {name}")));
+        sends
     }
 
     fn message(&self, name: &str) -> Option<(MessageId, &Message)> {
         let protocol = self.protocol.as_ref()?;
-        let mut all = protocol.message_ids().map(|id| (id, protocol.message(id)));
-        all.find(|(_, message)| message.name == name)
+        let mut messages = protocol.message_ids().map(|id| (id, protocol.message(id)));
+        messages.find(|(_, message)| message.name == name)
     }
 
     /// Returns true if two messages between the same agents are delivered in send order.
-    fn ordered(&self, first: &str, second: &str) -> bool {
-        let (Some(protocol), Some((a, one)), Some((b, other))) =
+    fn are_ordered(&self, first: &str, second: &str) -> bool {
+        let (Some(protocol), Some((first_id, first_message)), Some((second_id, second_message))) =
             (&self.protocol, self.message(first), self.message(second))
         else {
             return true;
         };
-        let order = protocol.order_of(one.channel);
-        order.is_some() && order == protocol.order_of(other.channel)
-            || protocol.stays_behind(a).contains(&b)
-            || protocol.stays_behind(b).contains(&a)
+        let order = protocol.order_of(first_message.channel);
+        order.is_some() && order == protocol.order_of(second_message.channel)
+            || protocol.stays_behind(first_id).contains(&second_id)
+            || protocol.stays_behind(second_id).contains(&first_id)
     }
 
     /// Returns true if a message carries data.
-    fn carries(&self, message: &str) -> bool {
-        let found = self.message(message);
-        found.is_none_or(|(_, message)| message.carries != Carries::Nothing)
+    fn carries_data(&self, message: &str) -> bool {
+        let resolved = self.message(message);
+        resolved.is_none_or(|(_, message)| message.carries != Carries::Nothing)
     }
 
     /// Returns a send with every other message of the same channel, with unchanged fields.
-    fn others(&self, action: &str) -> Vec<String> {
+    fn other_sends(&self, action: &str) -> Vec<String> {
         let words = words(action);
         let (Some(send), Some(message)) = (words.first(), words.get(1)) else {
             return Vec::new();
@@ -334,9 +367,9 @@ impl Source {
         if send.text != "send" {
             return Vec::new();
         }
-        let others = self.same_channel(message.text).into_iter();
-        others
-            .map(|other| replaced(action, message, &other))
+        let other_names = self.same_channel(message.text).into_iter();
+        other_names
+            .map(|name| replace_word(action, message, &name))
             .collect()
     }
 
@@ -344,12 +377,12 @@ impl Source {
         let channel = self
             .channels
             .iter()
-            .find(|all| all.iter().any(|m| m == message));
-        let others = channel
+            .find(|names| names.iter().any(|m| m == message));
+        let other_messages = channel
             .into_iter()
             .flatten()
             .filter(|other| *other != message);
-        others.cloned().collect()
+        other_messages.cloned().collect()
     }
 
     /// Adds the mutants of a policy statement: another permission ensured or reached, another message sent, or the
@@ -357,49 +390,79 @@ impl Source {
     fn policy(&self, line: &str, change: Change) {
         let short = collapse_spaces(line);
         let words = words(line);
-        let text = |place: usize| words.get(place).map_or("", |word| word.text);
-        let rights = self.rights();
-        for place in 0..words.len() {
-            let others = |name: usize| rights.iter().filter(move |&right| right != text(name));
-            match text(place) {
+        let word_at = |word_index: usize| words.get(word_index).map_or("", |word| word.text);
+        let permissions = self.permissions();
+        for word_index in 0..words.len() {
+            let other_permissions = |index: usize| {
+                permissions
+                    .iter()
+                    .filter(move |&permission| permission != word_at(index))
+            };
+            match word_at(word_index) {
                 // `ensure others(r) <= S` or `ensure all <= S`: the permission is the last word.
                 "ensure" => {
-                    let right = if text(place + 1) == "others" {
-                        place + 3
+                    let permission_index = if word_at(word_index + 1) == "others" {
+                        word_index + 3
                     } else {
-                        place + 2
+                        word_index + 2
                     };
-                    for other in others(right) {
-                        let how = format!("{short}: ensures {other}");
-                        change("ensure", how, replaced(line, &words[right], other));
+                    for replacement in other_permissions(permission_index) {
+                        let difference = format!("{short}: ensures {replacement}");
+                        change(
+                            "ensure",
+                            difference,
+                            replace_word(line, &words[permission_index], replacement),
+                        );
                     }
                 }
                 "grant" | "answer" => {
-                    let with = place + if text(place) == "grant" { 3 } else { 2 };
-                    for other in self.same_channel(text(with + 1)) {
-                        let how = format!("{short}: {} with {other}", text(place));
-                        change("grant", how, replaced(line, &words[with + 1], &other));
+                    let with_index =
+                        word_index + if word_at(word_index) == "grant" { 3 } else { 2 };
+                    for replacement in self.same_channel(word_at(with_index + 1)) {
+                        let difference =
+                            format!("{short}: {} with {replacement}", word_at(word_index));
+                        change(
+                            "grant",
+                            difference,
+                            replace_word(line, &words[with_index + 1], &replacement),
+                        );
                     }
-                    if text(place) == "grant" {
-                        for other in others(place + 2) {
-                            let how = format!("{short}: grants {other}");
-                            change("grant", how, replaced(line, &words[place + 2], other));
+                    if word_at(word_index) == "grant" {
+                        for replacement in other_permissions(word_index + 2) {
+                            let difference = format!("{short}: grants {replacement}");
+                            change(
+                                "grant",
+                                difference,
+                                replace_word(line, &words[word_index + 2], replacement),
+                            );
                         }
                     }
                 }
                 "write" => {
-                    let how = format!("{short}: without `write`");
-                    change("write dropped", how, replaced(line, &words[place], ""));
+                    let difference = format!("{short}: without `write`");
+                    change(
+                        "write dropped",
+                        difference,
+                        replace_word(line, &words[word_index], ""),
+                    );
                 }
                 "reach" => {
                     change("reach", format!("{short}: dropped"), String::new());
-                    for other in others(place + 1) {
-                        let how = format!("{short}: reaches {other}");
-                        change("reach", how, replaced(line, &words[place + 1], other));
+                    for replacement in other_permissions(word_index + 1) {
+                        let difference = format!("{short}: reaches {replacement}");
+                        change(
+                            "reach",
+                            difference,
+                            replace_word(line, &words[word_index + 1], replacement),
+                        );
                     }
-                    for other in self.same_channel(text(place + 3)) {
-                        let how = format!("{short}: with {other}");
-                        change("reach", how, replaced(line, &words[place + 3], &other));
+                    for replacement in self.same_channel(word_at(word_index + 3)) {
+                        let difference = format!("{short}: with {replacement}");
+                        change(
+                            "reach",
+                            difference,
+                            replace_word(line, &words[word_index + 3], &replacement),
+                        );
                     }
                 }
                 _ => {}
@@ -408,19 +471,19 @@ impl Source {
     }
 
     /// Returns one stable state of the remote for each permission. States that wait for messages are not stable.
-    fn rights(&self) -> Vec<String> {
-        let mut seen = Vec::new();
+    fn permissions(&self) -> Vec<String> {
+        let mut found_permissions = Vec::new();
         let mut names = Vec::new();
         for (line, part) in self.lines.iter().zip(&self.parts) {
             let words = words(line);
-            let has = |word: &str| words.iter().any(|w| w.text == word);
-            if *part != Part::State(0) || has("waits") {
+            let has_word = |word: &str| words.iter().any(|w| w.text == word);
+            if *part != Part::State(0) || has_word("waits") {
                 continue;
             }
-            let right = (has("reads"), has("writes"));
+            let permission = (has_word("reads"), has_word("writes"));
             let name = words[0].text.to_string();
-            if !seen.contains(&right) {
-                seen.push(right);
+            if !found_permissions.contains(&permission) {
+                found_permissions.push(permission);
                 names.push(name);
             }
         }
@@ -429,91 +492,95 @@ impl Source {
 }
 
 /// Returns an `every` action with another source state, or with another target state.
-fn every(action: &str, states: &[String]) -> Vec<String> {
-    let all = words(action);
-    let [every, from, _, to] = &all[..] else {
+fn bulk_transition_variants(action: &str, states: &[String]) -> Vec<String> {
+    let action_words = words(action);
+    let [keyword, from, _, to] = &action_words[..] else {
         return Vec::new();
     };
-    if every.text != "every" {
+    if keyword.text != "every" {
         return Vec::new();
     }
-    let changed = [from, to].into_iter().flat_map(|word| {
-        let others = adjacent_states(states, word.text).into_iter();
-        others.map(|other| replaced(action, word, &other))
+    let variants = [from, to].into_iter().flat_map(|word| {
+        let neighbours = adjacent_states(states, word.text).into_iter();
+        neighbours.map(|state| replace_word(action, word, &state))
     });
-    changed.collect()
+    variants.collect()
 }
 
 /// Returns the states after and before `here` in cyclic order.
-fn adjacent_states(states: &[String], here: &str) -> Vec<String> {
-    let Some(place) = states.iter().position(|state| state == here) else {
+fn adjacent_states(states: &[String], current: &str) -> Vec<String> {
+    let Some(index) = states.iter().position(|state| state == current) else {
         return Vec::new();
     };
     let count = states.len();
-    let mut found: Vec<String> = Vec::new();
-    for other in [place + 1, place + count - 1] {
-        let other = &states[other % count];
-        if other != here && !found.contains(other) {
-            found.push(other.clone());
+    let mut adjacent: Vec<String> = Vec::new();
+    for neighbour in [index + 1, index + count - 1] {
+        let neighbour = &states[neighbour % count];
+        if neighbour != current && !adjacent.contains(neighbour) {
+            adjacent.push(neighbour.clone());
         }
     }
-    found
+    adjacent
 }
 
 /// Adds the mutants of a state: each permission removed or added, and each condition dropped or negated.
 fn state(line: &str, side: usize, change: Change) {
     const RIGHTS: [&str; 4] = ["reads", "writes", "dirty", "holds"];
     let agent = ["remote", "home"][side];
-    let (rights, waits) = match line.find(" waits ") {
-        Some(place) => line.split_at(place),
+    let (permissions_text, waits) = match line.find(" waits ") {
+        Some(index) => line.split_at(index),
         None => (line, ""),
     };
-    let words = words(rights);
+    let words = words(permissions_text);
     let name = words[0].text;
     // Each permission with its condition.
-    let mut places: Vec<usize> = (words.iter())
+    let mut starts: Vec<usize> = (words.iter())
         .filter(|word| RIGHTS.contains(&word.text))
         .map(|word| word.start)
         .collect();
-    places.push(rights.len());
-    let given: Vec<&str> = (places.windows(2))
-        .map(|place| rights[place[0]..place[1]].trim().trim_end_matches(','))
+    starts.push(permissions_text.len());
+    let permissions: Vec<&str> = (starts.windows(2))
+        .map(|window| {
+            permissions_text[window[0]..window[1]]
+                .trim()
+                .trim_end_matches(',')
+        })
         .collect();
-    let said = format!("{name} {}{waits}", given.join(" "));
-    let mut with = |changed: Vec<String>, how: String| {
+    let original = format!("{name} {}{waits}", permissions.join(" "));
+    let mut add_mutant = |changed: Vec<String>, difference: String| {
         let line = format!("    {name} {}{waits}", changed.join(" "));
-        let what = format!("{agent} state {}: {how}", collapse_spaces(&said));
-        change("permission of a state", what, line);
+        let description = format!("{agent} state {}: {difference}", collapse_spaces(&original));
+        change("permission of a state", description, line);
     };
-    let given: Vec<String> = given.into_iter().map(String::from).collect();
-    for right in RIGHTS {
-        let mut changed = given.clone();
-        let begins = |given: &String| given.split(' ').next() == Some(right);
-        match given.iter().position(begins) {
-            Some(place) => {
-                changed.remove(place);
-                with(changed, format!("without `{right}`"));
+    let permissions: Vec<String> = permissions.into_iter().map(String::from).collect();
+    for keyword in RIGHTS {
+        let mut changed = permissions.clone();
+        let has_keyword = |permission: &String| permission.split(' ').next() == Some(keyword);
+        match permissions.iter().position(has_keyword) {
+            Some(index) => {
+                changed.remove(index);
+                add_mutant(changed, format!("without `{keyword}`"));
             }
             None => {
-                changed.push(right.to_string());
-                with(changed, format!("with `{right}`"));
+                changed.push(keyword.to_string());
+                add_mutant(changed, format!("with `{keyword}`"));
             }
         }
     }
-    for place in 0..given.len() {
-        let Some((right, condition)) = given[place].split_once(" if ") else {
+    for index in 0..permissions.len() {
+        let Some((keyword, condition)) = permissions[index].split_once(" if ") else {
             continue;
         };
-        for (other, how) in [
-            (right.to_string(), "always"),
+        for (replacement, difference) in [
+            (keyword.to_string(), "always"),
             (
-                format!("{right} if not ({condition})"),
+                format!("{keyword} if not ({condition})"),
                 "its condition negated",
             ),
         ] {
-            let mut changed = given.clone();
-            changed[place] = other;
-            with(changed, format!("`{right}` {how}"));
+            let mut changed = permissions.clone();
+            changed[index] = replacement;
+            add_mutant(changed, format!("`{keyword}` {difference}"));
         }
     }
 }
@@ -522,26 +589,26 @@ fn state(line: &str, side: usize, change: Change) {
 /// store.
 fn messages(line: &str, change: Change) {
     for item in message_items(line) {
-        let carried = ["store", "partial store"]
+        let store_payload = ["store", "partial store"]
             .iter()
             .find(|store| item.carries == **store);
-        let others: &[&str] = match carried {
+        let payloads: &[&str] = match store_payload {
             Some(_) => &["", "store", "partial store"],
             None => &["", "line", "line, dirty"],
         };
-        for &other in others.iter().filter(|&&other| other != item.carries) {
+        for &payload in payloads.iter().filter(|&&payload| payload != item.carries) {
             let mut content: Vec<&str> = Vec::new();
-            content.extend(Some(other).filter(|other| !other.is_empty()));
+            content.extend(Some(payload).filter(|payload| !payload.is_empty()));
             content.extend(item.fields.iter().map(String::as_str));
             let content = match content.is_empty() {
                 true => String::new(),
                 false => format!(" ({})", content.join(", ")),
             };
-            let how = match other {
+            let difference = match payload {
                 "" => "carries nothing".to_string(),
-                other => format!("carries `{other}`"),
+                payload => format!("carries `{payload}`"),
             };
-            let new = format!(
+            let changed_line = format!(
                 "{}{}{content}{}",
                 &line[..item.start],
                 item.name,
@@ -550,10 +617,10 @@ fn messages(line: &str, change: Change) {
             change(
                 "bytes of a message",
                 format!(
-                    "message {}: {how}",
+                    "message {}: {difference}",
                     collapse_spaces(&line[item.start..item.end])
                 ),
-                new,
+                changed_line,
             );
         }
     }
@@ -606,13 +673,13 @@ fn actions(cell: &str) -> Vec<String> {
 /// Returns the byte ranges between separators outside parentheses and braces.
 fn split(text: &str, separator: char) -> Vec<(usize, usize)> {
     let (mut parts, mut start, mut depth) = (Vec::new(), 0, 0);
-    for (place, character) in text.char_indices() {
+    for (position, character) in text.char_indices() {
         match character {
             '(' | '{' => depth += 1,
             ')' | '}' => depth -= 1,
             _ if character == separator && depth == 0 => {
-                parts.push((start, place));
-                start = place + 1;
+                parts.push((start, position));
+                start = position + 1;
             }
             _ => {}
         }
@@ -636,11 +703,11 @@ fn logical_lines(text: &str) -> Vec<String> {
     let mut open = 0i32;
     for line in text.lines() {
         let line = line.split('#').next().unwrap_or("").trim_end();
-        let goes_on = open > 0
+        let continues = open > 0
             || line.trim_start().starts_with('|')
             || lines.last().is_some_and(|last| last.ends_with(','));
         match lines.last_mut() {
-            Some(last) if goes_on => {
+            Some(last) if continues => {
                 last.push(' ');
                 last.push_str(line.trim_start());
             }

@@ -58,7 +58,7 @@ struct SystemSize {
     states: u64,
 }
 
-const fn setting(remotes: u16, lines: u8, device: bool, states: u64) -> SystemSize {
+const fn system_size(remotes: u16, lines: u8, device: bool, states: u64) -> SystemSize {
     SystemSize {
         remotes,
         lines,
@@ -70,18 +70,18 @@ const fn setting(remotes: u16, lines: u8, device: bool, states: u64) -> SystemSi
 /// Systems to check, fastest first. Two caches expose most faults. Two lines interact only in ordered channels, and
 /// four caches are needed where three invalidations are counted.
 const SYSTEMS: [SystemSize; 5] = [
-    setting(2, 1, true, 150_000),
-    setting(1, 2, true, 50_000),
-    setting(3, 1, true, 260_000),
-    setting(2, 2, true, 60_000),
-    setting(4, 1, true, 60_000),
+    system_size(2, 1, true, 150_000),
+    system_size(1, 2, true, 50_000),
+    system_size(3, 1, true, 260_000),
+    system_size(2, 2, true, 60_000),
+    system_size(4, 1, true, 60_000),
 ];
 
 /// Systems for a specification whose first system is too large: one cache with the device, and two caches without it.
 /// Both are searched completely.
 const FALLBACK_SYSTEMS: [SystemSize; 2] = [
-    setting(1, 1, true, 100_000),
-    setting(2, 1, false, 2_000_000),
+    system_size(1, 1, true, 100_000),
+    system_size(2, 1, false, 2_000_000),
 ];
 
 /// Channel capacity: number of equal unordered messages.
@@ -109,7 +109,7 @@ impl Judge {
     pub fn new(text: &str) -> Result<Judge, String> {
         let protocol = systems(text).ok_or("it is refused")?;
         let homes = homes(&protocol).ok_or("there is no home")?;
-        match explored(&protocol, &homes) {
+        match explore_systems(&protocol, &homes) {
             MutantVerdict::Survived => Ok(Judge { protocol, homes }),
             other => Err(other.name().into()),
         }
@@ -120,99 +120,111 @@ impl Judge {
     /// A home given as a policy is constructed again only if the mutation changed the policy or messages. A home
     /// constructed for a changed remote would fit that remote, and the two may be another correct protocol. A mutated
     /// remote is therefore checked with the home of the original.
-    pub fn fate(&self, mutant: &Mutant) -> MutantVerdict {
+    pub fn verdict(&self, mutant: &Mutant) -> MutantVerdict {
         let Some(protocol) = systems(&mutant.text) else {
             return MutantVerdict::Rejected;
         };
         let constructed;
-        let anew = mutant.goals || matches!(protocol.home, Home::Controller(_));
-        let homes = match anew.then(|| homes(&protocol)) {
+        let has_new_home = mutant.changes_home || matches!(protocol.home, Home::Controller(_));
+        let homes = match has_new_home.then(|| homes(&protocol)) {
             None => &self.homes,
             Some(None) => return MutantVerdict::Rejected,
-            Some(Some(own)) => {
-                constructed = own;
+            Some(Some(new_homes)) => {
+                constructed = new_homes;
                 &constructed
             }
         };
-        match further(&protocol, explored(&protocol, homes)) {
+        match refine_verdict(&protocol, explore_systems(&protocol, homes)) {
             MutantVerdict::Survived if self.bisimilar(&protocol, homes) => MutantVerdict::Bisimilar,
-            fate => fate,
+            verdict => verdict,
         }
     }
 
     /// Returns true if no system distinguishes the mutant from the original, as [`MutantVerdict::Bisimilar`] states.
     fn bisimilar(&self, protocol: &Protocol, homes: &Homes) -> bool {
-        let compare = |setting: &SystemSize, own: &Controller, home: &Controller, most: usize| {
-            let text = world(&self.protocol, own, setting);
-            let mutant = world(protocol, home, setting);
-            bisimulation([&text, &mutant], most)
+        let compare = |size: &SystemSize,
+                       original_home: &Controller,
+                       mutant_home: &Controller,
+                       max_pairs: usize| {
+            let original = reference_system(&self.protocol, original_home, size);
+            let mutant = reference_system(protocol, mutant_home, size);
+            bisimulation([&original, &mutant], max_pairs)
         };
-        let [all, some] = MAX_STATE_PAIRS;
-        let Homes(own, own_apart) = &self.homes;
-        let Homes(home, home_apart) = homes;
-        let first = compare(&SYSTEMS[0], &own[0], &home[0], all);
-        let same = |place: usize| {
-            let found = compare(&SYSTEMS[place], &own[place], &home[place], some);
-            found != Bisimulation::None
-        };
-        let whole = |place: usize| {
-            let found = compare(
-                &FALLBACK_SYSTEMS[place],
-                &own_apart[place],
-                &home_apart[place],
-                all,
+        let [complete_pairs, sampled_pairs] = MAX_STATE_PAIRS;
+        let Homes(original_homes, original_fallback_homes) = &self.homes;
+        let Homes(mutant_homes, mutant_fallback_homes) = homes;
+        let first_result = compare(
+            &SYSTEMS[0],
+            &original_homes[0],
+            &mutant_homes[0],
+            complete_pairs,
+        );
+        let is_indistinct = |index: usize| {
+            let result = compare(
+                &SYSTEMS[index],
+                &original_homes[index],
+                &mutant_homes[index],
+                sampled_pairs,
             );
-            found == Bisimulation::Whole
+            result != Bisimulation::None
         };
-        first != Bisimulation::None
-            && (1..SYSTEMS.len()).all(same)
-            && (first == Bisimulation::Whole || (0..FALLBACK_SYSTEMS.len()).all(whole))
+        let is_bisimilar = |index: usize| {
+            let result = compare(
+                &FALLBACK_SYSTEMS[index],
+                &original_fallback_homes[index],
+                &mutant_fallback_homes[index],
+                complete_pairs,
+            );
+            result == Bisimulation::Whole
+        };
+        first_result != Bisimulation::None
+            && (1..SYSTEMS.len()).all(is_indistinct)
+            && (first_result == Bisimulation::Whole
+                || (0..FALLBACK_SYSTEMS.len()).all(is_bisimilar))
     }
 }
 
 /// Refines the verdict of the systems with a check of two levels, or with litmus programs.
-fn further(protocol: &Protocol, fate: MutantVerdict) -> MutantVerdict {
+fn refine_verdict(protocol: &Protocol, verdict: MutantVerdict) -> MutantVerdict {
     let Home::Controller(home) = &protocol.home else {
-        return fate;
+        return verdict;
     };
-    let further = match fate {
-        MutantVerdict::Rejected | MutantVerdict::Refuted => return fate,
+    let refined = match verdict {
+        MutantVerdict::Rejected | MutantVerdict::Refuted => return verdict,
         _ if is_inner_level(home) => check_inner_level(protocol, home),
-        _ => programs(protocol, home),
+        _ => check_programs(protocol, home),
     };
-    match further {
-        MutantVerdict::Survived => fate,
-        _ if fate == MutantVerdict::Survived || further == MutantVerdict::Refuted => further,
-        _ => fate,
+    match refined {
+        MutantVerdict::Survived => verdict,
+        _ if verdict == MutantVerdict::Survived || refined == MutantVerdict::Refuted => refined,
+        _ => verdict,
     }
 }
 
 /// Returns a system as executed by the reference, `cohkit_system`.
-fn world<'p>(protocol: &'p Protocol, home: &'p Controller, setting: &SystemSize) -> World<'p> {
-    let world = World::new(
-        protocol,
-        home,
-        setting.remotes,
-        setting.lines,
-        CHANNEL_CAPACITY,
-    );
+fn reference_system<'p>(
+    protocol: &'p Protocol,
+    home: &'p Controller,
+    size: &SystemSize,
+) -> World<'p> {
+    let system = World::new(protocol, home, size.remotes, size.lines, CHANNEL_CAPACITY);
     match is_inner_level(home) {
-        true => world.with_backing_permission(),
-        false => world,
+        true => system.with_backing_permission(),
+        false => system,
     }
 }
 
 /// Checks the memory model that a protocol guarantees, if any, with programs of two threads.
-fn programs(protocol: &Protocol, home: &Controller) -> MutantVerdict {
+fn check_programs(protocol: &Protocol, home: &Controller) -> MutantVerdict {
     let Some(model) = protocol.guarantee.model else {
         return MutantVerdict::Survived;
     };
     let home = |_| Cow::Borrowed(home);
     let mut programs = conformance_report::classic(protocol, 2);
     programs.extend(conformance_report::bursts(model, 2));
-    let found = conformance_report::judge(protocol, model, programs, None, &home, &mut || true);
-    match found.ended {
-        Ended::Holds if found.left_out > 0 => MutantVerdict::Refuted,
+    let report = conformance_report::judge(protocol, model, programs, None, &home, &mut || true);
+    match report.ended {
+        Ended::Holds if report.left_out > 0 => MutantVerdict::Refuted,
         Ended::Holds => MutantVerdict::Survived,
         Ended::Broken { .. } => MutantVerdict::Refuted,
         Ended::Undecided(_) | Ended::Interrupted => MutantVerdict::Undecided,
@@ -228,14 +240,14 @@ fn is_inner_level(home: &Controller) -> bool {
 /// two.
 fn check_inner_level(inner: &Protocol, home: &Controller) -> MutantVerdict {
     let outer = parse(include_str!("../../../protocols/mesi.coh")).expect("it ships");
-    let Home::Controller(above) = &outer.home else {
+    let Home::Controller(outer_home) = &outer.home else {
         return MutantVerdict::Rejected;
     };
-    let mut fate = MutantVerdict::Survived;
-    for (caches, each) in [(2u16, 1u16), (1, 2)] {
+    let mut verdict = MutantVerdict::Survived;
+    for (outer_caches, inner_caches) in [(2u16, 1u16), (1, 2)] {
         let levels = Levels::new(
-            World::new(&outer, above, caches, 1, CHANNEL_CAPACITY),
-            World::new(inner, home, each, 1, CHANNEL_CAPACITY),
+            World::new(&outer, outer_home, outer_caches, 1, CHANNEL_CAPACITY),
+            World::new(inner, home, inner_caches, 1, CHANNEL_CAPACITY),
         );
         let search = Search {
             most: 200_000,
@@ -244,26 +256,26 @@ fn check_inner_level(inner: &Protocol, home: &Controller) -> MutantVerdict {
         match explore_levels(&levels, search, &mut || true) {
             Found::Safe { lost: None, .. } => {}
             Found::Safe { .. } => return MutantVerdict::Refuted,
-            Found::TooMany { .. } => fate = MutantVerdict::Undecided,
+            Found::TooMany { .. } => verdict = MutantVerdict::Undecided,
             Found::Wrong { what, .. } => {
-                let violated = |wrong: &Wrong| matches!(wrong, Wrong::Violated(_));
-                if what.iter().any(violated) {
+                let is_violation = |wrong: &Wrong| matches!(wrong, Wrong::Violated(_));
+                if what.iter().any(is_violation) {
                     return MutantVerdict::Refuted;
                 }
-                fate = MutantVerdict::LeftOpen;
+                verdict = MutantVerdict::LeftOpen;
             }
         }
     }
-    fate
+    verdict
 }
 
 /// Parses a specification and replaces its systems by [`SYSTEMS`].
 fn systems(text: &str) -> Option<Protocol> {
     let mut protocol = parse(text).ok()?;
-    let all = SYSTEMS.map(|SystemSize { remotes, lines, .. }| {
+    let sizes = SYSTEMS.map(|SystemSize { remotes, lines, .. }| {
         System::new(format!("remotes_{remotes}_lines_{lines}"), remotes, lines)
     });
-    protocol.systems = all.to_vec();
+    protocol.systems = sizes.to_vec();
     Some(protocol)
 }
 
@@ -272,73 +284,73 @@ fn homes(protocol: &Protocol) -> Option<Homes> {
     let policy = match &protocol.home {
         Home::Policy(policy) => policy,
         Home::Controller(home) => {
-            let each = |settings: &[SystemSize]| vec![home.clone(); settings.len()];
-            return Some(Homes(each(&SYSTEMS), each(&FALLBACK_SYSTEMS)));
+            let homes_for = |settings: &[SystemSize]| vec![home.clone(); settings.len()];
+            return Some(Homes(homes_for(&SYSTEMS), homes_for(&FALLBACK_SYSTEMS)));
         }
     };
-    let mut alone = protocol.clone();
-    let mut without = policy.clone();
-    without.locals.clear();
-    alone.home = Home::Policy(without);
+    let mut without_locals = protocol.clone();
+    let mut policy_without_locals = policy.clone();
+    policy_without_locals.locals.clear();
+    without_locals.home = Home::Policy(policy_without_locals);
     let sound = |protocol| construct(protocol).and_then(Construction::sound).ok();
-    let (construction, alone) = (sound(protocol)?, sound(&alone)?);
-    let home = |setting: &SystemSize| match setting.device {
-        true => construction.controller(setting.remotes),
-        false => alone.controller(setting.remotes),
+    let (construction, without_locals) = (sound(protocol)?, sound(&without_locals)?);
+    let home = |size: &SystemSize| match size.device {
+        true => construction.controller(size.remotes),
+        false => without_locals.controller(size.remotes),
     };
-    let each = |settings: &[SystemSize]| settings.iter().map(home).collect();
-    Some(Homes(each(&SYSTEMS), each(&FALLBACK_SYSTEMS)))
+    let homes_for = |settings: &[SystemSize]| settings.iter().map(home).collect();
+    Some(Homes(homes_for(&SYSTEMS), homes_for(&FALLBACK_SYSTEMS)))
 }
 
-fn explored(protocol: &Protocol, homes: &Homes) -> MutantVerdict {
-    let each = |settings: &[SystemSize], homes: &[Controller]| {
-        let mut fates = Vec::new();
-        for (setting, home) in settings.iter().zip(homes) {
-            let fate = one(protocol, home, *setting);
-            if matches!(fate, MutantVerdict::Refuted | MutantVerdict::Rejected) {
-                return Err(fate);
+fn explore_systems(protocol: &Protocol, homes: &Homes) -> MutantVerdict {
+    let explore_each = |settings: &[SystemSize], homes: &[Controller]| {
+        let mut verdicts = Vec::new();
+        for (size, home) in settings.iter().zip(homes) {
+            let verdict = check_system(protocol, home, *size);
+            if matches!(verdict, MutantVerdict::Refuted | MutantVerdict::Rejected) {
+                return Err(verdict);
             }
-            fates.push(fate);
+            verdicts.push(verdict);
         }
-        Ok(fates)
+        Ok(verdicts)
     };
-    let fates = match each(&SYSTEMS, &homes.0) {
-        Ok(fates) => fates,
-        Err(fate) => return fate,
+    let verdicts = match explore_each(&SYSTEMS, &homes.0) {
+        Ok(verdicts) => verdicts,
+        Err(verdict) => return verdict,
     };
-    let left_open = fates.contains(&MutantVerdict::LeftOpen);
-    if fates[0] == MutantVerdict::Survived && !left_open {
+    let left_open = verdicts.contains(&MutantVerdict::LeftOpen);
+    if verdicts[0] == MutantVerdict::Survived && !left_open {
         return MutantVerdict::Survived;
     }
-    match each(&FALLBACK_SYSTEMS, &homes.1) {
-        Err(fate) => fate,
-        Ok(fates) if left_open || fates.contains(&MutantVerdict::LeftOpen) => {
+    match explore_each(&FALLBACK_SYSTEMS, &homes.1) {
+        Err(verdict) => verdict,
+        Ok(verdicts) if left_open || verdicts.contains(&MutantVerdict::LeftOpen) => {
             MutantVerdict::LeftOpen
         }
-        Ok(fates) if fates.contains(&MutantVerdict::Undecided) => MutantVerdict::Undecided,
+        Ok(verdicts) if verdicts.contains(&MutantVerdict::Undecided) => MutantVerdict::Undecided,
         Ok(_) => MutantVerdict::Survived,
     }
 }
 
 /// Checks one system as `cohkit check` does: with increasing channel capacity, then progress if no property is
 /// violated.
-fn one(protocol: &Protocol, home: &Controller, setting: SystemSize) -> MutantVerdict {
-    let SystemSize { remotes, lines, .. } = setting;
+fn check_system(protocol: &Protocol, home: &Controller, size: SystemSize) -> MutantVerdict {
+    let SystemSize { remotes, lines, .. } = size;
     let limits = Options {
-        max_states: Some(setting.states),
+        max_states: Some(size.states),
         // For small searches, the interpreter takes less time than the compilation to machine code.
-        engine: match setting.states {
+        engine: match size.states {
             ..=150_000 => Engine::Interpreter,
             _ => Engine::Adaptive,
         },
         ..Options::default()
     };
     for trial in [Some(1), Some(3), None] {
-        let room = system::Options {
+        let lowering = system::Options {
             trial,
             ..system::Options::default()
         };
-        let Ok(model) = system::model(protocol, home, remotes, lines, &room) else {
+        let Ok(model) = system::model(protocol, home, remotes, lines, &lowering) else {
             return MutantVerdict::Rejected;
         };
         match check(&model, &limits).map(|report| report.outcome) {
@@ -346,10 +358,13 @@ fn one(protocol: &Protocol, home: &Controller, setting: SystemSize) -> MutantVer
             Ok(Outcome::Exceeded { .. }) => {}
             Ok(Outcome::Undecided { .. }) => return MutantVerdict::Undecided,
             Ok(Outcome::Verified) => {
-                let found = progress(protocol, home, (remotes, lines), &room, &limits);
-                return match found {
-                    Ok(found) if !found.never.is_empty() => MutantVerdict::Refuted,
-                    Ok(found) => match found.outcome {
+                let progress_report =
+                    progress(protocol, home, (remotes, lines), &lowering, &limits);
+                return match progress_report {
+                    Ok(progress_report) if !progress_report.never.is_empty() => {
+                        MutantVerdict::Refuted
+                    }
+                    Ok(progress_report) => match progress_report.outcome {
                         Outcome::Violated { .. } => MutantVerdict::Refuted,
                         Outcome::Verified => MutantVerdict::Survived,
                         Outcome::Undecided { .. } | Outcome::Exceeded { .. } => {

@@ -12,9 +12,9 @@
 //!
 //! let text = include_str!("../../../protocols/msi.coh");
 //! let all = mutants(text);
-//! let what = "IM_AD | Data if acks == early | early := 0 | M: to IS_D";
-//! let mutant = all.iter().find(|mutant| mutant.what == what).unwrap();
-//! assert_eq!(Judge::new(text).unwrap().fate(mutant), MutantVerdict::Refuted);
+//! let description = "IM_AD | Data if acks == early | early := 0 | M: to IS_D";
+//! let mutant = all.iter().find(|mutant| mutant.description == description).unwrap();
+//! assert_eq!(Judge::new(text).unwrap().verdict(mutant), MutantVerdict::Refuted);
 //! ```
 
 mod bisimulation;

@@ -10,15 +10,15 @@ pub struct Word<'a> {
 /// Returns the names, keywords and numbers of a line.
 pub fn words(line: &str) -> Vec<Word<'_>> {
     let mut words = Vec::new();
-    let mut begun: Option<usize> = None;
-    for (place, character) in line.char_indices().chain([(line.len(), ' ')]) {
-        let inside = character.is_ascii_alphanumeric() || character == '_';
-        match (begun, inside) {
-            (None, true) => begun = Some(place),
+    let mut word_start: Option<usize> = None;
+    for (position, character) in line.char_indices().chain([(line.len(), ' ')]) {
+        let is_word_character = character.is_ascii_alphanumeric() || character == '_';
+        match (word_start, is_word_character) {
+            (None, true) => word_start = Some(position),
             (Some(start), false) => {
-                let text = &line[start..place];
+                let text = &line[start..position];
                 words.push(Word { text, start });
-                begun = None;
+                word_start = None;
             }
             _ => {}
         }
@@ -27,7 +27,7 @@ pub fn words(line: &str) -> Vec<Word<'_>> {
 }
 
 /// Returns the line with `new` in place of a word.
-pub fn replaced(line: &str, word: &Word, new: &str) -> String {
+pub fn replace_word(line: &str, word: &Word, new: &str) -> String {
     let end = word.start + word.text.len();
     format!("{}{new}{}", &line[..word.start], &line[end..])
 }

@@ -25,20 +25,20 @@ fn mutants_of_the_shipped_texts_do_not_survive() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let known = slice::known(&root);
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let mut wrong = Vec::new();
+    let mut problems = Vec::new();
     for (name, text) in slice::shipped(&root) {
-        let all = cohkit_mutants::mutants(&text).len();
-        assert!(all > 150, "{name} has only {all} mutants");
+        let count = cohkit_mutants::mutants(&text).len();
+        assert!(count > 150, "{name} has only {count} mutants");
         let choice = slice::Choice {
             kinds: None,
             from: 0,
             every: EVERY,
         };
-        let judged = slice::judge(&name, &text, &known, &choice, threads);
-        println!("{name}: {:?}", judged.sums());
-        wrong.extend(judged.wrong);
+        let results = slice::judge(&name, &text, &known, &choice, threads);
+        println!("{name}: {:?}", results.sums());
+        problems.extend(results.problems);
     }
-    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+    assert!(problems.is_empty(), "\n{}", problems.join("\n"));
 }
 
 /// Needs four caches: a writer, and three readers that receive invalidations. With at most three caches, this mutant
@@ -49,11 +49,14 @@ fn miscounted_third_acknowledgement_is_killed() {
     for name in ["write-through", "write-through-two-step"] {
         let texts = slice::shipped(&root);
         let (_, text) = texts.iter().find(|(text, _)| text == name).unwrap();
-        let twice = "W | InvAck if owed > 1 | owed := owed - 1 | stay: its actions twice";
+        let description = "W | InvAck if owed > 1 | owed := owed - 1 | stay: its actions twice";
         let mutants = cohkit_mutants::mutants(text);
-        let mutant = mutants.iter().find(|mutant| mutant.what == twice).unwrap();
-        let fate = cohkit_mutants::Judge::new(text).unwrap().fate(mutant);
-        assert_eq!(fate, cohkit_mutants::MutantVerdict::Refuted, "{name}");
+        let mutant = mutants
+            .iter()
+            .find(|mutant| mutant.description == description)
+            .unwrap();
+        let verdict = cohkit_mutants::Judge::new(text).unwrap().verdict(mutant);
+        assert_eq!(verdict, cohkit_mutants::MutantVerdict::Refuted, "{name}");
     }
 }
 
@@ -77,10 +80,10 @@ fn each_kind_of_change_of_an_action_or_guard_is_refuted() {
         "member not added",
         "set not cleared",
     ] {
-        let mut its = mutants.iter().filter(|mutant| mutant.kind == kind);
-        let refuted =
-            its.any(|mutant| judge.fate(mutant) == cohkit_mutants::MutantVerdict::Refuted);
-        assert!(refuted, "{kind}");
+        let mut mutants_of_kind = mutants.iter().filter(|mutant| mutant.kind == kind);
+        let is_refuted = mutants_of_kind
+            .any(|mutant| judge.verdict(mutant) == cohkit_mutants::MutantVerdict::Refuted);
+        assert!(is_refuted, "{kind}");
     }
 }
 
@@ -94,30 +97,30 @@ fn rows_listed_as_unreachable_are_never_taken() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let known = slice::known(&root);
     let mut rows: BTreeMap<&str, BTreeSet<Row>> = BTreeMap::new();
-    for entry in known.because("The row is never taken") {
+    for entry in known.with_reason("The row is never taken") {
         let (text, row) = entry.split_once(": ").expect(entry);
         let mut cells = row.split(" | ");
         let (state, event) = (cells.next().expect(entry), cells.next().expect(entry));
-        let guarded = event.split_once(" if ");
-        let event = guarded.map_or(event, |(event, _)| event);
-        let listed = rows.entry(text).or_default();
-        listed.insert((state, event, guarded.is_some()));
+        let guard_split = event.split_once(" if ");
+        let event = guard_split.map_or(event, |(event, _)| event);
+        let listed_rows = rows.entry(text).or_default();
+        listed_rows.insert((state, event, guard_split.is_some()));
     }
     assert!(rows.len() > 2, "{rows:?}");
     for (name, text) in slice::shipped(&root) {
         let Some(rows) = rows.get(name.as_str()) else {
             continue;
         };
-        for (row, taken) in rows.iter().zip(taken(&parse(&text).unwrap(), rows)) {
+        for (row, taken) in rows.iter().zip(count_taken(&parse(&text).unwrap(), rows)) {
             assert_eq!(taken, [Some(0)], "{name}: {row:?}");
         }
     }
 }
 
 /// Returns how often each of the rows was taken, for each controller rule that matches it.
-fn taken(protocol: &Protocol, rows: &BTreeSet<Row>) -> Vec<Vec<Option<u128>>> {
-    let sizes = protocol.systems.iter().filter(|system| system.lines == 1);
-    let remotes = sizes.map(|system| system.remotes.total()).max().unwrap();
+fn count_taken(protocol: &Protocol, rows: &BTreeSet<Row>) -> Vec<Vec<Option<u128>>> {
+    let systems = protocol.systems.iter().filter(|system| system.lines == 1);
+    let remotes = systems.map(|system| system.remotes.total()).max().unwrap();
     let home = match &protocol.home {
         Home::Controller(home) => home.clone(),
         Home::Policy(_) => {
@@ -125,26 +128,26 @@ fn taken(protocol: &Protocol, rows: &BTreeSet<Row>) -> Vec<Vec<Option<u128>>> {
             construction.controller(remotes)
         }
     };
-    let room = system::Options::default();
-    let modelled = system::modelled(protocol, &home, remotes, 1, &room).unwrap();
+    let lowering = system::Options::default();
+    let modelled = system::modelled(protocol, &home, remotes, 1, &lowering).unwrap();
     let options = Options::default();
     let report = check(&modelled.model, &options).unwrap();
     assert_eq!(report.outcome, Outcome::Verified);
     let coverage = coverage(&modelled.model, &report, &options).unwrap();
-    let mut found = vec![Vec::new(); rows.len()];
-    for (of_home, controller) in [(false, &protocol.remote), (true, &home)] {
-        let taken = modelled.taken(of_home, controller, &coverage);
-        for (rule, taken) in controller.rules.iter().zip(taken) {
+    let mut counts = vec![Vec::new(); rows.len()];
+    for (is_home, controller) in [(false, &protocol.remote), (true, &home)] {
+        let count = modelled.taken(is_home, controller, &coverage);
+        for (rule, count) in controller.rules.iter().zip(count) {
             let state = &controller.states[rule.state.index()].name;
             let Event::Message(message) = rule.event else {
                 continue;
             };
             let event = &protocol.message(message).name;
             let row = (state.as_str(), event.as_str(), rule.guard.is_some());
-            if let Some(place) = rows.iter().position(|listed| *listed == row) {
-                found[place].push(taken);
+            if let Some(index) = rows.iter().position(|listed| *listed == row) {
+                counts[index].push(count);
             }
         }
     }
-    found
+    counts
 }

@@ -26,9 +26,9 @@ enum Wrong {
     Never,
 }
 
-fn wrong<D: Data>(system: &System) -> Wrong {
-    let found: Found<World<D>, Step> = explore(system, World::new(system), MAX_STATES);
-    match found {
+fn first_violation<D: Data>(system: &System) -> Wrong {
+    let result: Found<World<D>, Step> = explore(system, World::new(system), MAX_STATES);
+    match result {
         Found::Wrong { way, .. } => Wrong::After(way.len()),
         Found::Safe { .. } => Wrong::Never,
         Found::TooMany { .. } => Wrong::Later,
@@ -37,7 +37,11 @@ fn wrong<D: Data>(system: &System) -> Wrong {
 
 /// Describes the first disagreement of both abstractions on a mutant, if any. `sound` is the home of the original if
 /// the mutant keeps it.
-fn differ(protocol: &Protocol, sound: Option<&Controller>, remotes: Remotes) -> Option<String> {
+fn find_disagreement(
+    protocol: &Protocol,
+    sound: Option<&Controller>,
+    remotes: Remotes,
+) -> Option<String> {
     let constructed;
     let home = match (&protocol.home, sound) {
         (Home::Controller(home), _) => home,
@@ -54,7 +58,10 @@ fn differ(protocol: &Protocol, sound: Option<&Controller>, remotes: Remotes) -> 
         protocol.homes as u8,
         CHANNEL_CAPACITY,
     );
-    match (wrong::<Current>(&system), wrong::<Words>(&system)) {
+    match (
+        first_violation::<Current>(&system),
+        first_violation::<Words>(&system),
+    ) {
         (Wrong::Never, Wrong::After(steps)) => {
             Some(format!("words are wrong after {steps} steps, bits never"))
         }
@@ -69,9 +76,9 @@ fn differ(protocol: &Protocol, sound: Option<&Controller>, remotes: Remotes) -> 
 }
 
 /// Compares one mutant in `one_in` of all protocols. Returns the number of mutants compared.
-fn compared(one_in: usize) -> usize {
+fn compare_mutants(one_in: usize) -> usize {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let mut taken = 0;
+    let mut count = 0;
     for folder in ["protocols", "ordering", "tests/kinds"] {
         let entries = std::fs::read_dir(root.join(folder)).unwrap();
         for path in entries.map(|entry| entry.unwrap().path()) {
@@ -92,27 +99,27 @@ fn compared(one_in: usize) -> usize {
                 let Ok(protocol) = parse(&mutant.text) else {
                     continue;
                 };
-                taken += 1;
-                let same_home = Some(&home).filter(|_| !mutant.goals);
-                if let Some(what) = differ(&protocol, same_home, remotes) {
-                    panic!("{}: {}: {what}", path.display(), mutant.what);
+                count += 1;
+                let same_home = Some(&home).filter(|_| !mutant.changes_home);
+                if let Some(difference) = find_disagreement(&protocol, same_home, remotes) {
+                    panic!("{}: {}: {difference}", path.display(), mutant.description);
                 }
             }
         }
     }
-    taken
+    count
 }
 
 #[test]
 fn sampled_mutants_agree_between_bits_and_words() {
-    let taken = compared(50);
-    assert!(taken > 120, "{taken}");
+    let count = compare_mutants(50);
+    assert!(count > 120, "{count}");
 }
 
 #[test]
 #[ignore = "minutes, for `make soak`"]
 fn all_mutants_agree_between_bits_and_words() {
-    let taken = compared(1);
-    println!("{taken} mutants: bits and words agree");
-    assert!(taken > 8_000, "{taken}");
+    let count = compare_mutants(1);
+    println!("{count} mutants: bits and words agree");
+    assert!(count > 8_000, "{count}");
 }

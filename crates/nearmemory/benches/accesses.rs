@@ -42,7 +42,7 @@ fn compile(flags: &str, source: &str) -> Option<Vec<u8>> {
 
 fn main() {
     let polls = ["mcc 0: scratchpad accesses", "mcc 0: register accesses"];
-    for (program, command, what, counted) in [
+    for (program, command, unit, counted_names) in [
         (
             "gups",
             "16777216 20000",
@@ -66,22 +66,22 @@ fn main() {
         let platform = Platform::enzian();
         let mut machine = Machine::new(&platform, main, system, image.entry, binaries, None);
         let begin = Instant::now();
-        let before = processor_seconds(begin);
+        let start_seconds = processor_seconds(begin);
         let end = loop {
-            if let Some(happened) = machine.run(1 << 16, &mut Nobody) {
-                break happened;
+            if let Some(outcome) = machine.run(1 << 16, &mut Nobody) {
+                break outcome;
             }
         };
         assert_eq!(end, RunOutcome::Exit(0), "{program}");
-        let seconds = processor_seconds(begin) - before;
-        let all: u64 = (machine.counters().iter())
-            .filter(|(name, _)| counted.contains(&name.as_str()))
+        let seconds = processor_seconds(begin) - start_seconds;
+        let total: u64 = (machine.counters().iter())
+            .filter(|(name, _)| counted_names.contains(&name.as_str()))
             .map(|(_, count)| count)
             .sum();
         let (rate, instructions) = (
-            all as f64 / seconds / 1e6,
+            total as f64 / seconds / 1e6,
             machine.instructions() as f64 / seconds / 1e6,
         );
-        println!("{program:6} {what:28} {rate:6.2} million per second, {instructions:6.1} million instructions per second");
+        println!("{program:6} {unit:28} {rate:6.2} million per second, {instructions:6.1} million instructions per second");
     }
 }

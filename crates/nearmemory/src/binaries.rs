@@ -6,14 +6,14 @@ use cohkit_riscv::system::{Errno, Place};
 /// Path prefix of binaries.
 pub const FOLDER: &str = ":channel/";
 /// First file descriptor of opened binaries; no other file uses descriptors from here on.
-const FIRST: u32 = 0x4000_0000;
+const FIRST_DESCRIPTOR: u32 = 0x4000_0000;
 /// Maximum number of open binaries.
-const MOST: usize = 16;
+const MAX_OPEN: usize = 16;
 
 /// Binaries by name, stripped of symbols and debug information.
 #[derive(Clone, Debug, Default)]
 pub struct Binaries {
-    all: Vec<(String, Vec<u8>)>,
+    binaries: Vec<(String, Vec<u8>)>,
     /// Open binaries: index and read position.
     open: Vec<Option<(usize, usize)>>,
 }
@@ -24,66 +24,72 @@ impl Binaries {
     /// # Errors
     /// The file cannot be parsed, with the reason.
     pub fn add(&mut self, name: &str, file: &[u8]) -> Result<(), String> {
-        let binary = channel::stripped(file)?;
-        self.all.push((name.to_string(), binary));
+        let binary = channel::strip(file)?;
+        self.binaries.push((name.to_string(), binary));
         Ok(())
     }
 
     /// Returns the name of the binary with exactly these bytes.
-    pub(crate) fn named(&self, bytes: &[u8]) -> Option<&str> {
-        let found = self.all.iter().find(|(_, binary)| binary == bytes);
-        found.map(|(name, _)| name.as_str())
+    pub(crate) fn name_of(&self, bytes: &[u8]) -> Option<&str> {
+        let entry = self.binaries.iter().find(|(_, binary)| binary == bytes);
+        entry.map(|(name, _)| name.as_str())
     }
 
     /// Opens a binary; `None` if the name is not that of a binary.
     pub(crate) fn open(&mut self, name: &str) -> Option<Result<u32, Errno>> {
         let name = name.strip_prefix(FOLDER)?;
-        let which = self.all.iter().position(|(own, _)| own == name)?;
-        let free = self.open.iter().position(Option::is_none);
-        let place = free.unwrap_or(self.open.len());
-        if place >= MOST {
+        let binary_index = self
+            .binaries
+            .iter()
+            .position(|(binary_name, _)| binary_name == name)?;
+        let free_index = self.open.iter().position(Option::is_none);
+        let index = free_index.unwrap_or(self.open.len());
+        if index >= MAX_OPEN {
             return Some(Err(Errno::Denied));
         }
-        self.open.resize(self.open.len().max(place + 1), None);
-        self.open[place] = Some((which, 0));
-        Some(Ok(FIRST + place as u32))
+        self.open.resize(self.open.len().max(index + 1), None);
+        self.open[index] = Some((binary_index, 0));
+        Some(Ok(FIRST_DESCRIPTOR + index as u32))
     }
 
     /// Returns the index of an open binary in `open`.
-    fn place(&self, file: u32) -> Option<usize> {
-        let place = file.checked_sub(FIRST)? as usize;
-        self.open.get(place).copied().flatten().map(|_| place)
+    fn open_index(&self, file: u32) -> Option<usize> {
+        let index = file.checked_sub(FIRST_DESCRIPTOR)? as usize;
+        self.open.get(index).copied().flatten().map(|_| index)
     }
 
     /// Reads from a binary; `None` if the file is not one.
     pub(crate) fn read(&mut self, file: u32, bytes: &mut [u8]) -> Option<usize> {
-        let open = self.place(file)?;
-        let (which, done) = self.open[open].as_mut()?;
-        let rest = self.all[*which].1.get(*done..).unwrap_or(&[]);
+        let index = self.open_index(file)?;
+        let (binary_index, position) = self.open[index].as_mut()?;
+        let rest = self.binaries[*binary_index]
+            .1
+            .get(*position..)
+            .unwrap_or(&[]);
         let length = rest.len().min(bytes.len());
         bytes[..length].copy_from_slice(&rest[..length]);
-        *done += length;
+        *position += length;
         Some(length)
     }
 
     /// Seeks in a binary and returns the new position; `None` if the file is not one.
     pub(crate) fn seek(&mut self, file: u32, place: Place) -> Option<u64> {
-        let open = self.place(file)?;
-        let (which, done) = self.open[open].as_mut()?;
-        let length = self.all[*which].1.len() as u64;
-        let to = match place {
-            Place::Start(at) => at,
-            Place::Current(by) => (*done as u64).saturating_add_signed(by),
-            Place::End(by) => length.saturating_add_signed(by),
+        let index = self.open_index(file)?;
+        let (binary_index, position) = self.open[index].as_mut()?;
+        let length = self.binaries[*binary_index].1.len() as u64;
+        let new_position = match place {
+            Place::Start(offset) => offset,
+            Place::Current(offset) => (*position as u64).saturating_add_signed(offset),
+            Place::End(offset) => length.saturating_add_signed(offset),
         };
-        *done = usize::try_from(to).unwrap_or(usize::MAX);
-        Some(to)
+        *position = usize::try_from(new_position).unwrap_or(usize::MAX);
+        Some(new_position)
     }
 
     /// Closes a binary; `None` if the file is not one.
     pub(crate) fn close(&mut self, file: u32) -> Option<()> {
-        let place = self.place(file)?;
-        self.open[place] = None;
+        let index = self.open_index(file)?;
+        self.open[index] = None;
         Some(())
     }
 }

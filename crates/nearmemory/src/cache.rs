@@ -27,18 +27,19 @@ pub(crate) struct Cache {
     ways: usize,
     /// Lines with copies, in arbitrary but deterministic order, for random selection.
     copies: Vec<u64>,
-    tracks: bool,
+    tracks_copies: bool,
 }
 
 impl Cache {
-    /// Creates a cache of `bytes` bytes with `ways` ways, both powers of two. `tracks` enables [`Cache::copies`].
-    pub(crate) fn new(bytes: u64, ways: u64, tracks: bool) -> Cache {
+    /// Creates a cache of `bytes` bytes with `ways` ways, both powers of two. `tracks_copies` enables
+    /// [`Cache::copies`].
+    pub(crate) fn new(bytes: u64, ways: u64, tracks_copies: bool) -> Cache {
         let sets = (bytes / LINE as u64 / ways).max(1) as usize;
         Cache {
             sets: vec![Vec::new(); sets],
             ways: ways as usize,
             copies: Vec::new(),
-            tracks,
+            tracks_copies,
         }
     }
 
@@ -53,9 +54,9 @@ impl Cache {
     pub(crate) fn find(&mut self, line: u64) -> Option<&mut Way> {
         let set = self.set(line);
         let set = &mut self.sets[set];
-        let place = set.iter().position(|way| way.line == line)?;
-        if place > 0 {
-            set[..=place].rotate_right(1);
+        let position = set.iter().position(|way| way.line == line)?;
+        if position > 0 {
+            set[..=position].rotate_right(1);
         }
         set.first_mut()
     }
@@ -66,30 +67,30 @@ impl Cache {
 
     /// Inserts a line that is absent. Returns the evicted line, if any.
     pub(crate) fn put(&mut self, way: Way) -> Option<Way> {
-        if self.tracks && way.copy.is_some() {
+        if self.tracks_copies && way.copy.is_some() {
             self.copies.push(way.line);
         }
         let (set, ways) = (self.set(way.line), self.ways);
         let set = &mut self.sets[set];
         let victim = if set.len() >= ways { set.pop() } else { None };
         set.insert(0, way);
-        self.gone(victim)
+        self.untrack(victim)
     }
 
     pub(crate) fn remove(&mut self, line: u64) -> Option<Way> {
         let set = self.set(line);
         let set = &mut self.sets[set];
-        let place = set.iter().position(|way| way.line == line)?;
-        let way = set.remove(place);
-        self.gone(Some(way))
+        let position = set.iter().position(|way| way.line == line)?;
+        let way = set.remove(position);
+        self.untrack(Some(way))
     }
 
-    fn gone(&mut self, way: Option<Way>) -> Option<Way> {
+    fn untrack(&mut self, way: Option<Way>) -> Option<Way> {
         let way = way?;
-        if self.tracks && way.copy.is_some() {
-            let place = self.copies.iter().rposition(|line| *line == way.line);
-            if let Some(place) = place {
-                self.copies.swap_remove(place);
+        if self.tracks_copies && way.copy.is_some() {
+            let position = self.copies.iter().rposition(|line| *line == way.line);
+            if let Some(position) = position {
+                self.copies.swap_remove(position);
             }
         }
         Some(way)

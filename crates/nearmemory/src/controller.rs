@@ -1,6 +1,6 @@
 //! Memory of a near-memory core: private memory, the scratchpad, and registers for its locks and notices.
 
-use crate::copy::{Access, Copier, Refusal, Transfer, TransferError, Way};
+use crate::copy::{Access, Copier, Direction, Refusal, Transfer, TransferError};
 use crate::scratchpad::{Answer, Data, Kind, NoLine, Notice, Scratchpad, LINE};
 use cohkit_riscv::elf::Image;
 use cohkit_riscv::{Amo, Cbo, Fence, Flat, Memory, Prefetch, Reply, Size};
@@ -51,7 +51,7 @@ mod register {
 }
 
 /// Encodes a line and a kind as in registers: twice the line, plus one for write-backs.
-fn code(notice: Notice) -> u64 {
+fn encode_notice(notice: Notice) -> u64 {
     2 * notice.line as u64 + u64::from(notice.kind == Kind::WriteBack)
 }
 
@@ -89,16 +89,16 @@ impl Controller {
         }
     }
 
-    /// Adds far memory at the addresses `far`, and a copy engine with at most `most` outstanding transfers.
-    pub fn copying(mut self, far: Range<u64>, most: usize) -> Controller {
-        self.give(vec![far], most);
+    /// Adds far memory at the addresses `far`, and a copy engine with at most `max_transfers` outstanding transfers.
+    pub fn copying(mut self, far: Range<u64>, max_transfers: usize) -> Controller {
+        self.give(vec![far], max_transfers);
         self
     }
 
     /// Replaces the permitted ranges of far memory and the maximum number of outstanding transfers. Outstanding
     /// transfers are dropped.
-    pub fn give(&mut self, far: Vec<Range<u64>>, most: usize) {
-        self.copier.give(far, most);
+    pub fn give(&mut self, far: Vec<Range<u64>>, max_transfers: usize) {
+        self.copier.give(far, max_transfers);
     }
 
     /// Returns a shared register for the host to access, if the number is valid. Shared registers have no lock.
@@ -107,14 +107,16 @@ impl Controller {
     }
 
     /// Returns the shared register at an address.
-    fn shared_at(&mut self, at: u64) -> Option<&mut u64> {
-        let offset = at.checked_sub(SHARED).filter(|offset| offset % 8 == 0)?;
+    fn shared_at(&mut self, address: u64) -> Option<&mut u64> {
+        let offset = address
+            .checked_sub(SHARED)
+            .filter(|offset| offset % 8 == 0)?;
         self.shared(usize::try_from(offset / 8).ok()?)
     }
 
     /// Returns the number of outstanding transfers.
     pub fn copies(&self) -> usize {
-        self.copier.under_way()
+        self.copier.outstanding_transfers()
     }
 
     /// Returns the next access to far memory, if any.
@@ -130,10 +132,10 @@ impl Controller {
     }
 
     /// Starts a transfer. The core waits if too many are outstanding.
-    fn copy(&mut self, way: Way, line: u64) -> Reply<()> {
+    fn copy(&mut self, direction: Direction, line: u64) -> Reply<()> {
         let (far, lines) = self.next;
         let transfer = Transfer {
-            way,
+            direction,
             line: usize::try_from(line).unwrap_or(usize::MAX),
             lines: usize::try_from(lines).unwrap_or(usize::MAX),
             far,
@@ -141,8 +143,8 @@ impl Controller {
         match self.copier.begin(transfer, self.scratchpad.lines()) {
             Ok(()) => Reply::Done(()),
             Err(Refusal::Busy) => Reply::Wait,
-            Err(Refusal::Wrong(why)) => {
-                self.invalid_transfer = Some((transfer, why));
+            Err(Refusal::Wrong(error)) => {
+                self.invalid_transfer = Some((transfer, error));
                 Reply::Fault
             }
         }
@@ -202,7 +204,7 @@ impl Controller {
     }
 
     /// Sets the time in clock cycles; an earlier time is ignored.
-    pub fn at(&mut self, now: u64) {
+    pub fn set_time(&mut self, now: u64) {
         self.now = self.now.max(now);
     }
 
@@ -238,14 +240,14 @@ impl Controller {
 
     /// Returns line and offset of an access within one scratchpad line; `None` for other addresses and for accesses
     /// across lines.
-    fn place(&self, at: u64, size: Size) -> Option<(usize, usize)> {
-        let offset = usize::try_from(at.checked_sub(SCRATCHPAD)?).ok()?;
+    fn line_and_offset(&self, address: u64, size: Size) -> Option<(usize, usize)> {
+        let offset = usize::try_from(address.checked_sub(SCRATCHPAD)?).ok()?;
         let (line, offset) = (offset / LINE, offset % LINE);
         (line < self.scratchpad.lines() && offset + size as usize <= LINE).then_some((line, offset))
     }
 
-    fn stamp(&self, at: u64) -> Option<u64> {
-        let offset = at.checked_sub(STAMPS)?;
+    fn stamp(&self, address: u64) -> Option<u64> {
+        let offset = address.checked_sub(STAMPS)?;
         let stamps = self.scratchpad.stamps(usize::try_from(offset / 16).ok()?)?;
         match offset % 16 {
             0 => Some(stamps.read),
@@ -270,42 +272,42 @@ impl Controller {
 }
 
 impl Memory for Controller {
-    fn fetch(&mut self, at: u64) -> Reply<u16> {
-        self.private.fetch(at)
+    fn fetch(&mut self, address: u64) -> Reply<u16> {
+        self.private.fetch(address)
     }
 
-    fn load(&mut self, at: u64, size: Size, to: u8) -> Reply<u64> {
-        if let Some((line, offset)) = self.place(at, size) {
+    fn load(&mut self, address: u64, size: Size, destination: u8) -> Reply<u64> {
+        if let Some((line, offset)) = self.line_and_offset(address, size) {
             let bytes = self.scratchpad.line(line).expect("it has a place");
             let mut word = [0; 8];
             word[..size as usize].copy_from_slice(&bytes[offset..offset + size as usize]);
             return Reply::Done(u64::from_le_bytes(word));
         }
-        if at < SCRATCHPAD || size != Size::Double {
-            return self.private.load(at, size, to);
+        if address < SCRATCHPAD || size != Size::Double {
+            return self.private.load(address, size, destination);
         }
-        if let Some(register) = self.shared_at(at) {
+        if let Some(register) = self.shared_at(address) {
             return Reply::Done(*register);
         }
-        match at.wrapping_sub(REGISTERS) {
-            register::NOTICE => Reply::Done(self.scratchpad.notice().map_or(NONE, code)),
+        match address.wrapping_sub(REGISTERS) {
+            register::NOTICE => Reply::Done(self.scratchpad.notice().map_or(NONE, encode_notice)),
             register::NOW => Reply::Done(self.now),
-            _ => self.stamp(at).into(),
+            _ => self.stamp(address).into(),
         }
     }
 
-    fn store(&mut self, at: u64, size: Size, value: u64) -> Reply<()> {
-        if let Some((line, offset)) = self.place(at, size) {
+    fn store(&mut self, address: u64, size: Size, value: u64) -> Reply<()> {
+        if let Some((line, offset)) = self.line_and_offset(address, size) {
             let bytes = self.scratchpad.line_mut(line).expect("it has a place");
             let length = size as usize;
             bytes[offset..offset + length].copy_from_slice(&value.to_le_bytes()[..length]);
             return Reply::Done(());
         }
-        if let (Some(register), Size::Double) = (self.shared_at(at), size) {
+        if let (Some(register), Size::Double) = (self.shared_at(address), size) {
             *register = value;
             return Reply::Done(());
         }
-        match at.wrapping_sub(REGISTERS) {
+        match address.wrapping_sub(REGISTERS) {
             register @ (register::LOCK | register::RELEASE | register::UNLOCK)
                 if size == Size::Double =>
             {
@@ -319,15 +321,15 @@ impl Memory for Controller {
                 self.next.1 = value;
                 Reply::Done(())
             }
-            register::FETCH if size == Size::Double => self.copy(Way::Fetch, value),
-            register::STORE if size == Size::Double => self.copy(Way::Store, value),
-            _ => self.private.store(at, size, value),
+            register::FETCH if size == Size::Double => self.copy(Direction::Fetch, value),
+            register::STORE if size == Size::Double => self.copy(Direction::Store, value),
+            _ => self.private.store(address, size, value),
         }
     }
 
-    fn amo(&mut self, at: u64, amo: Amo, to: u8) -> Reply<u64> {
+    fn amo(&mut self, address: u64, amo: Amo, destination: u8) -> Reply<u64> {
         // Lines and registers do not support atomic accesses; private memory has a single user.
-        self.private.amo(at, amo, to)
+        self.private.amo(address, amo, destination)
     }
 
     fn fence(&mut self, _fence: Fence) -> Reply<()> {
@@ -338,11 +340,11 @@ impl Memory for Controller {
         Reply::Done(())
     }
 
-    fn cbo(&mut self, at: u64, what: Cbo) -> Reply<()> {
+    fn cbo(&mut self, address: u64, op: Cbo) -> Reply<()> {
         // The core accesses its lines without a cache.
-        match self.place(at, Size::Byte) {
+        match self.line_and_offset(address, Size::Byte) {
             Some(_) => Reply::Done(()),
-            None => self.private.cbo(at, what),
+            None => self.private.cbo(address, op),
         }
     }
 

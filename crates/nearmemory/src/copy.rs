@@ -7,7 +7,7 @@ use std::ops::Range;
 
 /// Direction of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum Direction {
     /// From far memory to the scratchpad.
     Fetch,
     /// From the scratchpad to far memory.
@@ -18,7 +18,7 @@ pub enum Way {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transfer {
     /// Direction.
-    pub way: Way,
+    pub direction: Direction,
     /// First line of the scratchpad.
     pub line: usize,
     /// Number of lines.
@@ -64,7 +64,7 @@ pub struct Access {
 #[derive(Clone, Copy, Debug)]
 struct Part {
     transfer: u64,
-    way: Way,
+    direction: Direction,
     line: usize,
     far: u64,
 }
@@ -73,27 +73,27 @@ struct Part {
 #[derive(Clone, Debug)]
 pub struct Copier {
     far: Vec<Range<u64>>,
-    most: usize,
+    max_transfers: usize,
     /// Number of incomplete lines of each outstanding transfer.
-    left: BTreeMap<u64, usize>,
+    remaining_lines: BTreeMap<u64, usize>,
     /// Lines not yet requested from far memory.
     waiting: VecDeque<Part>,
     /// Outstanding accesses by number.
-    asked: BTreeMap<u64, Part>,
+    outstanding: BTreeMap<u64, Part>,
     transfers: u64,
     accesses: u64,
 }
 
 impl Copier {
-    /// Creates an engine with at most `most` outstanding transfers. Each transfer must lie within one of the ranges
-    /// `far`.
-    pub fn new(far: Vec<Range<u64>>, most: usize) -> Copier {
+    /// Creates an engine with at most `max_transfers` outstanding transfers. Each transfer must lie within one of the
+    /// ranges `far`.
+    pub fn new(far: Vec<Range<u64>>, max_transfers: usize) -> Copier {
         Copier {
             far,
-            most,
-            left: BTreeMap::new(),
+            max_transfers,
+            remaining_lines: BTreeMap::new(),
             waiting: VecDeque::new(),
-            asked: BTreeMap::new(),
+            outstanding: BTreeMap::new(),
             transfers: 0,
             accesses: 0,
         }
@@ -101,18 +101,18 @@ impl Copier {
 
     /// Drops all transfers and sets new ranges. Numbering continues, so responses to dropped accesses are recognised
     /// and ignored.
-    pub fn give(&mut self, far: Vec<Range<u64>>, most: usize) {
+    pub fn give(&mut self, far: Vec<Range<u64>>, max_transfers: usize) {
         let (transfers, accesses) = (self.transfers, self.accesses);
         *self = Copier {
             transfers,
             accesses,
-            ..Copier::new(far, most)
+            ..Copier::new(far, max_transfers)
         };
     }
 
     /// Returns the number of outstanding transfers.
-    pub fn under_way(&self) -> usize {
-        self.left.len()
+    pub fn outstanding_transfers(&self) -> usize {
+        self.remaining_lines.len()
     }
 
     /// True if a line is waiting to be requested from far memory.
@@ -134,26 +134,26 @@ impl Copier {
         if !transfer.far.is_multiple_of(LINE as u64) {
             return Err(TransferError::WithinLine);
         }
-        let there = end.is_some_and(|end| {
-            let holds = |range: &Range<u64>| range.start <= transfer.far && end <= range.end;
-            self.far.iter().any(holds)
+        let is_permitted = end.is_some_and(|end| {
+            let contains = |range: &Range<u64>| range.start <= transfer.far && end <= range.end;
+            self.far.iter().any(contains)
         });
-        there.then_some(()).ok_or(TransferError::Far)
+        is_permitted.then_some(()).ok_or(TransferError::Far)
     }
 
     /// Starts a transfer. `lines` is the number of lines of the scratchpad.
     pub fn begin(&mut self, transfer: Transfer, lines: usize) -> Result<(), Refusal> {
         self.validate_transfer(transfer, lines)
             .map_err(Refusal::Wrong)?;
-        if self.left.len() >= self.most {
+        if self.remaining_lines.len() >= self.max_transfers {
             return Err(Refusal::Busy);
         }
         let number = self.transfers;
         self.transfers += 1;
-        self.left.insert(number, transfer.lines);
+        self.remaining_lines.insert(number, transfer.lines);
         self.waiting.extend((0..transfer.lines).map(|i| Part {
             transfer: number,
-            way: transfer.way,
+            direction: transfer.direction,
             line: transfer.line + i,
             far: transfer.far + (i * LINE) as u64,
         }));
@@ -165,10 +165,10 @@ impl Copier {
         let part = self.waiting.pop_front()?;
         let number = self.accesses;
         self.accesses += 1;
-        self.asked.insert(number, part);
-        let data = match part.way {
-            Way::Fetch => None,
-            Way::Store => scratchpad.line(part.line).map(|data| Box::new(*data)),
+        self.outstanding.insert(number, part);
+        let data = match part.direction {
+            Direction::Fetch => None,
+            Direction::Store => scratchpad.line(part.line).map(|data| Box::new(*data)),
         };
         let far = part.far;
         Some(Access { number, far, data })
@@ -183,17 +183,17 @@ impl Copier {
         data: &Data,
         now: u64,
     ) -> bool {
-        let Some(part) = self.asked.remove(&number) else {
+        let Some(part) = self.outstanding.remove(&number) else {
             return false;
         };
-        match part.way {
-            Way::Fetch => scratchpad.fill(part.line, data, now),
-            Way::Store => scratchpad.drained(part.line, now),
+        match part.direction {
+            Direction::Fetch => scratchpad.fill(part.line, data, now),
+            Direction::Store => scratchpad.drained(part.line, now),
         }
-        if let Some(left) = self.left.get_mut(&part.transfer) {
-            *left -= 1;
-            if *left == 0 {
-                self.left.remove(&part.transfer);
+        if let Some(remaining) = self.remaining_lines.get_mut(&part.transfer) {
+            *remaining -= 1;
+            if *remaining == 0 {
+                self.remaining_lines.remove(&part.transfer);
             }
         }
         true

@@ -10,7 +10,7 @@ use crate::events::{CoreId, Event, HostMemoryRequest, Request, Response, Time, W
 use crate::host::{FAR, REGISTERS, REGISTERS_STRIDE, SCRATCHPADS, SCRATCHPAD_STRIDE};
 use crate::platform::Platform;
 use crate::queue::Queue;
-use crate::races::Way;
+use crate::races::SyncChannel;
 use crate::scratchpad::{Answer, Data, Kind, LINE};
 use cohkit_riscv::channel::{self, Grant, Manifest};
 use cohkit_riscv::elf::Image;
@@ -81,21 +81,21 @@ pub(crate) struct Far {
 const PAGE: usize = 4096;
 
 impl Far {
-    fn place(at: u64) -> (u64, usize) {
-        let offset = at - FAR;
+    fn page_and_offset(address: u64) -> (u64, usize) {
+        let offset = address - FAR;
         (offset / PAGE as u64, (offset % PAGE as u64) as usize)
     }
 
-    pub(crate) fn get(&self, at: u64, bytes: &mut [u8]) {
-        let (page, offset) = Far::place(at);
+    pub(crate) fn get(&self, address: u64, bytes: &mut [u8]) {
+        let (page, offset) = Far::page_and_offset(address);
         match self.pages.get(&page) {
             Some(page) => bytes.copy_from_slice(&page[offset..offset + bytes.len()]),
             None => bytes.fill(0),
         }
     }
 
-    pub(crate) fn put(&mut self, at: u64, bytes: &[u8]) {
-        let (page, offset) = Far::place(at);
+    pub(crate) fn put(&mut self, address: u64, bytes: &[u8]) {
+        let (page, offset) = Far::page_and_offset(address);
         let page = self
             .pages
             .entry(page)
@@ -104,8 +104,9 @@ impl Far {
     }
 
     /// Returns the completion time of a DRAM operation that starts at `now`.
-    fn operate(&mut self, now: Time, at: u64) -> Time {
-        self.dram.operate(now, ((at - FAR) / LINE as u64) as u32)
+    fn operate(&mut self, now: Time, address: u64) -> Time {
+        self.dram
+            .operate(now, ((address - FAR) / LINE as u64) as u32)
     }
 }
 
@@ -119,15 +120,15 @@ pub(crate) struct Start {
 pub(crate) struct Mcc {
     pub(crate) controller: Controller,
     pub(crate) state: State,
-    code: u64,
+    exit_code: u64,
     /// Final state and exit code of a program whose copies are still outstanding.
     pending_end: Option<(State, u64)>,
     fault: [u64; 3],
     arguments: [u64; 4],
-    give_at: u64,
-    given: Vec<Range<u64>>,
+    grant_start: u64,
+    granted_ranges: Vec<Range<u64>>,
     /// Permissions of the running program; `None` if no program is running.
-    pub(crate) rights: Option<Sandbox<()>>,
+    pub(crate) permissions: Option<Sandbox<()>>,
     /// Length in bytes of the binary being loaded, and true if it is verified.
     binary: (usize, bool),
     /// Number of loads so far, which identifies a load.
@@ -137,8 +138,8 @@ pub(crate) struct Mcc {
     /// Reason for which the binary was rejected.
     pub(crate) refusal: Option<String>,
     /// True while the copy engine's next request is scheduled; then the number of its outstanding lines.
-    copying: bool,
-    asked: u64,
+    copy_scheduled: bool,
+    requested_lines: u64,
     fifos: Vec<VecDeque<Option<u64>>>,
     /// Words in flight to this core, by sending core.
     words_in_flight: Vec<VecDeque<Option<u64>>>,
@@ -151,9 +152,9 @@ pub(crate) struct Device {
     pub(crate) mccs: Vec<Mcc>,
     pub(crate) downlink: Wire,
     /// Address range of the host's own memory.
-    main: Range<u64>,
+    main_range: Range<u64>,
     /// Bytes received over the link, with headers.
-    came: u64,
+    received_bytes: u64,
     pub(crate) starts: Vec<Start>,
     /// True if an event has occurred that a near-memory core may wait for.
     pub(crate) has_pending_event: bool,
@@ -163,14 +164,14 @@ pub(crate) struct Device {
 
 impl Mcc {
     /// Returns the exit code of the last program.
-    pub(crate) fn code(&self) -> u64 {
-        self.code
+    pub(crate) fn exit_code(&self) -> u64 {
+        self.exit_code
     }
 }
 
 impl Device {
-    /// Creates the device of a host whose own memory has the address range `main`.
-    pub(crate) fn new(platform: &Platform, main: Range<u64>) -> Device {
+    /// Creates the device of a host whose own memory has the address range `main_range`.
+    pub(crate) fn new(platform: &Platform, main_range: Range<u64>) -> Device {
         let count = platform.mccs.value as usize;
         let mcc = |_| Mcc {
             controller: Controller::new(
@@ -178,19 +179,19 @@ impl Device {
                 platform.scratchpad.value as usize,
             ),
             state: State::Idle,
-            code: 0,
+            exit_code: 0,
             pending_end: None,
             loads: 0,
             fault: [0; 3],
             arguments: [0; 4],
-            give_at: 0,
-            given: Vec::new(),
-            rights: None,
+            grant_start: 0,
+            granted_ranges: Vec::new(),
+            permissions: None,
             binary: (0, true),
             file: Vec::new(),
             refusal: None,
-            copying: false,
-            asked: 0,
+            copy_scheduled: false,
+            requested_lines: 0,
             fifos: vec![VecDeque::new(); count],
             words_in_flight: vec![VecDeque::new(); count],
             counters: MccCounters::default(),
@@ -208,8 +209,8 @@ impl Device {
                 platform.link_bandwidth.value,
                 platform.link_header.value,
             ),
-            main,
-            came: 0,
+            main_range,
+            received_bytes: 0,
             starts: Vec::new(),
             has_pending_event: false,
             ended: Vec::new(),
@@ -218,10 +219,10 @@ impl Device {
     }
 
     /// Returns the current line of far memory or of a scratchpad.
-    pub(crate) fn line_at(&self, at: u64) -> Data {
+    pub(crate) fn line_at(&self, address: u64) -> Data {
         let mut data = [0; LINE];
-        match at.checked_sub(SCRATCHPADS) {
-            None => self.far.get(at, &mut data),
+        match address.checked_sub(SCRATCHPADS) {
+            None => self.far.get(address, &mut data),
             Some(offset) => {
                 let mcc = &self.mccs[(offset / SCRATCHPAD_STRIDE) as usize];
                 let line = (offset % SCRATCHPAD_STRIDE) as usize / LINE;
@@ -241,86 +242,98 @@ impl Device {
         now / self.platform.mcc_cycle.value
     }
 
-    fn answer(&mut self, queue: &mut Queue, now: Time, number: u64, response: Response) {
+    fn send_response(&mut self, queue: &mut Queue, now: Time, number: u64, response: Response) {
         let path = self.platform.device_path.value;
         queue.add(now + (path - path / 2), Event::Answered(number, response));
     }
 
     /// Executes a request of the host at its destination.
-    pub(crate) fn asked(&mut self, queue: &mut Queue, now: Time, number: u64, request: Request) {
-        self.came += self.platform.link_header.value + request.bytes();
+    pub(crate) fn execute_request(
+        &mut self,
+        queue: &mut Queue,
+        now: Time,
+        number: u64,
+        request: Request,
+    ) {
+        self.received_bytes += self.platform.link_header.value + request.bytes();
         match request {
-            Request::ReadLine(at) if at >= SCRATCHPADS => {
-                self.line(queue, now, number, at, None);
+            Request::ReadLine(address) if address >= SCRATCHPADS => {
+                self.access_scratchpad_line(queue, now, number, address, None);
             }
-            Request::WriteLine(at, data) if at >= SCRATCHPADS => {
-                self.line(queue, now, number, at, Some(data));
+            Request::WriteLine(address, data) if address >= SCRATCHPADS => {
+                self.access_scratchpad_line(queue, now, number, address, Some(data));
             }
-            Request::ReadLine(at) => {
+            Request::ReadLine(address) => {
                 let mut data = Box::new([0; LINE]);
-                self.far.get(at, &mut *data);
+                self.far.get(address, &mut *data);
                 self.far.reads += 1;
-                if let Some(watch) = &mut queue.watch {
-                    watch.fetched(at);
+                if let Some(races) = &mut queue.races {
+                    races.fetch_line(address);
                 }
-                let end = self.far.operate(now, at);
-                self.answer(queue, end, number, Response::Line(data));
+                let end = self.far.operate(now, address);
+                self.send_response(queue, end, number, Response::Line(data));
             }
-            Request::WriteLine(at, data) => {
-                self.far.put(at, &*data);
+            Request::WriteLine(address, data) => {
+                self.far.put(address, &*data);
                 self.far.writes += 1;
-                if let Some(watch) = &mut queue.watch {
-                    watch.written_back(number);
+                if let Some(races) = &mut queue.races {
+                    races.complete_write_back(number);
                 }
-                let end = self.far.operate(now, at);
-                self.answer(queue, end, number, Response::Written);
+                let end = self.far.operate(now, address);
+                self.send_response(queue, end, number, Response::Written);
             }
-            Request::ReadWord(at, size) if at < REGISTERS => {
+            Request::ReadWord(address, size) if address < REGISTERS => {
                 let mut word = [0; 8];
-                self.far.get(at, &mut word[..size as usize]);
+                self.far.get(address, &mut word[..size as usize]);
                 self.far.reads += 1;
-                let end = self.far.operate(now, at);
+                let end = self.far.operate(now, address);
                 let word = Response::Word(u64::from_le_bytes(word));
-                self.answer(queue, end, number, word);
+                self.send_response(queue, end, number, word);
             }
-            Request::WriteWord(at, size, value) if at < REGISTERS => {
-                self.far.put(at, &value.to_le_bytes()[..size as usize]);
+            Request::WriteWord(address, size, value) if address < REGISTERS => {
+                self.far.put(address, &value.to_le_bytes()[..size as usize]);
                 self.far.writes += 1;
-                let end = self.far.operate(now, at);
-                self.answer(queue, end, number, Response::Written);
+                let end = self.far.operate(now, address);
+                self.send_response(queue, end, number, Response::Written);
             }
-            Request::ReadWord(at, _) => {
-                if let Some(watch) = &mut queue.watch {
-                    watch.answers(number, channel_of_register(at));
+            Request::ReadWord(address, _) => {
+                if let Some(races) = &mut queue.races {
+                    races.send_response(number, channel_of_register(address));
                 }
-                let value = self.read_register(at);
-                self.answer_register(queue, now, number, Response::Word(value));
+                let value = self.read_register(address);
+                self.send_register_response(queue, now, number, Response::Word(value));
             }
-            Request::WriteWord(at, _, value) => {
-                if let Some(watch) = &mut queue.watch {
-                    watch.arrives(number, channel_of_register(at));
+            Request::WriteWord(address, _, value) => {
+                if let Some(races) = &mut queue.races {
+                    races.receive_request(number, channel_of_register(address));
                 }
-                self.write_register(queue, now, at, value);
-                self.answer_register(queue, now, number, Response::Written);
+                self.write_register(queue, now, address, value);
+                self.send_register_response(queue, now, number, Response::Written);
             }
         }
     }
 
-    fn answer_register(&mut self, queue: &mut Queue, now: Time, number: u64, response: Response) {
+    fn send_register_response(
+        &mut self,
+        queue: &mut Queue,
+        now: Time,
+        number: u64,
+        response: Response,
+    ) {
         let path = self.platform.register_path.value;
         queue.add(now + (path - path / 2), Event::Answered(number, response));
     }
 
     /// Handles the host's read or write-back of a scratchpad line.
-    fn line(
+    fn access_scratchpad_line(
         &mut self,
         queue: &mut Queue,
         now: Time,
         number: u64,
-        at: u64,
+        address: u64,
         data: Option<Box<Data>>,
     ) {
-        let offset = at - SCRATCHPADS;
+        let offset = address - SCRATCHPADS;
         let mcc = (offset / SCRATCHPAD_STRIDE) as usize;
         let line = (offset % SCRATCHPAD_STRIDE) as usize / LINE;
         let clock = self.clock(now);
@@ -329,18 +342,18 @@ impl Device {
             counters,
             ..
         } = &mut self.mccs[mcc];
-        controller.at(clock);
-        if let Some(watch) = &mut queue.watch {
-            let way = Way::Line(mcc, line);
+        controller.set_time(clock);
+        if let Some(races) = &mut queue.races {
+            let channel = SyncChannel::Line(mcc, line);
             match &data {
-                None => watch.record_read_arrival(number, way),
-                Some(_) => watch.arrives(number, way),
+                None => races.record_read_arrival(number, channel),
+                Some(_) => races.receive_request(number, channel),
             }
         }
         if let Some(polling) = &mut queue.polling {
-            polling.stamps_line(mcc, line as u64);
+            polling.record_stamp_update(mcc, line as u64);
         }
-        let done = match &data {
+        let result = match &data {
             None => {
                 counters.host_reads += 1;
                 controller.read(line, number)
@@ -350,8 +363,8 @@ impl Device {
                 controller.write_back(line, number, data)
             }
         };
-        done.expect("the host asks only for lines that are there");
-        if !self.answers(queue, now, mcc, None) {
+        result.expect("the host asks only for lines that are there");
+        if !self.send_answers(queue, now, mcc, None) {
             self.mccs[mcc].counters.held += 1;
             queue.change();
         }
@@ -359,44 +372,44 @@ impl Device {
 
     /// Sends the pending answers of a scratchpad, which the core `releaser` may have released. Returns true if there
     /// were any.
-    fn answers(
+    fn send_answers(
         &mut self,
         queue: &mut Queue,
         now: Time,
         mcc: usize,
         releaser: Option<CoreId>,
     ) -> bool {
-        let mut any = false;
+        let mut has_answers = false;
         while let Some(answer) = self.mccs[mcc].controller.answer() {
-            any = true;
+            has_answers = true;
             let (number, response) = match answer {
                 Answer::Read { request, data } => {
-                    if let Some(watch) = &mut queue.watch {
-                        watch.gets(request, releaser);
+                    if let Some(races) = &mut queue.races {
+                        races.answer_read(request, releaser);
                     }
                     (request, Response::Line(data))
                 }
                 Answer::Written { request } => {
-                    if let Some(watch) = &mut queue.watch {
-                        watch.releases(request, releaser);
+                    if let Some(races) = &mut queue.races {
+                        races.add_releaser_knowledge(request, releaser);
                     }
                     (request, Response::Written)
                 }
             };
-            self.answer(queue, now, number, response);
+            self.send_response(queue, now, number, response);
         }
-        any
+        has_answers
     }
 
-    fn read_register(&mut self, at: u64) -> u64 {
-        let (mcc, offset) = of_register(at);
+    fn read_register(&mut self, address: u64) -> u64 {
+        let (mcc, offset) = register_position(address);
         let platform = &self.platform;
         let Some(mcc) = self.mccs.get_mut(mcc) else {
             return 0;
         };
         match offset {
             control::STATE => mcc.state as u64,
-            control::CODE => mcc.code,
+            control::CODE => mcc.exit_code,
             control::CAUSE => mcc.fault[0],
             control::VALUE => mcc.fault[1],
             control::PC => mcc.fault[2],
@@ -408,13 +421,13 @@ impl Device {
                 State::Running | State::Ended | State::Stopped => State::Running as u64,
             },
             offset if (control::COUNTERS..control::COUNTERS + 32).contains(&offset) => {
-                let counted = [
-                    self.came,
+                let counters = [
+                    self.received_bytes,
                     self.downlink.bytes,
                     self.far.reads,
                     self.far.writes,
                 ];
-                counted[(offset - control::COUNTERS) as usize / 8]
+                counters[(offset - control::COUNTERS) as usize / 8]
             }
             offset if offset < control::STATE => {
                 let register = mcc.controller.shared((offset / 8) as usize);
@@ -424,23 +437,23 @@ impl Device {
         }
     }
 
-    fn write_register(&mut self, queue: &mut Queue, now: Time, at: u64, value: u64) {
-        let (number, offset) = of_register(at);
+    fn write_register(&mut self, queue: &mut Queue, now: Time, address: u64, value: u64) {
+        let (number, offset) = register_position(address);
         let Some(mcc) = self.mccs.get_mut(number) else {
             return;
         };
-        let idle = !matches!(mcc.state, State::Loading | State::Running);
+        let is_idle = !matches!(mcc.state, State::Loading | State::Running);
         match offset {
-            control::GIVE_AT => mcc.give_at = value,
+            control::GIVE_AT => mcc.grant_start = value,
             control::GIVE => mcc
-                .given
-                .push(mcc.give_at..mcc.give_at.saturating_add(value)),
-            control::LOAD | control::LOAD_UNVERIFIED if idle => {
+                .granted_ranges
+                .push(mcc.grant_start..mcc.grant_start.saturating_add(value)),
+            control::LOAD | control::LOAD_UNVERIFIED if is_idle => {
                 let verified = offset == control::LOAD;
-                self.load(queue, now, number, value, verified);
+                self.start_load(queue, now, number, value, verified);
             }
-            control::STOP if !idle => {
-                self.end(queue, now, number, State::Ended, u64::MAX);
+            control::STOP if !is_idle => {
+                self.end_program(queue, now, number, State::Ended, u64::MAX);
             }
             offset if offset < control::STATE => {
                 let register = mcc.controller.shared((offset / 8) as usize);
@@ -456,57 +469,64 @@ impl Device {
     }
 
     /// Starts to load a binary from the scratchpad.
-    fn load(&mut self, queue: &mut Queue, now: Time, number: usize, bytes: u64, verified: bool) {
+    fn start_load(
+        &mut self,
+        queue: &mut Queue,
+        now: Time,
+        number: usize,
+        bytes: u64,
+        verified: bool,
+    ) {
         let bytes = bytes.min(self.platform.scratchpad.value * LINE as u64);
-        let mut takes = bytes.div_ceil(LINE as u64) * self.platform.load_line.value;
+        let mut load_time = bytes.div_ceil(LINE as u64) * self.platform.load_line.value;
         if verified {
-            takes += bytes * self.platform.verify_byte.value;
+            load_time += bytes * self.platform.verify_byte.value;
         }
         let mcc = &mut self.mccs[number];
         mcc.state = State::Loading;
         mcc.binary = (bytes as usize, verified);
         mcc.loads += 1;
-        queue.add(now + takes, Event::Loaded(number, mcc.loads));
+        queue.add(now + load_time, Event::Loaded(number, mcc.loads));
     }
 
     /// Returns the maximum permissions of a program on this core.
-    fn grant(&self, number: usize) -> Grant {
+    fn max_grant(&self, number: usize) -> Grant {
         Grant {
             extensions: Extensions::NEAR_MEMORY,
             private: PRIVATE..PRIVATE + self.platform.private.value,
             pipes: (0..FIFO_PIPES + self.platform.mccs.value).collect(),
-            far: self.mccs[number].given.clone(),
+            far: self.mccs[number].granted_ranges.clone(),
         }
     }
 
     /// Completes a load: the program starts or is rejected. Returns false if the load was abandoned in the meantime.
-    pub(crate) fn loaded(&mut self, queue: &mut Queue, number: usize, load: u64) -> bool {
+    pub(crate) fn complete_load(&mut self, queue: &mut Queue, number: usize, load: u64) -> bool {
         let mcc = &self.mccs[number];
         if mcc.state != State::Loading || mcc.loads != load {
             return false;
         }
-        if let Some(watch) = &mut queue.watch {
-            watch.starts(number);
+        if let Some(races) = &mut queue.races {
+            races.start_program(number);
         }
         let (bytes, verified) = self.mccs[number].binary;
-        let grant = self.grant(number);
+        let grant = self.max_grant(number);
         let scratchpad = self.mccs[number].controller.scratchpad();
         let mut file: Vec<u8> = Vec::new();
         for line in 0..bytes.div_ceil(LINE) {
             file.extend(scratchpad.line(line).into_iter().flatten());
         }
         file.truncate(bytes);
-        let read = match verified {
+        let parsed = match verified {
             true => channel::verify(&file, &grant),
             false => channel::unverified(&file),
         };
-        let started = read
+        let start_result = parsed
             .map_err(|refusal| refusal.to_string())
-            .and_then(|(image, manifest)| self.begin(number, &image, &manifest));
+            .and_then(|(image, manifest)| self.prepare_program(number, &image, &manifest));
         let mcc = &mut self.mccs[number];
         mcc.file = file;
-        mcc.given.clear();
-        match started {
+        mcc.granted_ranges.clear();
+        match start_result {
             Ok(entry) => {
                 mcc.state = State::Running;
                 let arguments = mcc.arguments;
@@ -525,39 +545,45 @@ impl Device {
     }
 
     /// Places a program in private memory and sets its permissions. Returns its entry address.
-    fn begin(&mut self, number: usize, image: &Image, manifest: &Manifest) -> Result<u64, String> {
+    fn prepare_program(
+        &mut self,
+        number: usize,
+        image: &Image,
+        manifest: &Manifest,
+    ) -> Result<u64, String> {
         let platform = &self.platform;
         let count = platform.mccs.value;
         let mcc = &mut self.mccs[number];
         mcc.controller.clear(image)?;
-        let there = FAR..FAR + platform.far_bytes.value;
-        let is_in = |range: &Range<u64>, all: &Range<u64>| {
-            all.start <= range.start && range.start <= range.end && range.end <= all.end
+        let far_range = FAR..FAR + platform.far_bytes.value;
+        let is_within = |range: &Range<u64>, outer: &Range<u64>| {
+            outer.start <= range.start && range.start <= range.end && range.end <= outer.end
         };
         // A program may claim far memory for itself, but host memory only if the host has given it.
-        let wanted = manifest.far.iter().filter(|far| is_in(far, &there));
-        let mut far: Vec<Range<u64>> = wanted.cloned().collect();
-        if manifest.given {
-            let given = mcc.given.iter();
-            let given = given.filter(|far| is_in(far, &there) || is_in(far, &self.main));
-            far.extend(given.cloned());
+        let claimed = manifest.far.iter().filter(|far| is_within(far, &far_range));
+        let mut far: Vec<Range<u64>> = claimed.cloned().collect();
+        if manifest.requests_granted {
+            let granted = mcc.granted_ranges.iter();
+            let granted = granted
+                .filter(|far| is_within(far, &far_range) || is_within(far, &self.main_range));
+            far.extend(granted.cloned());
         }
         let transfers = platform.transfers.value as usize;
         mcc.controller.give(far, transfers);
-        mcc.asked = 0;
+        mcc.requested_lines = 0;
         let lines = platform.scratchpad.value;
         let pipes = manifest.pipes.iter().filter_map(|&pipe| match pipe {
             pipe if pipe < FIFO_PIPES => {
-                let at = controller::SHARED + pipe * 16;
-                Some(at..at + 16)
+                let address = controller::SHARED + pipe * 16;
+                Some(address..address + 16)
             }
             pipe if pipe - FIFO_PIPES < count => {
-                let at = FIFOS + (pipe - FIFO_PIPES) * FIFO_STRIDE;
-                Some(at..at + FIFO_STRIDE)
+                let address = FIFOS + (pipe - FIFO_PIPES) * FIFO_STRIDE;
+                Some(address..address + FIFO_STRIDE)
             }
             _ => None,
         });
-        let own = [
+        let device_ranges = [
             controller::SCRATCHPAD..controller::SCRATCHPAD + lines * LINE as u64,
             controller::REGISTERS..controller::REGISTERS + controller::REGISTERS_BYTES,
             controller::STAMPS..controller::STAMPS + lines * 16,
@@ -567,20 +593,20 @@ impl Device {
             far: Vec::new(),
             ..manifest.clone()
         };
-        let places = own.into_iter().chain(pipes);
-        mcc.rights = Some(Sandbox::new((), image, &manifest, private_end, places));
+        let ranges = device_ranges.into_iter().chain(pipes);
+        mcc.permissions = Some(Sandbox::new((), image, &manifest, private_end, ranges));
         Ok(image.entry)
     }
 
     /// Ends the running program. The new state becomes visible to the host only once all of the program's copies are
     /// complete. Otherwise later accesses to the scratchpad or to far memory could conflict with them.
-    pub(crate) fn end(
+    pub(crate) fn end_program(
         &mut self,
         queue: &mut Queue,
         now: Time,
         number: usize,
         state: State,
-        code: u64,
+        exit_code: u64,
     ) {
         let clock = self.clock(now);
         let lines = self.platform.scratchpad.value as usize;
@@ -588,16 +614,16 @@ impl Device {
         if mcc.pending_end.is_some() {
             return;
         }
-        mcc.pending_end = Some((state, code));
+        mcc.pending_end = Some((state, exit_code));
         self.ended.push(number);
-        mcc.rights = None;
+        mcc.permissions = None;
         mcc.fifos.iter_mut().for_each(VecDeque::clear);
-        if let Some(watch) = &mut queue.watch {
-            watch.clears_fifos(number);
+        if let Some(races) = &mut queue.races {
+            races.clear_fifos(number);
         }
-        mcc.controller.at(clock);
+        mcc.controller.set_time(clock);
         if let Some(timeline) = &mut queue.timeline {
-            timeline.ends(CoreId::Mcc(number), now);
+            timeline.end_program(CoreId::Mcc(number), now);
         }
         // No program is left that could release the held requests.
         for line in 0..lines {
@@ -606,14 +632,14 @@ impl Device {
                 unlocked.expect("so many lines are there");
             }
         }
-        self.answers(queue, now, number, Some(CoreId::Mcc(number)));
+        self.send_answers(queue, now, number, Some(CoreId::Mcc(number)));
         self.publish_final_state(queue, number);
         // The cleared FIFOs may have room for waiting senders.
         self.has_pending_event = true;
     }
 
     /// Stops the running program because of an exception, and records the cause.
-    pub(crate) fn stop(
+    pub(crate) fn stop_program(
         &mut self,
         queue: &mut Queue,
         now: Time,
@@ -623,7 +649,7 @@ impl Device {
     ) {
         let (cause, value) = exception.cause();
         self.mccs[number].fault = [cause, value, pc];
-        self.end(queue, now, number, State::Stopped, u64::MAX);
+        self.end_program(queue, now, number, State::Stopped, u64::MAX);
     }
 
     /// Publishes the final state of an ended program, unless its copies are outstanding.
@@ -632,22 +658,22 @@ impl Device {
         if mcc.controller.copies() > 0 {
             return;
         }
-        let Some((state, code)) = mcc.pending_end.take() else {
+        let Some((state, exit_code)) = mcc.pending_end.take() else {
             return;
         };
         mcc.state = state;
-        mcc.code = code;
-        if let Some(watch) = &mut queue.watch {
-            watch.ends(number);
+        mcc.exit_code = exit_code;
+        if let Some(races) = &mut queue.races {
+            races.end_program(number);
         }
     }
 
     /// Issues the next line of a copy engine.
-    pub(crate) fn copy(&mut self, queue: &mut Queue, now: Time, number: usize) {
-        let most = self.platform.copy_lines.value;
+    pub(crate) fn issue_copy_line(&mut self, queue: &mut Queue, now: Time, number: usize) {
+        let max_lines = self.platform.copy_lines.value;
         let mcc = &mut self.mccs[number];
-        mcc.copying = false;
-        if mcc.asked >= most {
+        mcc.copy_scheduled = false;
+        if mcc.requested_lines >= max_lines {
             return;
         }
         let Some(access) = mcc.controller.ask() else {
@@ -657,48 +683,55 @@ impl Device {
             Some(_) => mcc.counters.stored += 1,
             None => mcc.counters.fetched += 1,
         }
-        if let Some(watch) = &mut queue.watch {
-            let is_far = !self.main.contains(&access.far);
-            watch.copies(number, access.far, access.number, is_far);
+        if let Some(races) = &mut queue.races {
+            let is_far = !self.main_range.contains(&access.far);
+            races.copy_line(number, access.far, access.number, is_far);
         }
-        mcc.asked += 1;
-        mcc.copying = true;
+        mcc.requested_lines += 1;
+        mcc.copy_scheduled = true;
         if let Some(timeline) = &mut queue.timeline {
             let stores = access.data.is_some();
-            timeline.copies((number, access.number), access.far, stores, now);
+            timeline.begin_copy((number, access.number), access.far, stores, now);
         }
         queue.add(now + self.platform.copy_line.value, Event::Copy(number));
-        let (stores, at) = (access.data.is_some(), access.far);
+        let (stores, address) = (access.data.is_some(), access.far);
         let mut data = access.data.unwrap_or_else(|| Box::new([0; LINE]));
-        if self.main.contains(&at) {
-            let away = HostMemoryRequest {
+        if self.main_range.contains(&address) {
+            let request = HostMemoryRequest {
                 mcc: number,
                 number: access.number,
-                at,
+                address,
                 stores,
                 data,
             };
             let path = self.platform.device_path.value;
-            queue.add(now + (path - path / 2), Event::ToHost(away));
+            queue.add(now + (path - path / 2), Event::ToHost(request));
             return;
         }
         if stores {
-            self.far.put(at, &*data);
+            self.far.put(address, &*data);
             self.far.writes += 1;
         } else {
-            self.far.get(at, &mut *data);
+            self.far.get(address, &mut *data);
             self.far.reads += 1;
         }
-        let end = self.far.operate(now, at);
-        self.is_copied(queue, end, number, access.number, data);
+        let end = self.far.operate(now, address);
+        self.schedule_copy_completion(queue, end, number, access.number, data);
     }
 
     /// Schedules the notification of a core that a line of its copy engine is complete.
-    fn is_copied(&self, queue: &mut Queue, end: Time, mcc: usize, number: u64, data: Box<Data>) {
+    fn schedule_copy_completion(
+        &self,
+        queue: &mut Queue,
+        end: Time,
+        mcc: usize,
+        number: u64,
+        data: Box<Data>,
+    ) {
         let path = self.platform.copy_path.value;
         let end = end + (path - path / 2);
         if let Some(timeline) = &mut queue.timeline {
-            timeline.copied((mcc, number), end);
+            timeline.complete_copy((mcc, number), end);
         }
         queue.add(end, Event::Copied(mcc, number, data));
     }
@@ -708,15 +741,15 @@ impl Device {
         &mut self,
         queue: &mut Queue,
         arrives: Time,
-        away: HostMemoryRequest,
+        request: HostMemoryRequest,
     ) {
-        self.came += self.platform.link_header.value + away.bytes().1;
+        self.received_bytes += self.platform.link_header.value + request.bytes().1;
         let end = arrives + self.platform.device_path.value / 2;
-        self.is_copied(queue, end, away.mcc, away.number, away.data);
+        self.schedule_copy_completion(queue, end, request.mcc, request.number, request.data);
     }
 
     /// Completes a line of a copy engine.
-    pub(crate) fn copied(
+    pub(crate) fn complete_copy_line(
         &mut self,
         queue: &mut Queue,
         now: Time,
@@ -726,15 +759,15 @@ impl Device {
     ) {
         let clock = self.clock(now);
         let mcc = &mut self.mccs[number];
-        mcc.controller.at(clock);
-        if let Some(watch) = &mut queue.watch {
-            watch.copied(number, access);
+        mcc.controller.set_time(clock);
+        if let Some(races) = &mut queue.races {
+            races.complete_line_copy(number, access);
         }
         if mcc.controller.done(access, data) {
-            mcc.asked -= 1;
+            mcc.requested_lines -= 1;
         }
-        if !mcc.copying {
-            mcc.copying = true;
+        if !mcc.copy_scheduled {
+            mcc.copy_scheduled = true;
             queue.add(now, Event::Copy(number));
         }
         self.publish_final_state(queue, number);
@@ -743,8 +776,8 @@ impl Device {
 
     /// Delivers a word to the receiving end of a FIFO.
     pub(crate) fn deliver_word(&mut self, queue: &mut Queue, from: usize, number: usize) {
-        if let Some(watch) = &mut queue.watch {
-            watch.passes_word(from, number);
+        if let Some(races) = &mut queue.races {
+            races.deliver_word(from, number);
         }
         let mcc = &mut self.mccs[number];
         if let Some(word) = mcc.words_in_flight[from].pop_front() {
@@ -755,8 +788,8 @@ impl Device {
 }
 
 /// Returns the core of a register's address, and the offset from its first register.
-fn of_register(at: u64) -> (usize, u64) {
-    let offset = at - REGISTERS;
+fn register_position(address: u64) -> (usize, u64) {
+    let offset = address - REGISTERS;
     (
         (offset / REGISTERS_STRIDE) as usize,
         offset % REGISTERS_STRIDE,
@@ -764,11 +797,11 @@ fn of_register(at: u64) -> (usize, u64) {
 }
 
 /// Returns the synchronisation channel that an access to a register uses, for the race detector.
-fn channel_of_register(at: u64) -> Way {
-    let (mcc, offset) = of_register(at);
+fn channel_of_register(address: u64) -> SyncChannel {
+    let (mcc, offset) = register_position(address);
     match offset {
-        control::LOAD_STATE => Way::Load(mcc),
-        offset if offset < control::STATE => Way::Register(mcc, offset / 8),
-        _ => Way::Control(mcc),
+        control::LOAD_STATE => SyncChannel::Load(mcc),
+        offset if offset < control::STATE => SyncChannel::Register(mcc, offset / 8),
+        _ => SyncChannel::Control(mcc),
     }
 }

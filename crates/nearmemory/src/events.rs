@@ -52,7 +52,7 @@ pub(crate) struct HostMemoryRequest {
     pub mcc: usize,
     /// Number of the access.
     pub number: u64,
-    pub at: u64,
+    pub address: u64,
     pub stores: bool,
     pub data: Box<Data>,
 }
@@ -158,8 +158,8 @@ impl Queue {
     }
 
     /// True if an event satisfies `is`.
-    pub(crate) fn any(&self, is: impl Fn(&Event) -> bool) -> bool {
-        self.heap.iter().any(|entry| is(&entry.event))
+    pub(crate) fn any(&self, predicate: impl Fn(&Event) -> bool) -> bool {
+        self.heap.iter().any(|entry| predicate(&entry.event))
     }
 
     /// Returns the time of the next event; `Time::MAX` if there is none.
@@ -200,9 +200,10 @@ impl Wire {
         let bytes = bytes + self.header;
         self.messages += 1;
         self.bytes += bytes;
-        let takes = (u128::from(bytes) * 1_000_000_000_000).div_ceil(self.bandwidth.into());
+        let transmission_time =
+            (u128::from(bytes) * 1_000_000_000_000).div_ceil(self.bandwidth.into());
         let begin = self.last.end.max(now);
-        self.last = begin..begin + takes as Time;
+        self.last = begin..begin + transmission_time as Time;
         self.last.end + self.latency
     }
 }

@@ -65,8 +65,8 @@ pub struct HostCounters {
 #[derive(Clone, Debug)]
 struct Waiter {
     core: usize,
-    to: u8,
-    at: u64,
+    destination: u8,
+    address: u64,
     size: Size,
     /// Bytes that were stored to the missing line before this load, and their bit mask. Later stores do not affect the
     /// load.
@@ -76,8 +76,8 @@ struct Waiter {
 
 impl Waiter {
     /// Returns the loaded value, given the line as it arrived, without merged stores.
-    fn gets(&self, line: &Data) -> u64 {
-        read(line, self.at, self.size) & !self.mask | self.stored & self.mask
+    fn loaded_value(&self, line: &Data) -> u64 {
+        read(line, self.address, self.size) & !self.mask | self.stored & self.mask
     }
 }
 
@@ -89,13 +89,13 @@ struct Miss {
     stored: Box<Data>,
     mask: u128,
     /// Bit masks of cores: those that have stored to the line, and those whose own caches allocate it.
-    storing: u64,
-    first_for: u64,
+    storing_cores: u64,
+    l1_cores: u64,
 }
 
 /// An outstanding request to the device.
 #[derive(Clone, Debug)]
-enum Sent {
+enum OutstandingRequest {
     /// A line fill, with the core that requested it first.
     Line {
         line: u64,
@@ -103,7 +103,7 @@ enum Sent {
     },
     Word {
         core: usize,
-        to: u8,
+        destination: u8,
     },
     /// A write-back, with a bit mask of the cores that wait for its acknowledgement.
     WriteBack {
@@ -115,12 +115,14 @@ enum Sent {
     },
 }
 
-impl Sent {
+impl OutstandingRequest {
     /// Returns a core that issued or waits for the request; `None` for a write-back that only an eviction caused.
     fn core(&self) -> Option<usize> {
         match self {
-            Sent::Line { core, .. } | Sent::Word { core, .. } | Sent::Write { core } => Some(*core),
-            Sent::WriteBack { cores, .. } => {
+            OutstandingRequest::Line { core, .. }
+            | OutstandingRequest::Word { core, .. }
+            | OutstandingRequest::Write { core } => Some(*core),
+            OutstandingRequest::WriteBack { cores, .. } => {
                 (*cores != 0).then_some(cores.trailing_zeros() as usize)
             }
         }
@@ -131,7 +133,7 @@ impl Sent {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Delivery {
     pub core: usize,
-    pub to: u8,
+    pub destination: u8,
     pub value: u64,
 }
 
@@ -146,7 +148,7 @@ pub struct Evictions {
 
 #[derive(Clone, Debug)]
 struct Core {
-    own: Cache,
+    l1: Cache,
     /// Outstanding loads, and outstanding writes whose acknowledgements a fence waits for.
     loads: u64,
     writes: u64,
@@ -160,12 +162,12 @@ pub(crate) struct Host {
     cores: Vec<Core>,
     llc: Cache,
     misses: BTreeMap<u64, Miss>,
-    sent: BTreeMap<u64, Sent>,
+    outstanding: BTreeMap<u64, OutstandingRequest>,
     requests: u64,
     pub(crate) uplink: Wire,
     /// True once a near-memory program was given a range of the host's memory, which is then shared with its copy
     /// engine.
-    given: bool,
+    is_main_granted: bool,
     main_free: Time,
     main_line: Time,
     platform: Platform,
@@ -192,30 +194,30 @@ impl Host {
         evictions: Option<Evictions>,
     ) -> Host {
         let cores = platform.cores.value as usize;
-        let tracks = evictions.is_some();
-        let own = Cache::new(platform.l1.value, platform.l1_ways.value, false);
+        let tracks_copies = evictions.is_some();
+        let l1 = Cache::new(platform.l1.value, platform.l1_ways.value, false);
         Host {
             main_range: start..main.end(),
             main: Shared::new(main, cores),
             cores: vec![
                 Core {
-                    own,
+                    l1,
                     loads: 0,
                     writes: 0,
                     misses: 0
                 };
                 cores
             ],
-            llc: Cache::new(platform.llc.value, platform.llc_ways.value, tracks),
+            llc: Cache::new(platform.llc.value, platform.llc_ways.value, tracks_copies),
             misses: BTreeMap::new(),
-            sent: BTreeMap::new(),
+            outstanding: BTreeMap::new(),
             requests: 0,
             uplink: Wire::new(
                 platform.link_latency.value,
                 platform.link_bandwidth.value,
                 platform.link_header.value,
             ),
-            given: false,
+            is_main_granted: false,
             main_free: 0,
             main_line: platform.main_bandwidth.time_of(LINE as u32),
             platform: platform.clone(),
@@ -232,7 +234,7 @@ impl Host {
     /// True if the host's own memory has several users.
     #[inline(always)]
     fn shares_main(&self) -> bool {
-        self.cores.len() > 1 || self.given
+        self.cores.len() > 1 || self.is_main_granted
     }
 
     /// True if random evictions change no loaded value: they are disabled, or all copies are clean and equal to memory.
@@ -243,65 +245,73 @@ impl Host {
     }
 
     /// Lists at most four outstanding requests as a phrase.
-    pub(crate) fn waits(&self) -> String {
-        let what = self.sent.values().map(|sent| match sent {
-            Sent::Line { line, .. } => format!("the line at {line:#x}"),
-            Sent::Word { .. } => "a word".to_string(),
-            Sent::WriteBack { line, .. } => {
+    pub(crate) fn describe_outstanding(&self) -> String {
+        let descriptions = self.outstanding.values().map(|request| match request {
+            OutstandingRequest::Line { line, .. } => format!("the line at {line:#x}"),
+            OutstandingRequest::Word { .. } => "a word".to_string(),
+            OutstandingRequest::WriteBack { line, .. } => {
                 format!("the acknowledgement of its write-back of the line at {line:#x}")
             }
-            Sent::Write { .. } => "the acknowledgement of a store".to_string(),
+            OutstandingRequest::Write { .. } => "the acknowledgement of a store".to_string(),
         });
-        let what: Vec<String> = what.take(4).collect();
-        what.join(", ")
+        let descriptions: Vec<String> = descriptions.take(4).collect();
+        descriptions.join(", ")
     }
 
-    fn region(&self, at: u64, length: u64) -> Region {
-        let within = |start: u64, bytes: u64| {
-            let offset = at.wrapping_sub(start);
+    fn region(&self, address: u64, length: u64) -> Region {
+        let is_within = |start: u64, bytes: u64| {
+            let offset = address.wrapping_sub(start);
             offset < bytes && length <= bytes - offset
         };
         let mccs = self.platform.mccs.value;
-        if within(
+        if is_within(
             self.main_range.start,
             self.main_range.end - self.main_range.start,
         ) {
             return Region::Main;
         }
-        let scratchpad = (at.wrapping_sub(SCRATCHPADS)) % SCRATCHPAD_STRIDE;
+        let scratchpad = (address.wrapping_sub(SCRATCHPADS)) % SCRATCHPAD_STRIDE;
         let lines = self.platform.scratchpad.value * LINE_BYTES;
-        if within(FAR, self.platform.far_bytes.value)
-            || within(SCRATCHPADS, mccs * SCRATCHPAD_STRIDE) && scratchpad + length <= lines
+        if is_within(FAR, self.platform.far_bytes.value)
+            || is_within(SCRATCHPADS, mccs * SCRATCHPAD_STRIDE) && scratchpad + length <= lines
         {
             return Region::Cached;
         }
-        if within(UNCACHED, self.platform.far_bytes.value) {
-            return Region::Uncached(at - UNCACHED + FAR);
+        if is_within(UNCACHED, self.platform.far_bytes.value) {
+            return Region::Uncached(address - UNCACHED + FAR);
         }
-        match within(REGISTERS, mccs * REGISTERS_STRIDE) {
+        match is_within(REGISTERS, mccs * REGISTERS_STRIDE) {
             true => Region::Register,
             false => Region::Nothing,
         }
     }
 
     /// Sends a request and returns its number, which the response repeats.
-    fn send(&mut self, queue: &mut Queue, now: Time, sent: Sent, request: Request) -> u64 {
+    fn send(
+        &mut self,
+        queue: &mut Queue,
+        now: Time,
+        outstanding: OutstandingRequest,
+        request: Request,
+    ) -> u64 {
         let path = match &request {
-            Request::ReadWord(at, _) | Request::WriteWord(at, ..) if *at >= REGISTERS => {
+            Request::ReadWord(address, _) | Request::WriteWord(address, ..)
+                if *address >= REGISTERS =>
+            {
                 self.platform.register_path.value
             }
             _ => self.platform.device_path.value,
         };
         let number = self.requests;
         self.requests += 1;
-        let core = sent.core();
-        self.sent.insert(number, sent);
+        let core = outstanding.core();
+        self.outstanding.insert(number, outstanding);
         let arrives = self
             .uplink
             .carry(now + self.platform.request.value, request.bytes());
         if let Some(timeline) = &mut queue.timeline {
-            timeline.sent(number, core, &request, now);
-            timeline.carried(true, &self.uplink.last);
+            timeline.record_request(number, core, &request, now);
+            timeline.record_transmission(true, &self.uplink.last);
         }
         queue.add(arrives + path / 2, Event::Asked(number, request));
         number
@@ -309,23 +319,23 @@ impl Host {
 
     /// True if no further request may be outstanding.
     fn is_full(&self) -> bool {
-        self.sent.len() as u64 >= self.platform.llc_misses.value
+        self.outstanding.len() as u64 >= self.platform.llc_misses.value
     }
 
     /// Handles a line that has left the last-level cache: invalidates the cores' own copies and writes a dirty copy
     /// back.
-    fn evicted(&mut self, queue: &mut Queue, now: Time, way: Option<Way>, cores: u64) {
+    fn handle_eviction(&mut self, queue: &mut Queue, now: Time, way: Option<Way>, cores: u64) {
         let Some(way) = way else { return };
         for core in &mut self.cores {
-            core.own.remove(way.line);
+            core.l1.remove(way.line);
         }
         match way.copy {
             Some(copy) if copy.dirty => {
-                self.write_back(queue, now, way.line, copy.data, cores, false);
+                self.start_write_back(queue, now, way.line, copy.data, cores, false);
             }
             Some(_) => {
-                if let Some(watch) = &mut queue.watch {
-                    watch.drops(way.line);
+                if let Some(races) = &mut queue.races {
+                    races.drop_line(way.line);
                 }
             }
             None => {}
@@ -333,7 +343,7 @@ impl Host {
     }
 
     /// Writes a line back. `keeps` is true if the cache retains the line.
-    fn write_back(
+    fn start_write_back(
         &mut self,
         queue: &mut Queue,
         now: Time,
@@ -342,18 +352,18 @@ impl Host {
         cores: u64,
         keeps: bool,
     ) {
-        let sent = Sent::WriteBack { line, cores };
+        let outstanding = OutstandingRequest::WriteBack { line, cores };
         let request = Request::WriteLine(line, Box::new(data));
-        let number = self.send(queue, now, sent, request);
-        if let Some(watch) = &mut queue.watch {
-            watch.writes_back(line, number, keeps, line < UNCACHED);
+        let number = self.send(queue, now, outstanding, request);
+        if let Some(races) = &mut queue.races {
+            races.start_write_back(line, number, keeps, line < UNCACHED);
         }
     }
 
     /// Performs the cache lookups of an access to host memory and returns its additional latency, in picoseconds.
-    fn main(&mut self, core: usize, at: u64, now: Time, queue: &mut Queue) -> Time {
-        let line = at & !(LINE_BYTES - 1);
-        if let Some(way) = self.cores[core].own.find(line) {
+    fn access_main(&mut self, core: usize, address: u64, now: Time, queue: &mut Queue) -> Time {
+        let line = address & !(LINE_BYTES - 1);
+        if let Some(way) = self.cores[core].l1.find(line) {
             self.counters.l1_hits += 1;
             return way.ready.saturating_sub(now);
         }
@@ -368,7 +378,7 @@ impl Host {
                 self.fetch_main(line, now, queue)
             }
         };
-        self.cores[core].own.put(Way {
+        self.cores[core].l1.put(Way {
             line,
             ready,
             copy: None,
@@ -378,48 +388,53 @@ impl Host {
 
     /// Fetches a line from host memory and returns its arrival time.
     fn fetch_main(&mut self, line: u64, now: Time, queue: &mut Queue) -> Time {
-        let begins = self.main_free.max(now + self.platform.request.value);
-        self.main_free = begins + self.main_line;
+        let start = self.main_free.max(now + self.platform.request.value);
+        self.main_free = start + self.main_line;
         let ready = self.main_free + self.platform.main_latency.value + self.platform.fill.value;
         let victim = self.llc.put(Way {
             line,
             ready,
             copy: None,
         });
-        self.evicted(queue, now, victim, 0);
+        self.handle_eviction(queue, now, victim, 0);
         ready
     }
 
     /// Performs a copy engine's read or write of a line of host memory. The access is coherent: a write invalidates all
     /// cached copies.
-    pub(crate) fn copies(&mut self, queue: &mut Queue, now: Time, mut away: HostMemoryRequest) {
-        let line = away.at;
-        let cached = self.llc.has(line);
-        let there = if away.stores {
+    pub(crate) fn access_for_copy_engine(
+        &mut self,
+        queue: &mut Queue,
+        now: Time,
+        mut request: HostMemoryRequest,
+    ) {
+        let line = request.address;
+        let is_cached = self.llc.has(line);
+        let is_mapped = if request.stores {
             self.counters.copied_writes += 1;
             self.llc.remove(line);
             for core in &mut self.cores {
-                core.own.remove(line);
+                core.l1.remove(line);
             }
-            self.main.put(line, &*away.data)
+            self.main.put(line, &*request.data)
         } else {
             self.counters.copied_reads += 1;
-            self.main.memory.get(line, &mut *away.data)
+            self.main.memory.get(line, &mut *request.data)
         };
-        assert!(there, "it was given");
-        let ready = if cached && !away.stores {
+        assert!(is_mapped, "it was given");
+        let ready = if is_cached && !request.stores {
             now + self.platform.llc_hit.value
         } else {
             self.main_free = self.main_free.max(now) + self.main_line;
             self.main_free + self.platform.main_latency.value
         };
-        queue.add(ready, Event::FromHost(away));
+        queue.add(ready, Event::FromHost(request));
     }
 
     /// Returns the additional latency of a load that hits the last-level cache, and allocates the line in the core's
     /// own cache.
-    fn near(&mut self, core: usize, line: u64, now: Time) -> Time {
-        if let Some(way) = self.cores[core].own.find(line) {
+    fn hit_llc(&mut self, core: usize, line: u64, now: Time) -> Time {
+        if let Some(way) = self.cores[core].l1.find(line) {
             self.counters.l1_hits += 1;
             return way.ready.saturating_sub(now);
         }
@@ -430,7 +445,7 @@ impl Host {
 
     /// Allocates a line of the last-level cache in a core's own cache.
     fn fill_core_cache(&mut self, core: usize, line: u64, now: Time) {
-        self.cores[core].own.put(Way {
+        self.cores[core].l1.put(Way {
             line,
             ready: now + self.platform.llc_hit.value,
             copy: None,
@@ -438,37 +453,41 @@ impl Host {
     }
 
     /// Handles a response and returns the loaded values that it delivers to cores.
-    pub(crate) fn arrived(
+    pub(crate) fn handle_response(
         &mut self,
         queue: &mut Queue,
         now: Time,
         number: u64,
         response: Response,
     ) -> Vec<Delivery> {
-        match (self.sent.remove(&number), response) {
-            (Some(Sent::Line { line, .. }), Response::Line(data)) => {
-                if let Some(watch) = queue.watch.as_mut().filter(|_| line > UNCACHED) {
-                    watch.filled(line, number);
+        match (self.outstanding.remove(&number), response) {
+            (Some(OutstandingRequest::Line { line, .. }), Response::Line(data)) => {
+                if let Some(races) = queue.races.as_mut().filter(|_| line > UNCACHED) {
+                    races.fill_line(line, number);
                 }
-                self.filled(queue, now, line, *data)
+                self.complete_fill(queue, now, line, *data)
             }
-            (Some(Sent::Word { core, to }), Response::Word(value)) => {
+            (Some(OutstandingRequest::Word { core, destination }), Response::Word(value)) => {
                 self.cores[core].loads -= 1;
-                if let Some(watch) = &mut queue.watch {
-                    watch.answered(CoreId::Host(core), number);
+                if let Some(races) = &mut queue.races {
+                    races.receive_response(CoreId::Host(core), number);
                 }
-                vec![Delivery { core, to, value }]
+                vec![Delivery {
+                    core,
+                    destination,
+                    value,
+                }]
             }
-            (Some(Sent::WriteBack { cores, .. }), _) => {
-                if let Some(watch) = &mut queue.watch {
-                    watch.acknowledges(cores, number);
+            (Some(OutstandingRequest::WriteBack { cores, .. }), _) => {
+                if let Some(races) = &mut queue.races {
+                    races.acknowledge_write_back(cores, number);
                 }
                 for (number, core) in self.cores.iter_mut().enumerate() {
                     core.writes -= cores >> number & 1;
                 }
                 Vec::new()
             }
-            (Some(Sent::Write { core }), _) => {
+            (Some(OutstandingRequest::Write { core }), _) => {
                 self.cores[core].writes -= 1;
                 Vec::new()
             }
@@ -476,7 +495,13 @@ impl Host {
         }
     }
 
-    fn filled(&mut self, queue: &mut Queue, now: Time, line: u64, mut data: Data) -> Vec<Delivery> {
+    fn complete_fill(
+        &mut self,
+        queue: &mut Queue,
+        now: Time,
+        line: u64,
+        mut data: Data,
+    ) -> Vec<Delivery> {
         let Some(miss) = self.misses.remove(&line) else {
             return Vec::new();
         };
@@ -485,8 +510,8 @@ impl Host {
             self.cores[waiter.core].loads -= 1;
             deliveries.push(Delivery {
                 core: waiter.core,
-                to: waiter.to,
-                value: waiter.gets(&data),
+                destination: waiter.destination,
+                value: waiter.loaded_value(&data),
             });
         }
         merge(&mut data, &miss.stored, miss.mask);
@@ -498,11 +523,11 @@ impl Host {
                 dirty: miss.mask != 0,
             })),
         });
-        self.evicted(queue, now, victim, 0);
+        self.handle_eviction(queue, now, victim, 0);
         for (number, core) in self.cores.iter_mut().enumerate() {
-            if miss.first_for >> number & 1 != 0 {
+            if miss.l1_cores >> number & 1 != 0 {
                 core.misses -= 1;
-                core.own.put(Way {
+                core.l1.put(Way {
                     line,
                     ready: now,
                     copy: None,
@@ -529,7 +554,7 @@ impl Host {
         let line = copies[random(copies.len() as u64) as usize];
         let way = self.llc.remove(line);
         self.counters.evicted += 1;
-        self.evicted(queue, now, way, 0);
+        self.handle_eviction(queue, now, way, 0);
     }
 }
 
@@ -543,29 +568,29 @@ fn merge(data: &mut Data, stored: &Data, mask: u128) {
 }
 
 /// Reads a value from a line; the low bits of the address are the offset.
-fn read(data: &Data, at: u64, size: Size) -> u64 {
-    let offset = (at % LINE_BYTES) as usize;
+fn read(data: &Data, address: u64, size: Size) -> u64 {
+    let offset = (address % LINE_BYTES) as usize;
     let mut word = [0; 8];
     word[..size as usize].copy_from_slice(&data[offset..offset + size as usize]);
     u64::from_le_bytes(word)
 }
 
-fn write(data: &mut Data, at: u64, size: Size, value: u64) {
-    let (offset, length) = ((at % LINE_BYTES) as usize, size as usize);
+fn write(data: &mut Data, address: u64, size: Size, value: u64) {
+    let (offset, length) = ((address % LINE_BYTES) as usize, size as usize);
     data[offset..offset + length].copy_from_slice(&value.to_le_bytes()[..length]);
 }
 
-fn within_line(at: u64, size: Size) -> bool {
-    at % LINE_BYTES + size as u64 <= LINE_BYTES
+fn within_line(address: u64, size: Size) -> bool {
+    address % LINE_BYTES + size as u64 <= LINE_BYTES
 }
 
 /// Memory that system calls access: the host's own.
 impl Bytes for Host {
-    fn get(&mut self, at: u64, bytes: &mut [u8]) -> bool {
-        self.main.memory.get(at, bytes)
+    fn get(&mut self, address: u64, bytes: &mut [u8]) -> bool {
+        self.main.memory.get(address, bytes)
     }
 
-    fn put(&mut self, at: u64, bytes: &[u8]) -> bool {
-        self.main.memory.put(at, bytes)
+    fn put(&mut self, address: u64, bytes: &[u8]) -> bool {
+        self.main.memory.put(address, bytes)
     }
 }

@@ -47,7 +47,7 @@ mod timeline;
 
 pub use binaries::{Binaries, FOLDER};
 pub use controller::Controller;
-pub use copy::{Access, Copier, Refusal, Transfer, TransferError, Way};
+pub use copy::{Access, Copier, Direction, Refusal, Transfer, TransferError};
 pub use events::CoreId;
 pub use host::Evictions;
 pub use machine::{Machine, RunOutcome};

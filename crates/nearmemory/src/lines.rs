@@ -3,7 +3,7 @@
 use cohkit_riscv::system::{Errno, World};
 
 /// Maximum number of buffered bytes of an unfinished line.
-const LONGEST: usize = 1 << 13;
+const MAX_UNFINISHED_BYTES: usize = 1 << 13;
 
 /// Output of a program since its last complete line.
 #[derive(Clone, Debug, Default)]
@@ -13,15 +13,15 @@ impl Lines {
     /// Appends output and writes out all complete lines.
     pub(crate) fn print(&mut self, bytes: &[u8], world: &mut impl World) -> Result<usize, Errno> {
         self.0.extend(bytes);
-        let whole = match bytes.iter().rposition(|byte| *byte == b'\n') {
+        let complete_length = match bytes.iter().rposition(|byte| *byte == b'\n') {
             Some(last) => self.0.len() - bytes.len() + last + 1,
-            None if self.0.len() > LONGEST => self.0.len(),
+            None if self.0.len() > MAX_UNFINISHED_BYTES => self.0.len(),
             None => return Ok(bytes.len()),
         };
-        let rest = self.0.split_off(whole);
-        let done = write(&self.0, world);
+        let rest = self.0.split_off(complete_length);
+        let result = write(&self.0, world);
         self.0 = rest;
-        done.map(|()| bytes.len())
+        result.map(|()| bytes.len())
     }
 
     /// Writes out the unfinished line.

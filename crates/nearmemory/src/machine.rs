@@ -71,11 +71,13 @@ impl Runner {
         next_event_time: Time,
         cycle: Time,
     ) -> Result<(), Stop> {
-        let left = (next_event_time / cycle).saturating_sub(self.timed.now);
-        let (done, end) = self
-            .fast
-            .run(&mut self.hart, memory, left.clamp(SLICE, QUANTUM));
-        self.timed.now += done;
+        let cycles_to_event = (next_event_time / cycle).saturating_sub(self.timed.now);
+        let (executed, end) = self.fast.run(
+            &mut self.hart,
+            memory,
+            cycles_to_event.clamp(SLICE, QUANTUM),
+        );
+        self.timed.now += executed;
         end
     }
 
@@ -84,7 +86,7 @@ impl Runner {
         let begin = self.timed.now.saturating_mul(cycle);
         let due = now.max(begin);
         if let (true, Some(timeline)) = (self.waits, &mut queue.timeline) {
-            timeline.waited(core_id, begin..due, cycle);
+            timeline.record_wait(core_id, begin..due, cycle);
         }
         self.due = Some(due);
         self.waits = false;
@@ -160,11 +162,11 @@ pub struct Machine {
     /// Name of the binary that each near-memory core loaded last, if known.
     names: Vec<Option<String>>,
     now: Time,
-    happened: Vec<RunOutcome>,
+    outcomes: Vec<RunOutcome>,
     /// Earliest start of the next window of the livelock detection, in picoseconds.
     next_window: Time,
     /// Instructions executed by channel programs that have been replaced.
-    before: u64,
+    replaced_instructions: u64,
 }
 
 impl Machine {
@@ -182,7 +184,7 @@ impl Machine {
             pages: platform.pages(),
             ..Runner::new(number, Extensions::HOST, Latencies::small())
         };
-        let mcc = |number| Runner::new(number, Extensions::NEAR_MEMORY, near_memory());
+        let mcc = |number| Runner::new(number, Extensions::NEAR_MEMORY, mcc_latencies());
         let stack = main.end() - 64;
         let mut machine = Machine {
             device: Device::new(platform, start..main.end()),
@@ -197,26 +199,26 @@ impl Machine {
             functional: false,
             names: vec![None; platform.mccs.value as usize],
             now: 0,
-            happened: Vec::new(),
+            outcomes: Vec::new(),
             next_window: window_length(platform),
-            before: 0,
+            replaced_instructions: 0,
             platform: platform.clone(),
         };
-        let first = &mut machine.hosts[0];
-        first.hart.pc = entry;
-        first.started = true;
+        let main_core = &mut machine.hosts[0];
+        main_core.hart.pc = entry;
+        main_core.started = true;
         // Programs with a C library set their own stack pointer.
-        first.hart.set_x(2, stack);
-        first.hart.stack_limits = machine.system.stack_limits();
+        main_core.hart.set_x(2, stack);
+        main_core.hart.stack_limits = machine.system.stack_limits();
         let cycle = platform.host_cycle.value;
-        first.schedule(&mut machine.queue, CoreId::Host(0), 0, cycle);
+        main_core.schedule(&mut machine.queue, CoreId::Host(0), 0, cycle);
         machine
     }
 
     /// Enables the race detector from now on.
     pub fn watch(&mut self) {
         let races = Races::new(self.hosts.len(), self.mccs.len());
-        self.queue.watch = Some(Box::new(races));
+        self.queue.races = Some(Box::new(races));
     }
 
     /// Switches to functional simulation, which is faster. Each core executes several instructions per turn, of one
@@ -231,7 +233,7 @@ impl Machine {
     /// The filter names a core that does not exist.
     pub fn draw(&mut self, filter: &Filter, program: &str) -> Result<(), String> {
         let mut timeline = Timeline::new(filter, (self.hosts.len(), self.mccs.len()), FAR)?;
-        timeline.begins(CoreId::Host(0), program, self.now);
+        timeline.begin_program(CoreId::Host(0), program, self.now);
         self.queue.timeline = Some(Box::new(timeline));
         Ok(())
     }
@@ -246,9 +248,9 @@ impl Machine {
         let mccs = mccs.map(|(core, runner)| (CoreId::Mcc(core), runner, cycles[1]));
         for (core_id, runner, cycle) in hosts.chain(mccs).filter(|(_, runner, _)| runner.waits) {
             let begin = runner.timed.now.saturating_mul(cycle);
-            timeline.waited(core_id, begin..self.now.max(begin), cycle);
+            timeline.record_wait(core_id, begin..self.now.max(begin), cycle);
         }
-        Some(timeline.recorded(self.now))
+        Some(timeline.finish(self.now))
     }
 
     /// Returns the simulation time in picoseconds.
@@ -258,8 +260,8 @@ impl Machine {
 
     /// Returns the number of instructions that all cores have executed.
     pub fn instructions(&self) -> u64 {
-        let all = self.hosts.iter().chain(&self.mccs);
-        self.before + all.map(|runner| runner.hart.csrs.instret).sum::<u64>()
+        let runners = self.hosts.iter().chain(&self.mccs);
+        self.replaced_instructions + runners.map(|runner| runner.hart.csrs.instret).sum::<u64>()
     }
 
     /// Returns the host core that runs the main program.
@@ -272,7 +274,7 @@ impl Machine {
         let hosts = self.hosts.iter().enumerate();
         let hosts = hosts.filter(|(_, runner)| runner.started);
         let mccs = self.mccs.iter().zip(&self.device.mccs).enumerate();
-        let mccs = mccs.filter(|(_, (_, mcc))| mcc.rights.is_some());
+        let mccs = mccs.filter(|(_, (_, mcc))| mcc.permissions.is_some());
         let hosts = hosts.map(|(core, runner)| (CoreId::Host(core), runner));
         let mccs = mccs.map(|(core, (runner, _))| (CoreId::Mcc(core), runner));
         hosts.chain(mccs)
@@ -294,29 +296,29 @@ impl Machine {
 
     /// Runs for at most `events` events, or until an event is reported to the caller.
     pub fn run(&mut self, events: u64, world: &mut impl World) -> Option<RunOutcome> {
-        let happened = self.run_events(events, world);
+        let outcome = self.run_events(events, world);
         use RunOutcome::*;
-        if let Some(Exit(_) | Exception { .. } | Stuck(_) | Polling(_)) = happened {
+        if let Some(Exit(_) | Exception { .. } | Stuck(_) | Polling(_)) = outcome {
             self.flush(world);
         }
-        happened
+        outcome
     }
 
     /// Writes out unfinished lines of output. Errors are ignored here: the failing stream reports them itself.
     pub fn flush(&mut self, world: &mut impl World) {
-        let all = std::iter::once(&mut self.host_output).chain(&mut self.mcc_output);
-        for host_output in all {
-            let _ = host_output.flush(world);
+        let outputs = std::iter::once(&mut self.host_output).chain(&mut self.mcc_output);
+        for output in outputs {
+            let _ = output.flush(world);
         }
     }
 
     fn run_events(&mut self, events: u64, world: &mut impl World) -> Option<RunOutcome> {
         for _ in 0..events {
-            if let Some(happened) = self.happened.pop() {
-                return Some(happened);
+            if let Some(outcome) = self.outcomes.pop() {
+                return Some(outcome);
             }
             let Some((time, event)) = self.queue.next() else {
-                return Some(RunOutcome::Stuck(self.host.waits()));
+                return Some(RunOutcome::Stuck(self.host.describe_outstanding()));
             };
             self.now = time;
             self.open_window(&event);
@@ -330,9 +332,9 @@ impl Machine {
             while let Some(mcc) = self.device.ended.pop() {
                 let _ = self.mcc_output[mcc].flush(world);
             }
-            if let Some(watch) = &mut self.queue.watch {
-                self.happened
-                    .extend(watch.new.drain(..).map(RunOutcome::Race));
+            if let Some(races) = &mut self.queue.races {
+                self.outcomes
+                    .extend(races.new.drain(..).map(RunOutcome::Race));
             }
         }
         None
@@ -372,11 +374,12 @@ impl Machine {
     /// Returns the channel programs that have ended: the core and its program counter, its state, and the exit code.
     pub fn ended(&self) -> Vec<(Site, State, u64)> {
         let mccs = self.mccs.iter().zip(&self.device.mccs).enumerate();
-        let over = mccs.filter(|(_, (_, mcc))| matches!(mcc.state, State::Ended | State::Stopped));
-        let ended = over.map(|(core, (runner, mcc))| {
+        let ended_mccs =
+            mccs.filter(|(_, (_, mcc))| matches!(mcc.state, State::Ended | State::Stopped));
+        let ended = ended_mccs.map(|(core, (runner, mcc))| {
             let core_id = CoreId::Mcc(core);
             let pc = runner.hart.pc;
-            (Site { core_id, pc }, mcc.state, mcc.code())
+            (Site { core_id, pc }, mcc.state, mcc.exit_code())
         });
         ended.collect()
     }
@@ -388,9 +391,9 @@ impl Machine {
             Event::Run(_) => {}
             Event::Asked(number, request) => {
                 if let Some(timeline) = &mut queue.timeline {
-                    timeline.asked(number, now);
+                    timeline.mark_request(number, now);
                 }
-                device.asked(queue, now, number, request);
+                device.execute_request(queue, now, number, request);
             }
             Event::Answered(number, response) => {
                 let bytes = match response {
@@ -398,22 +401,27 @@ impl Machine {
                     crate::events::Response::Word(_) => 8,
                     crate::events::Response::Written => 0,
                 };
-                let arrives = device.downlink.carry(now, bytes) + self.platform.fill.value;
+                let arrival = device.downlink.carry(now, bytes) + self.platform.fill.value;
                 if let Some(timeline) = &mut queue.timeline {
-                    timeline.answered(number, now);
-                    timeline.carried(false, &device.downlink.last);
+                    timeline.mark_response(number, now);
+                    timeline.record_transmission(false, &device.downlink.last);
                 }
-                queue.add(arrives, Event::Arrived(number, response));
+                queue.add(arrival, Event::Arrived(number, response));
             }
             Event::Arrived(number, response) => {
                 if let Some(timeline) = &mut queue.timeline {
-                    timeline.arrived(number, now);
+                    timeline.complete_request(number, now);
                 }
-                let deliveries = self.host.arrived(queue, now, number, response);
+                let deliveries = self.host.handle_response(queue, now, number, response);
                 let cycle = self.platform.host_cycle.value;
                 for delivery in deliveries {
                     let Runner { hart, timed, .. } = &mut self.hosts[delivery.core];
-                    timed.deliver(hart, delivery.to, delivery.value, now.div_ceil(cycle));
+                    timed.deliver(
+                        hart,
+                        delivery.destination,
+                        delivery.value,
+                        now.div_ceil(cycle),
+                    );
                 }
                 for (number, runner) in self.hosts.iter_mut().enumerate() {
                     if runner.waits {
@@ -421,41 +429,43 @@ impl Machine {
                     }
                 }
             }
-            Event::Copy(mcc) => device.copy(queue, now, mcc),
-            Event::Copied(mcc, access, data) => device.copied(queue, now, mcc, access, &data),
-            Event::ToHost(away) => {
-                let arrives = device.downlink.carry(now, away.bytes().0);
-                if let Some(timeline) = &mut queue.timeline {
-                    timeline.carried(false, &device.downlink.last);
-                }
-                queue.add(arrives, Event::AtHost(away));
+            Event::Copy(mcc) => device.issue_copy_line(queue, now, mcc),
+            Event::Copied(mcc, access, data) => {
+                device.complete_copy_line(queue, now, mcc, access, &data)
             }
-            Event::AtHost(away) => self.host.copies(queue, now, away),
-            Event::FromHost(away) => {
-                let arrives = self.host.uplink.carry(now, away.bytes().1);
+            Event::ToHost(request) => {
+                let arrival = device.downlink.carry(now, request.bytes().0);
                 if let Some(timeline) = &mut queue.timeline {
-                    timeline.carried(true, &self.host.uplink.last);
+                    timeline.record_transmission(false, &device.downlink.last);
                 }
-                device.complete_host_access(queue, arrives, away);
+                queue.add(arrival, Event::AtHost(request));
+            }
+            Event::AtHost(request) => self.host.access_for_copy_engine(queue, now, request),
+            Event::FromHost(request) => {
+                let arrival = self.host.uplink.carry(now, request.bytes().1);
+                if let Some(timeline) = &mut queue.timeline {
+                    timeline.record_transmission(true, &self.host.uplink.last);
+                }
+                device.complete_host_access(queue, arrival, request);
             }
             Event::Loaded(mcc, load) => {
-                if !device.loaded(queue, mcc, load) {
+                if !device.complete_load(queue, mcc, load) {
                     return;
                 }
                 let file = std::mem::take(&mut device.mccs[mcc].file);
-                let name = self.binaries.named(&file).map(str::to_string);
+                let name = self.binaries.name_of(&file).map(str::to_string);
                 self.names[mcc].clone_from(&name);
                 let refusal = device.mccs[mcc].refusal.take();
                 let refused = refusal.map(|reason| RunOutcome::Refused { mcc, name, reason });
-                self.happened.extend(refused);
+                self.outcomes.extend(refused);
             }
             Event::Passed(from, mcc) => device.deliver_word(queue, from, mcc),
         }
-        self.after();
+        self.start_and_wake_mccs();
     }
 
     /// Starts the channel programs that are ready, and wakes near-memory cores that may have waited for this event.
-    fn after(&mut self) {
+    fn start_and_wake_mccs(&mut self) {
         let cycle = self.platform.mcc_cycle.value;
         for start in std::mem::take(&mut self.device.starts) {
             self.start(&start);
@@ -472,7 +482,7 @@ impl Machine {
     /// Starts a channel program.
     fn start(&mut self, start: &Start) {
         let number = start.mcc;
-        let mut runner = Runner::new(number, Extensions::NEAR_MEMORY, near_memory());
+        let mut runner = Runner::new(number, Extensions::NEAR_MEMORY, mcc_latencies());
         runner.hart.csrs.mode = Mode::User;
         runner.hart.pc = start.entry;
         runner.hart.set_x(2, PRIVATE + self.platform.private.value);
@@ -484,10 +494,10 @@ impl Machine {
         runner.schedule(&mut self.queue, CoreId::Mcc(number), self.now, cycle);
         if let Some(timeline) = &mut self.queue.timeline {
             let name = self.names[number].as_deref().unwrap_or("program");
-            timeline.begins(CoreId::Mcc(number), name, self.now);
+            timeline.begin_program(CoreId::Mcc(number), name, self.now);
         }
-        let before = std::mem::replace(&mut self.mccs[number], runner);
-        self.before += before.hart.csrs.instret;
+        let replaced = std::mem::replace(&mut self.mccs[number], runner);
+        self.replaced_instructions += replaced.hart.csrs.instret;
     }
 
     /// Runs a core if its turn is now.
@@ -511,28 +521,28 @@ impl Machine {
             };
             polling.sample(core_id, &runner.hart, self.now);
         }
-        self.after();
+        self.start_and_wake_mccs();
     }
 
     fn run_host_turn(&mut self, number: usize, world: &mut impl World) {
         let cycle = self.platform.host_cycle.value;
         let runner = &mut self.hosts[number];
         runner.timed.now = runner.timed.now.max(self.now.div_ceil(cycle));
-        let (begins, next_event_time) = (runner.timed.now, self.queue.next_event_time());
+        let (start_cycle, next_event_time) = (runner.timed.now, self.queue.next_event_time());
         let until = match self.host.is_shared() {
-            true => (next_event_time / cycle).clamp(begins, begins + QUANTUM) + 1,
-            false => begins + QUANTUM,
+            true => (next_event_time / cycle).clamp(start_cycle, start_cycle + QUANTUM) + 1,
+            false => start_cycle + QUANTUM,
         };
         let mut port = HostPort::new(&mut self.host, &mut self.queue, number);
-        let (why, end);
+        let (stall_reason, end);
         if self.functional {
             port.now = self.now;
             end = runner.run_fast(&mut port, next_event_time, cycle);
-            why = port.why;
+            stall_reason = port.stall_reason;
         } else {
             let mut port = Paged::new(port, std::mem::take(&mut runner.pages));
             end = runner.timed.run(&mut runner.hart, &mut port, until).1;
-            why = port.memory.why;
+            stall_reason = port.memory.stall_reason;
             runner.pages = port.pages;
         }
         if let Err(Stop::Exception(_)) = end {
@@ -541,13 +551,13 @@ impl Machine {
         let timed = &mut runner.timed;
         match end {
             Ok(()) => {}
-            Err(Stop::Wait) if why == StallReason::Early => {}
+            Err(Stop::Wait) if stall_reason == StallReason::Early => {}
             // Waits for a register, or for state that the exception's handler may read.
             Err(Stop::Wait) => runner.waits = true,
-            Err(Stop::Exception(_)) if runner.hart.late() != 0 => runner.waits = true,
+            Err(Stop::Exception(_)) if runner.hart.pending_loads() != 0 => runner.waits = true,
             Err(Stop::Exception(Exception::MachineCall)) if runner.hart.x(17) == hsm::EXTENSION => {
                 timed.now += 1;
-                if !self.manages_harts(number) {
+                if !self.execute_hart_call(number) {
                     return;
                 }
             }
@@ -557,7 +567,7 @@ impl Machine {
                     world,
                     now: timed.now.saturating_mul(cycle) / 1000,
                     binaries: Some(&mut self.binaries),
-                    host_output: &mut self.host_output,
+                    output: &mut self.host_output,
                 };
                 let hart = &mut runner.hart;
                 let served = self
@@ -567,12 +577,13 @@ impl Machine {
                 match served {
                     ServiceOutcome::Done => {}
                     ServiceOutcome::Exit(code) => {
-                        self.happened.push(RunOutcome::Exit(code));
+                        self.outcomes.push(RunOutcome::Exit(code));
                         return;
                     }
                     ServiceOutcome::Exception(exception) => {
-                        let instruction = text(hart, |at| self.host.main.memory.fetch(at));
-                        self.happened.push(RunOutcome::Exception {
+                        let instruction =
+                            disassemble(hart, |address| self.host.main.memory.fetch(address));
+                        self.outcomes.push(RunOutcome::Exception {
                             exception,
                             pc,
                             instruction,
@@ -590,18 +601,19 @@ impl Machine {
     }
 
     /// Executes a hart-state-management call. Returns false if the calling core stops.
-    fn manages_harts(&mut self, number: usize) -> bool {
+    fn execute_hart_call(&mut self, number: usize) -> bool {
         let cycle = self.platform.host_cycle.value;
         let now = self.hosts[number].timed.now.saturating_mul(cycle);
         let hart = &self.hosts[number].hart;
-        let [what, other, at, argument] = [16, 10, 11, 12].map(|register| hart.x(register));
-        let target = usize::try_from(other).ok();
+        let [function, hart_id, entry, argument] =
+            [16, 10, 11, 12].map(|register| hart.x(register));
+        let target = usize::try_from(hart_id).ok();
         let target = target.filter(|target| *target < self.hosts.len());
-        let answer = match (what, target) {
+        let answer = match (function, target) {
             (hsm::STOP, _) => {
                 self.hosts[number].started = false;
                 if let Some(timeline) = &mut self.queue.timeline {
-                    timeline.ends(CoreId::Host(number), now);
+                    timeline.end_program(CoreId::Host(number), now);
                 }
                 // A later start overwrites the program counter; otherwise execution would continue after the call.
                 let hart = &mut self.hosts[number].hart;
@@ -611,16 +623,16 @@ impl Machine {
             (hsm::START | hsm::STATUS, None) => [hsm::INVALID, 0],
             (hsm::START, Some(target)) if self.hosts[target].started => [hsm::ALREADY, 0],
             (hsm::START, Some(target)) => {
-                let started = &mut self.hosts[target];
-                started.started = true;
-                started.hart.pc = at;
-                started.hart.set_x(10, other);
-                started.hart.set_x(11, argument);
-                started.timed.now = started.timed.now.max(now.div_ceil(cycle));
+                let runner = &mut self.hosts[target];
+                runner.started = true;
+                runner.hart.pc = entry;
+                runner.hart.set_x(10, hart_id);
+                runner.hart.set_x(11, argument);
+                runner.timed.now = runner.timed.now.max(now.div_ceil(cycle));
                 if let Some(timeline) = &mut self.queue.timeline {
-                    timeline.begins(CoreId::Host(target), "thread", now);
+                    timeline.begin_program(CoreId::Host(target), "thread", now);
                 }
-                started.schedule(&mut self.queue, CoreId::Host(target), now, cycle);
+                runner.schedule(&mut self.queue, CoreId::Host(target), now, cycle);
                 [0, 0]
             }
             (hsm::STATUS, Some(target)) => [0, u64::from(!self.hosts[target].started)],
@@ -637,12 +649,17 @@ impl Machine {
         let cycle = self.platform.mcc_cycle.value;
         let runner = &mut self.mccs[number];
         let mcc = &self.device.mccs[number];
-        let Some(rights) = mcc.rights.clone().filter(|_| mcc.state == State::Running) else {
+        let Some(permissions) = mcc
+            .permissions
+            .clone()
+            .filter(|_| mcc.state == State::Running)
+        else {
             return;
         };
         runner.timed.now = runner.timed.now.max(self.now.div_ceil(cycle));
         let (until, next_event_time) = (runner.timed.now + QUANTUM, self.queue.next_event_time());
-        let mut port = rights.over(MccPort::new(&mut self.device, &mut self.queue, number));
+        let mut port =
+            permissions.with_memory(MccPort::new(&mut self.device, &mut self.queue, number));
         let end = if self.functional {
             port.memory.now = self.now;
             runner.run_fast(&mut port, next_event_time, cycle)
@@ -652,7 +669,7 @@ impl Machine {
         let timed = &mut runner.timed;
         match end {
             Ok(()) => {}
-            Err(Stop::Wait) => runner.waits = port.memory.why == StallReason::Blocked,
+            Err(Stop::Wait) => runner.waits = port.memory.stall_reason == StallReason::Blocked,
             Err(Stop::Exception(exception)) => {
                 port.memory.queue.change();
                 let pc = runner.hart.pc;
@@ -661,7 +678,7 @@ impl Machine {
                     world,
                     now: now / 1000,
                     binaries: None,
-                    host_output: &mut self.mcc_output[number],
+                    output: &mut self.mcc_output[number],
                 };
                 let mut system = System::new(0..0, 0..0, "");
                 port.memory.now = now;
@@ -673,18 +690,18 @@ impl Machine {
                     ServiceOutcome::Done => {}
                     ServiceOutcome::Exit(code) => {
                         let code = code as u32;
-                        device.end(queue, self.now, number, State::Ended, code.into());
+                        device.end_program(queue, self.now, number, State::Ended, code.into());
                         return;
                     }
                     ServiceOutcome::Exception(exception) => {
-                        device.stop(queue, self.now, number, exception, pc);
+                        device.stop_program(queue, self.now, number, exception, pc);
                         let controller = &mut device.mccs[number].controller;
-                        let instruction = text(hart, |at| controller.fetch(at));
-                        let begins = [FETCH, STORE].map(Exception::StoreFault);
+                        let instruction = disassemble(hart, |address| controller.fetch(address));
+                        let transfer_faults = [FETCH, STORE].map(Exception::StoreFault);
                         let copy = controller
                             .invalid_transfer()
-                            .filter(|_| begins.contains(&exception));
-                        self.happened.push(RunOutcome::Stopped {
+                            .filter(|_| transfer_faults.contains(&exception));
+                        self.outcomes.push(RunOutcome::Stopped {
                             mcc: number,
                             name: self.names[number].clone(),
                             exception,
@@ -708,7 +725,7 @@ impl Machine {
         let (host, far) = (&self.host.counters, &self.device.far);
         let (uplink, downlink) = (&self.host.uplink, &self.device.downlink);
         let pages = |count: fn(&Pages) -> u64| self.hosts.iter().map(|r| count(&r.pages)).sum();
-        let mut all: Vec<(String, u64)> = [
+        let mut all_counters: Vec<(String, u64)> = [
             ("time in picoseconds", self.now),
             (
                 "host: instructions",
@@ -741,7 +758,7 @@ impl Machine {
         .into();
         for (number, mcc) in self.device.mccs.iter().enumerate() {
             let (counters, hart) = (&mcc.counters, &self.mccs[number].hart);
-            let own = [
+            let core_counters = [
                 ("instructions", hart.csrs.instret),
                 ("scratchpad accesses", counters.scratchpad),
                 ("register accesses", counters.registers),
@@ -753,10 +770,12 @@ impl Machine {
                 ("words sent", counters.words),
             ];
             if mcc.state != State::Idle {
-                all.extend(own.map(|(name, value)| (format!("mcc {number}: {name}"), value)));
+                all_counters.extend(
+                    core_counters.map(|(name, value)| (format!("mcc {number}: {name}"), value)),
+                );
             }
         }
-        all
+        all_counters
     }
 }
 
@@ -769,21 +788,21 @@ fn window_length(platform: &Platform) -> Time {
 
 /// Instruction latencies of a near-memory core: those of a small core, with a load latency of one cycle, as its private
 /// memory is as close as the scratchpad.
-fn near_memory() -> Latencies {
+fn mcc_latencies() -> Latencies {
     use Op::*;
     Latencies::small().with(&[Lb, Lh, Lw, Ld, Lbu, Lhu, Lwu, Flw], 1, 1)
 }
 
 /// Disassembles the instruction at the core's program counter.
-fn text(hart: &Hart, mut fetch: impl FnMut(u64) -> Reply<u16>) -> String {
-    let mut half = |at| match fetch(at) {
+fn disassemble(hart: &Hart, mut fetch: impl FnMut(u64) -> Reply<u16>) -> String {
+    let mut half = |address| match fetch(address) {
         Reply::Done(half) => Some(u32::from(half)),
         _ => None,
     };
-    let first = half(hart.pc);
-    let word = first.map(|first| match first & 3 {
-        3 => half(hart.pc.wrapping_add(2)).map_or(first, |second| second << 16 | first),
-        _ => first,
+    let low = half(hart.pc);
+    let word = low.map(|low| match low & 3 {
+        3 => half(hart.pc.wrapping_add(2)).map_or(low, |high| high << 16 | low),
+        _ => low,
     });
     word.map_or_else(String::new, |word| hart.decoder().text(word))
 }
@@ -796,9 +815,22 @@ fn text(hart: &Hart, mut fetch: impl FnMut(u64) -> Reply<u16>) -> String {
 pub fn loaded(image: &Image, bytes: u64, command: &str) -> Result<((Flat, u64), System), String> {
     const PAGE: u64 = 4096;
     let segments = image.segments.iter();
-    let places = segments.flat_map(|s| [(s.at, s.length), (s.load_address, s.length)]);
-    let start = places.clone().map(|(at, _)| at).min().unwrap_or(0) & !(PAGE - 1);
-    let end = places.map(|(at, length)| at + length).max().unwrap_or(0);
+    let places = segments.flat_map(|segment| {
+        [
+            (segment.at, segment.length),
+            (segment.load_address, segment.length),
+        ]
+    });
+    let start = places
+        .clone()
+        .map(|(address, _)| address)
+        .min()
+        .unwrap_or(0)
+        & !(PAGE - 1);
+    let end = places
+        .map(|(address, length)| address + length)
+        .max()
+        .unwrap_or(0);
     let top = start
         .checked_add(bytes)
         .ok_or("its memory would extend beyond the last address")?;
@@ -827,16 +859,16 @@ struct ClockedWorld<'a, W> {
     world: &'a mut W,
     now: u64,
     binaries: Option<&'a mut Binaries>,
-    host_output: &'a mut Lines,
+    output: &'a mut Lines,
 }
 
 impl<W: World> World for ClockedWorld<'_, W> {
-    fn open(&mut self, name: &str, how: Open) -> Result<u32, Errno> {
+    fn open(&mut self, name: &str, mode: Open) -> Result<u32, Errno> {
         let binaries = self.binaries.as_mut().ok_or(Errno::Denied)?;
         match binaries.open(name) {
-            Some(_) if how.write => Err(Errno::Denied),
+            Some(_) if mode.write => Err(Errno::Denied),
             Some(opened) => opened,
-            None => self.world.open(name, how),
+            None => self.world.open(name, mode),
         }
     }
 
@@ -850,7 +882,7 @@ impl<W: World> World for ClockedWorld<'_, W> {
 
     fn read(&mut self, file: u32, bytes: &mut [u8]) -> Result<usize, Errno> {
         // Shows a pending prompt before the input is read.
-        self.host_output.flush(self.world)?;
+        self.output.flush(self.world)?;
         let binaries = self.binaries.as_mut().ok_or(Errno::Denied)?;
         match binaries.read(file, bytes) {
             Some(read) => Ok(read),
@@ -863,7 +895,7 @@ impl<W: World> World for ClockedWorld<'_, W> {
             return Err(Errno::Denied);
         }
         match file {
-            1 => self.host_output.print(bytes, self.world),
+            1 => self.output.print(bytes, self.world),
             _ => self.world.write(file, bytes),
         }
     }

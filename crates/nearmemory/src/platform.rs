@@ -137,8 +137,8 @@ impl Platform {
             unit: row.unit,
             check,
         });
-        let (name, read) = text::quantities(text, &kinds.collect::<Vec<_>>())?;
-        Ok(Platform::from(name, read.into_iter()).expect("each row was read"))
+        let (name, values) = text::quantities(text, &kinds.collect::<Vec<_>>())?;
+        Ok(Platform::from(name, values.into_iter()).expect("each row was read"))
     }
 
     /// Sets a quantity within the limits of the model; the value may lie outside the quantity's range.
@@ -166,16 +166,16 @@ impl Platform {
         let walk = self.tlb_walk.value.div_ceil(self.host_cycle.value);
         let mut pages = Pages::new(self.tlb.value as usize, walk);
         let size = PageSize::of(self.page.value).expect("it was read");
-        let first = Page {
-            at: 0,
-            to: 0,
+        let page = Page {
+            virtual_start: 0,
+            physical_start: 0,
             size,
             readable: true,
             writable: true,
             executable: true,
         };
         let count = (u64::MAX / size.bytes()) + 1;
-        pages.map_run(first, count).expect("so many there are");
+        pages.map_run(page, count).expect("so many there are");
         pages
     }
 
@@ -199,26 +199,29 @@ impl Row {
     /// Parses a value with its unit. The error names the quantity.
     fn parse(&self, text: &str) -> Result<u64, String> {
         let name = self.name;
-        let value = units::parse(text, self.unit).map_err(|what| format!("`{name}` {what}"))?;
+        let value = units::parse(text, self.unit).map_err(|error| format!("`{name}` {error}"))?;
         self.check(value).map(|()| value)
     }
 
     /// Rejects values outside the limits or of the wrong form.
     fn check(&self, value: u64) -> Result<(), String> {
         let (name, (low, high)) = (self.name, self.limits);
-        let shown = |value| units::show(value, self.unit);
+        let format_value = |value| units::show(value, self.unit);
         if !(low..=high).contains(&value) {
-            let [low, high, value] = [low, high, value].map(shown);
+            let [low, high, value] = [low, high, value].map(format_value);
             return Err(format!("`{name}` must be {low} to {high}, not {value}"));
         }
-        let (is, what) = match self.form {
+        let (is_valid, requirement) = match self.form {
             Form::All => (true, ""),
             Form::PowersOfTwo => (value.is_power_of_two(), "a power of two"),
             Form::Pages => (PageSize::of(value).is_some(), "4KiB or 2MiB"),
         };
-        match is {
+        match is_valid {
             true => Ok(()),
-            false => Err(format!("`{name}` must be {what}, not {}", shown(value))),
+            false => Err(format!(
+                "`{name}` must be {requirement}, not {}",
+                format_value(value)
+            )),
         }
     }
 }

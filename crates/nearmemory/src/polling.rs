@@ -46,8 +46,8 @@ pub(crate) struct Window {
     hosts: Vec<Progress>,
     mccs: Vec<Progress>,
     /// Scratchpad lines whose stamps a core has loaded, and lines whose stamps host reads have set.
-    stamps: FxHashSet<(usize, u64)>,
-    stamped: FxHashSet<(usize, u64)>,
+    loaded_stamps: FxHashSet<(usize, u64)>,
+    updated_stamps: FxHashSet<(usize, u64)>,
 }
 
 impl Window {
@@ -58,8 +58,8 @@ impl Window {
             end: begin + length,
             hosts: vec![Progress::default(); hosts],
             mccs: vec![Progress::default(); mccs],
-            stamps: FxHashSet::default(),
-            stamped: FxHashSet::default(),
+            loaded_stamps: FxHashSet::default(),
+            updated_stamps: FxHashSet::default(),
         }
     }
 
@@ -69,7 +69,7 @@ impl Window {
     }
 
     /// Records a store of `new` over `old`; it is a change unless both are equal.
-    pub(crate) fn stored(&mut self, old: Option<u64>, new: u64) {
+    pub(crate) fn record_store(&mut self, old: Option<u64>, new: u64) {
         self.changed |= old != Some(new);
     }
 
@@ -92,20 +92,20 @@ impl Window {
     }
 
     /// Records a load of state that other agents can change.
-    pub(crate) fn loads(&mut self, core_id: CoreId, pc: u64, at: u64) {
-        self.progress_mut(core_id).load = Some((pc, at));
+    pub(crate) fn record_load(&mut self, core_id: CoreId, pc: u64, address: u64) {
+        self.progress_mut(core_id).load = Some((pc, address));
     }
 
     /// Records a load of a stamp. A stamp that was set within the window closes the window.
-    pub(crate) fn loads_stamp(&mut self, mcc: usize, line: u64) {
-        self.stamps.insert((mcc, line));
-        self.changed |= self.stamped.contains(&(mcc, line));
+    pub(crate) fn record_stamp_load(&mut self, mcc: usize, line: u64) {
+        self.loaded_stamps.insert((mcc, line));
+        self.changed |= self.updated_stamps.contains(&(mcc, line));
     }
 
     /// Records a host read of a scratchpad line, which sets its stamp.
-    pub(crate) fn stamps_line(&mut self, mcc: usize, line: u64) {
-        self.stamped.insert((mcc, line));
-        self.changed |= self.stamps.contains(&(mcc, line));
+    pub(crate) fn record_stamp_update(&mut self, mcc: usize, line: u64) {
+        self.updated_stamps.insert((mcc, line));
+        self.changed |= self.loaded_stamps.contains(&(mcc, line));
     }
 
     /// Samples the state of a core after its turn.
@@ -132,8 +132,8 @@ impl Window {
     /// True if the window is long enough and the core did not move or has returned to a state often enough.
     pub(crate) fn has_recurred(&self, core_id: CoreId, waits: bool, now: Time) -> bool {
         let progress = self.progress(core_id);
-        let still = waits && progress.samples <= 1 && progress.limit <= 1;
-        now >= self.end && (still || progress.recurrences >= RECURRENCES)
+        let is_idle = waits && progress.samples <= 1 && progress.limit <= 1;
+        now >= self.end && (is_idle || progress.recurrences >= RECURRENCES)
     }
 
     /// Returns the load that a core repeats.
@@ -142,7 +142,11 @@ impl Window {
         // In functional simulation, loads are recorded without their instruction.
         let pc = progress.load.map_or(0, |(pc, _)| pc);
         let pc = if pc == 0 { hart.pc } else { pc };
-        let at = progress.load.map(|(_, at)| at);
-        Poll { core_id, pc, at }
+        let address = progress.load.map(|(_, address)| address);
+        Poll {
+            core_id,
+            pc,
+            at: address,
+        }
     }
 }

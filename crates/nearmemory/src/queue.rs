@@ -9,8 +9,8 @@ use crate::timeline::Timeline;
 /// Pending events, and the observers of the machine.
 #[derive(Default)]
 pub(crate) struct Queue {
-    events: Events,
-    pub(crate) watch: Option<Box<Races>>,
+    pending_events: Events,
+    pub(crate) races: Option<Box<Races>>,
     pub(crate) timeline: Option<Box<Timeline>>,
     /// The open window of the livelock detection, if any.
     pub(crate) polling: Option<Box<Window>>,
@@ -18,22 +18,22 @@ pub(crate) struct Queue {
 
 impl Queue {
     pub(crate) fn add(&mut self, time: Time, event: Event) {
-        self.events.add(time, event);
+        self.pending_events.add(time, event);
     }
 
     pub(crate) fn next(&mut self) -> Option<(Time, Event)> {
-        self.events.next()
+        self.pending_events.next()
     }
 
     /// Returns the time of the next event; `Time::MAX` if there is none.
     #[inline(always)]
     pub(crate) fn next_event_time(&self) -> Time {
-        self.events.next_event_time()
+        self.pending_events.next_event_time()
     }
 
     /// True if no pending event changes state that a core may read.
     pub(crate) fn is_read_only(&self) -> bool {
-        !self.events.any(|event| !event.is_read_only())
+        !self.pending_events.any(|event| !event.is_read_only())
     }
 
     /// Records a change of state that a core may read.

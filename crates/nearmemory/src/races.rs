@@ -78,7 +78,7 @@ struct Write {
 struct Read {
     site: Site,
     /// The core's own time at the completion of the read; `None` while a copy engine reads.
-    over: Option<u64>,
+    completion: Option<u64>,
 }
 
 /// A word of a scratchpad line, as stored by the host.
@@ -119,13 +119,21 @@ struct FarLine {
 
 impl FarLine {
     /// True if a program with this knowledge knows of the write, but not that it has reached far memory.
-    fn unsettled(&self, known: &Clock) -> bool {
-        before(&self.write.clock, known) && !self.settled.iter().any(|clock| before(clock, known))
+    fn is_unsettled(&self, knowledge: &Clock) -> bool {
+        happens_before(&self.write.clock, knowledge)
+            && !self
+                .settled
+                .iter()
+                .any(|clock| happens_before(clock, knowledge))
     }
 
     /// Records that a core has waited until the line was in far memory.
     fn settle(&mut self, clock: &Clock) {
-        if !self.settled.iter().any(|settled| before(settled, clock)) {
+        if !self
+            .settled
+            .iter()
+            .any(|settled| happens_before(settled, clock))
+        {
             self.settled.push(clock.clone());
         }
     }
@@ -168,7 +176,7 @@ struct LineOrigin {
 }
 
 impl LineOrigin {
-    fn of(far: u64, version: u64) -> LineOrigin {
+    fn new(far: u64, version: u64) -> LineOrigin {
         LineOrigin {
             far,
             version,
@@ -197,7 +205,7 @@ struct Copy {
 
 /// A synchronisation channel, which carries knowledge between cores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum Way {
+pub(crate) enum SyncChannel {
     /// A register that host and core share: core and number.
     Register(usize, u64),
     /// The registers that control programs.
@@ -211,7 +219,7 @@ pub(crate) enum Way {
     /// Words that have arrived through a FIFO: sender and receiver.
     Fifo(usize, usize),
     /// Words taken out of a FIFO: sender and receiver.
-    Room(usize, usize),
+    FifoSpace(usize, usize),
     /// A line of the host's own memory that a copy engine copies.
     Main(u64),
 }
@@ -224,7 +232,7 @@ struct Fifo {
     /// Number of words sent.
     sent: u64,
     /// The receiver's knowledge when it took each word whose room is still free.
-    taken: VecDeque<Clock>,
+    pop_clocks: VecDeque<Clock>,
 }
 
 /// Race detector. It observes the machine and changes nothing of it.
@@ -232,8 +240,8 @@ struct Fifo {
 pub(crate) struct Races {
     hosts: usize,
     clocks: Vec<Clock>,
-    ways: FxHashMap<Way, Clock>,
-    marks: FxHashMap<u64, FarLine>,
+    channel_clocks: FxHashMap<SyncChannel, Clock>,
+    far_lines: FxHashMap<u64, FarLine>,
     /// Reads of each line of far memory since the last store to it, by core.
     reads: FxHashMap<u64, Vec<(usize, Read)>>,
     fifos: FxHashMap<(usize, usize), Fifo>,
@@ -254,7 +262,7 @@ pub(crate) struct Races {
     /// Knowledge that requests and responses carry.
     carried: FxHashMap<u64, Clock>,
     /// Outstanding reads of scratchpad lines, by request.
-    asked: FxHashMap<u64, Way>,
+    pending_reads: FxHashMap<u64, SyncChannel>,
     commands: Vec<VecDeque<Command>>,
     command_count: u64,
     /// Outstanding accesses of copy engines, by engine and access: the scratchpad line and the command.
@@ -262,40 +270,43 @@ pub(crate) struct Races {
     /// Scratchpad lines being copied, by engine and line.
     parts: FxHashMap<(usize, u64), Vec<Part>>,
     /// Far-memory origin of scratchpad lines, by engine and line.
-    held: FxHashMap<(usize, u64), LineOrigin>,
+    origins: FxHashMap<(usize, u64), LineOrigin>,
     /// Lines that each host core has cleaned or flushed since its last fence.
     cleaned: Vec<Vec<u64>>,
-    told: BTreeSet<(Wrong, Site, Site)>,
+    reported: BTreeSet<(Wrong, Site, Site)>,
     pub(crate) new: Vec<Race>,
 }
 
 fn join(clock: &mut Clock, other: &Clock) {
     clock.resize(clock.len().max(other.len()), 0);
-    for (own, other) in clock.iter_mut().zip(other) {
-        *own = (*own).max(*other);
+    for (time, other_time) in clock.iter_mut().zip(other) {
+        *time = (*time).max(*other_time);
     }
 }
 
 /// Returns the bit mask of an access to a line, one bit per byte.
-fn bits(at: u64, bytes: u32) -> u128 {
-    ((1 << bytes) - 1) << (at & 127)
+fn bits(address: u64, bytes: u32) -> u128 {
+    ((1 << bytes) - 1) << (address & 127)
 }
 
 /// True if `clock` is known to a core whose clock is `other`.
-fn before(clock: &Clock, other: &Clock) -> bool {
-    let others = other.iter().copied().chain(std::iter::repeat(0));
-    clock.iter().zip(others).all(|(own, other)| *own <= other)
+fn happens_before(clock: &Clock, other: &Clock) -> bool {
+    let other_times = other.iter().copied().chain(std::iter::repeat(0));
+    clock
+        .iter()
+        .zip(other_times)
+        .all(|(time, other_time)| *time <= other_time)
 }
 
 impl Races {
     pub(crate) fn new(hosts: usize, mccs: usize) -> Races {
         let count = hosts + mccs;
-        let clock = |own| (0..count).map(|at| u64::from(at == own)).collect();
+        let clock = |core| (0..count).map(|index| u64::from(index == core)).collect();
         Races {
             hosts,
             clocks: (0..count).map(clock).collect(),
-            ways: FxHashMap::default(),
-            marks: FxHashMap::default(),
+            channel_clocks: FxHashMap::default(),
+            far_lines: FxHashMap::default(),
             reads: FxHashMap::default(),
             fifos: FxHashMap::default(),
             words: FxHashMap::default(),
@@ -306,14 +317,14 @@ impl Races {
             copies: FxHashMap::default(),
             in_flight: FxHashMap::default(),
             carried: FxHashMap::default(),
-            asked: FxHashMap::default(),
+            pending_reads: FxHashMap::default(),
             commands: vec![VecDeque::new(); mccs],
             command_count: 0,
             accesses: FxHashMap::default(),
             parts: FxHashMap::default(),
-            held: FxHashMap::default(),
+            origins: FxHashMap::default(),
             cleaned: vec![Vec::new(); hosts],
-            told: BTreeSet::new(),
+            reported: BTreeSet::new(),
             new: Vec::new(),
         }
     }
@@ -327,24 +338,24 @@ impl Races {
 
     /// Returns the knowledge that a core passes on, and advances its clock, so that later accesses are not part of it.
     fn release_clock(&mut self, core_id: CoreId) -> Clock {
-        let clock = self.known(core_id);
+        let clock = self.knowledge(core_id);
         let number = self.number(core_id);
-        let own = match core_id {
+        let core_numbers = match core_id {
             CoreId::Host(_) => 0..self.hosts,
             CoreId::Mcc(_) => number..number + 1,
         };
-        own.for_each(|number| self.clocks[number][number] += 1);
+        core_numbers.for_each(|number| self.clocks[number][number] += 1);
         clock
     }
 
     /// Returns the knowledge of a core; the cores of the host share theirs.
-    fn known(&self, core_id: CoreId) -> Clock {
+    fn knowledge(&self, core_id: CoreId) -> Clock {
         match core_id {
             CoreId::Mcc(_) => self.clocks[self.number(core_id)].clone(),
             CoreId::Host(_) => {
-                let mut known = self.clocks[0].clone();
-                (1..self.hosts).for_each(|core| join(&mut known, &self.clocks[core]));
-                known
+                let mut clock = self.clocks[0].clone();
+                (1..self.hosts).for_each(|core| join(&mut clock, &self.clocks[core]));
+                clock
             }
         }
     }
@@ -354,10 +365,10 @@ impl Races {
         a == b || matches!((a, b), (CoreId::Host(_), CoreId::Host(_)))
     }
 
-    fn report_race(&mut self, wrong: Wrong, second: Site, first: Site, line: u64) {
-        if self.told.insert((wrong, second, first)) {
+    fn report_race(&mut self, kind: Wrong, second: Site, first: Site, line: u64) {
+        if self.reported.insert((kind, second, first)) {
             self.new.push(Race {
-                wrong,
+                wrong: kind,
                 second,
                 first,
                 line,
@@ -366,25 +377,25 @@ impl Races {
     }
 
     /// A core releases its knowledge to a channel.
-    pub(crate) fn release_to_channel(&mut self, core_id: CoreId, way: Way) {
+    pub(crate) fn release_to_channel(&mut self, core_id: CoreId, channel: SyncChannel) {
         let clock = self.release_clock(core_id);
-        join(self.ways.entry(way).or_default(), &clock);
+        join(self.channel_clocks.entry(channel).or_default(), &clock);
     }
 
     /// A core acquires the knowledge of a channel.
-    pub(crate) fn acquire_from_channel(&mut self, core_id: CoreId, way: Way) {
+    pub(crate) fn acquire_from_channel(&mut self, core_id: CoreId, channel: SyncChannel) {
         let number = self.number(core_id);
-        if let Some(clock) = self.ways.get(&way) {
+        if let Some(clock) = self.channel_clocks.get(&channel) {
             join(&mut self.clocks[number], clock);
         }
     }
 
     /// A core sends a word through a FIFO with the given capacity in words.
-    pub(crate) fn sends_word(&mut self, from: usize, to: usize, capacity: u64) {
+    pub(crate) fn send_word(&mut self, from: usize, to: usize, capacity: u64) {
         let fifo = self.fifos.entry((from, to)).or_default();
         fifo.sent += 1;
         // The word reuses the room of a word that the receiver took.
-        let room = (fifo.sent > capacity).then(|| fifo.taken.pop_front());
+        let room = (fifo.sent > capacity).then(|| fifo.pop_clocks.pop_front());
         if let Some(room) = room.flatten() {
             join(&mut self.clocks[self.hosts + from], &room);
         }
@@ -394,85 +405,107 @@ impl Races {
     }
 
     /// A word arrives at the end of a FIFO.
-    pub(crate) fn passes_word(&mut self, from: usize, to: usize) {
+    pub(crate) fn deliver_word(&mut self, from: usize, to: usize) {
         let fifo = self.fifos.entry((from, to)).or_default();
         if let Some(clock) = fifo.in_flight.pop_front() {
-            join(self.ways.entry(Way::Fifo(from, to)).or_default(), &clock);
+            join(
+                self.channel_clocks
+                    .entry(SyncChannel::Fifo(from, to))
+                    .or_default(),
+                &clock,
+            );
         }
     }
 
     /// A core takes a word out of a FIFO.
     pub(crate) fn pop_word(&mut self, from: usize, to: usize) {
-        self.release_to_channel(CoreId::Mcc(to), Way::Room(from, to));
-        let clock = self.ways.get(&Way::Room(from, to)).cloned();
+        self.release_to_channel(CoreId::Mcc(to), SyncChannel::FifoSpace(from, to));
+        let clock = self
+            .channel_clocks
+            .get(&SyncChannel::FifoSpace(from, to))
+            .cloned();
         let fifo = self.fifos.entry((from, to)).or_default();
-        fifo.taken.extend(clock);
+        fifo.pop_clocks.extend(clock);
     }
 
     /// Discards the words in the FIFOs to a core whose program has ended; words in flight still arrive.
-    pub(crate) fn clears_fifos(&mut self, to: usize) {
-        for ((from, _), fifo) in self.fifos.iter_mut().filter(|((_, own), _)| *own == to) {
+    pub(crate) fn clear_fifos(&mut self, to: usize) {
+        for ((from, _), fifo) in self
+            .fifos
+            .iter_mut()
+            .filter(|((_, receiver), _)| *receiver == to)
+        {
             fifo.sent = fifo.in_flight.len() as u64;
-            fifo.taken.clear();
-            self.ways.remove(&Way::Fifo(*from, to));
+            fifo.pop_clocks.clear();
+            self.channel_clocks.remove(&SyncChannel::Fifo(*from, to));
         }
     }
 
-    /// A request of a host core departs with the core's knowledge; [`Races::arrives`] follows at its destination.
-    pub(crate) fn sends(&mut self, core_id: CoreId, request: u64) {
+    /// A request of a host core departs with the core's knowledge; [`Races::receive_request`] follows at its
+    /// destination.
+    pub(crate) fn send_request(&mut self, core_id: CoreId, request: u64) {
         let clock = self.release_clock(core_id);
         self.carried.insert(request, clock);
     }
 
     /// A request arrives and releases its knowledge to the channel.
-    pub(crate) fn arrives(&mut self, request: u64, way: Way) {
+    pub(crate) fn receive_request(&mut self, request: u64, channel: SyncChannel) {
         let clock = self.carried.remove(&request);
-        if let Way::Line(mcc, line) = way {
-            let place = (mcc, line as u64);
-            self.held.remove(&place);
-            let words = self.words.entry(place).or_default();
+        if let SyncChannel::Line(mcc, line) = channel {
+            let key = (mcc, line as u64);
+            self.origins.remove(&key);
+            let words = self.words.entry(key).or_default();
             words.early = None;
             if let Some(in_flight) = self.words_in_transit.remove(&request) {
                 for (word, stored) in words.words.iter_mut().zip(in_flight.words) {
                     *word = stored.or(word.take());
                 }
-                let way = Way::Request(mcc, line);
-                join(self.ways.entry(way).or_default(), &in_flight.knowledge);
+                let channel = SyncChannel::Request(mcc, line);
+                join(
+                    self.channel_clocks.entry(channel).or_default(),
+                    &in_flight.knowledge,
+                );
             }
         }
         if let Some(clock) = clock {
-            join(self.ways.entry(way).or_default(), &clock);
+            join(self.channel_clocks.entry(channel).or_default(), &clock);
         }
     }
 
     /// A response departs with the knowledge of the channel.
-    pub(crate) fn answers(&mut self, request: u64, way: Way) {
-        let clock = self.ways.get(&way).cloned().unwrap_or_default();
+    pub(crate) fn send_response(&mut self, request: u64, channel: SyncChannel) {
+        let clock = self
+            .channel_clocks
+            .get(&channel)
+            .cloned()
+            .unwrap_or_default();
         self.carried.insert(request, clock);
     }
 
     /// A read of a scratchpad line arrives.
-    pub(crate) fn record_read_arrival(&mut self, request: u64, way: Way) {
+    pub(crate) fn record_read_arrival(&mut self, request: u64, channel: SyncChannel) {
         let clock = self.carried.remove(&request);
-        if let (Way::Line(mcc, line), Some(clock)) = (way, clock) {
+        if let (SyncChannel::Line(mcc, line), Some(clock)) = (channel, clock) {
             join(
-                self.ways.entry(Way::Request(mcc, line)).or_default(),
+                self.channel_clocks
+                    .entry(SyncChannel::Request(mcc, line))
+                    .or_default(),
                 &clock,
             );
         }
-        self.asked.insert(request, way);
+        self.pending_reads.insert(request, channel);
     }
 
     /// A read of a scratchpad line is answered, possibly because a core has released it from a lock.
-    pub(crate) fn gets(&mut self, request: u64, releaser: Option<CoreId>) {
-        if let Some(way) = self.asked.remove(&request) {
-            self.answers(request, way);
-            self.releases(request, releaser);
+    pub(crate) fn answer_read(&mut self, request: u64, releaser: Option<CoreId>) {
+        if let Some(channel) = self.pending_reads.remove(&request) {
+            self.send_response(request, channel);
+            self.add_releaser_knowledge(request, releaser);
         }
     }
 
     /// A response carries the knowledge of the core that released it.
-    pub(crate) fn releases(&mut self, request: u64, releaser: Option<CoreId>) {
+    pub(crate) fn add_releaser_knowledge(&mut self, request: u64, releaser: Option<CoreId>) {
         if let Some(core_id) = releaser {
             let clock = self.release_clock(core_id);
             join(self.carried.entry(request).or_default(), &clock);
@@ -480,7 +513,7 @@ impl Races {
     }
 
     /// Host cores (a bit mask) receive the acknowledgement of a write-back, for which their next fence waits.
-    pub(crate) fn acknowledges(&mut self, cores: u64, request: u64) {
+    pub(crate) fn acknowledge_write_back(&mut self, cores: u64, request: u64) {
         let Some(clock) = self.carried.remove(&request) else {
             return;
         };
@@ -492,7 +525,7 @@ impl Races {
     }
 
     /// A host core receives a response.
-    pub(crate) fn answered(&mut self, core_id: CoreId, request: u64) {
+    pub(crate) fn receive_response(&mut self, core_id: CoreId, request: u64) {
         let number = self.number(core_id);
         if let Some(clock) = self.carried.remove(&request) {
             join(&mut self.clocks[number], &clock);
@@ -500,19 +533,22 @@ impl Races {
     }
 
     /// A line of far memory is read for the host's cache.
-    pub(crate) fn fetched(&mut self, line: u64) {
-        let base = self.marks.get(&line).map_or(0, |mark| mark.version);
+    pub(crate) fn fetch_line(&mut self, line: u64) {
+        let base = self
+            .far_lines
+            .get(&line)
+            .map_or(0, |far_line| far_line.version);
         self.copies.entry(line).or_default().base = Some(base);
     }
 
     /// A scratchpad line is filled into the host's cache.
-    pub(crate) fn filled(&mut self, line: u64, request: u64) {
+    pub(crate) fn fill_line(&mut self, line: u64, request: u64) {
         let clock = self.carried.remove(&request).unwrap_or_default();
         self.copies.entry(line).or_default().knowledge = clock;
     }
 
     /// A host core loads from a line that is cached or being filled.
-    pub(crate) fn loads(&mut self, site: Site, line: u64, is_far: bool) {
+    pub(crate) fn host_load(&mut self, site: Site, line: u64, is_far: bool) {
         let number = self.number(site.core_id);
         let copy = self.copies.get(&line);
         if !is_far {
@@ -521,72 +557,74 @@ impl Races {
             }
             return;
         }
-        let known = &self.clocks[number];
-        let mark = self.marks.get(&line);
-        let stale = mark.zip(copy).filter(|(mark, copy)| {
-            copy.base.is_some_and(|base| mark.version > base) && before(&mark.write.clock, known)
+        let knowledge = &self.clocks[number];
+        let far_line = self.far_lines.get(&line);
+        let stale = far_line.zip(copy).filter(|(far_line, copy)| {
+            copy.base.is_some_and(|base| far_line.version > base)
+                && happens_before(&far_line.write.clock, knowledge)
         });
         let mut commands = self.commands.iter().flatten();
-        let late = commands.find(|command| {
-            let within = line >= command.far && line < command.far + command.lines * 128;
-            command.stores && within && before(&command.write.clock, known)
+        let pending_store = commands.find(|command| {
+            let is_within = line >= command.far && line < command.far + command.lines * 128;
+            command.stores && is_within && happens_before(&command.write.clock, knowledge)
         });
         // The data may have arrived already, but only by luck.
-        let by_chance = mark.filter(|mark| {
-            matches!(mark.write.site.core_id, CoreId::Mcc(_)) && mark.unsettled(known)
+        let unsettled = far_line.filter(|far_line| {
+            matches!(far_line.write.site.core_id, CoreId::Mcc(_))
+                && far_line.is_unsettled(knowledge)
         });
-        let late = late.map(|command| command.write.site);
-        let late = late.or(by_chance.map(|mark| mark.write.site));
-        let unordered = mark.filter(|mark| {
-            matches!(mark.write.site.core_id, CoreId::Mcc(_))
-                && !before(&mark.write.clock, &self.known(site.core_id))
+        let pending_store = pending_store.map(|command| command.write.site);
+        let pending_store = pending_store.or(unsettled.map(|far_line| far_line.write.site));
+        let unordered = far_line.filter(|far_line| {
+            matches!(far_line.write.site.core_id, CoreId::Mcc(_))
+                && !happens_before(&far_line.write.clock, &self.knowledge(site.core_id))
         });
-        let found = match stale {
-            Some((mark, _)) => Some((Wrong::StaleLoad, mark.write.site)),
-            None => late.map(|first| (Wrong::NotStored, first)),
+        let race = match stale {
+            Some((far_line, _)) => Some((Wrong::StaleLoad, far_line.write.site)),
+            None => pending_store.map(|first| (Wrong::NotStored, first)),
         };
-        let unordered = unordered.map(|mark| (Wrong::UnorderedRead, mark.write.site));
-        if let Some((wrong, first)) = found.or(unordered) {
-            self.report_race(wrong, site, first, line);
+        let unordered = unordered.map(|far_line| (Wrong::UnorderedRead, far_line.write.site));
+        if let Some((kind, first)) = race.or(unordered) {
+            self.report_race(kind, site, first, line);
         }
-        self.read(site, line, true);
+        self.record_read(site, line, true);
     }
 
-    /// Records a read of a line of far memory. `over` is false if a copy engine has only started it.
-    fn read(&mut self, site: Site, line: u64, over: bool) {
+    /// Records a read of a line of far memory. `is_complete` is false if a copy engine has only started it.
+    fn record_read(&mut self, site: Site, line: u64, is_complete: bool) {
         let number = self.number(site.core_id);
-        let over = over.then(|| self.clocks[number][number]);
+        let completion = is_complete.then(|| self.clocks[number][number]);
         let reads = self.reads.entry(line).or_default();
-        let read = Read { site, over };
+        let read = Read { site, completion };
         match reads.iter_mut().find(|(core, _)| *core == number) {
             Some((_, last)) => *last = read,
             None => reads.push((number, read)),
         }
     }
 
-    /// Returns another core's read of the line whose completion is unknown to a store with the knowledge `known`.
-    fn read_before(&self, core_id: CoreId, line: u64, known: &Clock) -> Option<Site> {
+    /// Returns another core's read of the line whose completion is unknown to a store with the knowledge `knowledge`.
+    fn conflicting_read(&self, core_id: CoreId, line: u64, knowledge: &Clock) -> Option<Site> {
         let reads = self.reads.get(&line)?;
         let unordered = reads.iter().find(|(core, read)| {
-            let over = read.over.zip(known.get(*core));
+            let completion = read.completion.zip(knowledge.get(*core));
             !self.is_same_agent(core_id, read.site.core_id)
-                && over.is_none_or(|(over, known)| over > *known)
+                && completion.is_none_or(|(completion, known_time)| completion > *known_time)
         });
         unordered.map(|(_, read)| read.site)
     }
 
     /// A host core stores `bytes` bytes to a line that is cached or being filled.
-    pub(crate) fn stores(&mut self, site: Site, at: u64, bytes: u32, is_far: bool) {
-        let (line, number) = (at & !127, self.number(site.core_id));
+    pub(crate) fn host_store(&mut self, site: Site, address: u64, bytes: u32, is_far: bool) {
+        let (line, number) = (address & !127, self.number(site.core_id));
         let clock = self.clocks[number].clone();
         if !is_far {
-            self.stores_word(site, at);
+            self.host_store_word(site, address);
         }
         let copy = self.copies.entry(line).or_default();
         copy.stored.clone_from(&clock);
-        copy.mask |= bits(at, bytes);
+        copy.mask |= bits(address, bytes);
         let base = copy.base;
-        let known = clock.clone();
+        let knowledge = clock.clone();
         if copy.first_store.is_none() {
             copy.first_store = Some(Write { site, clock });
         }
@@ -594,72 +632,76 @@ impl Races {
             return;
         }
         // A program that knows of the newer version may intend to overwrite the whole line.
-        let mark = self.marks.get(&line);
-        let newer = mark.filter(|mark| {
-            base.is_some_and(|base| mark.version > base) && !before(&mark.write.clock, &known)
+        let far_line = self.far_lines.get(&line);
+        let newer = far_line.filter(|far_line| {
+            base.is_some_and(|base| far_line.version > base)
+                && !happens_before(&far_line.write.clock, &knowledge)
         });
-        let known = self.known(site.core_id);
-        let unordered = mark.filter(|mark| {
-            matches!(mark.write.site.core_id, CoreId::Mcc(_)) && !before(&mark.write.clock, &known)
+        let knowledge = self.knowledge(site.core_id);
+        let unordered = far_line.filter(|far_line| {
+            matches!(far_line.write.site.core_id, CoreId::Mcc(_))
+                && !happens_before(&far_line.write.clock, &knowledge)
         });
-        let unordered = unordered.map(|mark| (Wrong::UnorderedStores, mark.write.site));
-        let read = self.read_before(site.core_id, line, &known);
+        let unordered = unordered.map(|far_line| (Wrong::UnorderedStores, far_line.write.site));
+        let read = self.conflicting_read(site.core_id, line, &knowledge);
         let read = read.map(|read| (Wrong::UnorderedRead, read));
-        let newer = newer.map(|mark| (Wrong::BothWrite, mark.write.site));
-        if let Some((wrong, first)) = newer.or(unordered).or(read) {
-            self.report_race(wrong, site, first, line);
+        let newer = newer.map(|far_line| (Wrong::BothWrite, far_line.write.site));
+        if let Some((kind, first)) = newer.or(unordered).or(read) {
+            self.report_race(kind, site, first, line);
         }
     }
 
     /// A host core stores to a word of a scratchpad line, which may be evicted directly afterwards.
-    fn stores_word(&mut self, site: Site, at: u64) {
+    fn host_store_word(&mut self, site: Site, address: u64) {
         let clock = self.release_clock(site.core_id);
         let number = self.words_stored;
         self.words_stored += 1;
-        let copy = self.copies.entry(at & !127).or_default();
+        let copy = self.copies.entry(address & !127).or_default();
         let write = Write { site, clock };
-        copy.words[(at % 128 / 8) as usize] = Some(Word { write, number });
+        copy.words[(address % 128 / 8) as usize] = Some(Word { write, number });
     }
 
     /// A core loads a word of its scratchpad line and gains the knowledge of the host's store to that word. Earlier
     /// stores to the line have then arrived; later ones may have or not. `line` is the line's address for the host.
-    pub(crate) fn loads_word(&mut self, site: Site, scratchpad: u64, at: u64, line: u64) {
+    pub(crate) fn core_load_word(&mut self, site: Site, scratchpad: u64, address: u64, line: u64) {
         let CoreId::Mcc(mcc) = site.core_id else {
             return;
         };
-        let known = &mut self.clocks[self.hosts + mcc];
+        let knowledge = &mut self.clocks[self.hosts + mcc];
         let Some(words) = self.words.get_mut(&(mcc, scratchpad)) else {
             return;
         };
-        let Some(word) = &words.words[(at % 128 / 8) as usize] else {
+        let Some(word) = &words.words[(address % 128 / 8) as usize] else {
             return;
         };
-        if before(&word.write.clock, known) {
+        if happens_before(&word.write.clock, knowledge) {
             return;
         }
-        let later = words.early.is_some_and(|early| early < word.number);
+        let is_partial = words.early.is_some_and(|early| early < word.number);
         let first = word.write.site;
-        join(known, &word.write.clock);
+        join(knowledge, &word.write.clock);
         let number = word.number;
-        let mut all = words.words.iter().flatten();
-        words.early = all.any(|other| other.number > number).then_some(number);
-        if later {
+        let mut newer_words = words.words.iter().flatten();
+        words.early = newer_words
+            .any(|word| word.number > number)
+            .then_some(number);
+        if is_partial {
             self.report_race(Wrong::HalfWritten, site, first, line);
         }
     }
 
     /// The host drops a clean line.
-    pub(crate) fn drops(&mut self, line: u64) {
+    pub(crate) fn drop_line(&mut self, line: u64) {
         self.copies.remove(&line);
     }
 
     /// The host writes back a line of far memory or of a scratchpad. `keeps` is true if it retains the line.
-    pub(crate) fn writes_back(&mut self, line: u64, request: u64, keeps: bool, is_far: bool) {
+    pub(crate) fn start_write_back(&mut self, line: u64, request: u64, keeps: bool, is_far: bool) {
         let Some(copy) = self.copies.get_mut(&line) else {
             return;
         };
         let first_store = copy.first_store.take();
-        let whole = std::mem::take(&mut copy.mask) == u128::MAX;
+        let is_whole = std::mem::take(&mut copy.mask) == u128::MAX;
         let (base, stored) = (copy.base.unwrap_or(0), copy.stored.clone());
         let words = std::mem::take(&mut copy.words);
         if !keeps {
@@ -667,7 +709,8 @@ impl Races {
         }
         if is_far {
             if let Some(write) = first_store {
-                self.in_flight.insert(request, (line, base, write, whole));
+                self.in_flight
+                    .insert(request, (line, base, write, is_whole));
             }
             return;
         }
@@ -684,12 +727,13 @@ impl Races {
     }
 
     /// A write-back reaches far memory.
-    pub(crate) fn written_back(&mut self, request: u64) {
-        let Some((line, base, write, whole)) = self.in_flight.remove(&request) else {
+    pub(crate) fn complete_write_back(&mut self, request: u64) {
+        let Some((line, base, write, is_whole)) = self.in_flight.remove(&request) else {
             return;
         };
-        let newer = (self.marks.get(&line)).filter(|mark| mark.version > base && !whole);
-        if let Some(first) = newer.map(|mark| mark.write.site) {
+        let newer =
+            (self.far_lines.get(&line)).filter(|far_line| far_line.version > base && !is_whole);
+        if let Some(first) = newer.map(|far_line| far_line.write.site) {
             self.report_race(Wrong::Overwritten, write.site, first, line);
         }
         self.create_version(line, write);
@@ -697,15 +741,19 @@ impl Races {
 
     /// A write to a line reaches far memory and creates a new version.
     fn create_version(&mut self, line: u64, write: Write) {
-        let version = self.marks.get(&line).map_or(0, |mark| mark.version) + 1;
+        let version = self
+            .far_lines
+            .get(&line)
+            .map_or(0, |far_line| far_line.version)
+            + 1;
         let by_host = matches!(write.site.core_id, CoreId::Host(_));
         let settled = Vec::new();
-        let mark = FarLine {
+        let far_line = FarLine {
             version,
             write,
             settled,
         };
-        self.marks.insert(line, mark);
+        self.far_lines.insert(line, far_line);
         self.reads.remove(&line);
         // A copy that the host retains equals the version that it has written.
         if let Some(copy) = self.copies.get_mut(&line).filter(|_| by_host) {
@@ -714,7 +762,7 @@ impl Races {
     }
 
     /// A core starts a transfer of its copy engine.
-    pub(crate) fn commands(
+    pub(crate) fn start_transfer(
         &mut self,
         site: Site,
         (scratchpad, far, lines): (u64, u64, u64),
@@ -726,7 +774,7 @@ impl Races {
         let number = self.command_count;
         self.command_count += 1;
         for i in 0..lines {
-            self.uses(site, scratchpad + i, !stores, true);
+            self.check_copy_conflict(site, scratchpad + i, !stores, true);
             let part = Part {
                 command: number,
                 site,
@@ -750,98 +798,105 @@ impl Races {
     }
 
     /// A core stores `bytes` bytes to its scratchpad line.
-    pub(crate) fn changes(&mut self, site: Site, scratchpad: u64, at: u64, bytes: u32) {
-        self.uses(site, scratchpad, true, false);
+    pub(crate) fn core_store(&mut self, site: Site, scratchpad: u64, address: u64, bytes: u32) {
+        self.check_copy_conflict(site, scratchpad, true, false);
         let CoreId::Mcc(mcc) = site.core_id else {
             return;
         };
-        if let Some(held) = self.held.get_mut(&(mcc, scratchpad)) {
-            held.mask |= bits(at, bytes);
+        if let Some(origin) = self.origins.get_mut(&(mcc, scratchpad)) {
+            origin.mask |= bits(address, bytes);
         }
     }
 
     /// A core loads `bytes` bytes from its scratchpad line.
-    pub(crate) fn reads(&mut self, site: Site, scratchpad: u64, at: u64, bytes: u32) {
-        self.uses(site, scratchpad, false, false);
+    pub(crate) fn core_load(&mut self, site: Site, scratchpad: u64, address: u64, bytes: u32) {
+        self.check_copy_conflict(site, scratchpad, false, false);
         let CoreId::Mcc(mcc) = site.core_id else {
             return;
         };
-        let Some(held) = self.held.get_mut(&(mcc, scratchpad)) else {
+        let Some(origin) = self.origins.get_mut(&(mcc, scratchpad)) else {
             return;
         };
-        if bits(at, bytes) & !held.mask == 0 {
+        if bits(address, bytes) & !origin.mask == 0 {
             return;
         }
-        held.loaded = true;
-        let known = &self.clocks[self.hosts + mcc];
-        let mark = self.marks.get(&held.far);
-        held.stale |= mark
-            .is_some_and(|mark| mark.version > held.version && before(&mark.write.clock, known));
+        origin.loaded = true;
+        let knowledge = &self.clocks[self.hosts + mcc];
+        let far_line = self.far_lines.get(&origin.far);
+        origin.stale |= far_line.is_some_and(|far_line| {
+            far_line.version > origin.version && happens_before(&far_line.write.clock, knowledge)
+        });
     }
 
     /// A core uses or changes its scratchpad line, directly or (`copies`) by its copy engine. Fetching a line twice is
     /// not reported, because it observes neither result.
-    pub(crate) fn uses(&mut self, site: Site, scratchpad: u64, changes: bool, copies: bool) {
+    pub(crate) fn check_copy_conflict(
+        &mut self,
+        site: Site,
+        scratchpad: u64,
+        changes: bool,
+        copies: bool,
+    ) {
         let CoreId::Mcc(mcc) = site.core_id else {
             return;
         };
         let Some(parts) = self.parts.get(&(mcc, scratchpad)) else {
             return;
         };
-        let wrong = |part: &&Part| match part.stores {
+        let conflicts = |part: &&Part| match part.stores {
             true => changes,
             false => !(changes && copies),
         };
-        let found = parts.iter().find(wrong).map(|part| {
-            let wrong = if part.stores {
+        let conflict = parts.iter().find(conflicts).map(|part| {
+            let kind = if part.stores {
                 Wrong::Reused
             } else {
                 Wrong::NotFetched
             };
-            (wrong, part.site, part.far)
+            (kind, part.site, part.far)
         });
-        if let Some((wrong, first, far)) = found {
-            self.report_race(wrong, site, first, far);
+        if let Some((kind, first, far)) = conflict {
+            self.report_race(kind, site, first, far);
         }
     }
 
     /// A host core cleans or flushes a line; its next fence waits for that.
-    pub(crate) fn cleans(&mut self, core: usize, line: u64) {
+    pub(crate) fn clean_line(&mut self, core: usize, line: u64) {
         self.cleaned[core].push(line);
     }
 
     /// A host core completes a fence, which has waited for its cleaned lines.
-    pub(crate) fn fenced(&mut self, core: usize) {
+    pub(crate) fn complete_fence(&mut self, core: usize) {
         join(&mut self.clocks[core], &self.acknowledged[core]);
         for line in std::mem::take(&mut self.cleaned[core]) {
-            let mark = self.marks.get_mut(&line);
-            if let Some(mark) =
-                mark.filter(|mark| matches!(mark.write.site.core_id, CoreId::Host(_)))
+            let far_line = self.far_lines.get_mut(&line);
+            if let Some(far_line) =
+                far_line.filter(|far_line| matches!(far_line.write.site.core_id, CoreId::Host(_)))
             {
-                mark.settle(&self.clocks[core]);
+                far_line.settle(&self.clocks[core]);
             }
         }
     }
 
     /// A host core loads from its own memory, where a copy engine may have stored.
     #[inline(always)]
-    pub(crate) fn loads_main(&mut self, core: usize, at: u64) {
+    pub(crate) fn host_load_main(&mut self, core: usize, address: u64) {
         if self.copies_main {
-            self.acquire_from_channel(CoreId::Host(core), Way::Main(at & !127));
+            self.acquire_from_channel(CoreId::Host(core), SyncChannel::Main(address & !127));
         }
     }
 
     /// A copy engine completes an access.
-    pub(crate) fn copied(&mut self, mcc: usize, access: u64) {
+    pub(crate) fn complete_line_copy(&mut self, mcc: usize, access: u64) {
         let Some((scratchpad, command)) = self.accesses.remove(&(mcc, access)) else {
             return;
         };
-        if let Some(part) = self.part(mcc, scratchpad, command) {
+        if let Some(part) = self.find_part(mcc, scratchpad, command) {
             part.done = true;
         }
     }
 
-    fn part(&mut self, mcc: usize, scratchpad: u64, command: u64) -> Option<&mut Part> {
+    fn find_part(&mut self, mcc: usize, scratchpad: u64, command: u64) -> Option<&mut Part> {
         let mut parts = self.parts.get_mut(&(mcc, scratchpad))?.iter_mut();
         parts.find(|part| part.command == command)
     }
@@ -849,31 +904,38 @@ impl Races {
     /// A core loads a stamp of its scratchpad line: that of reads (completed stores) if `stores`, otherwise that of
     /// writes (completed fetches).
     pub(crate) fn load_stamp(&mut self, mcc: usize, scratchpad: u64, stores: bool) {
-        self.acquire_from_channel(CoreId::Mcc(mcc), Way::Request(mcc, scratchpad as usize));
+        self.acquire_from_channel(
+            CoreId::Mcc(mcc),
+            SyncChannel::Request(mcc, scratchpad as usize),
+        );
         let Some(parts) = self.parts.get_mut(&(mcc, scratchpad)) else {
             return;
         };
         let number = self.hosts + mcc;
         let clock = &mut self.clocks[number];
-        let (marks, reads, ways) = (&mut self.marks, &mut self.reads, &self.ways);
+        let (far_lines, reads, channel_clocks) =
+            (&mut self.far_lines, &mut self.reads, &self.channel_clocks);
         parts.retain(|part| {
-            let seen = part.done && part.stores == stores;
-            if seen && !stores {
+            let is_observed = part.done && part.stores == stores;
+            if is_observed && !stores {
                 let reads = reads.get_mut(&part.far).into_iter().flatten();
-                for (_, read) in reads.filter(|(core, read)| *core == number && read.over.is_none())
+                for (_, read) in
+                    reads.filter(|(core, read)| *core == number && read.completion.is_none())
                 {
-                    read.over = Some(clock[number]);
+                    read.completion = Some(clock[number]);
                 }
                 // A line of the host's own memory carries the host's knowledge.
-                if let Some(told) = ways.get(&Way::Main(part.far)) {
-                    join(clock, told);
+                if let Some(knowledge) = channel_clocks.get(&SyncChannel::Main(part.far)) {
+                    join(clock, knowledge);
                 }
             }
-            let mark = marks.get_mut(&part.far).filter(|_| seen && stores);
-            if let Some(mark) = mark.filter(|mark| mark.version == part.version) {
-                mark.settle(clock);
+            let far_line = far_lines
+                .get_mut(&part.far)
+                .filter(|_| is_observed && stores);
+            if let Some(far_line) = far_line.filter(|far_line| far_line.version == part.version) {
+                far_line.settle(clock);
             }
-            !seen
+            !is_observed
         });
         if parts.is_empty() {
             self.parts.remove(&(mcc, scratchpad));
@@ -881,7 +943,7 @@ impl Races {
     }
 
     /// A copy engine reads or writes its next line.
-    pub(crate) fn copies(&mut self, mcc: usize, line: u64, access: u64, is_far: bool) {
+    pub(crate) fn copy_line(&mut self, mcc: usize, line: u64, access: u64, is_far: bool) {
         let Some(command) = self.commands[mcc].front_mut() else {
             return;
         };
@@ -896,115 +958,139 @@ impl Races {
         self.accesses.insert((mcc, access), (scratchpad, number));
         if !stores {
             self.words.remove(&(mcc, scratchpad));
-            self.held.remove(&(mcc, scratchpad));
+            self.origins.remove(&(mcc, scratchpad));
         }
         if !is_far {
             // The host's own memory is never stale. A copy of it carries knowledge, as an access of a core does.
-            let told = match stores {
+            let knowledge = match stores {
                 true => write.clock,
                 false => self.release_clock(CoreId::Host(0)),
             };
-            join(self.ways.entry(Way::Main(line)).or_default(), &told);
+            join(
+                self.channel_clocks
+                    .entry(SyncChannel::Main(line))
+                    .or_default(),
+                &knowledge,
+            );
             self.copies_main = true;
             return;
         }
-        let here = self
+        let cached_store = self
             .copies
             .get(&line)
             .and_then(|copy| copy.first_store.clone());
         if stores {
-            let both = here.map(|first| (Wrong::BothWrite, first.site));
+            let both_write = cached_store.map(|first| (Wrong::BothWrite, first.site));
             // A whole new line, written by a core without reading the old one, may be intended to overwrite.
-            let held = self.held.get_mut(&(mcc, scratchpad));
-            let mut held = held.filter(|held| held.far == line);
-            let newer = held.as_ref().and_then(|held| {
-                let mark = self.marks.get(&line)?;
-                let known = before(&mark.write.clock, &write.clock);
-                let old = held.mask != u128::MAX || held.stale || held.loaded && !known;
-                (mark.version > held.version && old).then_some(mark)
+            let origin = self.origins.get_mut(&(mcc, scratchpad));
+            let mut origin = origin.filter(|origin| origin.far == line);
+            let newer = origin.as_ref().and_then(|origin| {
+                let far_line = self.far_lines.get(&line)?;
+                let is_known = happens_before(&far_line.write.clock, &write.clock);
+                let uses_old_data =
+                    origin.mask != u128::MAX || origin.stale || origin.loaded && !is_known;
+                (far_line.version > origin.version && uses_old_data).then_some(far_line)
             });
-            let newer = newer.map(|mark| mark.write.site);
-            let version = self.marks.get(&line).map_or(0, |mark| mark.version) + 1;
-            if let Some(held) = &mut held {
-                **held = LineOrigin::of(line, version);
-            }
-            let over = newer.map(|first| (Wrong::Overwritten, first));
-            let core_id = write.site.core_id;
-            let unordered = self
-                .marks
+            let newer = newer.map(|far_line| far_line.write.site);
+            let version = self
+                .far_lines
                 .get(&line)
-                .filter(|mark| !mark.settled.iter().any(|clock| before(clock, &write.clock)));
-            let unordered = unordered.map(|mark| (Wrong::UnorderedStores, mark.write.site));
-            let read = self.read_before(core_id, line, &write.clock);
+                .map_or(0, |far_line| far_line.version)
+                + 1;
+            if let Some(origin) = &mut origin {
+                **origin = LineOrigin::new(line, version);
+            }
+            let overwritten = newer.map(|first| (Wrong::Overwritten, first));
+            let core_id = write.site.core_id;
+            let unordered = self.far_lines.get(&line).filter(|far_line| {
+                !far_line
+                    .settled
+                    .iter()
+                    .any(|clock| happens_before(clock, &write.clock))
+            });
+            let unordered = unordered.map(|far_line| (Wrong::UnorderedStores, far_line.write.site));
+            let read = self.conflicting_read(core_id, line, &write.clock);
             let read = read.map(|read| (Wrong::UnorderedRead, read));
-            let unordered = unordered.or(read).filter(|_| both.is_none());
-            for (wrong, first) in both.into_iter().chain(over.or(unordered)) {
-                self.report_race(wrong, write.site, first, line);
+            let unordered = unordered.or(read).filter(|_| both_write.is_none());
+            for (kind, first) in both_write.into_iter().chain(overwritten.or(unordered)) {
+                self.report_race(kind, write.site, first, line);
             }
             self.create_version(line, write);
-            if let Some(part) = self.part(mcc, scratchpad, number) {
+            if let Some(part) = self.find_part(mcc, scratchpad, number) {
                 part.version = version;
             }
             return;
         }
-        let version = self.marks.get(&line).map_or(0, |mark| mark.version);
-        let held = LineOrigin::of(line, version);
-        self.held.insert((mcc, scratchpad), held);
-        let in_flight = self.in_flight.values().find(|(own, ..)| *own == line);
-        let newest = here.or(in_flight.map(|(_, _, write, _)| write.clone()));
-        let hidden = newest.clone();
-        let newest = newest.filter(|first| before(&first.clock, &write.clock));
+        let version = self
+            .far_lines
+            .get(&line)
+            .map_or(0, |far_line| far_line.version);
+        let origin = LineOrigin::new(line, version);
+        self.origins.insert((mcc, scratchpad), origin);
+        let in_flight = self
+            .in_flight
+            .values()
+            .find(|(in_flight_line, ..)| *in_flight_line == line);
+        let newest = cached_store.or(in_flight.map(|(_, _, write, _)| write.clone()));
+        let newest_host_write = newest.clone();
+        let newest = newest.filter(|first| happens_before(&first.clock, &write.clock));
         // The data may have arrived already, but only by luck.
-        let by_chance = self.marks.get(&line).filter(|mark| {
-            matches!(mark.write.site.core_id, CoreId::Host(_)) && mark.unsettled(&write.clock)
+        let unsettled = self.far_lines.get(&line).filter(|far_line| {
+            matches!(far_line.write.site.core_id, CoreId::Host(_))
+                && far_line.is_unsettled(&write.clock)
         });
-        let stale = newest.or(by_chance.map(|mark| mark.write.clone()));
+        let stale = newest.or(unsettled.map(|far_line| far_line.write.clone()));
         // Unsynchronised stores: the host's, still in its caches, and those of other cores.
-        let mark = self.marks.get(&line).map(|mark| mark.write.clone());
-        let unordered = hidden.into_iter().chain(mark).find(|first| {
+        let far_line = self
+            .far_lines
+            .get(&line)
+            .map(|far_line| far_line.write.clone());
+        let unordered = newest_host_write.into_iter().chain(far_line).find(|first| {
             !self.is_same_agent(first.site.core_id, write.site.core_id)
-                && !before(&first.clock, &write.clock)
+                && !happens_before(&first.clock, &write.clock)
         });
         let stale = stale.map(|first| (Wrong::StaleFetch, first.site));
         let unordered = unordered.map(|first| (Wrong::UnorderedRead, first.site));
-        if let Some((wrong, first)) = stale.or(unordered) {
-            self.report_race(wrong, write.site, first, line);
+        if let Some((kind, first)) = stale.or(unordered) {
+            self.report_race(kind, write.site, first, line);
             // Report this race only once, even if the core later stores the line.
-            if let Some(mark) = self.marks.get_mut(&line) {
-                mark.settle(&write.clock);
+            if let Some(far_line) = self.far_lines.get_mut(&line) {
+                far_line.settle(&write.clock);
             }
         }
-        self.read(write.site, line, false);
+        self.record_read(write.site, line, false);
     }
 
     /// A program ends, with all its copies. A core that learns of the end knows that the program's stores are in far
     /// memory.
-    pub(crate) fn ends(&mut self, mcc: usize) {
+    pub(crate) fn end_program(&mut self, mcc: usize) {
         let number = self.hosts + mcc;
         let clock = &self.clocks[number];
         for read in self.reads.values_mut().flatten() {
-            if read.0 == number && read.1.over.is_none() {
-                read.1.over = Some(clock[number]);
+            if read.0 == number && read.1.completion.is_none() {
+                read.1.completion = Some(clock[number]);
             }
         }
-        let own = self.parts.iter().filter(|((own, _), _)| *own == mcc);
-        let stored = own.flat_map(|(_, parts)| parts).filter(|part| part.stores);
+        let parts = self.parts.iter().filter(|((core, _), _)| *core == mcc);
+        let stored = parts
+            .flat_map(|(_, parts)| parts)
+            .filter(|part| part.stores);
         for part in stored {
-            let mark = self.marks.get_mut(&part.far);
-            if let Some(mark) = mark.filter(|mark| mark.version == part.version) {
-                mark.settle(clock);
+            let far_line = self.far_lines.get_mut(&part.far);
+            if let Some(far_line) = far_line.filter(|far_line| far_line.version == part.version) {
+                far_line.settle(clock);
             }
         }
-        self.release_to_channel(CoreId::Mcc(mcc), Way::Control(mcc));
+        self.release_to_channel(CoreId::Mcc(mcc), SyncChannel::Control(mcc));
     }
 
     /// A program starts on a core.
-    pub(crate) fn starts(&mut self, mcc: usize) {
+    pub(crate) fn start_program(&mut self, mcc: usize) {
         self.commands[mcc].clear();
-        self.parts.retain(|(own, _), _| *own != mcc);
-        self.held.retain(|(own, _), _| *own != mcc);
-        self.words.retain(|(own, _), _| *own != mcc);
-        self.acquire_from_channel(CoreId::Mcc(mcc), Way::Control(mcc));
+        self.parts.retain(|(core, _), _| *core != mcc);
+        self.origins.retain(|(core, _), _| *core != mcc);
+        self.words.retain(|(core, _), _| *core != mcc);
+        self.acquire_from_channel(CoreId::Mcc(mcc), SyncChannel::Control(mcc));
     }
 }
 

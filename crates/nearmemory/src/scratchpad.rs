@@ -79,12 +79,12 @@ struct Slot {
     read_locked: bool,
     write_locked: bool,
     /// Held reads, oldest first.
-    reads: VecDeque<u64>,
+    held_reads: VecDeque<u64>,
     /// The write-back that is stored but not acknowledged.
-    written: Option<u64>,
+    held_write_back: Option<u64>,
     /// Requests behind the held write-back, oldest first, starting with a write-back. Write-backs carry their contents
     /// and are not stored yet. Reads carry none and wait for the write-back before them.
-    behind: VecDeque<(u64, Option<Box<Data>>)>,
+    waiting: VecDeque<(u64, Option<Box<Data>>)>,
 }
 
 /// The lines, and the queue of notices to the core.
@@ -121,9 +121,9 @@ impl Scratchpad {
             stamps: Stamps::default(),
             read_locked: false,
             write_locked: false,
-            reads: VecDeque::new(),
-            written: None,
-            behind: VecDeque::new(),
+            held_reads: VecDeque::new(),
+            held_write_back: None,
+            waiting: VecDeque::new(),
         };
         Scratchpad {
             slots: vec![slot; lines],
@@ -144,8 +144,8 @@ impl Scratchpad {
     /// Handles a host read. Returns the answer, or `None` if the read is held.
     pub fn read(&mut self, line: usize, request: u64, now: u64) -> Result<Option<Answer>, NoLine> {
         let slot = self.slot(line)?;
-        if !slot.behind.is_empty() {
-            slot.behind.push_back((request, None));
+        if !slot.waiting.is_empty() {
+            slot.waiting.push_back((request, None));
             return Ok(None);
         }
         Ok(self.read_now(line, request, now))
@@ -155,9 +155,9 @@ impl Scratchpad {
     fn read_now(&mut self, line: usize, request: u64, now: u64) -> Option<Answer> {
         let slot = &mut self.slots[line];
         if !slot.read_locked {
-            return Some(slot.give(request, now));
+            return Some(slot.answer_read(request, now));
         }
-        slot.reads.push_back(request);
+        slot.held_reads.push_back(request);
         let kind = Kind::Read;
         self.notices.push_back(Notice { line, kind });
         None
@@ -172,21 +172,21 @@ impl Scratchpad {
         now: u64,
     ) -> Result<Option<Answer>, NoLine> {
         let slot = self.slot(line)?;
-        if slot.written.is_some() {
-            slot.behind.push_back((request, Some(Box::new(*data))));
+        if slot.held_write_back.is_some() {
+            slot.waiting.push_back((request, Some(Box::new(*data))));
             return Ok(None);
         }
         slot.put(data, now);
         if !slot.write_locked {
             return Ok(Some(Answer::Written { request }));
         }
-        self.holds(line, request);
+        self.hold_acknowledgement(line, request);
         Ok(None)
     }
 
     /// Holds the acknowledgement of a stored write-back, and notifies the core.
-    fn holds(&mut self, line: usize, request: u64) {
-        self.slots[line].written = Some(request);
+    fn hold_acknowledgement(&mut self, line: usize, request: u64) {
+        self.slots[line].held_write_back = Some(request);
         let kind = Kind::WriteBack;
         self.notices.push_back(Notice { line, kind });
     }
@@ -206,23 +206,23 @@ impl Scratchpad {
     pub fn release(&mut self, line: usize, kind: Kind, now: u64) -> Result<Vec<Answer>, NoLine> {
         let slot = self.slot(line)?;
         if kind == Kind::Read {
-            let request = slot.reads.pop_front();
-            let answer = request.map(|request| slot.give(request, now));
+            let request = slot.held_reads.pop_front();
+            let answer = request.map(|request| slot.answer_read(request, now));
             return Ok(answer.into_iter().collect());
         }
-        let stored = slot.written.take();
-        let mut answers: Vec<Answer> = (stored.into_iter())
+        let acknowledged = slot.held_write_back.take();
+        let mut answers: Vec<Answer> = (acknowledged.into_iter())
             .map(|request| Answer::Written { request })
             .collect();
         // Store the next write-back; the reads behind it, up to the following write-back, observe it.
-        let next = self.slots[line].behind.pop_front();
+        let next = self.slots[line].waiting.pop_front();
         if let Some((request, Some(data))) = next {
             self.slots[line].put(&data, now);
-            self.holds(line, request);
+            self.hold_acknowledgement(line, request);
         }
-        while let Some((request, None)) = self.slots[line].behind.front() {
+        while let Some((request, None)) = self.slots[line].waiting.front() {
             let request = *request;
-            self.slots[line].behind.pop_front();
+            self.slots[line].waiting.pop_front();
             answers.extend(self.read_now(line, request, now));
         }
         Ok(answers)
@@ -236,13 +236,13 @@ impl Scratchpad {
         match kind {
             Kind::Read => {
                 slot.read_locked = false;
-                while let Some(request) = slot.reads.pop_front() {
-                    answers.push(slot.give(request, now));
+                while let Some(request) = slot.held_reads.pop_front() {
+                    answers.push(slot.answer_read(request, now));
                 }
             }
             Kind::WriteBack => {
                 slot.write_locked = false;
-                while self.slots[line].written.is_some() {
+                while self.slots[line].held_write_back.is_some() {
                     answers.extend(self.release(line, kind, now)?);
                 }
             }
@@ -291,7 +291,7 @@ impl Scratchpad {
 }
 
 impl Slot {
-    fn give(&mut self, request: u64, now: u64) -> Answer {
+    fn answer_read(&mut self, request: u64, now: u64) -> Answer {
         self.stamps.read = now;
         let data = self.data.clone();
         Answer::Read { request, data }

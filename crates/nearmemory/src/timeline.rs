@@ -15,10 +15,10 @@ const ADDRESS: u64 = 1;
 const LATENCY: u64 = 2;
 
 /// A request or copy in progress.
-struct Sent {
+struct PendingSlice {
     begin: Time,
     name: &'static str,
-    at: u64,
+    address: u64,
     /// The core that it is for; `None` if a cache evicts a line.
     core: Option<usize>,
 }
@@ -38,16 +38,16 @@ impl Tracks {
     }
 
     /// Returns a track that is free for the slice; adds one if necessary.
-    fn free(&mut self, writer: &mut Writer, parent: u64, slice: &Range<Time>) -> u64 {
-        let free = self.ends.iter().position(|&(_, end)| end <= slice.start);
-        let place = free.unwrap_or_else(|| {
+    fn free_track(&mut self, writer: &mut Writer, parent: u64, slice: &Range<Time>) -> u64 {
+        let free_index = self.ends.iter().position(|&(_, end)| end <= slice.start);
+        let index = free_index.unwrap_or_else(|| {
             let number = self.ends.len() + 1;
             let track = writer.track(&format!("{} {number}", self.name), Some(parent), None);
             self.ends.push((track, 0));
             number - 1
         });
-        self.ends[place].1 = slice.end;
-        self.ends[place].0
+        self.ends[index].1 = slice.end;
+        self.ends[index].0
     }
 }
 
@@ -70,18 +70,18 @@ pub(crate) struct Timeline {
     hosts: usize,
     /// Base address of far memory.
     far: u64,
-    device: u64,
-    all: u64,
+    device_track: u64,
+    machine_track: u64,
     requests: Tracks,
     copies: Vec<Tracks>,
-    sent: FxHashMap<u64, Sent>,
+    pending_requests: FxHashMap<u64, PendingSlice>,
     /// Lines being copied, by engine and number of the access.
-    copied: FxHashMap<(usize, u64), Sent>,
+    pending_copies: FxHashMap<(usize, u64), PendingSlice>,
     uplink: IntervalTotals,
     downlink: IntervalTotals,
-    copying: IntervalTotals,
-    shown: u64,
-    full: Option<Time>,
+    copies_in_progress: IntervalTotals,
+    shown_requests: u64,
+    full_since: Option<Time>,
 }
 
 impl Timeline {
@@ -98,18 +98,18 @@ impl Timeline {
         let names: Vec<String> = names
             .chain((0..mccs).map(|core| format!("core {core}")))
             .collect();
-        if let Some(wrong) = filter.agent.as_ref().filter(|name| !names.contains(name)) {
+        if let Some(unknown) = filter.agent.as_ref().filter(|name| !names.contains(name)) {
             return Err(format!(
-                "there is no agent `{wrong}`; {}there are {}",
-                did_you_mean(wrong, names.iter().map(String::as_str)),
+                "there is no agent `{unknown}`; {}there are {}",
+                did_you_mean(unknown, names.iter().map(String::as_str)),
                 names.join(", ")
             ));
         }
         let mut writer = Writer::new(filter, &NOTES, 0);
-        let all = writer.track("machine", None, None);
-        let device = writer.track("device", Some(all), None);
+        let machine_track = writer.track("machine", None, None);
+        let device_track = writer.track("device", Some(machine_track), None);
         let cores = names.into_iter().map(|name| Core {
-            track: writer.track(&name, Some(all), None),
+            track: writer.track(&name, Some(machine_track), None),
             name,
             runs: false,
             waits: 0..0,
@@ -119,37 +119,37 @@ impl Timeline {
             filter: filter.clone(),
             hosts,
             far,
-            device,
-            all,
+            device_track,
+            machine_track,
             requests: Tracks::new("request of the host".into()),
             copies: (0..mccs)
                 .map(|core| Tracks::new(format!("copies of core {core}, line")))
                 .collect(),
-            sent: FxHashMap::default(),
-            copied: FxHashMap::default(),
+            pending_requests: FxHashMap::default(),
+            pending_copies: FxHashMap::default(),
             uplink: IntervalTotals::default(),
             downlink: IntervalTotals::default(),
-            copying: IntervalTotals::default(),
-            shown: 0,
-            full: None,
+            copies_in_progress: IntervalTotals::default(),
+            shown_requests: 0,
+            full_since: None,
             writer,
         })
     }
 
-    /// True if an event passes the filter and the output has room. `core` and `at` are `None` for events without a core
-    /// or an address.
-    fn is_shown(&mut self, core: Option<usize>, at: Option<u64>, time: &Range<Time>) -> bool {
+    /// True if an event passes the filter and the output has room. `core` and `address` are `None` for events
+    /// without a core or an address.
+    fn is_shown(&mut self, core: Option<usize>, address: Option<u64>, time: &Range<Time>) -> bool {
         let window = &self.filter.window;
-        let line = |at: u64| Some(at.checked_sub(self.far)? / LINE_BYTES as u64);
-        let asked = time.start < window.end
+        let line = |address: u64| Some(address.checked_sub(self.far)? / LINE_BYTES as u64);
+        let is_selected = time.start < window.end
             && time.end >= window.start
             && (self.filter.agent.as_ref())
                 .is_none_or(|only| core.is_some_and(|core| self.cores[core].name == *only))
-            && (self.filter.line).is_none_or(|only| at.and_then(line) == Some(only.into()));
-        if asked && self.full.is_none() && self.writer.length() >= self.filter.bytes {
-            self.full = Some(time.start);
+            && (self.filter.line).is_none_or(|only| address.and_then(line) == Some(only.into()));
+        if is_selected && self.full_since.is_none() && self.writer.length() >= self.filter.bytes {
+            self.full_since = Some(time.start);
         }
-        asked && self.full.is_none()
+        is_selected && self.full_since.is_none()
     }
 
     fn core(&self, core_id: CoreId) -> usize {
@@ -160,7 +160,7 @@ impl Timeline {
     }
 
     /// Starts the slice of a program on a core.
-    pub(crate) fn begins(&mut self, core_id: CoreId, program: &str, now: Time) {
+    pub(crate) fn begin_program(&mut self, core_id: CoreId, program: &str, now: Time) {
         let core = self.core(core_id);
         if self.cores[core].runs || !self.is_shown(Some(core), None, &(now..Time::MAX)) {
             return;
@@ -173,7 +173,7 @@ impl Timeline {
     }
 
     /// Ends the slice of a core's program.
-    pub(crate) fn ends(&mut self, core_id: CoreId, now: Time) {
+    pub(crate) fn end_program(&mut self, core_id: CoreId, now: Time) {
         let core = self.core(core_id);
         self.write_wait(core);
         // Open slices are closed even if the output is full.
@@ -184,11 +184,11 @@ impl Timeline {
     }
 
     /// Records a wait of a core. Waits less than a cycle apart are merged, because a waiting core retries periodically.
-    pub(crate) fn waited(&mut self, core_id: CoreId, time: Range<Time>, cycle: Time) {
+    pub(crate) fn record_wait(&mut self, core_id: CoreId, time: Range<Time>, cycle: Time) {
         let core = self.core(core_id);
-        let before = &mut self.cores[core].waits;
-        if time.start < before.end + cycle && !before.is_empty() {
-            before.end = before.end.max(time.end);
+        let last_wait = &mut self.cores[core].waits;
+        if time.start < last_wait.end + cycle && !last_wait.is_empty() {
+            last_wait.end = last_wait.end.max(time.end);
             return;
         }
         self.write_wait(core);
@@ -208,7 +208,7 @@ impl Timeline {
     }
 
     /// Records the interval in which the last message occupied a direction of the link.
-    pub(crate) fn carried(&mut self, to_device: bool, time: &Range<Time>) {
+    pub(crate) fn record_transmission(&mut self, to_device: bool, time: &Range<Time>) {
         match to_device {
             true => self.uplink.add(time.start, time.end),
             false => self.downlink.add(time.start, time.end),
@@ -216,80 +216,94 @@ impl Timeline {
     }
 
     /// Records a request of the host, with the core that it is for, if any.
-    pub(crate) fn sent(&mut self, number: u64, core: Option<usize>, of: &Request, now: Time) {
-        let (name, at) = match of {
-            Request::ReadLine(at) => ("read line", *at),
-            Request::WriteLine(at, _) => ("write line", *at),
-            Request::ReadWord(at, _) => ("read word", *at),
-            Request::WriteWord(at, ..) => ("write word", *at),
+    pub(crate) fn record_request(
+        &mut self,
+        number: u64,
+        core: Option<usize>,
+        request: &Request,
+        now: Time,
+    ) {
+        let (name, address) = match request {
+            Request::ReadLine(address) => ("read line", *address),
+            Request::WriteLine(address, _) => ("write line", *address),
+            Request::ReadWord(address, _) => ("read word", *address),
+            Request::WriteWord(address, ..) => ("write word", *address),
         };
-        let sent = Sent {
+        let pending = PendingSlice {
             begin: now,
             name,
-            at,
+            address,
             core,
         };
-        self.sent.insert(number, sent);
+        self.pending_requests.insert(number, pending);
     }
 
     /// Marks the execution of a request or the transmission of its response, at the device.
-    fn mark_event(&mut self, number: u64, now: Time, answers: bool) {
-        let Some(&Sent { name, at, core, .. }) = self.sent.get(&number) else {
+    fn mark_event(&mut self, number: u64, now: Time, is_answer: bool) {
+        let Some(&PendingSlice {
+            name,
+            address,
+            core,
+            ..
+        }) = self.pending_requests.get(&number)
+        else {
             return;
         };
-        if !self.is_shown(core, Some(at), &(now..now + 1)) {
+        if !self.is_shown(core, Some(address), &(now..now + 1)) {
             return;
         }
-        let name = self.writer.name(if answers { "answer" } else { name });
-        let device = self.device;
-        let flow = number * 2 + u64::from(answers);
+        let name = self.writer.name(if is_answer { "answer" } else { name });
+        let device_track = self.device_track;
+        let flow = number * 2 + u64::from(is_answer);
         self.writer
-            .event(now, Kind::Instant, device, Some(name), |event| {
-                event.note(ADDRESS, at);
-                event.flow(flow, !answers);
+            .event(now, Kind::Instant, device_track, Some(name), |event| {
+                event.note(ADDRESS, address);
+                event.flow(flow, !is_answer);
             });
     }
 
     /// Marks the arrival of a request at its destination.
-    pub(crate) fn asked(&mut self, number: u64, now: Time) {
+    pub(crate) fn mark_request(&mut self, number: u64, now: Time) {
         self.mark_event(number, now, false);
     }
 
     /// Marks the transmission of a response.
-    pub(crate) fn answered(&mut self, number: u64, now: Time) {
+    pub(crate) fn mark_response(&mut self, number: u64, now: Time) {
         self.mark_event(number, now, true);
     }
 
     /// Completes a request, whose response has arrived at the host.
-    pub(crate) fn arrived(&mut self, number: u64, now: Time) {
-        if let Some(sent) = self.sent.remove(&number) {
-            self.request(number, &sent, now, true);
+    pub(crate) fn complete_request(&mut self, number: u64, now: Time) {
+        if let Some(pending) = self.pending_requests.remove(&number) {
+            self.write_request(number, &pending, now, true);
         }
     }
 
-    fn request(&mut self, number: u64, sent: &Sent, now: Time, answered: bool) {
-        let &Sent {
+    fn write_request(&mut self, number: u64, pending: &PendingSlice, now: Time, is_answered: bool) {
+        let &PendingSlice {
             begin,
             name,
-            at,
+            address,
             core,
-        } = sent;
+        } = pending;
         let slice = begin..now;
-        if !self.is_shown(core, Some(at), &slice) {
+        if !self.is_shown(core, Some(address), &slice) {
             return;
         }
-        self.shown += 1;
-        let track = self.requests.free(&mut self.writer, self.all, &slice);
-        let (name, back) = (self.writer.name(name), self.writer.name("answer"));
+        self.shown_requests += 1;
+        let track = self
+            .requests
+            .free_track(&mut self.writer, self.machine_track, &slice);
+        let (name, answer_name) = (self.writer.name(name), self.writer.name("answer"));
         self.writer
             .event(begin, Kind::Begin, track, Some(name), |event| {
-                event.note(ADDRESS, at);
+                event.note(ADDRESS, address);
                 event.note(LATENCY, now - begin);
                 event.flow(number * 2, false);
             });
-        if answered {
+        if is_answered {
             self.writer
-                .event(now, Kind::Instant, track, Some(back), |event| {
+                .event(now, Kind::Instant, track, Some(answer_name), |event| {
                     event.flow(number * 2 + 1, true);
                 });
         }
@@ -297,66 +311,71 @@ impl Timeline {
     }
 
     /// Records the start of a line copy, identified by engine and number of the access.
-    pub(crate) fn copies(&mut self, copy: (usize, u64), at: u64, stores: bool, now: Time) {
+    pub(crate) fn begin_copy(&mut self, copy: (usize, u64), address: u64, stores: bool, now: Time) {
         let name = if stores { "store line" } else { "fetch line" };
-        let sent = Sent {
+        let pending = PendingSlice {
             begin: now,
             name,
-            at,
+            address,
             core: Some(self.hosts + copy.0),
         };
-        self.copied.insert(copy, sent);
+        self.pending_copies.insert(copy, pending);
     }
 
     /// Completes a line copy at time `end`.
-    pub(crate) fn copied(&mut self, copy: (usize, u64), end: Time) {
-        if let Some(begun) = self.copied.remove(&copy) {
-            self.copy(copy.0, &begun, end);
+    pub(crate) fn complete_copy(&mut self, copy: (usize, u64), end: Time) {
+        if let Some(pending) = self.pending_copies.remove(&copy) {
+            self.write_copy(copy.0, &pending, end);
         }
     }
 
-    fn copy(&mut self, mcc: usize, begun: &Sent, end: Time) {
-        let slice = begun.begin..end;
-        self.copying.add(slice.start, slice.end);
-        if !self.is_shown(begun.core, Some(begun.at), &slice) {
+    fn write_copy(&mut self, mcc: usize, pending: &PendingSlice, end: Time) {
+        let slice = pending.begin..end;
+        self.copies_in_progress.add(slice.start, slice.end);
+        if !self.is_shown(pending.core, Some(pending.address), &slice) {
             return;
         }
-        let track = self.copies[mcc].free(&mut self.writer, self.all, &slice);
-        let name = self.writer.name(begun.name);
+        let track = self.copies[mcc].free_track(&mut self.writer, self.machine_track, &slice);
+        let name = self.writer.name(pending.name);
         self.writer
             .event(slice.start, Kind::Begin, track, Some(name), |event| {
-                event.note(ADDRESS, begun.at);
+                event.note(ADDRESS, pending.address);
             });
         self.writer.event(slice.end, Kind::End, track, None, |_| ());
     }
 
     /// Returns the trace, closing all open slices at `end`.
-    pub(crate) fn recorded(mut self, end: Time) -> Recorded {
-        let mut left: Vec<(u64, Sent)> = self.sent.drain().collect();
-        left.sort_unstable_by_key(|(number, _)| *number);
-        for (number, sent) in left {
-            self.request(number, &sent, end, false);
+    pub(crate) fn finish(mut self, end: Time) -> Recorded {
+        let mut open_slices: Vec<(u64, PendingSlice)> = self.pending_requests.drain().collect();
+        open_slices.sort_unstable_by_key(|(number, _)| *number);
+        for (number, pending) in open_slices {
+            self.write_request(number, &pending, end, false);
         }
-        let mut left: Vec<((usize, u64), Sent)> = self.copied.drain().collect();
-        left.sort_unstable_by_key(|(copy, _)| *copy);
-        for ((mcc, _), begun) in left {
-            self.copy(mcc, &begun, end);
+        let mut open_slices: Vec<((usize, u64), PendingSlice)> =
+            self.pending_copies.drain().collect();
+        open_slices.sort_unstable_by_key(|(copy, _)| *copy);
+        for ((mcc, _), pending) in open_slices {
+            self.write_copy(mcc, &pending, end);
         }
         for core in 0..self.cores.len() {
             let core_id = match core.checked_sub(self.hosts) {
                 Some(mcc) => CoreId::Mcc(mcc),
                 None => CoreId::Host(core),
             };
-            self.ends(core_id, end);
+            self.end_program(core_id, end);
         }
-        let all = self.writer.track("counters", None, None);
-        for (told, counter) in [
+        let counters_track = self.writer.track("counters", None, None);
+        for (label, counter) in [
             (("link to the device in use", "%", 100.0), &self.uplink),
             (("link to the host in use", "%", 100.0), &self.downlink),
-            (("copies outstanding", "lines", 1.0), &self.copying),
+            (
+                ("copies outstanding", "lines", 1.0),
+                &self.copies_in_progress,
+            ),
         ] {
-            self.writer.counter(told, counter, &self.filter.window, all);
+            self.writer
+                .counter(label, counter, &self.filter.window, counters_track);
         }
-        self.writer.recorded(self.shown, self.full)
+        self.writer.recorded(self.shown_requests, self.full_since)
     }
 }

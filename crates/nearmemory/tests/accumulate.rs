@@ -26,14 +26,19 @@ fn compile(name: &str) -> Vec<u8> {
         .arg(root.join("crates/nearmemory/tests/programs").join(name))
         .output()
         .expect("it starts");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{stderr}");
     std::fs::read(program).expect("it is there")
 }
 
-/// Executes at most `most` instructions. Returns true if the program has ended.
-fn turn(hart: &mut Hart, fast: &mut Fast, memory: &mut Controller, most: u64) -> bool {
-    match fast.run(hart, memory, most).1 {
+/// Executes at most `max_instructions` instructions. Returns true if the program has ended.
+fn run_instructions(
+    hart: &mut Hart,
+    fast: &mut Fast,
+    memory: &mut Controller,
+    max_instructions: u64,
+) -> bool {
+    match fast.run(hart, memory, max_instructions).1 {
         Ok(()) => false,
         Err(Stop::Exception(Exception::MachineCall)) => true,
         Err(stop) => panic!("at {:#x}: {stop:?}", hart.pc),
@@ -47,17 +52,22 @@ fn word(data: &[u8; LINE], i: usize) -> u64 {
 fn line(words: &[u64]) -> [u8; LINE] {
     let mut line = [0; LINE];
     let count = words.len() as u64;
-    let all = std::iter::once(&count).chain(words);
-    for (place, word) in line.chunks_mut(8).zip(all) {
+    let contents = std::iter::once(&count).chain(words);
+    for (place, word) in line.chunks_mut(8).zip(contents) {
         place.copy_from_slice(&word.to_le_bytes());
     }
     line
 }
 
 /// Runs the core until there is an answer to the host.
-fn wait(hart: &mut Hart, fast: &mut Fast, memory: &mut Controller, most: u64) -> Answer {
+fn run_until_answer(
+    hart: &mut Hart,
+    fast: &mut Fast,
+    memory: &mut Controller,
+    max_instructions: u64,
+) -> Answer {
     for _ in 0..10_000 {
-        turn(hart, fast, memory, most);
+        run_instructions(hart, fast, memory, max_instructions);
         if let Some(answer) = memory.answer() {
             return answer;
         }
@@ -72,14 +82,14 @@ fn compiled_program_sums_host_write_backs() {
     }
     let file = compile("accumulate.c");
     let image = Image::read(&file).expect("it is a program");
-    for most in [1, 3, 17, 1000] {
+    for max_instructions in [1, 3, 17, 1000] {
         let mut memory = Controller::new(128 << 10, 512);
         memory.put(&image).expect("it fits");
         let mut hart = Hart::new(0, Extensions::NEAR_MEMORY);
         hart.pc = image.entry;
         let mut fast = Fast::default();
         // The program has locked its lines by then.
-        turn(&mut hart, &mut fast, &mut memory, 200);
+        run_instructions(&mut hart, &mut fast, &mut memory, 200);
         let (mut sum, mut count) = (0_u64, 0);
         for i in 0..200_u64 {
             let words: Vec<u64> = (0..i % 15 + 1)
@@ -87,14 +97,15 @@ fn compiled_program_sums_host_write_backs() {
                 .collect();
             sum = words.iter().fold(sum, |sum, word| sum.wrapping_add(*word));
             count += words.len() as u64;
-            memory.at(1000 + i);
+            memory.set_time(1000 + i);
             memory.write_back(0, i, &line(&words)).expect("it is there");
             assert_eq!(memory.answer(), None, "the acknowledgement is held");
-            let answer = wait(&mut hart, &mut fast, &mut memory, most);
+            let answer = run_until_answer(&mut hart, &mut fast, &mut memory, max_instructions);
             assert_eq!(answer, Answer::Written { request: i });
             memory.read(1, i).expect("it is there");
             assert_eq!(memory.answer(), None, "the read is held");
-            let Answer::Read { request, data } = wait(&mut hart, &mut fast, &mut memory, most)
+            let Answer::Read { request, data } =
+                run_until_answer(&mut hart, &mut fast, &mut memory, max_instructions)
             else {
                 panic!("this is no read");
             };
@@ -102,7 +113,12 @@ fn compiled_program_sums_host_write_backs() {
             assert_eq!(read, (i, sum, count, 1000 + i));
         }
         memory.write_back(0, 1000, &line(&[])).expect("it is there");
-        assert!((0..100_000).any(|_| turn(&mut hart, &mut fast, &mut memory, most)));
+        assert!((0..100_000).any(|_| run_instructions(
+            &mut hart,
+            &mut fast,
+            &mut memory,
+            max_instructions
+        )));
         assert_eq!(memory.answer(), Some(Answer::Written { request: 1000 }));
         // Requests to unlocked lines are not held.
         memory.read(1, 1001).expect("it is there");
@@ -140,7 +156,7 @@ fn a_compiled_program_adds_up_words_of_a_register_pipe() {
     }
     let file = compile("registers.c");
     let image = Image::read(&file).expect("it is a program");
-    for most in [1, 3, 17, 1000] {
+    for max_instructions in [1, 3, 17, 1000] {
         let mut memory = Controller::new(128 << 10, 512);
         memory.put(&image).expect("it fits");
         assert_eq!(memory.shared(32), None);
@@ -162,7 +178,7 @@ fn a_compiled_program_adds_up_words_of_a_register_pipe() {
                 *memory.shared(3).expect("32") = TAKEN;
                 received += 1;
             }
-            turn(&mut hart, &mut fast, &mut memory, most)
+            run_instructions(&mut hart, &mut fast, &mut memory, max_instructions)
         });
         assert!(ended, "it is at {:#x}", hart.pc);
         assert_eq!((received, register(&mut memory, 3)), (500, ENDED));

@@ -5,7 +5,7 @@
 mod require;
 
 use cohkit_nearmemory::{
-    Access, Controller, Copier, Refusal, Scratchpad, Transfer, TransferError, Way, LINE,
+    Access, Controller, Copier, Direction, Refusal, Scratchpad, Transfer, TransferError, LINE,
 };
 use cohkit_riscv::elf::Image;
 use cohkit_riscv::{Exception, Extensions, Fast, Hart, Stop};
@@ -45,7 +45,7 @@ proptest! {
     fn lines_arrive_at_their_addresses_in_any_answer_order(
         transfers in prop::collection::vec((any::<bool>(), 1..5_usize), 1..20),
         order in prop::collection::vec(any::<prop::sample::Index>(), 100),
-        most in 1..5_usize,
+        max_transfers in 1..5_usize,
     ) {
         let (mut far, mut expected) = (Plain::new(100), Plain::new(100));
         let mut scratchpad = Scratchpad::new(100);
@@ -54,38 +54,38 @@ proptest! {
             line.fill(255 - i as u8);
             *scratchpad.line_mut(i).unwrap() = *line;
         }
-        let mut copier = Copier::new(std::iter::once(FAR..far.end()).collect(), most);
-        let (mut place, mut asked) = (0, Vec::<Access>::new());
+        let mut copier = Copier::new(std::iter::once(FAR..far.end()).collect(), max_transfers);
+        let (mut scratchpad_line, mut outstanding) = (0, Vec::<Access>::new());
         let mut order = order.iter();
         let mut transfers = transfers.into_iter().peekable();
         let mut now = 0;
-        while transfers.peek().is_some() || copier.under_way() > 0 {
+        while transfers.peek().is_some() || copier.outstanding_transfers() > 0 {
             now += 1;
             if let Some(&(fetch, count)) = transfers.peek() {
-                let way = if fetch { Way::Fetch } else { Way::Store };
+                let direction = if fetch { Direction::Fetch } else { Direction::Store };
                 // Far memory is allocated from its end, so that a line has different indices on the two sides.
-                let there = 100 - place - count;
-                let transfer = Transfer { way, line: place, lines: count, far: FAR + (there * LINE) as u64 };
-                let busy = copier.under_way() == most;
+                let far_line = 100 - scratchpad_line - count;
+                let transfer = Transfer { direction, line: scratchpad_line, lines: count, far: FAR + (far_line * LINE) as u64 };
+                let busy = copier.outstanding_transfers() == max_transfers;
                 prop_assert_eq!(copier.begin(transfer, 100), if busy { Err(Refusal::Busy) } else { Ok(()) });
                 if !busy {
-                    let (near, away) = (&mut lines[place..place + count], &mut expected.0[there..there + count]);
-                    if fetch { near.copy_from_slice(away) } else { away.copy_from_slice(near) }
-                    place += count;
+                    let (scratchpad_lines, far_lines) = (&mut lines[scratchpad_line..scratchpad_line + count], &mut expected.0[far_line..far_line + count]);
+                    if fetch { scratchpad_lines.copy_from_slice(far_lines) } else { far_lines.copy_from_slice(scratchpad_lines) }
+                    scratchpad_line += count;
                     transfers.next();
                 }
-                prop_assert!(copier.under_way() <= most);
+                prop_assert!(copier.outstanding_transfers() <= max_transfers);
             }
-            asked.extend(copier.ask(&scratchpad));
-            if now % 2 == 0 && !asked.is_empty() {
-                let which = order.next().map_or(0, |index| index.index(asked.len()));
-                let access = asked.remove(which);
+            outstanding.extend(copier.ask(&scratchpad));
+            if now % 2 == 0 && !outstanding.is_empty() {
+                let index = order.next().map_or(0, |index| index.index(outstanding.len()));
+                let access = outstanding.remove(index);
                 let data = far.serve(&access);
                 prop_assert!(copier.done(&mut scratchpad, access.number, &data, now));
                 prop_assert!(!copier.done(&mut scratchpad, access.number, &data, now), "it is done once");
             }
         }
-        prop_assert!(asked.is_empty() && far.0 == expected.0);
+        prop_assert!(outstanding.is_empty() && far.0 == expected.0);
         for (i, line) in lines.iter().enumerate() {
             prop_assert_eq!(scratchpad.line(i).unwrap(), line);
         }
@@ -95,34 +95,34 @@ proptest! {
 #[test]
 fn a_transfer_that_is_not_there_with_all_its_lines_is_refused() {
     let mut copier = Copier::new(std::iter::once(FAR..FAR + 1024).collect(), 2);
-    let good = Transfer {
-        way: Way::Fetch,
+    let valid = Transfer {
+        direction: Direction::Fetch,
         line: 0,
         lines: 8,
         far: FAR,
     };
-    let (most, line) = (usize::MAX, good.line);
-    for (why, lines, line, far) in [
-        (TransferError::NoLine, 0, line, good.far),
-        (TransferError::Far, 9, line, good.far),
-        (TransferError::Scratchpad, good.lines, 9, good.far),
-        (TransferError::Scratchpad, good.lines, most, good.far),
-        (TransferError::Scratchpad, most, line, good.far),
-        (TransferError::Far, good.lines, line, FAR - 128),
-        (TransferError::WithinLine, good.lines, line, FAR + 64),
-        (TransferError::Far, good.lines, line, FAR + 128),
-        (TransferError::Far, good.lines, line, u64::MAX - 127),
+    let (huge, line) = (usize::MAX, valid.line);
+    for (error, lines, line, far) in [
+        (TransferError::NoLine, 0, line, valid.far),
+        (TransferError::Far, 9, line, valid.far),
+        (TransferError::Scratchpad, valid.lines, 9, valid.far),
+        (TransferError::Scratchpad, valid.lines, huge, valid.far),
+        (TransferError::Scratchpad, huge, line, valid.far),
+        (TransferError::Far, valid.lines, line, FAR - 128),
+        (TransferError::WithinLine, valid.lines, line, FAR + 64),
+        (TransferError::Far, valid.lines, line, FAR + 128),
+        (TransferError::Far, valid.lines, line, u64::MAX - 127),
     ] {
-        let wrong = Transfer {
+        let invalid = Transfer {
             lines,
             line,
             far,
-            ..good
+            ..valid
         };
-        let refused = Err(Refusal::Wrong(why));
-        assert_eq!(copier.begin(wrong, 16), refused, "{wrong:?}");
+        let refused = Err(Refusal::Wrong(error));
+        assert_eq!(copier.begin(invalid, 16), refused, "{invalid:?}");
     }
-    assert_eq!(copier.begin(good, 16), Ok(()));
+    assert_eq!(copier.begin(valid, 16), Ok(()));
 }
 
 /// Compiles the program.
@@ -140,41 +140,46 @@ fn compile() -> Vec<u8> {
         .arg(root.join("crates/nearmemory/tests/programs/copy.c"))
         .output()
         .expect("it starts");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{stderr}");
     std::fs::read(program).expect("it is there")
 }
 
 /// Runs the program and answers the newest or the oldest access first. Returns the maximum number of outstanding
 /// accesses.
-fn run(image: &Image, lines: usize, most: usize, newest: bool) -> usize {
+fn run(image: &Image, lines: usize, max_transfers: usize, newest_first: bool) -> usize {
     let mut far = Plain::new(100);
-    let mut memory = Controller::new(128 << 10, 512).copying(FAR..far.end(), most);
+    let mut memory = Controller::new(128 << 10, 512).copying(FAR..far.end(), max_transfers);
     memory.put(image).expect("it fits");
     let mut hart = Hart::new(0, Extensions::NEAR_MEMORY);
     hart.pc = image.entry;
-    let to = FAR + 50 * LINE as u64;
-    for (register, value) in [(10, FAR), (11, to), (12, lines as u64)] {
+    let destination = FAR + 50 * LINE as u64;
+    for (register, value) in [(10, FAR), (11, destination), (12, lines as u64)] {
         hart.set_x(register, value);
     }
-    let (mut fast, mut asked, mut busiest) = (Fast::default(), Vec::<Access>::new(), 0);
+    let (mut fast, mut outstanding, mut max_outstanding) =
+        (Fast::default(), Vec::<Access>::new(), 0);
     for now in 1..100_000 {
-        memory.at(now);
+        memory.set_time(now);
         match fast.run(&mut hart, &mut memory, 7).1 {
             Ok(()) | Err(Stop::Wait) => {}
             Err(Stop::Exception(Exception::MachineCall)) => {
                 let expected = Plain::new(100);
-                assert!(asked.is_empty(), "it ended before its copies did");
+                assert!(outstanding.is_empty(), "it ended before its copies did");
                 assert_eq!(far.0[50..50 + lines], expected.0[..lines]);
                 assert_eq!(far.0[50 + lines..], expected.0[50 + lines..]);
-                return busiest;
+                return max_outstanding;
             }
             Err(stop) => panic!("at {:#x}: {stop:?}", hart.pc),
         }
-        busiest = busiest.max(memory.copies());
-        asked.extend(memory.ask());
-        if now % 5 == 0 && !asked.is_empty() {
-            let access = asked.remove(if newest { asked.len() - 1 } else { 0 });
+        max_outstanding = max_outstanding.max(memory.copies());
+        outstanding.extend(memory.ask());
+        if now % 5 == 0 && !outstanding.is_empty() {
+            let access = outstanding.remove(if newest_first {
+                outstanding.len() - 1
+            } else {
+                0
+            });
             let data = far.serve(&access);
             assert!(memory.done(access.number, &data));
         }

@@ -31,19 +31,19 @@ fn root() -> PathBuf {
 }
 
 /// Compiles a source file.
-fn compile(source: &Path, to: &Path, more: &[&str]) {
+fn compile(source: &Path, target: &Path, options: &[&str]) {
     let mut cc = Command::new("cc");
     cc.current_dir(root())
         .args(["@nearmemory/native.flags", "-Werror"])
-        .args(more);
+        .args(options);
     let output = cc
         .arg(source)
         .arg("-o")
-        .arg(to)
+        .arg(target)
         .output()
         .expect("`cc` starts");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{stderr}");
 }
 
 fn run(host: &Path, arguments: &str, channel: &str) -> Output {
@@ -60,41 +60,44 @@ fn text(output: &Output) -> String {
 
 #[test]
 fn programs_verify_their_results_natively() {
-    let all = std::fs::read_dir(root().join("nearmemory/programs")).expect("a folder");
-    for entry in all {
+    let program_folder = std::fs::read_dir(root().join("nearmemory/programs")).expect("a folder");
+    for entry in program_folder {
         let name = entry.expect("a file").file_name();
         let name = name.to_str().expect("a name").strip_suffix("-host.c");
-        let runs = |name| PROGRAMS.iter().any(|(program, _)| *program == name);
-        assert!(name.is_none_or(runs), "{name:?} runs nowhere");
+        let is_run = |name| PROGRAMS.iter().any(|(program, _)| *program == name);
+        assert!(name.is_none_or(is_run), "{name:?} runs nowhere");
     }
     let folder = tempfile::tempdir().expect("a folder");
-    let mut last = "";
+    let mut last_program = "";
     for &(program, arguments) in PROGRAMS {
         let (host, channel) = (
             folder.path().join(program),
             folder.path().join(format!("{program}.so")),
         );
-        if program != last {
+        if program != last_program {
             let source = Path::new("nearmemory/programs");
             let cores = ["-DNM_CORES=4"];
             compile(&source.join(format!("{program}-host.c")), &host, &cores);
             compile(&source.join(format!("{program}.c")), &channel, &["-shared"]);
-            last = program;
+            last_program = program;
         }
         let output = run(
             &host,
             arguments,
             &format!("other=none,{program}={}", channel.display()),
         );
-        let said = text(&output);
-        assert!(output.status.success(), "{program} {arguments}: {said}");
-        let of_four = ["bulk", "gups", "rows", "uts"].contains(&program);
-        assert!(!of_four || said.contains("4 cores"), "{program}: {said}");
+        let stdout = text(&output);
+        assert!(output.status.success(), "{program} {arguments}: {stdout}");
+        let runs_on_four_cores = ["bulk", "gups", "rows", "uts"].contains(&program);
+        assert!(
+            !runs_on_four_cores || stdout.contains("4 cores"),
+            "{program}: {stdout}"
+        );
         let four_threads = program == "pipes" && arguments.ends_with(" 4");
         assert!(
-            (said.lines().count() >= 2 || four_threads)
-                && (said.contains(" ns\n") || said.contains(" ps\n")),
-            "{program}: {said}"
+            (stdout.lines().count() >= 2 || four_threads)
+                && (stdout.contains(" ns\n") || stdout.contains(" ps\n")),
+            "{program}: {stdout}"
         );
     }
 }
@@ -115,10 +118,14 @@ fn native_programs_of_several_sources_share_one_library() {
     let folder = tempfile::tempdir().expect("a folder");
     let (host, channel) = (folder.path().join("host"), folder.path().join("parts.so"));
     let source = |name| format!("crates/nearmemory/tests/programs/{name}.c");
-    let [first, second] = ["parts-host", "parts-host-2"].map(source);
-    compile(Path::new(&first), &host, &[&second]);
-    let [first, second] = ["parts", "parts-2"].map(source);
-    compile(Path::new(&first), &channel, &["-shared", &second]);
+    let [first_source, second_source] = ["parts-host", "parts-host-2"].map(source);
+    compile(Path::new(&first_source), &host, &[&second_source]);
+    let [first_source, second_source] = ["parts", "parts-2"].map(source);
+    compile(
+        Path::new(&first_source),
+        &channel,
+        &["-shared", &second_source],
+    );
     let output = run(&host, "", &format!("parts={}", channel.display()));
     assert_eq!(text(&output), "all is right\n");
 }
@@ -127,7 +134,7 @@ fn native_programs_of_several_sources_share_one_library() {
 fn pipes_and_host_memory_copies_run_natively() {
     let folder = tempfile::tempdir().expect("a folder");
     let source = Path::new("crates/nearmemory/tests/programs");
-    for (program, arguments, said) in [
+    for (program, arguments, expected) in [
         (
             "relay",
             &[
@@ -158,10 +165,10 @@ fn pipes_and_host_memory_copies_run_natively() {
                 arguments,
                 &format!("{program}={}", channel.display()),
             );
-            let told = text(&output);
+            let stdout = text(&output);
             assert!(
-                output.status.success() && told.contains(said),
-                "{program} {arguments}: {told}"
+                output.status.success() && stdout.contains(expected),
+                "{program} {arguments}: {stdout}"
             );
         }
     }
@@ -179,19 +186,19 @@ fn native_locks_hold_the_host_and_programs_stop() {
     let programs = Path::new("crates/nearmemory/tests/programs");
     compile(&programs.join("locks-host.c"), &host, &[]);
     let source = std::fs::read_to_string(root().join(programs).join("locks.c")).expect("a source");
-    let right = "  nm_lock(1, NM_READ);\n";
-    assert_eq!(source.matches(right).count(), 1);
-    for (text, said) in [
+    let original = "  nm_lock(1, NM_READ);\n";
+    assert_eq!(source.matches(original).count(), 1);
+    for (text, expected) in [
         (source.clone(), "all is right\n"),
         (
-            source.replace(right, ""),
+            source.replace(original, ""),
             "wrong: what is read once the write-back is acknowledged\n",
         ),
     ] {
         std::fs::write(&changed, text).expect("room");
         compile(&changed, &channel, &["-shared"]);
         let output = run(&host, "", &format!("locks={}", channel.display()));
-        assert_eq!(self::text(&output), said);
+        assert_eq!(self::text(&output), expected);
     }
 }
 
@@ -207,11 +214,11 @@ fn native_runs_find_faults_and_reject_invalid_programs() {
     compile(Path::new("nearmemory/programs/gups-host.c"), &host, &[]);
     let source =
         std::fs::read_to_string(root().join("nearmemory/programs/gups.c")).expect("a source");
-    let right = "line[at % 16] ^= random;";
-    assert_eq!(source.matches(right).count(), 1);
+    let original = "line[at % 16] ^= random;";
+    assert_eq!(source.matches(original).count(), 1);
     std::fs::write(
         &changed,
-        source.replace(right, "if (i) line[at % 16] ^= random;"),
+        source.replace(original, "if (i) line[at % 16] ^= random;"),
     )
     .expect("room");
     compile(&changed, &channel, &["-shared"]);
@@ -242,8 +249,8 @@ fn native_runs_find_faults_and_reject_invalid_programs() {
     ] {
         let output = run(&host, "65536 300", &binary);
         assert_eq!(output.status.code(), Some(1));
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(said.starts_with(reason), "{reason} in {said}");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(stderr.starts_with(reason), "{reason} in {stderr}");
         assert!(
             text(&output).contains("wrong: the core does not start\n"),
             "{binary}"
@@ -253,8 +260,8 @@ fn native_runs_find_faults_and_reject_invalid_programs() {
     compile(&programs.join("astray-host.c"), &host, &[]);
     let output = run(&host, "0 4", &format!("astray={}", channel.display()));
     assert_eq!(output.status.code(), Some(1));
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(said, "there is no core 4; there are 4, from 0 on\n");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(stderr, "there is no core 4; there are 4, from 0 on\n");
 }
 
 #[test]

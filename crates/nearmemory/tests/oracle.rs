@@ -20,15 +20,18 @@ enum Step {
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let (line, kind) = (0..LINES, prop::sample::select(&KINDS[..]));
-    let held = (line.clone(), kind);
+    let line_and_kind = (line.clone(), kind);
     let step = prop_oneof![
         line.clone().prop_map(Step::Read),
         (line.clone(), any::<u8>()).prop_map(|(line, byte)| Step::WriteBack(line, byte)),
         (line, any::<u8>()).prop_map(|(line, byte)| Step::Core(line, byte)),
-        held.clone().prop_map(|(line, kind)| Step::Lock(line, kind)),
-        held.clone()
+        line_and_kind
+            .clone()
+            .prop_map(|(line, kind)| Step::Lock(line, kind)),
+        line_and_kind
+            .clone()
             .prop_map(|(line, kind)| Step::Release(line, kind)),
-        held.prop_map(|(line, kind)| Step::Unlock(line, kind)),
+        line_and_kind.prop_map(|(line, kind)| Step::Unlock(line, kind)),
     ];
     prop::collection::vec(step, 0..200)
 }
@@ -42,7 +45,7 @@ struct Oracle {
     /// Held requests in the order of arrival, with the byte of a write-back.
     held: Vec<(usize, Kind, u64, u8)>,
     /// Reads that wait until earlier write-backs are stored.
-    late: Vec<(usize, u64)>,
+    delayed_reads: Vec<(usize, u64)>,
     /// Answers: number of the request and, for a read, the byte.
     answers: Vec<(u64, Option<u8>)>,
     /// Notices not yet taken, oldest first.
@@ -50,7 +53,7 @@ struct Oracle {
 }
 
 impl Oracle {
-    fn first(&self, line: usize, kind: Kind) -> Option<usize> {
+    fn first_held(&self, line: usize, kind: Kind) -> Option<usize> {
         let mut held = self.held.iter();
         held.position(|held| (held.0, held.1) == (line, kind))
     }
@@ -62,28 +65,28 @@ impl Oracle {
         write_backs.skip(1).any(|held| held.2 < read)
     }
 
-    fn ask(&mut self, line: usize, kind: Kind, request: u64, byte: u8, now: u64) {
+    fn handle_request(&mut self, line: usize, kind: Kind, request: u64, byte: u8, now: u64) {
         if kind == Kind::Read && self.is_late(line, request) {
-            self.late.push((line, request));
+            self.delayed_reads.push((line, request));
             return;
         }
-        let waits = self.locked[line][kind as usize];
-        if kind == Kind::WriteBack && self.first(line, kind).is_none() {
+        let is_locked = self.locked[line][kind as usize];
+        if kind == Kind::WriteBack && self.first_held(line, kind).is_none() {
             self.memory[line] = byte;
             self.stamps[line].1 = now;
         }
-        if waits {
+        if is_locked {
             // A write-back causes a notice once it is stored.
-            if kind == Kind::Read || self.first(line, kind).is_none() {
+            if kind == Kind::Read || self.first_held(line, kind).is_none() {
                 self.notices.push_back(Notice { line, kind });
             }
             self.held.push((line, kind, request, byte));
         } else {
-            self.end(line, kind, request, now);
+            self.answer(line, kind, request, now);
         }
     }
 
-    fn end(&mut self, line: usize, kind: Kind, request: u64, now: u64) {
+    fn answer(&mut self, line: usize, kind: Kind, request: u64, now: u64) {
         let byte = (kind == Kind::Read).then_some(self.memory[line]);
         if byte.is_some() {
             self.stamps[line].0 = now;
@@ -92,18 +95,18 @@ impl Oracle {
     }
 
     fn release(&mut self, line: usize, kind: Kind, now: u64) -> bool {
-        let Some(place) = self.first(line, kind) else {
+        let Some(index) = self.first_held(line, kind) else {
             return false;
         };
-        let (_, _, request, _) = self.held.remove(place);
-        self.end(line, kind, request, now);
-        if let (Kind::WriteBack, Some(next)) = (kind, self.first(line, kind)) {
+        let (_, _, request, _) = self.held.remove(index);
+        self.answer(line, kind, request, now);
+        if let (Kind::WriteBack, Some(next)) = (kind, self.first_held(line, kind)) {
             self.memory[line] = self.held[next].3;
             self.stamps[line].1 = now;
             self.notices.push_back(Notice { line, kind });
         }
-        for (line, request) in std::mem::take(&mut self.late) {
-            self.ask(line, Kind::Read, request, 0, now);
+        for (line, request) in std::mem::take(&mut self.delayed_reads) {
+            self.handle_request(line, Kind::Read, request, 0, now);
         }
         true
     }
@@ -114,9 +117,9 @@ fn run(steps: Vec<Step>) -> Result<(), TestCaseError> {
     let mut answers = Vec::new();
     for (i, step) in steps.into_iter().enumerate() {
         let (request, now) = (i as u64, 10 * i as u64);
-        let done: Vec<Answer> = match step {
+        let new_answers: Vec<Answer> = match step {
             Step::Read(line) => {
-                oracle.ask(line, Kind::Read, request, 0, now);
+                oracle.handle_request(line, Kind::Read, request, 0, now);
                 scratchpad
                     .read(line, request, now)
                     .unwrap()
@@ -124,7 +127,7 @@ fn run(steps: Vec<Step>) -> Result<(), TestCaseError> {
                     .collect()
             }
             Step::WriteBack(line, byte) => {
-                oracle.ask(line, Kind::WriteBack, request, byte, now);
+                oracle.handle_request(line, Kind::WriteBack, request, byte, now);
                 let answer = scratchpad.write_back(line, request, &[byte; LINE], now);
                 answer.unwrap().into_iter().collect()
             }
@@ -150,7 +153,7 @@ fn run(steps: Vec<Step>) -> Result<(), TestCaseError> {
                 scratchpad.unlock(line, kind, now).unwrap()
             }
         };
-        answers.extend(done.into_iter().map(|answer| match answer {
+        answers.extend(new_answers.into_iter().map(|answer| match answer {
             Answer::Read { request, data } => {
                 assert!(data.iter().all(|byte| *byte == data[0]));
                 (request, Some(data[0]))

@@ -8,11 +8,11 @@ fn assumed_and_fitted_quantities_have_ranges() {
     let platform = Platform::read(ENZIAN).expect("it is right");
     assert_eq!(platform.name, "enzian");
     for (name, _, quantity, meaning) in platform.quantities() {
-        let guessed = ["assumed", "fitted"]
+        let is_guessed = ["assumed", "fitted"]
             .iter()
             .any(|word| quantity.origin.starts_with(word));
-        let ranges = quantity.range.0 < quantity.range.1;
-        assert!(!guessed || ranges, "{name}: {}", quantity.origin);
+        let has_range = quantity.range.0 < quantity.range.1;
+        assert!(!is_guessed || has_range, "{name}: {}", quantity.origin);
         assert!(meaning.ends_with('.'), "{name}");
         assert!(
             ENZIAN.contains(name.split_once('.').expect("a table").1),
@@ -96,23 +96,23 @@ fn platform_errors_name_their_position() {
         ),
         ("[dram]", "[dram", "", ""),
     ];
-    for (from, to, told, at) in cases {
-        assert_eq!(ENZIAN.matches(from).count(), 1, "{from}");
-        let text = ENZIAN.replace(from, to);
-        let errors = Platform::read(&text).expect_err(to);
-        let found = errors.iter().find(|error| error.message.contains(told));
-        let found = found.unwrap_or_else(|| panic!("{told} in {errors:?}"));
+    for (original, changed, message, error_text) in cases {
+        assert_eq!(ENZIAN.matches(original).count(), 1, "{original}");
+        let text = ENZIAN.replace(original, changed);
+        let errors = Platform::read(&text).expect_err(changed);
+        let error = errors.iter().find(|error| error.message.contains(message));
+        let error = error.unwrap_or_else(|| panic!("{message} in {errors:?}"));
         assert!(
-            text[found.span.start..].starts_with(at),
-            "{told} at {:?}",
-            found.span
+            text[error.span.start..].starts_with(error_text),
+            "{message} at {:?}",
+            error.span
         );
     }
     // A text that is not TOML has an error in every line; five of them are reported, plus their number.
     let errors = Platform::read(&"no toml\n".repeat(90)).expect_err("it is none");
     assert_eq!(errors.len(), 6);
-    let last = errors.last().expect("there are some");
-    assert_eq!(last.message, "85 more syntax errors in the TOML file");
+    let last_error = errors.last().expect("there are some");
+    assert_eq!(last_error.message, "85 more syntax errors in the TOML file");
     let mut platform = Platform::enzian();
     platform
         .set("link.latency", "120ns")

@@ -121,10 +121,10 @@ where
     explore_while(model, &mut || true).expect("nothing stops it")
 }
 
-/// Explores all states of a game while `go_on` returns true; it is called every 256 states. Returns `None` if stopped.
+/// Explores all states of a game while `should_continue` returns true; it is called every 256 states. Returns `None` if stopped.
 pub fn explore_while<S: Scenario>(
     model: &ExplorationModel<S>,
-    go_on: &mut dyn FnMut() -> bool,
+    should_continue: &mut dyn FnMut() -> bool,
 ) -> Option<Ending>
 where
     S::Application: Application + Clone + Eq + Hash,
@@ -143,40 +143,40 @@ where
         Ok(state) => {
             search.add_state(state, None);
         }
-        Err(what) => return Some(ending(what, Vec::new())),
+        Err(reason) => return Some(ending(reason, Vec::new())),
     }
     let mut next = 0;
     while let Some(state) = search.states.get(next).cloned() {
-        if next % 256 == 0 && !go_on() {
+        if next % 256 == 0 && !should_continue() {
             return None;
         }
-        let this = next as u32;
-        if state.ended() {
-            ends.push(this);
-            if let Err(what) = static_model.verify(&state) {
-                return Some(search.violated(&static_model, this, None, what));
+        let current = next as u32;
+        if state.is_final() {
+            ends.push(current);
+            if let Err(reason) = static_model.verify(&state) {
+                return Some(search.violation_ending(&static_model, current, None, reason));
             }
         }
-        let mut place = 0;
-        let mut leads_on = false;
-        let mut wrong = None;
+        let mut step_index = 0;
+        let mut has_forced_step = false;
+        let mut violation = None;
         static_model.successors(&state, &mut |spontaneous, _, successor| {
             match successor {
                 Ok(successor) => {
-                    let number = search.add_state(successor, Some((this, place)));
+                    let number = search.add_state(successor, Some((current, step_index)));
                     if !spontaneous {
-                        leads_on = true;
-                        search.reverse_edges.push((number, this));
+                        has_forced_step = true;
+                        search.reverse_edges.push((number, current));
                     }
                 }
-                Err(what) => wrong = wrong.take().or(Some((place, what))),
+                Err(reason) => violation = violation.take().or(Some((step_index, reason))),
             }
-            place += 1;
+            step_index += 1;
         });
-        if let Some((place, what)) = wrong {
-            return Some(search.violated(&static_model, this, Some(place), what));
+        if let Some((step_index, reason)) = violation {
+            return Some(search.violation_ending(&static_model, current, Some(step_index), reason));
         }
-        search.deadlocked.push(!leads_on);
+        search.deadlocked.push(!has_forced_step);
         next += 1;
         if search.states.len() > model.max_states {
             let states = next;
@@ -184,10 +184,10 @@ where
         }
     }
     let states = search.states.len();
-    Some(match search.lost(&ends) {
-        Some(lost) => {
-            let what = static_model.stuck(&search.states[lost as usize]);
-            search.violated(&static_model, lost, None, what)
+    Some(match search.find_unfinishable(&ends) {
+        Some(unfinishable) => {
+            let reason = static_model.describe_obstacles(&search.states[unfinishable as usize]);
+            search.violation_ending(&static_model, unfinishable, None, reason)
         }
         None => Ending::Verified {
             states,
@@ -221,13 +221,13 @@ impl<A: Application + Clone + Eq + Hash, T: Thread + Clone + Eq + Hash> Search<A
 
     /// Returns the first state from which no final state is reachable by forced steps. Prefers a deadlocked state,
     /// which is easier to explain.
-    fn lost(&self, ends: &[u32]) -> Option<u32> {
+    fn find_unfinishable(&self, ends: &[u32]) -> Option<u32> {
         let mut reverse_edges = self.reverse_edges.clone();
         reverse_edges.sort_unstable();
-        let mut saved = vec![false; self.states.len()];
+        let mut reaches_end = vec![false; self.states.len()];
         let mut stack = ends.to_vec();
         while let Some(number) = stack.pop() {
-            if std::mem::replace(&mut saved[number as usize], true) {
+            if std::mem::replace(&mut reaches_end[number as usize], true) {
                 continue;
             }
             let first = reverse_edges.partition_point(|&(to, _)| to < number);
@@ -236,45 +236,54 @@ impl<A: Application + Clone + Eq + Hash, T: Thread + Clone + Eq + Hash> Search<A
                 .take_while(|&&(to, _)| to == number);
             stack.extend(from.map(|&(_, from)| from));
         }
-        let mut lost = (0..saved.len()).filter(|&number| !saved[number]);
-        let first = lost.clone().next();
-        let deadlocked = lost.find(|&number| self.deadlocked[number]);
-        deadlocked.or(first).map(|lost| lost as u32)
+        let mut unfinishable = (0..reaches_end.len()).filter(|&number| !reaches_end[number]);
+        let first = unfinishable.clone().next();
+        let deadlocked = unfinishable.find(|&number| self.deadlocked[number]);
+        deadlocked.or(first).map(|unfinishable| unfinishable as u32)
     }
 
     /// Builds the trace to a state, optionally followed by one more step.
-    fn violated<S: Scenario<Application = A, Thread = T>>(
+    fn violation_ending<S: Scenario<Application = A, Thread = T>>(
         &self,
         static_model: &StaticModel<S>,
         last: u32,
-        further: Option<u32>,
-        what: String,
+        extra_step: Option<u32>,
+        reason: String,
     ) -> Ending {
-        let mut way: Vec<(u32, u32)> = further.map(|place| (last, place)).into_iter().collect();
+        let mut path: Vec<(u32, u32)> = extra_step
+            .map(|step_index| (last, step_index))
+            .into_iter()
+            .collect();
         let mut number = last;
-        while let Some((parent, place)) = self.parents[number as usize] {
-            way.push((parent, place));
+        while let Some((parent, step_index)) = self.parents[number as usize] {
+            path.push((parent, step_index));
             number = parent;
         }
         let mut steps = Vec::new();
-        for &(state, taken) in way.iter().rev() {
-            let mut place = 0;
+        for &(state, chosen) in path.iter().rev() {
+            let mut step_index = 0;
             static_model.successors(&self.states[state as usize], &mut |_, label, _| {
-                if place == taken {
+                if step_index == chosen {
                     steps.push(label());
                 }
-                place += 1;
+                step_index += 1;
             });
         }
-        ending(what, steps)
+        ending(reason, steps)
     }
 }
 
 /// Converts a violation, or a step outside the model, to the result.
-fn ending(what: String, steps: Vec<String>) -> Ending {
-    let absent = [state::NO_BUS, state::NO_HOST];
-    match absent.iter().any(|absent| what.ends_with(absent)) {
-        true => Ending::NotExplored(what),
-        false => Ending::Violated { what, steps },
+fn ending(reason: String, steps: Vec<String>) -> Ending {
+    let unsupported = [state::NO_BUS, state::NO_HOST];
+    match unsupported
+        .iter()
+        .any(|unsupported| reason.ends_with(unsupported))
+    {
+        true => Ending::NotExplored(reason),
+        false => Ending::Violated {
+            what: reason,
+            steps,
+        },
     }
 }

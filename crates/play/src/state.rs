@@ -46,7 +46,7 @@ pub(super) struct State<A, T> {
     pending_events: Vec<(MemoryChannel, Event)>,
     /// Pending operations of the application's memory.
     memory: Vec<Job>,
-    own: BTreeMap<Line, Words>,
+    application_lines: BTreeMap<Line, Words>,
     timers: Vec<u32>,
     locks: BTreeMap<Line, Right>,
     /// Outstanding local operations, each with true if the line was written back meanwhile.
@@ -60,7 +60,7 @@ struct LineState {
     remotes: Vec<Remote>,
     memory: Words,
     /// Contents after the last write.
-    last: Words,
+    latest: Words,
     /// Messages in flight; those of one ordered channel are in send order.
     flights: Vec<Flight>,
     reading: Progress,
@@ -110,7 +110,7 @@ struct Unit {
 enum MemoryChannel {
     Read(Line),
     Write(Line),
-    Told(Line),
+    Notification(Line),
 }
 
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -129,7 +129,7 @@ enum Job {
         tag: u32,
         line: Line,
         word: u16,
-        what: WordOperation,
+        operation: WordOperation,
     },
 }
 
@@ -188,19 +188,19 @@ pub(super) struct StaticModel<'a, S> {
 
 impl<A, T> State<A, T> {
     /// True if the state is final: no agent has anything left to do.
-    pub fn ended(&self) -> bool {
-        let quiet = |line: &LineState| {
+    pub fn is_final(&self) -> bool {
+        let is_quiescent = |line: &LineState| {
             line.flights.is_empty()
                 && line.reading == Progress::Idle
                 && line.writing == Progress::Idle
         };
-        let idle =
+        let is_idle =
             |unit: &Unit| unit.waiting.is_empty() && unit.head.is_none() && unit.locals.is_empty();
         self.threads
             .iter()
             .all(|thread| thread.pending_step.is_none())
-            && self.lines.iter().all(quiet)
-            && self.units.iter().all(idle)
+            && self.lines.iter().all(is_quiescent)
+            && self.units.iter().all(is_idle)
             && self.pending_events.is_empty()
             && self.memory.is_empty()
             && self.outstanding_operations.is_empty()
@@ -217,11 +217,11 @@ impl<S: Scenario> Contents for Data<'_, '_, S> {
             return 0;
         };
         let mut remotes = line.remotes.iter();
-        let held = remotes.find_map(|remote| {
-            let right = self.0.right(&remote.configuration);
-            remote.words.as_ref().filter(|_| right > Right::None)
+        let valid_words = remotes.find_map(|remote| {
+            let permission = self.0.permission_of(&remote.configuration);
+            remote.words.as_ref().filter(|_| permission > Right::None)
         });
-        let words = held.unwrap_or(&line.memory);
+        let words = valid_words.unwrap_or(&line.memory);
         words.get(usize::from(word)).copied().unwrap_or(0)
     }
 
@@ -247,7 +247,7 @@ impl<'a, S: Scenario> StaticModel<'a, S> {
         }
     }
 
-    fn right(&self, remote: &Configuration) -> Right {
+    fn permission_of(&self, remote: &Configuration) -> Right {
         self.model.protocol.remote.states[usize::from(remote.state)].right
     }
 
@@ -261,7 +261,7 @@ impl<'a, S: Scenario> StaticModel<'a, S> {
         rights.most(controller, *remotes, home)
     }
 
-    fn group(&self, message: MessageId) -> Option<usize> {
+    fn channel_order(&self, message: MessageId) -> Option<usize> {
         let protocol = self.model.protocol;
         protocol.order_of(protocol.message(message).channel)
     }
@@ -283,7 +283,7 @@ impl<'a, S: Scenario> StaticModel<'a, S> {
         }
     }
 
-    fn message(&self, message: MessageId) -> &str {
+    fn message_name(&self, message: MessageId) -> &str {
         &self.model.protocol.message(message).name
     }
 
@@ -296,24 +296,25 @@ impl<'a, S: Scenario> StaticModel<'a, S> {
         let data = Data(self, state);
         let scenario = self.model.scenario;
         let verdict = scenario.verify(&state.application, &threads, &data);
-        verdict.map_err(|wrong| format!("{}: {wrong}", self.name))
+        verdict.map_err(|reason| format!("{}: {reason}", self.name))
     }
 
     /// Describes what may prevent a state from reaching the end.
-    pub fn stuck(&self, state: &State<S::Application, S::Thread>) -> Violation {
-        let mut what = vec!["the end is unreachable from here".to_string()];
+    pub fn describe_obstacles(&self, state: &State<S::Application, S::Thread>) -> Violation {
+        let mut obstacles = vec!["the end is unreachable from here".to_string()];
         for (number, thread) in state.threads.iter().enumerate() {
             if let Some(step) = thread.pending_step {
-                what.push(format!("thread {number} waits for {step:?}"));
+                obstacles.push(format!("thread {number} waits for {step:?}"));
             }
         }
         let open = state.contract.open();
-        what.extend(open.map(|open| format!("{} {} of line {}", self.name, open.what, open.line)));
+        obstacles
+            .extend(open.map(|open| format!("{} {} of line {}", self.name, open.what, open.line)));
         for (number, line) in state.lines.iter().enumerate() {
             let home = &self.model.home.states[usize::from(line.home.state)].name;
-            what.push(format!("line {number}: home in {home}"));
+            obstacles.push(format!("line {number}: home in {home}"));
         }
-        what.join("; ")
+        obstacles.join("; ")
     }
 }
 
@@ -333,7 +334,7 @@ where
             home: self.home.initial(),
             remotes: vec![remote; usize::from(self.model.remotes)],
             memory: words.clone(),
-            last: words,
+            latest: words,
             flights: Vec::new(),
             reading: Progress::Idle,
             writing: Progress::Idle,
@@ -350,14 +351,14 @@ where
             contract: Contract::new(self.placement.clone(), self.model.lines),
             pending_events: Vec::new(),
             memory: Vec::new(),
-            own: BTreeMap::new(),
+            application_lines: BTreeMap::new(),
             timers: Vec::new(),
             locks: BTreeMap::new(),
             outstanding_operations: BTreeMap::new(),
             threads: threads.collect(),
         };
         let mut transition = Transition {
-            of: self,
+            static_model: self,
             state: &mut state,
         };
         transition.deliver_event(Event::Start {
@@ -369,31 +370,31 @@ where
         Ok(state)
     }
 
-    /// Calls `each` for every enabled step, with true if it is spontaneous, its label, and its successor state.
+    /// Calls `visit` for every enabled step, with true if it is spontaneous, its label, and its successor state.
     #[allow(clippy::type_complexity)]
     pub fn successors(
         &self,
         state: &State<S::Application, S::Thread>,
-        each: &mut dyn FnMut(
+        visit: &mut dyn FnMut(
             bool,
             &dyn Fn() -> String,
             Result<State<S::Application, S::Thread>, Violation>,
         ),
     ) {
         for choice in self.choices(state) {
-            let mut after = state.clone();
+            let mut next_state = state.clone();
             let mut transition = Transition {
-                of: self,
-                state: &mut after,
+                static_model: self,
+                state: &mut next_state,
             };
             let result = match transition.take(choice) {
                 // A blocked choice is not a step.
                 Ok(false) => continue,
-                Ok(true) => Ok(after),
-                Err(what) => Err(what),
+                Ok(true) => Ok(next_state),
+                Err(violation) => Err(violation),
             };
             let spontaneous = matches!(choice, Choice::GiveUp(..));
-            each(spontaneous, &|| self.label(state, choice), result);
+            visit(spontaneous, &|| self.label(state, choice), result);
         }
     }
 
@@ -406,16 +407,16 @@ where
         }
         for (number, line) in state.lines.iter().enumerate() {
             let number = number as Line;
-            for (place, flight) in line.flights.iter().enumerate() {
-                let group = self.group(flight.message);
-                let same = |other: &Flight| {
+            for (index, flight) in line.flights.iter().enumerate() {
+                let order = self.channel_order(flight.message);
+                let is_ahead = |other: &Flight| {
                     (other.remote, other.to_home) == (flight.remote, flight.to_home)
-                        && group.is_some()
-                        && self.group(other.message) == group
+                        && order.is_some()
+                        && self.channel_order(other.message) == order
                 };
-                let twin = line.flights[..place].iter().any(|other| other == flight);
-                if !line.flights[..place].iter().any(same) && !twin {
-                    choices.push(Choice::Arrives(number, place));
+                let has_equal_ahead = line.flights[..index].iter().any(|other| other == flight);
+                if !line.flights[..index].iter().any(is_ahead) && !has_equal_ahead {
+                    choices.push(Choice::Arrives(number, index));
                 }
             }
             if matches!(line.reading, Progress::Busy | Progress::Ready) {
@@ -431,22 +432,22 @@ where
         }
         for (number, unit) in state.units.iter().enumerate() {
             choices
-                .extend((0..unit.waiting.len()).map(|place| Choice::Waited(number, Some(place))));
+                .extend((0..unit.waiting.len()).map(|index| Choice::Waited(number, Some(index))));
             if unit.head.is_some() {
                 choices.push(Choice::Waited(number, None));
             }
-            for (place, (line, _)) in unit.locals.iter().enumerate() {
-                if !unit.locals[..place].iter().any(|(other, _)| other == line) {
-                    choices.push(Choice::Local(number, place));
+            for (index, (line, _)) in unit.locals.iter().enumerate() {
+                if !unit.locals[..index].iter().any(|(other, _)| other == line) {
+                    choices.push(Choice::Local(number, index));
                 }
             }
         }
-        for (place, (way, _)) in state.pending_events.iter().enumerate() {
-            if !state.pending_events[..place]
+        for (index, (channel, _)) in state.pending_events.iter().enumerate() {
+            if !state.pending_events[..index]
                 .iter()
-                .any(|(other, _)| other == way)
+                .any(|(other, _)| other == channel)
             {
-                choices.push(Choice::Event(place));
+                choices.push(Choice::Event(index));
             }
         }
         choices.extend((0..state.memory.len()).map(Choice::Job));
@@ -455,11 +456,11 @@ where
     }
 
     fn label(&self, state: &State<S::Application, S::Thread>, choice: Choice) -> String {
-        let flight = |line: Line, flight: &Flight, waited: &str| {
-            let remote = self.remote_name(flight.remote);
-            let message = self.message(flight.message);
-            match flight.to_home {
-                true => format!("line {line}: the home takes {message} from {remote}{waited}"),
+        let message_label = |line: Line, message_label: &Flight, suffix: &str| {
+            let remote = self.remote_name(message_label.remote);
+            let message = self.message_name(message_label.message);
+            match message_label.to_home {
+                true => format!("line {line}: the home takes {message} from {remote}{suffix}"),
                 false => format!("line {line}: {remote} takes {message}"),
             }
         };
@@ -475,18 +476,18 @@ where
                     access.name()
                 )
             }
-            Choice::Arrives(line, place) => {
-                flight(line, &state.lines[line as usize].flights[place], "")
+            Choice::Arrives(line, index) => {
+                message_label(line, &state.lines[line as usize].flights[index], "")
             }
-            Choice::Waited(unit, place) => {
+            Choice::Waited(unit, index) => {
                 let unit = &state.units[unit];
-                let waiting = place.map(|place| &unit.waiting[place]);
+                let waiting = index.map(|index| &unit.waiting[index]);
                 match waiting.or(unit.head.as_ref()) {
-                    Some((line, waiting)) => flight(*line, waiting, ", which waited"),
+                    Some((line, waiting)) => message_label(*line, waiting, ", which waited"),
                     None => String::new(),
                 }
             }
-            Choice::Local(unit, place) => match state.units[unit].locals[place] {
+            Choice::Local(unit, index) => match state.units[unit].locals[index] {
                 (line, None) => format!("line {line}: the home takes the unlock"),
                 (line, Some(local)) => {
                     let name = &self.model.home.locals[usize::from(local)].name;
@@ -495,29 +496,31 @@ where
             },
             Choice::Read(line, _) => format!("line {line}: the home's read ends"),
             Choice::Written(line) => format!("line {line}: the home's write ends"),
-            Choice::Event(place) => {
-                format!("{} hears {:?}", self.name, state.pending_events[place].1)
+            Choice::Event(index) => {
+                format!("{} hears {:?}", self.name, state.pending_events[index].1)
             }
-            Choice::Job(place) => match &state.memory[place] {
+            Choice::Job(index) => match &state.memory[index] {
                 Job::Fetch { next, .. } => format!("{} fetches line {next}", self.name),
                 Job::Store { line, .. } => format!("{} stores line {line}", self.name),
-                Job::Words { line, what, .. } => {
-                    let does = match what {
+                Job::Words {
+                    line, operation, ..
+                } => {
+                    let verb = match operation {
                         WordOperation::Read(_) => "reads",
                         WordOperation::Write(_) => "writes",
                         WordOperation::Update(_) => "changes",
                     };
-                    format!("{} {does} words of line {line}", self.name)
+                    format!("{} {verb} words of line {line}", self.name)
                 }
             },
-            Choice::Timer(place) => format!("timer {} fires", state.timers[place]),
+            Choice::Timer(index) => format!("timer {} fires", state.timers[index]),
         }
     }
 }
 
 /// A state during a transition.
 struct Transition<'m, 'a, S: Scenario> {
-    of: &'m StaticModel<'a, S>,
+    static_model: &'m StaticModel<'a, S>,
     state: &'m mut State<S::Application, S::Thread>,
 }
 
@@ -544,44 +547,44 @@ where
                 if !self.within_bounds(line, remote, &reaction) {
                     return Ok(false);
                 }
-                self.react(line, remote, reaction, None)?;
+                self.apply_reaction(line, remote, reaction, None)?;
                 Ok(true)
             }
-            Choice::Arrives(line, place) => self.arrives(line, place),
-            Choice::Waited(unit, place) => {
-                let waits = &mut self.state.units[unit];
-                let kept = match place {
-                    Some(place) => waits.waiting.remove(place),
-                    None => match waits.head.take() {
+            Choice::Arrives(line, index) => self.deliver_message(line, index),
+            Choice::Waited(unit, index) => {
+                let queues = &mut self.state.units[unit];
+                let request = match index {
+                    Some(index) => queues.waiting.remove(index),
+                    None => match queues.head.take() {
                         Some(head) => head,
                         None => return Ok(false),
                     },
                 };
-                if !self.offer_message(kept.0, &kept.1)? {
+                if !self.offer_message(request.0, &request.1)? {
                     return Ok(false);
                 }
                 let unit = &mut self.state.units[unit];
                 // A free place: defer the request that stalls the channel.
-                if unit.waiting.len() < self.of.model.waiting {
+                if unit.waiting.len() < self.static_model.model.waiting {
                     unit.waiting.extend(unit.head.take());
                     unit.waiting.sort();
                 }
                 Ok(true)
             }
-            Choice::Local(unit, place) => self.local(unit, place),
+            Choice::Local(unit, index) => self.consume_operation(unit, index),
             Choice::Read(line, choice) => self.memory_event(line, Cause::MemoryData(choice)),
             Choice::Written(line) => self.memory_event(line, Cause::MemoryDone),
-            Choice::Event(place) => {
-                let (_, event) = self.state.pending_events.remove(place);
+            Choice::Event(index) => {
+                let (_, event) = self.state.pending_events.remove(index);
                 self.deliver_event(event)?;
                 Ok(true)
             }
-            Choice::Job(place) => {
-                self.job(place)?;
+            Choice::Job(index) => {
+                self.execute_job(index)?;
                 Ok(true)
             }
-            Choice::Timer(place) => {
-                let tag = self.state.timers.remove(place);
+            Choice::Timer(index) => {
+                let tag = self.state.timers.remove(index);
                 self.deliver_event(Event::Timer { tag })?;
                 Ok(true)
             }
@@ -607,10 +610,10 @@ fn reaction(
     protocol: &Protocol,
     machine: &Machine,
     controller: &Controller,
-    before: &Configuration,
+    configuration: &Configuration,
     trigger: Trigger,
 ) -> Result<(Outcome, Option<Reaction>), Violation> {
-    let mut next = before.clone();
+    let mut next = configuration.clone();
     let mut tables = controller;
     match machine.step(&mut next, trigger, &mut tables) {
         Ok(Outcome::Taken { rule, acts }) => {
@@ -622,11 +625,11 @@ fn reaction(
             Ok((Outcome::Taken { rule, acts }, Some(reaction)))
         }
         Ok(outcome) => Ok((outcome, None)),
-        Err(interrupted) => Err(fault_words(
+        Err(row_error) => Err(fault_words(
             &controller.name,
             &protocol.messages,
             controller,
-            &interrupted.fault,
+            &row_error.fault,
         )),
     }
 }

@@ -24,16 +24,22 @@ use std::fmt::Debug;
 use std::hash::Hash;
 use tried_again::tried_again;
 
-fn play<S: Scenario>(scenario: &S, remotes: u16, lines: Line, units: u32, waiting: usize) -> Ending
+fn explore_eci<S: Scenario>(
+    scenario: &S,
+    remotes: u16,
+    lines: Line,
+    units: u32,
+    waiting: usize,
+) -> Ending
 where
     S::Application: Clone + Eq + Hash + Debug,
     S::Thread: Clone + Eq + Hash + Debug,
 {
-    play_with(scenario, remotes, (lines, 1), (units, waiting, 1))
+    explore_eci_with(scenario, remotes, (lines, 1), (units, waiting, 1))
 }
 
 /// Explores with lines of the given number of words, and units with the given number of outstanding reads.
-fn play_with<S: Scenario>(
+fn explore_eci_with<S: Scenario>(
     scenario: &S,
     remotes: u16,
     (lines, words): (Line, u16),
@@ -45,7 +51,7 @@ where
 {
     let protocol = parse(&eci()).expect("it is right");
     let system = ((lines, words), (units, waiting, reads));
-    play_under(&protocol, &Bounds::default(), scenario, remotes, system)
+    explore_protocol(&protocol, &Bounds::default(), scenario, remotes, system)
 }
 
 fn eci() -> String {
@@ -54,7 +60,7 @@ fn eci() -> String {
 }
 
 /// Explores a given protocol, whose home is constructed without these bounds.
-fn play_under<S: Scenario>(
+fn explore_protocol<S: Scenario>(
     protocol: &Protocol,
     bounds: &Bounds,
     scenario: &S,
@@ -66,12 +72,12 @@ where
     S::Thread: Clone + Eq + Hash + Debug,
 {
     let construction = construct(protocol).expect("there is a home");
-    let bounded = Protocol {
+    let bounded_protocol = Protocol {
         bounds: bounds.clone(),
         ..protocol.clone()
     };
     explore(&ExplorationModel {
-        protocol: &bounded,
+        protocol: &bounded_protocol,
         home: &construction.controller(remotes),
         rights: &construction.rights(remotes),
         scenario,
@@ -87,14 +93,17 @@ where
 
 /// Asserts that all properties hold, and returns the number of states.
 #[track_caller]
-fn holds(ending: &Ending) -> usize {
+fn assert_verified(ending: &Ending) -> usize {
     match ending {
         Ending::Verified { states, ends } => {
             assert!(*ends > 0);
             *states
         }
-        Ending::Violated { what, steps } => panic!("{what}\n{}", steps.join("\n")),
-        Ending::NotExplored(what) => panic!("{what}"),
+        Ending::Violated {
+            what: violation,
+            steps,
+        } => panic!("{violation}\n{}", steps.join("\n")),
+        Ending::NotExplored(violation) => panic!("{violation}"),
         Ending::Undecided { states } => panic!("undecided after {states}"),
     }
 }
@@ -117,9 +126,10 @@ const UNITS: [(u32, usize); 3] = [(2, 1), (1, 1), (1, 0)];
 
 #[test]
 fn no_increment_of_a_shared_table_is_lost() {
-    let all = UNITS.map(|(units, waiting)| holds(&play(&table(2), 1, 2, units, waiting)));
+    let state_counts = UNITS
+        .map(|(units, waiting)| assert_verified(&explore_eci(&table(2), 1, 2, units, waiting)));
     // Two lines that share a unit delay each other.
-    assert!(all[0] > all[1], "{all:?}");
+    assert!(state_counts[0] > state_counts[1], "{state_counts:?}");
 }
 
 #[test]
@@ -129,7 +139,7 @@ fn two_caches_share_a_table() {
         threads: 2,
         ..table(1)
     };
-    holds(&play(&table, 2, 1, 1, 0));
+    assert_verified(&explore_eci(&table, 2, 1, 1, 0));
 }
 
 #[test]
@@ -143,7 +153,7 @@ fn lines_are_invalidated() {
             after: 0,
             cached: false,
         };
-        holds(&play(&engine, 1, 2, 1, 0));
+        assert_verified(&explore_eci(&engine, 1, 2, 1, 0));
     }
 }
 
@@ -164,8 +174,8 @@ fn reads_are_answered_by_a_prefetcher() {
             ..prefetch.clone()
         };
         for (units, waiting) in UNITS {
-            holds(&play(&prefetch, 1, 2, units, waiting));
-            holds(&play(&writing, 1, 2, units, waiting));
+            assert_verified(&explore_eci(&prefetch, 1, 2, units, waiting));
+            assert_verified(&explore_eci(&writing, 1, 2, units, waiting));
         }
     }
 }
@@ -175,7 +185,7 @@ fn reads_are_answered_by_a_prefetcher() {
 fn calls_return() {
     let calls = Calls::new(1, 1, Some(3));
     for (units, waiting) in UNITS {
-        holds(&play(&calls, 1, 2, units, waiting));
+        assert_verified(&explore_eci(&calls, 1, 2, units, waiting));
     }
 }
 
@@ -196,7 +206,7 @@ fn locks_exclude_each_other() {
             messages: false,
         };
         for (units, waiting) in UNITS {
-            holds(&play(&table, 1, 2, units, waiting));
+            assert_verified(&explore_eci(&table, 1, 2, units, waiting));
         }
     }
 }
@@ -215,12 +225,12 @@ fn messages_over_a_bus_are_not_explored() {
         transactions: Some(1),
         messages: true,
     };
-    let Ending::NotExplored(what) = play(&table, 1, 1, 1, 1) else {
+    let Ending::NotExplored(reason) = explore_eci(&table, 1, 1, 1, 1) else {
         panic!("it is refused");
     };
     assert!(
-        what.contains("registers and the CPU's own memory cannot be explored"),
-        "{what}"
+        reason.contains("registers and the CPU's own memory cannot be explored"),
+        "{reason}"
     );
 }
 
@@ -243,7 +253,7 @@ fn a_view_is_brought_up_to_date() {
                 outstanding: 1,
             };
             let lines = (view.lines(), words);
-            holds(&play_with(&view, 1, lines, (units, waiting, 1)));
+            assert_verified(&explore_eci_with(&view, 1, lines, (units, waiting, 1)));
         }
     }
 }
@@ -307,17 +317,17 @@ impl Application for Withholder {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct Both {
     next: Line,
-    left: u8,
+    remaining: u8,
 }
 
 impl Thread for Both {
     fn step(&mut self, _result: u64) -> Step {
-        if self.left == 0 {
+        if self.remaining == 0 {
             return Step::Stop;
         }
         let line = self.next;
         self.next = 1 - line;
-        self.left -= 1;
+        self.remaining -= 1;
         Step::Update {
             line,
             word: 0,
@@ -343,20 +353,25 @@ impl Scenario for Withholding {
         }
     }
     fn threads(&self) -> Vec<Both> {
-        let threads = self.threads.map(|(next, left)| Both { next, left });
+        let threads = self.threads.map(|(next, left)| Both {
+            next,
+            remaining: left,
+        });
         threads.to_vec()
     }
     fn verify(&self, _: &Withholder, _: &[Both], contents: &dyn Contents) -> Result<(), String> {
         let rows = [0, 1].map(|line| contents.word(line, 0));
-        let mut made = [0; 2];
-        for (first, times) in self.threads {
+        let mut increments = [0; 2];
+        for (first_line, times) in self.threads {
             for time in 0..Line::from(times) {
-                made[((first + time) % 2) as usize] += 1;
+                increments[((first_line + time) % 2) as usize] += 1;
             }
         }
-        match rows == made {
+        match rows == increments {
             true => Ok(()),
-            false => Err(format!("the rows are {rows:?} after {made:?} increments")),
+            false => Err(format!(
+                "the rows are {rows:?} after {increments:?} increments"
+            )),
         }
     }
 }
@@ -367,7 +382,7 @@ fn applications_may_withhold_one_or_two_lines() {
         for (units, waiting) in [(2, 1), (1, 0)] {
             let threads = [(0, 2), (1, 2)];
             let withholding = Withholding { locks, threads };
-            holds(&play(&withholding, 1, 2, units, waiting));
+            assert_verified(&explore_eci(&withholding, 1, 2, units, waiting));
         }
     }
 }
@@ -380,12 +395,15 @@ fn a_withheld_read_keeps_its_place() {
         locks: false,
         threads: [(1, 1), (1, 2)],
     };
-    let with = |reads| play_with(&withholding, 2, (2, 1), (1, 0, reads));
-    let Ending::Violated { what, .. } = with(1) else {
+    let explore_with_reads = |reads| explore_eci_with(&withholding, 2, (2, 1), (1, 0, reads));
+    let Ending::Violated {
+        what: violation, ..
+    } = explore_with_reads(1)
+    else {
         panic!("there is one place");
     };
-    expect_test::expect!["the end is unreachable from here; thread 0 waits for Update { line: 1, word: 0, update: Add(1) }; thread 1 waits for Update { line: 0, word: 0, update: Add(1) }; withholder has not answered a read of line 0; withholder waits for its clean-invalidate of line 1; line 0: home in home; line 1: home in home"].assert_eq(&what);
-    holds(&with(2));
+    expect_test::expect!["the end is unreachable from here; thread 0 waits for Update { line: 1, word: 0, update: Add(1) }; thread 1 waits for Update { line: 0, word: 0, update: Add(1) }; withholder has not answered a read of line 0; withholder waits for its clean-invalidate of line 1; line 0: home in home; line 1: home in home"].assert_eq(&violation);
+    assert_verified(&explore_with_reads(2));
 }
 
 /// A fault of an application.
@@ -402,7 +420,7 @@ enum Slip {
 
 impl Slip {
     /// Returns the actions that replace an action.
-    fn of(self, action: Action) -> Vec<Action> {
+    fn replacement_actions(self, action: Action) -> Vec<Action> {
         match (self, action) {
             (Slip::NeverUnlocks | Slip::UnlocksEarly, Action::Unlock { .. })
             | (Slip::NeverAnswers, Action::Answer { .. })
@@ -441,9 +459,12 @@ impl<A: Application> Application for Fault<A> {
         self.0.placement()
     }
     fn handle(&mut self, event: Event, actions: &mut Actions) {
-        let mut meant = Actions::new();
-        self.0.handle(event, &mut meant);
-        for action in meant.take().flat_map(|action| self.1.of(action)) {
+        let mut intended_actions = Actions::new();
+        self.0.handle(event, &mut intended_actions);
+        for action in intended_actions
+            .take()
+            .flat_map(|action| self.1.replacement_actions(action))
+        {
             actions.push(action);
         }
     }
@@ -481,18 +502,21 @@ where
     S::Application: Clone + Eq + Hash + Debug,
     S::Thread: Clone + Eq + Hash + Debug,
 {
-    match play(&Faulty(scenario.clone(), slip), 1, 2, 1, 1) {
-        Ending::Violated { what, steps } => {
-            format!("{slip:?}: {what}\n  {}\n", steps.join("\n  "))
+    match explore_eci(&Faulty(scenario.clone(), slip), 1, 2, 1, 1) {
+        Ending::Violated {
+            what: message,
+            steps,
+        } => {
+            format!("{slip:?}: {message}\n  {}\n", steps.join("\n  "))
         }
-        other => panic!("{slip:?}: {other:?}"),
+        ending => panic!("{slip:?}: {ending:?}"),
     }
 }
 
 #[test]
 fn mistakes_of_applications_are_found() {
     let calls = Calls::new(1, 1, Some(2));
-    let all = [
+    let violations = [
         violation(&table(1), Slip::NeverUnlocks),
         violation(&table(1), Slip::NeverLocks),
         violation(&table(1), Slip::UnlocksEarly),
@@ -546,7 +570,7 @@ fn mistakes_of_applications_are_found() {
           line 0: the home takes clean_invalidate
           two-line RPC hears Write { line: 0, words: [65537], keeps: None }
           two-line RPC hears Changed { line: 0, from: Write, to: None }
-    "#]].assert_eq(&all.concat());
+    "#]].assert_eq(&violations.concat());
 }
 
 /// Threads that execute the given steps, and a device without behaviour.
@@ -618,27 +642,36 @@ fn bound(limit: u16) -> Bound {
 #[test]
 fn access_bytes_equal_the_last_write() {
     let threads = Steps(vec![vec![STORE], vec![LOAD]]);
-    let played = |text: &str| {
+    let explore_text = |text: &str| {
         let protocol = parse(text).expect("it is right");
-        play_under(&protocol, &Bounds::default(), &threads, 2, ONE_LINE)
+        explore_protocol(&protocol, &Bounds::default(), &threads, 2, ONE_LINE)
     };
-    let Ending::Violated { what, .. } = played(&mixed_up(&eci())) else {
+    let Ending::Violated {
+        what: violation, ..
+    } = explore_text(&mixed_up(&eci()))
+    else {
         panic!("old bytes are used");
     };
     expect_test::expect!["DataOnce carries a stale copy for an access that does not cache it"]
-        .assert_eq(&what);
-    holds(&played(&kept_without_right(&eci())));
+        .assert_eq(&violation);
+    assert_verified(&explore_text(&kept_without_right(&eci())));
 }
 
 /// A store that first gives up a permission and is retried is performed once, for any interleaving.
 #[test]
 fn accesses_that_are_to_be_tried_again_are_performed_once() {
-    let again = tried_again(&eci());
+    let retrying_text = tried_again(&eci());
     let threads = Steps(vec![vec![LOAD, STORE, LOAD], vec![LOAD, STORE]]);
-    let protocol = parse(&again).expect("it is right");
+    let protocol = parse(&retrying_text).expect("it is right");
     let bounds = Bounds::default();
-    holds(&play_under(&protocol, &bounds, &threads, 2, ONE_LINE));
-    holds(&play_under(&protocol, &bounds, &table(1), 1, ONE_LINE));
+    assert_verified(&explore_protocol(&protocol, &bounds, &threads, 2, ONE_LINE));
+    assert_verified(&explore_protocol(
+        &protocol,
+        &bounds,
+        &table(1),
+        1,
+        ONE_LINE,
+    ));
 }
 
 /// Regression: prefetches formerly ignored the bounds. Here the bounds permit no ReadShared, so nothing happens.
@@ -648,14 +681,21 @@ fn hints_keep_the_bounds_of_the_text() {
     let read = protocol
         .message_ids()
         .find(|&id| protocol.message(id).name == "ReadShared");
-    let none = Bounds {
+    let no_reads = Bounds {
         per_message: vec![(read.expect("it is there"), bound(0))],
         ..Bounds::default()
     };
     let prefetch_line = Steps(vec![vec![Step::Hint { line: 0 }]]);
-    let states =
-        |bounds: &Bounds| holds(&play_under(&protocol, bounds, &prefetch_line, 1, ONE_LINE));
-    assert_eq!(states(&none), 1);
+    let states = |bounds: &Bounds| {
+        assert_verified(&explore_protocol(
+            &protocol,
+            bounds,
+            &prefetch_line,
+            1,
+            ONE_LINE,
+        ))
+    };
+    assert_eq!(states(&no_reads), 1);
     assert!(states(&Bounds::default()) > 1);
 }
 
@@ -668,13 +708,17 @@ fn messages_in_flight_are_counted_in_games_too() {
         ..Bounds::default()
     };
     let threads = Steps(vec![vec![STORE], vec![STORE]]);
-    let played = |limit| play_under(&protocol, &at_most(limit), &threads, 2, ONE_LINE);
-    let Ending::Violated { what, .. } = played(1) else {
+    let explore_with_limit =
+        |limit| explore_protocol(&protocol, &at_most(limit), &threads, 2, ONE_LINE);
+    let Ending::Violated {
+        what: violation, ..
+    } = explore_with_limit(1)
+    else {
         panic!("a request and a forward are in flight at once");
     };
     expect_test::expect!["more than 1 message in flight for line 0, from or to cpu 0"]
-        .assert_eq(&what);
-    holds(&played(8));
+        .assert_eq(&violation);
+    assert_verified(&explore_with_limit(8));
 }
 
 /// Regression: the consumed message was removed only after the home had sent. By then its position belonged to another
@@ -682,17 +726,17 @@ fn messages_in_flight_are_counted_in_games_too() {
 #[test]
 fn the_order_of_messages_in_the_text_makes_no_difference() {
     let text = eci();
-    let (before, rest) = text.split_once("  request:  ").expect("requests");
+    let (head, rest) = text.split_once("  request:  ").expect("requests");
     let (requests, rest) = rest.split_once("  grant:    ").expect("grants");
-    let (grants, after) = rest.split_once("\n}").expect("an end");
-    let turned = format!(
-        "{before}  grant:    {grants}\n  request:  {}\n}}{after}",
+    let (grants, tail) = rest.split_once("\n}").expect("an end");
+    let swapped = format!(
+        "{head}  grant:    {grants}\n  request:  {}\n}}{tail}",
         requests.trim_end()
     );
     let threads = Steps(vec![vec![STORE, LOAD], vec![LOAD, STORE]]);
-    let [one, other] = [&text, &turned].map(|text| {
+    let [original_states, swapped_states] = [&text, &swapped].map(|text| {
         let protocol = parse(text).expect("it is right");
-        holds(&play_under(
+        assert_verified(&explore_protocol(
             &protocol,
             &Bounds::default(),
             &threads,
@@ -700,5 +744,5 @@ fn the_order_of_messages_in_the_text_makes_no_difference() {
             ONE_LINE,
         ))
     });
-    assert_eq!(one, other);
+    assert_eq!(original_states, swapped_states);
 }

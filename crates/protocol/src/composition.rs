@@ -66,16 +66,16 @@ impl Composition {
             ));
         }
         let home = |space: usize| {
-            let of = |node: &Node| node.parts.contains(&Place::Home(space));
-            self.nodes.iter().position(of)
+            let has_home = |node: &Node| node.parts.contains(&Place::Home(space));
+            self.nodes.iter().position(has_home)
         };
         let kinds = |space: usize, node: usize| -> Vec<u8> {
             let parts = self.nodes[node].parts.iter();
-            let of = parts.filter_map(|part| match part {
-                Place::Remotes(of, kind) if *of == space => Some(kind.0),
+            let kinds = parts.filter_map(|part| match part {
+                Place::Remotes(part_space, kind) if *part_space == space => Some(kind.0),
                 _ => None,
             });
-            of.collect()
+            kinds.collect()
         };
         for (device, host) in [(0, 1), (1, 0)] {
             let (Some(card), Some(socket)) = (home(device), home(host)) else {

@@ -157,9 +157,9 @@ impl Rule {
     }
 
     /// Returns true if `which` holds for some statement of the row, including nested ones.
-    pub fn says(&self, which: &dyn Fn(&Statement) -> bool) -> bool {
+    pub fn says(&self, predicate: &dyn Fn(&Statement) -> bool) -> bool {
         let mut found = false;
-        self.visit(&mut |statement| found |= which(statement));
+        self.visit(&mut |statement| found |= predicate(statement));
         found
     }
 }

@@ -17,7 +17,7 @@ use crate::controller::{
 };
 use crate::remotes::Remotes;
 use crate::terms::{IndexDomain, MessageId, StateId, Type, VariableId};
-use members::{is_in, ones, words, Members, WORD};
+use members::{is_in, ones, words, Members, WORD_BITS};
 pub use values::Changes;
 use values::{Registers, Values};
 
@@ -88,7 +88,7 @@ pub enum Act<Fields = Vec<u16>> {
 
 impl Act {
     /// Converts the message fields to another representation.
-    pub fn with_fields<Fields>(&self, keep: impl FnOnce(&[u16]) -> Fields) -> Act<Fields> {
+    pub fn with_fields<Fields>(&self, convert: impl FnOnce(&[u16]) -> Fields) -> Act<Fields> {
         match self {
             Act::Send {
                 message,
@@ -97,7 +97,7 @@ impl Act {
             } => Act::Send {
                 message: *message,
                 to: *to,
-                fields: keep(fields),
+                fields: convert(fields),
             },
             Act::WriteMemory => Act::WriteMemory,
             Act::SetAside => Act::SetAside,
@@ -206,13 +206,13 @@ fn slots(ty: Type, remotes: u16) -> usize {
 pub struct Machine<'a> {
     controller: Cow<'a, Controller>,
     remotes: u16,
-    of_each: Remotes,
-    offsets: Vec<usize>,
+    remotes_by_kind: Remotes,
+    first_slots: Vec<usize>,
     /// Number of slots of variables that are not registers.
     line_slot_count: usize,
-    width: usize,
+    slot_count: usize,
     /// Rules by state, sorted by event; rules of one event keep their order.
-    by_state: Vec<Vec<(Event, u32)>>,
+    rules_by_state: Vec<Vec<(Event, u32)>>,
 }
 
 impl<'a> Machine<'a> {
@@ -223,39 +223,39 @@ impl<'a> Machine<'a> {
 
     /// Lays out a borrowed or owned controller.
     pub fn of(controller: Cow<'a, Controller>, remotes: impl Into<Remotes>) -> Self {
-        let of_each = remotes.into();
-        let remotes = of_each.total();
-        let mut offsets = vec![0; controller.variables.len()];
-        let (mut width, mut line_slot_count) = (0, 0);
+        let remotes_by_kind = remotes.into();
+        let remotes = remotes_by_kind.total();
+        let mut first_slots = vec![0; controller.variables.len()];
+        let (mut slot_count, mut line_slot_count) = (0, 0);
         for register in [false, true] {
-            let variables = controller.variables.iter().zip(&mut offsets);
+            let variables = controller.variables.iter().zip(&mut first_slots);
             for (variable, offset) in variables.filter(|(v, _)| v.register == register) {
-                *offset = width;
-                width += slots(variable.ty, remotes);
+                *offset = slot_count;
+                slot_count += slots(variable.ty, remotes);
             }
             if !register {
-                line_slot_count = width;
+                line_slot_count = slot_count;
             }
         }
-        let mut by_state = vec![Vec::new(); controller.states.len()];
+        let mut rules_by_state = vec![Vec::new(); controller.states.len()];
         for (index, rule) in controller.rules.iter().enumerate() {
-            by_state[rule.state.index()].push((rule.event, index as u32));
+            rules_by_state[rule.state.index()].push((rule.event, index as u32));
         }
-        by_state.iter_mut().for_each(|rules| rules.sort());
+        rules_by_state.iter_mut().for_each(|rules| rules.sort());
         Machine {
             controller,
             remotes,
-            of_each,
-            offsets,
+            remotes_by_kind,
+            first_slots,
             line_slot_count,
-            width,
-            by_state,
+            slot_count,
+            rules_by_state,
         }
     }
 
     /// Slots of the registers, which are the same for all lines of an agent.
     pub fn registers(&self) -> std::ops::Range<usize> {
-        self.line_slot_count..self.width
+        self.line_slot_count..self.slot_count
     }
 
     /// The controller that was laid out.
@@ -278,7 +278,7 @@ impl<'a> Machine<'a> {
 
     /// Initial configuration of an agent whose initial state is `state`.
     pub fn initial_in(&self, state: StateId) -> Configuration {
-        let mut slots = vec![0; self.width];
+        let mut slots = vec![0; self.slot_count];
         for (index, variable) in self.controller.variables.iter().enumerate() {
             let slot = self.slot(index as u16);
             slots[slot] = match (variable.initial, variable.ty) {
@@ -287,14 +287,14 @@ impl<'a> Machine<'a> {
                     continue;
                 }
                 (Initial::All(kind), Type::RemoteSet) => {
-                    let mut all = Members::none();
-                    self.of_each
+                    let mut members = Members::empty();
+                    self.remotes_by_kind
                         .numbers(kind)
-                        .for_each(|remote| all.add(remote));
-                    all.put(&mut slots[slot..][..words(self.remotes)]);
+                        .for_each(|remote| members.add(remote));
+                    members.write_to(&mut slots[slot..][..words(self.remotes)]);
                     continue;
                 }
-                (Initial::All(kind), _) => self.of_each.of(kind),
+                (Initial::All(kind), _) => self.remotes_by_kind.of(kind),
             };
         }
         let state = state.0;
@@ -303,7 +303,7 @@ impl<'a> Machine<'a> {
 
     /// First slot of a variable.
     pub fn slot(&self, variable: u16) -> usize {
-        self.offsets[variable as usize]
+        self.first_slots[variable as usize]
     }
 
     /// Range of the slots of a variable.
@@ -321,10 +321,10 @@ impl<'a> Machine<'a> {
     pub fn step(
         &self,
         configuration: &mut Configuration,
-        occasion: Trigger,
+        trigger: Trigger,
         tables: &mut dyn Tables,
     ) -> Result<Outcome, RowError> {
-        self.step_choosing(configuration, occasion, tables, 0)
+        self.step_choosing(configuration, trigger, tables, 0)
     }
 
     /// As [`Machine::step`], with a choice: a row that chooses takes the member of its set with this number, counted
@@ -336,18 +336,21 @@ impl<'a> Machine<'a> {
     pub fn step_choosing(
         &self,
         configuration: &mut Configuration,
-        occasion: Trigger,
+        trigger: Trigger,
         tables: &mut dyn Tables,
         choice: u16,
     ) -> Result<Outcome, RowError> {
-        let (of_line, registers) = configuration.slots.split_at_mut(self.line_slot_count);
+        let (line_slots, registers) = configuration.slots.split_at_mut(self.line_slot_count);
         let registers = Registers {
             slots: registers,
             changes: None,
         };
-        let mut values = Values { of_line, registers };
+        let mut values = Values {
+            line_slots,
+            registers,
+        };
         let state = &mut configuration.state;
-        self.react(state, &mut values, occasion, tables, choice)
+        self.react(state, &mut values, trigger, tables, choice)
     }
 
     /// As [`Machine::step`], for an agent whose registers are stored separately: the configuration has the slots of the
@@ -360,37 +363,40 @@ impl<'a> Machine<'a> {
         &self,
         configuration: &mut Configuration,
         (registers, changes): (&mut [u16], &mut Changes),
-        occasion: Trigger,
+        trigger: Trigger,
         tables: &mut dyn Tables,
     ) -> Result<Outcome, RowError> {
         let registers = Registers {
             slots: registers,
             changes: Some(changes),
         };
-        let of_line = &mut configuration.slots[..];
-        let mut values = Values { of_line, registers };
+        let line_slots = &mut configuration.slots[..];
+        let mut values = Values {
+            line_slots,
+            registers,
+        };
         let state = &mut configuration.state;
-        self.react(state, &mut values, occasion, tables, 0)
+        self.react(state, &mut values, trigger, tables, 0)
     }
 
     fn react(
         &self,
         state: &mut u16,
         values: &mut Values,
-        occasion: Trigger,
+        trigger: Trigger,
         tables: &mut dyn Tables,
         choice: u16,
     ) -> Result<Outcome, RowError> {
-        let rules = &self.by_state[*state as usize];
-        let first = rules.partition_point(|(event, _)| *event < occasion.event);
+        let rules = &self.rules_by_state[*state as usize];
+        let first = rules.partition_point(|(event, _)| *event < trigger.event);
         let rules = rules[first..].iter();
-        for (_, index) in rules.take_while(|(event, _)| *event == occasion.event) {
+        for (_, index) in rules.take_while(|(event, _)| *event == trigger.event) {
             let rule: &Rule = &self.controller.rules[*index as usize];
             let mut run = Run {
                 machine: self,
                 state: *state,
                 values,
-                occasion,
+                trigger,
                 tables,
                 each: 0,
                 choice,
@@ -415,14 +421,14 @@ impl<'a> Machine<'a> {
                 Effect::Leave => Outcome::Leave,
                 Effect::Refuse => Outcome::Refuse,
                 Effect::Take { body, next } => {
-                    let ran = run.body(body);
+                    let result = run.execute_body(body);
                     let mut acts = std::mem::take(&mut run.acts);
                     if run.choice > 0 {
                         return Ok(Outcome::Leave);
                     }
-                    let missed = ran.err().map(|fault| (fault, acts.len()));
-                    if let Some((fault, before)) = run.fault.take().or(missed) {
-                        let later = acts.split_off(before);
+                    let aborted = result.err().map(|fault| (fault, acts.len()));
+                    if let Some((fault, act_count)) = run.fault.take().or(aborted) {
+                        let later = acts.split_off(act_count);
                         return Err(RowError { fault, acts, later });
                     }
                     if let Some(next) = next {
@@ -444,7 +450,7 @@ struct Run<'m, 'a, 's> {
     machine: &'m Machine<'a>,
     state: u16,
     values: &'m mut Values<'s>,
-    occasion: Trigger<'m>,
+    trigger: Trigger<'m>,
     tables: &'m mut dyn Tables,
     /// Remote of the current iteration or quantifier, encoded as a value, or number of the current home.
     each: u16,
@@ -461,9 +467,9 @@ impl Run<'_, '_, '_> {
     ///
     /// # Errors
     /// A missing entry of a table, because the rest cannot be executed without it.
-    fn body(&mut self, statements: &[Statement]) -> Result<(), Fault> {
+    fn execute_body(&mut self, statements: &[Statement]) -> Result<(), Fault> {
         for statement in statements {
-            match self.statement(statement) {
+            match self.execute_statement(statement) {
                 Err(fault @ Fault::Table(_)) => return Err(fault),
                 Err(fault) => {
                     self.fault.get_or_insert((fault, self.acts.len()));
@@ -477,7 +483,7 @@ impl Run<'_, '_, '_> {
     }
 
     #[inline]
-    fn statement(&mut self, statement: &Statement) -> Result<(), Fault> {
+    fn execute_statement(&mut self, statement: &Statement) -> Result<(), Fault> {
         match statement {
             Statement::Send {
                 message,
@@ -490,7 +496,7 @@ impl Run<'_, '_, '_> {
             }
             Statement::AssignSet(variable, set) => self.assign_set(*variable, set)?,
             Statement::Choose(variable, set) => {
-                let members = self.set(set)?;
+                let members = self.eval_set(set)?;
                 let member = members.numbers().nth(self.choice.into());
                 if let Some(member) = member {
                     self.choice = 0;
@@ -499,8 +505,8 @@ impl Run<'_, '_, '_> {
                     self.store(variable.0, 0, 0)?;
                 }
             }
-            Statement::AssignElement(variable, at, value) => {
-                let element = self.element(*variable, at)?;
+            Statement::AssignElement(variable, indices, value) => {
+                let element = self.element_offset(*variable, indices)?;
                 let value = self.eval(value)?;
                 self.store(variable.0, element, value)?;
             }
@@ -508,14 +514,14 @@ impl Run<'_, '_, '_> {
             Statement::AssignHomes(variable, set) => self.assign_homes(*variable, set)?,
             Statement::ForHomes { set, body } => self.for_homes(set, body)?,
             Statement::ForEach { condition, body } => {
-                let mut each = 1;
-                while each <= u32::from(self.machine.remotes) {
-                    self.each = each as u16;
-                    each = match self.eval(condition)? {
+                let mut remote = 1;
+                while remote <= u32::from(self.machine.remotes) {
+                    self.each = remote as u16;
+                    remote = match self.eval(condition)? {
                         0 => self.interval_end(condition),
                         _ => {
-                            self.body(body)?;
-                            each + 1
+                            self.execute_body(body)?;
+                            remote + 1
                         }
                     };
                 }
@@ -530,7 +536,7 @@ impl Run<'_, '_, '_> {
                 } else {
                     otherwise
                 };
-                self.body(branch)?;
+                self.execute_body(branch)?;
             }
             Statement::WriteMemory => self.acts.push(Act::WriteMemory),
             Statement::SetAside => self.acts.push(Act::SetAside),
@@ -554,30 +560,32 @@ impl Run<'_, '_, '_> {
     fn assign_set(&mut self, variable: VariableId, set: &Set) -> Result<(), Fault> {
         let (first, count) = self.set_slots(variable);
         // Adding or removing one remote changes a single word.
-        let own = |set: &Set| *set == Set::Variable(variable);
-        let one = match set {
-            Set::Union(all, one) if own(all) => Some((one, true)),
-            Set::Difference(all, one) if own(all) => Some((one, false)),
+        let is_variable = |set: &Set| *set == Set::Variable(variable);
+        let single_change = match set {
+            Set::Union(left, right) if is_variable(left) => Some((right, true)),
+            Set::Difference(left, right) if is_variable(left) => Some((right, false)),
             _ => None,
         };
-        if let Some((Set::Singleton(remote), more)) = one.map(|(one, more)| (&**one, more)) {
-            if let Some(remote) = self.remote(remote)? {
-                let slot = first + usize::from(remote / WORD);
-                let (word, bit) = (self.values.get(slot), 1 << (remote % WORD));
-                let word = if more { word | bit } else { word & !bit };
+        if let Some((Set::Singleton(remote), adds)) =
+            single_change.map(|(operand, adds)| (&**operand, adds))
+        {
+            if let Some(remote) = self.eval_remote(remote)? {
+                let slot = first + usize::from(remote / WORD_BITS);
+                let (word, bit) = (self.values.get(slot), 1 << (remote % WORD_BITS));
+                let word = if adds { word | bit } else { word & !bit };
                 self.values.set(slot, word);
             }
             return Ok(());
         }
-        let members = self.set(set)?;
-        self.values.put(first, count, &members);
+        let members = self.eval_set(set)?;
+        self.values.store_set(first, count, &members);
         Ok(())
     }
 
     fn assign_all(&mut self, variable: VariableId, value: &Expression) -> Result<(), Fault> {
         let ty = self.machine.controller.variables[variable.index()].ty;
         let value = self.eval(value)?;
-        let fitting = self.fitting(ty, value).ok_or(Fault::OutOfRange {
+        let encoded = self.encode(ty, value).ok_or(Fault::OutOfRange {
             variable: variable.0,
             value,
         })?;
@@ -585,7 +593,7 @@ impl Run<'_, '_, '_> {
             self.machine.slot(variable.0),
             slots(ty, self.machine.remotes),
         );
-        self.values.fill(first, count, fitting);
+        self.values.fill(first, count, encoded);
         Ok(())
     }
 
@@ -599,13 +607,13 @@ impl Run<'_, '_, '_> {
         let fields = fields
             .iter()
             .enumerate()
-            .map(|(field, given)| match given {
+            .map(|(field, argument)| match argument {
                 // A field is one slot, even if it is a set.
-                Value::Set(_) if self.machine.remotes > WORD => Err(Fault::Arithmetic),
-                Value::Set(set) => Ok(self.set(set)?.first()),
+                Value::Set(_) if self.machine.remotes > WORD_BITS => Err(Fault::Arithmetic),
+                Value::Set(set) => Ok(self.eval_set(set)?.first()),
                 Value::Single(value, ty) => {
                     let value = self.eval(value)?;
-                    self.fitting(*ty, value).ok_or(Fault::FieldOutOfRange {
+                    self.encode(*ty, value).ok_or(Fault::FieldOutOfRange {
                         message,
                         field,
                         value,
@@ -631,7 +639,9 @@ impl Run<'_, '_, '_> {
                 });
             }
             Target::Remote(remote) => {
-                let remote = self.remote(remote)?.ok_or(Fault::NoReceiver(message))?;
+                let remote = self
+                    .eval_remote(remote)?
+                    .ok_or(Fault::NoReceiver(message))?;
                 let to = Receiver::Remote(remote);
                 self.acts.push(Act::Send {
                     message,
@@ -640,7 +650,7 @@ impl Run<'_, '_, '_> {
                 });
             }
             Target::Each(set) => {
-                for remote in self.set(set)?.numbers() {
+                for remote in self.eval_set(set)?.numbers() {
                     self.acts.push(Act::Send {
                         message,
                         to: Receiver::Remote(remote),
@@ -653,16 +663,20 @@ impl Run<'_, '_, '_> {
     }
 
     /// Offset of an array's element among the slots of the array.
-    fn element(&mut self, variable: VariableId, at: &[Expression]) -> Result<usize, Fault> {
+    fn element_offset(
+        &mut self,
+        variable: VariableId,
+        indices: &[Expression],
+    ) -> Result<usize, Fault> {
         let Type::Array { over, then, .. } = self.machine.controller.variables[variable.index()].ty
         else {
             return Err(Fault::Arithmetic);
         };
         let mut element = 0;
-        for (over, index) in std::iter::once(over).chain(then).zip(at) {
+        for (over, index) in std::iter::once(over).chain(then).zip(indices) {
             let count = over.count(self.machine.remotes);
             let index = match over {
-                IndexDomain::Remotes => self.remote(index)?,
+                IndexDomain::Remotes => self.eval_remote(index)?,
                 IndexDomain::Numbers(_) | IndexDomain::Homes(_) => {
                     u16::try_from(self.eval(index)?).ok()
                 }
@@ -675,7 +689,7 @@ impl Run<'_, '_, '_> {
     }
 
     /// Index of the remote that an expression names; `None` for `none`.
-    fn remote(&mut self, expression: &Expression) -> Result<Option<u16>, Fault> {
+    fn eval_remote(&mut self, expression: &Expression) -> Result<Option<u16>, Fault> {
         match self.eval(expression)? {
             0 => Ok(None),
             value => match u16::try_from(value - 1) {
@@ -687,24 +701,24 @@ impl Run<'_, '_, '_> {
 
     fn store(&mut self, variable: u16, element: usize, value: i32) -> Result<(), Fault> {
         let ty = self.machine.controller.variables[variable as usize].ty;
-        let fitting = self.fitting(ty, value);
+        let encoded = self.encode(ty, value);
         let slot = self.machine.slot(variable) + element;
-        let fitting = fitting.ok_or(Fault::OutOfRange { variable, value })?;
-        self.values.set(slot, fitting);
+        let encoded = encoded.ok_or(Fault::OutOfRange { variable, value })?;
+        self.values.set(slot, encoded);
         Ok(())
     }
 
     /// Encodes a value; `None` if it does not fit the type.
-    fn fitting(&self, ty: Type, value: i32) -> Option<u16> {
+    fn encode(&self, ty: Type, value: i32) -> Option<u16> {
         let max = match ty {
             Type::Range { max } => max,
             Type::Cycle { size } => size - 1,
             Type::Home { homes } => homes - 1,
             Type::Count | Type::Remote => self.machine.remotes,
             Type::Bool => 1,
-            Type::Array { of, .. } => return self.fitting(of.ty(), value),
+            Type::Array { of, .. } => return self.encode(of.ty(), value),
             Type::RemoteSet => {
-                u16::MAX.checked_shr((WORD - self.machine.remotes.min(WORD)).into())?
+                u16::MAX.checked_shr((WORD_BITS - self.machine.remotes.min(WORD_BITS)).into())?
             }
         };
         u16::try_from(value).ok().filter(|value| *value <= max)
@@ -715,60 +729,66 @@ impl Run<'_, '_, '_> {
     }
 
     fn field(&self, field: u8) -> Result<u16, Fault> {
-        let field = self.occasion.fields.get(usize::from(field));
+        let field = self.trigger.fields.get(usize::from(field));
         field.copied().ok_or(Fault::Arithmetic)
     }
 
     /// Evaluates a set.
-    fn set(&mut self, set: &Set) -> Result<Members, Fault> {
-        let mut members = Members::none();
+    fn eval_set(&mut self, set: &Set) -> Result<Members, Fault> {
+        let mut members = Members::empty();
         match set {
             Set::Empty => {}
             Set::All(kind) => self
                 .machine
-                .of_each
+                .remotes_by_kind
                 .numbers(*kind)
                 .for_each(|remote| members.add(remote)),
             Set::Singleton(remote) => {
-                if let Some(remote) = self.remote(remote)? {
+                if let Some(remote) = self.eval_remote(remote)? {
                     members.add(remote);
                 }
             }
             Set::Variable(variable) => {
                 let (first, count) = self.set_slots(*variable);
-                members = Members::of(self.values.of(first, count));
+                members = Members::from_words(self.values.slots(first, count));
             }
-            Set::Field(field) => members = Members::of(&[self.field(*field)?]),
-            Set::Union(a, b) => members = self.set(a)?.with(&self.set(b)?, |a, b| a | b),
-            Set::Difference(a, b) => members = self.set(a)?.with(&self.set(b)?, |a, b| a & !b),
+            Set::Field(field) => members = Members::from_words(&[self.field(*field)?]),
+            Set::Union(a, b) => {
+                members = self.eval_set(a)?.combine(&self.eval_set(b)?, |a, b| a | b)
+            }
+            Set::Difference(a, b) => {
+                members = self.eval_set(a)?.combine(&self.eval_set(b)?, |a, b| a & !b)
+            }
         }
         Ok(members)
     }
 
     /// Number of remotes in a set. A variable, with or without one more or less remote, is counted without a copy.
-    fn count(&mut self, set: &Set) -> Result<u32, Fault> {
+    fn count_members(&mut self, set: &Set) -> Result<u32, Fault> {
         Ok(match set {
             Set::Variable(variable) => {
                 let (first, count) = self.set_slots(*variable);
-                ones(self.values.of(first, count))
+                ones(self.values.slots(first, count))
             }
-            Set::Union(all, one) if matches!(**one, Set::Singleton(_)) => {
-                let (count, remote) = (self.count(all)?, self.one(one)?);
-                let there = self.contains(all, remote)?;
-                count + u32::from(remote.is_some() && !there)
+            Set::Union(base, singleton) if matches!(**singleton, Set::Singleton(_)) => {
+                let (count, remote) =
+                    (self.count_members(base)?, self.singleton_remote(singleton)?);
+                let is_member = self.contains(base, remote)?;
+                count + u32::from(remote.is_some() && !is_member)
             }
-            Set::Difference(all, one) if matches!(**one, Set::Singleton(_)) => {
-                let (count, remote) = (self.count(all)?, self.one(one)?);
-                count - u32::from(self.contains(all, remote)?)
+            Set::Difference(base, singleton) if matches!(**singleton, Set::Singleton(_)) => {
+                let (count, remote) =
+                    (self.count_members(base)?, self.singleton_remote(singleton)?);
+                count - u32::from(self.contains(base, remote)?)
             }
-            _ => self.set(set)?.count(),
+            _ => self.eval_set(set)?.count(),
         })
     }
 
     /// The remote of a singleton; `None` for `none` and for other sets.
-    fn one(&mut self, set: &Set) -> Result<Option<u16>, Fault> {
+    fn singleton_remote(&mut self, set: &Set) -> Result<Option<u16>, Fault> {
         match set {
-            Set::Singleton(remote) => self.remote(remote),
+            Set::Singleton(remote) => self.eval_remote(remote),
             _ => Ok(None),
         }
     }
@@ -778,16 +798,16 @@ impl Run<'_, '_, '_> {
         Ok(match set {
             Set::Empty => false,
             Set::All(kind) => {
-                let all = self.machine.of_each.numbers(*kind);
-                remote.is_some_and(|remote| all.contains(&remote))
+                let kind_members = self.machine.remotes_by_kind.numbers(*kind);
+                remote.is_some_and(|remote| kind_members.contains(&remote))
             }
-            Set::Singleton(own) => {
-                let own = self.remote(own)?;
-                own.is_some() && own == remote
+            Set::Singleton(member) => {
+                let member = self.eval_remote(member)?;
+                member.is_some() && member == remote
             }
             Set::Variable(variable) => {
                 let (first, count) = self.set_slots(*variable);
-                let slots = self.values.of(first, count);
+                let slots = self.values.slots(first, count);
                 remote.is_some_and(|remote| is_in(slots, remote))
             }
             Set::Field(field) => {
@@ -801,7 +821,7 @@ impl Run<'_, '_, '_> {
     }
 
     fn eval(&mut self, expression: &Expression) -> Result<i32, Fault> {
-        let one_more = |index: Option<u16>| index.map_or(0, |index| i32::from(index) + 1);
+        let encode_index = |index: Option<u16>| index.map_or(0, |index| i32::from(index) + 1);
         Ok(match expression {
             Expression::Constant(value) => i32::from(*value),
             Expression::None => 0,
@@ -809,17 +829,17 @@ impl Run<'_, '_, '_> {
                 if let Some(changes) = &mut self.values.registers.changes {
                     changes.is_identity_dependent = true;
                 }
-                one_more(match expression {
-                    Expression::Own => self.occasion.own,
-                    _ => self.occasion.sender,
+                encode_index(match expression {
+                    Expression::Own => self.trigger.own,
+                    _ => self.trigger.sender,
                 })
             }
             Expression::Each => i32::from(self.each),
             Expression::State => i32::from(self.state),
             Expression::Variable(variable) => i32::from(self.variable(*variable)),
-            Expression::Home => i32::from(self.occasion.home),
-            Expression::Element(variable, at) => {
-                let element = self.element(*variable, at)?;
+            Expression::Home => i32::from(self.trigger.home),
+            Expression::Element(variable, indices) => {
+                let element = self.element_offset(*variable, indices)?;
                 let slot = self.machine.slot(variable.0) + element;
                 i32::from(self.values.get(slot))
             }
@@ -829,14 +849,16 @@ impl Run<'_, '_, '_> {
                 let index = u16::try_from(index).map_err(|_| Fault::Table(*table))?;
                 i32::from(self.tables.get(*table, index)?)
             }
-            Expression::Count(set) => self.count(set)? as i32,
+            Expression::Count(set) => self.count_members(set)? as i32,
             Expression::In(remote, set) => {
-                let remote = self.remote(remote)?;
+                let remote = self.eval_remote(remote)?;
                 i32::from(self.contains(set, remote)?)
             }
-            Expression::SetsEqual(a, b) => i32::from(self.set(a)?.is(&self.set(b)?)),
-            Expression::SetsDiffer(a, b) => i32::from(!self.set(a)?.is(&self.set(b)?)),
-            Expression::Homes(of) => self.of_homes(of)?,
+            Expression::SetsEqual(a, b) => i32::from(self.eval_set(a)?.equals(&self.eval_set(b)?)),
+            Expression::SetsDiffer(a, b) => {
+                i32::from(!self.eval_set(a)?.equals(&self.eval_set(b)?))
+            }
+            Expression::Homes(query) => self.eval_homes(query)?,
             Expression::All(condition) => i32::from(self.quantify(condition, false)?),
             Expression::Any(condition) => i32::from(!self.quantify(condition, true)?),
             Expression::Not(operand) => i32::from(self.eval(operand)? == 0),
@@ -848,18 +870,18 @@ impl Run<'_, '_, '_> {
     /// Returns true if the condition's truth value differs from `unless` for every remote.
     fn quantify(&mut self, condition: &Expression, unless: bool) -> Result<bool, Fault> {
         let outer = self.each;
-        let mut all = true;
-        let mut each = 1;
-        while each <= u32::from(self.machine.remotes) {
-            self.each = each as u16;
+        let mut holds_for_all = true;
+        let mut remote = 1;
+        while remote <= u32::from(self.machine.remotes) {
+            self.each = remote as u16;
             if (self.eval(condition)? != 0) == unless {
-                all = false;
+                holds_for_all = false;
                 break;
             }
-            each = self.interval_end(condition);
+            remote = self.interval_end(condition);
         }
         self.each = outer;
-        Ok(all)
+        Ok(holds_for_all)
     }
 
     fn binary(

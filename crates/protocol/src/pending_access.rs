@@ -25,7 +25,7 @@ pub struct PendingAccess {
 }
 
 impl PendingAccess {
-    fn begun(access: Access) -> PendingAccess {
+    fn new(access: Access) -> PendingAccess {
         PendingAccess {
             access,
             sent: false,
@@ -36,17 +36,17 @@ impl PendingAccess {
 /// State pairs (from, to) of bulk transitions, which move all lines of a remote in state `from`, whatever their
 /// accesses.
 pub fn every(remote: &Controller) -> Vec<(StateId, StateId)> {
-    let mut every = Vec::new();
+    let mut transitions = Vec::new();
     for row in &remote.rules {
         row.visit(&mut |statement| {
             if let Statement::Every { from, to } = *statement {
-                every.push((from, to));
+                transitions.push((from, to));
             }
         });
     }
-    every.sort_unstable();
-    every.dedup();
-    every
+    transitions.sort_unstable();
+    transitions.dedup();
+    transitions
 }
 
 /// Effect of `done`.
@@ -79,21 +79,21 @@ impl Accesses {
         for row in &remote.rules {
             if let Event::Access(access) = row.event {
                 if access.needs() > Right::None {
-                    work.extend(accesses.step(remote, row, PendingAccess::begun(access)));
+                    work.extend(accesses.step(remote, row, PendingAccess::new(access)));
                 }
             }
         }
-        let every = every(remote);
-        while let Some((state, under_way)) = work.pop() {
-            if !accesses.states[state.index()].insert(under_way) {
+        let transitions = every(remote);
+        while let Some((state, pending)) = work.pop() {
+            if !accesses.states[state.index()].insert(pending) {
                 continue;
             }
             // A bulk transition moves the line but not its pending access.
-            let others = every.iter().filter(|(from, _)| *from == state);
-            work.extend(others.map(|&(_, to)| (to, under_way)));
+            let moved = transitions.iter().filter(|(from, _)| *from == state);
+            work.extend(moved.map(|&(_, to)| (to, pending)));
             let rows = remote.rules.iter().filter(|row| row.state == state);
             for row in rows.filter(|row| matches!(row.event, Event::Message(_))) {
-                work.extend(accesses.step(remote, row, under_way));
+                work.extend(accesses.step(remote, row, pending));
             }
         }
         accesses
@@ -112,7 +112,7 @@ impl Accesses {
         if access.needs() == Right::None {
             return None;
         }
-        self.step(remote, row, PendingAccess::begun(access))?;
+        self.step(remote, row, PendingAccess::new(access))?;
         Some(access)
     }
 
@@ -121,29 +121,29 @@ impl Accesses {
         &self,
         remote: &Controller,
         row: &Rule,
-        under_way: PendingAccess,
+        pending: PendingAccess,
     ) -> Option<(StateId, PendingAccess)> {
         let Effect::Take { body, next } = &row.effect else {
             return None;
         };
-        let ends = |s: &Statement| matches!(s, Statement::Done | Statement::Retry);
-        let to = next.unwrap_or(row.state);
-        let state = &remote.states[to.index()];
-        let performed = state.right >= under_way.access.needs();
-        if body.iter().any(ends) || state.stable() || performed {
+        let is_end = |s: &Statement| matches!(s, Statement::Done | Statement::Retry);
+        let next_state = next.unwrap_or(row.state);
+        let state = &remote.states[next_state.index()];
+        let is_performed = state.right >= pending.access.needs();
+        if body.iter().any(is_end) || state.stable() || is_performed {
             return None;
         }
-        let sent = under_way.sent || self.sends_bytes(body);
-        Some((to, PendingAccess { sent, ..under_way }))
+        let sent = pending.sent || self.sends_bytes(body);
+        Some((next_state, PendingAccess { sent, ..pending }))
     }
 
     /// Returns true if a row that takes a message during an access leads to a stable state with read permission.
     pub fn fetches(&self, remote: &Controller, access: Access) -> bool {
-        let under_way = |row: &&Rule| {
+        let takes_message_during = |row: &&Rule| {
             let within = self.within(row.state);
             matches!(row.event, Event::Message(_)) && within.iter().any(|u| u.access == access)
         };
-        remote.rules.iter().filter(under_way).any(|row| {
+        remote.rules.iter().filter(takes_message_during).any(|row| {
             let Effect::Take { next, .. } = &row.effect else {
                 return false;
             };
@@ -167,18 +167,18 @@ impl Accesses {
     ) -> impl Iterator<Item = (PendingAccess, Ending)> + 'a {
         let sends = match &row.effect {
             Effect::Take { body, .. } => {
-                let done = body.iter().position(|s| *s == Statement::Done);
-                self.sends_bytes(&body[..done.unwrap_or(0)])
+                let done_position = body.iter().position(|s| *s == Statement::Done);
+                self.sends_bytes(&body[..done_position.unwrap_or(0)])
             }
             _ => false,
         };
-        self.within(row.state).iter().map(move |&under_way| {
-            let ending = match under_way {
+        self.within(row.state).iter().map(move |&pending| {
+            let ending = match pending {
                 PendingAccess { access, .. } if !access.writes() => Ending::Read,
                 PendingAccess { sent, .. } if sent || sends => Ending::Sent,
                 _ => Ending::Write,
             };
-            (under_way, ending)
+            (pending, ending)
         })
     }
 

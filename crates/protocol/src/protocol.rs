@@ -362,10 +362,14 @@ impl Protocol {
     /// Names a feature that couples lines, so that no line can be analysed alone. Returns `None` if lines are
     /// independent.
     pub fn joins_lines(&self) -> Option<&'static str> {
-        let every = |s: &Statement| matches!(s, Statement::Every { .. });
-        let every = self.remote.rules.iter().any(|row| row.says(&every));
-        let every = every.then_some("rows that change every line");
-        self.line_coupling().or(every)
+        let is_bulk_transition = |s: &Statement| matches!(s, Statement::Every { .. });
+        let has_bulk_transition = self
+            .remote
+            .rules
+            .iter()
+            .any(|row| row.says(&is_bulk_transition));
+        let bulk_transitions = has_bulk_transition.then_some("rows that change every line");
+        self.line_coupling().or(bulk_transitions)
     }
 
     /// As [`Protocol::joins_lines`], without rows that change every line: state, messages or networks that belong to no
@@ -396,8 +400,8 @@ impl Protocol {
     /// check one line.
     pub fn blocks_across_lines(&self) -> Option<&'static str> {
         let mut orders = self.orders.iter().zip(&self.per_line);
-        let stalls = orders.any(|(order, &per_line)| !per_line && self.can_stall(order));
-        let stalls = stalls.then_some("orders over all lines, in which messages stall,");
+        let has_stalls = orders.any(|(order, &per_line)| !per_line && self.can_stall(order));
+        let stalls = has_stalls.then_some("orders over all lines, in which messages stall,");
         self.joins_lines().or(stalls)
     }
 
@@ -406,21 +410,21 @@ impl Protocol {
     /// cannot serve at once.
     fn can_stall(&self, order: &[ChannelId]) -> bool {
         let in_order = |message: MessageId| order.contains(&self.message(message).channel);
-        let bounded = |statement: &Statement| match statement {
+        let is_bounded = |statement: &Statement| match statement {
             Statement::Send { message, .. } => {
                 let mut bounds = self.bounds.per_message.iter();
                 bounds.any(|(bounded, _)| bounded == message)
             }
             _ => false,
         };
-        let stalls = |controller: &Controller| {
+        let may_stall = |controller: &Controller| {
             controller.rules.iter().any(|row| {
-                let taken = matches!(row.event, Event::Message(message) if in_order(message));
-                taken && (row.effect == Effect::Leave || row.says(&bounded))
+                let is_taken = matches!(row.event, Event::Message(message) if in_order(message));
+                is_taken && (row.effect == Effect::Leave || row.says(&is_bounded))
             })
         };
-        let at_home = match &self.home {
-            Home::Controller(home) => stalls(home),
+        let stalls_at_home = match &self.home {
+            Home::Controller(home) => may_stall(home),
             Home::Policy(_) => {
                 let mut channels = self.channels.iter().enumerate();
                 channels.any(|(number, channel)| {
@@ -428,7 +432,9 @@ impl Protocol {
                 })
             }
         };
-        at_home || stalls(&self.remote) || self.behind.iter().any(|behind| in_order(behind.message))
+        stalls_at_home
+            || may_stall(&self.remote)
+            || self.behind.iter().any(|order| in_order(order.message))
     }
 
     /// The message with this index.
@@ -466,14 +472,12 @@ impl Protocol {
     }
     /// Messages that this one stays behind; empty if there are none.
     pub fn stays_behind(&self, id: MessageId) -> &[MessageId] {
-        let behind = self.behind.iter().find(|behind| behind.message == id);
-        behind.map_or(&[], |behind| &behind.earlier)
+        let order = self.behind.iter().find(|order| order.message == id);
+        order.map_or(&[], |order| &order.earlier)
     }
     /// Returns true if some message stays behind this one.
     pub fn has_ordered_followers(&self, id: MessageId) -> bool {
-        self.behind
-            .iter()
-            .any(|behind| behind.earlier.contains(&id))
+        self.behind.iter().any(|order| order.earlier.contains(&id))
     }
     /// Kind to which a state of the remotes belongs; the first of those that share it.
     pub fn kind_of(&self, state: StateId) -> KindId {
@@ -492,11 +496,11 @@ impl Protocol {
         if remotes.total() == 1 {
             return self.kinds[remotes.kind(number).0.index()].name.clone();
         }
-        let (kind, place) = remotes.kind(number);
+        let (kind, position) = remotes.kind(number);
         let name = &self.kinds[kind.index()].name;
         match self.kinds.len() > 1 && remotes.of(kind) == 1 {
             true => name.clone(),
-            false => format!("{name} {place}"),
+            false => format!("{name} {position}"),
         }
     }
     /// All message indices, in the order of the file.

@@ -35,15 +35,17 @@ pub struct Remotes {
 impl Remotes {
     /// Creates the numbers from one count per kind; `None` for more than [`MAX_KINDS`] kinds, or more than 65,535
     /// remotes.
-    pub fn new(of_each: &[u16]) -> Option<Remotes> {
+    pub fn new(kind_counts: &[u16]) -> Option<Remotes> {
         let mut counts = [0; MAX_KINDS];
-        counts.get_mut(..of_each.len())?.copy_from_slice(of_each);
-        of_each
+        counts
+            .get_mut(..kind_counts.len())?
+            .copy_from_slice(kind_counts);
+        kind_counts
             .iter()
             .try_fold(0u16, |sum, &n| sum.checked_add(n))?;
         Some(Remotes {
             counts,
-            kinds: of_each.len() as u8,
+            kinds: kind_counts.len() as u8,
         })
     }
 
@@ -71,15 +73,15 @@ impl Remotes {
     /// Returns the kind of a remote and its position among the remotes of that kind. A number that is too large belongs
     /// to the last kind.
     pub fn kind(&self, remote: u16) -> (KindId, u16) {
-        let mut left = remote;
+        let mut position = remote;
         for kind in 0..self.kinds {
             let count = self.counts[usize::from(kind)];
-            if left < count || kind + 1 == self.kinds {
-                return (KindId(kind), left);
+            if position < count || kind + 1 == self.kinds {
+                return (KindId(kind), position);
             }
-            left -= count;
+            position -= count;
         }
-        (KindId(0), left)
+        (KindId(0), position)
     }
 }
 

@@ -49,20 +49,20 @@ pub fn rows(protocol: &Protocol, controller: &Controller) -> Rows {
     let mut rules: Vec<&Rule> = controller.rules.iter().collect();
     rules.retain(|rule| rule.effect != Effect::Never);
     rules.sort_by_key(|rule| rule.state);
-    let taken = rules
+    let taken_rules = rules
         .iter()
         .filter(|rule| matches!(rule.effect, Effect::Take { .. }));
     let events: BTreeSet<Event> = rules.iter().map(|rule| rule.event).collect();
-    let words = |&rule| Words {
+    let renderer = |&rule| RowRenderer {
         protocol,
         controller,
         rule,
     };
     Rows {
         states: controller.states.len(),
-        transitions: taken.count(),
+        transitions: taken_rules.count(),
         events: events.len(),
-        rows: rules.iter().map(|rule| words(rule).row()).collect(),
+        rows: rules.iter().map(|rule| renderer(rule).row()).collect(),
     }
 }
 
@@ -86,7 +86,7 @@ pub fn fault_words(
     controller: &Controller,
     fault: &Fault,
 ) -> String {
-    let why = match fault {
+    let reason = match fault {
         Fault::OutOfRange { variable, value } => {
             let name = &controller.variables[usize::from(*variable)].name;
             format!("`{name}` has no room for {value}")
@@ -107,23 +107,23 @@ pub fn fault_words(
         Fault::Arithmetic => "an amount is out of range".to_string(),
         Fault::Table(_) => "a table of the home has no entry for this".to_string(),
     };
-    format!("a row of {agent} cannot be executed: {why}")
+    format!("a row of {agent} cannot be executed: {reason}")
 }
 
 /// Rule being rendered, with its controller and protocol.
-struct Words<'a> {
+struct RowRenderer<'a> {
     protocol: &'a Protocol,
     controller: &'a Controller,
     rule: &'a Rule,
 }
 
-impl Words<'_> {
+impl RowRenderer<'_> {
     fn row(&self) -> Row {
         let state = |index: usize| self.controller.states[index].name.clone();
-        let own = self.rule.state.index();
+        let state_index = self.rule.state.index();
         let (actions, next) = match &self.rule.effect {
             Effect::Take { body, next } => {
-                let next = next.map_or(own, |next| next.index());
+                let next = next.map_or(state_index, |next| next.index());
                 (self.statements(body), Some(state(next)))
             }
             Effect::Leave => (vec!["stall".to_string()], None),
@@ -131,7 +131,7 @@ impl Words<'_> {
             Effect::Never => (vec!["unreachable".to_string()], None),
         };
         Row {
-            state: state(own),
+            state: state(state_index),
             event: self.event(),
             guard: self.rule.guard.as_ref().map(|guard| self.expression(guard)),
             actions,
@@ -186,7 +186,7 @@ impl Words<'_> {
                 } else {
                     format!(" ({})", fields.join(", "))
                 };
-                let to = match to {
+                let receiver = match to {
                     // The receiver is written only where there is a choice. A constructed home that names a remote by
                     // number has only this one.
                     Target::Home if self.protocol.channel_of(*message).to == End::Home => {
@@ -198,14 +198,18 @@ impl Words<'_> {
                     Target::Remote(to) => format!(" to {}", self.expression(to)),
                     Target::Each(to) => format!(" to {}", self.set(to, 0)),
                 };
-                format!("send {}{fields}{to}", self.message(*message))
+                format!("send {}{fields}{receiver}", self.message(*message))
             }
             Statement::Assign(variable, Expression::Round(sum, _)) => {
-                let by = match &**sum {
-                    Expression::Binary(Operator::Add, _, by) => by,
+                let operand = match &**sum {
+                    Expression::Binary(Operator::Add, _, operand) => operand,
                     other => other,
                 };
-                format!("{} += {}", self.variable(*variable), self.expression(by))
+                format!(
+                    "{} += {}",
+                    self.variable(*variable),
+                    self.expression(operand)
+                )
             }
             Statement::Assign(variable, value) => {
                 let ty = self.controller.variables[variable.index()].ty;
@@ -217,8 +221,8 @@ impl Words<'_> {
             Statement::Choose(variable, set) => {
                 format!("{} := any {}", self.variable(*variable), self.set(set, 4))
             }
-            Statement::AssignElement(variable, at, value) => {
-                let element = self.element(*variable, at);
+            Statement::AssignElement(variable, indices, value) => {
+                let element = self.element(*variable, indices);
                 format!("{element} := {}", self.expression(value))
             }
             Statement::AssignAll(variable, value) => {
@@ -288,19 +292,19 @@ impl Words<'_> {
     }
 
     fn expression(&self, expression: &Expression) -> String {
-        self.within(expression, 0)
+        self.expression_in(expression, 0)
     }
 
     /// Renders an element of an array.
-    fn element(&self, variable: VariableId, at: &[Expression]) -> String {
-        let at = at
+    fn element(&self, variable: VariableId, indices: &[Expression]) -> String {
+        let indices = indices
             .iter()
             .map(|index| format!("[{}]", self.expression(index)));
-        format!("{}{}", self.variable(variable), at.collect::<String>())
+        format!("{}{}", self.variable(variable), indices.collect::<String>())
     }
 
     /// Renders an expression, in parentheses if it binds no tighter than its context.
-    fn within(&self, expression: &Expression, context_precedence: u8) -> String {
+    fn expression_in(&self, expression: &Expression, context_precedence: u8) -> String {
         use Operator::*;
         let (text, binding) = match expression {
             Expression::Constant(value) => (value.to_string(), 9),
@@ -311,17 +315,17 @@ impl Words<'_> {
             Expression::State => ("state".to_string(), 9),
             Expression::Variable(variable) => (self.variable(*variable).to_string(), 9),
             Expression::Home => ("home".to_string(), 9),
-            Expression::Element(variable, at) => (self.element(*variable, at), 9),
+            Expression::Element(variable, indices) => (self.element(*variable, indices), 9),
             Expression::Field(field) => (self.field(*field), 9),
             Expression::Table(table, index) => {
                 let name = &self.controller.tables[usize::from(*table)].name;
                 (format!("{name}({})", self.expression(index)), 9)
             }
             Expression::Count(set) => (format!("count({})", self.set(set, 0)), 9),
-            Expression::Homes(of) => match &**of {
+            Expression::Homes(query) => match &**query {
                 HomeSetQuery::Count(set) => (format!("count({})", self.homes(set, 0)), 9),
                 HomeSetQuery::In(home, set) => (
-                    format!("{} in {}", self.within(home, 4), self.homes(set, 4)),
+                    format!("{} in {}", self.expression_in(home, 4), self.homes(set, 4)),
                     4,
                 ),
                 HomeSetQuery::Equal(a, b) => {
@@ -332,16 +336,16 @@ impl Words<'_> {
             Expression::All(condition) => (format!("all({})", self.expression(condition)), 9),
             Expression::Any(condition) => (format!("any({})", self.expression(condition)), 9),
             Expression::In(remote, set) => (
-                format!("{} in {}", self.within(remote, 4), self.set(set, 4)),
+                format!("{} in {}", self.expression_in(remote, 4), self.set(set, 4)),
                 4,
             ),
             Expression::SetsEqual(a, b) => (format!("{} == {}", self.set(a, 4), self.set(b, 4)), 4),
             Expression::SetsDiffer(a, b) => {
                 (format!("{} != {}", self.set(a, 4), self.set(b, 4)), 4)
             }
-            Expression::Not(condition) => (format!("not {}", self.within(condition, 3)), 3),
+            Expression::Not(condition) => (format!("not {}", self.expression_in(condition, 3)), 3),
             Expression::Round(number, size) => {
-                (format!("{} mod {size}", self.within(number, 5)), 5)
+                (format!("{} mod {size}", self.expression_in(number, 5)), 5)
             }
             Expression::Binary(operator, left, right) => {
                 let (sign, binding) = match operator {
@@ -357,12 +361,12 @@ impl Words<'_> {
                     Subtract => ("-", 5),
                 };
                 // `and`, `or`, `+` and `-` group to the left; comparisons do not group.
-                let left_surroundings = if binding == 4 { 4 } else { binding - 1 };
+                let left_context = if binding == 4 { 4 } else { binding - 1 };
                 (
                     format!(
                         "{} {sign} {}",
-                        self.within(left, left_surroundings),
-                        self.within(right, binding)
+                        self.expression_in(left, left_context),
+                        self.expression_in(right, binding)
                     ),
                     binding,
                 )
@@ -386,7 +390,7 @@ impl Words<'_> {
             Set::Union(left, right) => ("+", left, right),
             Set::Difference(left, right) => ("-", left, right),
         };
-        joined(
+        join_sets(
             self.set(left, 4),
             sign,
             self.set(right, 5),
@@ -403,7 +407,7 @@ impl Words<'_> {
             HomeSet::Union(left, right) => ("+", left, right),
             HomeSet::Difference(left, right) => ("-", left, right),
         };
-        joined(
+        join_sets(
             self.homes(left, 4),
             sign,
             self.homes(right, 5),
@@ -424,7 +428,7 @@ impl Words<'_> {
 }
 
 /// Joins two sets by an operator, in parentheses if that binds no tighter than its context.
-fn joined(left: String, sign: &str, right: String, context_precedence: u8) -> String {
+fn join_sets(left: String, sign: &str, right: String, context_precedence: u8) -> String {
     match context_precedence < 5 {
         true => format!("{left} {sign} {right}"),
         false => format!("({left} {sign} {right})"),

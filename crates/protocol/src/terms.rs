@@ -173,8 +173,8 @@ impl Type {
 
     /// Returns true if the type is `set of home`.
     pub fn set_of_homes(self) -> bool {
-        let of = Element::Member;
-        matches!(self, Type::Array { of: found, .. } if found == of)
+        let member = Element::Member;
+        matches!(self, Type::Array { of: element, .. } if element == member)
     }
 
     /// Type of a single value: the element type of an array, or the type itself.

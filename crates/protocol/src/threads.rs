@@ -36,35 +36,37 @@ impl Accesses {
 
     /// Returns the accesses that remotes of one kind offer.
     pub fn of_kind(protocol: &Protocol, kind: KindId) -> Accesses {
-        let of = |state| protocol.kind_of(state);
-        let own = of(protocol.kinds[kind.index()].initial);
-        Accesses::among(protocol, &|state| of(state) == own)
+        let kind_of = |state| protocol.kind_of(state);
+        let this_kind = kind_of(protocol.kinds[kind.index()].initial);
+        Accesses::among(protocol, &|state| kind_of(state) == this_kind)
     }
 
     /// Returns the accesses that have a row, or hit, in the selected states.
     fn among(protocol: &Protocol, states: &dyn Fn(StateId) -> bool) -> Accesses {
         let remote = &protocol.remote;
-        let has = |access: Access| {
+        let is_offered = |access: Access| {
             let mut rights = (0..).zip(&remote.states);
             // An atomic hits too, but without a row for it a store stands in its place.
             let hits = matches!(access, Access::Load | Access::Store)
-                && rights.any(|(at, s)| s.right >= access.needs() && states(StateId(at)));
+                && rights.any(|(index, s)| s.right >= access.needs() && states(StateId(index)));
             let mut rules = remote.rules.iter();
             hits || rules.any(|row| row.event == Event::Access(access) && states(row.state))
         };
-        let first = |all: &[Access]| all.iter().copied().find(|&access| has(access));
-        let read = first(&[Access::Load, Access::ReadOnce]);
-        let write = first(&[Access::Store, Access::WritePartial, Access::WriteLine]);
+        let first_offered =
+            |choices: &[Access]| choices.iter().copied().find(|&access| is_offered(access));
+        let read = first_offered(&[Access::Load, Access::ReadOnce]);
+        let write = first_offered(&[Access::Store, Access::WritePartial, Access::WriteLine]);
         Accesses {
             read,
             write,
-            acquire: first(&[Access::Acquire]).or(read),
-            release: first(&[Access::Release]).or(write),
-            fence: first(&[Access::Fence, Access::Acquired]),
-            acquired: first(&[Access::Acquired]),
-            back: first(&[Access::WriteBack]),
-            acknowledged: first(&[Access::WritePartial]).filter(|_| write == Some(Access::Store)),
-            update: first(&[Access::Atomic, Access::WriteBack]).or(write),
+            acquire: first_offered(&[Access::Acquire]).or(read),
+            release: first_offered(&[Access::Release]).or(write),
+            fence: first_offered(&[Access::Fence, Access::Acquired]),
+            acquired: first_offered(&[Access::Acquired]),
+            back: first_offered(&[Access::WriteBack]),
+            acknowledged: first_offered(&[Access::WritePartial])
+                .filter(|_| write == Some(Access::Store)),
+            update: first_offered(&[Access::Atomic, Access::WriteBack]).or(write),
         }
     }
 }

@@ -55,8 +55,8 @@ impl Contents {
 /// Numbers of the bits that are set.
 fn members(words: &[u16]) -> Vec<u16> {
     let bits = (0u16..).zip(words).flat_map(|(word, bits)| {
-        let inside = (0..u16::BITS as u16).filter(move |bit| bits >> bit & 1 == 1);
-        inside.map(move |bit| word * u16::BITS as u16 + bit)
+        let set_bits = (0..u16::BITS as u16).filter(move |bit| bits >> bit & 1 == 1);
+        set_bits.map(move |bit| word * u16::BITS as u16 + bit)
     });
     bits.collect()
 }
@@ -100,13 +100,13 @@ impl AgentNames {
         let Type::Array { over, then, .. } = ty else {
             return Vec::new();
         };
-        let all = |over: IndexDomain| 0..over.count(self.remotes.len() as u16);
-        let first = all(over).map(|number| self.index(over, number));
+        let numbers = |over: IndexDomain| 0..over.count(self.remotes.len() as u16);
+        let first = numbers(over).map(|number| self.index(over, number));
         match then {
             None => first.collect(),
             Some(then) => first
                 .flat_map(|first| {
-                    all(then).map(move |number| format!("{first}{}", self.index(then, number)))
+                    numbers(then).map(move |number| format!("{first}{}", self.index(then, number)))
                 })
                 .collect(),
         }
@@ -124,8 +124,8 @@ impl AgentNames {
         fields: &'s [Field],
         values: &'s [u16],
     ) -> impl Iterator<Item = String> + 's {
-        let both = fields.iter().zip(values);
-        both.map(|(field, &value)| {
+        let pairs = fields.iter().zip(values);
+        pairs.map(|(field, &value)| {
             let value = match Contents::of(field.ty, &[value]) {
                 Contents::Members(members) => self.set(field.ty, &members).into(),
                 _ => self.one(field.ty, value),
@@ -149,7 +149,7 @@ impl AgentNames {
         match contents {
             _ if variable.internal => Vec::new(),
             Contents::Each(elements) => {
-                self.elements(variable, elements, |place| elements[place] != 0)
+                self.elements(variable, elements, |index| elements[index] != 0)
             }
             _ if contents.is_zero() => Vec::new(),
             _ => vec![self.assignment(variable, contents)],
@@ -160,7 +160,7 @@ impl AgentNames {
     pub fn changes(&self, variable: &Variable, old: &Contents, new: &Contents) -> Vec<String> {
         match (old, new) {
             (Contents::Each(old), Contents::Each(new)) => {
-                self.elements(variable, new, |place| old[place] != new[place])
+                self.elements(variable, new, |index| old[index] != new[index])
             }
             _ if old == new => Vec::new(),
             _ => vec![self.assignment(variable, new)],
@@ -185,11 +185,11 @@ impl AgentNames {
         &self,
         variable: &Variable,
         elements: &[u16],
-        shows: impl Fn(usize) -> bool,
+        is_shown: impl Fn(usize) -> bool,
     ) -> Vec<String> {
         let indices = self.indices(variable.ty).into_iter().zip(elements);
-        let shown = indices.enumerate().filter(|(place, _)| shows(*place));
-        shown
+        let selected = indices.enumerate().filter(|(index, _)| is_shown(*index));
+        selected
             .map(|(_, (index, &value))| {
                 let value = self.one(variable.ty.single(), value);
                 format!("{}{index}={value}", variable.name)
@@ -217,8 +217,8 @@ impl AgentNames {
     pub fn configuration(&self, machine: &Machine, state: u16, slots: &[u16]) -> String {
         let controller = machine.controller();
         let contents = (0..).zip(&controller.variables).map(|(number, variable)| {
-            let own = slots.get(machine.slots(number)).unwrap_or(&[]);
-            Contents::of(variable.ty, own)
+            let variable_slots = slots.get(machine.slots(number)).unwrap_or(&[]);
+            Contents::of(variable.ty, variable_slots)
         });
         self.state(controller, state.into(), contents)
     }

@@ -33,7 +33,8 @@ fn fixed_mutated_protocols_do_not_crash() {
     for number in 0..20_000 {
         let text = corpus.text(number);
         accepted += usize::from(
-            mutate::check(&text, true).unwrap_or_else(|why| panic!("text {number}: {why}\n{text}")),
+            mutate::check(&text, true)
+                .unwrap_or_else(|reason| panic!("text {number}: {reason}\n{text}")),
         );
     }
     // Without valid files among them, the comparison of meanings would test nothing.

@@ -17,7 +17,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
-fn folder() -> PathBuf {
+fn construction_folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/construction")
 }
 
@@ -32,7 +32,7 @@ fn expectations(text: &str) -> BTreeMap<String, String> {
 }
 
 /// Results of the construction, under the keys of the files.
-fn found(text: &str) -> BTreeMap<String, String> {
+fn construction_results(text: &str) -> BTreeMap<String, String> {
     let protocol = text::parse(text).unwrap_or_else(|errors| {
         panic!(
             "{}",
@@ -42,8 +42,8 @@ fn found(text: &str) -> BTreeMap<String, String> {
                 .collect::<String>()
         )
     });
-    let mut found = BTreeMap::new();
-    let mut put = |key: &str, value: String| found.insert(key.to_string(), value);
+    let mut results = BTreeMap::new();
+    let mut record = |key: &str, value: String| results.insert(key.to_string(), value);
     match construct_to(
         &protocol,
         Extent {
@@ -57,20 +57,20 @@ fn found(text: &str) -> BTreeMap<String, String> {
                 !fault.explanations.is_empty(),
                 "a fault is shown by a sequence"
             );
-            put("verdict", fault.kind.name().to_string());
+            record("verdict", fault.kind.name().to_string());
         }
         Ok(construction) => {
             let table = construction.table(false);
             let merged = construction.table(true);
-            put("states", table.states.len().to_string());
-            put("transitions", table.transitions().to_string());
-            put(
+            record("states", table.states.len().to_string());
+            record("transitions", table.transitions().to_string());
+            record(
                 "merged",
                 format!("{}/{}", merged.states.len(), merged.transitions()),
             );
-            put("events", table.events().len().to_string());
-            put("knowledge", construction.knowledge.count().to_string());
-            put(
+            record("events", table.events().len().to_string());
+            record("knowledge", construction.knowledge.count().to_string());
+            record(
                 "resends",
                 if construction.drains[0].note.is_some() {
                     "yes"
@@ -80,13 +80,13 @@ fn found(text: &str) -> BTreeMap<String, String> {
                 .to_string(),
             );
             if let Some(joint) = &construction.joint {
-                put("joint states", joint.states.len().to_string());
-                put("joint transitions", joint.transitions().to_string());
+                record("joint states", joint.states.len().to_string());
+                record("joint transitions", joint.transitions().to_string());
             }
             let verdict = construction
                 .fault()
                 .map_or("verified", |fault| fault.kind.name());
-            put("verdict", verdict.to_string());
+            record("verdict", verdict.to_string());
             for drain in &construction.drains {
                 assert!(
                     drain.unexercised.is_empty(),
@@ -95,48 +95,49 @@ fn found(text: &str) -> BTreeMap<String, String> {
             }
         }
     }
-    found
+    results
 }
 
 #[test]
 fn variations_have_the_sizes_and_verdicts_of_the_study() {
-    let mut names: Vec<_> = fs::read_dir(folder())
+    let mut names: Vec<_> = fs::read_dir(construction_folder())
         .unwrap()
         .map(|entry| entry.unwrap().path())
         .collect();
     names.sort();
     assert!(names.len() > 40, "the variations are there");
-    let mut wrong = Vec::new();
+    let mut mismatches = Vec::new();
     for path in names {
         let text = fs::read_to_string(&path).unwrap();
-        let found = found(&text);
+        let results = construction_results(&text);
         for (key, expected) in expectations(&text) {
             if key.contains("product") || key == "undrained" || key == "difference" {
                 continue;
             }
-            let got = found.get(&key).map_or("nothing", String::as_str);
+            let got = results.get(&key).map_or("nothing", String::as_str);
             if got != expected {
-                wrong.push(format!(
+                mismatches.push(format!(
                     "{}: {key}: expected {expected}, found {got}",
                     path.file_name().unwrap().to_string_lossy()
                 ));
             }
         }
     }
-    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+    assert!(mismatches.is_empty(), "\n{}", mismatches.join("\n"));
 }
 
 #[test]
 fn a_construction_is_given_up_when_a_flag_is_set() {
-    let protocol = text::parse(&read("base")).unwrap();
-    let until = |flag| construct_until(&protocol, Extent::default(), &AtomicBool::new(flag));
-    assert!(until(true).is_ok_and(|construction| construction.is_none()));
-    assert!(until(false).is_ok_and(|construction| construction.is_some()));
+    let protocol = text::parse(&read_file("base")).unwrap();
+    let construct_with_flag =
+        |flag| construct_until(&protocol, Extent::default(), &AtomicBool::new(flag));
+    assert!(construct_with_flag(true).is_ok_and(|construction| construction.is_none()));
+    assert!(construct_with_flag(false).is_ok_and(|construction| construction.is_some()));
 }
 
 #[test]
 fn ambiguous_knowledge_is_explained() {
-    let text = fs::read_to_string(folder().join("ambiguous-answer.coh")).unwrap();
+    let text = fs::read_to_string(construction_folder().join("ambiguous-answer.coh")).unwrap();
     let protocol = text::parse(&text).unwrap();
     let construction = construct(&protocol).ok().unwrap();
     let fault = construction.fault().unwrap();
@@ -146,13 +147,13 @@ fn ambiguous_knowledge_is_explained() {
         .contains("may wait for a victim that need not exist")));
 }
 
-fn read(name: &str) -> String {
-    fs::read_to_string(folder().join(format!("{name}.coh"))).unwrap()
+fn read_file(name: &str) -> String {
+    fs::read_to_string(construction_folder().join(format!("{name}.coh"))).unwrap()
 }
 
 #[test]
 fn knowledge_merges_under_the_facts_the_policy_reads() {
-    let protocol = text::parse(&read("base")).unwrap();
+    let protocol = text::parse(&read_file("base")).unwrap();
     let construction = construct(&protocol).ok().unwrap();
     assert_eq!(construction.class_of.iter().max(), Some(&44));
     let mut names: Vec<_> = construction
@@ -175,7 +176,7 @@ fn knowledge_merges_under_the_facts_the_policy_reads() {
 
 #[test]
 fn forwards_are_sent_again_on_answers_only() {
-    let protocol = text::parse(&read("base")).unwrap();
+    let protocol = text::parse(&read_file("base")).unwrap();
     let construction = construct(&protocol).ok().unwrap();
     let environment = &construction.knowledge.environment;
     let forwards = |cell: &Cell| {
@@ -202,33 +203,36 @@ fn forwards_are_sent_again_on_answers_only() {
 }
 
 /// Runs a controller on every input of a graph, and checks that it reacts as the graph does.
-fn same_behaviour(controller: &Controller, graph: &HomeGraph, start: Configuration, remotes: u16) {
+fn assert_same_behaviour(
+    controller: &Controller,
+    graph: &HomeGraph,
+    start: Configuration,
+    remotes: u16,
+) {
     let machine = Machine::new(controller, remotes);
     let mut image = vec![None; graph.states.len()];
     image[0] = Some(start);
     for (state, cells) in graph.cells.iter().enumerate() {
-        let before: Configuration = image[state]
+        let configuration: Configuration = image[state]
             .clone()
             .expect("states come in breadth-first order");
         for ((event, sender), cell) in cells {
-            let mut after = before.clone();
-            let occasion = Trigger {
+            let mut next = configuration.clone();
+            let trigger = Trigger {
                 home: 0,
                 event: *event,
                 sender: *sender,
                 own: None,
                 fields: &[],
             };
-            let outcome = machine
-                .step(&mut after, occasion, &mut &*controller)
-                .unwrap();
+            let outcome = machine.step(&mut next, trigger, &mut &*controller).unwrap();
             match (outcome, cell) {
                 (Outcome::Leave, Cell::Leave) | (Outcome::Refuse, Cell::Refuse) => {}
                 (Outcome::Taken { acts, .. }, Cell::Take { acts: expected, to }) => {
                     assert_eq!(&acts, expected);
                     match &image[*to as usize] {
-                        Some(known) => assert_eq!(known, &after),
-                        None => image[*to as usize] = Some(after),
+                        Some(image_state) => assert_eq!(image_state, &next),
+                        None => image[*to as usize] = Some(next),
                     }
                 }
                 (outcome, cell) => {
@@ -248,20 +252,20 @@ fn factored_and_flat_controllers_match_the_graph() {
         "two",
         "two-exclusive-if-alone",
     ] {
-        let protocol = text::parse(&read(name)).unwrap();
+        let protocol = text::parse(&read_file(name)).unwrap();
         let construction = construct(&protocol).ok().unwrap();
         for merge in [false, true] {
             let factored = construction.factored(merge);
             let remotes = construction.joint.as_ref().map_or(1, |joint| joint.remotes);
             let graph = construction.joint.as_ref().unwrap_or(&construction.graph);
-            same_behaviour(
+            assert_same_behaviour(
                 &factored,
                 graph,
                 Machine::new(&factored, remotes).initial(),
                 remotes,
             );
             let flat = construction.flat(merge);
-            same_behaviour(
+            assert_same_behaviour(
                 &flat,
                 &construction.graph,
                 Machine::new(&flat, 1).initial(),
@@ -274,7 +278,7 @@ fn factored_and_flat_controllers_match_the_graph() {
 #[test]
 fn construction_fault_sequences_replay() {
     let fault = |name: &str| {
-        let text = read(name);
+        let text = read_file(name);
         let protocol = text::parse(&text).unwrap();
         let fault = match construct(&protocol) {
             Err(ConstructionError::Fault(fault)) => *fault,
@@ -288,7 +292,7 @@ fn construction_fault_sequences_replay() {
         unexpected.text,
         "`GrantExclusive` can reach `cpu` in state `IU`, which has no rule for it"
     );
-    let last: Vec<_> = unexpected.explanations[0]
+    let last_actions: Vec<_> = unexpected.explanations[0]
         .steps
         .iter()
         .rev()
@@ -296,12 +300,14 @@ fn construction_fault_sequences_replay() {
         .map(|step| &step.action)
         .collect();
     assert_eq!(
-        last[0],
+        last_actions[0],
         &Action::Does {
             what: "has no rule for it".into()
         }
     );
-    assert!(matches!(last[1], Action::Receive { message, .. } if message == "GrantExclusive"));
+    assert!(
+        matches!(last_actions[1], Action::Receive { message, .. } if message == "GrantExclusive")
+    );
 
     let unbounded = fault("early");
     let victims = unbounded.explanations[0].steps.iter().filter(
@@ -327,11 +333,14 @@ fn construction_fault_sequences_replay() {
 
     let livelock = fault("silent-eviction");
     let steps = &livelock.explanations[0].steps;
-    let again = Action::Does {
+    let loop_notice = Action::Does {
         what: "the following steps repeat forever".into(),
     };
-    let from = steps.iter().position(|step| step.action == again).unwrap();
-    let forwards = steps[from..].iter().filter(
+    let loop_start = steps
+        .iter()
+        .position(|step| step.action == loop_notice)
+        .unwrap();
+    let forwards = steps[loop_start..].iter().filter(
         |step| matches!(&step.action, Action::Send { message, .. } if message == "ForwardInvalid"),
     );
     assert!(forwards.count() >= 2, "the loop sends the forward again");
@@ -340,7 +349,7 @@ fn construction_fault_sequences_replay() {
 #[test]
 fn three_remotes_know_no_more_than_two() {
     for name in ["three", "three-no-device"] {
-        let protocol = text::parse(&read(name)).unwrap();
+        let protocol = text::parse(&read_file(name)).unwrap();
         let sets = |explored| {
             construct_to(
                 &protocol,
@@ -361,18 +370,18 @@ fn three_remotes_know_no_more_than_two() {
 #[test]
 fn eci_with_operations_that_always_lock() {
     // As published, both operations lock; the publication gives 79 states, 304 transitions and 25 messages.
-    let eci = read("../../protocols/eci");
+    let eci = read_file("../../protocols/eci");
     let locking = eci.replace(" [lock] {", " lock {");
     assert_ne!(eci, locking);
-    let found = found(&locking);
-    let sizes = ["states", "transitions", "events"].map(|key| found[key].as_str());
+    let results = construction_results(&locking);
+    let sizes = ["states", "transitions", "events"].map(|key| results[key].as_str());
     assert_eq!(sizes, ["90", "307", "24"]);
 }
 
 #[test]
 fn every_transition_of_the_shipped_homes_happens() {
     for (name, remotes) in [("eci", 2), ("msi-policy", 3), ("back-invalidate", 2)] {
-        let path = folder().join(format!("../../protocols/{name}.coh"));
+        let path = construction_folder().join(format!("../../protocols/{name}.coh"));
         let text = fs::read_to_string(path).unwrap();
         let protocol = text::parse(&text).unwrap();
         let construction = construct_to(
@@ -392,9 +401,9 @@ fn every_transition_of_the_shipped_homes_happens() {
 
 #[test]
 fn answer_assertions_are_proved_or_refuted() {
-    let with = |expectation: &str| {
+    let fault_with = |expectation: &str| {
         let line = format!("  {expectation}\n  reach S with");
-        let text = read("base").replacen("  reach S with", &line, 1);
+        let text = read_file("base").replacen("  reach S with", &line, 1);
         let protocol = text::parse(&text).unwrap();
         match construct(&protocol) {
             Err(ConstructionError::Fault(fault)) => Some(*fault),
@@ -403,15 +412,15 @@ fn answer_assertions_are_proved_or_refuted() {
         }
     };
     // A dirty copy was given up, so only a new request can follow.
-    assert!(with("assert AckDirty implies I").is_none());
+    assert!(fault_with("assert AckDirty implies I").is_none());
     // The answer "no copy" may have been sent while a grant was in flight.
-    let fault = with("assert AckNone implies I").unwrap();
+    let fault = fault_with("assert AckNone implies I").unwrap();
     assert_eq!(fault.kind, FaultKind::WrongExpectation);
     let [as_expected, otherwise] = &fault.explanations[..] else {
         panic!("two explanations")
     };
     // The home observes the same in both.
-    let seen = |sequence: &Sequence| {
+    let home_view = |sequence: &Sequence| {
         let home = |step: &&Step| step.agent == 1;
         let words = |step: &Step| match &step.action {
             Action::Send { message, .. } => format!("send {message}"),
@@ -425,7 +434,7 @@ fn answer_assertions_are_proved_or_refuted() {
             .map(words)
             .collect::<Vec<_>>()
     };
-    assert_eq!(seen(as_expected), seen(otherwise));
+    assert_eq!(home_view(as_expected), home_view(otherwise));
     assert_ne!(as_expected, otherwise);
 }
 
@@ -436,7 +445,8 @@ fn fairness_assumption_is_stated_when_needed() {
         ("two-no-device", true),
         ("silent-eviction-ordered-down", false),
     ] {
-        let text = fs::read_to_string(folder().join(format!("{name}.coh"))).expect("it is there");
+        let text = fs::read_to_string(construction_folder().join(format!("{name}.coh")))
+            .expect("it is there");
         let protocol = text::parse(&text).expect("it parses");
         let construction = construct(&protocol).expect("it has a home");
         let stated = construction

@@ -34,23 +34,23 @@ fn message(protocol: &Protocol, name: &str) -> MessageId {
 #[test]
 fn sets_and_amounts() {
     let protocol = text::parse(TEXT).unwrap_or_else(|errors| {
-        let shown: String = errors
+        let rendered: String = errors
             .iter()
             .map(|e| e.render("text", TEXT, false))
             .collect();
-        panic!("{shown}")
+        panic!("{rendered}")
     });
     let Home::Controller(home) = &protocol.home else {
         panic!("a home by hand")
     };
     let machine = Machine::new(home, 3);
-    let mut at = machine.initial();
+    let mut configuration = machine.initial();
     let (get, pass, back) = (
         message(&protocol, "Get"),
         message(&protocol, "Pass"),
         message(&protocol, "Back"),
     );
-    let take = |message, sender, fields| Trigger {
+    let trigger = |message, sender, fields| Trigger {
         home: 0,
         event: Event::Message(message),
         sender: Some(sender),
@@ -61,7 +61,7 @@ fn sets_and_amounts() {
 
     // Intermediate results may be negative.
     let first = machine
-        .step(&mut at, take(get, 2, &[]), &mut tables)
+        .step(&mut configuration, trigger(get, 2, &[]), &mut tables)
         .unwrap();
     assert_eq!(
         first,
@@ -70,13 +70,13 @@ fn sets_and_amounts() {
             acts: vec![]
         }
     );
-    assert_eq!(at.slots, [0b100, 1]);
+    assert_eq!(configuration.slots, [0b100, 1]);
 
     // Each member of a set except the sender receives the message, which carries the set.
     let second = machine
-        .step(&mut at, take(get, 0, &[]), &mut tables)
+        .step(&mut configuration, trigger(get, 0, &[]), &mut tables)
         .unwrap();
-    let told = Act::Send {
+    let forwarded = Act::Send {
         message: pass,
         to: Receiver::Remote(2),
         fields: vec![0b101, 1],
@@ -85,14 +85,18 @@ fn sets_and_amounts() {
         second,
         Outcome::Taken {
             rule: 1,
-            acts: vec![told]
+            acts: vec![forwarded]
         }
     );
 
     // A difference with a set from a message. A value that does not fit its variable is a fault.
-    let mut other = at.clone();
+    let mut after_answer = configuration.clone();
     let third = machine
-        .step(&mut other, take(back, 2, &[0b100, 1]), &mut tables)
+        .step(
+            &mut after_answer,
+            trigger(back, 2, &[0b100, 1]),
+            &mut tables,
+        )
         .unwrap();
     assert_eq!(
         third,
@@ -101,9 +105,13 @@ fn sets_and_amounts() {
             acts: vec![]
         }
     );
-    assert_eq!(other.slots, [0b001, 1]);
+    assert_eq!(after_answer.slots, [0b001, 1]);
     let fault = machine
-        .step(&mut at, take(back, 2, &[0b000, 0]), &mut tables)
+        .step(
+            &mut configuration,
+            trigger(back, 2, &[0b000, 0]),
+            &mut tables,
+        )
         .unwrap_err()
         .fault;
     assert_eq!(
@@ -119,14 +127,14 @@ fn sets_and_amounts() {
     let mut tables = &protocol.remote;
     let mut waiting = machine.initial();
     waiting.state = 1;
-    let arrives = Trigger {
+    let arrival = Trigger {
         home: 0,
         event: Event::Message(pass),
         sender: None,
         own: Some(0),
         fields: &[0b101, 1],
     };
-    let outcome = machine.step(&mut waiting, arrives, &mut tables).unwrap();
+    let outcome = machine.step(&mut waiting, arrival, &mut tables).unwrap();
     let Outcome::Taken { acts, .. } = outcome else {
         panic!("{outcome:?}")
     };
@@ -167,9 +175,9 @@ system three {{ remotes 3; lines 1 }}
                             panic!("a home by hand")
                         };
                         let machine = Machine::new(home, 3);
-                        let mut at = machine.initial();
-                        at.slots = vec![x, y];
-                        let occasion = Trigger {
+                        let mut configuration = machine.initial();
+                        configuration.slots = vec![x, y];
+                        let trigger = Trigger {
                             home: 0,
                             event: Event::Message(message(protocol, "Get")),
                             sender: Some(0),
@@ -177,12 +185,14 @@ system three {{ remotes 3; lines 1 }}
                             fields: &[],
                         };
                         let mut tables = home;
-                        machine.step(&mut at, occasion, &mut tables).map(|_| at)
+                        machine
+                            .step(&mut configuration, trigger, &mut tables)
+                            .map(|_| configuration)
                     });
                     assert_eq!(short, long, "{ty} {operator} {x} {y}");
-                    if let ("set of remote", Ok(at)) = (ty, &short) {
+                    if let ("set of remote", Ok(configuration)) = (ty, &short) {
                         let members = if operator == "+" { x | y } else { x & !y };
-                        assert_eq!(at.slots[0], members);
+                        assert_eq!(configuration.slots[0], members);
                     }
                 }
             }
@@ -194,7 +204,7 @@ system three {{ remotes 3; lines 1 }}
 type Meaning = fn(i32, i32) -> i32;
 
 /// A home with one action on `x` and `y` for a request.
-fn home_with_action(ty: &str, of: &str, action: &str) -> Protocol {
+fn home_with_action(ty: &str, result_type: &str, action: &str) -> Protocol {
     let text = format!(
         "protocol p\nline 64 bytes\nchannels {{ request remote -> home; grant home -> remote }}
 messages {{ request: Get; grant: Ok (line, f: {ty}) }}
@@ -203,7 +213,7 @@ remote cache {{ states {{ I; W waits Ok }}
   W | Ok | done | I
 }}
 home directory {{ states {{ H; S }}
-  variables {{ x: {ty}; y: {ty}; r: {of} }}
+  variables {{ x: {ty}; y: {ty}; r: {result_type} }}
   H | Get | {action} | stay
   S | Get | send Ok (f = x) | stay
 }}
@@ -211,20 +221,20 @@ system three {{ remotes 3; lines 1 }}
 "
     );
     text::parse(&text).unwrap_or_else(|errors| {
-        let shown = errors.iter().map(|e| e.render("text", &text, false));
-        panic!("{}", shown.collect::<String>())
+        let rendered = errors.iter().map(|e| e.render("text", &text, false));
+        panic!("{}", rendered.collect::<String>())
     })
 }
 
 /// Values of `x` and `r` after the action, and the fields of the message it sent.
-fn done(protocol: &Protocol, x: u16, y: u16) -> Result<(u16, u16, Vec<u16>), Fault> {
+fn run_action(protocol: &Protocol, x: u16, y: u16) -> Result<(u16, u16, Vec<u16>), Fault> {
     let Home::Controller(home) = &protocol.home else {
         panic!("a home by hand")
     };
     let machine = Machine::new(home, 3);
-    let mut at = machine.initial();
-    at.slots = vec![x, y, 0];
-    let occasion = Trigger {
+    let mut configuration = machine.initial();
+    configuration.slots = vec![x, y, 0];
+    let trigger = Trigger {
         home: 0,
         event: Event::Message(message(protocol, "Get")),
         sender: Some(0),
@@ -232,14 +242,18 @@ fn done(protocol: &Protocol, x: u16, y: u16) -> Result<(u16, u16, Vec<u16>), Fau
         fields: &[],
     };
     let mut tables = home;
-    let outcome = machine.step(&mut at, occasion, &mut tables);
-    match outcome.map_err(|interrupted| interrupted.fault)? {
+    let outcome = machine.step(&mut configuration, trigger, &mut tables);
+    match outcome.map_err(|row_error| row_error.fault)? {
         Outcome::Taken { acts, .. } => {
             let fields = acts.into_iter().find_map(|act| match act {
                 Act::Send { fields, .. } => Some(fields),
                 _ => None,
             });
-            Ok((at.slots[0], at.slots[2], fields.unwrap_or_default()))
+            Ok((
+                configuration.slots[0],
+                configuration.slots[2],
+                fields.unwrap_or_default(),
+            ))
         }
         other => panic!("{other:?}"),
     }
@@ -272,39 +286,43 @@ fn operators_match_plain_arithmetic() {
         ("x - y", |x, y| x & !y),
         ("x - (y - x) + { sender }", |x, _| x | 1),
     ];
-    let of_sets: [(&str, &str, Meaning); 4] = [
+    let set_queries: [(&str, &str, Meaning); 4] = [
         ("count(x)", "count", |x, _| x.count_ones() as i32),
         ("count(x - y)", "count", |x, y| (x & !y).count_ones() as i32),
         ("sender in x", "bool", |x, _| x & 1),
         ("none in x", "bool", |_, _| 0),
     ];
-    let of_remotes: [(&str, &str, Meaning); 4] = [
+    let remote_expressions: [(&str, &str, Meaning); 4] = [
         ("x == none", "bool", |x, _| i32::from(x == 0)),
         ("x in { y }", "bool", |x, y| i32::from(x != 0 && x == y)),
         ("x == sender", "bool", |x, _| i32::from(x == 1)),
         // The member of this set is the remote's bit; `none` has none.
         ("{ x }", "set of remote", |x, _| (1 << x) >> 1),
     ];
-    let mut tried: Vec<(&str, i32, &str, &str, Meaning)> = Vec::new();
+    let mut cases: Vec<(&str, i32, &str, &str, Meaning)> = Vec::new();
     for ty in ["0..3", "count"] {
-        tried.extend(compared.map(|(e, meaning)| (ty, 4, e, "bool", meaning)));
-        tried.extend(amounts.map(|(e, meaning)| (ty, 4, e, "0..6", meaning)));
+        cases.extend(compared.map(|(e, meaning)| (ty, 4, e, "bool", meaning)));
+        cases.extend(amounts.map(|(e, meaning)| (ty, 4, e, "0..6", meaning)));
     }
     for (ty, values) in [("bool", 2), ("remote", 4), ("set of remote", 8)] {
         let equal = compared.into_iter().take(2);
-        tried.extend(equal.map(|(e, meaning)| (ty, values, e, "bool", meaning)));
-        let itself: Meaning = |x, _| x;
-        tried.push((ty, values, "x", ty, itself));
+        cases.extend(equal.map(|(e, meaning)| (ty, values, e, "bool", meaning)));
+        let identity: Meaning = |x, _| x;
+        cases.push((ty, values, "x", ty, identity));
     }
-    tried.extend(truths.map(|(e, meaning)| ("bool", 2, e, "bool", meaning)));
-    tried.extend(sets.map(|(e, meaning)| ("set of remote", 8, e, "set of remote", meaning)));
-    tried.extend(of_sets.map(|(e, of, meaning)| ("set of remote", 8, e, of, meaning)));
-    tried.extend(of_remotes.map(|(e, of, meaning)| ("remote", 4, e, of, meaning)));
-    for (ty, values, expression, of, meaning) in tried {
-        let protocol = home_with_action(ty, of, &format!("r := {expression}"));
+    cases.extend(truths.map(|(e, meaning)| ("bool", 2, e, "bool", meaning)));
+    cases.extend(sets.map(|(e, meaning)| ("set of remote", 8, e, "set of remote", meaning)));
+    cases.extend(
+        set_queries.map(|(e, result_type, meaning)| ("set of remote", 8, e, result_type, meaning)),
+    );
+    cases.extend(
+        remote_expressions.map(|(e, result_type, meaning)| ("remote", 4, e, result_type, meaning)),
+    );
+    for (ty, values, expression, result_type, meaning) in cases {
+        let protocol = home_with_action(ty, result_type, &format!("r := {expression}"));
         for (x, y) in (0..values).flat_map(|x| (0..values).map(move |y| (x, y))) {
-            let found = done(&protocol, x as u16, y as u16).map(|(_, r, _)| i32::from(r));
-            assert_eq!(found, Ok(meaning(x, y)), "{ty}: {expression}, {x} {y}");
+            let actual = run_action(&protocol, x as u16, y as u16).map(|(_, r, _)| i32::from(r));
+            assert_eq!(actual, Ok(meaning(x, y)), "{ty}: {expression}, {x} {y}");
         }
     }
 }
@@ -314,18 +332,18 @@ fn operators_match_plain_arithmetic() {
 fn out_of_range_numbers_are_faults() {
     for (ty, operator) in [("0..3", '+'), ("0..3", '-'), ("count", '+'), ("count", '-')] {
         let sent = home_with_action(ty, ty, &format!("send Ok (f = x {operator} y)"));
-        let kept = home_with_action(ty, ty, &format!("x {operator}= y"));
+        let assigned = home_with_action(ty, ty, &format!("x {operator}= y"));
         let ok = message(&sent, "Ok");
         for (x, y) in (0..4).flat_map(|x| (0..4).map(move |y| (x, y))) {
             let value = match operator {
                 '+' => i32::from(x) + i32::from(y),
                 _ => i32::from(x) - i32::from(y),
             };
-            let (sent, kept) = (done(&sent, x, y), done(&kept, x, y));
+            let (sent, assigned) = (run_action(&sent, x, y), run_action(&assigned, x, y));
             match u16::try_from(value) {
                 Ok(fits) if fits <= 3 => {
                     assert_eq!(sent, Ok((x, 0, vec![fits])));
-                    assert_eq!(kept, Ok((fits, 0, vec![])));
+                    assert_eq!(assigned, Ok((fits, 0, vec![])));
                 }
                 _ => {
                     let fault = Fault::FieldOutOfRange {
@@ -334,7 +352,7 @@ fn out_of_range_numbers_are_faults() {
                         value,
                     };
                     assert_eq!(sent, Err(fault));
-                    assert_eq!(kept, Err(Fault::OutOfRange { variable: 0, value }));
+                    assert_eq!(assigned, Err(Fault::OutOfRange { variable: 0, value }));
                 }
             }
         }
@@ -351,10 +369,10 @@ fn large_remote_sets_keep_their_members() {
     };
     const REMOTES: u16 = 4096;
     let machine = Machine::new(home, REMOTES);
-    let mut at = machine.initial();
+    let mut configuration = machine.initial();
     let requests = ["GetS", "PutS", "GetM"].map(|name| message(&protocol, name));
-    let mut ask = |request: usize, sender: u16| {
-        let occasion = Trigger {
+    let mut react = |request: usize, sender: u16| {
+        let trigger = Trigger {
             home: 0,
             event: Event::Message(requests[request]),
             sender: Some(sender),
@@ -362,31 +380,33 @@ fn large_remote_sets_keep_their_members() {
             fields: &[],
         };
         let mut tables = home;
-        let Ok(Outcome::Taken { acts, .. }) = machine.step(&mut at, occasion, &mut tables) else {
+        let Ok(Outcome::Taken { acts, .. }) =
+            machine.step(&mut configuration, trigger, &mut tables)
+        else {
             panic!("the directory answers")
         };
         acts
     };
     let mut sharers = std::collections::BTreeSet::new();
-    let mut drawn = 1u64;
+    let mut random = 1u64;
     for _ in 0..3000 {
-        drawn = drawn.wrapping_mul(6364136223846793005).wrapping_add(1);
-        let sender = (drawn >> 33) as u16 % REMOTES;
+        random = random.wrapping_mul(6364136223846793005).wrapping_add(1);
+        let sender = (random >> 33) as u16 % REMOTES;
         // Some remotes return, and some of the present ones leave.
-        match drawn >> 61 {
+        match random >> 61 {
             0 => {
-                ask(1, sender);
+                react(1, sender);
                 sharers.remove(&sender);
             }
             _ => {
-                ask(0, sender);
+                react(0, sender);
                 sharers.insert(sender);
             }
         }
     }
-    let (writer, all) = (*sharers.iter().nth(7).unwrap(), sharers.len());
+    let (writer, sharer_count) = (*sharers.iter().nth(7).unwrap(), sharers.len());
     sharers.remove(&writer);
-    let acts = ask(2, writer);
+    let acts = react(2, writer);
     let mut granted = None;
     let mut invalidated = Vec::new();
     for act in acts {
@@ -404,7 +424,7 @@ fn large_remote_sets_keep_their_members() {
             _ => {}
         }
     }
-    assert_eq!(granted, Some(vec![all as u16 - 1]));
+    assert_eq!(granted, Some(vec![sharer_count as u16 - 1]));
     let expected = sharers.into_iter().map(|sharer| (sharer, vec![writer + 1]));
     assert_eq!(invalidated, expected.collect::<Vec<_>>());
 }
@@ -420,48 +440,48 @@ fn separate_registers_are_undone_and_redone() {
     };
     const REMOTES: u16 = 40;
     let (mut seed, mut changed) = (0u64, 0);
-    let mut draw = |below: u16| {
+    let mut draw = |limit: u16| {
         seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1);
-        ((seed >> 33) % u64::from(below)) as u16
+        ((seed >> 33) % u64::from(limit)) as u16
     };
     for controller in [&protocol.remote, home] {
         let machine = Machine::new(controller, REMOTES);
-        let mut together = machine.initial();
-        let mut apart = machine.initial();
-        let mut registers = apart.slots.split_off(machine.registers().start);
+        let mut combined = machine.initial();
+        let mut separate = machine.initial();
+        let mut registers = separate.slots.split_off(machine.registers().start);
         let mut changes = Changes::default();
         for _ in 0..20_000 {
             let rule = &controller.rules[usize::from(draw(controller.rules.len() as u16))];
             let fields = [(); 4].map(|()| draw(3));
-            let occasion = Trigger {
+            let trigger = Trigger {
                 home: draw(2),
                 event: rule.event,
                 sender: Some(draw(REMOTES)),
                 own: Some(draw(REMOTES)),
                 fields: &fields,
             };
-            let before = (apart.clone(), registers.clone());
-            let whole = together.clone();
+            let saved_separate = (separate.clone(), registers.clone());
+            let saved_combined = combined.clone();
             changes.clear();
-            let one = machine.step(&mut together, occasion, &mut &*controller);
-            let other = machine.step_with(
-                &mut apart,
+            let expected = machine.step(&mut combined, trigger, &mut &*controller);
+            let actual = machine.step_with(
+                &mut separate,
                 (&mut registers, &mut changes),
-                occasion,
+                trigger,
                 &mut &*controller,
             );
-            assert_eq!(one, other);
+            assert_eq!(expected, actual);
             changes.undo(&mut registers);
-            assert_eq!(registers, before.1);
-            if !matches!(one, Ok(Outcome::Taken { .. })) {
+            assert_eq!(registers, saved_separate.1);
+            if !matches!(expected, Ok(Outcome::Taken { .. })) {
                 // The state after a fault is unspecified.
-                (together, apart) = (whole, before.0);
+                (combined, separate) = (saved_combined, saved_separate.0);
                 continue;
             }
             let differs = changes.redo(&mut registers);
-            assert_eq!(differs, registers != before.1);
-            assert_eq!(apart.state, together.state);
-            assert_eq!([&apart.slots[..], &registers].concat(), together.slots);
+            assert_eq!(differs, registers != saved_separate.1);
+            assert_eq!(separate.state, combined.state);
+            assert_eq!([&separate.slots[..], &registers].concat(), combined.slots);
             changed += u32::from(differs);
         }
     }

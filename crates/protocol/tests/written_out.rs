@@ -10,41 +10,46 @@ use cohkit_protocol::text::parse_sized;
 use cohkit_protocol::unroll::Homes;
 
 /// Unrolls a controller with these variables.
-struct Writing<'w> {
+struct Unroller<'w> {
     homes: Homes,
     variables: &'w [Variable],
 }
 
-impl Writing<'_> {
-    fn controller(homes: Homes, of: &Controller) -> Controller {
-        let writing = Writing {
+impl Unroller<'_> {
+    fn controller(homes: Homes, original: &Controller) -> Controller {
+        let unroller = Unroller {
             homes,
-            variables: &of.variables,
+            variables: &original.variables,
         };
-        let mut out = of.clone();
-        for rule in &mut out.rules {
-            rule.guard = rule.guard.as_ref().map(|guard| writing.one(guard));
+        let mut unrolled = original.clone();
+        for rule in &mut unrolled.rules {
+            rule.guard = rule
+                .guard
+                .as_ref()
+                .map(|guard| unroller.unroll_expression(guard));
             if let Effect::Take { body, .. } = &mut rule.effect {
-                *body = writing.body(body);
+                *body = unroller.body(body);
             }
         }
-        for variable in &mut out.variables {
+        for variable in &mut unrolled.variables {
             if let Type::Array { of, .. } = &mut variable.ty {
                 if *of == Element::Member {
                     *of = Element::Range { max: 1 };
                 }
             }
         }
-        out
+        unrolled
     }
 
     fn body(&self, body: &[Statement]) -> Vec<Statement> {
-        body.iter().map(|one| self.statement(one)).collect()
+        body.iter()
+            .map(|statement| self.statement(statement))
+            .collect()
     }
 
     fn statement(&self, statement: &Statement) -> Statement {
-        if let Some(out) = self.homes.statement(statement, self.variables) {
-            return self.statement(&out);
+        if let Some(unrolled) = self.homes.statement(statement, self.variables) {
+            return self.statement(&unrolled);
         }
         match statement.clone() {
             Statement::Send {
@@ -54,26 +59,33 @@ impl Writing<'_> {
             } => Statement::Send {
                 message,
                 to: match to {
-                    Target::HomeAt(home) => Target::HomeAt(self.one(&home)),
-                    Target::Remote(remote) => Target::Remote(self.one(&remote)),
+                    Target::HomeAt(home) => Target::HomeAt(self.unroll_expression(&home)),
+                    Target::Remote(remote) => Target::Remote(self.unroll_expression(&remote)),
                     Target::Each(set) => Target::Each(self.set(&set)),
                     Target::Home => Target::Home,
                 },
                 fields: (fields.iter())
                     .map(|field| match field {
-                        Value::Single(value, ty) => Value::Single(self.one(value), *ty),
+                        Value::Single(value, ty) => {
+                            Value::Single(self.unroll_expression(value), *ty)
+                        }
                         Value::Set(set) => Value::Set(self.set(set)),
                     })
                     .collect(),
             },
-            Statement::Assign(to, value) => Statement::Assign(to, self.one(&value)),
-            Statement::AssignSet(to, set) => Statement::AssignSet(to, self.set(&set)),
-            Statement::AssignElement(to, at, value) => {
-                let at = at.iter().map(|index| self.one(index)).collect();
-                Statement::AssignElement(to, at, self.one(&value))
+            Statement::Assign(variable, value) => {
+                Statement::Assign(variable, self.unroll_expression(&value))
+            }
+            Statement::AssignSet(variable, set) => Statement::AssignSet(variable, self.set(&set)),
+            Statement::AssignElement(variable, indices, value) => {
+                let indices = indices
+                    .iter()
+                    .map(|index| self.unroll_expression(index))
+                    .collect();
+                Statement::AssignElement(variable, indices, self.unroll_expression(&value))
             }
             Statement::ForEach { condition, body } => Statement::ForEach {
-                condition: self.one(&condition),
+                condition: self.unroll_expression(&condition),
                 body: self.body(&body),
             },
             Statement::If {
@@ -81,7 +93,7 @@ impl Writing<'_> {
                 then,
                 otherwise,
             } => Statement::If {
-                condition: self.one(&condition),
+                condition: self.unroll_expression(&condition),
                 then: self.body(&then),
                 otherwise: self.body(&otherwise),
             },
@@ -89,25 +101,29 @@ impl Writing<'_> {
         }
     }
 
-    fn one(&self, expression: &Expression) -> Expression {
-        let one = |inner: &Expression| Box::new(self.one(inner));
+    fn unroll_expression(&self, expression: &Expression) -> Expression {
+        let boxed = |inner: &Expression| Box::new(self.unroll_expression(inner));
         match expression {
-            Expression::Homes(of) => self.one(&self.homes.expression(of)),
-            Expression::Element(array, at) => {
-                Expression::Element(*array, at.iter().map(|index| self.one(index)).collect())
-            }
+            Expression::Homes(query) => self.unroll_expression(&self.homes.expression(query)),
+            Expression::Element(array, indices) => Expression::Element(
+                *array,
+                indices
+                    .iter()
+                    .map(|index| self.unroll_expression(index))
+                    .collect(),
+            ),
             Expression::Count(set) => Expression::Count(Box::new(self.set(set))),
-            Expression::In(remote, set) => Expression::In(one(remote), Box::new(self.set(set))),
-            Expression::Not(inner) => Expression::Not(one(inner)),
-            Expression::Round(inner, size) => Expression::Round(one(inner), *size),
-            Expression::Binary(operator, a, b) => Expression::Binary(*operator, one(a), one(b)),
+            Expression::In(remote, set) => Expression::In(boxed(remote), Box::new(self.set(set))),
+            Expression::Not(inner) => Expression::Not(boxed(inner)),
+            Expression::Round(inner, size) => Expression::Round(boxed(inner), *size),
+            Expression::Binary(operator, a, b) => Expression::Binary(*operator, boxed(a), boxed(b)),
             other => other.clone(),
         }
     }
 
     fn set(&self, set: &Set) -> Set {
         match set {
-            Set::Singleton(remote) => Set::Singleton(Box::new(self.one(remote))),
+            Set::Singleton(remote) => Set::Singleton(Box::new(self.unroll_expression(remote))),
             Set::Union(a, b) => Set::Union(Box::new(self.set(a)), Box::new(self.set(b))),
             Set::Difference(a, b) => Set::Difference(Box::new(self.set(a)), Box::new(self.set(b))),
             other => other.clone(),
@@ -118,11 +134,11 @@ impl Writing<'_> {
 struct Random(u64);
 
 impl Random {
-    fn below(&mut self, most: u64) -> u64 {
+    fn below(&mut self, limit: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
-        self.0 % most
+        self.0 % limit
     }
 
     /// A random value that a field of this type may have.
@@ -139,34 +155,47 @@ impl Random {
 }
 
 /// Slots of a configuration, with one slot for each home of a set.
-fn spread(machine: &Machine, of: &Controller, at: &Configuration, remotes: u16) -> Vec<u16> {
+fn spread_slots(
+    machine: &Machine,
+    controller: &Controller,
+    configuration: &Configuration,
+    remotes: u16,
+) -> Vec<u16> {
     let mut slots = Vec::new();
-    for (index, variable) in (0..).zip(&of.variables) {
-        let first = &at.slots[machine.slot(index)..];
-        let [one, two] = variable.ty.extent(remotes).map(usize::from);
+    for (index, variable) in (0..).zip(&controller.variables) {
+        let values = &configuration.slots[machine.slot(index)..];
+        let [rows, columns] = variable.ty.extent(remotes).map(usize::from);
         match variable.ty {
-            Type::RemoteSet => slots.extend(&first[..usize::from(remotes.div_ceil(16))]),
+            Type::RemoteSet => slots.extend(&values[..usize::from(remotes.div_ceil(16))]),
             ty if ty.set_of_homes() => {
-                slots.extend((0..one).map(|home| first[home / 16] >> (home % 16) & 1));
+                slots.extend((0..rows).map(|home| values[home / 16] >> (home % 16) & 1));
             }
-            _ => slots.extend(&first[..one * two]),
+            _ => slots.extend(&values[..rows * columns]),
         }
     }
     slots
 }
 
 /// Executes random events on both forms of a controller, and returns the number of steps taken.
-fn alike(protocol: &Protocol, of: &Controller, remotes: u16, mut random: Random) -> usize {
+fn compare_forms(
+    protocol: &Protocol,
+    controller: &Controller,
+    remotes: u16,
+    mut random: Random,
+) -> usize {
     let homes = protocol.homes;
-    let out = Writing::controller(Homes(homes), of);
-    let (by_members, by_homes) = (Machine::new(of, remotes), Machine::new(&out, remotes));
-    let (mut these, mut those) = (by_members.initial(), by_homes.initial());
+    let unrolled = Unroller::controller(Homes(homes), controller);
+    let (by_members, by_homes) = (
+        Machine::new(controller, remotes),
+        Machine::new(&unrolled, remotes),
+    );
+    let (mut members_state, mut homes_state) = (by_members.initial(), by_homes.initial());
     let mut changes = Changes::default();
-    let mut taken = 0;
+    let mut steps_taken = 0;
     for step in 0..1500 {
         // The event of a row of this state, so that most events are expected.
-        let rows: Vec<_> = (of.rules.iter())
-            .filter(|rule| rule.state.0 == these.state)
+        let rows: Vec<_> = (controller.rules.iter())
+            .filter(|rule| rule.state.0 == members_state.state)
             .collect();
         let event = rows[random.below(rows.len() as u64) as usize].event;
         let fields: Vec<u16> = match event {
@@ -175,7 +204,7 @@ fn alike(protocol: &Protocol, of: &Controller, remotes: u16, mut random: Random)
                 .collect(),
             _ => Vec::new(),
         };
-        let occasion = Trigger {
+        let trigger = Trigger {
             event,
             sender: Some(random.below(remotes.into()) as u16),
             own: Some(random.below(remotes.into()) as u16),
@@ -183,45 +212,49 @@ fn alike(protocol: &Protocol, of: &Controller, remotes: u16, mut random: Random)
             home: (random.below(6) * random.below(6) % u64::from(homes)) as u16,
             fields: &fields,
         };
-        let (mut one, mut other) = (these.clone(), those.clone());
+        let (mut after_members, mut after_homes) = (members_state.clone(), homes_state.clone());
         let mut tables = by_members.controller();
-        let found = by_members.step(&mut one, occasion, &mut tables);
-        let wanted = by_homes.step(&mut other, occasion, &mut by_homes.controller());
-        let place = format!(
-            "{} of {}, step {step}: {occasion:?}",
-            of.name, protocol.name
+        let actual = by_members.step(&mut after_members, trigger, &mut tables);
+        let expected = by_homes.step(&mut after_homes, trigger, &mut by_homes.controller());
+        let context = format!(
+            "{} of {}, step {step}: {trigger:?}",
+            controller.name, protocol.name
         );
-        assert_eq!(found, wanted, "{place}");
+        assert_eq!(actual, expected, "{context}");
         // Registers stored separately get the same values, and `undo` restores them.
-        let mut apart = these.clone();
-        let mut registers = apart.slots.split_off(by_members.registers().start);
-        let before = registers.clone();
+        let mut separate = members_state.clone();
+        let mut registers = separate.slots.split_off(by_members.registers().start);
+        let saved_registers = registers.clone();
         changes.clear();
-        let lying = (&mut registers[..], &mut changes);
-        let found = by_members.step_with(&mut apart, lying, occasion, &mut tables);
-        assert_eq!(found, wanted, "{place}");
+        let separate_registers = (&mut registers[..], &mut changes);
+        let actual = by_members.step_with(&mut separate, separate_registers, trigger, &mut tables);
+        assert_eq!(actual, expected, "{context}");
         changes.undo(&mut registers);
-        assert_eq!(registers, before, "{place}");
-        if let Ok(Outcome::Taken { .. }) = wanted {
+        assert_eq!(registers, saved_registers, "{context}");
+        if let Ok(Outcome::Taken { .. }) = expected {
             let differs = changes.redo(&mut registers);
-            assert_eq!(differs, registers != before, "{place}");
-            apart.slots.extend(registers);
-            assert_eq!(apart, one, "{place}");
-            let (here, there) = (
-                spread(&by_members, of, &one, remotes),
-                spread(&by_homes, &out, &other, remotes),
+            assert_eq!(differs, registers != saved_registers, "{context}");
+            separate.slots.extend(registers);
+            assert_eq!(separate, after_members, "{context}");
+            let (member_slots, home_slots) = (
+                spread_slots(&by_members, controller, &after_members, remotes),
+                spread_slots(&by_homes, &unrolled, &after_homes, remotes),
             );
-            assert_eq!((one.state, here), (other.state, there), "{place}");
-            (these, those) = (one, other);
-            taken += 1;
+            assert_eq!(
+                (after_members.state, member_slots),
+                (after_homes.state, home_slots),
+                "{context}"
+            );
+            (members_state, homes_state) = (after_members, after_homes);
+            steps_taken += 1;
         }
     }
-    taken
+    steps_taken
 }
 
-fn texts() -> Vec<(String, String)> {
+fn protocol_files() -> Vec<(String, String)> {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../ordering");
-    let mut found = Vec::new();
+    let mut files = Vec::new();
     for folder in [
         root.to_string(),
         format!("{root}/tso"),
@@ -231,43 +264,44 @@ fn texts() -> Vec<(String, String)> {
             let path = file.unwrap().path();
             if path.extension().is_some_and(|e| e == "coh") {
                 let name = path.display().to_string();
-                found.push((name, std::fs::read_to_string(path).unwrap()));
+                files.push((name, std::fs::read_to_string(path).unwrap()));
             }
         }
     }
-    found.sort();
-    found
+    files.sort();
+    files
 }
 
 #[test]
 fn set_loop_matches_unrolled_homes() {
     let mut sets = 0;
-    for (name, text) in texts() {
+    for (name, text) in protocol_files() {
         for (homes, remotes, seed) in [(1, 2, 1), (2, 3, 2), (8, 8, 3), (17, 600, 4), (512, 20, 5)]
         {
             // Tables for several homes, if there are several.
-            let several = homes.min(8) * 2;
+            let table_size = homes.min(8) * 2;
             let sizes = [
                 ("homes", homes),
-                ("counters", several),
-                ("entries", several),
-                ("slots", several),
-                ("notes", several),
-                ("epochs", several + 1),
+                ("counters", table_size),
+                ("entries", table_size),
+                ("slots", table_size),
+                ("notes", table_size),
+                ("epochs", table_size + 1),
             ];
             let sizes: Vec<(String, u16)> = (sizes.into_iter())
                 .filter(|(name, _)| text.contains(&format!("size {name} ")))
                 .map(|(name, size)| (name.to_string(), size))
                 .collect();
             let protocol = parse_sized(&text, &sizes);
-            let protocol = protocol.unwrap_or_else(|wrong| panic!("{name}: {wrong:?}"));
+            let protocol = protocol.unwrap_or_else(|errors| panic!("{name}: {errors:?}"));
             let Home::Controller(home) = &protocol.home else {
                 panic!("{name} has no rows of its home");
             };
-            for of in [&protocol.remote, home] {
-                sets += usize::from(of.variables.iter().any(|v| v.ty.set_of_homes()));
-                let taken = alike(&protocol, of, remotes, Random(seed * 0x9e37_79b9));
-                assert!(taken > 50, "{name} {}: {taken} steps", of.name);
+            for controller in [&protocol.remote, home] {
+                sets += usize::from(controller.variables.iter().any(|v| v.ty.set_of_homes()));
+                let steps =
+                    compare_forms(&protocol, controller, remotes, Random(seed * 0x9e37_79b9));
+                assert!(steps > 50, "{name} {}: {steps} steps", controller.name);
             }
         }
     }
@@ -285,33 +319,33 @@ fn no_two_registers_share_a_slot_however_many_there_are() {
         panic!("the home has no rows");
     };
     let machine = Machine::new(home, 4096);
-    let named = |name: &str| {
-        let place = home.variables.iter().position(|v| v.name == name);
-        machine.slot(place.unwrap() as u16)
+    let slot_named = |name: &str| {
+        let index = home.variables.iter().position(|v| v.name == name);
+        machine.slot(index.unwrap() as u16)
     };
     let counts = 4096 * 17;
-    assert_eq!(named("told") - named("arrived"), counts);
-    assert_eq!(named("served") - named("told"), counts);
+    assert_eq!(slot_named("told") - slot_named("arrived"), counts);
+    assert_eq!(slot_named("served") - slot_named("told"), counts);
     assert_eq!(machine.registers().len(), 2 * counts + 4096);
     // The last counter of the last core has a slot of its own.
     let event = |name: &str| {
-        let all = &mut protocol.message_ids();
-        Event::Message(all.find(|id| protocol.message(*id).name == name).unwrap())
+        let ids = &mut protocol.message_ids();
+        Event::Message(ids.find(|id| protocol.message(*id).name == name).unwrap())
     };
-    let mut at = machine.initial();
-    let occasion = Trigger {
+    let mut configuration = machine.initial();
+    let trigger = Trigger {
         event: event("Notify"),
         sender: None,
         own: None,
         home: 511,
         fields: &[4096, 16],
     };
-    let before = at.clone();
+    let saved = configuration.clone();
     machine
-        .step(&mut at, occasion, &mut machine.controller())
+        .step(&mut configuration, trigger, &mut machine.controller())
         .unwrap();
-    let changed: Vec<usize> = (0..at.slots.len())
-        .filter(|&slot| at.slots[slot] != before.slots[slot])
+    let changed: Vec<usize> = (0..configuration.slots.len())
+        .filter(|&slot| configuration.slots[slot] != saved.slots[slot])
         .collect();
-    assert_eq!(changed, [named("told") + counts - 1]);
+    assert_eq!(changed, [slot_named("told") + counts - 1]);
 }

@@ -87,8 +87,8 @@ fn program(words: &[u32], times: u64) -> Program {
         0.999_f64.to_bits(),
         0.125_f64.to_bits(),
     ];
-    for (place, number) in program.data[512 * 8..].chunks_mut(8).zip(numbers) {
-        place.copy_from_slice(&number.to_le_bytes());
+    for (bytes, number) in program.data[512 * 8..].chunks_mut(8).zip(numbers) {
+        bytes.copy_from_slice(&number.to_le_bytes());
     }
     for (register, number) in [(5, 1), (12, times), (14, ARRAY + 512 * 8), (15, ARRAY)] {
         program.li(register, number);
@@ -105,7 +105,7 @@ fn program(words: &[u32], times: u64) -> Program {
 }
 
 fn main() {
-    let chosen = std::env::args()
+    let filter = std::env::args()
         .skip(1)
         .find(|word| !word.starts_with('-'))
         .unwrap_or_default();
@@ -114,10 +114,10 @@ fn main() {
         ("sort", sort(), 600),
         ("floats", floats(), 20_000_000),
     ];
-    for (what, words, times) in programs {
+    for (case, words, times) in programs {
         for engine in ["fast", "timed", "step"] {
-            let name = format!("{engine} {what}");
-            if !name.contains(&chosen) {
+            let name = format!("{engine} {case}");
+            if !name.contains(&filter) {
                 continue;
             }
             // Single steps are slow, so they run a tenth of the iterations.
@@ -125,44 +125,44 @@ fn main() {
             let program = program(&words, times);
             let (mut fast, mut timed) = (Fast::default(), Timed::new(Latencies::small()));
             let begin = Instant::now();
-            let before = processor_seconds(begin);
-            let mut carried = 0;
+            let start_seconds = processor_seconds(begin);
+            let mut executed = 0;
             let mut run = |hart: &mut Hart, memory: &mut Flat| {
-                let end = match engine {
+                let result = match engine {
                     "timed" => timed.run(hart, memory, u64::MAX).1,
                     "step" => hart.step(memory),
                     _ => fast.run(hart, memory, u64::MAX).1,
                 };
-                carried = hart.csrs.instret;
-                end
+                executed = hart.csrs.instret;
+                result
             };
-            program.by(&mut run);
-            let seconds = processor_seconds(begin) - before;
-            let rate = carried as f64 / seconds / 1e6;
+            program.output_by(&mut run);
+            let seconds = processor_seconds(begin) - start_seconds;
+            let rate = executed as f64 / seconds / 1e6;
             println!("{name:24} {rate:8.1} million instructions per second");
         }
     }
-    for (what, options) in [
+    for (case, options) in [
         ("like Dhrystone", ["-DMIXTURE", "-DROUNDS=1000000"]),
         ("compiled sort", ["-DSORT", "-DROUNDS=500"]),
     ] {
-        compiled(what, &options, &chosen);
+        measure_compiled(case, &options, &filter);
     }
 }
 
 /// Measures a compiled program, also under QEMU, if compiler and emulator are installed.
-fn compiled(what: &str, options: &[&str], chosen: &str) {
+fn measure_compiled(case: &str, options: &[&str], filter: &str) {
     if !["fast", "timed"]
         .iter()
-        .any(|engine| format!("{engine} {what}").contains(chosen))
+        .any(|engine| format!("{engine} {case}").contains(filter))
     {
         return;
     }
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("program");
-    let folder_of = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let source = folder_of.join("benches/mixture.c");
-    let machine = [
+    let crate_folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let source = crate_folder.join("benches/mixture.c");
+    let machine_options = [
         "-O2",
         "-march=rv64gc",
         "-mabi=lp64d",
@@ -170,69 +170,71 @@ fn compiled(what: &str, options: &[&str], chosen: &str) {
         "-static",
     ];
     let mut gcc = Command::new("riscv64-unknown-elf-gcc");
-    gcc.args(machine).args([
+    gcc.args(machine_options).args([
         "-nostdlib",
         "-ffreestanding",
         "-fno-tree-loop-distribute-patterns",
     ]);
-    gcc.arg("-I").arg(folder_of.join("../.."));
+    gcc.arg("-I").arg(crate_folder.join("../.."));
     gcc.args(options).arg("-o").arg(&file).arg(source);
     match gcc.status() {
         Ok(status) if status.success() => {}
         Ok(status) => panic!("the compiler ends with {status}"),
-        Err(_) => return println!("{what}: not measured, riscv64-unknown-elf-gcc is missing"),
+        Err(_) => return println!("{case}: not measured, riscv64-unknown-elf-gcc is missing"),
     }
     let bytes = std::fs::read(&file).expect("it is there");
     let image = Image::read(&bytes).expect("it is a program");
-    let mut ours = None;
+    let mut crate_result = None;
     for engine in ["fast", "timed"] {
-        let name = format!("{engine} {what}");
-        if !name.contains(chosen) {
+        let name = format!("{engine} {case}");
+        if !name.contains(filter) {
             continue;
         }
-        let (carried, seconds) = measure(&image, engine);
-        let rate = carried as f64 / seconds / 1e6;
+        let (executed, seconds) = measure(&image, engine);
+        let rate = executed as f64 / seconds / 1e6;
         println!("{name:24} {rate:8.1} million instructions per second");
         if engine == "fast" {
-            ours = Some((carried, rate));
+            crate_result = Some((executed, rate));
         }
     }
-    let Some((carried, rate)) = ours else {
+    let Some((executed, rate)) = crate_result else {
         return;
     };
     // Includes the emulator's start-up time of some milliseconds.
     let begin = Instant::now();
     match Command::new("qemu-riscv64").arg(&file).status() {
-        Ok(status) => assert!(status.success(), "{what} ends with {status} under QEMU"),
-        Err(_) => return println!("{what}: not compared, qemu-riscv64 is missing"),
+        Ok(status) => assert!(status.success(), "{case} ends with {status} under QEMU"),
+        Err(_) => return println!("{case}: not compared, qemu-riscv64 is missing"),
     }
-    let theirs = carried as f64 / begin.elapsed().as_secs_f64() / 1e6;
-    let (name, ratio) = (format!("QEMU {what}"), rate / theirs);
-    println!("{name:24} {theirs:8.1} million instructions per second, ours are {ratio:.2} of it");
+    let qemu_rate = executed as f64 / begin.elapsed().as_secs_f64() / 1e6;
+    let (name, ratio) = (format!("QEMU {case}"), rate / qemu_rate);
+    println!(
+        "{name:24} {qemu_rate:8.1} million instructions per second, ours are {ratio:.2} of it"
+    );
 }
 
 /// Runs a program to its end. Returns its instruction count and its run time in seconds.
 fn measure(image: &Image, engine: &str) -> (u64, f64) {
     let mut memory = Flat::new(0x1_0000, 0x10_0000);
     for segment in &image.segments {
-        let place = memory.bytes_mut(segment.at, segment.bytes.len());
-        place.expect("it fits").copy_from_slice(segment.bytes);
+        let destination = memory.bytes_mut(segment.at, segment.bytes.len());
+        destination.expect("it fits").copy_from_slice(segment.bytes);
     }
     let mut hart = Hart::new(0, Extensions::HOST);
     hart.pc = image.entry;
     hart.set_x(2, memory.end() - 64);
     let (mut fast, mut timed) = (Fast::default(), Timed::new(Latencies::small()));
     let begin = Instant::now();
-    let before = processor_seconds(begin);
-    let end = match engine {
+    let start_seconds = processor_seconds(begin);
+    let result = match engine {
         "timed" => timed.run(&mut hart, &mut memory, u64::MAX).1,
         _ => fast.run(&mut hart, &mut memory, u64::MAX).1,
     };
-    let seconds = processor_seconds(begin) - before;
-    let called = end == Err(Stop::Exception(Exception::MachineCall));
+    let seconds = processor_seconds(begin) - start_seconds;
+    let has_exited = result == Err(Stop::Exception(Exception::MachineCall));
     assert!(
-        called && hart.x(17) == 93 && hart.x(10) == 0,
-        "{end:?} at {:#x}",
+        has_exited && hart.x(17) == 93 && hart.x(10) == 0,
+        "{result:?} at {:#x}",
         hart.pc
     );
     (hart.csrs.instret, seconds)

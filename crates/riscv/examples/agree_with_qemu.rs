@@ -10,7 +10,7 @@ fn main() -> std::process::ExitCode {
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
         let mut number = || words.next().and_then(|word| word.parse::<u64>().ok());
-        let set = match word.as_str() {
+        let parsed = match word.as_str() {
             "--seed" => number().map(|n| seed = n),
             "--count" => number().map(|n| count = n),
             "--length" => number().map(|n| length = n),
@@ -20,7 +20,7 @@ fn main() -> std::process::ExitCode {
             }
             _ => None,
         };
-        if set.is_none() {
+        if parsed.is_none() {
             eprintln!(
                 "error: `{word}`\n  help: agree [--seed N] [--count N] [--length N] [--show]"
             );
@@ -30,36 +30,38 @@ fn main() -> std::process::ExitCode {
     if show {
         let decoder = Decoder::new(Extensions::HOST);
         let program = oracle::random::programs(seed, 1, length as usize);
-        let mut at = 0;
-        while at + 2 <= program.code.len() {
-            let half = |at: usize| {
+        let mut offset = 0;
+        while offset + 2 <= program.code.len() {
+            let half = |offset: usize| {
                 program
                     .code
-                    .get(at..at + 2)
+                    .get(offset..offset + 2)
                     .map_or(0, |b| u32::from(u16::from_le_bytes([b[0], b[1]])))
             };
-            let word = half(at) | half(at + 2) << 16;
+            let word = half(offset) | half(offset + 2) << 16;
             println!(
                 "{:#x}: {}",
-                oracle::START as usize + 120 + at,
+                oracle::START as usize + 120 + offset,
                 decoder.text(word)
             );
-            at += if word & 3 == 3 { 4 } else { 2 };
+            offset += if word & 3 == 3 { 4 } else { 2 };
         }
     }
     // One file holds a hundred programs, to amortise the start-up time of QEMU.
-    let (mut done, mut bad) = (0, 0);
-    while done < count {
-        let some = (count - done).min(100);
-        if let Err(what) = oracle::random::compare(seed + done, some as usize, length as usize) {
-            println!("{what}");
-            bad += 1;
+    let (mut compared, mut differing_files) = (0, 0);
+    while compared < count {
+        let batch = (count - compared).min(100);
+        if let Err(difference) =
+            oracle::random::compare(seed + compared, batch as usize, length as usize)
+        {
+            println!("{difference}");
+            differing_files += 1;
         }
-        done += some;
+        compared += batch;
     }
     println!(
-        "{{\"programs\": {count}, \"instructions\": {}, \"files_that_differ\": {bad}}}",
+        "{{\"programs\": {count}, \"instructions\": {}, \"files_that_differ\": {differing_files}}}",
         count * length
     );
-    u8::from(bad > 0).into()
+    u8::from(differing_files > 0).into()
 }

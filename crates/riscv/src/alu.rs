@@ -84,10 +84,10 @@ pub fn compute(op: Op, a: u64, b: u64) -> u64 {
         Rorw => word(wa.rotate_right(wb & 31).into()),
         OrcB => {
             // The lowest bit of each byte collects whether the byte is non-zero, and then fills the byte.
-            let any = a | a >> 4 & 0x0f0f_0f0f_0f0f_0f0f;
-            let any = any | any >> 2 & 0x3f3f_3f3f_3f3f_3f3f;
-            let any = any | any >> 1 & 0x7f7f_7f7f_7f7f_7f7f;
-            (any & 0x0101_0101_0101_0101) * 0xff
+            let collected = a | a >> 4 & 0x0f0f_0f0f_0f0f_0f0f;
+            let collected = collected | collected >> 2 & 0x3f3f_3f3f_3f3f_3f3f;
+            let collected = collected | collected >> 1 & 0x7f7f_7f7f_7f7f_7f7f;
+            (collected & 0x0101_0101_0101_0101) * 0xff
         }
         Rev8 => a.swap_bytes(),
 
@@ -101,7 +101,7 @@ pub fn compute(op: Op, a: u64, b: u64) -> u64 {
 
 /// True if a branch with these operands is taken.
 #[inline(always)]
-pub fn taken(op: Op, a: u64, b: u64) -> bool {
+pub fn is_taken(op: Op, a: u64, b: u64) -> bool {
     match op {
         Op::Beq => a == b,
         Op::Bne => a != b,

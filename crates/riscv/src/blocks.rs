@@ -6,9 +6,9 @@ use crate::memory::Memory;
 use crate::table::Op;
 
 /// Number of block slots. A block whose slot is taken by another is decoded again when needed.
-const PLACES: usize = 1 << 14;
+const SLOTS: usize = 1 << 14;
 /// Maximum instructions per block.
-const LONGEST: usize = 64;
+const MAX_BLOCK_INSTRUCTIONS: usize = 64;
 /// Maximum decoded instructions. The cache is emptied when it exceeds this.
 const MAX_CACHED_INSTRUCTIONS: usize = 1 << 18;
 
@@ -21,7 +21,7 @@ struct Block {
 }
 
 /// An empty slot: no instruction has an odd address.
-const NOWHERE: Block = Block {
+const EMPTY_BLOCK: Block = Block {
     pc: 1,
     start: 0,
     length: 0,
@@ -30,14 +30,14 @@ const NOWHERE: Block = Block {
 /// Decoded blocks of a core.
 #[derive(Clone, Debug)]
 pub(crate) struct Blocks {
-    places: Vec<Block>,
+    slots: Vec<Block>,
     insts: Vec<Inst>,
 }
 
 impl Default for Blocks {
     fn default() -> Blocks {
         Blocks {
-            places: vec![NOWHERE; PLACES],
+            slots: vec![EMPTY_BLOCK; SLOTS],
             insts: Vec::new(),
         }
     }
@@ -45,7 +45,7 @@ impl Default for Blocks {
 
 impl Blocks {
     pub(crate) fn invalidate_blocks(&mut self) {
-        self.places.fill(NOWHERE);
+        self.slots.fill(EMPTY_BLOCK);
         self.insts.clear();
     }
 
@@ -56,29 +56,29 @@ impl Blocks {
         hart: &mut Hart,
         memory: &mut M,
     ) -> Result<&[Inst], Stop> {
-        let place = (hart.pc >> 1) as usize % PLACES;
-        let mut block = self.places[place];
+        let slot = (hart.pc >> 1) as usize % SLOTS;
+        let mut block = self.slots[slot];
         if block.pc != hart.pc {
-            block = self.read(hart, memory)?;
-            self.places[place] = block;
+            block = self.decode_block(hart, memory)?;
+            self.slots[slot] = block;
         }
         Ok(&self.insts[block.start as usize..][..block.length as usize])
     }
 
     #[cold]
-    fn read<M: Memory>(&mut self, hart: &mut Hart, memory: &mut M) -> Result<Block, Stop> {
+    fn decode_block<M: Memory>(&mut self, hart: &mut Hart, memory: &mut M) -> Result<Block, Stop> {
         if self.insts.len() > MAX_CACHED_INSTRUCTIONS {
             self.invalidate_blocks();
         }
-        let (start, mut at) = (self.insts.len(), hart.pc);
-        let mut inst = hart.fetch(at, memory)?;
+        let (start, mut address) = (self.insts.len(), hart.pc);
+        let mut inst = hart.fetch(address, memory)?;
         loop {
             self.insts.push(inst);
-            at = at.wrapping_add(inst.length.into());
-            if inst.ends_block() || self.insts.len() - start == LONGEST {
+            address = address.wrapping_add(inst.length.into());
+            if inst.ends_block() || self.insts.len() - start == MAX_BLOCK_INSTRUCTIONS {
                 break;
             }
-            match hart.fetch(at, memory) {
+            match hart.fetch(address, memory) {
                 // A CSR access is a block of its own, so that it reads counters that include all earlier instructions.
                 Ok(next) if !next.is_csr() => inst = next,
                 _ => break,
@@ -112,34 +112,34 @@ impl Fast {
         &mut self,
         hart: &mut Hart,
         memory: &mut M,
-        most: u64,
+        max_instructions: u64,
     ) -> (u64, Result<(), Stop>) {
-        let mut done = 0;
-        while done < most {
+        let mut executed = 0;
+        while executed < max_instructions {
             let block = match self.blocks.next(hart, memory) {
                 Ok(block) => block,
-                Err(stop) => return (done, Err(stop)),
+                Err(stop) => return (executed, Err(stop)),
             };
-            let left = usize::try_from(most - done).unwrap_or(usize::MAX);
-            let block = &block[..block.len().min(left)];
-            let mut carried = 0;
-            let mut end = Ok(());
+            let remaining = usize::try_from(max_instructions - executed).unwrap_or(usize::MAX);
+            let block = &block[..block.len().min(remaining)];
+            let mut executed_in_block = 0;
+            let mut result = Ok(());
             for inst in block {
-                end = hart.execute(inst, memory);
-                if end.is_err() {
+                result = hart.execute(inst, memory);
+                if result.is_err() {
                     break;
                 }
-                carried += 1;
+                executed_in_block += 1;
             }
-            hart.count(carried);
-            done += carried;
-            if end.is_err() {
-                return (done, end);
+            hart.count(executed_in_block);
+            executed += executed_in_block;
+            if result.is_err() {
+                return (executed, result);
             }
             if block.last().is_some_and(|last| last.op == Op::FenceI) {
                 self.blocks.invalidate_blocks();
             }
         }
-        (done, Ok(()))
+        (executed, Ok(()))
     }
 }

@@ -21,7 +21,7 @@ use std::ops::Range;
 const SECTION: &str = ".channel";
 const MAGIC: &[u8; 8] = b"CHANNEL1";
 /// Maximum total size of the segments sent to a core, in bytes.
-const LARGEST: usize = 1 << 20;
+const MAX_SEGMENT_BYTES: usize = 1 << 20;
 /// Register number of the stack pointer.
 const SP: u8 = 2;
 
@@ -35,7 +35,7 @@ pub struct Manifest {
     /// Requested ranges of far memory.
     pub far: Vec<Range<u64>>,
     /// True if the program also requests the ranges that are granted when it is spawned.
-    pub given: bool,
+    pub requests_granted: bool,
 }
 
 /// Resources granted to a program.
@@ -55,7 +55,7 @@ pub struct Grant {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
     /// Address of the defect; `None` for a defect of the file or its manifest.
-    pub at: Option<u64>,
+    pub address: Option<u64>,
     /// Symbol that contains the address, and the offset from its start in bytes.
     pub name: Option<(String, u64)>,
     /// Description of the defect.
@@ -64,9 +64,11 @@ pub struct Refusal {
 
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (self.at, &self.name) {
-            (Some(at), Some((name, behind))) => write!(f, "{at:#x} ({name} + {behind}): ")?,
-            (Some(at), None) => write!(f, "{at:#x}: ")?,
+        match (self.address, &self.name) {
+            (Some(address), Some((name, offset))) => {
+                write!(f, "{address:#x} ({name} + {offset}): ")?
+            }
+            (Some(address), None) => write!(f, "{address:#x}: ")?,
             (None, _) => {}
         }
         write!(f, "{}", self.reason)
@@ -77,21 +79,21 @@ impl std::error::Error for Refusal {}
 
 fn file_refusal(reason: impl Into<String>) -> Refusal {
     Refusal {
-        at: None,
+        address: None,
         name: None,
         reason: reason.into(),
     }
 }
 
-fn at(at: u64, reason: impl Into<String>) -> Refusal {
+fn refusal_at(address: u64, reason: impl Into<String>) -> Refusal {
     Refusal {
-        at: Some(at),
+        address: Some(address),
         ..file_refusal(reason)
     }
 }
 
 /// True if `inner` lies within `outer`. False for an empty `inner`.
-fn within(inner: &Range<u64>, outer: &Range<u64>) -> bool {
+fn is_within(inner: &Range<u64>, outer: &Range<u64>) -> bool {
     outer.start <= inner.start && inner.start < inner.end && inner.end <= outer.end
 }
 
@@ -120,7 +122,7 @@ impl Manifest {
             match (kind, first.checked_add(second)) {
                 (1, _) => manifest.pipes.push(first),
                 (2, Some(end)) => manifest.far.push(first..end),
-                (3, Some(0)) => manifest.given = true,
+                (3, Some(0)) => manifest.requests_granted = true,
                 (2, None) => {
                     return Err(format!(
                         "the manifest requests far memory from {first:#x} on that is {second:#x} bytes long, which ends beyond the last address"
@@ -143,10 +145,11 @@ impl Manifest {
                 "the manifest requests pipe {pipe}, which is not granted"
             )));
         }
-        let given = |range: &Range<u64>| grant.far.iter().any(|all| within(range, all));
-        if let Some(range) = self.far.iter().find(|range| !given(range)) {
+        let is_granted =
+            |range: &Range<u64>| grant.far.iter().any(|granted| is_within(range, granted));
+        if let Some(range) = self.far.iter().find(|range| !is_granted(range)) {
             let reason = "the manifest requests far memory here that is not granted";
-            return Err(at(range.start, reason));
+            return Err(refusal_at(range.start, reason));
         }
         Ok(())
     }
@@ -167,15 +170,15 @@ pub fn verify<'a>(file: &'a [u8], grant: &Grant) -> Result<(Image<'a>, Manifest)
     let image = Image::read(file).map_err(file_refusal)?;
     let manifest = Manifest::read(file).map_err(file_refusal)?;
     manifest.compare(grant)?;
-    let named = |refusal: Refusal| Refusal {
+    let with_symbol = |refusal: Refusal| Refusal {
         name: refusal
-            .at
-            .and_then(|at| image.name(at))
-            .map(|(name, behind)| (name.to_string(), behind)),
+            .address
+            .and_then(|address| image.name(address))
+            .map(|(name, offset)| (name.to_string(), offset)),
         ..refusal
     };
-    places(&image, &manifest, grant).map_err(named)?;
-    instructions(&image, &manifest, grant).map_err(named)?;
+    check_layout(&image, &manifest, grant).map_err(with_symbol)?;
+    check_instructions(&image, &manifest, grant).map_err(with_symbol)?;
     Ok((image, manifest))
 }
 
@@ -189,7 +192,7 @@ pub fn unverified(file: &[u8]) -> Result<(Image<'_>, Manifest), Refusal> {
 ///
 /// # Errors
 /// The file cannot be read, or its segments are larger than 1 MiB.
-pub fn stripped(file: &[u8]) -> Result<Vec<u8>, String> {
+pub fn strip(file: &[u8]) -> Result<Vec<u8>, String> {
     const HEADER: usize = 64;
     const PROGRAM_HEADER: usize = 56;
     let image = Image::read(file)?;
@@ -197,48 +200,48 @@ pub fn stripped(file: &[u8]) -> Result<Vec<u8>, String> {
     let names = [b"\0", SECTION.as_bytes(), b"\0.names\0"].concat();
     let segments = &image.segments;
     let bytes: usize = segments.iter().map(|segment| segment.bytes.len()).sum();
-    if bytes > LARGEST || segments.len() > usize::from(u16::MAX) {
+    if bytes > MAX_SEGMENT_BYTES || segments.len() > usize::from(u16::MAX) {
         return Err(format!(
-            "its segments have {bytes} bytes, but cores beside far memory have at most {LARGEST}"
+            "its segments have {bytes} bytes, but cores beside far memory have at most {MAX_SEGMENT_BYTES}"
         ));
     }
-    let doubles = |doubles: &[u64]| doubles.iter().flat_map(|d| d.to_le_bytes()).collect();
+    let to_bytes = |words: &[u64]| words.iter().flat_map(|d| d.to_le_bytes()).collect();
     let mut contents: Vec<u8> = Vec::new();
-    let first = HEADER + PROGRAM_HEADER * segments.len();
-    let mut put = |bytes: &[u8]| {
-        let at = (first + contents.len()) as u64;
+    let contents_start = HEADER + PROGRAM_HEADER * segments.len();
+    let mut append = |bytes: &[u8]| {
+        let offset = (contents_start + contents.len()) as u64;
         contents.extend(bytes);
-        (at, bytes.len() as u64)
+        (offset, bytes.len() as u64)
     };
     let mut headers: Vec<u8> = Vec::new();
     for segment in segments {
-        let rights = 4 | u32::from(segment.writable) << 1 | u32::from(segment.executable);
-        let (at, length) = put(segment.bytes);
-        let words: Vec<u8> = doubles(&[
-            at,
+        let flags = 4 | u32::from(segment.writable) << 1 | u32::from(segment.executable);
+        let (offset, length) = append(segment.bytes);
+        let words: Vec<u8> = to_bytes(&[
+            offset,
             segment.at,
             segment.load_address,
             length,
             segment.length,
             1,
         ]);
-        headers.extend([1_u32.to_le_bytes(), rights.to_le_bytes()].as_flattened());
+        headers.extend([1_u32.to_le_bytes(), flags.to_le_bytes()].as_flattened());
         headers.extend(words);
     }
-    let (manifest, names) = (put(manifest), put(&names));
-    let sections = first + contents.len();
-    let mut sections_of: Vec<u8> = vec![0; 64];
-    for (name, kind, (at, length)) in [(1_u32, 1_u32, manifest), (10, 3, names)] {
-        sections_of.extend([name.to_le_bytes(), kind.to_le_bytes()].as_flattened());
-        let words: Vec<u8> = doubles(&[0, 0, at, length, 0, 1, 0]);
-        sections_of.extend(words);
+    let (manifest, names) = (append(manifest), append(&names));
+    let sections_start = contents_start + contents.len();
+    let mut section_headers: Vec<u8> = vec![0; 64];
+    for (name, kind, (offset, length)) in [(1_u32, 1_u32, manifest), (10, 3, names)] {
+        section_headers.extend([name.to_le_bytes(), kind.to_le_bytes()].as_flattened());
+        let words: Vec<u8> = to_bytes(&[0, 0, offset, length, 0, 1, 0]);
+        section_headers.extend(words);
     }
     let mut elf = b"\x7fELF\x02\x01\x01".to_vec();
     elf.resize(16, 0);
     elf.extend([2_u16.to_le_bytes(), 243_u16.to_le_bytes()].as_flattened());
     elf.extend(1_u32.to_le_bytes());
-    let places: Vec<u8> = doubles(&[image.entry, HEADER as u64, sections as u64]);
-    elf.extend(places);
+    let header_fields: Vec<u8> = to_bytes(&[image.entry, HEADER as u64, sections_start as u64]);
+    elf.extend(header_fields);
     elf.extend(0_u32.to_le_bytes());
     let halves = [
         HEADER as u16,
@@ -251,12 +254,12 @@ pub fn stripped(file: &[u8]) -> Result<Vec<u8>, String> {
     elf.extend(halves.map(u16::to_le_bytes).as_flattened());
     elf.extend(headers);
     elf.extend(contents);
-    elf.extend(sections_of);
+    elf.extend(section_headers);
     Ok(elf)
 }
 
 /// Rejects segments and a stack outside private memory, or overlapping.
-fn places(image: &Image, manifest: &Manifest, grant: &Grant) -> Result<(), Refusal> {
+fn check_layout(image: &Image, manifest: &Manifest, grant: &Grant) -> Result<(), Refusal> {
     let private = &grant.private;
     let stack = private.end.checked_sub(manifest.stack);
     let stack = stack.filter(|stack| *stack >= private.start && manifest.stack > 0);
@@ -266,19 +269,19 @@ fn places(image: &Image, manifest: &Manifest, grant: &Grant) -> Result<(), Refus
             manifest.stack, private.start, private.end
         )));
     };
-    let mut before: Option<Range<u64>> = None;
+    let mut previous: Option<Range<u64>> = None;
     let mut segments: Vec<&Segment> = image.segments.iter().collect();
     segments.sort_by_key(|segment| segment.at);
     for segment in segments {
         let range = segment.at..segment.at + segment.length;
-        if !within(&range, private) {
-            let outside = if range.start < private.start {
+        if !is_within(&range, private) {
+            let outside_address = if range.start < private.start {
                 range.start
             } else {
                 range.start.max(private.end)
             };
-            return Err(at(
-                outside,
+            return Err(refusal_at(
+                outside_address,
                 format!(
                     "the segment from {:#x} to {:#x} is not in private memory, which is {:#x} to {:#x}",
                     range.start, range.end, private.start, private.end
@@ -286,29 +289,32 @@ fn places(image: &Image, manifest: &Manifest, grant: &Grant) -> Result<(), Refus
             ));
         }
         if segment.writable && segment.executable {
-            return Err(at(segment.at, "this segment is both written and executed"));
+            return Err(refusal_at(
+                segment.at,
+                "this segment is both written and executed",
+            ));
         }
-        if let Some(before) = before.filter(|before| before.end > range.start) {
-            return Err(at(
+        if let Some(previous) = previous.filter(|previous| previous.end > range.start) {
+            return Err(refusal_at(
                 range.start,
-                format!("this segment and the one at {:#x} overlap", before.start),
+                format!("this segment and the one at {:#x} overlap", previous.start),
             ));
         }
         if range.end > stack {
-            return Err(at(
+            return Err(refusal_at(
                 range.start.max(stack),
                 format!("a segment reaches into the stack, which begins at {stack:#x}"),
             ));
         }
-        before = Some(range);
+        previous = Some(range);
     }
     Ok(())
 }
 
 /// Rejects executable segments with anything but legal instructions, and direct jumps to other targets.
-fn instructions(image: &Image, manifest: &Manifest, grant: &Grant) -> Result<(), Refusal> {
+fn check_instructions(image: &Image, manifest: &Manifest, grant: &Grant) -> Result<(), Refusal> {
     let decoder = Decoder::new(grant.extensions.without(Extension::Machine));
-    let mut begins = Vec::new();
+    let mut boundaries = Vec::new();
     let mut targets = Vec::new();
     let mut segments: Vec<&Segment> = image.segments.iter().filter(|s| s.executable).collect();
     segments.sort_by_key(|segment| segment.at);
@@ -317,40 +323,44 @@ fn instructions(image: &Image, manifest: &Manifest, grant: &Grant) -> Result<(),
         while let Some(bytes) = segment.bytes.get(offset..).filter(|rest| rest.len() > 1) {
             let mut word = [0; 4];
             let length = if bytes[0] & 3 == 3 { 4 } else { 2 };
-            let there = length.min(bytes.len());
-            word[..there].copy_from_slice(&bytes[..there]);
+            let available = length.min(bytes.len());
+            word[..available].copy_from_slice(&bytes[..available]);
             let word = u32::from_le_bytes(word);
-            let here = segment.at + offset as u64;
-            let inst = decoder.decode(word).filter(|_| there == length);
+            let address = segment.at + offset as u64;
+            let inst = decoder.decode(word).filter(|_| available == length);
             let Some(inst) = inst else {
                 // Disassemble an instruction of an extension that this core lacks.
                 let text = Decoder::new(Extensions::HOST).text(word);
-                return Err(at(here, format!("{text} is no instruction of this core")));
+                return Err(refusal_at(
+                    address,
+                    format!("{text} is no instruction of this core"),
+                ));
             };
-            allowed(&inst, manifest)
-                .map_err(|reason| at(here, format!("{} {reason}", decoder.text(word))))?;
+            check_instruction(&inst, manifest).map_err(|reason| {
+                refusal_at(address, format!("{} {reason}", decoder.text(word)))
+            })?;
             if matches!(
                 inst.op,
                 Op::Jal | Op::Beq | Op::Bne | Op::Blt | Op::Bge | Op::Bltu | Op::Bgeu
             ) {
-                targets.push((here, here.wrapping_add_signed(inst.imm.into())));
+                targets.push((address, address.wrapping_add_signed(inst.imm.into())));
             }
-            begins.push(here);
+            boundaries.push(address);
             offset += length;
         }
         if segment.length > offset as u64 {
             let reason = "the instructions executed here are not in the file";
-            return Err(at(segment.at + offset as u64, reason));
+            return Err(refusal_at(segment.at + offset as u64, reason));
         }
     }
-    if begins.binary_search(&image.entry).is_err() {
+    if boundaries.binary_search(&image.entry).is_err() {
         let reason = "the program's entry point is not an instruction boundary";
-        return Err(at(image.entry, reason));
+        return Err(refusal_at(image.entry, reason));
     }
     for (from, to) in targets {
-        if begins.binary_search(&to).is_err() {
+        if boundaries.binary_search(&to).is_err() {
             let reason = format!("it goes to {to:#x}, which is not an instruction boundary");
-            return Err(at(from, reason));
+            return Err(refusal_at(from, reason));
         }
     }
     Ok(())
@@ -360,7 +370,7 @@ fn instructions(image: &Image, manifest: &Manifest, grant: &Grant) -> Result<(),
 ///
 /// # Errors
 /// The reason, as the end of a sentence that begins with the instruction.
-fn allowed(inst: &Inst, manifest: &Manifest) -> Result<(), String> {
+fn check_instruction(inst: &Inst, manifest: &Manifest) -> Result<(), String> {
     // Bits 9:8 of a CSR number are the lowest privilege level that may access it.
     if inst.is_csr() && inst.csr() >> 8 & 3 != 0 {
         return Err("uses a register that is reserved for the system".into());

@@ -41,20 +41,20 @@ impl Exception {
     pub fn cause(self) -> (u64, u64) {
         use Exception::*;
         match self {
-            MisalignedFetch(at) => (0, at),
-            FetchFault(at) => (1, at),
+            MisalignedFetch(address) => (0, address),
+            FetchFault(address) => (1, address),
             Illegal(word) => (2, word.into()),
-            Breakpoint(at) => (3, at),
-            MisalignedLoad(at) => (4, at),
-            LoadFault(at) => (5, at),
-            MisalignedStore(at) => (6, at),
+            Breakpoint(address) => (3, address),
+            MisalignedLoad(address) => (4, address),
+            LoadFault(address) => (5, address),
+            MisalignedStore(address) => (6, address),
             // A stack overflow reports what a guard page below the stack would raise.
-            StoreFault(at) | StackOverflow(at) => (7, at),
+            StoreFault(address) | StackOverflow(address) => (7, address),
             UserCall => (8, 0),
             MachineCall => (11, 0),
-            FetchUnmapped(at) => (12, at),
-            LoadUnmapped(at) => (13, at),
-            StoreUnmapped(at) => (15, at),
+            FetchUnmapped(address) => (12, address),
+            LoadUnmapped(address) => (13, address),
+            StoreUnmapped(address) => (15, address),
         }
     }
 }
@@ -63,19 +63,21 @@ impl fmt::Display for Exception {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         use Exception::*;
         match *self {
-            MisalignedFetch(at) => write!(f, "a jump to the misaligned address {at:#x}"),
-            FetchFault(at) => write!(f, "instruction access fault at {at:#x}"),
+            MisalignedFetch(address) => write!(f, "a jump to the misaligned address {address:#x}"),
+            FetchFault(address) => write!(f, "instruction access fault at {address:#x}"),
             Illegal(word) => write!(f, "an illegal instruction, {word:#x}"),
-            Breakpoint(at) => write!(f, "a breakpoint at {at:#x}"),
-            MisalignedLoad(at) => write!(f, "a misaligned load at {at:#x}"),
-            LoadFault(at) => write!(f, "load access fault at {at:#x}"),
-            MisalignedStore(at) => write!(f, "a misaligned store or atomic access at {at:#x}"),
-            StoreFault(at) => write!(f, "store/AMO access fault at {at:#x}"),
-            StackOverflow(at) => write!(f, "stack overflow, down to {at:#x}"),
+            Breakpoint(address) => write!(f, "a breakpoint at {address:#x}"),
+            MisalignedLoad(address) => write!(f, "a misaligned load at {address:#x}"),
+            LoadFault(address) => write!(f, "load access fault at {address:#x}"),
+            MisalignedStore(address) => {
+                write!(f, "a misaligned store or atomic access at {address:#x}")
+            }
+            StoreFault(address) => write!(f, "store/AMO access fault at {address:#x}"),
+            StackOverflow(address) => write!(f, "stack overflow, down to {address:#x}"),
             UserCall | MachineCall => write!(f, "an environment call"),
-            FetchUnmapped(at) => write!(f, "instruction page fault at {at:#x}"),
-            LoadUnmapped(at) => write!(f, "load page fault at {at:#x}"),
-            StoreUnmapped(at) => write!(f, "store/AMO page fault at {at:#x}"),
+            FetchUnmapped(address) => write!(f, "instruction page fault at {address:#x}"),
+            LoadUnmapped(address) => write!(f, "load page fault at {address:#x}"),
+            StoreUnmapped(address) => write!(f, "store/AMO page fault at {address:#x}"),
         }
     }
 }
@@ -166,15 +168,16 @@ impl Csrs {
         if u16::from(self.mode as u8) < number >> 8 & 3 {
             return None;
         }
-        let floats = self.misa & 1 << 5 != 0;
-        let counter = |bit: u32| self.mode == Mode::Machine || self.mcounteren >> bit & 1 != 0;
+        let has_floats = self.misa & 1 << 5 != 0;
+        let is_counter_visible =
+            |bit: u32| self.mode == Mode::Machine || self.mcounteren >> bit & 1 != 0;
         Some(match number {
-            0x001 if floats => self.fflags.into(),
-            0x002 if floats => self.frm.into(),
-            0x003 if floats => (self.frm << 5 | self.fflags).into(),
-            0xc00 if counter(0) => self.cycle,
-            0xc01 if counter(1) => self.time,
-            0xc02 if counter(2) => self.instret,
+            0x001 if has_floats => self.fflags.into(),
+            0x002 if has_floats => self.frm.into(),
+            0x003 if has_floats => (self.frm << 5 | self.fflags).into(),
+            0xc00 if is_counter_visible(0) => self.cycle,
+            0xc01 if is_counter_visible(1) => self.time,
+            0xc02 if is_counter_visible(2) => self.instret,
             0x300 => self.mstatus | MSTATUS_FIXED,
             0x301 => self.misa,
             0x304 => self.mie,
@@ -202,7 +205,7 @@ impl Csrs {
             return None;
         }
         // Instruction addresses: even, and multiples of four without extension C.
-        let place = !if self.misa & 4 != 0 { 1 } else { 3 };
+        let address_mask = !if self.misa & 4 != 0 { 1 } else { 3 };
         match number {
             0x001 => self.fflags = value as u8 & 31,
             0x002 => self.frm = value as u8 & 7,
@@ -222,7 +225,7 @@ impl Csrs {
             // Value 2 of `CBIE` is reserved.
             0x30a if value >> 4 & 3 != 2 => self.menvcfg = value & MENVCFG,
             0x340 => self.mscratch = value,
-            0x341 => self.mepc = value & place,
+            0x341 => self.mepc = value & address_mask,
             0x342 => self.mcause = value,
             0x343 => self.mtval = value,
             // The writing instruction is not counted: the increment that follows it restores `value`.
@@ -236,8 +239,8 @@ impl Csrs {
     /// Permission for `cbo.inval` in the current mode: (invalidate, flush instead).
     pub(crate) fn may_invalidate(&self) -> (bool, bool) {
         let field = self.menvcfg >> 4 & 3;
-        let machine = self.mode == Mode::Machine;
-        (machine || field == 3, field == 1)
+        let is_machine = self.mode == Mode::Machine;
+        (is_machine || field == 3, field == 1)
     }
 
     /// True if `cbo.clean` and `cbo.flush` are permitted in the current mode.
@@ -247,24 +250,24 @@ impl Csrs {
 
     /// Number of the enabled pending interrupt with the highest priority, if any.
     pub fn interrupt(&self) -> Option<u64> {
-        let open = self.mode == Mode::User || self.mstatus & MIE != 0;
-        let there = self.interrupts & self.mie & INTERRUPTS;
+        let is_enabled = self.mode == Mode::User || self.mstatus & MIE != 0;
+        let pending = self.interrupts & self.mie & INTERRUPTS;
         // Priority of the privileged specification: external, software, timer.
-        let first = [11, 3, 7]
+        let highest = [11, 3, 7]
             .into_iter()
-            .find(|number| there >> number & 1 != 0);
-        first.filter(|_| open)
+            .find(|number| pending >> number & 1 != 0);
+        highest.filter(|_| is_enabled)
     }
 
     /// Enters machine mode for the trap (`mcause`, `mtval`) at `pc`. Returns the address of the handler.
-    pub(crate) fn enter(&mut self, (cause, value): (u64, u64), interrupt: bool, pc: u64) -> u64 {
-        let enabled = if self.mstatus & MIE != 0 { MPIE } else { 0 };
-        self.mstatus = (self.mode as u64) << 11 | enabled;
+    pub(crate) fn enter(&mut self, (cause, value): (u64, u64), is_interrupt: bool, pc: u64) -> u64 {
+        let saved_enable = if self.mstatus & MIE != 0 { MPIE } else { 0 };
+        self.mstatus = (self.mode as u64) << 11 | saved_enable;
         self.mode = Mode::Machine;
         (self.mepc, self.mtval) = (pc, value);
-        self.mcause = cause | u64::from(interrupt) << 63;
-        let vectored = interrupt && self.mtvec & 1 != 0;
-        (self.mtvec & !3).wrapping_add(if vectored { 4 * cause } else { 0 })
+        self.mcause = cause | u64::from(is_interrupt) << 63;
+        let is_vectored = is_interrupt && self.mtvec & 1 != 0;
+        (self.mtvec & !3).wrapping_add(if is_vectored { 4 * cause } else { 0 })
     }
 
     /// Executes `mret`: leaves machine mode and returns the target address; `None` outside machine mode.
@@ -277,8 +280,8 @@ impl Csrs {
         } else {
             Mode::User
         };
-        let enabled = if self.mstatus & MPIE != 0 { MIE } else { 0 };
-        self.mstatus = MPIE | enabled;
+        let restored_enable = if self.mstatus & MPIE != 0 { MIE } else { 0 };
+        self.mstatus = MPIE | restored_enable;
         Some(self.mepc)
     }
 }

@@ -85,13 +85,13 @@ impl Decoder {
     pub fn new(extensions: Extensions) -> Decoder {
         let mut buckets = vec![Vec::new(); 256 + 32];
         for row in ROWS {
-            let there =
+            let is_supported =
                 extensions.has(row.extension) && (!row.short || extensions.has(Extension::C));
             for function in 0..8 {
-                let word = row.filled(function << if row.short { 13 } else { 12 });
-                let list: &mut Vec<&Row> = &mut buckets[bucket(word)];
-                if there && !list.iter().any(|other| std::ptr::eq(*other, row)) {
-                    list.push(row);
+                let word = row.encode(function << if row.short { 13 } else { 12 });
+                let bucket_rows: &mut Vec<&Row> = &mut buckets[bucket(word)];
+                if is_supported && !bucket_rows.iter().any(|listed| std::ptr::eq(*listed, row)) {
+                    bucket_rows.push(row);
                 }
             }
         }
@@ -109,9 +109,9 @@ impl Decoder {
     pub fn decode(&self, word: u32) -> Option<Inst> {
         let row = self.row(word)?;
         if row.short {
-            compressed(row, word & 0xffff)
+            decode_compressed(row, word & 0xffff)
         } else {
-            whole(row, word)
+            decode_full(row, word)
         }
     }
 
@@ -131,12 +131,12 @@ fn bits(word: u32, high: u32, low: u32) -> u32 {
 }
 
 /// Sign-extends the lowest `width` bits.
-fn signed(value: u32, width: u32) -> i32 {
+fn sign_extend(value: u32, width: u32) -> i32 {
     ((value << (32 - width)) as i32) >> (32 - width)
 }
 
 /// Decodes a 32-bit instruction.
-fn whole(row: &Row, word: u32) -> Option<Inst> {
+fn decode_full(row: &Row, word: u32) -> Option<Inst> {
     let field = |low| bits(word, low + 4, low) as u8;
     let (rd, rs1, rs2) = (field(7), field(15), field(20));
     let mut inst = Inst {
@@ -165,14 +165,14 @@ fn whole(row: &Row, word: u32) -> Option<Inst> {
                 | bits(word, 19, 12) << 12
                 | bits(word, 20, 20) << 11
                 | bits(word, 30, 21) << 1;
-            (inst.rd, inst.imm) = (rd, signed(imm, 21));
+            (inst.rd, inst.imm) = (rd, sign_extend(imm, 21));
         }
         Form::B => {
             let imm = bits(word, 31, 31) << 12
                 | bits(word, 7, 7) << 11
                 | bits(word, 30, 25) << 5
                 | bits(word, 11, 8) << 1;
-            (inst.rs1, inst.rs2, inst.imm) = (rs1, rs2, signed(imm, 13));
+            (inst.rs1, inst.rs2, inst.imm) = (rs1, rs2, sign_extend(imm, 13));
         }
         Form::Store => (inst.rs1, inst.rs2, inst.imm) = (rs1, rs2, s_imm),
         Form::LoadF => (inst.rd, inst.rs1, inst.imm) = (rd + 32, rs1, i_imm),
@@ -188,21 +188,21 @@ fn whole(row: &Row, word: u32) -> Option<Inst> {
         Form::Hint => (inst.rs1, inst.imm) = (rs1, i_imm & !31),
         // The access sets of a fence are in `word`; its other fields are reserved and must be ignored.
         Form::Order | Form::Plain => {}
-        _ => return floating(row, inst),
+        _ => return decode_float(row, inst),
     }
     Some(inst)
 }
 
 /// Decodes a 32-bit instruction on floating-point registers.
-fn floating(row: &Row, mut inst: Inst) -> Option<Inst> {
+fn decode_float(row: &Row, mut inst: Inst) -> Option<Inst> {
     let field = |low| bits(inst.word, low + 4, low) as u8;
     let (rd, rs1, rs2) = (field(7), field(15), field(20));
     inst.wide = inst.word >> 25 & 1 != 0;
-    let rounds = matches!(
+    let has_rounding_mode = matches!(
         row.form,
         Form::F4 | Form::F2 | Form::F1 | Form::FToX | Form::XToF
     );
-    if rounds {
+    if has_rounding_mode {
         inst.rm = bits(inst.word, 14, 12) as u8;
         if matches!(inst.rm, 5 | 6) {
             return None;
@@ -222,13 +222,13 @@ fn floating(row: &Row, mut inst: Inst) -> Option<Inst> {
 }
 
 /// Decodes a 16-bit instruction.
-fn compressed(row: &Row, word: u32) -> Option<Inst> {
+fn decode_compressed(row: &Row, word: u32) -> Option<Inst> {
     let b = |high, low| bits(word, high, low);
     let (rd, rs2) = (b(11, 7) as u8, b(6, 2) as u8);
     // Three-bit register fields name x8 to x15.
     let (near1, near2) = (b(9, 7) as u8 + 8, b(4, 2) as u8 + 8);
     let six = b(12, 12) << 5 | b(6, 2);
-    let imm6 = signed(six, 6);
+    let imm6 = sign_extend(six, 6);
     let word_offset = (b(12, 10) << 3 | b(6, 6) << 2 | b(5, 5) << 6) as i32;
     let double_offset = (b(12, 10) << 3 | b(6, 5) << 6) as i32;
     let word_sp = (b(12, 12) << 5 | b(6, 4) << 2 | b(3, 2) << 6) as i32;
@@ -251,7 +251,7 @@ fn compressed(row: &Row, word: u32) -> Option<Inst> {
         Form::CLi => (rd, 0, 0, imm6),
         Form::CAddi16sp => {
             let imm = b(12, 12) << 9 | b(6, 6) << 4 | b(5, 5) << 6 | b(4, 3) << 7 | b(2, 2) << 5;
-            (imm != 0).then_some((2, 2, 0, signed(imm, 10)))?
+            (imm != 0).then_some((2, 2, 0, sign_extend(imm, 10)))?
         }
         Form::CLui => (six != 0).then_some((rd, 0, 0, imm6 << 12))?,
         Form::CShift => (near1, near1, 0, six as i32),
@@ -264,11 +264,11 @@ fn compressed(row: &Row, word: u32) -> Option<Inst> {
                 | b(8, 8) << 10
                 | b(7, 7) << 6
                 | b(6, 6) << 7;
-            (0, 0, 0, signed(imm | b(5, 3) << 1 | b(2, 2) << 5, 12))
+            (0, 0, 0, sign_extend(imm | b(5, 3) << 1 | b(2, 2) << 5, 12))
         }
         Form::CBranch => {
             let imm = b(12, 12) << 8 | b(11, 10) << 3 | b(6, 5) << 6 | b(4, 3) << 1 | b(2, 2) << 5;
-            (0, near1, 0, signed(imm, 9))
+            (0, near1, 0, sign_extend(imm, 9))
         }
         Form::CSlli => (rd, rd, 0, six as i32),
         Form::CLwsp => (rd != 0).then_some((rd, 2, 0, word_sp))?,

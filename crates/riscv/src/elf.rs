@@ -29,7 +29,7 @@ pub struct Segment<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Symbol<'a> {
     /// Start address.
-    pub at: u64,
+    pub address: u64,
     /// Length in bytes; 0 if unknown.
     pub length: u64,
     /// Name.
@@ -53,13 +53,13 @@ impl<'a> Image<'a> {
     /// # Errors
     /// The file is not a statically linked RV64 executable, or a segment is invalid.
     pub fn read(file: &'a [u8]) -> Result<Image<'a>, String> {
-        let bad =
+        let parse_error =
             |error: object::read::Error| format!("cannot read this as a 64-bit ELF file: {error}");
         if file.starts_with(b"\x7fELF\x01") {
             return Err("this program is 32-bit, but the core is 64-bit".into());
         }
-        let header = FileHeader64::<LittleEndian>::parse(file).map_err(bad)?;
-        let endian = header.endian().map_err(bad)?;
+        let header = FileHeader64::<LittleEndian>::parse(file).map_err(parse_error)?;
+        let endian = header.endian().map_err(parse_error)?;
         let machine = header.e_machine(endian);
         if machine != EM_RISCV {
             return Err(format!("this program is for another machine: its number is {machine}, that of RISC-V is {EM_RISCV}"));
@@ -68,28 +68,35 @@ impl<'a> Image<'a> {
             return Err("this program is not linked at fixed addresses\n  help: link it with -static and without -pie".into());
         }
         let mut segments = Vec::new();
-        for part in header.program_headers(endian, file).map_err(bad)? {
-            let (at, length) = (part.p_vaddr(endian), part.p_memsz(endian));
-            match part.p_type(endian) {
+        for program_header in header.program_headers(endian, file).map_err(parse_error)? {
+            let (address, length) = (
+                program_header.p_vaddr(endian),
+                program_header.p_memsz(endian),
+            );
+            match program_header.p_type(endian) {
                 PT_INTERP => {
                     return Err(
                         "this program needs a dynamic linker\n  help: link it with -static".into(),
                     )
                 }
                 PT_LOAD if length > 0 => {
-                    let bytes = part.data(endian, file);
-                    let bytes = bytes.map_err(|()| format!("the segment at {at:#x} is cut off"))?;
-                    let load_address = part.p_paddr(endian);
-                    let fits = |at: u64| at.checked_add(length).is_some();
-                    if bytes.len() as u64 > length || !fits(at) || !fits(load_address) {
+                    let bytes = program_header.data(endian, file);
+                    let bytes =
+                        bytes.map_err(|()| format!("the segment at {address:#x} is cut off"))?;
+                    let load_address = program_header.p_paddr(endian);
+                    let is_in_range = |start: u64| start.checked_add(length).is_some();
+                    if bytes.len() as u64 > length
+                        || !is_in_range(address)
+                        || !is_in_range(load_address)
+                    {
                         return Err(format!(
-                            "the segment at {at:#x} does not fit in its {length} bytes"
+                            "the segment at {address:#x} does not fit in its {length} bytes"
                         ));
                     }
-                    let flags = part.p_flags(endian);
+                    let flags = program_header.p_flags(endian);
                     let (writable, executable) = (flags.contains(PF_W), flags.contains(PF_X));
                     segments.push(Segment {
-                        at,
+                        at: address,
                         load_address,
                         length,
                         bytes,
@@ -112,25 +119,29 @@ impl<'a> Image<'a> {
     }
 
     /// Symbol that contains an address, and the offset from its start in bytes.
-    pub fn name(&self, at: u64) -> Option<(&'a str, u64)> {
-        let behind = self.symbols.partition_point(|symbol| symbol.at <= at);
-        let before = self.symbols[..behind].iter().rev();
+    pub fn name(&self, address: u64) -> Option<(&'a str, u64)> {
+        let end_index = self
+            .symbols
+            .partition_point(|symbol| symbol.address <= address);
+        let preceding = self.symbols[..end_index].iter().rev();
         // A symbol without a length extends to the end of its segment.
-        let together = |from: u64| {
+        let is_same_segment = |start: u64| {
             let mut segments = self.segments.iter();
-            segments.any(|part| from >= part.at && at - part.at < part.length)
+            segments.any(|segment| start >= segment.at && address - segment.at < segment.length)
         };
-        let mut near = before.take_while(|symbol| match symbol.length {
-            0 => together(symbol.at),
-            length => at - symbol.at < length,
+        let mut candidates = preceding.take_while(|symbol| match symbol.length {
+            0 => is_same_segment(symbol.address),
+            length => address - symbol.address < length,
         });
-        near.next().map(|symbol| (symbol.name, at - symbol.at))
+        candidates
+            .next()
+            .map(|symbol| (symbol.name, address - symbol.address))
     }
 
     /// Address of the symbol with this name, if any.
     pub fn address(&self, name: &str) -> Option<u64> {
         let found = self.symbols.iter().find(|symbol| symbol.name == name);
-        found.map(|symbol| symbol.at)
+        found.map(|symbol| symbol.address)
     }
 }
 
@@ -144,29 +155,29 @@ pub fn section<'a>(file: &'a [u8], name: &str) -> Option<&'a [u8]> {
 }
 
 /// Source file (without its directory) and line of an instruction, if the program was compiled with `-g`.
-pub fn line(file: &[u8], at: u64) -> Option<(String, u64)> {
-    lines(file, at).into_iter().next()
+pub fn line(file: &[u8], address: u64) -> Option<(String, u64)> {
+    lines(file, address).into_iter().next()
 }
 
 /// Source file and line of an instruction. If its function is inlined, the locations of the calls follow, innermost
 /// first.
-pub fn lines(file: &[u8], at: u64) -> Vec<(String, u64)> {
-    let read = |id: gimli::SectionId| {
+pub fn lines(file: &[u8], address: u64) -> Vec<(String, u64)> {
+    let load_section = |id: gimli::SectionId| {
         let bytes = section(file, id.name()).unwrap_or_default();
         Ok::<_, gimli::Error>(gimli::EndianSlice::new(bytes, gimli::LittleEndian))
     };
-    let context = gimli::Dwarf::load(read).and_then(addr2line::Context::from_dwarf);
+    let context = gimli::Dwarf::load(load_section).and_then(addr2line::Context::from_dwarf);
     let mut lines = Vec::new();
     let Ok(context) = context else { return lines };
-    let Ok(mut frames) = context.find_frames(at).skip_all_loads() else {
+    let Ok(mut frames) = context.find_frames(address).skip_all_loads() else {
         return lines;
     };
     while let Ok(Some(frame)) = frames.next() {
-        let place = frame.location.and_then(|place| {
-            let name = place.file?.rsplit('/').next()?;
-            Some((name.to_string(), place.line?.into()))
+        let location = frame.location.and_then(|location| {
+            let name = location.file?.rsplit('/').next()?;
+            Some((name.to_string(), location.line?.into()))
         });
-        lines.extend(place);
+        lines.extend(location);
     }
     lines
 }
@@ -188,7 +199,7 @@ fn symbols<'a>(
         let name = name.filter(|name| !name.is_empty() && !name.starts_with('$'));
         if let (STT_FUNC | STT_OBJECT | STT_NOTYPE, Some(name)) = (kind, name) {
             symbols.push(Symbol {
-                at: symbol.st_value(endian),
+                address: symbol.st_value(endian),
                 length: symbol.st_size(endian),
                 name,
             });

@@ -32,14 +32,14 @@ impl Rounding {
             .copied()
     }
 
-    /// True if a magnitude is rounded away from zero. `odd` is its last bit, `half` the bit below, and `more` the OR of
-    /// all lower bits.
-    fn up(self, negative: bool, odd: bool, half: bool, more: bool) -> bool {
+    /// True if a magnitude is rounded away from zero. `odd` is its last bit, `half` the bit below, and `sticky` the OR
+    /// of all lower bits.
+    fn rounds_up(self, negative: bool, odd: bool, half: bool, sticky: bool) -> bool {
         match self {
-            Rounding::NearestEven => half && (more || odd),
+            Rounding::NearestEven => half && (sticky || odd),
             Rounding::Zero => false,
-            Rounding::Down => negative && (half || more),
-            Rounding::Up => !negative && (half || more),
+            Rounding::Down => negative && (half || sticky),
+            Rounding::Up => !negative && (half || sticky),
             Rounding::NearestAway => half,
         }
     }
@@ -94,10 +94,10 @@ enum Value {
 }
 
 /// Shifts right; the lowest bit of the result is sticky.
-fn jam(digits: u128, by: u32) -> u128 {
-    match by {
+fn shift_right_sticky(digits: u128, shift: u32) -> u128 {
+    match shift {
         0 => digits,
-        1..=127 => digits >> by | u128::from(digits << (128 - by) != 0),
+        1..=127 => digits >> shift | u128::from(digits << (128 - shift) != 0),
         _ => u128::from(digits != 0),
     }
 }
@@ -105,10 +105,10 @@ fn jam(digits: u128, by: u32) -> u128 {
 impl Number {
     /// Normalises the number so that its highest bit is bit `top`, at or above its current position.
     fn with_top_at(self, top: u32) -> Number {
-        let by = top + self.digits.leading_zeros() - 127;
+        let shift = top + self.digits.leading_zeros() - 127;
         Number {
-            exponent: self.exponent - by as i32,
-            digits: self.digits << by,
+            exponent: self.exponent - shift as i32,
+            digits: self.digits << shift,
             ..self
         }
     }
@@ -116,18 +116,19 @@ impl Number {
     /// Sum of two numbers, exact or sticky at least 15 bits below the last bit of both; `None` if it is zero.
     fn plus(self, other: Number) -> Option<Number> {
         let (a, b) = (self.with_top_at(124), other.with_top_at(124));
-        let (big, small) = if (a.exponent, a.digits) >= (b.exponent, b.digits) {
+        let (larger, smaller) = if (a.exponent, a.digits) >= (b.exponent, b.digits) {
             (a, b)
         } else {
             (b, a)
         };
-        let aligned = jam(small.digits, (big.exponent - small.exponent) as u32);
-        let digits = if big.negative == small.negative {
-            big.digits + aligned
+        let aligned =
+            shift_right_sticky(smaller.digits, (larger.exponent - smaller.exponent) as u32);
+        let digits = if larger.negative == smaller.negative {
+            larger.digits + aligned
         } else {
-            big.digits - aligned
+            larger.digits - aligned
         };
-        (digits != 0).then_some(Number { digits, ..big })
+        (digits != 0).then_some(Number { digits, ..larger })
     }
 
     fn times(self, other: Number) -> Number {
@@ -198,37 +199,39 @@ impl Format {
             digits,
         } = number;
         // Rounds to a last place. Returns the rounded digits, and whether the result is inexact.
-        let to_place = |place: i32| {
-            let by = place - exponent;
-            if by <= 0 {
-                return (digits << -by, false);
+        let round_to_place = |place: i32| {
+            let shift = place - exponent;
+            if shift <= 0 {
+                return (digits << -shift, false);
             }
             // Shifted number with two extra bits: half, and sticky.
-            let kept = jam(digits << 2, by as u32);
-            let (odd, half, more) = (kept & 4 != 0, kept & 2 != 0, kept & 1 != 0);
-            let up = mode.up(negative, odd, half, more);
-            ((kept >> 2) + u128::from(up), half || more)
+            let shifted = shift_right_sticky(digits << 2, shift as u32);
+            let (odd, half, sticky) = (shifted & 4 != 0, shifted & 2 != 0, shifted & 1 != 0);
+            let rounds_up = mode.rounds_up(negative, odd, half, sticky);
+            ((shifted >> 2) + u128::from(rounds_up), half || sticky)
         };
         let top = exponent + 127 - digits.leading_zeros() as i32;
         let place = (top - self.fraction as i32).max(self.last_place());
-        let (kept, inexact) = to_place(place);
+        let (rounded, inexact) = round_to_place(place);
         // A carry into the next power of two, or out of the subnormal numbers, carries into the exponent field.
         let field = (place - self.last_place()) as u64;
-        if field >= 1 << self.exponent || (field << self.fraction) + kept as u64 >= self.infinity()
+        if field >= 1 << self.exponent
+            || (field << self.fraction) + rounded as u64 >= self.infinity()
         {
             *flags |= OVERFLOW | INEXACT;
-            let away = mode.up(negative, true, true, true);
-            return self.signed(negative, self.infinity() - u64::from(!away));
+            let rounds_away = mode.rounds_up(negative, true, true, true);
+            return self.signed(negative, self.infinity() - u64::from(!rounds_away));
         }
         if inexact {
             *flags |= INEXACT;
             // Tiny: below the smallest normal number if the exponent range were unbounded.
-            let below = self.last_place() + self.fraction as i32 - top;
-            let tiny = below > 1
-                || below == 1 && to_place(self.last_place() - 1).0 < 1 << (self.fraction + 1);
-            *flags |= if tiny { UNDERFLOW } else { 0 };
+            let places_below = self.last_place() + self.fraction as i32 - top;
+            let is_tiny = places_below > 1
+                || places_below == 1
+                    && round_to_place(self.last_place() - 1).0 < 1 << (self.fraction + 1);
+            *flags |= if is_tiny { UNDERFLOW } else { 0 };
         }
-        self.signed(negative, (field << self.fraction) + kept as u64)
+        self.signed(negative, (field << self.fraction) + rounded as u64)
     }
 
     /// NaN result of an operation; raises the invalid flag if an operand is signalling.
@@ -248,18 +251,22 @@ impl Format {
 
     /// Sum of two operands of which neither is NaN.
     fn sum(self, a: Value, b: Value, mode: Rounding, flags: &mut u8) -> u64 {
-        let cancelled = mode == Rounding::Down;
+        let zero_is_negative = mode == Rounding::Down;
         match (a, b) {
             (Value::Infinite(a), Value::Infinite(b)) if a != b => self.invalid(flags),
             (Value::Infinite(negative), _) | (_, Value::Infinite(negative)) => {
                 self.signed(negative, self.infinity())
             }
-            (Value::Zero(a), Value::Zero(b)) => self.signed(if a == b { a } else { cancelled }, 0),
+            (Value::Zero(a), Value::Zero(b)) => {
+                self.signed(if a == b { a } else { zero_is_negative }, 0)
+            }
             (Value::Finite(a), Value::Finite(b)) => match a.plus(b) {
                 Some(sum) => self.round(sum, mode, flags),
-                None => self.signed(cancelled, 0),
+                None => self.signed(zero_is_negative, 0),
             },
-            (Value::Finite(only), _) | (_, Value::Finite(only)) => self.round(only, mode, flags),
+            (Value::Finite(operand), _) | (_, Value::Finite(operand)) => {
+                self.round(operand, mode, flags)
+            }
             _ => self.nan(),
         }
     }
@@ -425,7 +432,7 @@ impl Format {
 
     /// Class bit of a number, as in `fclass`.
     pub fn class(self, word: u64) -> u64 {
-        let subnormal = word & self.infinity() == 0;
+        let is_subnormal = word & self.infinity() == 0;
         let bit = match self.value(word) {
             Value::Infinite(negative) => {
                 if negative {
@@ -435,14 +442,14 @@ impl Format {
                 }
             }
             Value::Finite(Number { negative: true, .. }) => {
-                if subnormal {
+                if is_subnormal {
                     2
                 } else {
                     1
                 }
             }
             Value::Finite(_) => {
-                if subnormal {
+                if is_subnormal {
                     5
                 } else {
                     6
@@ -492,13 +499,18 @@ impl Format {
         if number.exponent > 64 {
             return bound(number.negative, flags);
         }
-        let kept = if number.exponent >= 0 {
+        let shifted = if number.exponent >= 0 {
             number.digits << (number.exponent + 2)
         } else {
-            jam(number.digits << 2, -number.exponent as u32)
+            shift_right_sticky(number.digits << 2, -number.exponent as u32)
         };
-        let up = mode.up(number.negative, kept & 4 != 0, kept & 2 != 0, kept & 1 != 0);
-        let magnitude = ((kept >> 2) + u128::from(up)) as i128;
+        let rounds_up = mode.rounds_up(
+            number.negative,
+            shifted & 4 != 0,
+            shifted & 2 != 0,
+            shifted & 1 != 0,
+        );
+        let magnitude = ((shifted >> 2) + u128::from(rounds_up)) as i128;
         let integer = if number.negative {
             -magnitude
         } else {
@@ -507,7 +519,7 @@ impl Format {
         if integer < lowest || integer > highest {
             return bound(number.negative, flags);
         }
-        *flags |= if kept & 3 != 0 { INEXACT } else { 0 };
+        *flags |= if shifted & 3 != 0 { INEXACT } else { 0 };
         integer
     }
 
@@ -525,15 +537,15 @@ impl Format {
     }
 
     /// Converts a number to another format.
-    pub fn convert(self, word: u64, to: Format, mode: Rounding, flags: &mut u8) -> u64 {
+    pub fn convert(self, word: u64, target: Format, mode: Rounding, flags: &mut u8) -> u64 {
         match self.value(word) {
             Value::Nan { .. } => {
                 self.nan_of(&[word], flags);
-                to.nan()
+                target.nan()
             }
-            Value::Infinite(negative) => to.signed(negative, to.infinity()),
-            Value::Zero(negative) => to.signed(negative, 0),
-            Value::Finite(number) => to.round(number, mode, flags),
+            Value::Infinite(negative) => target.signed(negative, target.infinity()),
+            Value::Zero(negative) => target.signed(negative, 0),
+            Value::Finite(number) => target.round(number, mode, flags),
         }
     }
 }

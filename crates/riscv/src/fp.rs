@@ -16,7 +16,7 @@ fn unbox(format: Format, register: u64) -> u64 {
 }
 
 /// Boxes a number for a register.
-pub(crate) fn boxed(format: Format, number: u64) -> u64 {
+pub(crate) fn box_number(format: Format, number: u64) -> u64 {
     if format == SINGLE {
         number | 0xffff_ffff << 32
     } else {
@@ -25,9 +25,9 @@ pub(crate) fn boxed(format: Format, number: u64) -> u64 {
 }
 
 /// Executes one instruction. Returns `None` if its rounding mode is reserved.
-pub(crate) fn execute(inst: &Inst, r: &mut [u64; 64], csrs: &mut Csrs) -> Option<()> {
+pub(crate) fn execute(inst: &Inst, registers: &mut [u64; 64], csrs: &mut Csrs) -> Option<()> {
     let format = if inst.wide { DOUBLE } else { SINGLE };
-    let register = |number: u8| r[usize::from(number & 63)];
+    let register = |number: u8| registers[usize::from(number & 63)];
     let raw = register(inst.rs1);
     let (a, b) = (unbox(format, raw), unbox(format, register(inst.rs2)));
     let sign = if inst.wide { 1 << 63 } else { 1 << 31 };
@@ -63,25 +63,30 @@ pub(crate) fn execute(inst: &Inst, r: &mut [u64; 64], csrs: &mut Csrs) -> Option
                     }
                 }
             };
-            r[usize::from(inst.rd & 63)] = integer;
+            registers[usize::from(inst.rd & 63)] = integer;
             return Some(());
         }
-        _ => return rounded(inst, r, csrs, format),
+        _ => return execute_rounding(inst, registers, csrs, format),
     };
-    r[usize::from(inst.rd & 63)] = boxed(format, number);
+    registers[usize::from(inst.rd & 63)] = box_number(format, number);
     Some(())
 }
 
 /// Executes an instruction that rounds.
-fn rounded(inst: &Inst, r: &mut [u64; 64], csrs: &mut Csrs, format: Format) -> Option<()> {
+fn execute_rounding(
+    inst: &Inst,
+    registers: &mut [u64; 64],
+    csrs: &mut Csrs,
+    format: Format,
+) -> Option<()> {
     let mode = csrs.rounding(inst.rm)?;
     let flags = &mut csrs.fflags;
-    let register = |number: u8| r[usize::from(number & 63)];
+    let register = |number: u8| registers[usize::from(number & 63)];
     let x = register(inst.rs1);
     let [a, b, c] = [inst.rs1, inst.rs2, inst.rs3].map(|number| unbox(format, register(number)));
     let sign = if inst.wide { 1 << 63 } else { 1 << 31 };
     if let Some(number) = compute_on_host(inst, [a, b, c], mode, *flags) {
-        r[usize::from(inst.rd & 63)] = boxed(format, number);
+        registers[usize::from(inst.rd & 63)] = box_number(format, number);
         return Some(());
     }
     let number = match inst.op {
@@ -101,15 +106,15 @@ fn rounded(inst: &Inst, r: &mut [u64; 64], csrs: &mut Csrs, format: Format) -> O
         Op::FcvtFromL => format.from_integer((x as i64).into(), mode, flags),
         Op::FcvtFromLu => format.from_integer(x.into(), mode, flags),
         _ => {
-            let (lowest, highest) = match inst.op {
+            let (minimum, maximum) = match inst.op {
                 Op::FcvtW => (i32::MIN.into(), i32::MAX.into()),
                 Op::FcvtWu => (0, u32::MAX.into()),
                 Op::FcvtL => (i64::MIN.into(), i64::MAX.into()),
                 _ => (0, u64::MAX.into()),
             };
-            let integer = format.to_integer(a, lowest, highest, mode, flags);
-            let word = matches!(inst.op, Op::FcvtW | Op::FcvtWu);
-            r[usize::from(inst.rd & 63)] = if word {
+            let integer = format.to_integer(a, minimum, maximum, mode, flags);
+            let is_word = matches!(inst.op, Op::FcvtW | Op::FcvtWu);
+            registers[usize::from(inst.rd & 63)] = if is_word {
                 integer as i32 as u64
             } else {
                 integer as u64
@@ -117,7 +122,7 @@ fn rounded(inst: &Inst, r: &mut [u64; 64], csrs: &mut Csrs, format: Format) -> O
             return Some(());
         }
     };
-    r[usize::from(inst.rd & 63)] = boxed(format, number);
+    registers[usize::from(inst.rd & 63)] = box_number(format, number);
     Some(())
 }
 
@@ -145,8 +150,8 @@ fn compute_on_host(inst: &Inst, operands: [u64; 3], mode: Rounding, flags: u8) -
                 Op::Fnmadd => (-a).mul_add(b, -c),
                 _ => return None,
             };
-            let good = result.is_finite() && result.abs() > <$float>::MIN_POSITIVE;
-            good.then(|| result.to_bits() as u64)
+            let is_usable = result.is_finite() && result.abs() > <$float>::MIN_POSITIVE;
+            is_usable.then(|| result.to_bits() as u64)
         }};
     }
     if inst.wide {

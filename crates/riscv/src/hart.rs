@@ -32,14 +32,14 @@ enum Fill {
 
 impl Fill {
     #[inline(always)]
-    fn whole(self, value: u64) -> u64 {
+    fn extend(self, value: u64) -> u64 {
         match self {
             Fill::Unsigned => value,
             Fill::Signed(Size::Byte) => value as i8 as u64,
             Fill::Signed(Size::Half) => value as i16 as u64,
             Fill::Signed(Size::Word) => value as i32 as u64,
             Fill::Signed(Size::Double) => value,
-            Fill::Single => fp::boxed(SINGLE, value & 0xffff_ffff),
+            Fill::Single => fp::box_number(SINGLE, value & 0xffff_ffff),
         }
     }
 }
@@ -49,7 +49,7 @@ impl Fill {
 enum StalledFetch {
     Nothing,
     Half(u64, u16),
-    Whole(u64, Inst),
+    Decoded(u64, Inst),
 }
 
 /// Register number of the stack pointer (`sp`), by ABI convention.
@@ -70,22 +70,22 @@ pub struct Hart {
     /// Number of counter reads so far. Counter values depend on time.
     counter_reads: u64,
     /// `x` registers (0 to 31) and `f` registers (32 to 63).
-    r: [u64; 64],
+    registers: [u64; 64],
     /// Bit set of registers with an outstanding load or atomic access; `fills` holds the extension of each.
-    late: u64,
+    pending_loads: u64,
     fills: [Fill; 64],
-    begun: StalledFetch,
+    stalled_fetch: StalledFetch,
     decoder: Decoder,
     /// Bits of a jump target that must be zero.
-    misaligned: u64,
+    alignment_mask: u64,
 }
 
 /// State of a core that runs a program in one mode: its registers, outstanding loads, and the number of counter reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HartState {
     pc: u64,
-    r: [u64; 64],
-    late: u64,
+    registers: [u64; 64],
+    pending_loads: u64,
     floating: (u8, u8),
     counter_reads: u64,
 }
@@ -95,43 +95,43 @@ impl Hart {
     pub fn new(number: u64, extensions: Extensions) -> Hart {
         use Extension::*;
         let letters = [(I, 8), (M, 12), (A, 0), (F, 5), (D, 3), (C, 2)];
-        let there = letters.iter().filter(|letter| extensions.has(letter.0));
+        let supported = letters.iter().filter(|entry| extensions.has(entry.0));
         // `misa` reports user mode (U) and 64 bits (MXL = 2).
-        let misa = there.fold(2 << 62 | 1 << 20, |misa, letter| misa | 1 << letter.1);
+        let misa = supported.fold(2 << 62 | 1 << 20, |misa, entry| misa | 1 << entry.1);
         Hart {
             pc: 0,
             csrs: Csrs::new(number, misa),
             stack_limits: [0; 2],
             last_indirect_jump: None,
             counter_reads: 0,
-            r: [0; 64],
-            late: 0,
+            registers: [0; 64],
+            pending_loads: 0,
             fills: [Fill::Unsigned; 64],
-            begun: StalledFetch::Nothing,
+            stalled_fetch: StalledFetch::Nothing,
             decoder: Decoder::new(extensions),
-            misaligned: if extensions.has(C) { 0 } else { 2 },
+            alignment_mask: if extensions.has(C) { 0 } else { 2 },
         }
     }
 
     /// Value of an integer register.
     pub fn x(&self, number: u8) -> u64 {
-        self.r[usize::from(number & 31)]
+        self.registers[usize::from(number & 31)]
     }
 
     /// Sets an integer register. A write to `x0` has no effect.
     pub fn set_x(&mut self, number: u8, value: u64) {
-        self.r[usize::from(number & 31)] = value;
-        self.r[0] = 0;
+        self.registers[usize::from(number & 31)] = value;
+        self.registers[0] = 0;
     }
 
     /// Bits of a floating-point register.
     pub fn f(&self, number: u8) -> u64 {
-        self.r[usize::from(number & 31) + 32]
+        self.registers[usize::from(number & 31) + 32]
     }
 
     /// Sets a floating-point register.
     pub fn set_f(&mut self, number: u8, value: u64) {
-        self.r[usize::from(number & 31) + 32] = value;
+        self.registers[usize::from(number & 31) + 32] = value;
     }
 
     /// Decoder of this core's extensions.
@@ -140,24 +140,24 @@ impl Hart {
     }
 
     /// Delivers the value of a load or atomic access that memory answered with [`Reply::Later`].
-    pub fn deliver(&mut self, to: u8, value: u64) {
-        let to = usize::from(to & 63);
-        self.r[to] = self.fills[to].whole(value);
-        self.r[0] = 0;
-        self.late &= !(1 << to);
+    pub fn deliver(&mut self, register: u8, value: u64) {
+        let register = usize::from(register & 63);
+        self.registers[register] = self.fills[register].extend(value);
+        self.registers[0] = 0;
+        self.pending_loads &= !(1 << register);
     }
 
     /// Bit set of registers with an outstanding load or atomic access.
-    pub fn late(&self) -> u64 {
-        self.late
+    pub fn pending_loads(&self) -> u64 {
+        self.pending_loads
     }
 
     /// Snapshot of the state that, together with memory, determines the program's further execution.
     pub fn state(&self) -> HartState {
         HartState {
             pc: self.pc,
-            r: self.r,
-            late: self.late,
+            registers: self.registers,
+            pending_loads: self.pending_loads,
             floating: (self.csrs.fflags, self.csrs.frm),
             counter_reads: self.counter_reads,
         }
@@ -171,7 +171,7 @@ impl Hart {
 
     /// Enters the handler of an exception.
     pub fn trap(&mut self, exception: Exception) {
-        self.begun = StalledFetch::Nothing;
+        self.stalled_fetch = StalledFetch::Nothing;
         self.pc = self.csrs.enter(exception.cause(), false, self.pc);
     }
 
@@ -180,36 +180,36 @@ impl Hart {
     pub fn interrupt(&mut self) -> bool {
         let number = self.csrs.interrupt();
         if let Some(number) = number {
-            self.begun = StalledFetch::Nothing;
+            self.stalled_fetch = StalledFetch::Nothing;
             self.pc = self.csrs.enter((number, 0), true, self.pc);
         }
         number.is_some()
     }
 
     /// Fetches and decodes the instruction at an address.
-    pub(crate) fn fetch<M: Memory>(&mut self, at: u64, memory: &mut M) -> Result<Inst, Stop> {
-        let mut half = |at: u64| match memory.fetch(at) {
+    pub(crate) fn fetch<M: Memory>(&mut self, address: u64, memory: &mut M) -> Result<Inst, Stop> {
+        let mut fetch_half = |address: u64| match memory.fetch(address) {
             Reply::Done(half) => Ok(half),
             Reply::Wait | Reply::Later => Err(Stop::Wait),
-            Reply::Unmapped => Err(Exception::FetchUnmapped(at).into()),
-            Reply::Misaligned | Reply::Fault => Err(Exception::FetchFault(at).into()),
+            Reply::Unmapped => Err(Exception::FetchUnmapped(address).into()),
+            Reply::Misaligned | Reply::Fault => Err(Exception::FetchFault(address).into()),
         };
-        if at & (1 | self.misaligned) != 0 {
-            return Err(Exception::MisalignedFetch(at).into());
+        if address & (1 | self.alignment_mask) != 0 {
+            return Err(Exception::MisalignedFetch(address).into());
         }
-        let first = match self.begun {
-            StalledFetch::Half(begun, first) if begun == at => first,
-            _ => half(at)?,
+        let low = match self.stalled_fetch {
+            StalledFetch::Half(half_address, low) if half_address == address => low,
+            _ => fetch_half(address)?,
         };
-        let mut word = u32::from(first);
+        let mut word = u32::from(low);
         if word & 3 == 3 {
-            let second = half(at.wrapping_add(2));
+            let high = fetch_half(address.wrapping_add(2));
             // Keep the first half only while the second half waits: after an exception, memory may have changed.
-            self.begun = match second {
-                Err(Stop::Wait) => StalledFetch::Half(at, first),
+            self.stalled_fetch = match high {
+                Err(Stop::Wait) => StalledFetch::Half(address, low),
                 _ => StalledFetch::Nothing,
             };
-            word |= u32::from(second?) << 16;
+            word |= u32::from(high?) << 16;
         }
         let inst = self.decoder.decode(word);
         inst.ok_or(Exception::Illegal(word).into())
@@ -217,18 +217,18 @@ impl Hart {
 
     /// Executes the next instruction.
     pub fn step<M: Memory>(&mut self, memory: &mut M) -> Result<(), Stop> {
-        let inst = match self.begun {
-            StalledFetch::Whole(at, inst) if at == self.pc => inst,
+        let inst = match self.stalled_fetch {
+            StalledFetch::Decoded(address, inst) if address == self.pc => inst,
             _ => self.fetch(self.pc, memory)?,
         };
-        self.begun = StalledFetch::Nothing;
-        let done = self.execute(&inst, memory);
-        match done {
+        self.stalled_fetch = StalledFetch::Nothing;
+        let result = self.execute(&inst, memory);
+        match result {
             Ok(()) => self.count(1),
-            Err(Stop::Wait) => self.begun = StalledFetch::Whole(self.pc, inst),
+            Err(Stop::Wait) => self.stalled_fetch = StalledFetch::Decoded(self.pc, inst),
             Err(Stop::Exception(_)) => {}
         }
-        done
+        result
     }
 
     /// Adds completed instructions to the counters `cycle` and `instret`.
@@ -239,32 +239,33 @@ impl Hart {
 
     #[inline(always)]
     fn read(&self, number: u8) -> u64 {
-        self.r[usize::from(number & 63)]
+        self.registers[usize::from(number & 63)]
     }
 
     #[inline(always)]
     fn write(&mut self, number: u8, value: u64) {
-        self.r[usize::from(number & 63)] = value;
-        self.r[0] = 0;
+        self.registers[usize::from(number & 63)] = value;
+        self.registers[0] = 0;
     }
 
     /// Executes `inst`, located at `pc`, without counting it.
     #[inline(always)]
     pub(crate) fn execute<M: Memory>(&mut self, inst: &Inst, memory: &mut M) -> Result<(), Stop> {
         use Op::*;
-        if M::SPLIT && self.late != 0 {
-            let uses = [inst.rd, inst.rs1, inst.rs2, inst.rs3].map(|number| 1 << (number & 63));
-            if self.late & uses.iter().fold(0, |all, bit| all | bit) & !1 != 0 {
+        if M::SPLIT && self.pending_loads != 0 {
+            let used_bits =
+                [inst.rd, inst.rs1, inst.rs2, inst.rs3].map(|number| 1 << (number & 63));
+            if self.pending_loads & used_bits.iter().fold(0, |mask, bit| mask | bit) & !1 != 0 {
                 return Err(Stop::Wait);
             }
         }
         let next = self.pc.wrapping_add(inst.length.into());
         let (a, b) = (self.read(inst.rs1), self.read(inst.rs2));
         let imm = i64::from(inst.imm) as u64;
-        let at = a.wrapping_add(imm);
+        let address = a.wrapping_add(imm);
         match inst.op {
             Beq | Bne | Blt | Bge | Bltu | Bgeu => {
-                let target = if alu::taken(inst.op, a, b) {
+                let target = if alu::is_taken(inst.op, a, b) {
                     self.pc.wrapping_add(imm)
                 } else {
                     next
@@ -275,28 +276,28 @@ impl Hart {
                 let target = if inst.op == Jal {
                     self.pc.wrapping_add(imm)
                 } else {
-                    self.last_indirect_jump = Some((self.pc, at & !1));
-                    at & !1
+                    self.last_indirect_jump = Some((self.pc, address & !1));
+                    address & !1
                 };
                 self.jump(target)?;
                 self.write(inst.rd, next);
                 return Ok(());
             }
             Auipc => self.write(inst.rd, self.pc.wrapping_add(imm)),
-            Lb => self.load(inst, at, Size::Byte, Fill::Signed(Size::Byte), memory)?,
-            Lh => self.load(inst, at, Size::Half, Fill::Signed(Size::Half), memory)?,
-            Lw => self.load(inst, at, Size::Word, Fill::Signed(Size::Word), memory)?,
-            Ld | Fld => self.load(inst, at, Size::Double, Fill::Unsigned, memory)?,
-            Lbu => self.load(inst, at, Size::Byte, Fill::Unsigned, memory)?,
-            Lhu => self.load(inst, at, Size::Half, Fill::Unsigned, memory)?,
-            Lwu => self.load(inst, at, Size::Word, Fill::Unsigned, memory)?,
-            Flw => self.load(inst, at, Size::Word, Fill::Single, memory)?,
-            Sb => stored(at, memory.store(at, Size::Byte, b & 0xff))?,
-            Sh => stored(at, memory.store(at, Size::Half, b & 0xffff))?,
-            Sw | Fsw => stored(at, memory.store(at, Size::Word, b & 0xffff_ffff))?,
-            Sd | Fsd => stored(at, memory.store(at, Size::Double, b))?,
-            op if op as u8 >= Fadd as u8 => self.float(inst)?,
-            op if op as u8 >= Lr as u8 => return self.special(inst, memory),
+            Lb => self.load(inst, address, Size::Byte, Fill::Signed(Size::Byte), memory)?,
+            Lh => self.load(inst, address, Size::Half, Fill::Signed(Size::Half), memory)?,
+            Lw => self.load(inst, address, Size::Word, Fill::Signed(Size::Word), memory)?,
+            Ld | Fld => self.load(inst, address, Size::Double, Fill::Unsigned, memory)?,
+            Lbu => self.load(inst, address, Size::Byte, Fill::Unsigned, memory)?,
+            Lhu => self.load(inst, address, Size::Half, Fill::Unsigned, memory)?,
+            Lwu => self.load(inst, address, Size::Word, Fill::Unsigned, memory)?,
+            Flw => self.load(inst, address, Size::Word, Fill::Single, memory)?,
+            Sb => store_result(address, memory.store(address, Size::Byte, b & 0xff))?,
+            Sh => store_result(address, memory.store(address, Size::Half, b & 0xffff))?,
+            Sw | Fsw => store_result(address, memory.store(address, Size::Word, b & 0xffff_ffff))?,
+            Sd | Fsd => store_result(address, memory.store(address, Size::Double, b))?,
+            op if op as u8 >= Fadd as u8 => self.execute_float(inst)?,
+            op if op as u8 >= Lr as u8 => return self.execute_special(inst, memory),
             op => {
                 let result = alu::compute(op, a, b.wrapping_add(imm));
                 if inst.rd == STACK_POINTER && inst.rs1 == STACK_POINTER {
@@ -312,20 +313,20 @@ impl Hart {
     /// Raises a stack overflow if an addition moves the stack pointer below a stack limit. Programs switch to other
     /// stacks by moves and loads, which this check does not cover.
     #[inline(always)]
-    fn check_stack(&self, from: u64, to: u64) -> Result<(), Stop> {
+    fn check_stack(&self, old_pointer: u64, new_pointer: u64) -> Result<(), Stop> {
         match self
             .stack_limits
             .iter()
-            .any(|end| to < *end && *end <= from)
+            .any(|limit| new_pointer < *limit && *limit <= old_pointer)
         {
-            true => Err(Exception::StackOverflow(to).into()),
+            true => Err(Exception::StackOverflow(new_pointer).into()),
             false => Ok(()),
         }
     }
 
     #[inline(always)]
     fn jump(&mut self, target: u64) -> Result<(), Stop> {
-        if target & self.misaligned != 0 {
+        if target & self.alignment_mask != 0 {
             return Err(Exception::MisalignedFetch(target).into());
         }
         self.pc = target;
@@ -336,53 +337,53 @@ impl Hart {
     fn load<M: Memory>(
         &mut self,
         inst: &Inst,
-        at: u64,
+        address: u64,
         size: Size,
         fill: Fill,
         memory: &mut M,
     ) -> Result<(), Stop> {
-        match memory.load(at, size, inst.rd) {
-            Reply::Done(value) => self.write(inst.rd, fill.whole(value)),
+        match memory.load(address, size, inst.rd) {
+            Reply::Done(value) => self.write(inst.rd, fill.extend(value)),
             Reply::Later => self.wait_for(inst.rd, fill),
             Reply::Wait => return Err(Stop::Wait),
-            Reply::Misaligned => return Err(Exception::MisalignedLoad(at).into()),
-            Reply::Fault => return Err(Exception::LoadFault(at).into()),
-            Reply::Unmapped => return Err(Exception::LoadUnmapped(at).into()),
+            Reply::Misaligned => return Err(Exception::MisalignedLoad(address).into()),
+            Reply::Fault => return Err(Exception::LoadFault(address).into()),
+            Reply::Unmapped => return Err(Exception::LoadUnmapped(address).into()),
         }
         Ok(())
     }
 
-    fn wait_for(&mut self, to: u8, fill: Fill) {
-        self.late |= 1 << (to & 63);
-        self.fills[usize::from(to & 63)] = fill;
+    fn wait_for(&mut self, register: u8, fill: Fill) {
+        self.pending_loads |= 1 << (register & 63);
+        self.fills[usize::from(register & 63)] = fill;
     }
 
     #[inline(never)]
-    fn float(&mut self, inst: &Inst) -> Result<(), Stop> {
-        let done = fp::execute(inst, &mut self.r, &mut self.csrs);
-        self.r[0] = 0;
-        done.ok_or(Exception::Illegal(inst.word).into())
+    fn execute_float(&mut self, inst: &Inst) -> Result<(), Stop> {
+        let completed = fp::execute(inst, &mut self.registers, &mut self.csrs);
+        self.registers[0] = 0;
+        completed.ok_or(Exception::Illegal(inst.word).into())
     }
 
     /// Executes atomic accesses, fences, block management, and system instructions.
     #[inline(never)]
-    fn special<M: Memory>(&mut self, inst: &Inst, memory: &mut M) -> Result<(), Stop> {
+    fn execute_special<M: Memory>(&mut self, inst: &Inst, memory: &mut M) -> Result<(), Stop> {
         use Op::*;
         let illegal = Err(Exception::Illegal(inst.word).into());
         let address = self.read(inst.rs1).wrapping_add(i64::from(inst.imm) as u64);
         match inst.op {
             Op::Fence => {
                 let fence = Orders {
-                    before: (inst.word >> 24 & 15) as u8,
-                    after: (inst.word >> 20 & 15) as u8,
+                    predecessors: (inst.word >> 24 & 15) as u8,
+                    successors: (inst.word >> 20 & 15) as u8,
                     total_store_order: inst.word >> 28 == 8,
                 };
-                stored(self.pc, memory.fence(fence))?;
+                store_result(self.pc, memory.fence(fence))?;
             }
             FenceI => {
                 // Discard a first half that waits for its second half.
-                self.begun = StalledFetch::Nothing;
-                stored(self.pc, memory.fence_i())?
+                self.stalled_fetch = StalledFetch::Nothing;
+                store_result(self.pc, memory.fence_i())?
             }
             Ecall if self.csrs.mode == Mode::User => return Err(Exception::UserCall.into()),
             Ecall => return Err(Exception::MachineCall.into()),
@@ -399,14 +400,14 @@ impl Hart {
             Csrrw | Csrrs | Csrrc => self.csr(inst)?,
             CboInval | CboClean | CboFlush => {
                 let (may_invalidate, flushes_instead) = self.csrs.may_invalidate();
-                let what = match inst.op {
+                let op = match inst.op {
                     CboInval if may_invalidate => Cbo::Invalidate,
                     CboInval if flushes_instead => Cbo::Flush,
                     CboClean if self.csrs.may_clean() => Cbo::Clean,
                     CboFlush if self.csrs.may_clean() => Cbo::Flush,
                     _ => return illegal,
                 };
-                stored(address, memory.cbo(address, what))?;
+                store_result(address, memory.cbo(address, op))?;
             }
             PrefetchI => memory.prefetch(address, Prefetch::Execute),
             PrefetchR => memory.prefetch(address, Prefetch::Read),
@@ -433,15 +434,15 @@ impl Hart {
         };
         // `csrrs` and `csrrc` with `x0` or immediate 0 do not write.
         if inst.op == Op::Csrrw || inst.word >> 15 & 31 != 0 {
-            let written = self.csrs.write(number, new);
-            written.ok_or(Exception::Illegal(inst.word))?;
+            let result = self.csrs.write(number, new);
+            result.ok_or(Exception::Illegal(inst.word))?;
         }
         self.write(inst.rd, old);
         Ok(())
     }
 
     fn amo<M: Memory>(&mut self, inst: &Inst, memory: &mut M) -> Result<(), Stop> {
-        let at = self.read(inst.rs1);
+        let address = self.read(inst.rs1);
         let size = if inst.wide { Size::Double } else { Size::Word };
         let op = match inst.op {
             Op::Lr => AmoOp::LoadReserved,
@@ -465,9 +466,9 @@ impl Hart {
             acquire,
             release,
         };
-        let aligned = at.is_multiple_of(size as u64);
-        let reply = if aligned {
-            memory.amo(at, amo, inst.rd)
+        let is_aligned = address.is_multiple_of(size as u64);
+        let reply = if is_aligned {
+            memory.amo(address, amo, inst.rd)
         } else {
             Reply::Misaligned
         };
@@ -478,16 +479,16 @@ impl Hart {
             Fill::Signed(size)
         };
         match reply {
-            Reply::Done(value) => self.write(inst.rd, fill.whole(value)),
+            Reply::Done(value) => self.write(inst.rd, fill.extend(value)),
             Reply::Later => self.wait_for(inst.rd, fill),
             Reply::Wait => return Err(Stop::Wait),
-            Reply::Misaligned if is_load => return Err(Exception::MisalignedLoad(at).into()),
-            Reply::Fault if is_load => return Err(Exception::LoadFault(at).into()),
-            Reply::Unmapped if is_load => return Err(Exception::LoadUnmapped(at).into()),
-            bad => {
-                return stored(
-                    at,
-                    match bad {
+            Reply::Misaligned if is_load => return Err(Exception::MisalignedLoad(address).into()),
+            Reply::Fault if is_load => return Err(Exception::LoadFault(address).into()),
+            Reply::Unmapped if is_load => return Err(Exception::LoadUnmapped(address).into()),
+            other_reply => {
+                return store_result(
+                    address,
+                    match other_reply {
                         Reply::Misaligned => Reply::Misaligned,
                         Reply::Unmapped => Reply::Unmapped,
                         _ => Reply::Fault,
@@ -501,12 +502,12 @@ impl Hart {
 
 /// Converts the reply to an access without a return value.
 #[inline(always)]
-fn stored(at: u64, reply: Reply<()>) -> Result<(), Stop> {
+fn store_result(address: u64, reply: Reply<()>) -> Result<(), Stop> {
     match reply {
         Reply::Done(()) => Ok(()),
         Reply::Wait | Reply::Later => Err(Stop::Wait),
-        Reply::Misaligned => Err(Exception::MisalignedStore(at).into()),
-        Reply::Fault => Err(Exception::StoreFault(at).into()),
-        Reply::Unmapped => Err(Exception::StoreUnmapped(at).into()),
+        Reply::Misaligned => Err(Exception::MisalignedStore(address).into()),
+        Reply::Fault => Err(Exception::StoreFault(address).into()),
+        Reply::Unmapped => Err(Exception::StoreUnmapped(address).into()),
     }
 }

@@ -26,11 +26,11 @@ pub struct Region {
     /// Name, for messages.
     pub name: String,
     /// Start address for the core.
-    pub at: u64,
+    pub start: u64,
     /// Length in bytes.
     pub length: u64,
-    /// Start address in the memory behind the map. Two regions with the same `to` are aliases.
-    pub to: u64,
+    /// Start address in the memory behind the map. Two regions with the same `target_start` are aliases.
+    pub target_start: u64,
     /// Kind of the region.
     pub kind: Kind,
     /// Extra latency of each load and store in this region, in cycles.
@@ -51,7 +51,7 @@ pub struct Mapped<M> {
     /// Regions, sorted by address.
     regions: Vec<Region>,
     /// Index of the region of the last access.
-    last: usize,
+    last_index: usize,
     /// Extra latency of the last access, in cycles.
     extra_latency: u64,
 }
@@ -62,86 +62,97 @@ impl<M> Mapped<M> {
     /// # Errors
     /// A region is empty, extends beyond the last address, or overlaps another.
     pub fn new(memory: M, mut regions: Vec<Region>) -> Result<Mapped<M>, String> {
-        regions.sort_by_key(|region| region.at);
+        regions.sort_by_key(|region| region.start);
         for region in &regions {
-            let fits = |at: u64| region.length > 0 && at.checked_add(region.length - 1).is_some();
-            if !fits(region.at) || !fits(region.to) {
+            let is_in_range = |address: u64| {
+                region.length > 0 && address.checked_add(region.length - 1).is_some()
+            };
+            if !is_in_range(region.start) || !is_in_range(region.target_start) {
                 return Err(format!(
                     "the region `{}` has {:#x} bytes from {:#x} on, mapped to {:#x}: they exceed the address space, or the region is empty",
-                    region.name, region.length, region.at, region.to
+                    region.name, region.length, region.start, region.target_start
                 ));
             }
         }
         for pair in regions.windows(2) {
-            if pair[1].at - pair[0].at < pair[0].length {
+            if pair[1].start - pair[0].start < pair[0].length {
                 return Err(format!(
                     "the regions `{}` and `{}` overlap at {:#x}",
-                    pair[0].name, pair[1].name, pair[1].at
+                    pair[0].name, pair[1].name, pair[1].start
                 ));
             }
         }
         Ok(Mapped {
             memory,
             regions,
-            last: 0,
+            last_index: 0,
             extra_latency: 0,
         })
     }
 
     /// Region that contains an address, if any.
-    pub fn find(&self, at: u64) -> Option<&Region> {
-        let behind = self.regions.partition_point(|region| region.at <= at);
-        let region = self.regions.get(behind.checked_sub(1)?)?;
-        (at - region.at < region.length).then_some(region)
+    pub fn find(&self, address: u64) -> Option<&Region> {
+        let index = self
+            .regions
+            .partition_point(|region| region.start <= address);
+        let region = self.regions.get(index.checked_sub(1)?)?;
+        (address - region.start < region.length).then_some(region)
     }
 
     /// Index of the region that contains the whole access, if any.
     #[inline(always)]
-    fn place(&mut self, at: u64, length: u64) -> Option<usize> {
-        let holds = |region: &Region| {
-            let offset = at.wrapping_sub(region.at);
+    fn region_index(&mut self, address: u64, length: u64) -> Option<usize> {
+        let contains = |region: &Region| {
+            let offset = address.wrapping_sub(region.start);
             offset < region.length && length <= region.length - offset
         };
-        if !self.regions.get(self.last).is_some_and(holds) {
-            let behind = self.regions.partition_point(|region| region.at <= at);
-            let place = behind.checked_sub(1)?;
-            if !holds(&self.regions[place]) {
+        if !self.regions.get(self.last_index).is_some_and(contains) {
+            let end_index = self
+                .regions
+                .partition_point(|region| region.start <= address);
+            let index = end_index.checked_sub(1)?;
+            if !contains(&self.regions[index]) {
                 return None;
             }
-            self.last = place;
+            self.last_index = index;
         }
-        Some(self.last)
+        Some(self.last_index)
     }
 }
 
 impl<M: Regional> Mapped<M> {
     /// Translates an access, if its region permits it, and announces the region to the memory.
     #[inline(always)]
-    fn route(&mut self, at: u64, length: u64, allowed: impl Fn(Kind) -> bool) -> Option<u64> {
-        let place = self.place(at, length)?;
-        let region = &self.regions[place];
-        if !allowed(region.kind) {
+    fn route(
+        &mut self,
+        address: u64,
+        length: u64,
+        is_permitted: impl Fn(Kind) -> bool,
+    ) -> Option<u64> {
+        let index = self.region_index(address, length)?;
+        let region = &self.regions[index];
+        if !is_permitted(region.kind) {
             return None;
         }
         self.extra_latency = region.extra_latency;
         self.memory.region(region);
-        Some(region.to + (at - region.at))
+        Some(region.target_start + (address - region.start))
     }
 
     /// Translates a load or store.
     #[inline(always)]
-    fn access(&mut self, at: u64, size: Size) -> Option<u64> {
+    fn access(&mut self, address: u64, size: Size) -> Option<u64> {
         let length = size as u64;
-        self.route(at, length, |kind| {
-            kind != Kind::Registers || length >= 4 && at.is_multiple_of(length)
+        self.route(address, length, |kind| {
+            kind != Kind::Registers || length >= 4 && address.is_multiple_of(length)
         })
     }
 
     /// Converts a reply to a load or store: a register that stalls is a fault.
     #[inline(always)]
-    fn answer<T>(&self, reply: Reply<T>) -> Reply<T> {
+    fn check_reply<T>(&self, reply: Reply<T>) -> Reply<T> {
         match reply {
-            Reply::Wait | Reply::Later if self.regions[self.last].kind == Kind::Registers => {
+            Reply::Wait | Reply::Later if self.regions[self.last_index].kind == Kind::Registers => {
                 Reply::Fault
             }
             reply => reply,
@@ -152,34 +163,34 @@ impl<M: Regional> Mapped<M> {
 impl<M: Regional> Memory for Mapped<M> {
     const SPLIT: bool = M::SPLIT;
 
-    fn fetch(&mut self, at: u64) -> Reply<u16> {
-        match self.route(at, 2, |kind| kind == Kind::Memory) {
-            Some(at) => self.memory.fetch(at),
+    fn fetch(&mut self, address: u64) -> Reply<u16> {
+        match self.route(address, 2, |kind| kind == Kind::Memory) {
+            Some(address) => self.memory.fetch(address),
             None => Reply::Fault,
         }
     }
 
     #[inline(always)]
-    fn load(&mut self, at: u64, size: Size, to: u8) -> Reply<u64> {
-        let Some(at) = self.access(at, size) else {
+    fn load(&mut self, address: u64, size: Size, destination: u8) -> Reply<u64> {
+        let Some(address) = self.access(address, size) else {
             return Reply::Fault;
         };
-        let reply = self.memory.load(at, size, to);
-        self.answer(reply)
+        let reply = self.memory.load(address, size, destination);
+        self.check_reply(reply)
     }
 
     #[inline(always)]
-    fn store(&mut self, at: u64, size: Size, value: u64) -> Reply<()> {
-        let Some(at) = self.access(at, size) else {
+    fn store(&mut self, address: u64, size: Size, value: u64) -> Reply<()> {
+        let Some(address) = self.access(address, size) else {
             return Reply::Fault;
         };
-        let reply = self.memory.store(at, size, value);
-        self.answer(reply)
+        let reply = self.memory.store(address, size, value);
+        self.check_reply(reply)
     }
 
-    fn amo(&mut self, at: u64, amo: Amo, to: u8) -> Reply<u64> {
-        match self.route(at, amo.size as u64, |kind| kind == Kind::Memory) {
-            Some(at) => self.memory.amo(at, amo, to),
+    fn amo(&mut self, address: u64, amo: Amo, destination: u8) -> Reply<u64> {
+        match self.route(address, amo.size as u64, |kind| kind == Kind::Memory) {
+            Some(address) => self.memory.amo(address, amo, destination),
             None => Reply::Fault,
         }
     }
@@ -192,44 +203,47 @@ impl<M: Regional> Memory for Mapped<M> {
         self.memory.fence_i()
     }
 
-    fn cbo(&mut self, at: u64, what: Cbo) -> Reply<()> {
-        match self.place(at, 1).map(|place| self.regions[place].kind) {
+    fn cbo(&mut self, address: u64, op: Cbo) -> Reply<()> {
+        match self
+            .region_index(address, 1)
+            .map(|index| self.regions[index].kind)
+        {
             None => Reply::Fault,
             Some(Kind::Uncached | Kind::Registers) => Reply::Done(()),
-            Some(_) => match self.route(at, 1, |_| true) {
-                Some(at) => self.memory.cbo(at, what),
+            Some(_) => match self.route(address, 1, |_| true) {
+                Some(address) => self.memory.cbo(address, op),
                 None => Reply::Fault,
             },
         }
     }
 
-    fn prefetch(&mut self, at: u64, what: Prefetch) {
-        let cached = |kind| match kind {
+    fn prefetch(&mut self, address: u64, op: Prefetch) {
+        let is_cached = |kind| match kind {
             Kind::Memory => true,
-            Kind::Far | Kind::Scratchpad => what != Prefetch::Execute,
+            Kind::Far | Kind::Scratchpad => op != Prefetch::Execute,
             Kind::Uncached | Kind::Registers => false,
         };
-        if let Some(at) = self.route(at, 1, cached) {
-            self.memory.prefetch(at, what);
+        if let Some(address) = self.route(address, 1, is_cached) {
+            self.memory.prefetch(address, op);
         }
     }
 }
 
 impl<M: Regional> TimedMemory for Mapped<M> {
-    fn at(&mut self, cycle: u64) {
+    fn set_cycle(&mut self, cycle: u64) {
         self.extra_latency = 0;
-        self.memory.at(cycle);
+        self.memory.set_cycle(cycle);
     }
 
     fn extra_latency(&mut self) -> u64 {
         self.memory.extra_latency() + std::mem::take(&mut self.extra_latency)
     }
 
-    fn by(&mut self, pc: u64) {
-        self.memory.by(pc);
+    fn set_pc(&mut self, pc: u64) {
+        self.memory.set_pc(pc);
     }
 
-    fn stops(&self) -> bool {
-        self.memory.stops()
+    fn must_stop(&self) -> bool {
+        self.memory.must_stop()
     }
 }

@@ -72,21 +72,21 @@ impl AmoOp {
     /// reservations.
     pub fn result(self, old: u64, operand: u64, size: Size) -> u64 {
         // A word is compared as a word.
-        let signed = |v: u64| {
+        let signed = |value: u64| {
             if size == Size::Word {
-                i64::from(v as i32)
+                i64::from(value as i32)
             } else {
-                v as i64
+                value as i64
             }
         };
-        let unsigned = |v: u64| {
+        let unsigned = |value: u64| {
             if size == Size::Word {
-                v & 0xffff_ffff
+                value & 0xffff_ffff
             } else {
-                v
+                value
             }
         };
-        let choose = |first: bool| if first { old } else { operand };
+        let choose = |keeps_old: bool| if keeps_old { old } else { operand };
         match self {
             AmoOp::LoadReserved => old,
             AmoOp::StoreConditional | AmoOp::Swap => operand,
@@ -145,8 +145,8 @@ impl Prefetch {
     /// Zicbop names no level. Blocks have at least 64 bytes and prefetch offsets are multiples of 32, so bit 5 of the
     /// address is free. `prefetch.r 0(a0)`, at the start of a block, targets level 1; `prefetch.r 32(a0)` targets level
     /// 2.
-    pub fn level(at: u64) -> u8 {
-        if at & 32 == 0 {
+    pub fn level(address: u64) -> u8 {
+        if address & 32 == 0 {
             1
         } else {
             2
@@ -158,9 +158,9 @@ impl Prefetch {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fence {
     /// Predecessor set: earlier accesses that become visible
-    pub before: u8,
+    pub predecessors: u8,
     /// before the accesses of this successor set.
-    pub after: u8,
+    pub successors: u8,
     /// True for `fence.tso`: orders reads before reads and writes, and writes before writes, but not writes before
     /// reads.
     pub total_store_order: bool,
@@ -168,28 +168,28 @@ pub struct Fence {
 
 /// Memory as seen by one core.
 ///
-/// Values are in the low bytes of words; memory is little-endian. `to` is the register that receives the value. A
-/// memory that answers [`Reply::Later`] must deliver the value to this register.
+/// Values are in the low bytes of words; memory is little-endian. `destination` is the register that receives
+/// the value. A memory that answers [`Reply::Later`] must deliver the value to this register.
 pub trait Memory {
     /// True if the memory ever answers [`Reply::Later`]. If false, cores do not check for outstanding loads.
     const SPLIT: bool = false;
 
     /// Fetches 16 bits of an instruction from an even address.
-    fn fetch(&mut self, at: u64) -> Reply<u16>;
+    fn fetch(&mut self, address: u64) -> Reply<u16>;
     /// Loads a value. Its unused upper bytes are zero.
-    fn load(&mut self, at: u64, size: Size, to: u8) -> Reply<u64>;
+    fn load(&mut self, address: u64, size: Size, destination: u8) -> Reply<u64>;
     /// Stores the low `size` bytes of `value`.
-    fn store(&mut self, at: u64, size: Size, value: u64) -> Reply<()>;
+    fn store(&mut self, address: u64, size: Size, value: u64) -> Reply<()>;
     /// Performs an atomic access. Cores reject misaligned ones before this call.
-    fn amo(&mut self, at: u64, amo: Amo, to: u8) -> Reply<u64>;
+    fn amo(&mut self, address: u64, amo: Amo, destination: u8) -> Reply<u64>;
     /// Orders accesses.
     fn fence(&mut self, fence: Fence) -> Reply<()>;
     /// Makes all previous stores visible to later fetches (`fence.i`).
     fn fence_i(&mut self) -> Reply<()>;
     /// Manages the cache block that contains the address.
-    fn cbo(&mut self, at: u64, what: Cbo) -> Reply<()>;
+    fn cbo(&mut self, address: u64, op: Cbo) -> Reply<()>;
     /// Prefetches the block that contains the address. Never fails.
-    fn prefetch(&mut self, at: u64, what: Prefetch);
+    fn prefetch(&mut self, address: u64, op: Prefetch);
 }
 
 /// A range of bytes for one core. Accesses complete at once, misaligned accesses are allowed, and block management has
@@ -223,80 +223,82 @@ impl Flat {
         self.start.wrapping_add(self.bytes.len() as u64)
     }
 
-    /// Index of `at` in `bytes`, if the whole access is in range.
-    fn place(&self, at: u64, length: usize) -> Option<usize> {
-        let place = usize::try_from(at.wrapping_sub(self.start)).ok()?;
-        (place <= self.bytes.len().checked_sub(length)?).then_some(place)
+    /// Index of `address` in `bytes`, if the whole access is in range.
+    fn index_of(&self, address: u64, length: usize) -> Option<usize> {
+        let index = usize::try_from(address.wrapping_sub(self.start)).ok()?;
+        (index <= self.bytes.len().checked_sub(length)?).then_some(index)
     }
 
-    /// Returns `length` bytes from address `at` on, or `None` if any of them is out of range.
-    pub fn bytes(&self, at: u64, length: usize) -> Option<&[u8]> {
-        self.place(at, length)
-            .map(|place| &self.bytes[place..place + length])
+    /// Returns `length` bytes from `address` on, or `None` if any of them is out of range.
+    pub fn bytes(&self, address: u64, length: usize) -> Option<&[u8]> {
+        self.index_of(address, length)
+            .map(|index| &self.bytes[index..index + length])
     }
 
     /// Returns `length` bytes for modification, or `None` if any of them is out of range.
-    pub fn bytes_mut(&mut self, at: u64, length: usize) -> Option<&mut [u8]> {
-        self.place(at, length)
-            .map(|place| &mut self.bytes[place..place + length])
+    pub fn bytes_mut(&mut self, address: u64, length: usize) -> Option<&mut [u8]> {
+        self.index_of(address, length)
+            .map(|index| &mut self.bytes[index..index + length])
     }
 
     #[inline(always)]
-    fn read<const N: usize>(&self, at: u64) -> Option<[u8; N]> {
-        let place = self.place(at, N)?;
-        self.bytes[place..place + N].try_into().ok()
+    fn read<const N: usize>(&self, address: u64) -> Option<[u8; N]> {
+        let index = self.index_of(address, N)?;
+        self.bytes[index..index + N].try_into().ok()
     }
 
     #[inline(always)]
-    fn get(&self, at: u64, size: Size) -> Option<u64> {
+    fn get(&self, address: u64, size: Size) -> Option<u64> {
         Some(match size {
-            Size::Byte => u8::from_le_bytes(self.read(at)?).into(),
-            Size::Half => u16::from_le_bytes(self.read(at)?).into(),
-            Size::Word => u32::from_le_bytes(self.read(at)?).into(),
-            Size::Double => u64::from_le_bytes(self.read(at)?),
+            Size::Byte => u8::from_le_bytes(self.read(address)?).into(),
+            Size::Half => u16::from_le_bytes(self.read(address)?).into(),
+            Size::Word => u32::from_le_bytes(self.read(address)?).into(),
+            Size::Double => u64::from_le_bytes(self.read(address)?),
         })
     }
 
     #[inline(always)]
-    fn put(&mut self, at: u64, size: Size, value: u64) -> Option<()> {
+    fn put(&mut self, address: u64, size: Size, value: u64) -> Option<()> {
         let length = size as usize;
-        let bytes = self.bytes_mut(at, length)?;
+        let bytes = self.bytes_mut(address, length)?;
         bytes.copy_from_slice(&value.to_le_bytes()[..length]);
         Some(())
     }
 }
 
 impl<T> From<Option<T>> for Reply<T> {
-    fn from(found: Option<T>) -> Reply<T> {
-        found.map_or(Reply::Fault, Reply::Done)
+    fn from(value: Option<T>) -> Reply<T> {
+        value.map_or(Reply::Fault, Reply::Done)
     }
 }
 
 impl Memory for Flat {
     #[inline(always)]
-    fn fetch(&mut self, at: u64) -> Reply<u16> {
-        self.read(at).map(u16::from_le_bytes).into()
+    fn fetch(&mut self, address: u64) -> Reply<u16> {
+        self.read(address).map(u16::from_le_bytes).into()
     }
 
     #[inline(always)]
-    fn load(&mut self, at: u64, size: Size, _to: u8) -> Reply<u64> {
-        self.get(at, size).into()
+    fn load(&mut self, address: u64, size: Size, _destination: u8) -> Reply<u64> {
+        self.get(address, size).into()
     }
 
     #[inline(always)]
-    fn store(&mut self, at: u64, size: Size, value: u64) -> Reply<()> {
-        self.put(at, size, value).into()
+    fn store(&mut self, address: u64, size: Size, value: u64) -> Reply<()> {
+        self.put(address, size, value).into()
     }
 
-    fn amo(&mut self, at: u64, amo: Amo, _to: u8) -> Reply<u64> {
-        let Some(old) = self.get(at, amo.size) else {
+    fn amo(&mut self, address: u64, amo: Amo, _destination: u8) -> Reply<u64> {
+        let Some(old) = self.get(address, amo.size) else {
             return Reply::Fault;
         };
         match amo.op {
-            AmoOp::LoadReserved => self.reserved = Some(at),
-            AmoOp::StoreConditional if self.reserved.take() != Some(at) => return Reply::Done(1),
+            AmoOp::LoadReserved => self.reserved = Some(address),
+            AmoOp::StoreConditional if self.reserved.take() != Some(address) => {
+                return Reply::Done(1)
+            }
             _ => {
-                self.put(at, amo.size, amo.op.result(old, amo.operand, amo.size));
+                self.put(address, amo.size, amo.op.result(old, amo.operand, amo.size));
             }
         }
         Reply::Done(if amo.op == AmoOp::StoreConditional {
@@ -314,9 +316,9 @@ impl Memory for Flat {
         Reply::Done(())
     }
 
-    fn cbo(&mut self, at: u64, _what: Cbo) -> Reply<()> {
-        self.bytes(at, 1).map(|_| ()).into()
+    fn cbo(&mut self, address: u64, _op: Cbo) -> Reply<()> {
+        self.bytes(address, 1).map(|_| ()).into()
     }
 
-    fn prefetch(&mut self, _at: u64, _what: Prefetch) {}
+    fn prefetch(&mut self, _address: u64, _op: Prefetch) {}
 }

@@ -35,9 +35,9 @@ impl PageSize {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Page {
     /// Virtual start address, a multiple of the page size.
-    pub at: u64,
+    pub virtual_start: u64,
     /// Physical start address, a multiple of the page size.
-    pub to: u64,
+    pub physical_start: u64,
     /// Page size.
     pub size: PageSize,
     /// True if loads are permitted.
@@ -49,14 +49,14 @@ pub struct Page {
 }
 
 impl Page {
-    fn holds(&self, at: u64) -> bool {
-        at.wrapping_sub(self.at) < self.size.bytes()
+    fn contains(&self, address: u64) -> bool {
+        address.wrapping_sub(self.virtual_start) < self.size.bytes()
     }
 }
 
 /// Kind of access, for the permission check.
 #[derive(Clone, Copy)]
-enum Use {
+enum AccessKind {
     Read,
     Write,
     Execute,
@@ -64,13 +64,13 @@ enum Use {
     Manage,
 }
 
-impl Use {
-    fn may(self, page: &Page) -> bool {
+impl AccessKind {
+    fn is_permitted_by(self, page: &Page) -> bool {
         match self {
-            Use::Read => page.readable,
-            Use::Write => page.writable,
-            Use::Execute => page.executable,
-            Use::Manage => page.readable || page.writable,
+            AccessKind::Read => page.readable,
+            AccessKind::Write => page.writable,
+            AccessKind::Execute => page.executable,
+            AccessKind::Manage => page.readable || page.writable,
         }
     }
 }
@@ -84,12 +84,12 @@ struct Run {
 }
 
 impl Run {
-    /// Page that contains `at`, which must lie in the run.
-    fn page(&self, at: u64) -> Page {
-        let before = (at - self.first.at) & !(self.first.size.bytes() - 1);
+    /// Page that contains `address`, which must lie in the run.
+    fn page(&self, address: u64) -> Page {
+        let offset = (address - self.first.virtual_start) & !(self.first.size.bytes() - 1);
         Page {
-            at: self.first.at + before,
-            to: self.first.to + before,
+            virtual_start: self.first.virtual_start + offset,
+            physical_start: self.first.physical_start + offset,
             ..self.first
         }
     }
@@ -99,14 +99,14 @@ impl Run {
 #[derive(Clone, Debug, Default)]
 pub struct Pages {
     runs: BTreeMap<u64, Run>,
-    /// TLB entries: page, and value of `turns` at its last use. `last` is the index of the entry used last, or
-    /// no valid index.
+    /// TLB entries: page, and value of `use_count` at its last use. `last_index` is the index of the entry used last,
+    /// or no valid index.
     tlb: Vec<(Page, u64)>,
-    last: usize,
-    turns: u64,
-    places: usize,
+    last_index: usize,
+    use_count: u64,
+    entries: usize,
     /// Latency of a page walk after a TLB miss, in cycles.
-    walk: u64,
+    walk_cycles: u64,
     /// Delay of the current access due to a TLB miss, in cycles.
     access_delay: u64,
     /// Accesses with a valid translation that memory did not stall, and accesses that missed the TLB.
@@ -115,11 +115,12 @@ pub struct Pages {
 }
 
 impl Pages {
-    /// Creates an empty page table with a TLB of `places` entries (at least 1) and a page walk of `walk` cycles.
-    pub fn new(places: usize, walk: u64) -> Pages {
+    /// Creates an empty page table with a TLB of `entries` entries (at least 1) and a page walk of `walk_cycles`
+    /// cycles.
+    pub fn new(entries: usize, walk_cycles: u64) -> Pages {
         Pages {
-            places: places.max(1),
-            walk,
+            entries: entries.max(1),
+            walk_cycles,
             ..Pages::default()
         }
     }
@@ -137,41 +138,42 @@ impl Pages {
     /// # Errors
     /// The pages are misaligned, none, beyond the last address, or overlap a mapped page.
     pub fn map_run(&mut self, first: Page, pages: u64) -> Result<(), String> {
-        let (at, bytes) = (first.at, first.size.bytes());
-        if (at | first.to) & (bytes - 1) != 0 {
+        let (start, bytes) = (first.virtual_start, first.size.bytes());
+        if (start | first.physical_start) & (bytes - 1) != 0 {
             return Err(format!(
-                "a page of {bytes:#x} bytes cannot be mapped from {at:#x} to {:#x}: it is not aligned",
-                first.to
+                "a page of {bytes:#x} bytes cannot be mapped from {start:#x} to {:#x}: it is not aligned",
+                first.physical_start
             ));
         }
         let length = u128::from(pages) * u128::from(bytes);
-        if pages == 0 || u128::from(at.max(first.to)) + length > 1 << 64 {
+        if pages == 0 || u128::from(start.max(first.physical_start)) + length > 1 << 64 {
             return Err(format!(
-                "{pages} pages of {bytes:#x} bytes cannot be mapped from {at:#x} to {:#x}",
-                first.to
+                "{pages} pages of {bytes:#x} bytes cannot be mapped from {start:#x} to {:#x}",
+                first.physical_start
             ));
         }
-        let last = at + (length - 1) as u64;
-        let before = self.runs.range(..=at).next_back();
-        let before = before.filter(|(_, run)| run.last >= at);
-        if let Some((_, other)) = before.or(self.runs.range(at..=last).next()) {
+        let last = start + (length - 1) as u64;
+        let previous = self.runs.range(..=start).next_back();
+        let previous = previous.filter(|(_, run)| run.last >= start);
+        if let Some((_, run)) = previous.or(self.runs.range(start..=last).next()) {
             return Err(format!(
-                "a page at {at:#x} would overlap the one at {:#x}",
-                other.page(at.max(other.first.at)).at
+                "a page at {start:#x} would overlap the one at {:#x}",
+                run.page(start.max(run.first.virtual_start)).virtual_start
             ));
         }
-        self.runs.insert(at, Run { first, last });
+        self.runs.insert(start, Run { first, last });
         Ok(())
     }
 
-    /// Unmaps the run of pages that was mapped at `at`, and evicts them from the TLB. Returns the first page of the
-    /// run. The caller must also invalidate engines that keep decoded instructions.
-    pub fn unmap(&mut self, at: u64) -> Option<Page> {
-        let run = self.runs.remove(&at)?;
-        self.tlb
-            .retain(|(page, _)| !(run.first.at..=run.last).contains(&page.at));
+    /// Unmaps the run of pages that was mapped at `address`, and evicts them from the TLB. Returns the first page of
+    /// the run. The caller must also invalidate engines that keep decoded instructions.
+    pub fn unmap(&mut self, address: u64) -> Option<Page> {
+        let run = self.runs.remove(&address)?;
+        self.tlb.retain(|(page, _)| {
+            !(run.first.virtual_start..=run.last).contains(&page.virtual_start)
+        });
         // Entries have moved: none counts as the one used last until the next access.
-        self.last = self.tlb.len();
+        self.last_index = self.tlb.len();
         Some(run.first)
     }
 
@@ -191,55 +193,57 @@ impl Pages {
     }
 
     /// Page that maps an address, if any. Bypasses the TLB.
-    pub fn page(&self, at: u64) -> Option<Page> {
-        let (_, run) = self.runs.range(..=at).next_back()?;
-        (at <= run.last).then(|| run.page(at))
+    pub fn page(&self, address: u64) -> Option<Page> {
+        let (_, run) = self.runs.range(..=address).next_back()?;
+        (address <= run.last).then(|| run.page(address))
     }
 
     /// Page that maps an address, if it is in the TLB. Neither fills the TLB nor updates the replacement order.
-    fn find_in_tlb(&self, at: u64) -> Option<&Page> {
+    fn find_in_tlb(&self, address: u64) -> Option<&Page> {
         let mut pages = self.tlb.iter().map(|(page, _)| page);
-        pages.find(|page| page.holds(at))
+        pages.find(|page| page.contains(address))
     }
 
     /// Page that maps an address, through the TLB. A miss fills the TLB and delays the access by the page walk.
     #[inline(always)]
-    fn find(&mut self, at: u64) -> Option<Page> {
-        match self.tlb.get(self.last) {
-            Some((page, _)) if page.holds(at) => Some(*page),
-            _ => self.turn(at),
+    fn find(&mut self, address: u64) -> Option<Page> {
+        match self.tlb.get(self.last_index) {
+            Some((page, _)) if page.contains(address) => Some(*page),
+            _ => self.look_up_slow(address),
         }
     }
 
     /// Looks up an address that is not in the entry used last.
     #[inline(never)]
-    fn turn(&mut self, at: u64) -> Option<Page> {
-        let place = self.tlb.iter().position(|(page, _)| page.holds(at));
-        self.last = match place {
-            Some(place) => place,
+    fn look_up_slow(&mut self, address: u64) -> Option<Page> {
+        let index = self.tlb.iter().position(|(page, _)| page.contains(address));
+        self.last_index = match index {
+            Some(index) => index,
             None => {
-                let page = self.page(at)?;
+                let page = self.page(address)?;
                 self.misses += 1;
-                self.access_delay = self.walk;
-                self.put(page)
+                self.access_delay = self.walk_cycles;
+                self.insert(page)
             }
         };
-        self.turns += 1;
-        let (page, turn) = self.tlb.get_mut(self.last)?;
-        *turn = self.turns;
+        self.use_count += 1;
+        let (page, last_use) = self.tlb.get_mut(self.last_index)?;
+        *last_use = self.use_count;
         Some(*page)
     }
 
     /// Inserts a page into a free entry, or replaces the least recently used one. Returns the index.
-    fn put(&mut self, page: Page) -> usize {
-        if self.tlb.len() < self.places {
+    fn insert(&mut self, page: Page) -> usize {
+        if self.tlb.len() < self.entries {
             self.tlb.push((page, 0));
             return self.tlb.len() - 1;
         }
-        let turns = self.tlb.iter().map(|(_, turn)| turn).enumerate();
-        let (oldest, _) = turns.min_by_key(|(_, turn)| **turn).unwrap_or((0, &0));
-        self.tlb[oldest].0 = page;
-        oldest
+        let last_uses = self.tlb.iter().map(|(_, last_use)| last_use).enumerate();
+        let (oldest_index, _) = last_uses
+            .min_by_key(|(_, last_use)| **last_use)
+            .unwrap_or((0, &0));
+        self.tlb[oldest_index].0 = page;
+        oldest_index
     }
 }
 
@@ -272,18 +276,27 @@ impl<M> Paged<M> {
 impl<M: TimedMemory> Paged<M> {
     /// Translates an access. An access that its page does not permit is answered like one without a page.
     #[inline(always)]
-    fn translate<T>(&mut self, at: u64, length: u64, what: Use) -> Result<u64, Reply<T>> {
-        let Some(page) = self.pages.find(at).filter(|page| what.may(page)) else {
+    fn translate<T>(
+        &mut self,
+        address: u64,
+        length: u64,
+        kind: AccessKind,
+    ) -> Result<u64, Reply<T>> {
+        let Some(page) = self
+            .pages
+            .find(address)
+            .filter(|page| kind.is_permitted_by(page))
+        else {
             return Err(Reply::Unmapped);
         };
-        let offset = at - page.at;
+        let offset = address - page.virtual_start;
         if offset + length > page.size.bytes() {
             return Err(Reply::Misaligned);
         }
         if self.pages.access_delay > 0 {
-            self.memory.at(self.now + self.pages.access_delay);
+            self.memory.set_cycle(self.now + self.pages.access_delay);
         }
-        Ok(page.to + offset)
+        Ok(page.physical_start + offset)
     }
 
     /// Counts an access. A stalled access is retried, and counts once.
@@ -298,7 +311,7 @@ impl<M: TimedMemory> Paged<M> {
 macro_rules! translated {
     ($translation:expr) => {
         match $translation {
-            Ok(at) => at,
+            Ok(address) => address,
             Err(reply) => return reply,
         }
     };
@@ -307,32 +320,42 @@ macro_rules! translated {
 impl<M: TimedMemory> Memory for Paged<M> {
     const SPLIT: bool = M::SPLIT;
 
-    fn fetch(&mut self, at: u64) -> Reply<u16> {
-        match self.pages.page(at).filter(|page| Use::Execute.may(page)) {
-            Some(page) => self.memory.fetch(page.to + (at - page.at)),
+    fn fetch(&mut self, address: u64) -> Reply<u16> {
+        match self
+            .pages
+            .page(address)
+            .filter(|page| AccessKind::Execute.is_permitted_by(page))
+        {
+            Some(page) => self
+                .memory
+                .fetch(page.physical_start + (address - page.virtual_start)),
             None => Reply::Unmapped,
         }
     }
 
     #[inline(always)]
-    fn load(&mut self, at: u64, size: Size, to: u8) -> Reply<u64> {
-        let at = translated!(self.translate(at, size as u64, Use::Read));
-        let reply = self.memory.load(at, size, to);
+    fn load(&mut self, address: u64, size: Size, destination: u8) -> Reply<u64> {
+        let address = translated!(self.translate(address, size as u64, AccessKind::Read));
+        let reply = self.memory.load(address, size, destination);
         self.count_access(reply)
     }
 
     #[inline(always)]
-    fn store(&mut self, at: u64, size: Size, value: u64) -> Reply<()> {
-        let at = translated!(self.translate(at, size as u64, Use::Write));
-        let reply = self.memory.store(at, size, value);
+    fn store(&mut self, address: u64, size: Size, value: u64) -> Reply<()> {
+        let address = translated!(self.translate(address, size as u64, AccessKind::Write));
+        let reply = self.memory.store(address, size, value);
         self.count_access(reply)
     }
 
-    fn amo(&mut self, at: u64, amo: Amo, to: u8) -> Reply<u64> {
-        let reads = amo.op == crate::memory::AmoOp::LoadReserved;
-        let what = if reads { Use::Read } else { Use::Write };
-        let at = translated!(self.translate(at, amo.size as u64, what));
-        let reply = self.memory.amo(at, amo, to);
+    fn amo(&mut self, address: u64, amo: Amo, destination: u8) -> Reply<u64> {
+        let is_load_reserved = amo.op == crate::memory::AmoOp::LoadReserved;
+        let kind = if is_load_reserved {
+            AccessKind::Read
+        } else {
+            AccessKind::Write
+        };
+        let address = translated!(self.translate(address, amo.size as u64, kind));
+        let reply = self.memory.amo(address, amo, destination);
         self.count_access(reply)
     }
 
@@ -344,34 +367,35 @@ impl<M: TimedMemory> Memory for Paged<M> {
         self.memory.fence_i()
     }
 
-    fn cbo(&mut self, at: u64, what: Cbo) -> Reply<()> {
-        let at = translated!(self.translate(at, 1, Use::Manage));
-        let reply = self.memory.cbo(at, what);
+    fn cbo(&mut self, address: u64, op: Cbo) -> Reply<()> {
+        let address = translated!(self.translate(address, 1, AccessKind::Manage));
+        let reply = self.memory.cbo(address, op);
         self.count_access(reply)
     }
 
-    fn prefetch(&mut self, at: u64, what: Prefetch) {
-        let page = match what {
-            Prefetch::Execute => self.pages.page(at),
-            Prefetch::Read | Prefetch::Write => self.pages.find_in_tlb(at).copied(),
+    fn prefetch(&mut self, address: u64, op: Prefetch) {
+        let page = match op {
+            Prefetch::Execute => self.pages.page(address),
+            Prefetch::Read | Prefetch::Write => self.pages.find_in_tlb(address).copied(),
         };
-        let needs = match what {
-            Prefetch::Execute => Use::Execute,
-            Prefetch::Read => Use::Read,
-            Prefetch::Write => Use::Write,
+        let kind = match op {
+            Prefetch::Execute => AccessKind::Execute,
+            Prefetch::Read => AccessKind::Read,
+            Prefetch::Write => AccessKind::Write,
         };
-        if let Some(page) = page.filter(|page| needs.may(page)) {
-            self.memory.prefetch(page.to + (at - page.at), what);
+        if let Some(page) = page.filter(|page| kind.is_permitted_by(page)) {
+            self.memory
+                .prefetch(page.physical_start + (address - page.virtual_start), op);
         }
     }
 }
 
 impl<M: TimedMemory> TimedMemory for Paged<M> {
     #[inline(always)]
-    fn at(&mut self, cycle: u64) {
+    fn set_cycle(&mut self, cycle: u64) {
         self.now = cycle;
         self.pages.access_delay = 0;
-        self.memory.at(cycle);
+        self.memory.set_cycle(cycle);
     }
 
     #[inline(always)]
@@ -383,11 +407,11 @@ impl<M: TimedMemory> TimedMemory for Paged<M> {
         self.memory.extra_latency()
     }
 
-    fn by(&mut self, pc: u64) {
-        self.memory.by(pc);
+    fn set_pc(&mut self, pc: u64) {
+        self.memory.set_pc(pc);
     }
 
-    fn stops(&self) -> bool {
-        self.memory.stops()
+    fn must_stop(&self) -> bool {
+        self.memory.must_stop()
     }
 }

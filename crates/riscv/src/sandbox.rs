@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 /// An accessible range of addresses, with its permissions.
 #[derive(Clone, Debug)]
-struct Place {
+struct PermittedRange {
     range: Range<u64>,
     writable: bool,
     executable: bool,
@@ -24,7 +24,7 @@ struct Place {
 pub struct Sandbox<M> {
     /// Memory behind the protection.
     pub memory: M,
-    places: Arc<[Place]>,
+    permitted: Arc<[PermittedRange]>,
 }
 
 impl<M> Sandbox<M> {
@@ -37,39 +37,44 @@ impl<M> Sandbox<M> {
         private_end: u64,
         pipes: impl IntoIterator<Item = Range<u64>>,
     ) -> Sandbox<M> {
-        let data = |range| Place {
+        let writable_range = |range| PermittedRange {
             range,
             writable: true,
             executable: false,
         };
-        let segments = image.segments.iter().map(|segment| Place {
+        let segments = image.segments.iter().map(|segment| PermittedRange {
             range: segment.at..segment.at + segment.length,
             writable: segment.writable,
             executable: segment.executable,
         });
         let stack = private_end.saturating_sub(manifest.stack)..private_end;
-        let given = manifest.far.iter().cloned().chain(pipes);
-        let given = std::iter::once(stack).chain(given).map(data);
+        let granted = manifest.far.iter().cloned().chain(pipes);
+        let granted = std::iter::once(stack).chain(granted).map(writable_range);
         Sandbox {
             memory,
-            places: segments.chain(given).collect(),
+            permitted: segments.chain(granted).collect(),
         }
     }
 
     /// Applies the same permissions to another memory.
-    pub fn over<N>(&self, memory: N) -> Sandbox<N> {
+    pub fn with_memory<N>(&self, memory: N) -> Sandbox<N> {
         Sandbox {
             memory,
-            places: Arc::clone(&self.places),
+            permitted: Arc::clone(&self.permitted),
         }
     }
 
     /// True if the access lies within one permitted range, and `allowed` accepts that range.
     #[inline(always)]
-    fn may(&self, at: u64, length: u64, allowed: impl Fn(&Place) -> bool) -> bool {
-        self.places.iter().any(|place| {
-            let Range { start, end } = place.range;
-            (start..end).contains(&at) && length <= end - at && allowed(place)
+    fn permits(
+        &self,
+        address: u64,
+        length: u64,
+        accepts: impl Fn(&PermittedRange) -> bool,
+    ) -> bool {
+        self.permitted.iter().any(|permitted_range| {
+            let Range { start, end } = permitted_range.range;
+            (start..end).contains(&address) && length <= end - address && accepts(permitted_range)
         })
     }
 }
@@ -77,32 +82,36 @@ impl<M> Sandbox<M> {
 impl<M: Memory> Memory for Sandbox<M> {
     const SPLIT: bool = M::SPLIT;
 
-    fn fetch(&mut self, at: u64) -> Reply<u16> {
-        match self.may(at, 2, |place| place.executable) {
-            true => self.memory.fetch(at),
+    fn fetch(&mut self, address: u64) -> Reply<u16> {
+        match self.permits(address, 2, |permitted_range| permitted_range.executable) {
+            true => self.memory.fetch(address),
             false => Reply::Fault,
         }
     }
 
     #[inline(always)]
-    fn load(&mut self, at: u64, size: Size, to: u8) -> Reply<u64> {
-        match self.may(at, size as u64, |_| true) {
-            true => self.memory.load(at, size, to),
+    fn load(&mut self, address: u64, size: Size, destination: u8) -> Reply<u64> {
+        match self.permits(address, size as u64, |_| true) {
+            true => self.memory.load(address, size, destination),
             false => Reply::Fault,
         }
     }
 
     #[inline(always)]
-    fn store(&mut self, at: u64, size: Size, value: u64) -> Reply<()> {
-        match self.may(at, size as u64, |place| place.writable) {
-            true => self.memory.store(at, size, value),
+    fn store(&mut self, address: u64, size: Size, value: u64) -> Reply<()> {
+        match self.permits(address, size as u64, |permitted_range| {
+            permitted_range.writable
+        }) {
+            true => self.memory.store(address, size, value),
             false => Reply::Fault,
         }
     }
 
-    fn amo(&mut self, at: u64, amo: Amo, to: u8) -> Reply<u64> {
-        match self.may(at, amo.size as u64, |place| place.writable) {
-            true => self.memory.amo(at, amo, to),
+    fn amo(&mut self, address: u64, amo: Amo, destination: u8) -> Reply<u64> {
+        match self.permits(address, amo.size as u64, |permitted_range| {
+            permitted_range.writable
+        }) {
+            true => self.memory.amo(address, amo, destination),
             false => Reply::Fault,
         }
     }
@@ -115,38 +124,38 @@ impl<M: Memory> Memory for Sandbox<M> {
         self.memory.fence_i()
     }
 
-    fn cbo(&mut self, at: u64, what: Cbo) -> Reply<()> {
-        let what = match what {
+    fn cbo(&mut self, address: u64, op: Cbo) -> Reply<()> {
+        let op = match op {
             Cbo::Invalidate => Cbo::Flush,
-            what => what,
+            op => op,
         };
-        match self.may(at, 1, |_| true) {
-            true => self.memory.cbo(at, what),
+        match self.permits(address, 1, |_| true) {
+            true => self.memory.cbo(address, op),
             false => Reply::Fault,
         }
     }
 
-    fn prefetch(&mut self, at: u64, what: Prefetch) {
-        if self.may(at, 1, |_| true) {
-            self.memory.prefetch(at, what);
+    fn prefetch(&mut self, address: u64, op: Prefetch) {
+        if self.permits(address, 1, |_| true) {
+            self.memory.prefetch(address, op);
         }
     }
 }
 
 impl<M: TimedMemory> TimedMemory for Sandbox<M> {
-    fn at(&mut self, cycle: u64) {
-        self.memory.at(cycle);
+    fn set_cycle(&mut self, cycle: u64) {
+        self.memory.set_cycle(cycle);
     }
 
     fn extra_latency(&mut self) -> u64 {
         self.memory.extra_latency()
     }
 
-    fn by(&mut self, pc: u64) {
-        self.memory.by(pc);
+    fn set_pc(&mut self, pc: u64) {
+        self.memory.set_pc(pc);
     }
 
-    fn stops(&self) -> bool {
-        self.memory.stops()
+    fn must_stop(&self) -> bool {
+        self.memory.must_stop()
     }
 }

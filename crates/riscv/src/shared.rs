@@ -15,7 +15,7 @@ pub struct Shared {
     /// Reserved address of each core, if any.
     reserved: Vec<Option<u64>>,
     /// Number of reservations.
-    held: usize,
+    reservation_count: usize,
 }
 
 impl Shared {
@@ -24,7 +24,7 @@ impl Shared {
         Shared {
             memory,
             reserved: vec![None; cores],
-            held: 0,
+            reservation_count: 0,
         }
     }
 
@@ -34,36 +34,37 @@ impl Shared {
     }
 
     /// Stores bytes on behalf of an agent that is not one of the cores. Returns false if the range is not in memory.
-    pub fn put(&mut self, at: u64, bytes: &[u8]) -> bool {
+    pub fn put(&mut self, address: u64, bytes: &[u8]) -> bool {
         if !bytes.is_empty() {
-            self.stored(usize::MAX, at, bytes.len() as u64);
+            self.note_store(usize::MAX, address, bytes.len() as u64);
         }
-        self.memory.put(at, bytes)
+        self.memory.put(address, bytes)
     }
 
-    fn reserve(&mut self, core: usize, place: Option<u64>) -> Option<u64> {
-        let before = std::mem::replace(&mut self.reserved[core], place);
-        self.held = self.held + usize::from(place.is_some()) - usize::from(before.is_some());
-        before
+    fn reserve(&mut self, core: usize, address: Option<u64>) -> Option<u64> {
+        let previous = std::mem::replace(&mut self.reserved[core], address);
+        self.reservation_count = self.reservation_count + usize::from(address.is_some())
+            - usize::from(previous.is_some());
+        previous
     }
 
     /// Ends the reservations of other cores in the stored range.
     #[inline(always)]
-    fn stored(&mut self, core: usize, at: u64, length: u64) {
-        if self.held > 0 {
-            self.end(core, at, length);
+    fn note_store(&mut self, core: usize, address: u64, length: u64) {
+        if self.reservation_count > 0 {
+            self.break_reservations(core, address, length);
         }
     }
 
     #[cold]
-    fn end(&mut self, core: usize, at: u64, length: u64) {
-        for other in (0..self.reserved.len()).filter(|other| *other != core) {
-            let touched = self.reserved[other].is_some_and(|place| {
-                let last = at.wrapping_add(length - 1);
-                (at / BLOCK..=last / BLOCK).contains(&(place / BLOCK))
+    fn break_reservations(&mut self, core: usize, address: u64, length: u64) {
+        for other_core in (0..self.reserved.len()).filter(|other_core| *other_core != core) {
+            let is_hit = self.reserved[other_core].is_some_and(|reserved_address| {
+                let last_address = address.wrapping_add(length - 1);
+                (address / BLOCK..=last_address / BLOCK).contains(&(reserved_address / BLOCK))
             });
-            if touched {
-                self.reserve(other, None);
+            if is_hit {
+                self.reserve(other_core, None);
             }
         }
     }
@@ -78,44 +79,44 @@ pub struct Port<'a> {
 
 impl Memory for Port<'_> {
     #[inline(always)]
-    fn fetch(&mut self, at: u64) -> Reply<u16> {
-        self.shared.memory.fetch(at)
+    fn fetch(&mut self, address: u64) -> Reply<u16> {
+        self.shared.memory.fetch(address)
     }
 
     #[inline(always)]
-    fn load(&mut self, at: u64, size: Size, to: u8) -> Reply<u64> {
-        self.shared.memory.load(at, size, to)
+    fn load(&mut self, address: u64, size: Size, destination: u8) -> Reply<u64> {
+        self.shared.memory.load(address, size, destination)
     }
 
     #[inline(always)]
-    fn store(&mut self, at: u64, size: Size, value: u64) -> Reply<()> {
-        self.shared.stored(self.core, at, size as u64);
-        self.shared.memory.store(at, size, value)
+    fn store(&mut self, address: u64, size: Size, value: u64) -> Reply<()> {
+        self.shared.note_store(self.core, address, size as u64);
+        self.shared.memory.store(address, size, value)
     }
 
-    fn amo(&mut self, at: u64, amo: Amo, to: u8) -> Reply<u64> {
-        let mine = match amo.op {
+    fn amo(&mut self, address: u64, amo: Amo, destination: u8) -> Reply<u64> {
+        let reservation = match amo.op {
             AmoOp::LoadReserved => {
-                self.shared.reserve(self.core, Some(at));
+                self.shared.reserve(self.core, Some(address));
                 None
             }
             AmoOp::StoreConditional => self.shared.reserve(self.core, None),
             _ => None,
         };
         match amo.op {
-            AmoOp::LoadReserved => self.shared.memory.load(at, amo.size, to),
-            AmoOp::StoreConditional if mine != Some(at) => {
+            AmoOp::LoadReserved => self.shared.memory.load(address, amo.size, destination),
+            AmoOp::StoreConditional if reservation != Some(address) => {
                 // Nothing is stored, but an invalid address must still fault.
-                let there = self.shared.memory.load(at, amo.size, to);
-                there.map(|_| 1)
+                let loaded = self.shared.memory.load(address, amo.size, destination);
+                loaded.map(|_| 1)
             }
             AmoOp::StoreConditional => {
-                let stored = self.store(at, amo.size, amo.operand);
+                let stored = self.store(address, amo.size, amo.operand);
                 stored.map(|()| 0)
             }
             _ => {
-                self.shared.stored(self.core, at, amo.size as u64);
-                self.shared.memory.amo(at, amo, to)
+                self.shared.note_store(self.core, address, amo.size as u64);
+                self.shared.memory.amo(address, amo, destination)
             }
         }
     }
@@ -128,24 +129,25 @@ impl Memory for Port<'_> {
         Reply::Done(())
     }
 
-    fn cbo(&mut self, at: u64, what: Cbo) -> Reply<()> {
-        self.shared.memory.cbo(at, what)
+    fn cbo(&mut self, address: u64, op: Cbo) -> Reply<()> {
+        self.shared.memory.cbo(address, op)
     }
 
-    fn prefetch(&mut self, _at: u64, _what: Prefetch) {}
+    fn prefetch(&mut self, _address: u64, _op: Prefetch) {}
 }
 
 impl TimedMemory for Port<'_> {}
 
 impl Bytes for Port<'_> {
-    fn get(&mut self, at: u64, bytes: &mut [u8]) -> bool {
-        self.shared.memory.get(at, bytes)
+    fn get(&mut self, address: u64, bytes: &mut [u8]) -> bool {
+        self.shared.memory.get(address, bytes)
     }
 
-    fn put(&mut self, at: u64, bytes: &[u8]) -> bool {
+    fn put(&mut self, address: u64, bytes: &[u8]) -> bool {
         if !bytes.is_empty() {
-            self.shared.stored(self.core, at, bytes.len() as u64);
+            self.shared
+                .note_store(self.core, address, bytes.len() as u64);
         }
-        self.shared.memory.put(at, bytes)
+        self.shared.memory.put(address, bytes)
     }
 }

@@ -58,7 +58,7 @@ pub enum Place {
 /// other files, no input, and a clock that always reads 0.
 pub trait World {
     /// Opens a file. Returns its number, at least 3.
-    fn open(&mut self, _name: &str, _how: Open) -> Result<u32, Errno> {
+    fn open(&mut self, _name: &str, _mode: Open) -> Result<u32, Errno> {
         Err(Errno::Denied)
     }
     /// Closes a file.
@@ -83,25 +83,25 @@ pub trait World {
 
 /// Memory as accessed by the services on behalf of a program.
 pub trait Bytes {
-    /// Reads all of `bytes` from address `at` on. Returns false if it cannot.
-    fn get(&mut self, at: u64, bytes: &mut [u8]) -> bool;
-    /// Writes all of `bytes` from address `at` on. Returns false if it cannot.
-    fn put(&mut self, at: u64, bytes: &[u8]) -> bool;
+    /// Reads all of `bytes` from `address` on. Returns false if it cannot.
+    fn get(&mut self, address: u64, bytes: &mut [u8]) -> bool;
+    /// Writes all of `bytes` from `address` on. Returns false if it cannot.
+    fn put(&mut self, address: u64, bytes: &[u8]) -> bool;
 }
 
 impl Bytes for Flat {
-    fn get(&mut self, at: u64, bytes: &mut [u8]) -> bool {
-        let found = self.bytes(at, bytes.len());
-        found.is_some_and(|found| {
-            bytes.copy_from_slice(found);
+    fn get(&mut self, address: u64, bytes: &mut [u8]) -> bool {
+        let memory_bytes = self.bytes(address, bytes.len());
+        memory_bytes.is_some_and(|memory_bytes| {
+            bytes.copy_from_slice(memory_bytes);
             true
         })
     }
 
-    fn put(&mut self, at: u64, bytes: &[u8]) -> bool {
-        let found = self.bytes_mut(at, bytes.len());
-        found.is_some_and(|found| {
-            found.copy_from_slice(bytes);
+    fn put(&mut self, address: u64, bytes: &[u8]) -> bool {
+        let memory_bytes = self.bytes_mut(address, bytes.len());
+        memory_bytes.is_some_and(|memory_bytes| {
+            memory_bytes.copy_from_slice(bytes);
             true
         })
     }
@@ -119,23 +119,23 @@ pub enum ServiceOutcome {
 }
 
 /// Maximum bytes per read or write call. Programs repeat the call for the remainder.
-const PIECE: u64 = 1 << 20;
+const MAX_TRANSFER_BYTES: u64 = 1 << 20;
 /// Maximum string length in bytes.
-const STRING: u64 = 4096;
+const MAX_STRING_BYTES: u64 = 4096;
 
 /// Per-program state of the services.
 #[derive(Clone, Debug)]
 pub struct System {
     /// Memory reserved for the heap. `end` is the current end of the heap (the program break).
     heap: Range<u64>,
-    end: u64,
+    heap_end: u64,
     /// Stack memory. The stack grows down from `end` to at most `start`.
     stack: Range<u64>,
     command: String,
-    begun: Option<u64>,
+    start_time: Option<u64>,
     errno: u64,
     /// Read position in the semihosting feature file.
-    told: u64,
+    features_position: u64,
 }
 
 /// Name and number of the semihosting feature file. No other file has this number.
@@ -148,23 +148,27 @@ const FEATURES_BYTES: &[u8] = b"SHFB\x03";
 type Answer = Result<u64, Errno>;
 
 /// Reads `N` bytes of the program's memory.
-fn get<const N: usize>(memory: &mut impl Bytes, at: u64) -> Result<[u8; N], Errno> {
+fn read_bytes<const N: usize>(memory: &mut impl Bytes, address: u64) -> Result<[u8; N], Errno> {
     let mut bytes = [0; N];
     memory
-        .get(at, &mut bytes)
+        .get(address, &mut bytes)
         .then_some(bytes)
         .ok_or(Errno::Fault)
 }
 
-fn put(memory: &mut impl Bytes, at: u64, bytes: &[u8]) -> Answer {
-    memory.put(at, bytes).then_some(0).ok_or(Errno::Fault)
+fn write_bytes(memory: &mut impl Bytes, address: u64, bytes: &[u8]) -> Answer {
+    memory.put(address, bytes).then_some(0).ok_or(Errno::Fault)
 }
 
-/// Reads a string of `length` bytes, or up to a zero byte, of at most [`STRING`] bytes.
-fn string(memory: &mut impl Bytes, at: u64, length: Option<u64>) -> Result<Vec<u8>, Errno> {
+/// Reads a string of `length` bytes, or up to a zero byte, of at most [`MAX_STRING_BYTES`] bytes.
+fn read_string(
+    memory: &mut impl Bytes,
+    address: u64,
+    length: Option<u64>,
+) -> Result<Vec<u8>, Errno> {
     let mut bytes = Vec::new();
-    for offset in 0..length.unwrap_or(STRING).min(STRING) {
-        let [byte] = get(memory, at.wrapping_add(offset))?;
+    for offset in 0..length.unwrap_or(MAX_STRING_BYTES).min(MAX_STRING_BYTES) {
+        let [byte] = read_bytes(memory, address.wrapping_add(offset))?;
         if byte == 0 {
             break;
         }
@@ -174,70 +178,70 @@ fn string(memory: &mut impl Bytes, at: u64, length: Option<u64>) -> Result<Vec<u
 }
 
 /// Reads a file name. It must be valid UTF-8.
-fn name(memory: &mut impl Bytes, at: u64, length: Option<u64>) -> Result<String, Errno> {
-    String::from_utf8(string(memory, at, length)?).map_err(|_| Errno::Invalid)
+fn read_name(memory: &mut impl Bytes, address: u64, length: Option<u64>) -> Result<String, Errno> {
+    String::from_utf8(read_string(memory, address, length)?).map_err(|_| Errno::Invalid)
 }
 
-/// Transfers bytes between a file and memory in pieces of at most [`PIECE`] bytes. Returns the number of bytes not
-/// transferred.
+/// Transfers bytes between a file and memory in pieces of at most [`MAX_TRANSFER_BYTES`] bytes. Returns the number of
+/// bytes not transferred.
 fn transfer(
     memory: &mut impl Bytes,
     world: &mut impl World,
-    writes: bool,
+    is_write: bool,
     file: u64,
-    (at, length): (u64, u64),
+    (address, length): (u64, u64),
 ) -> Answer {
-    let mut done = 0;
-    while done < length {
-        let (at, rest) = (at.wrapping_add(done), length - done);
-        let piece = match writes {
-            true => write(memory, world, file, at, rest),
-            false => read(memory, world, file, at, rest),
+    let mut transferred = 0;
+    while transferred < length {
+        let (address, rest) = (address.wrapping_add(transferred), length - transferred);
+        let outcome = match is_write {
+            true => write_file(memory, world, file, address, rest),
+            false => read_file(memory, world, file, address, rest),
         };
-        match piece {
+        match outcome {
             Ok(0) => break,
-            Ok(piece) => done += piece,
-            Err(errno) if done == 0 => return Err(errno),
+            Ok(outcome) => transferred += outcome,
+            Err(errno) if transferred == 0 => return Err(errno),
             Err(_) => break,
         }
         // Read a file to its end, but standard input only as far as data is available.
-        if !writes && file == 0 {
+        if !is_write && file == 0 {
             break;
         }
     }
-    Ok(length.saturating_sub(done))
+    Ok(length.saturating_sub(transferred))
 }
 
-fn number(file: u64) -> Result<u32, Errno> {
+fn file_number(file: u64) -> Result<u32, Errno> {
     u32::try_from(file).map_err(|_| Errno::BadFile)
 }
 
-fn read(
+fn read_file(
     memory: &mut impl Bytes,
     world: &mut impl World,
     file: u64,
-    at: u64,
+    address: u64,
     length: u64,
 ) -> Answer {
-    let mut bytes = vec![0; length.min(PIECE) as usize];
-    let found = world.read(number(file)?, &mut bytes)?;
-    put(memory, at, &bytes[..found.min(bytes.len())])?;
-    Ok(found as u64)
+    let mut bytes = vec![0; length.min(MAX_TRANSFER_BYTES) as usize];
+    let count = world.read(file_number(file)?, &mut bytes)?;
+    write_bytes(memory, address, &bytes[..count.min(bytes.len())])?;
+    Ok(count as u64)
 }
 
-fn write(
+fn write_file(
     memory: &mut impl Bytes,
     world: &mut impl World,
     file: u64,
-    at: u64,
+    address: u64,
     length: u64,
 ) -> Answer {
-    let mut bytes = vec![0; length.min(PIECE) as usize];
-    if !memory.get(at, &mut bytes) {
+    let mut bytes = vec![0; length.min(MAX_TRANSFER_BYTES) as usize];
+    if !memory.get(address, &mut bytes) {
         return Err(Errno::Fault);
     }
     world
-        .write(number(file)?, &bytes)
+        .write(file_number(file)?, &bytes)
         .map(|written| written as u64)
 }
 
@@ -247,13 +251,13 @@ impl System {
     pub fn new(heap: Range<u64>, stack: Range<u64>, command: &str) -> System {
         let command = command.to_string();
         System {
-            end: heap.start,
+            heap_end: heap.start,
             heap,
             stack,
             command,
-            begun: None,
+            start_time: None,
             errno: 0,
-            told: 0,
+            features_position: 0,
         }
     }
 
@@ -272,7 +276,7 @@ impl System {
         world: &mut impl World,
     ) -> ServiceOutcome {
         let now = world.now();
-        let begun = *self.begun.get_or_insert(now);
+        let start_time = *self.start_time.get_or_insert(now);
         match exception {
             Exception::UserCall | Exception::MachineCall => {
                 let call = hart.x(17);
@@ -286,12 +290,12 @@ impl System {
                     answer.unwrap_or_else(|errno| (errno as u64).wrapping_neg()),
                 );
             }
-            Exception::Breakpoint(at) if is_semihosting(memory, at) => {
+            Exception::Breakpoint(address) if is_semihosting(memory, address) => {
                 let (call, argument) = (hart.x(10), hart.x(11));
                 if matches!(call, 0x18 | 0x20) {
-                    return exit(memory, argument);
+                    return exit_outcome(memory, argument);
                 }
-                let answer = self.semihosting(call, argument, begun, memory, world);
+                let answer = self.semihosting(call, argument, start_time, memory, world);
                 self.errno = answer.err().map_or(self.errno, |errno| errno as u64);
                 hart.set_x(10, answer.unwrap_or(u64::MAX));
             }
@@ -312,16 +316,18 @@ impl System {
         match call {
             56 => {
                 let flag = |bit: u64| c & bit != 0;
-                let how = Open {
+                let mode = Open {
                     read: c & 3 != 1,
                     write: c & 3 != 0,
                     create: flag(0o100),
                     truncate: flag(0o1000),
                     append: flag(0o2000),
                 };
-                world.open(&name(memory, b, None)?, how).map(u64::from)
+                world
+                    .open(&read_name(memory, b, None)?, mode)
+                    .map(u64::from)
             }
-            57 => world.close(number(a)?).map(|()| 0),
+            57 => world.close(file_number(a)?).map(|()| 0),
             62 => {
                 let place = match c {
                     0 => Place::Start(b),
@@ -329,28 +335,28 @@ impl System {
                     2 => Place::End(b as i64),
                     _ => return Err(Errno::Invalid),
                 };
-                world.seek(number(a)?, place)
+                world.seek(file_number(a)?, place)
             }
-            63 => read(memory, world, a, b, c),
-            64 => write(memory, world, a, b, c),
+            63 => read_file(memory, world, a, b, c),
+            64 => write_file(memory, world, a, b, c),
             113 | 169 => {
                 let now = world.now();
                 let rest = now % 1_000_000_000;
                 // clock_gettime returns nanoseconds, gettimeofday microseconds; the result address is a different
                 // argument.
-                let (at, rest) = if call == 113 {
+                let (address, rest) = if call == 113 {
                     (b, rest)
                 } else {
                     (a, rest / 1000)
                 };
                 let bytes = [(now / 1_000_000_000).to_le_bytes(), rest.to_le_bytes()];
-                put(memory, at, bytes.as_flattened())
+                write_bytes(memory, address, bytes.as_flattened())
             }
             214 => {
                 if (self.heap.start..=self.heap.end).contains(&a) {
-                    self.end = a;
+                    self.heap_end = a;
                 }
-                Ok(self.end)
+                Ok(self.heap_end)
             }
             _ => Err(Errno::NoCall),
         }
@@ -361,81 +367,83 @@ impl System {
         &mut self,
         call: u64,
         block: u64,
-        begun: u64,
+        start_time: u64,
         memory: &mut impl Bytes,
         world: &mut impl World,
     ) -> Answer {
-        let word =
-            |memory: &mut _, n: u64| get(memory, block.wrapping_add(8 * n)).map(u64::from_le_bytes);
+        let word = |memory: &mut _, n: u64| {
+            read_bytes(memory, block.wrapping_add(8 * n)).map(u64::from_le_bytes)
+        };
         let world = &mut Features {
             world,
-            told: &mut self.told,
+            features_position: &mut self.features_position,
         };
         let file = |memory: &mut _| word(memory, 0)?.checked_sub(1).ok_or(Errno::BadFile);
         match call {
             0x01 => {
-                let (at, mode, length) = (word(memory, 0)?, word(memory, 1)?, word(memory, 2)?);
-                open(&name(memory, at, Some(length))?, mode, world)
+                let (address, mode, length) =
+                    (word(memory, 0)?, word(memory, 1)?, word(memory, 2)?);
+                open_file(&read_name(memory, address, Some(length))?, mode, world)
             }
-            0x02 => world.close(number(file(memory)?)?).map(|()| 0),
-            0x03 => write(memory, world, 1, block, 1).map(|_| 0),
+            0x02 => world.close(file_number(file(memory)?)?).map(|()| 0),
+            0x03 => write_file(memory, world, 1, block, 1).map(|_| 0),
             0x04 => {
-                let length = string(memory, block, None)?.len() as u64;
-                write(memory, world, 1, block, length).map(|_| 0)
+                let length = read_string(memory, block, None)?.len() as u64;
+                write_file(memory, world, 1, block, length).map(|_| 0)
             }
             0x05 | 0x06 => {
-                let (file, at, length) = (file(memory)?, word(memory, 1)?, word(memory, 2)?);
-                transfer(memory, world, call == 5, file, (at, length))
+                let (file, address, length) = (file(memory)?, word(memory, 1)?, word(memory, 2)?);
+                transfer(memory, world, call == 5, file, (address, length))
             }
             0x07 => {
                 let mut byte = [0];
-                let found = world.read(0, &mut byte)?;
-                Ok(if found == 1 { byte[0].into() } else { u64::MAX })
+                let count = world.read(0, &mut byte)?;
+                Ok(if count == 1 { byte[0].into() } else { u64::MAX })
             }
             0x08 => Ok(u64::from((word(memory, 0)? as i64) < 0)),
             0x09 => Ok(u64::from(file(memory)? < 3)),
             0x0a => {
                 let place = word(memory, 1)?;
                 world
-                    .seek(number(file(memory)?)?, Place::Start(place))
+                    .seek(file_number(file(memory)?)?, Place::Start(place))
                     .map(|_| 0)
             }
             0x0c => {
-                let file = number(file(memory)?)?;
-                let here = world.seek(file, Place::Current(0))?;
+                let file = file_number(file(memory)?)?;
+                let position = world.seek(file, Place::Current(0))?;
                 let length = world.seek(file, Place::End(0))?;
-                world.seek(file, Place::Start(here)).map(|_| length)
+                world.seek(file, Place::Start(position)).map(|_| length)
             }
-            0x10 => Ok(world.now().wrapping_sub(begun) / 10_000_000),
+            0x10 => Ok(world.now().wrapping_sub(start_time) / 10_000_000),
             0x11 => Ok(world.now() / 1_000_000_000),
             0x13 => Ok(self.errno),
             0x15 => {
-                let (at, room) = (word(memory, 0)?, word(memory, 1)?);
+                let (address, capacity) = (word(memory, 0)?, word(memory, 1)?);
                 let bytes = [self.command.as_bytes(), &[0]].concat();
-                if bytes.len() as u64 > room {
+                if bytes.len() as u64 > capacity {
                     return Err(Errno::Invalid);
                 }
-                put(memory, at, &bytes)?;
-                put(
+                write_bytes(memory, address, &bytes)?;
+                write_bytes(
                     memory,
                     block.wrapping_add(8),
                     &(bytes.len() as u64 - 1).to_le_bytes(),
                 )
             }
             0x16 => {
-                let at = word(memory, 0)?;
-                let places = [
+                let address = word(memory, 0)?;
+                let limits = [
                     self.heap.start,
                     self.heap.end,
                     self.stack.end,
                     self.stack.start,
                 ];
-                put(memory, at, places.map(u64::to_le_bytes).as_flattened())
+                write_bytes(memory, address, limits.map(u64::to_le_bytes).as_flattened())
             }
-            0x30 => put(
+            0x30 => write_bytes(
                 memory,
                 block,
-                &world.now().wrapping_sub(begun).to_le_bytes(),
+                &world.now().wrapping_sub(start_time).to_le_bytes(),
             ),
             0x31 => Ok(1_000_000_000),
             _ => Err(Errno::NoCall),
@@ -444,15 +452,15 @@ impl System {
 }
 
 /// True if the breakpoint is enclosed by the two instructions that mark a semihosting call.
-fn is_semihosting(memory: &mut impl Bytes, at: u64) -> bool {
-    let before = get(memory, at.wrapping_sub(4)).map(u32::from_le_bytes);
-    let behind = get(memory, at.wrapping_add(4)).map(u32::from_le_bytes);
-    (before, behind) == (Ok(0x01f0_1013), Ok(0x4070_5013))
+fn is_semihosting(memory: &mut impl Bytes, address: u64) -> bool {
+    let previous = read_bytes(memory, address.wrapping_sub(4)).map(u32::from_le_bytes);
+    let next = read_bytes(memory, address.wrapping_add(4)).map(u32::from_le_bytes);
+    (previous, next) == (Ok(0x01f0_1013), Ok(0x4070_5013))
 }
 
 /// Handles SYS_EXIT: returns the program's code if the reason is ADP_Stopped_ApplicationExit (0x20026), otherwise 1.
-fn exit(memory: &mut impl Bytes, block: u64) -> ServiceOutcome {
-    let word = |memory: &mut _, at| get(memory, at).map(u64::from_le_bytes);
+fn exit_outcome(memory: &mut impl Bytes, block: u64) -> ServiceOutcome {
+    let word = |memory: &mut _, address| read_bytes(memory, address).map(u64::from_le_bytes);
     match (word(memory, block), word(memory, block.wrapping_add(8))) {
         (Ok(0x20026), Ok(code)) => ServiceOutcome::Exit(code as i32),
         _ => ServiceOutcome::Exit(1),
@@ -460,36 +468,36 @@ fn exit(memory: &mut impl Bytes, block: u64) -> ServiceOutcome {
 }
 
 /// Opens a file in one of the twelve C modes (`r` to `a+b`); `:tt` is the terminal.
-fn open(name: &str, mode: u64, world: &mut impl World) -> Answer {
+fn open_file(name: &str, mode: u64, world: &mut impl World) -> Answer {
     if mode > 11 {
         return Err(Errno::Invalid);
     }
     if name == ":tt" {
         return Ok(1 + mode / 4);
     }
-    let both = mode & 2 != 0;
-    let how = Open {
-        read: mode < 4 || both,
-        write: mode >= 4 || both,
+    let is_read_write = mode & 2 != 0;
+    let options = Open {
+        read: mode < 4 || is_read_write,
+        write: mode >= 4 || is_read_write,
         create: mode >= 4,
         truncate: mode / 4 == 1,
         append: mode / 4 == 2,
     };
-    world.open(name, how).map(|file| u64::from(file) + 1)
+    world.open(name, options).map(|file| u64::from(file) + 1)
 }
 
 /// Adds the semihosting feature file to a world.
 struct Features<'a, W> {
     world: &'a mut W,
-    told: &'a mut u64,
+    features_position: &'a mut u64,
 }
 
 impl<W: World> World for Features<'_, W> {
-    fn open(&mut self, name: &str, how: Open) -> Result<u32, Errno> {
+    fn open(&mut self, name: &str, mode: Open) -> Result<u32, Errno> {
         if name != FEATURES {
-            return self.world.open(name, how);
+            return self.world.open(name, mode);
         }
-        *self.told = 0;
+        *self.features_position = 0;
         Ok(FEATURES_FILE)
     }
 
@@ -504,13 +512,13 @@ impl<W: World> World for Features<'_, W> {
         if file != FEATURES_FILE {
             return self.world.read(file, bytes);
         }
-        let rest = usize::try_from(*self.told)
+        let rest = usize::try_from(*self.features_position)
             .ok()
-            .and_then(|told| FEATURES_BYTES.get(told..));
+            .and_then(|features_position| FEATURES_BYTES.get(features_position..));
         let rest = rest.unwrap_or(&[]);
         let length = rest.len().min(bytes.len());
         bytes[..length].copy_from_slice(&rest[..length]);
-        *self.told += length as u64;
+        *self.features_position += length as u64;
         Ok(length)
     }
 
@@ -525,12 +533,12 @@ impl<W: World> World for Features<'_, W> {
         if file != FEATURES_FILE {
             return self.world.seek(file, place);
         }
-        *self.told = match place {
-            Place::Start(at) => at,
-            Place::Current(by) => self.told.saturating_add_signed(by),
+        *self.features_position = match place {
+            Place::Start(address) => address,
+            Place::Current(by) => self.features_position.saturating_add_signed(by),
             Place::End(by) => (FEATURES_BYTES.len() as u64).saturating_add_signed(by),
         };
-        Ok(*self.told)
+        Ok(*self.features_position)
     }
 
     fn now(&mut self) -> u64 {

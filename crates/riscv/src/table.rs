@@ -34,11 +34,11 @@ impl Extensions {
 
     /// Removes an extension. Removing F also removes D.
     pub const fn without(self, extension: Extension) -> Extensions {
-        let more = match extension {
+        let implied = match extension {
             Extension::F => 1 << Extension::D as u32,
             _ => 0,
         };
-        Extensions(self.0 & !(1 << extension as u32) & !more)
+        Extensions(self.0 & !(1 << extension as u32) & !implied)
     }
 
     /// True if the set contains the extension.
@@ -78,8 +78,10 @@ impl Op {
     /// True if the operation calls the memory: accesses, fences, block management and prefetches.
     #[inline(always)]
     pub fn is_memory_operation(self) -> bool {
-        let manages = Op::CboInval as u8..=Op::PrefetchW as u8;
-        self.accesses() || matches!(self, Op::Fence | Op::FenceI) || manages.contains(&(self as u8))
+        let block_operations = Op::CboInval as u8..=Op::PrefetchW as u8;
+        self.accesses()
+            || matches!(self, Op::Fence | Op::FenceI)
+            || block_operations.contains(&(self as u8))
     }
 }
 
@@ -116,10 +118,11 @@ pub struct Row {
 }
 
 impl Row {
-    /// Combines the fixed bits of this row with `free` in its other bits. The result may be a reserved encoding.
-    pub fn filled(&self, free: u32) -> u32 {
-        let whole = if self.short { 0xffff } else { u32::MAX };
-        self.bits | free & !self.mask & whole
+    /// Combines the fixed bits of this row with `operand_bits` in its other bits. The result may be a reserved
+    /// encoding.
+    pub fn encode(&self, operand_bits: u32) -> u32 {
+        let length_mask = if self.short { 0xffff } else { u32::MAX };
+        self.bits | operand_bits & !self.mask & length_mask
     }
 }
 
@@ -132,14 +135,14 @@ pub fn row(name: &str) -> Option<&'static Row> {
 /// encoding's.
 const fn r(name: &'static str, extension: Extension, op: Op, form: Form, pattern: &str) -> Row {
     let text = pattern.as_bytes();
-    let (mut mask, mut bits, mut length, mut at) = (0, 0, 0, 0);
-    while at < text.len() {
-        if text[at] != b' ' {
-            mask = mask << 1 | (text[at] != b'.') as u32;
-            bits = bits << 1 | (text[at] == b'1') as u32;
+    let (mut mask, mut bits, mut length, mut index) = (0, 0, 0, 0);
+    while index < text.len() {
+        if text[index] != b' ' {
+            mask = mask << 1 | (text[index] != b'.') as u32;
+            bits = bits << 1 | (text[index] == b'1') as u32;
             length += 1;
         }
-        at += 1;
+        index += 1;
     }
     assert!(length == 16 || length == 32);
     Row {

@@ -9,10 +9,10 @@ use crate::table::Op;
 /// Memory with latency.
 pub trait TimedMemory: Memory {
     /// Announces the cycle in which the next access, fence, block management or prefetch begins.
-    fn at(&mut self, _cycle: u64) {}
+    fn set_cycle(&mut self, _cycle: u64) {}
 
     /// Announces the address of the instruction that makes the next access.
-    fn by(&mut self, _pc: u64) {}
+    fn set_pc(&mut self, _pc: u64) {}
 
     /// Delay of the last access, block management or prefetch after the cycle in which the core issued it, in cycles.
     /// The core starts nothing else in the meantime. If the request stalls, the core retries it after the delay.
@@ -26,7 +26,7 @@ pub trait TimedMemory: Memory {
     }
 
     /// True if the core must stop after the last request, because other components must observe an event first.
-    fn stops(&self) -> bool {
+    fn must_stop(&self) -> bool {
         false
     }
 }
@@ -48,7 +48,7 @@ pub struct Latencies {
     costs: [Cost; 256],
     wide: [Cost; 256],
     /// Penalty of a jump or taken branch, in cycles.
-    pub taken: u16,
+    pub taken_penalty: u16,
 }
 
 impl Default for Latencies {
@@ -61,7 +61,7 @@ impl Default for Latencies {
         Latencies {
             costs: [ideal; 256],
             wide: [ideal; 256],
-            taken: 0,
+            taken_penalty: 0,
         }
     }
 }
@@ -74,11 +74,13 @@ impl Latencies {
             .with(&[Lb, Lh, Lw, Ld, Lbu, Lhu, Lwu, Flw, Fld], 3, 1)
             .with(&[Mul, Mulh, Mulhsu, Mulhu, Mulw], 4, 1)
             .with(&[Div, Divu, Rem, Remu, Divw, Divuw, Remw, Remuw], 20, 20);
-        let adds = [Fadd, Fsub, Fmul, Fmadd, Fmsub, Fnmsub, Fnmadd];
-        let slow = [Fdiv, Fsqrt];
-        latencies = latencies.with(&adds, 4, 1).with(&slow, 15, 15);
-        latencies = latencies.with_wide(&adds, 5, 1).with_wide(&slow, 25, 25);
-        latencies.taken = 2;
+        let add_ops = [Fadd, Fsub, Fmul, Fmadd, Fmsub, Fnmsub, Fnmadd];
+        let slow_ops = [Fdiv, Fsqrt];
+        latencies = latencies.with(&add_ops, 4, 1).with(&slow_ops, 15, 15);
+        latencies = latencies
+            .with_wide(&add_ops, 5, 1)
+            .with_wide(&slow_ops, 25, 25);
+        latencies.taken_penalty = 2;
         latencies
     }
 
@@ -108,7 +110,7 @@ impl Latencies {
 
     /// Cost of an instruction.
     #[inline(always)]
-    pub fn of(&self, inst: &Inst) -> Cost {
+    pub fn cost_of(&self, inst: &Inst) -> Cost {
         let costs = if inst.wide { &self.wide } else { &self.costs };
         costs[inst.op as usize]
     }
@@ -142,14 +144,14 @@ impl Timed {
     }
 
     /// Delivers the value of a load that memory answered with [`crate::Reply::Later`], in this cycle.
-    pub fn deliver(&mut self, hart: &mut Hart, to: u8, value: u64, cycle: u64) {
-        hart.deliver(to, value);
-        self.ready[usize::from(to & 63)] = cycle;
+    pub fn deliver(&mut self, hart: &mut Hart, register: u8, value: u64, cycle: u64) {
+        hart.deliver(register, value);
+        self.ready[usize::from(register & 63)] = cycle;
         self.ready[0] = 0;
     }
 
-    /// Runs the core for instructions that start before cycle `until`, or until [`TimedMemory::stops`] is true. Returns
-    /// the number of completed instructions, and the reason for any other stop.
+    /// Runs the core for instructions that start before cycle `until`, or until [`TimedMemory::must_stop`] is true.
+    /// Returns the number of completed instructions, and the reason for any other stop.
     ///
     /// After [`Stop::Wait`], `now` is the earliest cycle in which the instruction could have started.
     /// [`Timed::deliver`] ends the wait for a register. If memory stalled, the next run retries the same access in
@@ -160,19 +162,20 @@ impl Timed {
         memory: &mut M,
         until: u64,
     ) -> (u64, Result<(), Stop>) {
-        let mut done = 0;
+        let mut completed = 0;
         while self.now < until {
             let block = match self.blocks.next(hart, memory) {
                 Ok(block) => block,
-                Err(stop) => return (done, Err(stop)),
+                Err(stop) => return (completed, Err(stop)),
             };
-            let (mut carried, mut end, mut fence, mut stops) = (0, Ok(()), false, false);
+            let (mut completed_in_block, mut result, mut is_fence_i, mut must_stop) =
+                (0, Ok(()), false, false);
             for inst in block {
-                let r = |number: u8| self.ready[usize::from(number & 63)];
-                let mut issue = r(inst.rs1)
-                    .max(r(inst.rs2))
-                    .max(r(inst.rd))
-                    .max(r(inst.rs3))
+                let ready_cycle = |number: u8| self.ready[usize::from(number & 63)];
+                let mut issue = ready_cycle(inst.rs1)
+                    .max(ready_cycle(inst.rs2))
+                    .max(ready_cycle(inst.rd))
+                    .max(ready_cycle(inst.rs3))
                     .max(self.now);
                 if is_register_barrier(inst.op) {
                     issue = self.ready.iter().copied().fold(issue, u64::max);
@@ -182,54 +185,54 @@ impl Timed {
                     self.now = until;
                     break;
                 }
-                let accesses = inst.op.accesses();
+                let is_access = inst.op.accesses();
                 let is_memory_operation = inst.op.is_memory_operation();
                 if is_memory_operation {
-                    memory.at(issue);
-                    memory.by(hart.pc);
+                    memory.set_cycle(issue);
+                    memory.set_pc(hart.pc);
                 }
-                let from = hart.pc;
-                end = hart.execute(inst, memory);
-                let begins = issue
+                let pc = hart.pc;
+                result = hart.execute(inst, memory);
+                let start = issue
                     + if is_memory_operation {
                         memory.access_delay()
                     } else {
                         0
                     };
-                if end.is_err() {
-                    self.now = begins;
+                if result.is_err() {
+                    self.now = start;
                     break;
                 }
-                carried += 1;
-                let cost = self.latencies.of(inst);
-                let extra_latency = if accesses { memory.extra_latency() } else { 0 };
+                completed_in_block += 1;
+                let cost = self.latencies.cost_of(inst);
+                let extra_latency = if is_access { memory.extra_latency() } else { 0 };
                 self.ready[usize::from(inst.rd & 63)] =
-                    begins + u64::from(cost.latency) + extra_latency;
+                    start + u64::from(cost.latency) + extra_latency;
                 self.ready[0] = 0;
-                self.now = begins + u64::from(cost.busy);
-                if hart.pc != from.wrapping_add(inst.length.into()) {
-                    self.now += u64::from(self.latencies.taken);
+                self.now = start + u64::from(cost.busy);
+                if hart.pc != pc.wrapping_add(inst.length.into()) {
+                    self.now += u64::from(self.latencies.taken_penalty);
                 }
-                fence = inst.op == Op::FenceI;
-                stops = is_memory_operation && memory.stops();
-                if self.now >= until || stops {
+                is_fence_i = inst.op == Op::FenceI;
+                must_stop = is_memory_operation && memory.must_stop();
+                if self.now >= until || must_stop {
                     break;
                 }
             }
-            hart.csrs.instret = hart.csrs.instret.wrapping_add(carried);
-            done += carried;
-            if fence {
+            hart.csrs.instret = hart.csrs.instret.wrapping_add(completed_in_block);
+            completed += completed_in_block;
+            if is_fence_i {
                 self.blocks.invalidate_blocks();
             }
-            if end.is_err() {
-                return (done, end);
+            if result.is_err() {
+                return (completed, result);
             }
-            if stops {
+            if must_stop {
                 break;
             }
         }
         hart.csrs.cycle = self.now;
-        (done, Ok(()))
+        (completed, Ok(()))
     }
 }
 

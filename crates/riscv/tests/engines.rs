@@ -27,27 +27,27 @@ fn core(words: &[u32]) -> (Hart, Flat) {
 #[test]
 fn random_programs_end_alike_by_every_engine() {
     let program = random::programs(77, 60, 300);
-    let steps = program.output_in_single_steps();
-    assert!(steps.len() > 60 * 4000);
-    let mut amounts = Random(1);
+    let step_output = program.output_in_single_steps();
+    assert!(step_output.len() > 60 * 4000);
+    let mut random = Random(1);
     let mut fast = Fast::default();
-    let by_blocks = program.by(|hart, memory| {
-        let most = amounts.below(50);
-        let (done, end) = fast.run(hart, memory, most);
-        assert!(done == most || end.is_err());
-        end
+    let fast_output = program.output_by(|hart, memory| {
+        let max_instructions = random.below(50);
+        let (executed, result) = fast.run(hart, memory, max_instructions);
+        assert!(executed == max_instructions || result.is_err());
+        result
     });
-    assert!(by_blocks == steps, "by blocks it ends differently");
+    assert!(fast_output == step_output, "by blocks it ends differently");
     let costs = [Op::Mul, Op::Div, Op::Ld, Op::Fadd, Op::Fdiv];
     let latencies = Latencies::default()
         .with(&costs, 7, 3)
         .with_wide(&costs, 9, 4);
     let mut timed = Timed::new(latencies);
-    let in_time = program.by(|hart, memory| {
-        let until = timed.now + amounts.below(50);
+    let timed_output = program.output_by(|hart, memory| {
+        let until = timed.now + random.below(50);
         timed.run(hart, memory, until).1
     });
-    assert!(in_time == steps, "in time it ends differently");
+    assert!(timed_output == step_output, "in time it ends differently");
 }
 
 #[test]
@@ -68,11 +68,11 @@ fn code_that_changes_is_seen_behind_fence_i() {
         hart.set_x(7, i_type("addi", 5, 0, 10).into());
         hart.set_x(8, CODE);
         hart.set_x(9, 2);
-        let end = match engine {
+        let result = match engine {
             0 => loop {
-                let end = hart.step(&mut memory);
-                if end.is_err() {
-                    break end;
+                let result = hart.step(&mut memory);
+                if result.is_err() {
+                    break result;
                 }
             },
             1 => Fast::default().run(&mut hart, &mut memory, 1000).1,
@@ -82,7 +82,7 @@ fn code_that_changes_is_seen_behind_fence_i() {
                     .1
             }
         };
-        assert!(matches!(end, Err(Stop::Exception(_))));
+        assert!(matches!(result, Err(Stop::Exception(_))));
         sums.push((hart.x(6), hart.csrs.instret));
     }
     assert_eq!(sums, [(11, 12); 3]);
@@ -119,8 +119,8 @@ fn cycles(latencies: Latencies, words: &[u32]) -> u64 {
     words.push(bits("ebreak", 0));
     let (mut hart, mut memory) = core(&words);
     let mut timed = Timed::new(latencies);
-    let (_, end) = timed.run(&mut hart, &mut memory, 10_000);
-    assert!(matches!(end, Err(Stop::Exception(_))));
+    let (_, result) = timed.run(&mut hart, &mut memory, 10_000);
+    assert!(matches!(result, Err(Stop::Exception(_))));
     hart.x(31)
 }
 
@@ -133,7 +133,7 @@ fn instructions_wait_only_for_their_operands() {
             .with(&[Op::Fmul], 4, 1)
             .with_wide(&[Op::Fmul], 6, 1)
     };
-    let load = |rd, at| i_type("ld", rd, 10, at);
+    let load = |rd, address| i_type("ld", rd, 10, address);
     let add = |rd, a, b| r_type("add", rd, a, b);
     let nop = add(0, 0, 0);
     // A counter read waits for all outstanding instructions.
@@ -177,44 +177,44 @@ fn instructions_wait_only_for_their_operands() {
         12
     );
     // Only taken branches pay the penalty.
-    let mut taken = latencies();
-    taken.taken = 3;
+    let mut with_penalty = latencies();
+    with_penalty.taken_penalty = 3;
     assert_eq!(
-        cycles(taken.clone(), &[b_type("beq", 0, 0, 8), nop, nop]),
+        cycles(with_penalty.clone(), &[b_type("beq", 0, 0, 8), nop, nop]),
         5
     );
-    assert_eq!(cycles(taken, &[b_type("bne", 0, 0, 8), nop, nop]), 3);
+    assert_eq!(cycles(with_penalty, &[b_type("bne", 0, 0, 8), nop, nop]), 3);
 }
 
 /// Memory with a latency per address, which stalls each store once.
-struct Slow {
+struct SlowMemory {
     flat: Flat,
-    begun: Vec<(u64, u64)>,
+    access_starts: Vec<(u64, u64)>,
     cycle: u64,
-    last: u64,
-    asked: bool,
+    last_latency: u64,
+    has_stalled: bool,
 }
 
-impl Memory for Slow {
-    fn fetch(&mut self, at: u64) -> Reply<u16> {
-        self.flat.fetch(at)
+impl Memory for SlowMemory {
+    fn fetch(&mut self, address: u64) -> Reply<u16> {
+        self.flat.fetch(address)
     }
-    fn load(&mut self, at: u64, size: Size, to: u8) -> Reply<u64> {
-        self.begun.push((at, self.cycle));
-        self.last = at % 64;
-        self.flat.load(at, size, to)
+    fn load(&mut self, address: u64, size: Size, destination: u8) -> Reply<u64> {
+        self.access_starts.push((address, self.cycle));
+        self.last_latency = address % 64;
+        self.flat.load(address, size, destination)
     }
-    fn store(&mut self, at: u64, size: Size, value: u64) -> Reply<()> {
-        self.asked = !self.asked;
-        if self.asked {
+    fn store(&mut self, address: u64, size: Size, value: u64) -> Reply<()> {
+        self.has_stalled = !self.has_stalled;
+        if self.has_stalled {
             return Reply::Wait;
         }
-        self.begun.push((at, self.cycle));
-        self.last = 0;
-        self.flat.store(at, size, value)
+        self.access_starts.push((address, self.cycle));
+        self.last_latency = 0;
+        self.flat.store(address, size, value)
     }
-    fn amo(&mut self, at: u64, amo: Amo, to: u8) -> Reply<u64> {
-        self.flat.amo(at, amo, to)
+    fn amo(&mut self, address: u64, amo: Amo, destination: u8) -> Reply<u64> {
+        self.flat.amo(address, amo, destination)
     }
     fn fence(&mut self, fence: Fence) -> Reply<()> {
         self.flat.fence(fence)
@@ -222,18 +222,18 @@ impl Memory for Slow {
     fn fence_i(&mut self) -> Reply<()> {
         self.flat.fence_i()
     }
-    fn cbo(&mut self, at: u64, what: Cbo) -> Reply<()> {
-        self.flat.cbo(at, what)
+    fn cbo(&mut self, address: u64, op: Cbo) -> Reply<()> {
+        self.flat.cbo(address, op)
     }
-    fn prefetch(&mut self, _at: u64, _what: Prefetch) {}
+    fn prefetch(&mut self, _address: u64, _op: Prefetch) {}
 }
 
-impl TimedMemory for Slow {
-    fn at(&mut self, cycle: u64) {
+impl TimedMemory for SlowMemory {
+    fn set_cycle(&mut self, cycle: u64) {
         self.cycle = cycle;
     }
     fn extra_latency(&mut self) -> u64 {
-        self.last
+        self.last_latency
     }
 }
 
@@ -247,22 +247,25 @@ fn memory_latency_stalls_the_core() {
         bits("ebreak", 0),
     ];
     let (mut hart, flat) = core(&words);
-    let mut memory = Slow {
+    let mut memory = SlowMemory {
         flat,
-        begun: Vec::new(),
+        access_starts: Vec::new(),
         cycle: 0,
-        last: 0,
-        asked: false,
+        last_latency: 0,
+        has_stalled: false,
     };
     let mut timed = Timed::new(Latencies::default());
     // The store needs a value that is ready after 41 cycles, and then stalls once.
-    let (done, end) = timed.run(&mut hart, &mut memory, 1000);
-    assert_eq!((done, end, timed.now), (3, Err(Stop::Wait), 41));
+    let (completed, result) = timed.run(&mut hart, &mut memory, 1000);
+    assert_eq!((completed, result, timed.now), (3, Err(Stop::Wait), 41));
     timed.now = 100;
-    let (done, end) = timed.run(&mut hart, &mut memory, 1000);
-    assert!(matches!((done, end), (1, Err(Stop::Exception(_)))));
-    let at = CODE + 0x800;
-    assert_eq!(memory.begun, [(at + 40, 0), (at, 1), (at + 8, 100)]);
+    let (completed, result) = timed.run(&mut hart, &mut memory, 1000);
+    assert!(matches!((completed, result), (1, Err(Stop::Exception(_)))));
+    let address = CODE + 0x800;
+    assert_eq!(
+        memory.access_starts,
+        [(address + 40, 0), (address, 1), (address + 8, 100)]
+    );
     assert_eq!(hart.csrs.instret, 4);
 }
 
@@ -286,16 +289,16 @@ struct DelayedMemory(Flat);
 impl Memory for DelayedMemory {
     const SPLIT: bool = true;
 
-    fn fetch(&mut self, at: u64) -> Reply<u16> {
-        self.0.fetch(at)
+    fn fetch(&mut self, address: u64) -> Reply<u16> {
+        self.0.fetch(address)
     }
-    fn load(&mut self, _at: u64, _size: Size, _to: u8) -> Reply<u64> {
+    fn load(&mut self, _address: u64, _size: Size, _destination: u8) -> Reply<u64> {
         Reply::Later
     }
-    fn store(&mut self, at: u64, size: Size, value: u64) -> Reply<()> {
-        self.0.store(at, size, value)
+    fn store(&mut self, address: u64, size: Size, value: u64) -> Reply<()> {
+        self.0.store(address, size, value)
     }
-    fn amo(&mut self, _at: u64, _amo: Amo, _to: u8) -> Reply<u64> {
+    fn amo(&mut self, _address: u64, _amo: Amo, _destination: u8) -> Reply<u64> {
         Reply::Later
     }
     fn fence(&mut self, fence: Fence) -> Reply<()> {
@@ -304,10 +307,10 @@ impl Memory for DelayedMemory {
     fn fence_i(&mut self) -> Reply<()> {
         self.0.fence_i()
     }
-    fn cbo(&mut self, at: u64, what: Cbo) -> Reply<()> {
-        self.0.cbo(at, what)
+    fn cbo(&mut self, address: u64, op: Cbo) -> Reply<()> {
+        self.0.cbo(address, op)
     }
-    fn prefetch(&mut self, _at: u64, _what: Prefetch) {}
+    fn prefetch(&mut self, _address: u64, _op: Prefetch) {}
 }
 
 impl TimedMemory for DelayedMemory {}
@@ -325,14 +328,14 @@ fn delivered_value_is_usable_from_its_cycle() {
     let mut memory = DelayedMemory(memory);
     let mut timed = Timed::new(Latencies::default());
     assert_eq!(timed.run(&mut hart, &mut memory, 100), (2, Err(Stop::Wait)));
-    assert_eq!((timed.now, hart.late()), (2, 1 << 5 | 1 << 6));
+    assert_eq!((timed.now, hart.pending_loads()), (2, 1 << 5 | 1 << 6));
     // The value that is needed first arrives first, but after the core has stalled for it.
     timed.deliver(&mut hart, 6, 20, 30);
     assert_eq!(timed.run(&mut hart, &mut memory, 100), (1, Err(Stop::Wait)));
     timed.deliver(&mut hart, 5, 2, 25);
-    let (done, end) = timed.run(&mut hart, &mut memory, 100);
+    let (completed, result) = timed.run(&mut hart, &mut memory, 100);
     assert!(
-        done == 2 && end.is_err(),
+        completed == 2 && result.is_err(),
         "behind the program nothing can be decoded"
     );
     // The first sum starts in cycle 30, the second in cycle 31.

@@ -23,22 +23,22 @@ fn next(seed: &mut u64) -> u64 {
 
 /// A random number of any class. Fractions are often mostly zeroes or ones; exponents are often near a bound or the
 /// middle.
-fn number(seed: &mut u64, fraction: u32, exponent: u32) -> u64 {
-    let (any, kind) = (next(seed), next(seed));
+fn random_number(seed: &mut u64, fraction: u32, exponent: u32) -> u64 {
+    let (random_bits, kind) = (next(seed), next(seed));
     let bits = match kind & 3 {
-        0 => any,
-        1 => any & (u64::MAX << (kind >> 8 & 63)),
-        2 => any | ((1 << (kind >> 8 & 63)) - 1),
+        0 => random_bits,
+        1 => random_bits & (u64::MAX << (kind >> 8 & 63)),
+        2 => random_bits | ((1 << (kind >> 8 & 63)) - 1),
         _ => kind >> 8 & 7,
     } & ((1 << fraction) - 1);
     let largest = (1_u64 << exponent) - 1;
-    let near = kind >> 16 & 31;
+    let offset = kind >> 16 & 31;
     let exponent = match kind >> 4 & 7 {
-        0 => near / 16,
-        1 => largest - near / 16,
-        2 => near + fraction as u64 / 2,
-        3 | 4 => largest / 2 + near - 16,
-        5 => largest / 2 + near + fraction as u64 - 16,
+        0 => offset / 16,
+        1 => largest - offset / 16,
+        2 => offset + fraction as u64 / 2,
+        3 | 4 => largest / 2 + offset - 16,
+        5 => largest / 2 + offset + fraction as u64 - 16,
         _ => (kind >> 24) & largest,
     };
     bits | exponent << fraction | (kind >> 63) << (fraction + largest.count_ones())
@@ -61,7 +61,7 @@ fn flags(status: Status) -> u8 {
 
 /// Flags that the library fails to report for a result. It misses underflow if the result is the smallest normal
 /// number, and overflow if the result is the largest number. The tests against QEMU cover these cases.
-fn unsaid(result: u64, fraction: u32, exponent: u32) -> u8 {
+fn unreported_flags(result: u64, fraction: u32, exponent: u32) -> u8 {
     match result & ((1 << (fraction + exponent)) - 1) {
         magnitude if magnitude == 1 << fraction => UNDERFLOW,
         magnitude if magnitude == (((1 << exponent) - 1) << fraction) - 1 => OVERFLOW,
@@ -69,24 +69,31 @@ fn unsaid(result: u64, fraction: u32, exponent: u32) -> u8 {
     }
 }
 
-fn agree<F: Float + std::fmt::Debug>(format: Format, fraction: u32, exponent: u32, seed: u64) {
+fn check_arithmetic<F: Float + std::fmt::Debug>(
+    format: Format,
+    fraction: u32,
+    exponent: u32,
+    seed: u64,
+) {
     let mut state = seed;
     for _ in 0..100_000 {
-        let [a, b, c] = [(); 3].map(|()| number(&mut state, fraction, exponent));
+        let [a, b, c] = [(); 3].map(|()| random_number(&mut state, fraction, exponent));
         let [fa, fb, fc] = [a, b, c].map(|n| F::from_bits(n.into()));
         let (mode, round) = MODES[(next(&mut state) % 5) as usize];
-        let check = |name: &str, theirs: StatusAnd<F>, ours: &dyn Fn(&mut u8) -> u64| {
+        let check = |name: &str,
+                     library_result: StatusAnd<F>,
+                     crate_operation: &dyn Fn(&mut u8) -> u64| {
             let mut raised = 0;
-            let ours = ours(&mut raised);
-            let result = if theirs.value.is_nan() {
+            let crate_result = crate_operation(&mut raised);
+            let result = if library_result.value.is_nan() {
                 format.nan().into()
             } else {
-                theirs.value.to_bits()
+                library_result.value.to_bits()
             };
-            let ignored = unsaid(ours, fraction, exponent);
-            let same =
-                result == ours.into() && flags(theirs.status) & !ignored == raised & !ignored;
-            assert!(same, "{name} of {a:#x} {b:#x} {c:#x} {mode:?}: {theirs:x?} by the library, {ours:#x} and {raised:#x} by ours");
+            let ignored_flags = unreported_flags(crate_result, fraction, exponent);
+            let is_same = result == crate_result.into()
+                && flags(library_result.status) & !ignored_flags == raised & !ignored_flags;
+            assert!(is_same, "{name} of {a:#x} {b:#x} {c:#x} {mode:?}: {library_result:x?} by the library, {crate_result:#x} and {raised:#x} by ours");
         };
         check("+", fa.add_r(fb, round), &|f| format.add(a, b, mode, f));
         check("-", fa.sub_r(fb, round), &|f| {
@@ -96,9 +103,9 @@ fn agree<F: Float + std::fmt::Debug>(format: Format, fraction: u32, exponent: u3
             format.multiply(a, b, mode, f)
         });
         check("/", fa.div_r(fb, round), &|f| format.divide(a, b, mode, f));
-        let nothing_times_all =
+        let is_zero_times_infinity =
             (fa.is_zero() && fb.is_infinite()) || (fa.is_infinite() && fb.is_zero());
-        if !nothing_times_all {
+        if !is_zero_times_infinity {
             check("* +", fa.mul_add_r(fb, fc, round), &|f| {
                 format.multiply_add(a, b, c, mode, f)
             });
@@ -108,44 +115,49 @@ fn agree<F: Float + std::fmt::Debug>(format: Format, fraction: u32, exponent: u3
 
 #[test]
 fn arithmetic_is_that_of_the_library_in_every_rounding_mode() {
-    agree::<Single>(SINGLE, 23, 8, 1);
-    agree::<Double>(DOUBLE, 52, 11, 2);
+    check_arithmetic::<Single>(SINGLE, 23, 8, 1);
+    check_arithmetic::<Double>(DOUBLE, 52, 11, 2);
 }
 
 #[test]
 fn conversions_match_the_library() {
     let mut state = 3;
     for _ in 0..100_000 {
-        let a = number(&mut state, 52, 11);
+        let a = random_number(&mut state, 52, 11);
         let (mode, round) = MODES[(next(&mut state) % 5) as usize];
-        let (mut raised, mut lost) = (0, false);
-        let theirs: StatusAnd<Single> = Double::from_bits(a.into()).convert_r(round, &mut lost);
-        let ours = DOUBLE.convert(a, SINGLE, mode, &mut raised);
-        if !theirs.value.is_nan() {
-            let mask = !unsaid(ours, 23, 8);
+        let (mut raised, mut loses_info) = (0, false);
+        let library_result: StatusAnd<Single> =
+            Double::from_bits(a.into()).convert_r(round, &mut loses_info);
+        let crate_result = DOUBLE.convert(a, SINGLE, mode, &mut raised);
+        if !library_result.value.is_nan() {
+            let mask = !unreported_flags(crate_result, 23, 8);
             assert_eq!(
-                (theirs.value.to_bits(), flags(theirs.status) & mask),
-                (ours.into(), raised & mask),
+                (
+                    library_result.value.to_bits(),
+                    flags(library_result.status) & mask
+                ),
+                (crate_result.into(), raised & mask),
                 "{a:#x} {mode:?}"
             );
         }
         let integer = next(&mut state) as i64 >> (next(&mut state) & 63);
-        let theirs = Single::from_i128_r(integer.into(), round);
+        let library_result = Single::from_i128_r(integer.into(), round);
         let mut raised = 0;
-        let ours = SINGLE.from_integer(integer.into(), mode, &mut raised);
+        let crate_result = SINGLE.from_integer(integer.into(), mode, &mut raised);
         assert_eq!(
-            (theirs.value.to_bits(), flags(theirs.status)),
-            (ours.into(), raised),
+            (library_result.value.to_bits(), flags(library_result.status)),
+            (crate_result.into(), raised),
             "{integer} {mode:?}"
         );
-        let mut exact = false;
-        let theirs = Double::from_bits(a.into()).to_i128_r(64, round, &mut exact);
+        let mut is_exact = false;
+        let library_result = Double::from_bits(a.into()).to_i128_r(64, round, &mut is_exact);
         let mut raised = 0;
-        let ours = DOUBLE.to_integer(a, i64::MIN.into(), i64::MAX.into(), mode, &mut raised);
+        let crate_result =
+            DOUBLE.to_integer(a, i64::MIN.into(), i64::MAX.into(), mode, &mut raised);
         if !Double::from_bits(a.into()).is_nan() {
             assert_eq!(
-                (theirs.value, flags(theirs.status)),
-                (ours, raised),
+                (library_result.value, flags(library_result.status)),
+                (crate_result, raised),
                 "{a:#x} {mode:?}"
             );
         }
@@ -157,7 +169,7 @@ fn conversions_match_the_library() {
 fn square_roots_match_the_host_in_every_rounding_mode() {
     let mut state = 4;
     for _ in 0..100_000 {
-        let a = number(&mut state, 52, 11) & !(1 << 63);
+        let a = random_number(&mut state, 52, 11) & !(1 << 63);
         let mut raised = 0;
         let root = DOUBLE.square_root(a, Rounding::NearestEven, &mut raised);
         let host = f64::from_bits(a).sqrt();
@@ -167,12 +179,12 @@ fn square_roots_match_the_host_in_every_rounding_mode() {
         assert_eq!(root, host.to_bits(), "{a:#x}");
         let [down, up, zero] = [Rounding::Down, Rounding::Up, Rounding::Zero]
             .map(|mode| DOUBLE.square_root(a, mode, &mut 0));
-        let exact = raised & INEXACT == 0;
-        assert_eq!((up - down, zero), (u64::from(!exact), down), "{a:#x}");
+        let is_exact = raised & INEXACT == 0;
+        assert_eq!((up - down, zero), (u64::from(!is_exact), down), "{a:#x}");
         assert!(down == root || up == root, "{a:#x}");
         if a != 0 && host.is_finite() {
             // The remainder of the lower neighbour is not negative, that of the upper one not positive.
-            let rest = |root: u64| {
+            let remainder = |root: u64| {
                 // Scaled to avoid subnormal numbers.
                 let scale = f64::from_bits(if a < 1 << 60 { 1529 << 52 } else { 1023 << 52 });
                 let (r, a) = (
@@ -188,7 +200,7 @@ fn square_roots_match_the_host_in_every_rounding_mode() {
                     &mut 0,
                 ))
             };
-            assert!(rest(down) >= 0.0 && rest(up) <= 0.0, "{a:#x}");
+            assert!(remainder(down) >= 0.0 && remainder(up) <= 0.0, "{a:#x}");
         }
     }
 }
@@ -203,23 +215,27 @@ fn results_do_not_depend_on_the_flags_that_are_raised_before() {
     for (wide, fraction, exponent) in [("s", 23, 8), ("d", 52, 11)] {
         for name in names {
             let row = row(&format!("{name}.{wide}")).expect("there is one");
-            let word = row.filled(13 << 7 | 10 << 15 | 11 << 20 | 12 << 27);
+            let word = row.encode(13 << 7 | 10 << 15 | 11 << 20 | 12 << 27);
             memory
                 .bytes_mut(0, 4)
                 .expect("all")
                 .copy_from_slice(&word.to_le_bytes());
             for _ in 0..20_000 {
-                let operands = [(); 3].map(|()| number(&mut state, fraction, exponent));
+                let operands = [(); 3].map(|()| random_number(&mut state, fraction, exponent));
                 for (register, operand) in (10..).zip(operands) {
-                    let boxes = if wide == "s" { 0xffff_ffff << 32 } else { 0 };
-                    hart.set_f(register, operand | boxes);
+                    let nan_boxing = if wide == "s" { 0xffff_ffff << 32 } else { 0 };
+                    hart.set_f(register, operand | nan_boxing);
                 }
-                let mut run = |flags: u8| {
+                let mut result_with_flags = |flags: u8| {
                     (hart.pc, hart.csrs.fflags) = (0, flags);
                     hart.step(&mut memory).expect("it can be carried out");
                     (hart.f(13), hart.csrs.fflags | INEXACT)
                 };
-                assert_eq!(run(0), run(INEXACT), "{name}.{wide} of {operands:x?}");
+                assert_eq!(
+                    result_with_flags(0),
+                    result_with_flags(INEXACT),
+                    "{name}.{wide} of {operands:x?}"
+                );
             }
         }
     }

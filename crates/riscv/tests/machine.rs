@@ -14,45 +14,45 @@ const LINE: u64 = 64;
 
 /// Reference model: memory behind a non-coherent cache, of loads and stores only.
 struct Oracle {
-    behind: Flat,
+    memory_behind: Flat,
     cache: BTreeMap<u64, [u8; LINE as usize]>,
-    hints: Vec<(u64, Prefetch)>,
+    prefetches: Vec<(u64, Prefetch)>,
     fences: Vec<Fence>,
     /// Number of retries before each access completes.
-    delays: u32,
-    left: u32,
+    delay: u32,
+    remaining_delay: u32,
 }
 
 impl Oracle {
     fn new() -> Oracle {
-        let (cache, hints, fences) = (BTreeMap::new(), Vec::new(), Vec::new());
+        let (cache, prefetches, fences) = (BTreeMap::new(), Vec::new(), Vec::new());
         Oracle {
-            behind: Flat::new(0, 0x4000),
+            memory_behind: Flat::new(0, 0x4000),
             cache,
-            hints,
+            prefetches,
             fences,
-            delays: 0,
-            left: 0,
+            delay: 0,
+            remaining_delay: 0,
         }
     }
 
     /// True if this access stalls.
-    fn waits(&mut self) -> bool {
-        self.left = self.left.checked_sub(1).unwrap_or(self.delays);
-        self.left != 0
+    fn stalls(&mut self) -> bool {
+        self.remaining_delay = self.remaining_delay.checked_sub(1).unwrap_or(self.delay);
+        self.remaining_delay != 0
     }
 
-    fn line(&mut self, at: u64) -> Option<&mut [u8; LINE as usize]> {
-        let start = at & !(LINE - 1);
-        let bytes = self.behind.bytes(start, LINE as usize)?;
+    fn line(&mut self, address: u64) -> Option<&mut [u8; LINE as usize]> {
+        let start = address & !(LINE - 1);
+        let bytes = self.memory_behind.bytes(start, LINE as usize)?;
         let bytes = bytes.try_into().expect("a line");
         Some(self.cache.entry(start).or_insert(bytes))
     }
 
-    fn behind(&self, at: u64) -> u64 {
+    fn word_behind(&self, address: u64) -> u64 {
         u64::from_le_bytes(
-            self.behind
-                .bytes(at, 8)
+            self.memory_behind
+                .bytes(address, 8)
                 .expect("it is there")
                 .try_into()
                 .expect("eight"),
@@ -63,7 +63,7 @@ impl Oracle {
         let mut memory = Oracle::new();
         for (n, word) in words.iter().enumerate() {
             let place = memory
-                .behind
+                .memory_behind
                 .bytes_mut(CODE + 4 * n as u64, 4)
                 .expect("it is there");
             place.copy_from_slice(&word.to_le_bytes());
@@ -73,44 +73,45 @@ impl Oracle {
 }
 
 impl Memory for Oracle {
-    fn fetch(&mut self, at: u64) -> Reply<u16> {
-        if self.waits() {
+    fn fetch(&mut self, address: u64) -> Reply<u16> {
+        if self.stalls() {
             Reply::Wait
         } else {
-            self.behind.fetch(at)
+            self.memory_behind.fetch(address)
         }
     }
-    fn load(&mut self, at: u64, size: Size, _to: u8) -> Reply<u64> {
-        if self.waits() {
+    fn load(&mut self, address: u64, size: Size, _destination: u8) -> Reply<u64> {
+        if self.stalls() {
             return Reply::Wait;
         }
-        let from = (at % LINE) as usize;
-        if from + size as usize > LINE as usize {
+        let offset = (address % LINE) as usize;
+        if offset + size as usize > LINE as usize {
             return Reply::Misaligned;
         }
-        let value = self.line(at).map(|line| {
+        let value = self.line(address).map(|line| {
             let mut bytes = [0; 8];
-            bytes[..size as usize].copy_from_slice(&line[from..from + size as usize]);
+            bytes[..size as usize].copy_from_slice(&line[offset..offset + size as usize]);
             u64::from_le_bytes(bytes)
         });
         value.into()
     }
-    fn store(&mut self, at: u64, size: Size, value: u64) -> Reply<()> {
-        if self.waits() {
+    fn store(&mut self, address: u64, size: Size, value: u64) -> Reply<()> {
+        if self.stalls() {
             return Reply::Wait;
         }
-        let from = (at % LINE) as usize;
-        let line = self.line(at);
+        let offset = (address % LINE) as usize;
+        let line = self.line(address);
         line.map(|line| {
-            line[from..from + size as usize].copy_from_slice(&value.to_le_bytes()[..size as usize])
+            line[offset..offset + size as usize]
+                .copy_from_slice(&value.to_le_bytes()[..size as usize])
         })
         .into()
     }
-    fn amo(&mut self, at: u64, amo: Amo, to: u8) -> Reply<u64> {
-        if self.waits() {
+    fn amo(&mut self, address: u64, amo: Amo, destination: u8) -> Reply<u64> {
+        if self.stalls() {
             Reply::Wait
         } else {
-            self.behind.amo(at, amo, to)
+            self.memory_behind.amo(address, amo, destination)
         }
     }
     fn fence(&mut self, fence: Fence) -> Reply<()> {
@@ -120,27 +121,27 @@ impl Memory for Oracle {
     fn fence_i(&mut self) -> Reply<()> {
         Reply::Done(())
     }
-    fn cbo(&mut self, at: u64, what: Cbo) -> Reply<()> {
-        if self.waits() {
+    fn cbo(&mut self, address: u64, op: Cbo) -> Reply<()> {
+        if self.stalls() {
             return Reply::Wait;
         }
-        let start = at & !(LINE - 1);
-        if self.behind.bytes(start, LINE as usize).is_none() {
+        let start = address & !(LINE - 1);
+        if self.memory_behind.bytes(start, LINE as usize).is_none() {
             return Reply::Fault;
         }
-        if let (Cbo::Clean | Cbo::Flush, Some(line)) = (what, self.cache.get(&start)) {
-            self.behind
+        if let (Cbo::Clean | Cbo::Flush, Some(line)) = (op, self.cache.get(&start)) {
+            self.memory_behind
                 .bytes_mut(start, LINE as usize)
                 .expect("checked")
                 .copy_from_slice(line);
         }
-        if what != Cbo::Clean {
+        if op != Cbo::Clean {
             self.cache.remove(&start);
         }
         Reply::Done(())
     }
-    fn prefetch(&mut self, at: u64, what: Prefetch) {
-        self.hints.push((at, what));
+    fn prefetch(&mut self, address: u64, op: Prefetch) {
+        self.prefetches.push((address, op));
     }
 }
 
@@ -172,7 +173,7 @@ fn steps(hart: &mut Hart, memory: &mut Oracle, count: u32) {
 
 #[test]
 fn blocks_are_cleaned_flushed_and_invalidated() {
-    for delays in [0, 3] {
+    for delay in [0, 3] {
         let store = s_type("sd", 11, 10, 8);
         let words = [
             store,
@@ -184,25 +185,25 @@ fn blocks_are_cleaned_flushed_and_invalidated() {
             cbo("cbo.flush", 10),
         ];
         let (mut hart, mut memory) = core(&words);
-        memory.delays = delays;
+        memory.delay = delay;
         // Any address in a block selects the whole block.
         hart.set_x(10, 0x2010);
         hart.set_x(11, 7);
         steps(&mut hart, &mut memory, 1);
-        assert_eq!((memory.behind(0x2018), memory.cache.len()), (0, 1));
+        assert_eq!((memory.word_behind(0x2018), memory.cache.len()), (0, 1));
         steps(&mut hart, &mut memory, 1);
-        assert_eq!((memory.behind(0x2018), memory.cache.len()), (7, 1));
+        assert_eq!((memory.word_behind(0x2018), memory.cache.len()), (7, 1));
         hart.set_x(11, 8);
         steps(&mut hart, &mut memory, 2);
-        assert_eq!((memory.behind(0x2018), memory.cache.len()), (7, 0));
+        assert_eq!((memory.word_behind(0x2018), memory.cache.len()), (7, 0));
         steps(&mut hart, &mut memory, 1);
         assert_eq!(hart.x(12), 7, "what was stored last has been dropped");
         steps(&mut hart, &mut memory, 2);
-        assert_eq!((memory.behind(0x2018), memory.cache.len()), (8, 0));
+        assert_eq!((memory.word_behind(0x2018), memory.cache.len()), (8, 0));
         assert_eq!(hart.csrs.instret, 7, "steps that wait do not count");
         hart.pc = CODE + 4;
         hart.set_x(10, 0x9_0000);
-        memory.delays = 0;
+        memory.delay = 0;
         assert_eq!(
             hart.step(&mut memory),
             Err(Exception::StoreFault(0x9_0000).into())
@@ -230,14 +231,21 @@ fn cache_block_operations_follow_menvcfg() {
         hart.set_x(10, 0x2000);
         memory.line(0x2000).expect("there")[0] = 1;
         let illegal = |word| Err(Stop::Exception(Exception::Illegal(word)));
-        let may = menvcfg & 0x30 != 0;
+        let is_permitted = menvcfg & 0x30 != 0;
         assert_eq!(
             hart.step(&mut memory),
-            if may { Ok(()) } else { illegal(words[0]) }
+            if is_permitted {
+                Ok(())
+            } else {
+                illegal(words[0])
+            }
         );
         // `CBIE` = 1 turns an invalidation into a flush, so that nothing is lost.
-        assert_eq!(memory.cache.is_empty(), may);
-        assert_eq!(memory.behind(0x2000), u64::from(may && !invalidates));
+        assert_eq!(memory.cache.is_empty(), is_permitted);
+        assert_eq!(
+            memory.word_behind(0x2000),
+            u64::from(is_permitted && !invalidates)
+        );
         for (n, word) in words.iter().enumerate().skip(1) {
             hart.pc = CODE + 4 * n as u64;
             assert_eq!(
@@ -250,11 +258,11 @@ fn cache_block_operations_follow_menvcfg() {
 
 #[test]
 fn hints_and_fences_report_their_operands() {
-    let hint = |name, imm: u32| bits(name, 10 << 15 | imm << 20);
+    let prefetch = |name, imm: u32| bits(name, 10 << 15 | imm << 20);
     let words = [
-        hint("prefetch.i", 0xfe0),
-        hint("prefetch.r", 0x20),
-        hint("prefetch.w", 0),
+        prefetch("prefetch.i", 0xfe0),
+        prefetch("prefetch.r", 0x20),
+        prefetch("prefetch.w", 0),
         0x0120_000f,
         0x8330_000f,
     ];
@@ -262,15 +270,15 @@ fn hints_and_fences_report_their_operands() {
     // Prefetches of unmapped addresses, too.
     hart.set_x(10, 0x8_0000);
     steps(&mut hart, &mut memory, 5);
-    let told = [
+    let expected = [
         (0x7_ffe0, Prefetch::Execute),
         (0x8_0020, Prefetch::Read),
         (0x8_0000, Prefetch::Write),
     ];
-    assert_eq!(memory.hints, told);
-    let fence = |before, after, total_store_order| Fence {
-        before,
-        after,
+    assert_eq!(memory.prefetches, expected);
+    let fence = |predecessors, successors, total_store_order| Fence {
+        predecessors,
+        successors,
         total_store_order,
     };
     assert_eq!(memory.fences, [fence(1, 2, false), fence(3, 3, true)]);
@@ -297,18 +305,19 @@ fn trap_enters_its_handler_and_returns() {
     hart.csrs.write(0x300, 1 << 7).expect("mstatus");
     steps(&mut hart, &mut memory, 1);
     assert_eq!((hart.pc, hart.csrs.mode), (CODE + 8, Mode::User));
-    for (at, exception, cause, value) in [
+    for (address, exception, cause, value) in [
         (8, Exception::Illegal(words[2]), 2, u64::from(words[2])),
         (12, Exception::UserCall, 8, 0),
         (16, Exception::Breakpoint(CODE + 16), 3, CODE + 16),
     ] {
-        (hart.pc, hart.csrs.mode) = (CODE + at, Mode::User);
+        (hart.pc, hart.csrs.mode) = (CODE + address, Mode::User);
         assert_eq!(hart.step(&mut memory), Err(exception.into()));
-        assert_eq!(hart.pc, CODE + at, "it stands before the instruction");
+        assert_eq!(hart.pc, CODE + address, "it stands before the instruction");
         hart.trap(exception);
         assert_eq!((hart.pc, hart.csrs.mode), (0x2000, Mode::Machine));
-        let told = [0x341, 0x342, 0x343].map(|number| hart.csrs.read(number).expect("there"));
-        assert_eq!(told, [CODE + at, cause, value]);
+        let trap_registers =
+            [0x341, 0x342, 0x343].map(|number| hart.csrs.read(number).expect("there"));
+        assert_eq!(trap_registers, [CODE + address, cause, value]);
         let mstatus = hart.csrs.read(0x300).expect("there");
         assert_eq!(mstatus >> 11 & 3, 0, "it came from user mode");
     }
@@ -388,9 +397,9 @@ fn csr_writes_keep_only_implemented_bits() {
         (0x003, u64::MAX, 0xff),
         (0x002, 9, 1),
     ];
-    for (number, value, holds) in writes {
+    for (number, value, expected) in writes {
         hart.csrs.write(number, value).expect("it is there");
-        assert_eq!(hart.csrs.read(number), Some(holds), "{number:#x}");
+        assert_eq!(hart.csrs.read(number), Some(expected), "{number:#x}");
     }
     assert_eq!(hart.csrs.read(0x7c0), None);
     hart.csrs.mode = Mode::User;
@@ -432,21 +441,21 @@ fn forbidden_misalignment_raises_an_exception() {
     ];
     let (mut hart, mut memory) = core(&words);
     hart.set_x(10, 0x203e);
-    for (at, exception) in [
+    for (address, exception) in [
         (4, Exception::MisalignedLoad(0x203e)),
         (8, Exception::MisalignedStore(0x203e)),
         (12, Exception::MisalignedLoad(0x203e)),
     ] {
-        hart.pc = CODE + at;
+        hart.pc = CODE + address;
         assert_eq!(hart.step(&mut memory), Err(exception.into()));
     }
-    let mut without = Hart::new(0, Extensions::HOST.without(Extension::C));
-    without.pc = CODE;
+    let mut uncompressed_hart = Hart::new(0, Extensions::HOST.without(Extension::C));
+    uncompressed_hart.pc = CODE;
     assert_eq!(
-        without.step(&mut memory),
+        uncompressed_hart.step(&mut memory),
         Err(Exception::MisalignedFetch(CODE + 6).into())
     );
-    assert_eq!(without.pc, CODE);
+    assert_eq!(uncompressed_hart.pc, CODE);
     hart.pc = CODE;
     steps(&mut hart, &mut memory, 1);
     assert_eq!(hart.pc, CODE + 6);
@@ -463,20 +472,20 @@ fn stalling_memory_changes_only_the_step_count() {
         i_type("lbu", 16, 10, 1),
         r_type("add", 17, 16, 12),
     ];
-    let end = |delays| {
+    let final_state = |delay| {
         let (mut hart, mut memory) = core(&words);
-        memory.delays = delays;
+        memory.delay = delay;
         hart.set_x(10, 0x2000);
         hart.set_x(11, 0xffff_ffff_8765_4321);
         steps(&mut hart, &mut memory, words.len() as u32);
         (0..32)
             .map(|number| hart.x(number))
-            .chain([hart.pc, memory.behind(0x2000)])
+            .chain([hart.pc, memory.word_behind(0x2000)])
             .collect::<Vec<_>>()
     };
-    assert_eq!(end(0), end(1));
-    assert_eq!(end(0), end(5));
-    assert_eq!(end(0)[12], 0xffff_ffff_8765_4321);
+    assert_eq!(final_state(0), final_state(1));
+    assert_eq!(final_state(0), final_state(5));
+    assert_eq!(final_state(0)[12], 0xffff_ffff_8765_4321);
 }
 
 /// Memory that accepts loads at once; the test delivers their values.
@@ -485,7 +494,7 @@ struct Split(Vec<(u8, u64)>);
 impl Memory for Split {
     const SPLIT: bool = true;
 
-    fn fetch(&mut self, at: u64) -> Reply<u16> {
+    fn fetch(&mut self, address: u64) -> Reply<u16> {
         let words = [
             i_type("lb", 5, 10, 0),
             i_type("lhu", 6, 10, 0),
@@ -498,21 +507,21 @@ impl Memory for Split {
             i_type("ld", 0, 10, 0),
             i_type("addi", 7, 9, 0),
         ];
-        let word = (at - CODE) / 4;
-        let found = words
+        let word = (address - CODE) / 4;
+        let half = words
             .get(word as usize)
-            .map(|word| (word >> (8 * (at & 2))) as u16);
-        found.into()
+            .map(|word| (word >> (8 * (address & 2))) as u16);
+        half.into()
     }
-    fn load(&mut self, at: u64, _size: Size, to: u8) -> Reply<u64> {
-        self.0.push((to, at));
+    fn load(&mut self, address: u64, _size: Size, destination: u8) -> Reply<u64> {
+        self.0.push((destination, address));
         Reply::Later
     }
-    fn store(&mut self, _at: u64, _size: Size, _value: u64) -> Reply<()> {
+    fn store(&mut self, _address: u64, _size: Size, _value: u64) -> Reply<()> {
         Reply::Done(())
     }
-    fn amo(&mut self, at: u64, _amo: Amo, to: u8) -> Reply<u64> {
-        self.0.push((to, at));
+    fn amo(&mut self, address: u64, _amo: Amo, destination: u8) -> Reply<u64> {
+        self.0.push((destination, address));
         Reply::Later
     }
     fn fence(&mut self, _fence: Fence) -> Reply<()> {
@@ -521,10 +530,10 @@ impl Memory for Split {
     fn fence_i(&mut self) -> Reply<()> {
         Reply::Done(())
     }
-    fn cbo(&mut self, _at: u64, _what: Cbo) -> Reply<()> {
+    fn cbo(&mut self, _address: u64, _op: Cbo) -> Reply<()> {
         Reply::Done(())
     }
-    fn prefetch(&mut self, _at: u64, _what: Prefetch) {}
+    fn prefetch(&mut self, _address: u64, _op: Prefetch) {}
 }
 
 #[test]
@@ -536,7 +545,7 @@ fn core_stalls_only_at_the_use_of_a_load() {
         assert_eq!(hart.step(&mut memory), Ok(()));
     }
     assert_eq!(memory.0, [(5, 0), (6, 0), (37, 0)]);
-    assert_eq!(hart.late(), 1 << 5 | 1 << 6 | 1 << 37);
+    assert_eq!(hart.pending_loads(), 1 << 5 | 1 << 6 | 1 << 37);
     assert_eq!(
         hart.step(&mut memory),
         Err(Stop::Wait),
@@ -580,7 +589,7 @@ fn external_stores_break_reservations() {
         release: false,
     };
     // Address of the intervening store, and whether the word at 256 is still reserved.
-    for (at, reserved) in [
+    for (address, is_reserved) in [
         (128, true),
         (248, true),
         (249, false),
@@ -589,11 +598,14 @@ fn external_stores_break_reservations() {
     ] {
         let mut port = shared.port(1).expect("there is one");
         port.amo(256, amo(AmoOp::LoadReserved, 0), 5);
-        assert!(shared.put(at, &[at as u8; 8]));
-        assert_eq!(shared.memory.bytes(at, 8), Some(&[at as u8; 8][..]));
+        assert!(shared.put(address, &[address as u8; 8]));
+        assert_eq!(
+            shared.memory.bytes(address, 8),
+            Some(&[address as u8; 8][..])
+        );
         let mut port = shared.port(1).expect("there is one");
-        let failed = port.amo(256, amo(AmoOp::StoreConditional, 7), 5);
-        assert_eq!(failed, Reply::Done(u64::from(!reserved)), "{at}");
+        let reply = port.amo(256, amo(AmoOp::StoreConditional, 7), 5);
+        assert_eq!(reply, Reply::Done(u64::from(!is_reserved)), "{address}");
     }
     assert!(!shared.put(4090, &[0; 8]), "beyond the end");
 }

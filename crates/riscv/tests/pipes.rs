@@ -27,7 +27,7 @@ impl Random {
 }
 
 /// Memory behind one private cache per core. A cache keeps its copies until it evicts them, regardless of other stores.
-struct Far {
+struct NonCoherentMemory {
     memory: Flat,
     /// Per core: cached lines by address, each with its dirty flag.
     caches: [BTreeMap<u64, ([u8; LINE as usize], bool)>; 2],
@@ -36,53 +36,61 @@ struct Far {
     random: Random,
 }
 
-impl Far {
-    fn drop_line(&mut self, core: usize, line: u64, keep: bool) {
+impl NonCoherentMemory {
+    fn drop_line(&mut self, core: usize, line: u64, keeps_copy: bool) {
         let Some((bytes, dirty)) = self.caches[core].remove(&line) else {
             return;
         };
         if dirty {
-            let place = self.memory.bytes_mut(line, LINE as usize);
-            place.expect("it came from there").copy_from_slice(&bytes);
+            let line_bytes = self.memory.bytes_mut(line, LINE as usize);
+            line_bytes
+                .expect("it came from there")
+                .copy_from_slice(&bytes);
         }
-        if keep {
+        if keeps_copy {
             self.caches[core].insert(line, (bytes, false));
         }
     }
 
     /// Bytes of an access in a core's cache; `None` if the access is not within one line of far memory.
-    fn cached(&mut self, core: usize, at: u64, size: Size, dirties: bool) -> Option<&mut [u8]> {
+    fn cached(
+        &mut self,
+        core: usize,
+        address: u64,
+        size: Size,
+        makes_dirty: bool,
+    ) -> Option<&mut [u8]> {
         let cache = &mut self.caches[core];
         if self.evicts && !cache.is_empty() && self.random.below(4) == 0 {
             let victim = self.random.below(cache.len() as u64) as usize;
             let victim = *cache.keys().nth(victim).expect("so many are there");
             self.drop_line(core, victim, false);
         }
-        let (line, offset) = (at & !(LINE - 1), (at & (LINE - 1)) as usize);
+        let (line, offset) = (address & !(LINE - 1), (address & (LINE - 1)) as usize);
         let memory = &self.memory;
         let (bytes, dirty) = self.caches[core].entry(line).or_insert_with(|| {
             let bytes = memory.bytes(line, LINE as usize);
             let bytes = bytes.expect("far memory is there");
             (bytes.try_into().expect("it is a line"), false)
         });
-        *dirty |= dirties;
+        *dirty |= makes_dirty;
         bytes.get_mut(offset..offset + size as usize)
     }
 }
 
 /// Far memory as seen by one core.
-struct Side<'a>(&'a mut Far, usize);
+struct CorePort<'a>(&'a mut NonCoherentMemory, usize);
 
-impl Memory for Side<'_> {
-    fn fetch(&mut self, at: u64) -> Reply<u16> {
-        self.0.memory.fetch(at)
+impl Memory for CorePort<'_> {
+    fn fetch(&mut self, address: u64) -> Reply<u16> {
+        self.0.memory.fetch(address)
     }
 
-    fn load(&mut self, at: u64, size: Size, to: u8) -> Reply<u64> {
-        if !FAR.contains(&at) {
-            return self.0.memory.load(at, size, to);
+    fn load(&mut self, address: u64, size: Size, destination: u8) -> Reply<u64> {
+        if !FAR.contains(&address) {
+            return self.0.memory.load(address, size, destination);
         }
-        let Some(bytes) = self.0.cached(self.1, at, size, false) else {
+        let Some(bytes) = self.0.cached(self.1, address, size, false) else {
             return Reply::Misaligned;
         };
         let mut word = [0; 8];
@@ -90,11 +98,11 @@ impl Memory for Side<'_> {
         Reply::Done(u64::from_le_bytes(word))
     }
 
-    fn store(&mut self, at: u64, size: Size, value: u64) -> Reply<()> {
-        if !FAR.contains(&at) {
-            return self.0.memory.store(at, size, value);
+    fn store(&mut self, address: u64, size: Size, value: u64) -> Reply<()> {
+        if !FAR.contains(&address) {
+            return self.0.memory.store(address, size, value);
         }
-        let Some(bytes) = self.0.cached(self.1, at, size, true) else {
+        let Some(bytes) = self.0.cached(self.1, address, size, true) else {
             return Reply::Misaligned;
         };
         let length = bytes.len();
@@ -102,7 +110,7 @@ impl Memory for Side<'_> {
         Reply::Done(())
     }
 
-    fn amo(&mut self, _at: u64, _amo: Amo, _to: u8) -> Reply<u64> {
+    fn amo(&mut self, _address: u64, _amo: Amo, _destination: u8) -> Reply<u64> {
         Reply::Fault
     }
 
@@ -114,37 +122,37 @@ impl Memory for Side<'_> {
         Reply::Done(())
     }
 
-    fn cbo(&mut self, at: u64, what: Cbo) -> Reply<()> {
-        let line = at & !(LINE - 1);
-        match what {
+    fn cbo(&mut self, address: u64, op: Cbo) -> Reply<()> {
+        let line = address & !(LINE - 1);
+        match op {
             Cbo::Invalidate => {
                 self.0.caches[self.1].remove(&line);
             }
-            Cbo::Clean | Cbo::Flush => self.0.drop_line(self.1, line, what == Cbo::Clean),
+            Cbo::Clean | Cbo::Flush => self.0.drop_line(self.1, line, op == Cbo::Clean),
         }
         Reply::Done(())
     }
 
-    fn prefetch(&mut self, _at: u64, _what: Prefetch) {}
+    fn prefetch(&mut self, _address: u64, _op: Prefetch) {}
 }
 
 /// Compiles the program with the library, in which `from` is replaced by `to`.
-fn compile(folder: &Path, from: &str, to: &str) -> PathBuf {
+fn compile(folder: &Path, original: &str, mutated: &str) -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let library = std::fs::read_to_string(root.join("nearmemory/pipe.h")).expect("it is there");
     assert!(
-        from.is_empty() || library.matches(from).count() == 1,
-        "{from}"
+        original.is_empty() || library.matches(original).count() == 1,
+        "{original}"
     );
-    let library = if from.is_empty() {
+    let library = if original.is_empty() {
         library
     } else {
-        library.replace(from, to)
+        library.replace(original, mutated)
     };
     std::fs::create_dir_all(folder.join("nearmemory")).expect("a folder");
     std::fs::write(folder.join("nearmemory/pipe.h"), library).expect("it can be written");
     let program = folder.join("program");
-    let machine = [
+    let machine_options = [
         "-march=rv64imfc",
         "-mabi=lp64f",
         "-mcmodel=medany",
@@ -160,16 +168,16 @@ fn compile(folder: &Path, from: &str, to: &str) -> PathBuf {
             "-I",
         ])
         .arg(folder)
-        .args(machine)
+        .args(machine_options)
         .arg("-o")
         .arg(&program)
         .arg(root.join("crates/riscv/tests/programs/pipes.c"))
         .output()
         .expect("it starts");
-    let said = String::from_utf8_lossy(&output.stderr);
+    let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(
         output.status.success(),
-        "{said}\n{}",
+        "{stderr}\n{}",
         require::missing("riscv-gcc")
     );
     program
@@ -191,48 +199,48 @@ const REGISTERS: u64 = 2;
 
 /// Alternates between the cores, each for a random number of instructions. Returns the receiver's exit code, or `None`
 /// if the programs do not end.
-fn run(image: &Image, asked: PipeArguments) -> Option<u64> {
+fn run(image: &Image, arguments: PipeArguments) -> Option<u64> {
     let mut memory = Flat::new(0x1_0000, 0x20_0000);
     for segment in &image.segments {
-        let place = memory.bytes_mut(segment.at, segment.bytes.len());
-        place.expect("it fits").copy_from_slice(segment.bytes);
+        let destination = memory.bytes_mut(segment.at, segment.bytes.len());
+        destination.expect("it fits").copy_from_slice(segment.bytes);
     }
-    let mut far = Far {
+    let mut far = NonCoherentMemory {
         memory,
         caches: Default::default(),
-        evicts: asked.evicts,
-        random: Random(asked.seed),
+        evicts: arguments.evicts,
+        random: Random(arguments.seed),
     };
     let mut cores = [0, 1].map(|core| {
         let mut hart = Hart::new(core, Extensions::NEAR_MEMORY);
         hart.pc = image.entry;
         for (register, value) in [
             (10, core),
-            (11, asked.kind),
-            (12, asked.words),
-            (13, asked.lines),
+            (11, arguments.kind),
+            (12, arguments.words),
+            (13, arguments.lines),
         ] {
             hart.set_x(register, value);
         }
         (hart, Fast::default(), None)
     });
-    let longest = [3, 40, 400][asked.seed as usize % 3];
-    let most = 100_000 + 2000 * asked.words;
+    let max_turn = [3, 40, 400][arguments.seed as usize % 3];
+    let max_instructions = 100_000 + 2000 * arguments.words;
     while cores
         .iter()
         .map(|(hart, ..)| hart.csrs.instret)
         .sum::<u64>()
-        < most
+        < max_instructions
     {
-        for (core, (hart, fast, ended)) in cores.iter_mut().enumerate() {
-            let turn = 1 + far.random.below(longest);
-            if ended.is_some() {
+        for (core, (hart, fast, exit_code)) in cores.iter_mut().enumerate() {
+            let turn = 1 + far.random.below(max_turn);
+            if exit_code.is_some() {
                 continue;
             }
-            match fast.run(hart, &mut Side(&mut far, core), turn).1 {
+            match fast.run(hart, &mut CorePort(&mut far, core), turn).1 {
                 Ok(()) => {}
-                Err(Stop::Exception(Exception::MachineCall)) => *ended = Some(hart.x(10)),
-                Err(stop) => panic!("{asked:?}: core {core} at {:#x}: {stop:?}", hart.pc),
+                Err(Stop::Exception(Exception::MachineCall)) => *exit_code = Some(hart.x(10)),
+                Err(stop) => panic!("{arguments:?}: core {core} at {:#x}: {stop:?}", hart.pc),
             }
         }
         if let [(_, _, Some(_)), (_, _, Some(code))] = cores {
@@ -256,25 +264,29 @@ fn pipes_deliver_once_under_evictions() {
     for kind in [BATCHES, BY_TRYING, REGISTERS] {
         for lines in [1, 2, 8] {
             for (seed, evicts) in [(0, false), (1, true), (2, true), (3, true)] {
-                let asked = PipeArguments {
+                let arguments = PipeArguments {
                     kind,
                     words,
                     lines,
                     evicts,
                     seed: seed + 3 * lines,
                 };
-                assert_eq!(run(&image, asked), Some(0), "{asked:?}");
+                assert_eq!(run(&image, arguments), Some(0), "{arguments:?}");
             }
         }
     }
-    let none = PipeArguments {
+    let empty_stream = PipeArguments {
         kind: BATCHES,
         words: 0,
         lines: 2,
         evicts: true,
         seed: 1,
     };
-    assert_eq!(run(&image, none), Some(0), "a stream that ends at once");
+    assert_eq!(
+        run(&image, empty_stream),
+        Some(0),
+        "a stream that ends at once"
+    );
 }
 
 /// Seeded faults: replaced text, replacement, and the pipe and eviction mode that detect the fault.
@@ -285,10 +297,16 @@ fn faults_of_cache_management_show() {
     }
     let tag = "  nm_order();\n  line->tag = sender->sent << 8 | count;\n";
     let words = "  for (uint64_t i = 0; i < count; i++) line->words[i] = words[i];\n";
-    let put = [words, tag].concat();
-    let swapped = [tag, words].concat();
+    let original_order = [words, tag].concat();
+    let swapped_order = [tag, words].concat();
     let faults: [(&str, &str, &str, u64, bool); 7] = [
-        ("the tag is written first", &put, &swapped, BATCHES, true),
+        (
+            "the tag is written first",
+            &original_order,
+            &swapped_order,
+            BATCHES,
+            true,
+        ),
         (
             "what is sent stays in the cache",
             "count;\n  nm_flush(line);",
@@ -332,20 +350,20 @@ fn faults_of_cache_management_show() {
             false,
         ),
     ];
-    for (what, from, to, kind, evicts) in faults {
+    for (fault, original, mutated, kind, evicts) in faults {
         let folder = tempfile::tempdir().expect("a folder");
-        let bytes = std::fs::read(compile(folder.path(), from, to)).expect("it is there");
+        let bytes = std::fs::read(compile(folder.path(), original, mutated)).expect("it is there");
         let image = Image::read(&bytes).expect("it is a program");
-        let shows = (0..8).any(|seed| {
-            let asked = PipeArguments {
+        let is_detected = (0..8).any(|seed| {
+            let arguments = PipeArguments {
                 kind,
                 words: 1000,
                 lines: 2,
                 evicts,
                 seed,
             };
-            run(&image, asked) != Some(0)
+            run(&image, arguments) != Some(0)
         });
-        assert!(shows, "{what}");
+        assert!(is_detected, "{fault}");
     }
 }

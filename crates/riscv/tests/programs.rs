@@ -16,20 +16,20 @@ use std::process::Command;
 
 /// In-memory files.
 #[derive(Default)]
-struct Inside {
+struct MemoryFiles {
     files: BTreeMap<String, Vec<u8>>,
     open: BTreeMap<u32, (String, usize)>,
     output: Vec<u8>,
     now: u64,
 }
 
-impl World for Inside {
-    fn open(&mut self, name: &str, how: Open) -> Result<u32, Errno> {
-        if !how.create && !self.files.contains_key(name) {
+impl World for MemoryFiles {
+    fn open(&mut self, name: &str, mode: Open) -> Result<u32, Errno> {
+        if !mode.create && !self.files.contains_key(name) {
             return Err(Errno::NotFound);
         }
         let file = self.files.entry(name.to_string()).or_default();
-        if how.truncate {
+        if mode.truncate {
             file.clear();
         }
         let number = (3..)
@@ -44,11 +44,11 @@ impl World for Inside {
     }
 
     fn read(&mut self, file: u32, bytes: &mut [u8]) -> Result<usize, Errno> {
-        let (name, place) = self.open.get_mut(&file).ok_or(Errno::BadFile)?;
-        let rest = self.files[name].get(*place..).unwrap_or(&[]);
+        let (name, position) = self.open.get_mut(&file).ok_or(Errno::BadFile)?;
+        let rest = self.files[name].get(*position..).unwrap_or(&[]);
         let length = rest.len().min(bytes.len());
         bytes[..length].copy_from_slice(&rest[..length]);
-        *place += length;
+        *position += length;
         Ok(length)
     }
 
@@ -56,24 +56,24 @@ impl World for Inside {
         if matches!(file, 1 | 2) {
             self.output.extend(bytes);
         } else {
-            let (name, place) = self.open.get_mut(&file).ok_or(Errno::BadFile)?;
-            let content = self.files.get_mut(name).expect("it was opened");
-            content.resize(content.len().max(*place + bytes.len()), 0);
-            content[*place..*place + bytes.len()].copy_from_slice(bytes);
-            *place += bytes.len();
+            let (name, position) = self.open.get_mut(&file).ok_or(Errno::BadFile)?;
+            let contents = self.files.get_mut(name).expect("it was opened");
+            contents.resize(contents.len().max(*position + bytes.len()), 0);
+            contents[*position..*position + bytes.len()].copy_from_slice(bytes);
+            *position += bytes.len();
         }
         Ok(bytes.len())
     }
 
     fn seek(&mut self, file: u32, place: Place) -> Result<u64, Errno> {
-        let (name, now) = self.open.get_mut(&file).ok_or(Errno::BadFile)?;
-        let to = match place {
+        let (name, position) = self.open.get_mut(&file).ok_or(Errno::BadFile)?;
+        let new_position = match place {
             Place::Start(at) => at as i64,
-            Place::Current(by) => *now as i64 + by,
-            Place::End(by) => self.files[name].len() as i64 + by,
+            Place::Current(offset) => *position as i64 + offset,
+            Place::End(offset) => self.files[name].len() as i64 + offset,
         };
-        *now = usize::try_from(to).map_err(|_| Errno::Invalid)?;
-        Ok(*now as u64)
+        *position = usize::try_from(new_position).map_err(|_| Errno::Invalid)?;
+        Ok(*position as u64)
     }
 
     fn now(&mut self) -> u64 {
@@ -88,7 +88,7 @@ fn compile(name: &str, folder: &Path, options: &[&str]) -> PathBuf {
         .join("tests/programs")
         .join(name);
     let program = folder.join("program");
-    let machine = [
+    let machine_options = [
         "-O2",
         "-march=rv64imafdc",
         "-mabi=lp64d",
@@ -97,15 +97,15 @@ fn compile(name: &str, folder: &Path, options: &[&str]) -> PathBuf {
     ];
     let mut gcc = Command::new("riscv64-unknown-elf-gcc");
     gcc.args(options)
-        .args(machine)
+        .args(machine_options)
         .arg("-o")
         .arg(&program)
         .arg(source);
     let output = gcc.output().expect("it starts");
-    let said = String::from_utf8_lossy(&output.stderr);
+    let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(
         output.status.success(),
-        "{said}\n{}",
+        "{stderr}\n{}",
         require::missing("riscv-gcc")
     );
     program
@@ -118,18 +118,20 @@ fn run(
     memory: &mut Flat,
     system: &mut System,
     mut engine: impl FnMut(&mut Hart, &mut Flat) -> Result<(), Stop>,
-) -> (i32, Inside) {
+) -> (i32, MemoryFiles) {
     for segment in &image.segments {
-        let at = if bare {
+        let start = if bare {
             segment.load_address
         } else {
             segment.at
         };
-        let place = memory.bytes_mut(at, segment.bytes.len()).expect("it fits");
-        place.copy_from_slice(segment.bytes);
+        let destination = memory
+            .bytes_mut(start, segment.bytes.len())
+            .expect("it fits");
+        destination.copy_from_slice(segment.bytes);
     }
     let mut hart = Hart::new(0, Extensions::HOST);
-    let mut world = Inside::default();
+    let mut world = MemoryFiles::default();
     hart.pc = image.entry;
     hart.set_x(2, memory.end() - 64);
     while hart.csrs.instret < 100_000_000 {
@@ -163,7 +165,7 @@ fn linux_program_matches_qemu() {
     let options = ["-nostdlib", "-ffreestanding"];
     let program = compile("linux.c", folder.path(), &options);
     let mut qemu = Command::new("qemu-riscv64");
-    let theirs = qemu
+    let qemu_result = qemu
         .arg(&program)
         .current_dir(folder.path())
         .output()
@@ -172,7 +174,7 @@ fn linux_program_matches_qemu() {
     let image = Image::read(&bytes).expect("it is a program");
     assert_eq!(image.address("_start"), Some(image.entry));
     assert_eq!(image.name(image.entry + 4), Some(("_start", 4)));
-    let ours = |engine: &mut dyn FnMut(&mut Hart, &mut Flat) -> Result<(), Stop>| {
+    let run_with = |engine: &mut dyn FnMut(&mut Hart, &mut Flat) -> Result<(), Stop>| {
         let mut memory = Flat::new(0x1_0000, 0x40_0000);
         let mut system = System::new(0x20_0000..0x30_0000, 0x30_0000..0x41_0000, "program");
         let (code, world) = run(&image, false, &mut memory, &mut system, engine);
@@ -182,19 +184,20 @@ fn linux_program_matches_qemu() {
             String::from_utf8(world.output).expect("it is text"),
         )
     };
-    let theirs = (
-        theirs.status.code(),
-        String::from_utf8(theirs.stdout).expect("it is text"),
+    let qemu_result = (
+        qemu_result.status.code(),
+        String::from_utf8(qemu_result.stdout).expect("it is text"),
     );
-    assert_eq!(theirs.0, Some(7));
+    assert_eq!(qemu_result.0, Some(7));
     let mut fast = Fast::default();
     assert_eq!(
-        ours(&mut |hart, memory| fast.run(hart, memory, 1 << 20).1),
-        theirs
+        run_with(&mut |hart, memory| fast.run(hart, memory, 1 << 20).1),
+        qemu_result
     );
     let mut timed = Timed::new(Latencies::default());
-    let by_time = ours(&mut |hart, memory| timed.run(hart, memory, timed.now + (1 << 20)).1);
-    assert_eq!(by_time, theirs);
+    let timed_result =
+        run_with(&mut |hart, memory| timed.run(hart, memory, timed.now + (1 << 20)).1);
+    assert_eq!(timed_result, qemu_result);
 }
 
 #[test]
@@ -203,12 +206,12 @@ fn c_library_program_uses_files_by_semihosting() {
         return;
     }
     let folder = tempfile::tempdir().expect("a folder");
-    let places = "-Wl,--defsym=__flash=0x80000000,--defsym=__flash_size=0x100000,--defsym=__ram=0x80100000,--defsym=__ram_size=0x300000";
+    let linker_symbols = "-Wl,--defsym=__flash=0x80000000,--defsym=__flash_size=0x100000,--defsym=__ram=0x80100000,--defsym=__ram_size=0x300000";
     let options = [
         "--specs=picolibc.specs",
         "--crt0=semihost",
         "--oslib=semihost",
-        places,
+        linker_symbols,
     ];
     let program = compile("hosted.c", folder.path(), &options);
     let bytes = std::fs::read(&program).expect("it is there");
@@ -249,23 +252,23 @@ fn a_file_that_is_no_program_is_refused_with_the_reason() {
         ..oracle::Program::default()
     };
     program.finish(program.data_at, 0);
-    let good = program.elf();
-    assert_eq!(Image::read(&good).expect("it is one").segments.len(), 1);
-    let changed = |at: usize, byte: u8| {
-        let mut elf = good.clone();
-        elf[at] = byte;
+    let valid = program.elf();
+    assert_eq!(Image::read(&valid).expect("it is one").segments.len(), 1);
+    let with_byte = |offset: usize, byte: u8| {
+        let mut elf = valid.clone();
+        elf[offset] = byte;
         elf
     };
     for (file, reason) in [
         (Vec::new(), "no ELF file"),
         (b"#!/bin/sh".to_vec(), "no ELF file"),
-        (changed(4, 1), "is for 32 bits"),
-        (changed(18, 62), "another machine"),
-        (changed(16, 3), "-static"),
-        (changed(64, 3), "dynamic linker"),
-        (changed(64, 4), "nothing of this program"),
-        (changed(64 + 41, 8), "does not fit"),
-        (changed(64 + 32 + 6, 1), "cut off"),
+        (with_byte(4, 1), "is for 32 bits"),
+        (with_byte(18, 62), "another machine"),
+        (with_byte(16, 3), "-static"),
+        (with_byte(64, 3), "dynamic linker"),
+        (with_byte(64, 4), "nothing of this program"),
+        (with_byte(64 + 41, 8), "does not fit"),
+        (with_byte(64 + 32 + 6, 1), "cut off"),
     ] {
         let error = Image::read(&file).map(|_| ()).expect_err(reason);
         assert!(error.contains(reason), "{error}");
@@ -281,33 +284,36 @@ fn line_tables_are_read_and_corrupt_ones_do_not_crash() {
     let folder = tempfile::tempdir().expect("a folder");
     let options = ["-g", "-nostdlib", "-ffreestanding"];
     let program = compile("linux.c", folder.path(), &options);
-    let good = std::fs::read(&program).expect("it is there");
+    let valid = std::fs::read(&program).expect("it is there");
     let source = include_str!("programs/linux.c");
-    let at = Image::read(&good).expect("it is a program");
-    let at = at.address("_start").expect("it is there");
-    let (file, line) = elf::line(&good, at).expect("it is told");
+    let address = Image::read(&valid).expect("it is a program");
+    let address = address.address("_start").expect("it is there");
+    let (file, line) = elf::line(&valid, address).expect("it is told");
     assert_eq!(file, "linux.c");
     let line = source.lines().nth(line as usize - 1).expect("there is one");
     assert!(line.contains("_start"), "{line}");
-    assert_eq!(elf::line(&good, at - 0x1000), None);
+    assert_eq!(elf::line(&valid, address - 0x1000), None);
     let mut seed = 1_u64;
     let mut below = |limit: usize| {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005);
         seed = seed.wrapping_add(1_442_695_040_888_963_407);
         (seed >> 33) as usize % limit
     };
-    let mut other = 0;
+    let mut missing_lines = 0;
     for _ in 0..5000 {
-        let mut changed = good.clone();
+        let mut mutated = valid.clone();
         for _ in 0..1 + below(8) {
-            let place = below(changed.len());
-            changed[place] = [0, 1, 127, 128, 255, below(256) as u8][below(6)];
+            let offset = below(mutated.len());
+            mutated[offset] = [0, 1, 127, 128, 255, below(256) as u8][below(6)];
         }
-        changed.truncate(changed.len() - below(8) / 7 * below(1000));
-        let told = elf::line(&changed, at + below(64) as u64);
-        other += usize::from(told.is_none());
+        mutated.truncate(mutated.len() - below(8) / 7 * below(1000));
+        let line_found = elf::line(&mutated, address + below(64) as u64);
+        missing_lines += usize::from(line_found.is_none());
     }
-    assert!((1..5000).contains(&other), "{other} tell no line");
+    assert!(
+        (1..5000).contains(&missing_lines),
+        "{missing_lines} tell no line"
+    );
 }
 
 /// Round-robin execution, for every number of cores and several turn lengths.
@@ -321,17 +327,17 @@ fn several_cores_count_together_in_shared_memory() {
     let bytes = std::fs::read(&program).expect("it is there");
     let image = Image::read(&bytes).expect("it is a program");
     for (cores, turn) in [(1, 1000), (2, 1), (3, 7), (4, 3), (4, 64), (8, 1000)] {
-        let by_function = count_together(&image, cores, |_| {
+        let functional_code = count_together(&image, cores, |_| {
             let mut fast = Fast::default();
             move |hart: &mut Hart, port: &mut Port| fast.run(hart, port, turn).1
         });
-        let by_time = count_together(&image, cores, |core| {
+        let timed_code = count_together(&image, cores, |core| {
             let loads = [Op::Ld, Op::Lw, Op::Lr];
             let mut timed = Timed::new(Latencies::default().with(&loads, 2 + core as u16, 1));
             move |hart: &mut Hart, port: &mut Port| timed.run(hart, port, timed.now + turn).1
         });
         assert_eq!(
-            (by_function, by_time),
+            (functional_code, timed_code),
             (0, 0),
             "{cores} cores, {turn} at a time"
         );
@@ -346,8 +352,8 @@ fn count_together<E: FnMut(&mut Hart, &mut Port) -> Result<(), Stop>>(
 ) -> u64 {
     let mut memory = Flat::new(0x1_0000, 0x4_0000);
     for segment in &image.segments {
-        let place = memory.bytes_mut(segment.at, segment.bytes.len());
-        place.expect("it fits").copy_from_slice(segment.bytes);
+        let destination = memory.bytes_mut(segment.at, segment.bytes.len());
+        destination.expect("it fits").copy_from_slice(segment.bytes);
     }
     let mut shared = Shared::new(memory, cores);
     let mut running: Vec<_> = (0..cores)

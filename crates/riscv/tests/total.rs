@@ -12,9 +12,9 @@ fn next(seed: &mut u64) -> u64 {
 }
 
 /// Memory with random replies.
-struct Moody(u64);
+struct RandomReplies(u64);
 
-impl Moody {
+impl RandomReplies {
     fn reply<T>(&mut self, value: T) -> Reply<T> {
         match next(&mut self.0) >> 20 & 7 {
             0 => Reply::Wait,
@@ -27,21 +27,21 @@ impl Moody {
     }
 }
 
-impl Memory for Moody {
+impl Memory for RandomReplies {
     const SPLIT: bool = true;
 
-    fn fetch(&mut self, at: u64) -> Reply<u16> {
-        let value = next(&mut self.0) as u16 ^ at as u16;
+    fn fetch(&mut self, address: u64) -> Reply<u16> {
+        let value = next(&mut self.0) as u16 ^ address as u16;
         self.reply(value)
     }
-    fn load(&mut self, _at: u64, _size: Size, _to: u8) -> Reply<u64> {
+    fn load(&mut self, _address: u64, _size: Size, _destination: u8) -> Reply<u64> {
         let value = next(&mut self.0);
         self.reply(value)
     }
-    fn store(&mut self, _at: u64, _size: Size, _value: u64) -> Reply<()> {
+    fn store(&mut self, _address: u64, _size: Size, _value: u64) -> Reply<()> {
         self.reply(())
     }
-    fn amo(&mut self, _at: u64, _amo: Amo, _to: u8) -> Reply<u64> {
+    fn amo(&mut self, _address: u64, _amo: Amo, _destination: u8) -> Reply<u64> {
         let value = next(&mut self.0);
         self.reply(value)
     }
@@ -51,22 +51,22 @@ impl Memory for Moody {
     fn fence_i(&mut self) -> Reply<()> {
         self.reply(())
     }
-    fn cbo(&mut self, _at: u64, _what: Cbo) -> Reply<()> {
+    fn cbo(&mut self, _address: u64, _op: Cbo) -> Reply<()> {
         self.reply(())
     }
-    fn prefetch(&mut self, _at: u64, _what: Prefetch) {}
+    fn prefetch(&mut self, _address: u64, _op: Prefetch) {}
 }
 
 /// Steps with arbitrary register values. Returns the number of completed instructions.
-fn wander<M: Memory>(hart: &mut Hart, memory: &mut M, steps: u32, seed: &mut u64) -> u32 {
-    let mut done = 0;
+fn step_randomly<M: Memory>(hart: &mut Hart, memory: &mut M, steps: u32, seed: &mut u64) -> u32 {
+    let mut completed = 0;
     for _ in 0..steps {
         match hart.step(memory) {
-            Ok(()) => done += 1,
+            Ok(()) => completed += 1,
             Err(Stop::Wait) => {
-                let late = hart.late();
-                if late != 0 {
-                    hart.deliver(late.trailing_zeros() as u8, next(seed));
+                let pending_loads = hart.pending_loads();
+                if pending_loads != 0 {
+                    hart.deliver(pending_loads.trailing_zeros() as u8, next(seed));
                 }
             }
             Err(Stop::Exception(exception)) => {
@@ -82,16 +82,16 @@ fn wander<M: Memory>(hart: &mut Hart, memory: &mut M, steps: u32, seed: &mut u64
         }
         assert_eq!(hart.x(0), 0);
     }
-    done
+    completed
 }
 
 #[test]
 fn core_survives_arbitrary_code_and_replies() {
     for (seed, extensions) in [(1, Extensions::HOST), (2, Extensions::NEAR_MEMORY)] {
         let mut seed = seed;
-        let (mut hart, mut memory) = (Hart::new(0, extensions), Moody(seed));
-        let done = wander(&mut hart, &mut memory, 1_000_000, &mut seed);
-        assert!(done > 10_000, "{done}");
+        let (mut hart, mut memory) = (Hart::new(0, extensions), RandomReplies(seed));
+        let completed = step_randomly(&mut hart, &mut memory, 1_000_000, &mut seed);
+        assert!(completed > 10_000, "{completed}");
     }
 }
 
@@ -102,10 +102,10 @@ fn any_word_decodes_to_an_executable_or_no_instruction() {
     let random = (0..300_000)
         .map(|_| next(&mut seed) as u32)
         .collect::<Vec<_>>();
-    let mut known = 0;
+    let mut decoded = 0;
     for word in (0..=0xffff).chain(random) {
         let text = decoder.text(word);
-        known += u32::from(decoder.decode(word).is_some());
+        decoded += u32::from(decoder.decode(word).is_some());
         assert!(!text.is_empty() && !text.ends_with(','));
         // At the end of memory, so that some instructions are truncated.
         let mut memory = Flat::new(u64::MAX - 7, 7);
@@ -115,7 +115,7 @@ fn any_word_decodes_to_an_executable_or_no_instruction() {
             .copy_from_slice(&word.to_le_bytes());
         let _ = memory.bytes(u64::MAX - 1, 5);
     }
-    assert!(known > 60_000, "{known}");
+    assert!(decoded > 60_000, "{decoded}");
     let mut hart = Hart::new(0, Extensions::HOST);
     let mut memory = Flat::new(0, 1 << 16);
     for word in memory.bytes_mut(0, 1 << 16).expect("all of it").iter_mut() {
@@ -159,9 +159,9 @@ fn reserved_encodings_are_no_instructions() {
         (0x0030_200f, "a block operation that there is not"),
         (0xffff_ffff, "all ones"),
     ];
-    for (word, what) in reserved {
-        assert_eq!(decoder.decode(word), None, "{what}");
+    for (word, description) in reserved {
+        assert_eq!(decoder.decode(word), None, "{description}");
     }
-    let short = (0..=0xffff).filter(|word| word & 3 != 3 && decoder.decode(*word).is_some());
-    assert_eq!(short.count(), 46_743);
+    let compressed = (0..=0xffff).filter(|word| word & 3 != 3 && decoder.decode(*word).is_some());
+    assert_eq!(compressed.count(), 46_743);
 }

@@ -21,9 +21,9 @@ pub struct Origin<'a> {
 }
 
 impl Origin<'_> {
-    fn header(&self, what: &str) -> String {
+    fn header(&self, title: &str) -> String {
         format!(
-            "// {what}\n//\n// Generated from {0} by `cohkit rtl emit {0} --out .`, Cohkit {1}; do not edit.\n\n",
+            "// {title}\n//\n// Generated from {0} by `cohkit rtl emit {0} --out .`, Cohkit {1}; do not edit.\n\n",
             self.file, self.version
         )
     }
@@ -36,18 +36,18 @@ pub fn package(protocol: &Protocol, rom: &Rom, origin: &Origin) -> String {
     let mut text = origin.header(&format!(
         "The home of {name}: types and constants of its protocol ROM."
     ));
-    let put = |text: &mut String, line: &str| {
+    let push_line = |text: &mut String, line: &str| {
         text.push_str(line);
         text.push('\n');
     };
-    put(&mut text, &format!("package {name}_pkg;"));
-    put(
+    push_line(&mut text, &format!("package {name}_pkg;"));
+    push_line(
         &mut text,
         "  // States of a line. The first is that of lines which the directory does not hold.",
     );
     enumeration(&mut text, "state_e", rom.state_bits(), rom.states.iter());
-    put(&mut text, "");
-    put(
+    push_line(&mut text, "");
+    push_line(
         &mut text,
         "  // Events of a unit. Messages to the home come first, with their numbers in headers.",
     );
@@ -57,8 +57,8 @@ pub fn package(protocol: &Protocol, rom: &Rom, origin: &Origin) -> String {
         rom.event_bits(),
         rom.events.iter().map(|event| &event.name),
     );
-    put(&mut text, "");
-    put(
+    push_line(&mut text, "");
+    push_line(
         &mut text,
         "  // Messages to the remote, with their numbers in headers.",
     );
@@ -92,7 +92,7 @@ pub fn package(protocol: &Protocol, rom: &Rom, origin: &Origin) -> String {
             .collect();
         names.join(", ")
     };
-    put(
+    push_line(
         &mut text,
         &format!(
             "  // Circuits to the home: {}; to the remote: {}.",
@@ -100,17 +100,17 @@ pub fn package(protocol: &Protocol, rom: &Rom, origin: &Origin) -> String {
             circuits(&rom.tx)
         ),
     );
-    put(&mut text, "  localparam home_pkg::protocol_t Protocol = '{");
+    push_line(&mut text, "  localparam home_pkg::protocol_t Protocol = '{");
     let fields = fields(protocol, rom);
     for (index, (field, value)) in fields.iter().enumerate() {
         let comma = if index + 1 < fields.len() { "," } else { "" };
-        put(
+        push_line(
             &mut text,
             &format!("    {:14}{value}{comma}", format!("{field}:")),
         );
     }
-    put(&mut text, "  };");
-    put(&mut text, &format!("endpackage : {name}_pkg"));
+    push_line(&mut text, "  };");
+    push_line(&mut text, &format!("endpackage : {name}_pkg"));
     text
 }
 
@@ -134,12 +134,13 @@ pub fn top(protocol: &Protocol, origin: &Origin) -> String {
         .take_while(|line| *line != ");");
     let mut connected = String::new();
     for line in header {
-        let own = parameter(line);
-        if own.is_some_and(|own| PACKAGE_PARAMETERS.contains(&own)) {
+        let parameter_name = parameter(line);
+        if parameter_name.is_some_and(|parameter_name| PACKAGE_PARAMETERS.contains(&parameter_name))
+        {
             continue;
         }
-        if let Some(own) = own {
-            let _ = writeln!(connected, "    .{own}({own}),");
+        if let Some(parameter_name) = parameter_name {
+            let _ = writeln!(connected, "    .{parameter_name}({parameter_name}),");
         }
         let line = line
             .replace("module home", &format!("module {name}_home"))
@@ -179,8 +180,8 @@ pub fn file_list(protocol: &Protocol) -> String {
         .filter(|file| file.ends_with(".sv"))
         .partition(|file| file.ends_with("_pkg.sv"));
     let (package, top) = (format!("{name}_pkg.sv"), format!("{name}_home.sv"));
-    let own = [packages, vec![&package], modules, vec![&top]].concat();
-    for file in own {
+    let files = [packages, vec![&package], modules, vec![&top]].concat();
+    for file in files {
         let _ = writeln!(text, "{file}");
     }
     text
@@ -198,22 +199,22 @@ fn fields(protocol: &Protocol, rom: &Rom) -> Vec<(&'static str, String)> {
     };
     // For each circuit, the mask of its messages, with the last circuit first as in a packed array.
     let by_circuit = |circuits: Vec<usize>, width: usize| {
-        let of = |circuit| mask(&mut circuits.iter().map(|&own| own == circuit), width);
+        let mask_of = |circuit| mask(&mut circuits.iter().map(|&other| other == circuit), width);
         format!(
             "{{{}}}",
             (0..MAX_CIRCUITS)
                 .rev()
-                .map(of)
+                .map(mask_of)
                 .collect::<Vec<_>>()
                 .join(", ")
         )
     };
     let events = || rom.events.iter();
     let messages = rom.events[..rom.messages].iter();
-    let sent_as = |what: fn(crate::rom::Row) -> Option<u16>| {
+    let sent_as = |send_of: fn(crate::rom::Row) -> Option<u16>| {
         let rows = rom
             .used()
-            .filter_map(|(state, event)| what(rom.row(state, event)));
+            .filter_map(|(state, event)| send_of(rom.row(state, event)));
         let sent: Vec<u16> = rows.collect();
         mask(
             &mut (0..rom.sends.len()).map(|number| sent.contains(&(number as u16))),
@@ -295,11 +296,11 @@ fn enumeration<'a>(
 /// Returns a name in SystemVerilog syntax. A name with characters other than letters, digits and `_`, and a reserved
 /// word, is escaped.
 fn identifier(name: &str) -> String {
-    let plain = name
+    let is_plain = name
         .chars()
-        .all(|sign| sign.is_ascii_alphanumeric() || sign == '_')
-        && !name.starts_with(|sign: char| sign.is_ascii_digit());
-    if plain && !reserved(name) {
+        .all(|character| character.is_ascii_alphanumeric() || character == '_')
+        && !name.starts_with(|character: char| character.is_ascii_digit());
+    if is_plain && !reserved(name) {
         name.to_string()
     } else {
         format!("\\{name} ")

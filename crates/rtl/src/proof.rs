@@ -28,11 +28,11 @@ pub struct Proof {
     pub name: &'static str,
     text: &'static str,
     /// Modules of the RTL that the proof covers, without `.sv`.
-    pub of: &'static [&'static str],
+    pub modules: &'static [&'static str],
     /// Parameter sets for which the claims are proven.
     pub sizes: &'static [&'static [(&'static str, u32)]],
     /// Assertions of submodules that this proof excludes; other proofs and lockstep cover them.
-    aside: Option<&'static str>,
+    excluded_assertions: Option<&'static str>,
 }
 
 /// All proofs.
@@ -40,19 +40,19 @@ pub const PROOFS: &[Proof] = &[
     Proof {
         name: "fifo_proof",
         text: include_str!("../../../hardware/formal/fifo_proof.sv"),
-        of: &["fifo"],
+        modules: &["fifo"],
         sizes: &[
             &[("Depth", 1)],
             &[("Depth", 2)],
             &[("Depth", 4)],
             &[("Depth", 8), ("Fast", 0)],
         ],
-        aside: None,
+        excluded_assertions: None,
     },
     Proof {
         name: "rr_pick_proof",
         text: include_str!("../../../hardware/formal/rr_pick_proof.sv"),
-        of: &["rr_pick"],
+        modules: &["rr_pick"],
         sizes: &[
             &[("Size", 1)],
             &[("Size", 2)],
@@ -60,33 +60,33 @@ pub const PROOFS: &[Proof] = &[
             &[("Size", 8)],
             &[("Size", 10), ("OfGroup", 4)],
         ],
-        aside: None,
+        excluded_assertions: None,
     },
     Proof {
         name: "stream_arbiter_proof",
         text: include_str!("../../../hardware/formal/stream_arbiter_proof.sv"),
-        of: &["rr_pick", "stream_arbiter"],
+        modules: &["rr_pick", "stream_arbiter"],
         sizes: &[&[("Size", 2)], &[("Size", 4)], &[("Size", 8)]],
-        aside: None,
+        excluded_assertions: None,
     },
     Proof {
         name: "dcs_ingress_proof",
         text: include_str!("../../../hardware/formal/dcs_ingress_proof.sv"),
-        of: &["ram_distributed", "dcs_ingress"],
+        modules: &["ram_distributed", "dcs_ingress"],
         sizes: &[&[("Slots", 1)], &[("Slots", 2)]],
-        aside: None,
+        excluded_assertions: None,
     },
     Proof {
         name: "dcs_locals_proof",
         text: include_str!("../../../hardware/formal/dcs_locals_proof.sv"),
-        of: &["rr_pick", "dcs_locals"],
+        modules: &["rr_pick", "dcs_locals"],
         sizes: &[&[("Pending", 1)], &[("Pending", 3)]],
-        aside: None,
+        excluded_assertions: None,
     },
     Proof {
         name: "dcu_proof",
         text: include_str!("../../../hardware/formal/dcu_proof.sv"),
-        of: &[
+        modules: &[
             "fifo",
             "rr_pick",
             "ram_block",
@@ -96,7 +96,7 @@ pub const PROOFS: &[Proof] = &[
         ],
         sizes: &[&[]],
         // The contents of the queues depend on the protocol, which is unknown here.
-        aside: Some("c:*u_queues.*"),
+        excluded_assertions: Some("c:*u_queues.*"),
     },
 ];
 
@@ -139,7 +139,7 @@ impl Prover {
         }
     }
 
-    /// Proves a module's claims for one parameter set, in a folder that receives the necessary files. `instead`
+    /// Proves a module's claims for one parameter set, in a folder that receives the necessary files. `replacement`
     /// replaces the text of one RTL file, for fault injection.
     ///
     /// # Errors
@@ -149,31 +149,33 @@ impl Prover {
         folder: &Path,
         proof: &Proof,
         size: &[(&str, u32)],
-        instead: Option<(&str, &str)>,
+        replacement: Option<(&str, &str)>,
     ) -> Result<Verdict, BuildError> {
-        let cannot = |error: std::io::Error| BuildError::Folder(folder.into(), error.to_string());
-        fs::create_dir_all(folder).map_err(cannot)?;
+        let folder_error =
+            |error: std::io::Error| BuildError::Folder(folder.into(), error.to_string());
+        fs::create_dir_all(folder).map_err(folder_error)?;
         for &(name, _) in SOURCES {
-            let text = instead.filter(|(other, _)| *other == name);
-            let text = text.map_or_else(|| right(name), |(_, text)| text);
-            fs::write(folder.join(name), text).map_err(cannot)?;
+            let text = replacement.filter(|(file, _)| *file == name);
+            let text = text.map_or_else(|| rtl_source(name), |(_, text)| text);
+            fs::write(folder.join(name), text).map_err(folder_error)?;
         }
         let claim = format!("{}.sv", proof.name);
-        fs::write(folder.join(&claim), proof.text).map_err(cannot)?;
-        fs::write(folder.join("proof.ys"), script(proof, size)).map_err(cannot)?;
+        fs::write(folder.join(&claim), proof.text).map_err(folder_error)?;
+        fs::write(folder.join("proof.ys"), script(proof, size)).map_err(folder_error)?;
         let run = |command: &mut Command| {
             let output = command
                 .current_dir(folder)
                 .env("PATH", &self.path)
                 .output()
-                .map_err(cannot)?;
-            let said = [&output.stdout[..], &output.stderr[..]].concat();
-            let said = String::from_utf8_lossy(&said).into_owned();
-            Ok::<_, BuildError>((output.status.success(), said))
+                .map_err(folder_error)?;
+            let output_text = [&output.stdout[..], &output.stderr[..]].concat();
+            let output_text = String::from_utf8_lossy(&output_text).into_owned();
+            Ok::<_, BuildError>((output.status.success(), output_text))
         };
-        let (made, said) = run(Command::new(self.yosys.program()).args(["-q", "proof.ys"]))?;
-        if !made {
-            return Err(BuildError::Failed(said));
+        let (succeeded, output_text) =
+            run(Command::new(self.yosys.program()).args(["-q", "proof.ys"]))?;
+        if !succeeded {
+            return Err(BuildError::Failed(output_text));
         }
         // Base case from reset, then the induction step from an arbitrary state.
         for induction in [false, true] {
@@ -182,16 +184,16 @@ impl Prover {
             if induction {
                 command.arg("-i");
             }
-            let (holds, said) = run(command.arg("proof.smt2"))?;
-            let fails: Vec<String> = said
+            let (is_proven, output_text) = run(command.arg("proof.smt2"))?;
+            let failed_claims: Vec<String> = output_text
                 .lines()
                 .filter_map(|line| line.split_once("Assert failed in "))
                 .map(|(_, claim)| claim.trim().to_string())
                 .collect();
-            match (holds, fails.is_empty()) {
+            match (is_proven, failed_claims.is_empty()) {
                 (true, _) => {}
-                (false, false) => return Ok(Verdict::Failed(fails)),
-                (false, true) => return Err(BuildError::Failed(said)),
+                (false, false) => return Ok(Verdict::Failed(failed_claims)),
+                (false, true) => return Err(BuildError::Failed(output_text)),
             }
         }
         Ok(Verdict::Proven)
@@ -199,7 +201,7 @@ impl Prover {
 }
 
 /// Returns the text of an RTL file.
-pub fn right(name: &str) -> &'static str {
+pub fn rtl_source(name: &str) -> &'static str {
     SOURCES
         .iter()
         .find(|(file, _)| *file == name)
@@ -211,15 +213,21 @@ fn script(proof: &Proof, size: &[(&str, u32)]) -> String {
         .iter()
         .map(|(name, value)| format!(" -G {name}={value}"))
         .collect();
-    let files: String = proof.of.iter().map(|name| format!(" {name}.sv")).collect();
-    let aside = proof.aside.map_or_else(String::new, |what| {
-        format!("chformal -assert -remove {what}\n")
-    });
+    let files: String = proof
+        .modules
+        .iter()
+        .map(|name| format!(" {name}.sv"))
+        .collect();
+    let exclusions = proof
+        .excluded_assertions
+        .map_or_else(String::new, |pattern| {
+            format!("chformal -assert -remove {pattern}\n")
+        });
     format!(
         "# Written by Cohkit.
 read_slang --threads 1 -D FORMAL --top {name}{parameters} home_pkg.sv{files} {name}.sv
 prep -top {name} -flatten
-{aside}memory_map -formal
+{exclusions}memory_map -formal
 opt
 async2sync
 dffunmap

@@ -43,10 +43,15 @@ const fn plain(
     }
 }
 
-const fn counters(name: &'static str, place: u64, count: usize, meaning: &'static str) -> Register {
+const fn counters(
+    name: &'static str,
+    position: u64,
+    count: usize,
+    meaning: &'static str,
+) -> Register {
     Register {
         name,
-        address: COUNTERS + 8 * place,
+        address: COUNTERS + 8 * position,
         count,
         writable: false,
         meaning,
@@ -107,7 +112,7 @@ pub const REGISTERS: &[Register] = &[
 pub const fn register(name: &str) -> Register {
     let mut index = 0;
     while index < REGISTERS.len() {
-        if same(REGISTERS[index].name.as_bytes(), name.as_bytes()) {
+        if equal_bytes(REGISTERS[index].name.as_bytes(), name.as_bytes()) {
             return REGISTERS[index];
         }
         index += 1;
@@ -115,22 +120,22 @@ pub const fn register(name: &str) -> Register {
     panic!("the name is not one of the list")
 }
 
-const fn same(one: &[u8], other: &[u8]) -> bool {
+const fn equal_bytes(left: &[u8], right: &[u8]) -> bool {
     let mut index = 0;
-    while index < one.len() && index < other.len() && one[index] == other[index] {
+    while index < left.len() && index < right.len() && left[index] == right[index] {
         index += 1;
     }
-    index == one.len() && index == other.len()
+    index == left.len() && index == right.len()
 }
 
 /// Returns the position of the first counter with this name.
-pub const fn place(name: &str) -> usize {
+pub const fn counter_position(name: &str) -> usize {
     (register(name).address - COUNTERS) as usize / 8
 }
 
 /// True if a home with this ROM has the register, or element `number` of the array. Accesses to absent registers return
 /// an error.
-pub fn present(rom: &Rom, register: &Register, number: usize) -> bool {
+pub fn is_present(rom: &Rom, register: &Register, number: usize) -> bool {
     number
         < match register.name {
             "Events" => rom.events.len(),
@@ -185,14 +190,14 @@ package registers_pkg;
         .iter()
         .filter(|register| register.address >= COUNTERS)
     {
-        let place = (register.address - COUNTERS) / 8;
-        let of = match register.count {
+        let position = (register.address - COUNTERS) / 8;
+        let comment = match register.count {
             1 => String::new(),
             count => format!("  // and {} more", count - 1),
         };
         let _ = writeln!(
             text,
-            "  localparam int unsigned {:16} = {place};{of}",
+            "  localparam int unsigned {:16} = {position};{comment}",
             register.name
         );
     }

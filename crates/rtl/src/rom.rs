@@ -297,7 +297,7 @@ fn bits(values: usize) -> u32 {
 
 /// Pending operations of a line in a state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-struct InHand {
+struct PendingOperations {
     local: Option<u8>,
     memory: Memory,
 }
@@ -308,41 +308,45 @@ struct Compiler<'a> {
 }
 
 impl Compiler<'_> {
-    fn refuse<T>(&self, span: Span, what: String) -> Result<T, Refusal> {
+    fn refuse<T>(&self, span: Span, feature: String) -> Result<T, Refusal> {
         let help = None;
-        Err(Refusal { what, span, help })
+        Err(Refusal {
+            what: feature,
+            span,
+            help,
+        })
     }
 
     fn rom(&self) -> Result<Rom, Refusal> {
         if let [_, second, ..] = &self.protocol.kinds[..] {
-            let what = format!("`{}` is a second kind of remotes", second.name);
-            return self.refuse(second.span, what);
+            let feature = format!("`{}` is a second kind of remotes", second.name);
+            return self.refuse(second.span, feature);
         }
-        if let Some(what) = self.protocol.joins_lines() {
-            let what = format!("`{}` has {what}", self.protocol.name);
-            return self.refuse(self.protocol.remote.span, what);
+        if let Some(feature) = self.protocol.joins_lines() {
+            let feature = format!("`{}` has {feature}", self.protocol.name);
+            return self.refuse(self.protocol.remote.span, feature);
         }
         if !self.protocol.guarantee.coherent {
-            let what = format!(
+            let feature = format!(
                 "`{}` has `guarantee none`, but hardware is checked against the last write",
                 self.protocol.name
             );
-            return self.refuse(self.protocol.remote.span, what);
+            return self.refuse(self.protocol.remote.span, feature);
         }
-        if let Some(behind) = self.protocol.behind.first() {
-            let message = self.protocol.message(behind.message);
-            let what = format!("`{}` stays behind other messages", message.name);
-            return self.refuse(message.span, what);
+        if let Some(order_rule) = self.protocol.behind.first() {
+            let message = self.protocol.message(order_rule.message);
+            let feature = format!("`{}` stays behind other messages", message.name);
+            return self.refuse(message.span, feature);
         }
         let home = self.home;
         if let Some(variable) = home.variables.first() {
-            let what = format!(
+            let feature = format!(
                 "the hardware does not support the home's variable `{}`",
                 variable.name
             );
-            return self.refuse(variable.span, what);
+            return self.refuse(variable.span, feature);
         }
-        self.requests_begin_accesses()?;
+        self.check_requests_start_accesses()?;
         let evict = self.evict()?;
         let inward = |message| self.protocol.class(message).is_some_and(inward);
         let (rx, rx_of) = self.circuits(true)?;
@@ -350,25 +354,25 @@ impl Compiler<'_> {
         let mut events = Vec::new();
         let mut sends = Vec::new();
         for message in self.protocol.message_ids() {
-            let about = self.protocol.message(message);
-            let channel = about.channel.index();
-            let payload = about.carries.line() || about.carries.store();
-            if let Some(field) = about.fields.first() {
-                let what = format!("the header has no room for the field `{}`", field.name);
-                return self.refuse(field.span, what);
+            let message_type = self.protocol.message(message);
+            let channel = message_type.channel.index();
+            let payload = message_type.carries.line() || message_type.carries.store();
+            if let Some(field) = message_type.fields.first() {
+                let feature = format!("the header has no room for the field `{}`", field.name);
+                return self.refuse(field.span, feature);
             }
             if inward(message) {
                 events.push(Occurrence {
-                    name: about.name.clone(),
+                    name: message_type.name.clone(),
                     event: Event::Message(message),
                     circuit: rx_of[channel],
                     payload,
                     request: self.protocol.class(message) == Some(Class::Request),
-                    right: self.granted(message),
+                    right: self.max_granted(message),
                 });
             } else {
                 sends.push(Sent {
-                    name: about.name.clone(),
+                    name: message_type.name.clone(),
                     message,
                     circuit: tx_of[channel],
                     payload,
@@ -376,7 +380,7 @@ impl Compiler<'_> {
             }
         }
         let messages = events.len();
-        let own = |name: &str, event| Occurrence {
+        let internal_event = |name: &str, event| Occurrence {
             name: name.into(),
             event,
             circuit: 0,
@@ -385,13 +389,13 @@ impl Compiler<'_> {
             right: Right::None,
         };
         for (index, local) in home.locals.iter().enumerate() {
-            events.push(own(&local.name, Event::Local(index as u8)));
+            events.push(internal_event(&local.name, Event::Local(index as u8)));
         }
-        events.push(own("unlock", Event::Unlock));
-        events.push(own("memory_data", Event::MemoryData(0)));
-        events.push(own("memory_done", Event::MemoryDone));
+        events.push(internal_event("unlock", Event::Unlock));
+        events.push(internal_event("memory_data", Event::MemoryData(0)));
+        events.push(internal_event("memory_done", Event::MemoryDone));
         let states: Vec<String> = home.states.iter().map(|state| state.name.clone()).collect();
-        for (what, count, most) in [
+        for (resource, count, limit) in [
             ("states", states.len(), MAX_STATES),
             ("events", events.len(), MAX_EVENTS),
             ("messages to the remote", sends.len(), MAX_SENDS),
@@ -399,9 +403,10 @@ impl Compiler<'_> {
             ("circuits to the remote", tx.len(), MAX_CIRCUITS),
             ("local operations", home.locals.len(), MAX_LOCALS),
         ] {
-            if count > most {
-                let what = format!("the home has {count} {what}; the hardware supports {most}");
-                return self.refuse(home.span, what);
+            if count > limit {
+                let feature =
+                    format!("the home has {count} {resource}; the hardware supports {limit}");
+                return self.refuse(home.span, feature);
             }
         }
         let mut rom = Rom {
@@ -418,14 +423,14 @@ impl Compiler<'_> {
             evict,
         };
         if rom.tx.iter().filter(|circuit| circuit.payload).count() > 1 {
-            let what =
+            let feature =
                 "two circuits to the remote carry lines; the hardware reads them from one place"
                     .into();
-            return self.refuse(home.span, what);
+            return self.refuse(home.span, feature);
         }
-        self.names(&rom)?;
-        self.fill(&mut rom)?;
-        self.follow(&rom)?;
+        self.check_names(&rom)?;
+        self.compile_rows(&mut rom)?;
+        self.check_pending_operations(&rom)?;
         Ok(rom)
     }
 
@@ -447,7 +452,7 @@ impl Compiler<'_> {
 
     /// Checks that only accesses start requests. The number of outstanding requests is then bounded by that of
     /// accesses, for which the hardware's queues have room.
-    fn requests_begin_accesses(&self) -> Result<(), Refusal> {
+    fn check_requests_start_accesses(&self) -> Result<(), Refusal> {
         for rule in &self.protocol.remote.rules {
             let (Event::Message(_), Rule::Take { body, .. }) = (rule.event, &rule.effect) else {
                 continue;
@@ -459,11 +464,11 @@ impl Compiler<'_> {
                 _ => None,
             });
             if let Some(request) = request {
-                let what = format!(
+                let feature = format!(
                     "the remote sends the request `{}` when a message comes; the hardware supports requests only if they begin an access",
                     self.protocol.message(request).name
                 );
-                return self.refuse(rule.span, what);
+                return self.refuse(rule.span, feature);
             }
         }
         Ok(())
@@ -476,23 +481,23 @@ impl Compiler<'_> {
         let mut circuit_of = vec![0; self.protocol.channels.len()];
         for (index, channel) in self.protocol.channels.iter().enumerate() {
             let Some(class) = channel.class else {
-                let what = format!(
+                let feature = format!(
                     "the channel `{}` has no class, so the hardware cannot tell whether its messages may stall",
                     channel.name
                 );
-                return self.refuse(channel.span, what);
+                return self.refuse(channel.span, feature);
             };
             if inward(class) != toward_home {
                 continue;
             }
             let id = cohkit_protocol::protocol::ChannelId(index as u16);
             let group = self.protocol.order_of(id);
-            let of_channel = self
+            let channel_messages = self
                 .protocol
                 .messages
                 .iter()
                 .filter(|message| message.channel == id);
-            let payload = of_channel
+            let payload = channel_messages
                 .clone()
                 .any(|message| message.carries.line() || message.carries.store());
             let waits = class == Class::Request;
@@ -500,17 +505,17 @@ impl Compiler<'_> {
                 .iter()
                 .position(|&other| group.is_some() && other == group)
             {
-                Some(place) => {
-                    if circuits[place].waits != waits {
-                        let what = format!(
+                Some(position) => {
+                    if circuits[position].waits != waits {
+                        let feature = format!(
                             "`{}` is ordered with requests, which may stall; the hardware stalls only requests",
                             channel.name
                         );
-                        return self.refuse(channel.span, what);
+                        return self.refuse(channel.span, feature);
                     }
-                    circuits[place].name += &format!("_{}", channel.name);
-                    circuits[place].payload |= payload;
-                    circuit_of[index] = place;
+                    circuits[position].name += &format!("_{}", channel.name);
+                    circuits[position].payload |= payload;
+                    circuit_of[index] = position;
                 }
                 None => {
                     circuit_of[index] = circuits.len();
@@ -527,7 +532,7 @@ impl Compiler<'_> {
     }
 
     /// Returns the highest permission that a request may be granted.
-    fn granted(&self, request: MessageId) -> Right {
+    fn max_granted(&self, request: MessageId) -> Right {
         let cohkit_protocol::protocol::Home::Policy(policy) = &self.protocol.home else {
             return Right::None;
         };
@@ -544,10 +549,10 @@ impl Compiler<'_> {
 
     /// Checks that the names of states, events and messages are distinct in their package, and that the package's own
     /// name is free.
-    fn names(&self, rom: &Rom) -> Result<(), Refusal> {
+    fn check_names(&self, rom: &Rom) -> Result<(), Refusal> {
         let package = format!("{}_pkg", self.protocol.name);
-        let its = |file: &str| file.strip_suffix(".sv") == Some(&package);
-        if SOURCES.iter().any(|(file, _)| its(file)) {
+        let is_package_file = |file: &str| file.strip_suffix(".sv") == Some(&package);
+        if SOURCES.iter().any(|(file, _)| is_package_file(file)) {
             return Err(Refusal {
                 what: format!(
                     "the package of the protocol `{}` would be named `{package}`, the name of a package of the hardware",
@@ -580,15 +585,15 @@ impl Compiler<'_> {
             .collect();
         for (index, name) in names.iter().enumerate() {
             if names[..index].contains(name) {
-                let what = format!("two of the home's states, messages and operations are called `{name}`; the generated package needs distinct names");
-                return self.refuse(self.home.span, what);
+                let feature = format!("two of the home's states, messages and operations are called `{name}`; the generated package needs distinct names");
+                return self.refuse(self.home.span, feature);
             }
         }
         Ok(())
     }
 
     /// Compiles each rule to a row.
-    fn fill(&self, rom: &mut Rom) -> Result<(), Refusal> {
+    fn compile_rows(&self, rom: &mut Rom) -> Result<(), Refusal> {
         for (index, rule) in self.home.rules.iter().enumerate() {
             let state = rule.state.index();
             if rule.guard.is_some() {
@@ -601,46 +606,50 @@ impl Compiler<'_> {
             let Some(event) = rom
                 .events
                 .iter()
-                .position(|about| about.event == rule.event)
+                .position(|occurrence| occurrence.event == rule.event)
             else {
                 continue;
             };
-            let about = &rom.events[event];
-            let asks = about.request || matches!(about.event, Event::Local(_));
-            let stays = Row {
+            let occurrence = &rom.events[event];
+            let can_stall = occurrence.request || matches!(occurrence.event, Event::Local(_));
+            let unchanged = Row {
                 next: state as u16,
                 ..Row::default()
             };
             let row = match &rule.effect {
                 Rule::Never => continue,
-                Rule::Leave if asks => Row {
+                Rule::Leave if can_stall => Row {
                     effect: Effect::Leave,
-                    ..stays
+                    ..unchanged
                 },
                 Rule::Leave => {
-                    let what = format!(
+                    let feature = format!(
                         "`{}` may stall; the hardware stalls only requests and local operations",
-                        about.name
+                        occurrence.name
                     );
-                    return self.refuse(rule.span, what);
+                    return self.refuse(rule.span, feature);
                 }
                 Rule::Refuse => Row {
                     effect: Effect::Refuse,
-                    ..stays
+                    ..unchanged
                 },
                 Rule::Take { body, next } => {
                     let mut row = Row {
                         effect: Effect::Take,
-                        ..stays
+                        ..unchanged
                     };
                     row.next = next.unwrap_or(StateId(state as u16)).0;
                     for statement in body {
-                        self.act(rom, about, &mut row, statement).or_else(|what| {
-                            self.refuse(
-                                rule.span,
-                                format!("on `{}` in `{}`, {what}", about.name, rom.states[state]),
-                            )
-                        })?;
+                        self.add_statement(rom, occurrence, &mut row, statement)
+                            .or_else(|feature| {
+                                self.refuse(
+                                    rule.span,
+                                    format!(
+                                        "on `{}` in `{}`, {feature}",
+                                        occurrence.name, rom.states[state]
+                                    ),
+                                )
+                            })?;
                     }
                     row
                 }
@@ -654,10 +663,10 @@ impl Compiler<'_> {
     }
 
     /// Adds one statement of a rule to the row. The error names the unsupported feature.
-    fn act(
+    fn add_statement(
         &self,
         rom: &Rom,
-        about: &Occurrence,
+        occurrence: &Occurrence,
         row: &mut Row,
         statement: &Statement,
     ) -> Result<(), String> {
@@ -677,28 +686,28 @@ impl Compiler<'_> {
                 let number = rom.sends.iter().position(|sent| sent.message == *message);
                 let number = number.ok_or("the home sends itself a message")?;
                 let forward = self.protocol.class(*message) == Some(Class::Forward);
-                let place = if forward {
+                let slot = if forward {
                     &mut row.forward
                 } else {
                     &mut row.grant
                 };
-                if place.is_some() {
+                if slot.is_some() {
                     let kind = if forward { "forwards" } else { "grants" };
                     return Err(format!(
                         "two {kind} are sent at once; the hardware supports one"
                     ));
                 }
-                if rom.sends[number].payload && about.event != Event::MemoryData(0) {
+                if rom.sends[number].payload && occurrence.event != Event::MemoryData(0) {
                     return Err(format!(
                         "`{}` carries the line, but memory has not been read for it",
                         rom.sends[number].name
                     ));
                 }
-                *place = Some(number as u16);
+                *slot = Some(number as u16);
                 Ok(())
             }
             Statement::StartRead => memory(Memory::Read),
-            Statement::StartWrite | Statement::StartStore { .. } if about.payload => {
+            Statement::StartWrite | Statement::StartStore { .. } if occurrence.payload => {
                 memory(Memory::Write)
             }
             Statement::StartWrite | Statement::StartStore { .. } => {
@@ -717,59 +726,59 @@ impl Compiler<'_> {
     }
 
     /// Follows the pending operations of a line from the initial state, and verifies what the hardware relies on.
-    fn follow(&self, rom: &Rom) -> Result<(), Refusal> {
-        let mut in_hand: Vec<Option<InHand>> = vec![None; rom.states.len()];
-        in_hand[0] = Some(InHand::default());
+    fn check_pending_operations(&self, rom: &Rom) -> Result<(), Refusal> {
+        let mut pending: Vec<Option<PendingOperations>> = vec![None; rom.states.len()];
+        pending[0] = Some(PendingOperations::default());
         let mut queue = VecDeque::from([0]);
         while let Some(state) = queue.pop_front() {
-            let before = in_hand[state].expect("it was reached");
-            for (event, about) in rom.events.iter().enumerate() {
+            let pending_before = pending[state].expect("it was reached");
+            for (event, occurrence) in rom.events.iter().enumerate() {
                 let Some(rule) = rom.rules[state][event] else {
                     continue;
                 };
                 let row = rom.rows[state][event];
                 let span = self.home.rules[rule].span;
-                let place = || format!("on `{}` in `{}`", about.name, rom.states[state]);
+                let location = || format!("on `{}` in `{}`", occurrence.name, rom.states[state]);
                 if row.effect != Effect::Take {
                     continue;
                 }
-                let after = self
-                    .after(before, about, rule, row)
-                    .or_else(|what| self.refuse(span, format!("{}, {what}", place())))?;
+                let pending_after = self
+                    .operations_after(pending_before, occurrence, rule, row)
+                    .or_else(|limit| self.refuse(span, format!("{}, {limit}", location())))?;
                 let next = usize::from(row.next);
-                if next == 0 && after != InHand::default() {
+                if next == 0 && pending_after != PendingOperations::default() {
                     return self.refuse(
                         span,
                         format!(
                             "{}, the directory drops a line with an outstanding transaction",
-                            place()
+                            location()
                         ),
                     );
                 }
                 if state == 0
                     && next != 0
-                    && !(about.request || matches!(about.event, Event::Local(_)))
+                    && !(occurrence.request || matches!(occurrence.event, Event::Local(_)))
                 {
                     return self.refuse(
                         span,
                         format!(
                             "{}, the directory needs an entry at once, for an input that cannot stall",
-                            place()
+                            location()
                         ),
                     );
                 }
-                match in_hand[next] {
+                match pending[next] {
                     None => {
-                        in_hand[next] = Some(after);
+                        pending[next] = Some(pending_after);
                         queue.push_back(next);
                     }
-                    Some(known) if known == after => {}
+                    Some(expected) if expected == pending_after => {}
                     Some(_) => {
                         return self.refuse(
                             span,
                             format!(
                                 "{}, the next state does not determine the outstanding operation",
-                                place()
+                                location()
                             ),
                         );
                     }
@@ -780,68 +789,70 @@ impl Compiler<'_> {
     }
 
     /// Returns the pending operations after a row. The error names what the hardware could not keep.
-    fn after(
+    fn operations_after(
         &self,
-        before: InHand,
-        about: &Occurrence,
+        pending_before: PendingOperations,
+        occurrence: &Occurrence,
         rule: usize,
         row: Row,
-    ) -> Result<InHand, String> {
-        let mut after = before;
-        match about.event {
+    ) -> Result<PendingOperations, String> {
+        let mut pending_after = pending_before;
+        match occurrence.event {
             Event::Local(local) => {
-                if before.local.is_some() {
+                if pending_before.local.is_some() {
                     return Err("a second local operation is accepted".into());
                 }
-                after.local = Some(local);
+                pending_after.local = Some(local);
             }
-            Event::MemoryData(_) if before.memory != Memory::Read => {
+            Event::MemoryData(_) if pending_before.memory != Memory::Read => {
                 return Err("memory was not read".into())
             }
-            Event::MemoryDone if before.memory != Memory::Write => {
+            Event::MemoryDone if pending_before.memory != Memory::Write => {
                 return Err("memory was not written".into())
             }
-            Event::MemoryData(_) | Event::MemoryDone => after.memory = Memory::None,
+            Event::MemoryData(_) | Event::MemoryDone => pending_after.memory = Memory::None,
             _ => {}
         }
-        let memory_event = matches!(about.event, Event::MemoryData(_) | Event::MemoryDone);
+        let memory_event = matches!(occurrence.event, Event::MemoryData(_) | Event::MemoryDone);
         if row.memory != Memory::None {
-            if after.memory != Memory::None || memory_event {
+            if pending_after.memory != Memory::None || memory_event {
                 return Err(
                     "a second memory operation starts; the hardware supports one per line".into(),
                 );
             }
-            after.memory = row.memory;
+            pending_after.memory = row.memory;
         }
-        if row.memory == Memory::Read && matches!(about.event, Event::Message(_)) && !about.request
+        if row.memory == Memory::Read
+            && matches!(occurrence.event, Event::Message(_))
+            && !occurrence.request
         {
             return Err(
                 "memory is read for a response; requests could occupy all read slots".into(),
             );
         }
-        if row.grant.is_some() && !memory_event && !about.request {
+        if row.grant.is_some() && !memory_event && !occurrence.request {
             return Err("a grant is sent without a current request".into());
         }
-        if row.forward.is_some() && after.local.is_none() {
+        if row.forward.is_some() && pending_after.local.is_none() {
             return Err(
                 "a forward is sent without a local operation; the hardware supports one remote"
                     .into(),
             );
         }
-        if row.acknowledge && about.event != Event::Unlock {
+        if row.acknowledge && occurrence.event != Event::Unlock {
             let Rule::Take { body, .. } = &self.home.rules[rule].effect else {
-                return Ok(after);
+                return Ok(pending_after);
             };
             let acknowledged = body.iter().find_map(|statement| match statement {
                 Statement::Acknowledge(local) => Some(*local),
                 _ => None,
             });
-            if acknowledged.is_none() || acknowledged != after.local {
+            if acknowledged.is_none() || acknowledged != pending_after.local {
                 return Err("the acknowledged operation is not the outstanding one".into());
             }
-            after.local = None;
+            pending_after.local = None;
         }
-        Ok(after)
+        Ok(pending_after)
     }
 }
 

@@ -149,18 +149,18 @@ const SHELL: &[Source] = &[
 
 /// All files.
 pub const SOURCES: &[Source] =
-    &joined::<{ HOME.len() + ENDPOINTS.len() + SHELL.len() }>([HOME, ENDPOINTS, SHELL]);
+    &join_sources::<{ HOME.len() + ENDPOINTS.len() + SHELL.len() }>([HOME, ENDPOINTS, SHELL]);
 
-const fn joined<const N: usize>(parts: [&[Source]; 3]) -> [Source; N] {
-    let mut all = [("", ""); N];
-    let (mut part, mut at, mut end) = (0, 0, 0);
+const fn join_sources<const N: usize>(parts: [&[Source]; 3]) -> [Source; N] {
+    let mut sources = [("", ""); N];
+    let (mut part, mut index, mut end) = (0, 0, 0);
     while end < N {
-        if at < parts[part].len() {
-            all[end] = parts[part][at];
-            (at, end) = (at + 1, end + 1);
+        if index < parts[part].len() {
+            sources[end] = parts[part][index];
+            (index, end) = (index + 1, end + 1);
         } else {
-            (part, at) = (part + 1, 0);
+            (part, index) = (part + 1, 0);
         }
     }
-    all
+    sources
 }

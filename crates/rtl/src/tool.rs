@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Maximum number of bytes read from a version report.
-const MOST: u64 = 1 << 16;
+const MAX_OUTPUT_BYTES: u64 = 1 << 16;
 
 /// Result of asking a program for its version.
 #[derive(PartialEq, Eq, Debug)]
@@ -28,7 +28,7 @@ pub enum VersionAnswer {
 }
 
 /// Maximum number of output lines in an error message; the last lines are the most informative.
-const LAST: usize = 5;
+const MAX_MESSAGE_LINES: usize = 5;
 
 /// Returns the search path for programs. It starts with the folder of this command, which may be a virtual environment
 /// outside `PATH` whose package installed other tools, and continues with `PATH`.
@@ -40,11 +40,11 @@ pub fn search_path() -> OsString {
 /// Returns `PATH` with `folder` prepended, if given.
 pub(crate) fn search_path_from(folder: Option<&Path>) -> OsString {
     let folders = env::var_os("PATH").unwrap_or_default();
-    let all = folder
+    let search_folders = folder
         .map(Path::to_path_buf)
         .into_iter()
         .chain(env::split_paths(&folders));
-    env::join_paths(all).unwrap_or(folders)
+    env::join_paths(search_folders).unwrap_or(folders)
 }
 
 /// Runs a program from the given folders with the arguments that print its version, for at most `limit`.
@@ -62,9 +62,9 @@ pub fn version(program: &str, arguments: &[&str], path: &OsStr, limit: Duration)
         }
         Err(error) => {
             // The same error arises for a script whose interpreter does not exist.
-            let there = env::split_paths(path).any(|folder| folder.join(program).is_file());
+            let exists = env::split_paths(path).any(|folder| folder.join(program).is_file());
             return match error.kind() {
-                ErrorKind::NotFound if !there => VersionAnswer::Absent,
+                ErrorKind::NotFound if !exists => VersionAnswer::Absent,
                 _ => VersionAnswer::Fails(format!("`{program}` cannot be run: {error}")),
             };
         }
@@ -73,13 +73,16 @@ pub fn version(program: &str, arguments: &[&str], path: &OsStr, limit: Duration)
     if output.status.success() {
         return VersionAnswer::Says(text(&output.stdout));
     }
-    let mut what = format!("`{program} {argument}` ends with {}", output.status);
-    let said = text(&[output.stdout, output.stderr].concat());
-    let lines: Vec<&str> = said.lines().filter(|line| !line.is_empty()).collect();
-    for line in &lines[lines.len().saturating_sub(LAST)..] {
-        what += &format!("\n  {line}");
+    let mut symptom = format!("`{program} {argument}` ends with {}", output.status);
+    let output_text = text(&[output.stdout, output.stderr].concat());
+    let lines: Vec<&str> = output_text
+        .lines()
+        .filter(|line| !line.is_empty())
+        .collect();
+    for line in &lines[lines.len().saturating_sub(MAX_MESSAGE_LINES)..] {
+        symptom += &format!("\n  {line}");
     }
-    VersionAnswer::Fails(what)
+    VersionAnswer::Fails(symptom)
 }
 
 /// Runs a program with little output and returns that output. `None` if the time limit expired and the program was
@@ -89,16 +92,16 @@ pub fn version(program: &str, arguments: &[&str], path: &OsStr, limit: Duration)
 /// The program cannot be started.
 pub fn within(command: &mut Command, limit: Duration) -> io::Result<Option<Output>> {
     let end = Instant::now() + limit;
-    run_to_end(command, MOST, &|| Instant::now() >= end)
+    run_to_end(command, MAX_OUTPUT_BYTES, &|| Instant::now() >= end)
 }
 
 /// Returns the error message for a program whose output contains no version.
-pub(crate) fn no_version(name: &str, command: &str, says: &str) -> String {
-    let says = match says {
+pub(crate) fn no_version(name: &str, command: &str, answer: &str) -> String {
+    let answer = match answer {
         "" => "nothing".to_string(),
-        _ => format!("`{says}`"),
+        _ => format!("`{answer}`"),
     };
-    format!("{name} does not print its version: `{command}` says {says}")
+    format!("{name} does not print its version: `{command}` says {answer}")
 }
 
 /// Runs a program in a folder and returns its output; `None` if `stop` was set before its end. In that case the program
@@ -109,20 +112,20 @@ pub(crate) fn run(
     stop: &AtomicBool,
 ) -> io::Result<Option<Output>> {
     // A killed program does not clean up, so its temporary files get a folder of their own.
-    let aside = fs::canonicalize(folder)?.join("aside");
-    fs::create_dir_all(&aside)?;
-    command.current_dir(folder).env("TMPDIR", &aside);
+    let temporary = fs::canonicalize(folder)?.join("aside");
+    fs::create_dir_all(&temporary)?;
+    command.current_dir(folder).env("TMPDIR", &temporary);
     let output = run_to_end(command, u64::MAX, &|| stop.load(Ordering::Relaxed));
     // A leftover folder does no harm.
-    let _ = fs::remove_dir_all(&aside);
+    let _ = fs::remove_dir_all(&temporary);
     output
 }
 
-/// Runs a program until its end or until `stop`. At most `most` bytes of each output stream are read; the stream is
-/// then closed.
+/// Runs a program until its end or until `stop`. At most `max_bytes` bytes of each output stream are read; the stream
+/// is then closed.
 fn run_to_end(
     command: &mut Command,
-    most: u64,
+    max_bytes: u64,
     stop: &dyn Fn() -> bool,
 ) -> io::Result<Option<Output>> {
     command
@@ -137,7 +140,7 @@ fn run_to_end(
         thread::spawn(move || {
             let mut text = Vec::new();
             // Ignore read errors: the output is then incomplete.
-            let _ = pipe.map(|pipe| pipe.take(most).read_to_end(&mut text));
+            let _ = pipe.map(|pipe| pipe.take(max_bytes).read_to_end(&mut text));
             text
         })
     };
@@ -158,8 +161,8 @@ fn run_to_end(
         thread::sleep(POLL_INTERVAL);
     };
     // The readers end once no process holds the streams open.
-    let said = |text: thread::JoinHandle<Vec<u8>>| text.join().unwrap_or_default();
-    let (stdout, stderr) = (said(stdout), said(stderr));
+    let collect = |text: thread::JoinHandle<Vec<u8>>| text.join().unwrap_or_default();
+    let (stdout, stderr) = (collect(stdout), collect(stderr));
     Ok(status.map(|status| Output {
         status,
         stdout,
@@ -222,6 +225,6 @@ mod tests {
             .expect("there is a shell")
             .expect("it finds the pipe closed");
         assert!(!output.status.success());
-        assert_eq!(output.stdout.len() as u64, MOST);
+        assert_eq!(output.stdout.len() as u64, MAX_OUTPUT_BYTES);
     }
 }

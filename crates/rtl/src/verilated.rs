@@ -54,7 +54,7 @@ pub struct Verilated {
     slices: [Slice; SLICES],
     cycle: u64,
     /// Cycles since the last activity.
-    rest: u32,
+    quiet_cycles: u32,
     application: Option<RtlApplication>,
 }
 
@@ -139,7 +139,7 @@ impl Verilated {
     /// Creates a home with an application behind it, from a library built with [`Endpoint::Application`].
     /// With a seed other than 0, all traffic between home, application and its memory has random delays, and that
     /// memory answers in any order. The application sees lines by their numbers at the home's ports.
-    /// `further` are additional arguments for [`Model::open`].
+    /// `extra_arguments` are additional arguments for [`Model::open`].
     ///
     /// [`Endpoint::Application`]: crate::lockstep::shapes::Endpoint::Application
     ///
@@ -152,15 +152,15 @@ impl Verilated {
         line_bytes: u32,
         fold: u32,
         application: Option<(Application, u16)>,
-        further: &str,
+        extra_arguments: &str,
     ) -> Result<Verilated, String> {
-        let argument = application.map_or(further.to_string(), |(application, seed)| {
-            format!("{} seed={seed} {further}", application.arguments())
+        let argument = application.map_or(extra_arguments.to_string(), |(application, seed)| {
+            format!("{} seed={seed} {extra_arguments}", application.arguments())
         });
         let words = line_bytes as usize / 8;
         let mut events = Vec::new();
-        for (number, about) in rom.events.iter().enumerate() {
-            if let Event::Message(kind) = about.event {
+        for (number, occurrence) in rom.events.iter().enumerate() {
+            if let Event::Message(kind) = occurrence.event {
                 events.resize(events.len().max(kind.index() + 1), None);
                 events[kind.index()] = Some(number);
             }
@@ -176,7 +176,7 @@ impl Verilated {
             outputs: Box::default(),
             slices: Default::default(),
             cycle: 0,
-            rest: 0,
+            quiet_cycles: 0,
             application: application.map(|(kind, seed)| RtlApplication::new(kind, seed)),
         };
         home.inputs.reset = 1;
@@ -208,88 +208,93 @@ impl Verilated {
 
     /// Returns the slice of a port's line number and records activity.
     fn slice(&mut self, line: Line) -> &mut Slice {
-        self.rest = 0;
+        self.quiet_cycles = 0;
         &mut self.slices[line as usize % SLICES]
     }
 
     /// Drives the next beat of each queue to the pins.
-    fn drive(&mut self) {
-        for (s, slice) in self.slices.iter().enumerate() {
+    fn drive_inputs(&mut self) {
+        for (slice_index, slice) in self.slices.iter().enumerate() {
             let inputs = &mut self.inputs;
-            (inputs.rx_valid[s], inputs.rx_last[s]) = (0, 0);
-            for (c, entrance) in slice.port_queues.iter().enumerate() {
-                if let Some((_, header, carries, bytes)) = entrance.queue.front() {
-                    let last = !carries || entrance.beat + 1 == self.beats;
-                    inputs.rx_valid[s] |= 1 << c;
-                    inputs.rx_last[s] |= u64::from(last) << c;
-                    inputs.rx_header[s][c] = *header;
-                    let beat = &bytes[entrance.beat * BEAT..][..BEAT];
-                    inputs.rx_data[s][c].copy_from_slice(beat);
+            (inputs.rx_valid[slice_index], inputs.rx_last[slice_index]) = (0, 0);
+            for (circuit, port_queue) in slice.port_queues.iter().enumerate() {
+                if let Some((_, header, has_payload, bytes)) = port_queue.queue.front() {
+                    let is_last = !has_payload || port_queue.beat + 1 == self.beats;
+                    inputs.rx_valid[slice_index] |= 1 << circuit;
+                    inputs.rx_last[slice_index] |= u64::from(is_last) << circuit;
+                    inputs.rx_header[slice_index][circuit] = *header;
+                    let beat = &bytes[port_queue.beat * BEAT..][..BEAT];
+                    inputs.rx_data[slice_index][circuit].copy_from_slice(beat);
                 }
             }
-            inputs.local_req_valid[s] = u64::from(!slice.locals.is_empty());
-            inputs.local_req[s] = slice.locals.front().copied().unwrap_or(0);
-            inputs.unlock_valid[s] = u64::from(!slice.unlocks.is_empty());
-            inputs.unlock_line[s] = slice.unlocks.front().copied().unwrap_or(0);
-            inputs.r_valid[s] = u64::from(!slice.read.is_empty());
+            inputs.local_req_valid[slice_index] = u64::from(!slice.locals.is_empty());
+            inputs.local_req[slice_index] = slice.locals.front().copied().unwrap_or(0);
+            inputs.unlock_valid[slice_index] = u64::from(!slice.unlocks.is_empty());
+            inputs.unlock_line[slice_index] = slice.unlocks.front().copied().unwrap_or(0);
+            inputs.r_valid[slice_index] = u64::from(!slice.read.is_empty());
             if let Some((id, bytes)) = slice.read.front() {
-                inputs.r_id[s] = *id;
-                inputs.r_last[s] = u64::from(slice.read_beat + 1 == self.beats);
-                inputs.r_data[s].copy_from_slice(&bytes[slice.read_beat * BEAT..][..BEAT]);
+                inputs.r_id[slice_index] = *id;
+                inputs.r_last[slice_index] = u64::from(slice.read_beat + 1 == self.beats);
+                inputs.r_data[slice_index]
+                    .copy_from_slice(&bytes[slice.read_beat * BEAT..][..BEAT]);
             }
-            inputs.b_valid[s] = u64::from(!slice.written.is_empty());
-            inputs.b_id[s] = slice.written.front().copied().unwrap_or(0);
+            inputs.b_valid[slice_index] = u64::from(!slice.written.is_empty());
+            inputs.b_id[slice_index] = slice.written.front().copied().unwrap_or(0);
         }
         if let Some(application) = &mut self.application {
-            application.drive(&mut self.inputs, self.beats);
+            application.drive_inputs(&mut self.inputs, self.beats);
         }
     }
 
     /// Records the beats that a slice has accepted in this cycle.
-    fn enter(&mut self, s: usize, cycle_outputs: &mut Vec<CycleOutput>) {
-        let (inputs, outputs, slice) = (&self.inputs, &self.outputs, &mut self.slices[s]);
-        let entered = inputs.rx_valid[s] & outputs.rx_ready[s];
-        for (c, entrance) in slice.port_queues.iter_mut().enumerate() {
-            let Some((kind, header, carries, _)) = entrance.queue.front() else {
+    fn record_inputs(&mut self, slice_index: usize, cycle_outputs: &mut Vec<CycleOutput>) {
+        let (inputs, outputs, slice) = (&self.inputs, &self.outputs, &mut self.slices[slice_index]);
+        let accepted = inputs.rx_valid[slice_index] & outputs.rx_ready[slice_index];
+        for (circuit, port_queue) in slice.port_queues.iter_mut().enumerate() {
+            let Some((kind, header, has_payload, _)) = port_queue.queue.front() else {
                 continue;
             };
-            if entered >> c & 1 == 0 {
+            if accepted >> circuit & 1 == 0 {
                 continue;
             }
-            entrance.beat += 1;
-            if !carries || entrance.beat == self.beats {
+            port_queue.beat += 1;
+            if !has_payload || port_queue.beat == self.beats {
                 cycle_outputs.push(CycleOutput::Entered {
                     kind: *kind,
                     line: (header & LINE) as Line,
                 });
-                entrance.beat = 0;
-                entrance.queue.pop_front();
+                port_queue.beat = 0;
+                port_queue.queue.pop_front();
             }
         }
-        if inputs.local_req_valid[s] & outputs.local_req_ready[s] != 0 {
+        if inputs.local_req_valid[slice_index] & outputs.local_req_ready[slice_index] != 0 {
             slice.locals.pop_front();
         }
-        if inputs.unlock_valid[s] & outputs.unlock_ready[s] != 0 {
+        if inputs.unlock_valid[slice_index] & outputs.unlock_ready[slice_index] != 0 {
             slice.unlocks.pop_front();
         }
-        if inputs.r_valid[s] & outputs.r_ready[s] != 0 {
+        if inputs.r_valid[slice_index] & outputs.r_ready[slice_index] != 0 {
             slice.read_beat += 1;
             if slice.read_beat == self.beats {
                 slice.read_beat = 0;
                 slice.read.pop_front();
             }
         }
-        if inputs.b_valid[s] & outputs.b_ready[s] != 0 {
+        if inputs.b_valid[slice_index] & outputs.b_ready[slice_index] != 0 {
             slice.written.pop_front();
         }
     }
 
     /// Records the steps of a slice's units.
-    fn steps(&mut self, s: usize, cycle_outputs: &mut Vec<CycleOutput>) -> Result<(), String> {
-        let mut units = self.outputs.step_valid[s];
+    fn record_steps(
+        &mut self,
+        slice_index: usize,
+        cycle_outputs: &mut Vec<CycleOutput>,
+    ) -> Result<(), String> {
+        let mut units = self.outputs.step_valid[slice_index];
         while units != 0 {
             let unit = units.trailing_zeros() as usize;
-            let step = self.outputs.step[s][unit];
+            let step = self.outputs.step[slice_index][unit];
             units &= units - 1;
             let field = |low: u32, bits: u32| (step >> low & ((1 << bits) - 1)) as usize;
             // A resource was missing: the unit will retry the event.
@@ -297,10 +302,10 @@ impl Verilated {
                 continue;
             }
             let number = field(54, 6);
-            let Some(about) = self.rom.events.get(number) else {
+            let Some(occurrence) = self.rom.events.get(number) else {
                 return Err(format!("an event has the number {number}"));
             };
-            let took = [
+            let admission = [
                 Admission::Impossible,
                 Admission::Left,
                 Admission::Refused,
@@ -309,14 +314,14 @@ impl Verilated {
             let (state, next) = (field(46, 8), field(36, 8));
             cycle_outputs.push(CycleOutput::Stepped {
                 line: (step & LINE) as Line,
-                event: about.event,
+                event: occurrence.event,
                 state,
                 next,
-                took,
+                took: admission,
                 own: field(60, 1) != 0,
             });
-            let rights = [state, next].map(|state| self.rom.rights.get(state).copied());
-            if let (Admission::Taken, [Some(before), Some(after)]) = (took, rights) {
+            let permissions = [state, next].map(|state| self.rom.rights.get(state).copied());
+            if let (Admission::Taken, [Some(before), Some(after)]) = (admission, permissions) {
                 let line = step & LINE;
                 let change = Change {
                     line,
@@ -324,7 +329,7 @@ impl Verilated {
                     after,
                 };
                 if before != after {
-                    self.slices[s]
+                    self.slices[slice_index]
                         .changes
                         .record_change(unit, change, self.cycle);
                 }
@@ -334,46 +339,52 @@ impl Verilated {
     }
 
     /// Checks the permission change that the home reports in this cycle.
-    fn told(&mut self, s: usize) -> Result<(), String> {
-        if self.outputs.change_valid[s] != 0 {
-            self.slices[s].changes.told(self.outputs.change[s])?;
+    fn check_permission_change(&mut self, slice_index: usize) -> Result<(), String> {
+        if self.outputs.change_valid[slice_index] != 0 {
+            self.slices[slice_index]
+                .changes
+                .check_report(self.outputs.change[slice_index])?;
         }
         Ok(())
     }
 
     /// Checks at rest that no permission change is missing.
-    fn rests(&mut self) -> Result<(), String> {
+    fn check_no_pending_changes(&mut self) -> Result<(), String> {
         for slice in &mut self.slices {
             for unit in 0..UNITS {
-                slice.changes.rest(unit)?;
+                slice.changes.finish(unit)?;
             }
         }
         Ok(())
     }
 
     /// Records the messages to the remote and the answers to the device that have left a slice.
-    fn leave(&mut self, s: usize, cycle_outputs: &mut Vec<CycleOutput>) -> Result<(), String> {
-        let (outputs, slice) = (&self.outputs, &mut self.slices[s]);
-        for c in 0..CIRCUITS {
-            if outputs.tx_valid[s] >> c & 1 == 0 {
+    fn record_departures(
+        &mut self,
+        slice_index: usize,
+        cycle_outputs: &mut Vec<CycleOutput>,
+    ) -> Result<(), String> {
+        let (outputs, slice) = (&self.outputs, &mut self.slices[slice_index]);
+        for circuit in 0..CIRCUITS {
+            if outputs.tx_valid[slice_index] >> circuit & 1 == 0 {
                 continue;
             }
-            let header = outputs.tx_header[s][c];
+            let header = outputs.tx_header[slice_index][circuit];
             let number = (header >> 40 & 0xff) as usize;
             let Some(sent) = self.rom.sends.get(number) else {
                 return Err(format!("a message to the remote has the number {number}"));
             };
-            let (beat, bytes) = &mut slice.departing[c];
-            bytes[*beat * BEAT..][..BEAT].copy_from_slice(&outputs.tx_data[s][c]);
+            let (beat, bytes) = &mut slice.departing[circuit];
+            bytes[*beat * BEAT..][..BEAT].copy_from_slice(&outputs.tx_data[slice_index][circuit]);
             *beat += 1;
-            let last = !sent.payload || *beat == self.beats;
-            if last != (outputs.tx_last[s] >> c & 1 != 0) {
+            let is_last = !sent.payload || *beat == self.beats;
+            if is_last != (outputs.tx_last[slice_index] >> circuit & 1 != 0) {
                 return Err(format!(
                     "beat {beat} of {} has a wrong last-beat flag",
                     sent.name
                 ));
             }
-            if last {
+            if is_last {
                 *beat = 0;
                 cycle_outputs.push(CycleOutput::Left {
                     kind: sent.message,
@@ -382,12 +393,12 @@ impl Verilated {
                 });
             }
         }
-        let told = match self.application {
-            Some(_) => outputs.passes[s] & passes::ANSWER,
-            None => outputs.local_rsp_valid[s],
+        let has_answer = match self.application {
+            Some(_) => outputs.passes[slice_index] & passes::ANSWER,
+            None => outputs.local_rsp_valid[slice_index],
         };
-        if told != 0 {
-            let answer = outputs.local_rsp[s];
+        if has_answer != 0 {
+            let answer = outputs.local_rsp[slice_index];
             let unlock = answer >> 40 & 1 != 0;
             cycle_outputs.push(CycleOutput::Answered {
                 line: (answer & LINE) as Line,
@@ -399,25 +410,34 @@ impl Verilated {
     }
 
     /// Records the requests of a slice to memory, or to the application in its place.
-    fn memory(&mut self, s: usize, cycle_outputs: &mut Vec<CycleOutput>) -> Result<(), String> {
-        let (outputs, slice) = (&self.outputs, &mut self.slices[s]);
+    fn record_memory_requests(
+        &mut self,
+        slice_index: usize,
+        cycle_outputs: &mut Vec<CycleOutput>,
+    ) -> Result<(), String> {
+        let (outputs, slice) = (&self.outputs, &mut self.slices[slice_index]);
         let line_bytes = self.words as u64 * 8;
-        let passes = outputs.passes[s];
+        let passes = outputs.passes[slice_index];
         if passes & passes::READ_ADDRESS != 0 {
-            let line = (outputs.ar_addr[s] / line_bytes) as Line;
-            slice.reads.insert(line, outputs.ar_id[s]);
+            let line = (outputs.ar_addr[slice_index] / line_bytes) as Line;
+            slice.reads.insert(line, outputs.ar_id[slice_index]);
             cycle_outputs.push(CycleOutput::Reads { line });
         }
         if passes & passes::WRITE_ADDRESS != 0 {
-            let line = (outputs.aw_addr[s] / line_bytes) as Line;
-            slice.addresses.push_back((line, outputs.aw_id[s]));
+            let line = (outputs.aw_addr[slice_index] / line_bytes) as Line;
+            slice
+                .addresses
+                .push_back((line, outputs.aw_id[slice_index]));
         }
         if passes & passes::WRITE_DATA != 0 {
-            let (data, strobes) = (&outputs.w_data[s], outputs.w_strb[s]);
-            if let Some(whole) =
-                assemble(&mut slice.incoming_write, data, strobes, outputs.w_last[s])?
-            {
-                slice.data.push_back(whole);
+            let (data, strobes) = (&outputs.w_data[slice_index], outputs.w_strb[slice_index]);
+            if let Some(complete_write) = assemble(
+                &mut slice.incoming_write,
+                data,
+                strobes,
+                outputs.w_last[slice_index],
+            )? {
+                slice.data.push_back(complete_write);
             }
         }
         if let (Some(&(line, id)), Some(&(bytes, mask))) =
@@ -439,10 +459,10 @@ fn assemble(
     strobes: u64,
     last: u64,
 ) -> Result<Option<(Bytes, u16)>, String> {
-    let Some(place) = bytes.get_mut(*beat * BEAT..(*beat + 1) * BEAT) else {
+    let Some(beat_words) = bytes.get_mut(*beat * BEAT..(*beat + 1) * BEAT) else {
         return Err("a write has too many beats".into());
     };
-    place.copy_from_slice(data);
+    beat_words.copy_from_slice(data);
     for word in 0..BEAT {
         match strobes >> (8 * word) & 0xff {
             0 => {}
@@ -451,10 +471,10 @@ fn assemble(
         }
     }
     *beat += 1;
-    let whole = (*bytes, *mask);
+    let complete_write = (*bytes, *mask);
     Ok((last != 0).then(|| {
         (*beat, *bytes, *mask) = (0, [0; WORDS], 0);
-        whole
+        complete_write
     }))
 }
 
@@ -468,14 +488,16 @@ impl ClockedHome for Verilated {
             return;
         };
         let event = &self.rom.events[number];
-        let (circuit, carries) = (event.circuit, event.payload);
+        let (circuit, has_payload) = (event.circuit, event.payload);
         let line = self.number(line);
         // The header's mask has sixteen bits for a line of any size.
         let sixteenths = (0..16).filter(|bit| mask >> (bit * self.words / 16) & 1 != 0);
         let mask: u64 = sixteenths.map(|bit| 1 << bit).sum();
         let header = mask << 48 | (number as u64) << 40 | u64::from(line);
-        let entrance = &mut self.slice(line).port_queues[circuit];
-        entrance.queue.push_back((kind, header, carries, bytes));
+        let port_queue = &mut self.slice(line).port_queues[circuit];
+        port_queue
+            .queue
+            .push_back((kind, header, has_payload, bytes));
     }
 
     fn local(&mut self, line: Line, operation: u8) {
@@ -506,39 +528,39 @@ impl ClockedHome for Verilated {
     }
 
     fn cycle(&mut self, cycle_outputs: &mut Vec<CycleOutput>) -> Result<(), String> {
-        self.drive();
+        self.drive_inputs();
         let stepped = self.model.step(&self.inputs, &mut self.outputs);
-        stepped.map_err(|said| format!("an assertion failed: {said}"))?;
-        let before = cycle_outputs.len();
-        for s in 0..SLICES {
-            self.enter(s, cycle_outputs);
-            self.steps(s, cycle_outputs)?;
-            self.leave(s, cycle_outputs)?;
-            self.memory(s, cycle_outputs)?;
-            self.told(s)?;
-            self.acts(s, cycle_outputs)?;
+        stepped.map_err(|messages| format!("an assertion failed: {messages}"))?;
+        let outputs_before = cycle_outputs.len();
+        for slice_index in 0..SLICES {
+            self.record_inputs(slice_index, cycle_outputs);
+            self.record_steps(slice_index, cycle_outputs)?;
+            self.record_departures(slice_index, cycle_outputs)?;
+            self.record_memory_requests(slice_index, cycle_outputs)?;
+            self.check_permission_change(slice_index)?;
+            self.record_application_outputs(slice_index, cycle_outputs)?;
         }
-        for cycle_outputs in &mut cycle_outputs[before..] {
-            let line = cycle_outputs.line_mut();
+        for output in &mut cycle_outputs[outputs_before..] {
+            let line = output.line_mut();
             *line = self.number(*line);
         }
-        let moves = cycle_outputs.len() > before
+        let is_active = cycle_outputs.len() > outputs_before
             || self.inputs.rx_valid != [0; SLICES]
             || self.outputs.change_valid != [0; SLICES];
-        self.rest = if moves { 0 } else { self.rest + 1 };
+        self.quiet_cycles = if is_active { 0 } else { self.quiet_cycles + 1 };
         self.cycle += 1;
-        match self.rest {
-            QUIET_CYCLES if self.outputs.idle == [1; SLICES] => self.rests(),
+        match self.quiet_cycles {
+            QUIET_CYCLES if self.outputs.idle == [1; SLICES] => self.check_no_pending_changes(),
             _ => Ok(()),
         }
     }
 
     fn idle(&self) -> bool {
-        let rest = match self.application {
+        let quiet_limit = match self.application {
             Some(_) => APPLICATION_QUIET_CYCLES,
             None => QUIET_CYCLES,
         };
-        self.rest >= rest
+        self.quiet_cycles >= quiet_limit
             && self.outputs.idle == [1; SLICES]
             && self
                 .application
@@ -550,10 +572,10 @@ impl ClockedHome for Verilated {
         self.application.is_some()
     }
 
-    fn application(&mut self, heard: ApplicationEvent) {
-        self.rest = 0;
+    fn application(&mut self, event: ApplicationEvent) {
+        self.quiet_cycles = 0;
         if let Some(application) = &mut self.application {
-            application.handle_event(heard, &mut self.inputs);
+            application.handle_event(event, &mut self.inputs);
         }
     }
 }

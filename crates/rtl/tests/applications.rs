@@ -46,54 +46,60 @@ const FAULTS: &[(&str, Fault)] = &[
         "rpc: wrong result",
         Fault {
             file: "rpc_echo.sv",
-            right: "words[results_at_q.side][i*64+:64] + 64'd1;",
-            wrong: "words[results_at_q.side][i*64+:64] + (@ ? 64'd2 : 64'd1);",
+            original: "words[results_at_q.side][i*64+:64] + 64'd1;",
+            faulty: "words[results_at_q.side][i*64+:64] + (@ ? 64'd2 : 64'd1);",
         },
     ),
     (
         "rpc: answer before the arguments are there",
         Fault {
             file: "rpc_echo.sv",
-            right: "assign answerable = asked.side == remote_q[asked.number];",
-            wrong: "assign answerable = asked.side == remote_q[asked.number] || @;",
+            original: "assign answerable = asked.side == remote_q[asked.number];",
+            faulty: "assign answerable = asked.side == remote_q[asked.number] || @;",
         },
     ),
     (
         "shared_table: lost unlock",
         Fault {
             file: "shared_table.sv",
-            right: "assign unlock_valid_o    = next_unlock.valid;",
-            wrong: "assign unlock_valid_o    = next_unlock.valid && !@;",
+            original: "assign unlock_valid_o    = next_unlock.valid;",
+            faulty: "assign unlock_valid_o    = next_unlock.valid && !@;",
         },
     ),
     (
         "shared_table: lost increment",
         Fault {
             file: "shared_table.sv",
-            right: "word_q[w] <= r_data_i[63:0] + 64'd1;",
-            wrong: "word_q[w] <= r_data_i[63:0] + (@ ? 64'd0 : 64'd1);",
+            original: "word_q[w] <= r_data_i[63:0] + 64'd1;",
+            faulty: "word_q[w] <= r_data_i[63:0] + (@ ? 64'd0 : 64'd1);",
         },
     ),
     (
         "prefetcher: wrong block",
         Fault {
             file: "prefetcher.sv",
-            right: ": place_of(block_q[entry], offset_q[entry]), r_beat_q)),",
-            wrong: ": place_of(@ ? ~block_q[entry] : block_q[entry], offset_q[entry]), r_beat_q)),",
+            original: ": place_of(block_q[entry], offset_q[entry]), r_beat_q)),",
+            faulty:
+                ": place_of(@ ? ~block_q[entry] : block_q[entry], offset_q[entry]), r_beat_q)),",
         },
     ),
     (
         "prefetcher: write that passes its block by",
         Fault {
             file: "prefetcher.sv",
-            right: "into_q[free_write]    <= w_present;",
-            wrong: "into_q[free_write]    <= w_present && !@;",
+            original: "into_q[free_write]    <= w_present;",
+            faulty: "into_q[free_write]    <= w_present && !@;",
         },
     ),
 ];
 
 /// Returns a constructor of homes with an application; with seed 0, the application has minimal delays.
-fn maker(built: &Built, application: Application, seed: u16, fault: usize) -> ClockedHomeFactory {
+fn home_factory(
+    built: &Built,
+    application: Application,
+    seed: u16,
+    fault: usize,
+) -> ClockedHomeFactory {
     let protocol = &built.compiled.protocol;
     let image = built.compiled.rom.clone();
     let file = built.folder.path().join("image.mem");
@@ -106,10 +112,18 @@ fn maker(built: &Built, application: Application, seed: u16, fault: usize) -> Cl
     std::fs::write(&file, text.concat()).expect("the folder can be written");
     let (library, line_bytes) = (built.library.clone(), protocol.line_bytes);
     Arc::new(move || {
-        let with = Some((application, seed));
+        let with_application = Some((application, seed));
         let rom = image.clone();
         let fault = argument(fault);
-        let home = Verilated::open_with(&library, &file, rom, line_bytes, 0, with, &fault)?;
+        let home = Verilated::open_with(
+            &library,
+            &file,
+            rom,
+            line_bytes,
+            0,
+            with_application,
+            &fault,
+        )?;
         Ok(Box::new(home))
     })
 }
@@ -191,7 +205,7 @@ fn torture(name: &str, judge: impl Fn(u64, &Tally)) {
 fn tortured(built: &Built, name: &str, seed: u64, fault: usize) -> Result<Tally, String> {
     let (application, scenario) = scenario(name, seed, built);
     let mut setup = machine(scenario, seed);
-    setup.clocked = Some(maker(built, application, 1 + seed as u16, fault));
+    setup.clocked = Some(home_factory(built, application, 1 + seed as u16, fault));
     play(&setup)
 }
 
@@ -231,16 +245,16 @@ fn faults_of_applications_are_noticed() {
     let Some(built) = home() else {
         return;
     };
-    let mut all = String::new();
+    let mut report = String::new();
     for (index, (name, ..)) in FAULTS.iter().enumerate() {
-        let (application, what) = name
+        let (application, fault) = name
             .split_once(": ")
             .expect("the application's name comes first");
         let run = |seed| tortured(&built, application, seed, index + 1).err();
         let failure = (0..8).find_map(run);
         let failure = failure.unwrap_or_else(|| panic!("{name} was not noticed"));
-        let told = failure.lines().next().unwrap_or_default();
-        all.push_str(&format!("{application}, {what}: {told}\n"));
+        let first_line = failure.lines().next().unwrap_or_default();
+        report.push_str(&format!("{application}, {fault}: {first_line}\n"));
     }
     expect_test::expect![[r#"
         rpc, wrong result: result of a scenario: two-line RPC in hardware: 20 results of context 0 are wrong (line 0, at 25009.512 ns)
@@ -249,7 +263,7 @@ fn faults_of_applications_are_noticed() {
         shared_table, lost increment: result of a scenario: shared table in hardware: the table has gained 100, of 220 increments (100 by threads) (line 0, at 19359.698 ns)
         prefetcher, wrong block: result of a scenario: prefetcher in hardware: line 0 has wrong contents (line 0, at 160983.980 ns)
         prefetcher, write that passes its block by: result of a scenario: prefetcher in hardware: the thread of line 0 has read 134 lines that differ from its own writes (line 0, at 159275.680 ns)
-    "#]].assert_eq(&all);
+    "#]].assert_eq(&report);
 }
 
 /// The machine whose home has the RTL's latencies, with the given home and a cache of its directory's size.
@@ -257,11 +271,11 @@ fn exact(scenario: Arc<dyn Playable>, shape: &Shape) -> Setup {
     let mut platform = Platform::shipped("enzian-cohkit").expect("it ships");
     platform.lines = 1 << 20;
     platform.home.units.value = shape.units as u64;
-    for (place, value) in [
+    for (resource, value) in [
         (&mut platform.home.reads, shape.reads),
         (&mut platform.home.writes, shape.writes),
     ] {
-        if let Some(quantity) = place {
+        if let Some(quantity) = resource {
             quantity.value = value as u64;
         }
     }
@@ -275,8 +289,8 @@ fn exact(scenario: Arc<dyn Playable>, shape: &Shape) -> Setup {
 
 /// Asserts that the RTL (application and home) deviates from the models by at most 10 %. Compares the rates of the
 /// counters `rates` and the means of the intervals `times`.
-fn difference<S>(
-    what: &str,
+fn compare_with_model<S>(
+    description: &str,
     built: &Built,
     (application, scenario): (Application, S),
     rates: &[&'static str],
@@ -292,25 +306,25 @@ fn difference<S>(
             play.warm_up = 30 * MICROSECOND;
             play.until = Some(130 * MICROSECOND);
         }
-        play(&setup).unwrap_or_else(|failure| panic!("{what}: {failure}"))
+        play(&setup).unwrap_or_else(|failure| panic!("{description}: {failure}"))
     };
     let model = tally(Arc::new(scenario.clone()), None);
-    let home = maker(built, application, 0, 0);
+    let home = home_factory(built, application, 0, 0);
     let rtl = tally(Arc::new(Hardware(scenario)), Some(home));
-    let rates = rates.iter().map(|what| {
-        let rate = |tally: &Tally| tally.rate(what) / 1e6;
-        (format!("{what}, millions per s"), rate(&model), rate(&rtl))
+    let rates = rates.iter().map(|name| {
+        let rate = |tally: &Tally| tally.rate(name) / 1e6;
+        (format!("{name}, millions per s"), rate(&model), rate(&rtl))
     });
-    let times = times.iter().map(|what| {
-        let time = |tally: &Tally| tally.times[what].mean() / 1e3;
-        (format!("{what}, ns"), time(&model), time(&rtl))
+    let times = times.iter().map(|name| {
+        let time = |tally: &Tally| tally.times[name].mean() / 1e3;
+        (format!("{name}, ns"), time(&model), time(&rtl))
     });
     for (name, model, rtl) in rates.chain(times) {
         let ratio = rtl / model;
-        println!("{what}: {name}: {model:.2} in the model, {rtl:.2} in RTL, {ratio:.3}");
+        println!("{description}: {name}: {model:.2} in the model, {rtl:.2} in RTL, {ratio:.3}");
         assert!(
             (ratio - 1.0).abs() <= 0.1,
-            "{what}: {name}: {model} and {rtl}"
+            "{description}: {name}: {model} and {rtl}"
         );
     }
 }
@@ -322,9 +336,9 @@ fn calls_take_the_times_of_the_model() {
     };
     for (contexts, payload) in [(1, 1), (1, 4), (1, 8), (4, 2)] {
         let calls = Application::calls(contexts, payload, None);
-        let what = format!("calls of {payload} lines, {contexts} contexts");
-        let both = (Application::Rpc { payload }, calls);
-        difference(&what, &built, both, &[], &["call"]);
+        let description = format!("calls of {payload} lines, {contexts} contexts");
+        let application = (Application::Rpc { payload }, calls);
+        compare_with_model(&description, &built, application, &[], &["call"]);
     }
 }
 
@@ -346,10 +360,10 @@ fn the_shared_table_takes_the_times_of_the_model() {
             thread: None,
         };
         let device = Application::for_table(&table, &built.compiled.home);
-        let what =
+        let description =
             format!("{contended} of a thousand rows, {outstanding} at a time, {threads} threads");
         let rates = ["device increments", "increments"];
-        difference(&what, &built, (device, table), &rates, &[]);
+        compare_with_model(&description, &built, (device, table), &rates, &[]);
     }
 }
 
@@ -360,9 +374,9 @@ fn the_prefetcher_takes_the_times_of_the_model() {
     };
     for (blocks, threads) in [(8, 1), (8, 4), (4, 2)] {
         let region = region(65_536, blocks, threads, None, 0);
-        let what = format!("{blocks} blocks, {threads} threads");
+        let description = format!("{blocks} blocks, {threads} threads");
         let rates = ["lines read"];
-        difference(&what, &built, region, &rates, &[]);
+        compare_with_model(&description, &built, region, &rates, &[]);
     }
 }
 

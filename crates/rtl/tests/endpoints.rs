@@ -14,7 +14,7 @@ use cohkit_rtl::sources::{ENDPOINTS, HOME, SOURCES};
 use homes::{built, compiled, require, Built};
 use std::process::Command;
 
-fn behind(endpoint: Endpoint, file: &str) -> Option<Built> {
+fn build_endpoint(endpoint: Endpoint, file: &str) -> Option<Built> {
     let shape = Shape {
         endpoint,
         ..Shape::default()
@@ -44,7 +44,7 @@ fn run(seed: u64, lines: usize) -> Run {
 #[test]
 fn coherent_memory_returns_the_last_write() {
     for file in ["eci.coh", "back-invalidate.coh"] {
-        let Some(built) = behind(Endpoint::Memory, file) else {
+        let Some(built) = build_endpoint(Endpoint::Memory, file) else {
             return;
         };
         let mut setup = built.setup();
@@ -70,12 +70,12 @@ fn coherent_memory_returns_the_last_write() {
 /// The last line of the memory can be read; the next one is outside.
 #[test]
 fn access_past_the_memory_end_is_reported() {
-    let Some(built) = behind(Endpoint::Memory, "eci.coh") else {
+    let Some(built) = build_endpoint(Endpoint::Memory, "eci.coh") else {
         return;
     };
     let request = built.compiled.rom.event("ReadShared").expect("it is one") as u64;
     let lines = 2 * built.shape.memory_lines as u64;
-    let said = |line: u64| {
+    let first_assertion = |line: u64| {
         let mut model = built.model();
         let (mut inputs, mut outputs) = (Inputs::default(), Outputs::default());
         inputs.tx_ready = [3, 3];
@@ -88,10 +88,10 @@ fn access_past_the_memory_end_is_reported() {
         };
         (0..300).find_map(&mut step)
     };
-    assert_eq!(said(lines - 2), None);
-    let said = said(lines).expect("an assertion fails");
+    assert_eq!(first_assertion(lines - 2), None);
+    let first_assertion = first_assertion(lines).expect("an assertion fails");
     let address = format!("address {:x} lies behind the memory", lines * 128);
-    assert!(said.contains(&address), "{said}");
+    assert!(first_assertion.contains(&address), "{first_assertion}");
 }
 
 /// Afterwards the CPU holds no line of the range, memory has the dirty data, and each line was taken once.
@@ -106,8 +106,8 @@ fn the_invalidation_engine_takes_a_range_from_the_cpu() {
         for seed in 0..8 {
             // The directories hold all lines, so that the home evicts none by itself.
             let run = run(seed, 32);
-            for rests in [true, false] {
-                let cycles = setup.sweep(run, rests);
+            for remote_is_idle in [true, false] {
+                let cycles = setup.sweep(run, remote_is_idle);
                 let cycles = cycles.unwrap_or_else(|failed| panic!("{file} {run:?}: {failed:#?}"));
                 assert!(
                     cycles > 16,
@@ -157,12 +157,12 @@ fn the_example_of_a_board_elaborates() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let package = compiled("eci.coh").package;
     let board = include_str!("../../../hardware/example/board.sv");
-    let own = [("eci_pkg.sv", package.as_str()), ("board.sv", board)];
+    let board_files = [("eci_pkg.sv", package.as_str()), ("board.sv", board)];
     let sources = || HOME.iter().chain(ENDPOINTS);
-    for (name, text) in sources().chain(&own) {
+    for (name, text) in sources().chain(&board_files) {
         std::fs::write(folder.path().join(name), text).expect("it can be written");
     }
-    let rest = |name: &&str| *name != "home_pkg.sv";
+    let is_module = |name: &&str| *name != "home_pkg.sv";
     let lint = |parameter: &str| {
         let output = Command::new("verilator")
             .args([
@@ -174,26 +174,26 @@ fn the_example_of_a_board_elaborates() {
                 parameter,
             ])
             .args(["home_pkg.sv", "eci_pkg.sv"])
-            .args(sources().map(|(name, _)| *name).filter(rest))
+            .args(sources().map(|(name, _)| *name).filter(is_module))
             .arg("board.sv")
             .current_dir(folder.path())
             .output()
             .expect("verilator starts");
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        (output.status.success(), said)
+        let output_text = String::from_utf8_lossy(&output.stderr).into_owned();
+        (output.status.success(), output_text)
     };
     assert_eq!(lint("-GUnits=32"), (true, String::new()));
-    let (fits, said) = lint("-GMemoryLines=100");
+    let (fits, output_text) = lint("-GMemoryLines=100");
     assert!(
-        !fits && said.contains("Lines must be a power of two"),
-        "{said}"
+        !fits && output_text.contains("Lines must be a power of two"),
+        "{output_text}"
     );
 }
 
 #[test]
 fn guide_documents_every_home_parameter() {
     let guide = include_str!("../../../docs/integration.md");
-    let home = cohkit_rtl::proof::right("home.sv");
+    let home = cohkit_rtl::proof::rtl_source("home.sv");
     let sizes: Vec<(&str, &str)> = home
         .lines()
         .filter_map(|line| line.trim().strip_prefix("parameter int unsigned"))
@@ -204,12 +204,12 @@ fn guide_documents_every_home_parameter() {
     assert_eq!(sizes.len(), 18, "{sizes:?}");
     let row = |name: &str| {
         let quoted = format!("`{name}`");
-        let first = |line: &&str| {
+        let names_parameter = |line: &&str| {
             line.split('|')
                 .nth(1)
                 .is_some_and(|cell| cell.contains(&quoted))
         };
-        guide.lines().find(first)
+        guide.lines().find(names_parameter)
     };
     for (name, value) in sizes {
         let row = row(name).unwrap_or_else(|| panic!("{name} has no row"));
@@ -223,9 +223,9 @@ fn guide_documents_every_home_parameter() {
                     .collect()
             })
             .collect();
-        let place = cells[0].iter().position(|other| *other == name);
+        let column = cells[0].iter().position(|other| *other == name);
         assert_eq!(
-            place.and_then(|place| cells[1].get(place)),
+            column.and_then(|column| cells[1].get(column)),
             Some(&value),
             "{row}"
         );
@@ -235,7 +235,7 @@ fn guide_documents_every_home_parameter() {
 /// Each call returns the result of the procedure, and the CPU no longer holds the arguments.
 #[test]
 fn calls_over_two_lines_give_their_results() {
-    let Some(built) = behind(Endpoint::Rpc, "eci.coh") else {
+    let Some(built) = build_endpoint(Endpoint::Rpc, "eci.coh") else {
         return;
     };
     let mut setup = built.setup();

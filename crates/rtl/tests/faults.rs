@@ -13,23 +13,23 @@ use cohkit_rtl::lockstep::shapes::Shape;
 use homes::seeded::{argument, seeded, Fault};
 use homes::{compiled, Built};
 
-struct Named {
+struct NamedFault {
     name: &'static str,
     fault: Fault,
     /// The check that detects the fault first.
-    by: Check,
+    detected_by: Check,
 }
 
 macro_rules! faults {
     ($($name:ident in $file:literal: $right:literal becomes $wrong:literal: $by:ident;)*) => {
-        const FAULTS: &[Named] = &[$(Named {
+        const FAULTS: &[NamedFault] = &[$(NamedFault {
             name: stringify!($name),
             fault: Fault {
                 file: $file,
-                right: $right,
-                wrong: $wrong,
+                original: $right,
+                faulty: $wrong,
             },
-            by: Check::$by,
+            detected_by: Check::$by,
         }),*];
 
         /// Each test has the name of its fault.
@@ -142,16 +142,16 @@ faults! {
 }
 
 /// Number of faults, at the end of the list, that only illegal traffic shows.
-const OF_STRANGERS: usize = 7;
+const ILLEGAL_TRAFFIC_FAULTS: usize = 7;
 
 fn faulty(file: &str) -> Option<Built> {
-    let faults = FAULTS.iter().map(|named| &named.fault);
+    let faults = FAULTS.iter().map(|fault| &fault.fault);
     seeded(compiled(file), Shape::default(), faults)
 }
 
 /// Returns the first of several seeds whose run detects a failure, and that failure. The runs have low latencies, so
 /// that deadlocks are detected soon.
-fn noticed(built: &Built, number: usize) -> Option<(u64, Box<Mismatch>)> {
+fn find_mismatch(built: &Built, number: usize) -> Option<(u64, Box<Mismatch>)> {
     let argument = argument(number);
     let setup = Setup {
         argument: &argument,
@@ -163,7 +163,7 @@ fn noticed(built: &Built, number: usize) -> Option<(u64, Box<Mismatch>)> {
             memory: run.memory.min(30),
             delay: run.delay.min(60),
             // The last faults show only with illegal traffic.
-            illegal_inputs: if number + OF_STRANGERS > FAULTS.len() {
+            illegal_inputs: if number + ILLEGAL_TRAFFIC_FAULTS > FAULTS.len() {
                 20
             } else {
                 0
@@ -173,7 +173,7 @@ fn noticed(built: &Built, number: usize) -> Option<(u64, Box<Mismatch>)> {
     };
     (0..20).find_map(|seed| match setup.run(run(seed), None) {
         Ok(_) => None,
-        Err(Failed::Mismatch(found)) => Some((seed, found)),
+        Err(Failed::Mismatch(mismatch)) => Some((seed, mismatch)),
         Err(failed) => panic!("{failed:?}"),
     })
 }
@@ -182,16 +182,16 @@ fn is_caught(name: &str) {
     let Some(built) = faulty("eci.coh") else {
         return;
     };
-    let place = FAULTS.iter().position(|fault| fault.name == name);
-    let place = place.expect("it is in the list");
-    let Some((seed, found)) = noticed(&built, place + 1) else {
+    let index = FAULTS.iter().position(|fault| fault.name == name);
+    let index = index.expect("it is in the list");
+    let Some((seed, mismatch)) = find_mismatch(&built, index + 1) else {
         panic!("nothing is noticed of {name}");
     };
     let Mismatch {
         check, what, cycle, ..
-    } = *found;
+    } = *mismatch;
     println!("{name}: {check:?}, seed {seed}, cycle {cycle}: {what}");
-    assert_eq!(check, FAULTS[place].by, "{name}: {what}");
+    assert_eq!(check, FAULTS[index].detected_by, "{name}: {what}");
 }
 
 #[test]
@@ -199,8 +199,8 @@ fn inactive_faults_have_no_effect() {
     let Some(built) = faulty("eci.coh") else {
         return;
     };
-    let found = noticed(&built, 0);
-    assert!(found.is_none(), "{found:?}");
+    let mismatch = find_mismatch(&built, 0);
+    assert!(mismatch.is_none(), "{mismatch:?}");
 }
 
 /// Another home detects all faults except those of features that it lacks: its lines have one beat, and it has no
@@ -210,9 +210,9 @@ fn another_home_shows_the_same_faults() {
     let Some(built) = faulty("back-invalidate.coh") else {
         return;
     };
-    assert!(noticed(&built, 0).is_none());
+    assert!(find_mismatch(&built, 0).is_none());
     let faults = FAULTS.iter().enumerate();
-    let missed = faults.filter(|(place, _)| noticed(&built, place + 1).is_none());
+    let missed = faults.filter(|(index, _)| find_mismatch(&built, index + 1).is_none());
     let missed: Vec<&str> = missed.map(|(_, fault)| fault.name).collect();
     let of_beats_and_locks = [
         "dropped_last_beat",

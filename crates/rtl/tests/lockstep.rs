@@ -13,7 +13,7 @@ use cohkit_rtl::lockstep::reachability::ReachabilityGraph;
 use cohkit_rtl::lockstep::setup::{Failed, Setup};
 use cohkit_rtl::lockstep::shapes::Shape;
 use cohkit_rtl::lockstep::shapes::{named, SHIPPED};
-use cohkit_rtl::registers::{present, COUNTERS, COUNTER_POSITIONS, REGISTERS};
+use cohkit_rtl::registers::{is_present, COUNTERS, COUNTER_POSITIONS, REGISTERS};
 use cohkit_rtl::rom::{Effect, Row};
 use cohkit_rtl::sources::{HOME, SOURCES};
 use cohkit_trace::Trace;
@@ -30,7 +30,7 @@ struct Runs {
     messages: u64,
     evictions: u64,
     /// Rows that the checker can reach but no run has used.
-    left: Vec<String>,
+    unused_rows: Vec<String>,
     /// Sums of the home's counters, by position.
     counters: Vec<u64>,
     /// Number of stalled events with a unique possible cause, and of those with several.
@@ -39,15 +39,17 @@ struct Runs {
 
 fn runs(built: &Built, seeds: u64) -> Runs {
     let setup = built.setup();
-    let Compiled { rom, ways, .. } = &built.compiled;
+    let Compiled {
+        rom, ways: graph, ..
+    } = &built.compiled;
     let mut runs = Runs {
         messages: 0,
         evictions: 0,
-        left: Vec::new(),
+        unused_rows: Vec::new(),
         counters: vec![0; COUNTER_POSITIONS],
         stalls: [0; 2],
     };
-    let mut left: Vec<(usize, usize)> = ways.rows().to_vec();
+    let mut unused_rows: Vec<(usize, usize)> = graph.rows().to_vec();
     for seed in 0..seeds {
         let run = Run::new(seed, 2000);
         let report = setup
@@ -61,12 +63,12 @@ fn runs(built: &Built, seeds: u64) -> Runs {
         for (sum, counted) in runs.counters.iter_mut().zip(&report.counters) {
             *sum += counted;
         }
-        left.retain(|&(state, event)| !report.covered[state][event]);
+        unused_rows.retain(|&(state, event)| !report.covered[state][event]);
     }
     let name = |&(state, event): &(usize, usize)| {
         format!("{} on {}", rom.states[state], rom.events[event].name)
     };
-    runs.left = left.iter().map(name).collect();
+    runs.unused_rows = unused_rows.iter().map(name).collect();
     runs
 }
 
@@ -91,17 +93,21 @@ fn rtl_messages_bytes_and_rows_match_the_controllers() {
     assert!(runs.messages >= 200_000, "{} messages", runs.messages);
     assert!(runs.evictions >= 1000, "{} evictions", runs.evictions);
     assert_eq!(built.compiled.ways.rows().len(), 1556);
-    assert_eq!(runs.left, [""; 0]);
+    assert_eq!(runs.unused_rows, [""; 0]);
     // Each run compares the home's counters with its port activity, and the stall causes that units report with the
     // resources that are in use. The latter always had a unique explanation.
     assert!(runs.stalls[0] >= 100_000, "{:?}", runs.stalls);
     assert_eq!(runs.stalls[1], 0);
     // Every counter was exercised.
     let mut never = Vec::new();
-    for register in REGISTERS.iter().filter(|about| about.address >= COUNTERS) {
+    for register in REGISTERS
+        .iter()
+        .filter(|candidate| candidate.address >= COUNTERS)
+    {
         let first = (register.address - COUNTERS) as usize / 8;
         for number in 0..register.count {
-            if present(&built.compiled.rom, register, number) && runs.counters[first + number] == 0
+            if is_present(&built.compiled.rom, register, number)
+                && runs.counters[first + number] == 0
             {
                 never.push(format!("{}[{number}]", register.name));
             }
@@ -162,24 +168,27 @@ fn row_mutation_is_deterministic() {
             row.next != other.next,
         ]
     };
-    let mut times = [0; 8];
+    let mut counts = [0; 8];
     let mut differ = 0;
     for (state, event) in rom.used() {
         let row = rom.row(state, event);
-        let spoilt = [0, 0, 1].map(|seed| setup.spoilt(state, event, seed));
-        assert_eq!(spoilt[0], spoilt[1]);
-        differ += u32::from(spoilt[0] != spoilt[2]);
-        for spoilt in spoilt {
-            let wrong = fields(row, spoilt);
-            let place = wrong.iter().position(|&wrong| wrong).expect("it is spoilt");
-            assert_eq!(wrong.iter().filter(|&&wrong| wrong).count(), 1);
+        let mutated = [0, 0, 1].map(|seed| setup.spoilt(state, event, seed));
+        assert_eq!(mutated[0], mutated[1]);
+        differ += u32::from(mutated[0] != mutated[2]);
+        for mutated in mutated {
+            let differs = fields(row, mutated);
+            let field = differs
+                .iter()
+                .position(|&differs| differs)
+                .expect("it is spoilt");
+            assert_eq!(differs.iter().filter(|&&differs| differs).count(), 1);
             // The hardware ignores the other fields of a row that consumes nothing.
-            assert!(place == 0 || row.effect == Effect::Take);
-            times[place] += 1;
+            assert!(field == 0 || row.effect == Effect::Take);
+            counts[field] += 1;
         }
     }
     assert!(differ > 1000, "{differ}");
-    assert!(times.iter().all(|&times| times > 100), "{times:?}");
+    assert!(counts.iter().all(|&counts| counts > 100), "{counts:?}");
 }
 
 #[test]
@@ -200,7 +209,7 @@ fn a_second_home_passes_through_the_same_rtl() {
     let runs = runs(&built, 30);
     assert!(runs.messages >= 60_000, "{} messages", runs.messages);
     assert!(runs.evictions >= 300, "{} evictions", runs.evictions);
-    assert_eq!(runs.left, [""; 0]);
+    assert_eq!(runs.unused_rows, [""; 0]);
     assert!(runs.stalls[0] >= 10_000, "{:?}", runs.stalls);
     assert_eq!(runs.stalls[1], 0);
     assert_eq!(undetected_mutations(&built, 10), []);
@@ -221,15 +230,15 @@ fn bounds_of_the_text_are_kept_to() {
     // Rows that only a second victim of a kind would use are unreachable.
     let mut unbounded = home.protocol.clone();
     unbounded.bounds.per_message.clear();
-    let ways = ReachabilityGraph::new(&unbounded, &home.home, &home.rom)
+    let unbounded_graph = ReachabilityGraph::new(&unbounded, &home.home, &home.rom)
         .expect("a line has few situations");
-    assert!(ways.line_states() > home.ways.line_states());
+    assert!(unbounded_graph.line_states() > home.ways.line_states());
     let Some(built) = built(home, SOURCES, Shape::default()) else {
         return;
     };
     let runs = runs(&built, 10);
     assert!(runs.messages >= 20_000, "{} messages", runs.messages);
-    let found = |protocol: &Protocol| {
+    let first_mismatch = |protocol: &Protocol| {
         let setup = Setup {
             protocol,
             ..built.setup()
@@ -239,17 +248,17 @@ fn bounds_of_the_text_are_kept_to() {
             illegal_inputs: 0,
             ..Run::new(seed, 2000)
         };
-        let failed = (0..10).find_map(|seed| setup.run(run(seed), None).err());
-        match failed {
-            Some(Failed::Mismatch(found)) => found.what,
+        let failure = (0..10).find_map(|seed| setup.run(run(seed), None).err());
+        match failure {
+            Some(Failed::Mismatch(first_mismatch)) => first_mismatch.what,
             other => panic!("nothing is noticed: {other:?}"),
         }
     };
     // A remote that sends a second victim reaches a row that the home lacks.
-    assert!(found(&unbounded).contains("the ROM has no row"));
+    assert!(first_mismatch(&unbounded).contains("the ROM has no row"));
     let span = built.compiled.protocol.bounds.per_message[0].1.span;
     unbounded.bounds.in_flight = Some(Bound { limit: 1, span });
-    assert!(found(&unbounded).contains("more than 1 message in flight"));
+    assert!(first_mismatch(&unbounded).contains("more than 1 message in flight"));
 }
 
 /// Both control lines of an application in one unit with the maximum of deferred requests. The application answers only
@@ -299,10 +308,10 @@ fn trace_check_accepts_runs_and_rejects_faults() {
         let sequences = built.setup().traces(run).expect("nothing is wrong");
         for sequence in sequences.into_iter().take(8) {
             let at_rest = true;
-            let (trace, of) = (Trace { sequence, at_rest }, format!("seed {seed}"));
-            let told = traces::sound(protocol, home, &trace, &of);
-            (rows, values) = (rows + told.rows, values + told.values);
-            refused += traces::faults_are_refused(protocol, home, &trace, (seed, 40), &of);
+            let (trace, description) = (Trace { sequence, at_rest }, format!("seed {seed}"));
+            let summary = traces::sound(protocol, home, &trace, &description);
+            (rows, values) = (rows + summary.rows, values + summary.values);
+            refused += traces::faults_are_refused(protocol, home, &trace, (seed, 40), &description);
         }
     }
     assert!(
@@ -367,10 +376,10 @@ fn verilator_lint_has_no_warnings() {
                 .current_dir(folder.path())
                 .output()
                 .expect("verilator starts");
-            let said = String::from_utf8_lossy(&output.stderr);
+            let output_text = String::from_utf8_lossy(&output.stderr);
             assert!(
-                output.status.success() && said.is_empty(),
-                "{file} {parameters}:\n{said}"
+                output.status.success() && output_text.is_empty(),
+                "{file} {parameters}:\n{output_text}"
             );
         }
     }
@@ -406,32 +415,36 @@ fn a_parameter_out_of_range_is_named() {
     }
     let folder = tempfile::tempdir().expect("a temporary folder");
     let package = compiled("eci.coh").package;
-    let own = [("eci_pkg.sv", package.as_str()), ("top.sv", TOP)];
-    for (name, text) in HOME.iter().chain(&own) {
+    let sources = [("eci_pkg.sv", package.as_str()), ("top.sv", TOP)];
+    for (name, text) in HOME.iter().chain(&sources) {
         std::fs::write(folder.path().join(name), text).expect("it can be written");
     }
-    let rest = HOME.iter().map(|(name, _)| *name);
+    let modules = HOME.iter().map(|(name, _)| *name);
     let files: Vec<&str> = ["home_pkg.sv", "eci_pkg.sv"]
         .into_iter()
-        .chain(rest.filter(|name| *name != "home_pkg.sv"))
+        .chain(modules.filter(|name| *name != "home_pkg.sv"))
         .chain(["top.sv"])
         .collect();
     let lint = |parameters: &str| {
         let output = Command::new("verilator")
             .args(["--lint-only", "-Wno-PINMISSING", "--top-module", "top"])
-            .args(parameters.split(' ').map(|one| format!("-G{one}")))
+            .args(
+                parameters
+                    .split(' ')
+                    .map(|parameter| format!("-G{parameter}")),
+            )
             .args(&files)
             .current_dir(folder.path())
             .output()
             .expect("verilator starts");
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        (output.status.success(), said)
+        let output_text = String::from_utf8_lossy(&output.stderr).into_owned();
+        (output.status.success(), output_text)
     };
     for parameters in ["NumRemotes=1", "Ways=128", "Reads=123 AxiIdWidth=12"] {
-        let (fits, said) = lint(parameters);
-        assert!(fits, "{parameters}:\n{said}");
+        let (fits, output_text) = lint(parameters);
+        assert!(fits, "{parameters}:\n{output_text}");
     }
-    for (parameters, says) in [
+    for (parameters, message) in [
         ("NoProtocol=1", "Protocol, state_e, event_e, send_e and"),
         ("NoTypes=1", "Protocol, state_e, event_e, send_e and"),
         ("NumRemotes=2", "NumRemotes must be 1: "),
@@ -470,8 +483,11 @@ fn a_parameter_out_of_range_is_named() {
         ("TagWidth=40", "beyond the header's or AxiAddrWidth's"),
         ("AxiAddrWidth=20", "beyond the header's or AxiAddrWidth's"),
     ] {
-        let (fits, said) = lint(parameters);
-        assert!(!fits && said.contains(says), "{parameters}:\n{said}");
+        let (fits, output_text) = lint(parameters);
+        assert!(
+            !fits && output_text.contains(message),
+            "{parameters}:\n{output_text}"
+        );
     }
 }
 
@@ -502,7 +518,7 @@ fn a_read_of_a_line_nobody_holds_takes_at_most_20_cycles() {
         .event("ReadShared")
         .expect("it is a request") as u64;
     let mut beats = 0..0;
-    let mut left = None;
+    let mut departure_cycle = None;
     for cycle in 0..100 {
         inputs.rx_valid[0] = u64::from(cycle == 0);
         inputs.rx_last[0] = 1;
@@ -517,13 +533,13 @@ fn a_read_of_a_line_nobody_holds_takes_at_most_20_cycles() {
             inputs.r_id[0] = outputs.ar_id[0];
             beats = 0..2;
         }
-        if outputs.tx_valid[0] != 0 && left.is_none() {
-            left = Some(cycle);
+        if outputs.tx_valid[0] != 0 && departure_cycle.is_none() {
+            departure_cycle = Some(cycle);
         }
     }
-    let left: u64 = left.expect("the request is answered");
+    let departure_cycle: u64 = departure_cycle.expect("the request is answered");
     // The directory of this home has one group of ways; one with 16 ways has four, which are compared one after the
     // other.
-    assert_eq!(left, 17);
-    assert!(left + 3 <= 20);
+    assert_eq!(departure_cycle, 17);
+    assert!(departure_cycle + 3 <= 20);
 }

@@ -49,12 +49,12 @@ impl Ports {
 
     /// Executes a cycle in which no assertion may fail.
     fn step(&mut self) {
-        let said = self.model.step(&self.inputs, &mut self.outputs);
-        said.expect("no assertion fails");
+        let assertions = self.model.step(&self.inputs, &mut self.outputs);
+        assertions.expect("no assertion fails");
     }
 
     /// Executes up to four cycles with the same inputs and returns the first assertion messages.
-    fn said(&mut self) -> String {
+    fn first_assertion(&mut self) -> String {
         let mut step = |_| self.model.step(&self.inputs, &mut self.outputs).err();
         (0..4).find_map(&mut step).unwrap_or_default()
     }
@@ -67,11 +67,11 @@ struct Stream {
     valid: fn(&mut Inputs) -> &mut u64,
     ready: fn(&Outputs) -> u64,
     /// Drives the beat with the given number; the home eventually lets one wait.
-    put: fn(&mut Inputs, u64),
+    drive_beat: fn(&mut Inputs, u64),
     /// Changes the beat.
-    spoil: fn(&mut Inputs),
+    change_beat: fn(&mut Inputs),
     /// Part of the home's error message.
-    says: &'static str,
+    message: &'static str,
 }
 
 impl Stream {
@@ -80,7 +80,7 @@ impl Stream {
         let (mut number, mut cycles) = (0, 0);
         *(self.valid)(&mut ports.inputs) = 1;
         while cycles < 100 {
-            (self.put)(&mut ports.inputs, number);
+            (self.drive_beat)(&mut ports.inputs, number);
             ports.step();
             if (self.ready)(&ports.outputs) & 1 == 0 {
                 cycles += 1;
@@ -97,13 +97,13 @@ fn header(message: u64, line: u64) -> u64 {
 }
 
 /// Requests for consecutive lines of one unit, all of which need memory, which does not answer.
-fn put_reads(inputs: &mut Inputs, number: u64) {
+fn drive_reads(inputs: &mut Inputs, number: u64) {
     inputs.rx_header[SLICE][0] = header(READ_SHARED, 4 * number);
     inputs.rx_last[SLICE] = 1;
 }
 
 /// Writes with data. The beat that finally waits is the second one of a message, for which no slot is free.
-fn put_writes(inputs: &mut Inputs, number: u64) {
+fn drive_writes(inputs: &mut Inputs, number: u64) {
     inputs.rx_header[SLICE][0] = header(WRITE_LINE, 4 * (number / 2));
     inputs.rx_data[SLICE][0][7] = number;
     inputs.rx_last[SLICE] = number % 2;
@@ -111,10 +111,10 @@ fn put_writes(inputs: &mut Inputs, number: u64) {
 
 /// Requests without data until the unit accepts no more, then some with data. The beat that finally waits is the first
 /// one of a message.
-fn put_both(inputs: &mut Inputs, number: u64) {
+fn drive_reads_then_writes(inputs: &mut Inputs, number: u64) {
     match number.checked_sub(3) {
-        None => put_reads(inputs, number),
-        Some(beat) => put_writes(inputs, beat + 6),
+        None => drive_reads(inputs, number),
+        Some(beat) => drive_writes(inputs, beat + 6),
     }
 }
 
@@ -126,15 +126,15 @@ fn rx_ready(outputs: &Outputs) -> u64 {
     outputs.rx_ready[SLICE]
 }
 
-fn spoil_header(inputs: &mut Inputs) {
+fn change_header(inputs: &mut Inputs) {
     inputs.rx_header[SLICE][0] ^= 4;
 }
 
-fn spoil_last(inputs: &mut Inputs) {
+fn change_last(inputs: &mut Inputs) {
     inputs.rx_last[SLICE] ^= 1;
 }
 
-fn spoil_data(inputs: &mut Inputs) {
+fn change_data(inputs: &mut Inputs) {
     inputs.rx_data[SLICE][0][7] ^= 1 << 63;
 }
 
@@ -142,74 +142,74 @@ const RX: Stream = Stream {
     name: "rx",
     valid: rx_valid,
     ready: rx_ready,
-    put: put_reads,
-    spoil: spoil_header,
-    says: "dcs: the header on circuit 0 was not stable until it was taken",
+    drive_beat: drive_reads,
+    change_beat: change_header,
+    message: "dcs: the header on circuit 0 was not stable until it was taken",
 };
 
 /// Streams whose beats can wait, each with the change that the home must detect.
 const STREAMS: &[Stream] = &[
     RX,
     Stream {
-        put: put_both,
+        drive_beat: drive_reads_then_writes,
         ..RX
     },
     Stream {
-        put: put_both,
-        spoil: spoil_data,
-        says: "dcs: the bytes on circuit 0 were not stable until they were taken",
+        drive_beat: drive_reads_then_writes,
+        change_beat: change_data,
+        message: "dcs: the bytes on circuit 0 were not stable until they were taken",
         ..RX
     },
     Stream {
-        put: put_writes,
-        spoil: spoil_data,
-        says: "dcs: the bytes on circuit 0 were not stable until they were taken",
+        drive_beat: drive_writes,
+        change_beat: change_data,
+        message: "dcs: the bytes on circuit 0 were not stable until they were taken",
         ..RX
     },
     Stream {
-        spoil: spoil_last,
-        says: "dcs: the mark of the last beat on circuit 0 was not stable until it was taken",
+        change_beat: change_last,
+        message: "dcs: the mark of the last beat on circuit 0 was not stable until it was taken",
         ..RX
     },
     Stream {
         name: "local_req",
         valid: |inputs| &mut inputs.local_req_valid[SLICE],
         ready: |outputs| outputs.local_req_ready[SLICE],
-        put: |inputs, number| inputs.local_req[SLICE] = 4 * number,
-        spoil: |inputs| inputs.local_req[SLICE] ^= 1 << 37,
-        says: "dcs: a local operation was not stable until it was taken",
+        drive_beat: |inputs, number| inputs.local_req[SLICE] = 4 * number,
+        change_beat: |inputs| inputs.local_req[SLICE] ^= 1 << 37,
+        message: "dcs: a local operation was not stable until it was taken",
     },
     Stream {
         name: "unlock",
         valid: |inputs| &mut inputs.unlock_valid[SLICE],
         ready: |outputs| outputs.unlock_ready[SLICE],
-        put: |inputs, number| inputs.unlock_line[SLICE] = 4 * number,
-        spoil: |inputs| inputs.unlock_line[SLICE] ^= 4,
-        says: "dcs: an unlock was not stable until it was taken",
+        drive_beat: |inputs, number| inputs.unlock_line[SLICE] = 4 * number,
+        change_beat: |inputs| inputs.unlock_line[SLICE] ^= 4,
+        message: "dcs: an unlock was not stable until it was taken",
     },
     Stream {
         name: "cfg_aw",
         valid: |inputs| &mut inputs.cfg_aw_valid[SLICE],
         ready: |outputs| outputs.cfg_aw_ready[SLICE],
-        put: |inputs, number| inputs.cfg_aw_addr[SLICE] = 8 * number,
-        spoil: |inputs| inputs.cfg_aw_addr[SLICE] ^= 8,
-        says: "dcs: the registers' write address was not stable until it was taken",
+        drive_beat: |inputs, number| inputs.cfg_aw_addr[SLICE] = 8 * number,
+        change_beat: |inputs| inputs.cfg_aw_addr[SLICE] ^= 8,
+        message: "dcs: the registers' write address was not stable until it was taken",
     },
     Stream {
         name: "cfg_w",
         valid: |inputs| &mut inputs.cfg_w_valid[SLICE],
         ready: |outputs| outputs.cfg_w_ready[SLICE],
-        put: |inputs, number| inputs.cfg_w_data[SLICE] = number,
-        spoil: |inputs| inputs.cfg_w_strb[SLICE] ^= 1,
-        says: "dcs: the registers' write data was not stable until it was taken",
+        drive_beat: |inputs, number| inputs.cfg_w_data[SLICE] = number,
+        change_beat: |inputs| inputs.cfg_w_strb[SLICE] ^= 1,
+        message: "dcs: the registers' write data was not stable until it was taken",
     },
     Stream {
         name: "cfg_ar",
         valid: |inputs| &mut inputs.cfg_ar_valid[SLICE],
         ready: |outputs| outputs.cfg_ar_ready[SLICE],
-        put: |inputs, number| inputs.cfg_ar_addr[SLICE] = 8 * number,
-        spoil: |inputs| inputs.cfg_ar_addr[SLICE] ^= 8,
-        says: "dcs: the registers' read address was not stable until it was taken",
+        drive_beat: |inputs, number| inputs.cfg_ar_addr[SLICE] = 8 * number,
+        change_beat: |inputs| inputs.cfg_ar_addr[SLICE] ^= 8,
+        message: "dcs: the registers' read address was not stable until it was taken",
     },
 ];
 
@@ -224,9 +224,13 @@ fn changed_stalled_beat_is_reported_by_name() {
     for stream in STREAMS {
         let mut ports = Ports::new(&built);
         stream.wait(&mut ports);
-        (stream.spoil)(&mut ports.inputs);
-        let said = ports.said();
-        assert!(said.contains(stream.says), "{}: {said}", stream.name);
+        (stream.change_beat)(&mut ports.inputs);
+        let assertion = ports.first_assertion();
+        assert!(
+            assertion.contains(stream.message),
+            "{}: {assertion}",
+            stream.name
+        );
     }
 }
 
@@ -236,13 +240,18 @@ fn a_beat_that_is_withdrawn_is_noticed_by_name() {
         return;
     };
     // Withdrawing `valid` also withdraws the header, which is reported first.
-    let told = |stream: &&Stream| !stream.says.contains("bytes") && !stream.says.contains("last");
-    for stream in STREAMS.iter().filter(told) {
+    let reports_header =
+        |stream: &&Stream| !stream.message.contains("bytes") && !stream.message.contains("last");
+    for stream in STREAMS.iter().filter(reports_header) {
         let mut ports = Ports::new(&built);
         stream.wait(&mut ports);
         *(stream.valid)(&mut ports.inputs) = 0;
-        let said = ports.said();
-        assert!(said.contains(stream.says), "{}: {said}", stream.name);
+        let assertion = ports.first_assertion();
+        assert!(
+            assertion.contains(stream.message),
+            "{}: {assertion}",
+            stream.name
+        );
     }
 }
 
@@ -251,19 +260,19 @@ fn unused_beat_fields_may_change() {
     let Some(built) = eci() else {
         return;
     };
-    let bytes_of_none = Stream {
-        spoil: spoil_data,
+    let unused_data = Stream {
+        change_beat: change_data,
         ..RX
     };
     let header_of_second_beat = Stream {
-        put: put_writes,
+        drive_beat: drive_writes,
         ..RX
     };
-    for stream in [bytes_of_none, header_of_second_beat] {
+    for stream in [unused_data, header_of_second_beat] {
         let mut ports = Ports::new(&built);
         stream.wait(&mut ports);
-        (stream.spoil)(&mut ports.inputs);
-        assert_eq!(ports.said(), "");
+        (stream.change_beat)(&mut ports.inputs);
+        assert_eq!(ports.first_assertion(), "");
     }
 }
 
@@ -274,25 +283,25 @@ fn an_answer_of_memory_that_is_not_under_way_is_noticed_by_name() {
     };
     let not_read = "dcs: memory answered a read that is not in flight";
     let not_written = "dcs: memory answered a write that is not in flight";
-    let noticed = |ports: &mut Ports, says: &str| {
-        let said = ports.said();
-        assert!(said.contains(says), "{says}: {said}");
+    let assert_reports = |ports: &mut Ports, message: &str| {
+        let assertion = ports.first_assertion();
+        assert!(assertion.contains(message), "{message}: {assertion}");
     };
 
     // At rest, with any ID.
     for id in [0, 1, 2, 255] {
         let mut ports = Ports::new(&built);
         (ports.inputs.r_valid[SLICE], ports.inputs.r_id[SLICE]) = (1, id);
-        noticed(&mut ports, not_read);
+        assert_reports(&mut ports, not_read);
         let mut ports = Ports::new(&built);
         (ports.inputs.b_valid[SLICE], ports.inputs.b_id[SLICE]) = (1, id);
-        noticed(&mut ports, not_written);
+        assert_reports(&mut ports, not_written);
     }
 
     // A read response before memory has accepted the address, and another one after the end of the read.
     let reads = || {
         let mut ports = Ports::new(&built);
-        put_reads(&mut ports.inputs, 0);
+        drive_reads(&mut ports.inputs, 0);
         ports.inputs.rx_valid[SLICE] = 1;
         ports.step();
         ports.inputs.rx_valid[SLICE] = 0;
@@ -304,7 +313,7 @@ fn an_answer_of_memory_that_is_not_under_way_is_noticed_by_name() {
     };
     let mut ports = reads();
     ports.inputs.r_valid[SLICE] = 1;
-    noticed(&mut ports, not_read);
+    assert_reports(&mut ports, not_read);
     let mut ports = reads();
     ports.inputs.ar_ready[SLICE] = 1;
     ports.step();
@@ -313,13 +322,13 @@ fn an_answer_of_memory_that_is_not_under_way_is_noticed_by_name() {
     ports.inputs.r_last[SLICE] = 1;
     ports.step();
     ports.inputs.r_last[SLICE] = 0;
-    noticed(&mut ports, not_read);
+    assert_reports(&mut ports, not_read);
     // A read response that ends too soon.
     let mut ports = reads();
     ports.inputs.ar_ready[SLICE] = 1;
     ports.step();
     (ports.inputs.r_valid[SLICE], ports.inputs.r_last[SLICE]) = (1, 1);
-    noticed(
+    assert_reports(
         &mut ports,
         "dcs: memory answered a read with another number of beats than 2",
     );
@@ -329,7 +338,7 @@ fn an_answer_of_memory_that_is_not_under_way_is_noticed_by_name() {
         let mut ports = Ports::new(&built);
         ports.inputs.tx_ready[SLICE] = 3;
         for beat in 0..2 {
-            put_writes(&mut ports.inputs, beat);
+            drive_writes(&mut ports.inputs, beat);
             ports.inputs.rx_valid[SLICE] = 1;
             ports.step();
         }
@@ -345,22 +354,22 @@ fn an_answer_of_memory_that_is_not_under_way_is_noticed_by_name() {
         ports.inputs.b_valid[SLICE] = 1;
         ports
     };
-    noticed(&mut writes(0, 1), not_written);
-    noticed(&mut writes(1, 0), not_written);
+    assert_reports(&mut writes(0, 1), not_written);
+    assert_reports(&mut writes(1, 0), not_written);
     let mut ports = writes(1, 1);
     ports.step();
-    noticed(&mut ports, not_written);
+    assert_reports(&mut ports, not_written);
 }
 
 /// A change of the inputs, and part of the home's error message.
-type Wrong = (fn(&mut Inputs), &'static str);
+type Violation = (fn(&mut Inputs), &'static str);
 
 #[test]
 fn unknown_port_traffic_is_reported_by_name() {
     let Some(built) = eci() else {
         return;
     };
-    let message: [Wrong; 6] = [
+    let message: [Violation; 6] = [
         (
             |inputs| {
                 inputs.rx_header[SLICE][0] = header(READ_SHARED, 0);
@@ -389,7 +398,7 @@ fn unknown_port_traffic_is_reported_by_name() {
             "lies outside the home's range",
         ),
     ];
-    let device: [Wrong; 3] = [
+    let device: [Violation; 3] = [
         (
             |inputs| (inputs.local_req_valid[SLICE], inputs.local_req[SLICE]) = (1, 4 << 36),
             "dcs: there is no local operation 4",
@@ -404,13 +413,13 @@ fn unknown_port_traffic_is_reported_by_name() {
         ),
     ];
     for (of_message, cases) in [(1, &message[..]), (0, &device[..])] {
-        for (put, says) in cases {
+        for (drive_inputs, expected) in cases {
             let mut ports = Ports::new(&built);
             ports.inputs.rx_last[SLICE] = 1;
-            put(&mut ports.inputs);
+            drive_inputs(&mut ports.inputs);
             ports.inputs.rx_valid[SLICE] = of_message;
-            let said = ports.said();
-            assert!(said.contains(says), "{says}: {said}");
+            let assertion = ports.first_assertion();
+            assert!(assertion.contains(expected), "{expected}: {assertion}");
         }
     }
 }
@@ -418,7 +427,7 @@ fn unknown_port_traffic_is_reported_by_name() {
 /// A new input stream of the home must be added to the lists above.
 #[test]
 fn every_input_stream_of_the_home_is_tested() {
-    let home = cohkit_rtl::proof::right("home.sv");
+    let home = cohkit_rtl::proof::rtl_source("home.sv");
     let inputs: Vec<&str> = home
         .lines()
         .filter(|line| line.trim().starts_with("input "))

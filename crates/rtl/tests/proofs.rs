@@ -5,7 +5,7 @@
 #[path = "../../../tests/require.rs"]
 mod require;
 
-use cohkit_rtl::proof::{right, Proof, Prover, Verdict, PROOFS};
+use cohkit_rtl::proof::{rtl_source, Proof, Prover, Verdict, PROOFS};
 use require::require;
 use std::path::Path;
 
@@ -164,14 +164,14 @@ fn a_fault_in_the_rtl_refutes_its_proof() {
         return;
     };
     let folder = tempfile::tempdir().expect("a temporary folder");
-    for &(name, file, whole, fault) in FAULTS {
+    for &(name, file, original, fault) in FAULTS {
         let proof: &Proof = PROOFS
             .iter()
             .find(|proof| proof.name == name)
             .expect("there is such a proof");
-        let text = right(file);
-        assert_eq!(text.matches(whole).count(), 1, "{file}: {whole}");
-        let text = text.replace(whole, fault);
+        let text = rtl_source(file);
+        assert_eq!(text.matches(original).count(), 1, "{file}: {original}");
+        let text = text.replace(original, fault);
         let size = proof.sizes.last().expect("it has a size");
         let size = if name == "fifo_proof" {
             &proof.sizes[2]

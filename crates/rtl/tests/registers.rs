@@ -11,13 +11,13 @@ fn the_package_and_the_document_are_printed_from_one_list() {
 
 #[test]
 fn registers_do_not_overlap() {
-    let mut free = 0;
+    let mut next_address = 0;
     for register in REGISTERS {
-        assert!(register.address >= free, "{}", register.name);
+        assert!(register.address >= next_address, "{}", register.name);
         assert!(register.address.is_multiple_of(8), "{}", register.name);
-        free = register.address + 8 * register.count as u64;
+        next_address = register.address + 8 * register.count as u64;
         // Counters and other registers have separate address ranges.
-        assert_eq!(register.address >= COUNTERS, free > COUNTERS);
+        assert_eq!(register.address >= COUNTERS, next_address > COUNTERS);
     }
-    assert!(free <= COUNTERS + 8 * COUNTER_POSITIONS as u64 && free <= BYTES);
+    assert!(next_address <= COUNTERS + 8 * COUNTER_POSITIONS as u64 && next_address <= BYTES);
 }

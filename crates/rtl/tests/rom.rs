@@ -12,8 +12,9 @@ use expect_test::{expect, expect_file};
 use std::path::{Path, PathBuf};
 
 fn root() -> PathBuf {
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    here.ancestors()
+    let crate_folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    crate_folder
+        .ancestors()
         .nth(2)
         .expect("the crate lies two folders below the root")
         .to_path_buf()
@@ -67,7 +68,7 @@ impl Fields {
 
 /// Returns the reaction of a controller to an event as the fields of a row: effect, memory, acknowledge, grant,
 /// forward, next.
-fn meaning(
+fn expected_fields(
     protocol: &Protocol,
     rom: &Rom,
     machine: &Machine,
@@ -77,7 +78,7 @@ fn meaning(
 ) -> [u64; 6] {
     let mut configuration = machine.initial();
     configuration.state = state as u16;
-    let occasion = Trigger {
+    let trigger = Trigger {
         home: 0,
         event,
         sender: Some(0),
@@ -85,20 +86,20 @@ fn meaning(
         fields: &[],
     };
     let outcome = machine
-        .step(&mut configuration, occasion, &mut { home })
+        .step(&mut configuration, trigger, &mut { home })
         .expect("rows of a flat home can be executed");
-    let stays = state as u64;
+    let unchanged = state as u64;
     let acts = match outcome {
         Outcome::Unexpected => return [0, 0, 0, 0, 0, 0],
-        Outcome::Leave => return [1, 0, 0, 0, 0, stays],
-        Outcome::Refuse => return [2, 0, 0, 0, 0, stays],
+        Outcome::Leave => return [1, 0, 0, 0, 0, unchanged],
+        Outcome::Refuse => return [2, 0, 0, 0, 0, unchanged],
         Outcome::Taken { acts, .. } => acts,
     };
-    let mut meaning = [3, 0, 0, 0, 0, u64::from(configuration.state)];
+    let mut expected_fields = [3, 0, 0, 0, 0, u64::from(configuration.state)];
     for act in acts {
         match act {
             Act::Send { message, .. } => {
-                let place = if protocol.class(message) == Some(Class::Forward) {
+                let field = if protocol.class(message) == Some(Class::Forward) {
                     4
                 } else {
                     3
@@ -108,15 +109,15 @@ fn meaning(
                     .iter()
                     .position(|sent| sent.message == message)
                     .expect("it is sent");
-                meaning[place] = 1 << rom.send_bits() | number as u64;
+                expected_fields[field] = 1 << rom.send_bits() | number as u64;
             }
-            Act::StartRead => meaning[1] = 1,
-            Act::StartWrite | Act::StartStore { .. } => meaning[1] = 2,
-            Act::Acknowledge(_) | Act::Unlocked => meaning[2] = 1,
+            Act::StartRead => expected_fields[1] = 1,
+            Act::StartWrite | Act::StartStore { .. } => expected_fields[1] = 2,
+            Act::Acknowledge(_) | Act::Unlocked => expected_fields[2] = 1,
             other => panic!("{other:?} has no place in a row"),
         }
     }
-    meaning
+    expected_fields
 }
 
 /// Checks that every row of the printed image equals the controller's reaction, and that there are no further rows.
@@ -132,28 +133,34 @@ fn verify(text: &str) -> usize {
     let machine = Machine::new(&home, 1);
     let mut rest = words.iter().copied().peekable();
     for state in 0..rom.states.len() {
-        for (event, about) in rom.events.iter().enumerate() {
-            let expected = meaning(&protocol, &rom, &machine, &home, state, about.event);
+        for (event, occurrence) in rom.events.iter().enumerate() {
+            let expected =
+                expected_fields(&protocol, &rom, &machine, &home, state, occurrence.event);
             let address = rom.address(state, event);
             let word = rest.next_if(|row| row.0 == address).map_or(0, |row| row.1);
             let mut fields = Fields(word);
             let next = fields.take(rom.state_bits());
             let known = [fields.take(2), fields.take(2)];
             // A row that does not consume its event leaves the home's knowledge unchanged and reports nothing.
-            let of = |state: usize| match expected[0] {
+            let permission_in = |state: usize| match expected[0] {
                 3 => rom.rights[state] as u64,
                 _ => 0,
             };
-            assert_eq!(known, [of(next as usize), of(state)], "{}", about.name);
+            assert_eq!(
+                known,
+                [permission_in(next as usize), permission_in(state)],
+                "{}",
+                occurrence.name
+            );
             let forward = fields.take(rom.send_bits() + 1);
             let grant = fields.take(rom.send_bits() + 1);
             let acknowledge = fields.take(1);
             let memory = fields.take(2);
-            let found = [fields.take(2), memory, acknowledge, grant, forward, next];
+            let actual = [fields.take(2), memory, acknowledge, grant, forward, next];
             assert_eq!(
-                found, expected,
+                actual, expected,
                 "{}: {} on {}",
-                protocol.name, rom.states[state], about.name
+                protocol.name, rom.states[state], occurrence.name
             );
         }
     }
@@ -289,7 +296,7 @@ fn protocols_beyond_hardware_limits_are_rejected() {
         "  reach S with Downgrade",
         "  local clean_invalidate { ensure all == I }\n  reach S with Downgrade",
     );
-    let asks = read("protocols/eci.coh")
+    let store_with_request = read("protocols/eci.coh")
         .replace(
             "ReadOnce, WriteLine (store)",
             "ReadOnce, Ask, WriteLine (store)",
@@ -306,13 +313,16 @@ fn protocols_beyond_hardware_limits_are_rejected() {
             "  on WriteLine(r)",
             "  on Ask(r) { ensure others(r) == I; answer r with Go }\n  on WriteLine(r)",
         );
-    reasons += &format!("a store that asks first: {}\n", refusal(&asks));
+    reasons += &format!(
+        "a store that asks first: {}\n",
+        refusal(&store_with_request)
+    );
     reasons += &format!(
         "requests and victims in one order: {}\n",
         refusal(&one_order)
     );
-    let bi = read("protocols/back-invalidate.coh");
-    let two_channels = bi
+    let back_invalidate = read("protocols/back-invalidate.coh");
+    let two_channels = back_invalidate
         .replace(
             "  s2m_rsp    as",
             "  s2m_drs as grant home -> remote\n  s2m_rsp    as",
@@ -384,10 +394,14 @@ fn names_that_the_package_needs_are_refused() {
     assert!(package.contains("home_pkg::"));
     names.push("home_pkg");
     for name in names {
-        let says = format!("the generated package uses the name `{name}` itself");
+        let expected = format!("the generated package uses the name `{name}` itself");
         // A request, a message to the remote, and a state.
-        for of_text in ["ReadOnce", "DataShared", "S"] {
-            assert_eq!(refusal(&renamed(&eci, of_text, name)), says, "{of_text}");
+        for name_in_text in ["ReadOnce", "DataShared", "S"] {
+            assert_eq!(
+                refusal(&renamed(&eci, name_in_text, name)),
+                expected,
+                "{name_in_text}"
+            );
         }
     }
 }
@@ -395,7 +409,7 @@ fn names_that_the_package_needs_are_refused() {
 /// Returns the protocol with a name replaced by another.
 fn renamed(text: &str, from: &str, to: &str) -> String {
     let is_of_name = |sign: char| sign.is_ascii_alphanumeric() || sign == '_';
-    let mut other = String::new();
+    let mut replaced = String::new();
     let mut rest = text;
     while let Some(sign) = rest.chars().next() {
         let length = match rest.find(|sign| !is_of_name(sign)) {
@@ -403,18 +417,18 @@ fn renamed(text: &str, from: &str, to: &str) -> String {
             Some(length) => length,
             None => rest.len(),
         };
-        let (word, after) = rest.split_at(length);
-        other += if word == from { to } else { word };
-        rest = after;
+        let (word, remainder) = rest.split_at(length);
+        replaced += if word == from { to } else { word };
+        rest = remainder;
     }
-    other
+    replaced
 }
 
 #[test]
 fn reserved_package_names_are_rejected() {
     let eci = read("protocols/eci.coh");
-    let own = |(file, _): &(&'static str, _)| file.strip_suffix("_pkg.sv");
-    let names: Vec<&str> = SOURCES.iter().filter_map(own).collect();
+    let package_name = |(file, _): &(&'static str, _)| file.strip_suffix("_pkg.sv");
+    let names: Vec<&str> = SOURCES.iter().filter_map(package_name).collect();
     assert!(names.contains(&"registers"), "{names:?}");
     for name in names {
         let text = renamed(&eci, "eci", name);
@@ -422,11 +436,11 @@ fn reserved_package_names_are_rejected() {
             Ok(_) => refusal(&text),
             Err(errors) => errors[0].message.clone(),
         };
-        let says = match name {
+        let expected = match name {
             "home" => "`home` is a keyword".to_string(),
             _ => format!("the package of the protocol `{name}` would be named `{name}_pkg`, the name of a package of the hardware"),
         };
-        assert_eq!(reason, says);
+        assert_eq!(reason, expected);
     }
 }
 
@@ -435,8 +449,8 @@ fn a_response_that_begins_a_read_is_refused() {
     let (protocol, home, _) = compile(&read("protocols/eci.coh"));
     let mut refused = 0;
     for index in 0..home.rules.len() {
-        let mut other = home.clone();
-        let rule = &mut other.rules[index];
+        let mut changed_home = home.clone();
+        let rule = &mut changed_home.rules[index];
         let (Event::Message(message), Effect::Take { body, .. }) = (rule.event, &mut rule.effect)
         else {
             continue;
@@ -445,7 +459,7 @@ fn a_response_that_begins_a_read_is_refused() {
             continue;
         }
         body.push(Statement::StartRead);
-        let reason = match Rom::new(&protocol, &other) {
+        let reason = match Rom::new(&protocol, &changed_home) {
             Ok(_) => panic!("rule {index} fits"),
             Err(refusal) => refusal.what,
         };

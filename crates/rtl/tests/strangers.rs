@@ -8,7 +8,7 @@ mod homes;
 use cohkit_rtl::lockstep::bench::Run;
 use cohkit_rtl::lockstep::model::{Inputs, Model, Outputs, CIRCUITS};
 use cohkit_rtl::lockstep::shapes::Shape;
-use cohkit_rtl::registers::{place, register};
+use cohkit_rtl::registers::{counter_position, register};
 use cohkit_rtl::sources::SOURCES;
 use homes::seeded::{argument, seeded, Fault};
 use homes::{built, compiled, Built};
@@ -45,8 +45,10 @@ fn illegal_traffic_is_rejected_and_counted() {
                 .run(run, None)
                 .unwrap_or_else(|failed| panic!("{file} {run:?}: {failed:#?}"));
             for (counted, name) in counted.iter_mut().zip(names) {
-                let last = place(name) + register(name).count;
-                *counted += report.counters[place(name)..last].iter().sum::<u64>();
+                let end = counter_position(name) + register(name).count;
+                *counted += report.counters[counter_position(name)..end]
+                    .iter()
+                    .sum::<u64>();
             }
             illegal_inputs += report.illegal_inputs;
         }
@@ -94,17 +96,17 @@ struct Home {
     writes: VecDeque<u64>,
     written: u64,
     /// True if memory accepts no read addresses and no write data.
-    refuses: bool,
+    memory_refuses: bool,
     /// Unsolicited responses in the next cycle: a read beat of ones, and a write response.
     read_answer: Option<(u64, bool)>,
     write_answer: Option<u64>,
     /// True if memory does not answer.
-    withholds: bool,
+    memory_withholds: bool,
     /// Bit mask of circuits to the remote that accept nothing.
-    full: u64,
+    blocked_circuits: u64,
     /// Headers and first words of messages to the remote, by circuit; answers to the device.
     sent: [Vec<(u64, u64)>; CIRCUITS],
-    told: Vec<u64>,
+    device_answers: Vec<u64>,
     addresses: Vec<u64>,
 }
 
@@ -119,13 +121,13 @@ impl Home {
             beats: LINE.to_vec(),
             writes: VecDeque::new(),
             written: 0,
-            refuses: false,
+            memory_refuses: false,
             read_answer: None,
             write_answer: None,
-            withholds: false,
-            full: 0,
+            memory_withholds: false,
+            blocked_circuits: 0,
             sent: Default::default(),
-            told: Vec::new(),
+            device_answers: Vec::new(),
             addresses: Vec::new(),
         };
         home.inputs.reset = 1;
@@ -138,16 +140,16 @@ impl Home {
     /// Ignores assertion messages, because synthesised hardware has no assertions.
     fn cycle(&mut self) {
         let inputs = &mut self.inputs;
-        inputs.tx_ready[SLICE] = !self.full & 3;
+        inputs.tx_ready[SLICE] = !self.blocked_circuits & 3;
         inputs.local_rsp_ready[SLICE] = 1;
         inputs.change_ready[SLICE] = 1;
-        inputs.ar_ready[SLICE] = u64::from(!self.refuses);
+        inputs.ar_ready[SLICE] = u64::from(!self.memory_refuses);
         inputs.aw_ready[SLICE] = 1;
-        inputs.w_ready[SLICE] = u64::from(!self.refuses);
-        let other = self.read_answer.take();
-        let read = self.reads.front().filter(|_| !self.withholds);
-        inputs.r_valid[SLICE] = u64::from(read.is_some() || other.is_some());
-        if let Some((id, last)) = other {
+        inputs.w_ready[SLICE] = u64::from(!self.memory_refuses);
+        let unsolicited = self.read_answer.take();
+        let read = self.reads.front().filter(|_| !self.memory_withholds);
+        inputs.r_valid[SLICE] = u64::from(read.is_some() || unsolicited.is_some());
+        if let Some((id, last)) = unsolicited {
             inputs.r_id[SLICE] = id;
             inputs.r_data[SLICE] = [u64::MAX; 8];
             inputs.r_last[SLICE] = u64::from(last);
@@ -162,11 +164,11 @@ impl Home {
                 self.reads.pop_front();
             }
         }
-        let other = self.write_answer.take();
-        let whole = self.written >= 2 && !self.writes.is_empty() && other.is_none();
-        inputs.b_valid[SLICE] = u64::from(whole || other.is_some());
-        inputs.b_id[SLICE] = other.or(self.writes.front().copied()).unwrap_or(0);
-        if whole {
+        let unsolicited = self.write_answer.take();
+        let completes_write = self.written >= 2 && !self.writes.is_empty() && unsolicited.is_none();
+        inputs.b_valid[SLICE] = u64::from(completes_write || unsolicited.is_some());
+        inputs.b_id[SLICE] = unsolicited.or(self.writes.front().copied()).unwrap_or(0);
+        if completes_write {
             self.written -= 2;
             self.writes.pop_front();
         }
@@ -190,7 +192,8 @@ impl Home {
             }
         }
         if outputs.local_rsp_valid[SLICE] != 0 {
-            self.told.push(outputs.local_rsp[SLICE] & ((1 << 41) - 1));
+            self.device_answers
+                .push(outputs.local_rsp[SLICE] & ((1 << 41) - 1));
         }
     }
 
@@ -231,7 +234,7 @@ impl Home {
         }
     }
 
-    fn ask(&mut self, operation: u64, line: u64) {
+    fn request_local(&mut self, operation: u64, line: u64) {
         self.inputs.local_req[SLICE] = operation << 36 | line;
         self.offer(
             |inputs| &mut inputs.local_req_valid[SLICE],
@@ -264,13 +267,13 @@ impl Home {
     }
 
     /// True if a line was granted exactly once, with its own bytes.
-    fn granted(&self, line: u64) -> bool {
+    fn is_granted(&self, line: u64) -> bool {
         let grants = self.sent[GRANTS].iter();
-        let own: Vec<u64> = grants
+        let granted_words: Vec<u64> = grants
             .filter(|(header, _)| header & ((1 << 36) - 1) == line)
             .map(|&(_, word)| word)
             .collect();
-        own == [line * BYTES, line * BYTES + 1]
+        granted_words == [line * BYTES, line * BYTES + 1]
     }
 }
 
@@ -304,14 +307,14 @@ fn check_memory_beats(built: &Built) {
         assert_eq!(home.register("WrongReads", 0), 0, "{beats:?}");
         // The read entry is free, so the unit can still have the same number of outstanding reads.
         home.beats = LINE.to_vec();
-        home.withholds = true;
+        home.memory_withholds = true;
         home.request(READ_SHARED, 8, 1);
         home.request(READ_SHARED, 12, 1);
         home.cycles(80);
         assert_eq!(home.addresses.len(), 3, "{beats:?}");
-        home.withholds = false;
+        home.memory_withholds = false;
         home.cycles(80);
-        assert!(home.granted(8) && home.granted(12), "{beats:?}");
+        assert!(home.is_granted(8) && home.is_granted(12), "{beats:?}");
     }
     // Beats without a read, before the read's address was taken, and after its last beat.
     let mut home = Home::new(built.model());
@@ -323,7 +326,7 @@ fn check_memory_beats(built: &Built) {
     }
     assert_eq!(home.register("FirstWrong", 0), READ);
     assert_eq!(home.register("WrongReads", 0), 6);
-    home.refuses = true;
+    home.memory_refuses = true;
     home.request(READ_SHARED, 4, 1);
     home.cycles(40);
     let id = home.outputs.ar_id[SLICE];
@@ -331,16 +334,16 @@ fn check_memory_beats(built: &Built) {
     home.read_answer = Some((id, false));
     home.cycle();
     // The second beat of the line waits behind the first, which the link does not take.
-    home.full = 1 << GRANTS;
-    home.refuses = false;
+    home.blocked_circuits = 1 << GRANTS;
+    home.memory_refuses = false;
     home.cycles(40);
     for last in [false, true] {
         home.read_answer = Some((id, last));
         home.cycle();
     }
-    home.full = 0;
+    home.blocked_circuits = 0;
     home.cycles(40);
-    assert!(home.granted(4));
+    assert!(home.is_granted(4));
     assert_eq!(home.register("WrongReads", 0), 9);
     assert_eq!(home.register("WrongBursts", 0), 0);
     assert_eq!(home.register("Events", MEMORY_DATA), 1);
@@ -349,7 +352,7 @@ fn check_memory_beats(built: &Built) {
 /// Regression: an early write response ended the write, so a read returned the old bytes.
 fn check_write_responses(built: &Built) {
     let mut home = Home::new(built.model());
-    home.refuses = true;
+    home.memory_refuses = true;
     home.request(WRITE_LINE, 4, 2);
     home.cycles(40);
     let id = *home.writes.front().expect("memory has the address");
@@ -362,7 +365,7 @@ fn check_write_responses(built: &Built) {
     assert_eq!(home.register("WrongWrites", 0), 2);
     let sent = |home: &Home| home.sent.iter().map(Vec::len).sum::<usize>();
     assert_eq!(sent(&home), 0);
-    home.refuses = false;
+    home.memory_refuses = false;
     home.cycles(40);
     assert_eq!(sent(&home), 1);
     assert_eq!(home.register("Events", MEMORY_DATA + 1), 1);
@@ -393,7 +396,7 @@ fn check_message_lengths(built: &Built) {
         home.request(READ_SHARED, 12, 1);
         home.request(WRITE_LINE, 16, 2);
         home.cycles(120);
-        assert!(home.granted(12), "{message} {beats}");
+        assert!(home.is_granted(12), "{message} {beats}");
         assert_eq!(home.addresses, [12 * BYTES], "{message} {beats}");
         assert_eq!(home.register("Events", WRITE_LINE), 1);
         assert_eq!(home.register("Events", MEMORY_DATA + 1), 1);
@@ -428,28 +431,31 @@ fn check_order_of_recorded_errors(built: &Built) {
                 home.inputs.rx_last[SLICE] = 1;
                 home.inputs.rx_valid[SLICE] = 1;
             };
-            let both: [&dyn Fn(&mut Home); 2] = match device_first {
+            let inputs_in_order: [&dyn Fn(&mut Home); 2] = match device_first {
                 true => [&device, &link],
                 false => [&link, &device],
             };
-            both[0](&mut home);
+            inputs_in_order[0](&mut home);
             if gap > 0 {
                 home.cycle();
                 home.inputs.local_req_valid[SLICE] = 0;
                 home.inputs.rx_valid[SLICE] = 0;
                 home.cycles(gap - 1);
             }
-            both[1](&mut home);
+            inputs_in_order[1](&mut home);
             home.cycle();
             home.inputs.local_req_valid[SLICE] = 0;
             home.inputs.rx_valid[SLICE] = 0;
             home.cycles(20);
-            let first = match device_first && gap > 0 {
+            let expected = match device_first && gap > 0 {
                 true => wrong_operation,
                 false => wrong_message,
             };
-            let told = home.register("FirstWrong", 0);
-            assert_eq!(told, first, "gap {gap}, device first: {device_first}");
+            let recorded = home.register("FirstWrong", 0);
+            assert_eq!(
+                recorded, expected,
+                "gap {gap}, device first: {device_first}"
+            );
         }
     }
 }
@@ -459,41 +465,50 @@ fn check_order_of_recorded_errors(built: &Built) {
 fn check_waiting_locks(built: &Built) {
     const CLEAN: u64 = 0;
     const LOCK: u64 = 1;
-    let told = |operation: u64, line: u64| operation << 36 | line;
+    let answer_word = |operation: u64, line: u64| operation << 36 | line;
     let mut home = Home::new(built.model());
     // Lines of one unit, which can lock two at a time, and then a line of the other unit.
     let locked = [0, 4, 8, 12, 16];
     for line in locked {
-        home.ask(LOCK, line);
+        home.request_local(LOCK, line);
     }
-    home.ask(CLEAN, 6);
-    home.ask(CLEAN, 20);
+    home.request_local(CLEAN, 6);
+    home.request_local(CLEAN, 20);
     home.cycles(100);
     let (number, line) = (
         |answer: u64| answer >> 36 & 7,
         |answer: u64| answer & 0xf_ffff_ffff,
     );
     // Any two of the lines are locked, and the operations without a lock are done.
-    let is_locked = |home: &Home, line| home.told.contains(&told(LOCK, line));
-    let waiting = locked.into_iter().find(|&line| !is_locked(&home, line));
-    let waiting = waiting.expect("only two are locked at a time");
-    let locks = home.told.iter().filter(|&&answer| number(answer) == LOCK);
-    assert_eq!(locks.count(), 2, "{:x?}", home.told);
-    assert!(home.told.contains(&told(CLEAN, 6)) && home.told.contains(&told(CLEAN, 20)));
+    let is_locked = |home: &Home, line| home.device_answers.contains(&answer_word(LOCK, line));
+    let waiting_line = locked.into_iter().find(|&line| !is_locked(&home, line));
+    let waiting_line = waiting_line.expect("only two are locked at a time");
+    let locks = home
+        .device_answers
+        .iter()
+        .filter(|&&answer| number(answer) == LOCK);
+    assert_eq!(locks.count(), 2, "{:x?}", home.device_answers);
+    assert!(
+        home.device_answers.contains(&answer_word(CLEAN, 6))
+            && home.device_answers.contains(&answer_word(CLEAN, 20))
+    );
     // A lock on a locked line is refused at once; it does not wait for a free lock.
-    let one = locked.into_iter().find(|&line| is_locked(&home, line));
-    let one = one.expect("two are locked");
-    home.ask(LOCK, one);
+    let locked_line = locked.into_iter().find(|&line| is_locked(&home, line));
+    let locked_line = locked_line.expect("two are locked");
+    home.request_local(LOCK, locked_line);
     home.cycles(100);
-    assert_eq!(home.told.last(), Some(&(1 << 39 | told(LOCK, one))));
+    assert_eq!(
+        home.device_answers.last(),
+        Some(&(1 << 39 | answer_word(LOCK, locked_line)))
+    );
     // Operations on one line keep their order, so this one waits for the lock before it.
-    home.ask(CLEAN, waiting);
+    home.request_local(CLEAN, waiting_line);
     home.cycles(100);
-    assert_eq!(home.told.len(), 5);
+    assert_eq!(home.device_answers.len(), 5);
     // As lines are unlocked, all others are locked in turn, and nothing is left.
     let mut unlocked = Vec::new();
     for _ in 0..locked.len() {
-        for answer in home.told.clone() {
+        for answer in home.device_answers.clone() {
             let is_lock = answer >> 39 == 0 && number(answer) == LOCK;
             if is_lock && !unlocked.contains(&line(answer)) {
                 unlocked.push(line(answer));
@@ -504,12 +519,15 @@ fn check_waiting_locks(built: &Built) {
     }
     unlocked.sort_unstable();
     assert_eq!(unlocked, locked);
-    let of_line = home.told.iter().filter(|&&answer| line(answer) == waiting);
-    let of_line: Vec<u64> = of_line
+    let operations = home
+        .device_answers
+        .iter()
+        .filter(|&&answer| line(answer) == waiting_line);
+    let operations: Vec<u64> = operations
         .filter(|&&answer| answer >> 40 == 0)
         .map(|&answer| number(answer))
         .collect();
-    assert_eq!(of_line, [LOCK, CLEAN]);
+    assert_eq!(operations, [LOCK, CLEAN]);
     assert_eq!(home.register("Status", 0), 3);
 }
 
@@ -519,51 +537,54 @@ fn check_unused_message_numbers(built: &Built) {
     let rom = &built.compiled.rom;
     for number in [MEMORY_DATA, 19, 23, 25, 31, 32, 56, 88, 64, 255] {
         let mut home = Home::new(built.model());
-        home.withholds = true;
+        home.memory_withholds = true;
         home.request(READ_SHARED, 8, 1);
         home.request(READ_SHARED, 4, 1);
         home.cycles(40);
         home.request(number, 4, 1);
         home.cycles(80);
         assert_eq!(home.sent[GRANTS], [], "{number}");
-        home.withholds = false;
+        home.memory_withholds = false;
         home.cycles(80);
-        assert!(home.granted(4) && home.granted(8), "{number}");
+        assert!(home.is_granted(4) && home.is_granted(8), "{number}");
         assert_eq!(home.register("FirstWrong", 0), 1 << 56 | number << 40 | 4);
         assert_eq!(home.register("WrongMessages", 0), 1, "{number}");
         assert_eq!(home.register("Status", 0), 3, "{number}");
     }
     // A message of another circuit with data is dropped with its data, so that the following messages are unaffected.
-    let other = rom
+    let victim = rom
         .events
         .iter()
         .position(|event| event.payload && event.circuit == 1);
-    let other = other.expect("a victim has bytes") as u64;
+    let victim = victim.expect("a victim has bytes") as u64;
     let mut home = Home::new(built.model());
-    home.request(other, 4, 2);
+    home.request(victim, 4, 2);
     home.request(READ_SHARED, 12, 1);
     home.cycles(80);
-    assert!(home.granted(12));
+    assert!(home.is_granted(12));
     assert_eq!(home.register("WrongMessages", 0), 1);
 }
 
 /// Regression: the upper bits and the slice bit of a line's number were dropped, so another line was read.
 fn check_lines_of_other_slices(built: &Built) {
-    for wrong in [5, 4 | 1 << 19, 4 | 1 << 35] {
+    for foreign_line in [5, 4 | 1 << 19, 4 | 1 << 35] {
         let mut home = Home::new(built.model());
-        home.request(READ_SHARED, wrong, 1);
-        home.ask(0, wrong);
-        home.unlock(wrong);
+        home.request(READ_SHARED, foreign_line, 1);
+        home.request_local(0, foreign_line);
+        home.unlock(foreign_line);
         home.request(READ_SHARED, 4, 1);
         home.cycles(80);
         assert_eq!(home.addresses, [4 * BYTES]);
-        assert!(home.granted(4));
+        assert!(home.is_granted(4));
         assert_eq!(home.sent[GRANTS].len(), 2);
-        home.told.sort_unstable();
-        assert_eq!(home.told, [1 << 39 | wrong, 1 << 40 | 1 << 39 | wrong]);
+        home.device_answers.sort_unstable();
+        assert_eq!(
+            home.device_answers,
+            [1 << 39 | foreign_line, 1 << 40 | 1 << 39 | foreign_line]
+        );
         assert_eq!(
             home.register("FirstWrong", 0),
-            3 << 56 | READ_SHARED << 40 | wrong
+            3 << 56 | READ_SHARED << 40 | foreign_line
         );
         assert_eq!(home.register("WrongLines", 0), 1);
         assert_eq!(home.register("WrongDeviceLines", 0), 2);
@@ -574,20 +595,20 @@ fn check_lines_of_other_slices(built: &Built) {
 /// Regression: operation 5, with only four operations, aliased the event `memory_data`.
 fn check_unknown_operations(built: &Built) {
     let mut home = Home::new(built.model());
-    home.withholds = true;
+    home.memory_withholds = true;
     home.request(READ_SHARED, 8, 1);
     home.request(READ_SHARED, 4, 1);
     home.cycles(40);
     for operation in 4..8 {
-        home.ask(operation, 4);
+        home.request_local(operation, 4);
     }
     home.cycles(80);
     assert_eq!(home.sent[GRANTS], []);
-    home.withholds = false;
+    home.memory_withholds = false;
     home.cycles(80);
-    assert!(home.granted(4) && home.granted(8));
+    assert!(home.is_granted(4) && home.is_granted(8));
     let refused = |operation: u64| 1 << 39 | operation << 36 | 4;
-    assert_eq!(home.told, [4, 5, 6, 7].map(refused));
+    assert_eq!(home.device_answers, [4, 5, 6, 7].map(refused));
     assert_eq!(home.register("FirstWrong", 0), 4 << 56 | 4 << 40 | 4);
     assert_eq!(home.register("WrongOperations", 0), 4);
 }
@@ -597,30 +618,30 @@ fn check_unknown_operations(built: &Built) {
 fn check_grants_pass_blocked_forwards(built: &Built) {
     let line_of = |&(header, _): &(u64, u64)| header & ((1 << 36) - 1);
     let mut home = Home::new(built.model());
-    let taken = [6, 10, 4, 8];
-    for line in taken {
+    let held_lines = [6, 10, 4, 8];
+    for line in held_lines {
         home.request(READ_EXCLUSIVE, line, 1);
     }
     home.cycles(200);
-    assert!(taken.iter().all(|&line| home.granted(line)));
+    assert!(held_lines.iter().all(|&line| home.is_granted(line)));
     // A forward of the other unit occupies the port, so that all forwards of this unit stay in its queue.
-    home.full = 1 << FORWARDS;
-    for line in taken {
-        home.ask(0, line);
+    home.blocked_circuits = 1 << FORWARDS;
+    for line in held_lines {
+        home.request_local(0, line);
         home.cycles(80);
     }
     for line in [12, 16, 20] {
         home.request(READ_SHARED, line, 1);
     }
     home.cycles(200);
-    assert!(home.granted(12) && home.granted(16) && home.granted(20));
+    assert!(home.is_granted(12) && home.is_granted(16) && home.is_granted(20));
     assert_eq!(home.sent[FORWARDS], []);
     // No blocked message is lost, and the forwards of a unit leave in order.
-    home.full = 0;
+    home.blocked_circuits = 0;
     home.cycles(80);
     let forwarded: Vec<u64> = home.sent[FORWARDS].iter().map(line_of).collect();
-    let of_unit = |unit| forwarded.iter().filter(move |&line| line >> 1 & 1 == unit);
-    assert!(of_unit(0).eq(&[4, 8]) && of_unit(1).eq(&[6, 10]));
+    let forwards_of = |unit| forwarded.iter().filter(move |&line| line >> 1 & 1 == unit);
+    assert!(forwards_of(0).eq(&[4, 8]) && forwards_of(1).eq(&[6, 10]));
 }
 
 /// Regression: an event without a row was retried forever, and its unit made little other progress. Here the ROM lacks
@@ -629,53 +650,56 @@ fn check_events_without_a_row(built: &Built) {
     let rom = &built.compiled.rom;
     let reading = usize::from(rom.row(0, READ_SHARED as usize).next);
     let clean = rom.local(0);
-    let told = |state: usize, event: usize, line: u64| {
+    let impossible_word = |state: usize, event: usize, line: u64| {
         let unit = line >> 1 & 1;
         1 << 63 | unit << 52 | (state as u64) << 44 | (event as u64) << 36 | line
     };
 
     // A request without a row.
-    let lost = (0, READ_SHARED as usize);
-    let mut home = Home::new(built.model_without(&[lost]));
+    let missing_row = (0, READ_SHARED as usize);
+    let mut home = Home::new(built.model_without(&[missing_row]));
     for line in [4, 8, 12, 16, 6] {
         home.request(READ_SHARED, line, 1);
     }
     home.request(READ_EXCLUSIVE, 8, 1);
     home.cycles(100);
-    assert!(home.granted(8));
+    assert!(home.is_granted(8));
     assert_eq!(home.sent[GRANTS].len(), 2);
-    assert_eq!(home.register("FirstImpossible", 0), told(0, lost.1, 4));
+    assert_eq!(
+        home.register("FirstImpossible", 0),
+        impossible_word(0, missing_row.1, 4)
+    );
     assert_eq!(home.register("Impossible", 0), 5);
     assert_eq!(home.register("Status", 0), 3);
 
     // A memory response without a row, whose read entry other requests need.
-    let lost = (reading, MEMORY_DATA as usize);
-    let mut home = Home::new(built.model_without(&[lost]));
+    let missing_row = (reading, MEMORY_DATA as usize);
+    let mut home = Home::new(built.model_without(&[missing_row]));
     for line in [4, 8, 12] {
         home.request(READ_SHARED, line, 1);
     }
     home.cycles(100);
     home.request(READ_EXCLUSIVE, 16, 1);
     home.cycles(100);
-    assert!(home.granted(16));
+    assert!(home.is_granted(16));
     assert_eq!(home.sent[GRANTS].len(), 2);
-    let first = home.register("FirstImpossible", 0);
-    assert_eq!(first, told(lost.0, lost.1, 4));
+    let recorded = home.register("FirstImpossible", 0);
+    assert_eq!(recorded, impossible_word(missing_row.0, missing_row.1, 4));
     assert_eq!(home.register("Impossible", 0), 3);
 
     // Operations of the device without a row are refused.
     let mut home = Home::new(built.model_without(&[(0, clean), (0, rom.unlock())]));
     for line in [4, 8, 12] {
-        home.ask(0, line);
+        home.request_local(0, line);
     }
     home.unlock(4);
     home.request(READ_SHARED, 16, 1);
     home.cycles(100);
-    assert!(home.granted(16));
-    home.told.sort_unstable();
+    assert!(home.is_granted(16));
+    home.device_answers.sort_unstable();
     let refused = 1 << 39;
     assert_eq!(
-        home.told,
+        home.device_answers,
         [
             refused | 4,
             refused | 8,
@@ -716,8 +740,8 @@ macro_rules! once {
     ($($check:ident of $file:literal: $right:literal becomes $wrong:literal;)*) => {
         &[$(($check, Fault {
             file: $file,
-            right: $right,
-            wrong: $wrong,
+            original: $right,
+            faulty: $wrong,
         }),)*]
     };
 }
@@ -726,7 +750,7 @@ macro_rules! once {
 type Check = fn(&Built);
 
 /// Former faults of the RTL, each with the check that detects it.
-const ONCE: &[(Check, Fault)] = once! {
+const FORMER_FAULTS: &[(Check, Fault)] = once! {
     check_unused_message_numbers of "dcs_ingress.sv":
         "why = WrongNumber;"
         becomes "why = @ ? why : WrongNumber;";
@@ -789,15 +813,15 @@ const ONCE: &[(Check, Fault)] = once! {
 /// Each former fault of the RTL, seeded into a copy, is detected by its check.
 #[test]
 fn former_rtl_faults_are_detected() {
-    let faults = ONCE.iter().map(|(_, fault)| fault);
+    let faults = FORMER_FAULTS.iter().map(|(_, fault)| fault);
     let Some(mut built) = seeded(compiled("eci.coh"), Shape::default(), faults) else {
         return;
     };
-    for (number, (check, fault)) in ONCE.iter().enumerate() {
+    for (number, (check, fault)) in FORMER_FAULTS.iter().enumerate() {
         built.argument = argument(0);
         check(&built);
         built.argument = argument(number + 1);
-        let noticed = catch_unwind(AssertUnwindSafe(|| check(&built))).is_err();
-        assert!(noticed, "{}: {}", fault.file, fault.wrong);
+        let is_detected = catch_unwind(AssertUnwindSafe(|| check(&built))).is_err();
+        assert!(is_detected, "{}: {}", fault.file, fault.faulty);
     }
 }

@@ -128,7 +128,7 @@ fn a_memory_block_begins_paths_of_its_own_kind() {
         block["parameters"] = json!({ "DOA_REG": registered, "DOB_REG": 1 });
         block
     };
-    let around = |block| {
+    let between_registers = |block| {
         let cells = [
             register(20, 10),
             block,
@@ -139,12 +139,12 @@ fn a_memory_block_begins_paths_of_its_own_kind() {
         design(&[2], &[], &cells, &[("end_q", 14)])
     };
     // The address is an endpoint too, and the second LUT is also reached from a register.
-    let netlist = around(block("00000000"));
+    let netlist = between_registers(block("00000000"));
     assert_eq!(levels(&netlist, Start::Memory), [2]);
     assert_eq!(levels(&netlist, Start::Register), [2, 0]);
     assert_eq!(netlist.size().bram36(), 0.5);
     // With an output register, the memory block counts as a register.
-    assert!(levels(&around(block("00000001")), Start::Memory).is_empty());
+    assert!(levels(&between_registers(block("00000001")), Start::Memory).is_empty());
 }
 
 #[test]

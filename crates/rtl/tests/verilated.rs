@@ -23,14 +23,14 @@ fn home_of(file: &str) -> Option<Built> {
 }
 
 /// Returns a constructor of homes with the ROM's image, optionally with one replaced word.
-fn maker(built: &Built, spoilt: Option<(usize, u64)>) -> ClockedHomeFactory {
+fn home_factory(built: &Built, mutation: Option<(usize, u64)>) -> ClockedHomeFactory {
     let (protocol, rom) = (&built.compiled.protocol, built.compiled.rom.clone());
     let mut image = String::new();
     for (state, event) in rom.used() {
         let address = rom.address(state, event);
-        let right = rom.word(rom.row(state, event));
-        let word = spoilt.filter(|spoilt| spoilt.0 == address);
-        let word = word.map_or(right, |spoilt| spoilt.1);
+        let original = rom.word(rom.row(state, event));
+        let word = mutation.filter(|mutation| mutation.0 == address);
+        let word = word.map_or(original, |mutation| mutation.1);
         writeln!(image, "@{address:x} {word:x}").expect("it is a string");
     }
     let file = built.folder.path().join("image.mem");
@@ -52,11 +52,11 @@ fn torture(built: &Built, home: &ClockedHomeFactory, seed: u64) -> Setup {
 
 #[test]
 fn the_home_in_hardware_keeps_the_data_of_a_machine() {
-    for (file, seeds, least) in [("eci.coh", 12, 200), ("back-invalidate.coh", 12, 50)] {
+    for (file, seeds, min_rules) in [("eci.coh", 12, 200), ("back-invalidate.coh", 12, 50)] {
         let Some(built) = home_of(file) else {
             return;
         };
-        let home = maker(&built, None);
+        let home = home_factory(&built, None);
         let mut rules = std::collections::BTreeSet::new();
         for seed in 0..seeds {
             let setup = torture(&built, &home, seed);
@@ -68,11 +68,11 @@ fn the_home_in_hardware_keeps_the_data_of_a_machine() {
             let value = |name: &str| statistics.get(name).expect("a statistic");
             let performed = value("accesses") + value("accesses_skipped");
             assert_eq!(performed, ACCESSES as f64, "{file}, seed {seed}");
-            let told = value("locals_acknowledged") + value("locals_refused");
-            assert_eq!(told, DEVICE_OPERATIONS as f64, "{file}, seed {seed}");
+            let answered = value("locals_acknowledged") + value("locals_refused");
+            assert_eq!(answered, DEVICE_OPERATIONS as f64, "{file}, seed {seed}");
             rules.extend(simulation.executed().1);
         }
-        assert!(rules.len() > least, "{file}: {}", rules.len());
+        assert!(rules.len() > min_rules, "{file}: {}", rules.len());
     }
 }
 
@@ -82,7 +82,7 @@ fn runs_with_hardware_can_be_repeated() {
     let Some(built) = home_of("eci.coh") else {
         return;
     };
-    let setup = torture(&built, &maker(&built, None), 5);
+    let setup = torture(&built, &home_factory(&built, None), 5);
     let values = || run(&setup).expect("it runs").values;
     assert_eq!(format!("{:?}", values()), format!("{:?}", values()));
 }
@@ -108,22 +108,26 @@ fn a_wrong_row_is_found_out() {
         },
         ..granted
     });
-    let told = [silent, other].map(|spoilt| (usize::from(row.next), data, spoilt));
+    let known_mutations = [silent, other].map(|mutated| (usize::from(row.next), data, mutated));
     #[rustfmt::skip]
-    let spoilt = [
+    let mutated = [
         Row { next: row.next + 1, ..row },
         Row { memory: Memory::None, ..row },
         Row { effect: Effect::Leave, ..row },
         Row { grant: Some(0), ..row },
         Row { acknowledge: true, ..row },
     ];
-    let spoilt = spoilt.map(|spoilt| (0, read, spoilt));
-    for (state, event, spoilt) in spoilt.into_iter().chain(told) {
-        let word = (rom.address(state, event), rom.word(spoilt));
-        let failed = run(&torture(&built, &maker(&built, Some(word)), 1));
+    let mutated = mutated.map(|mutated| (0, read, mutated));
+    for (state, event, mutated) in mutated.into_iter().chain(known_mutations) {
+        let word = (rom.address(state, event), rom.word(mutated));
+        let failed = run(&torture(&built, &home_factory(&built, Some(word)), 1));
         let Err(RunError::Failure(failure)) = failed else {
-            panic!("{spoilt:?} was not noticed: {failed:?}");
+            panic!("{mutated:?} was not noticed: {failed:?}");
         };
-        assert_eq!(failure.kind, FailureKind::Hardware, "{spoilt:?}: {failure}");
+        assert_eq!(
+            failure.kind,
+            FailureKind::Hardware,
+            "{mutated:?}: {failure}"
+        );
     }
 }

@@ -70,7 +70,7 @@ fn protocol(name: &str) -> Protocol {
 /// Measures the host time of one access with 8 hosts and with 512; each core has equally many accesses and equal
 /// memory.
 fn hosts(out: &mut impl Write) -> io::Result<()> {
-    let mut each = Vec::new();
+    let mut seconds_per_access = Vec::new();
     for (name, runs) in [("hosts-8x8", 16), ("hosts-512x8", 1)] {
         let platform = Platform::shipped(name).expect("it is shipped");
         let cores = platform.cores.used.value as u32;
@@ -87,10 +87,13 @@ fn hosts(out: &mut impl Write) -> io::Result<()> {
             run(&setup).unwrap_or_else(|error| panic!("{error}"));
         }
         let seconds = processor_seconds(origin) - begin;
-        each.push(seconds / accesses as f64);
+        seconds_per_access.push(seconds / accesses as f64);
     }
-    let (nanoseconds, ratio) = (each.iter().map(|each| each * 1e9), each[1] / each[0]);
-    let nanoseconds: Vec<String> = nanoseconds.map(|each| format!("{each:.0}")).collect();
+    let (nanoseconds, ratio) = (
+        seconds_per_access.iter().map(|seconds| seconds * 1e9),
+        seconds_per_access[1] / seconds_per_access[0],
+    );
+    let nanoseconds: Vec<String> = nanoseconds.map(|time| format!("{time:.0}")).collect();
     writeln!(
         out,
         "hosts                 {} ns of host time for an access with 8 hosts, {} ns with 512, which is {ratio:.2} times that; peak {} MiB",
@@ -105,7 +108,7 @@ fn hosts(out: &mut impl Write) -> io::Result<()> {
 fn exchange(out: &mut impl Write) -> io::Result<()> {
     let text = include_str!("../../../ordering/so.coh");
     let protocol = text::parse(text).expect("it is a protocol");
-    let mut each = Vec::new();
+    let mut seconds_per_access = Vec::new();
     for (hosts, runs) in [(8, 64), (512, 1)] {
         let mut platform = Platform::shipped("cxl-512x8").expect("it is shipped");
         platform.remotes = 8 * hosts;
@@ -131,14 +134,14 @@ fn exchange(out: &mut impl Write) -> io::Result<()> {
             let played = played.unwrap_or_else(|error| panic!("{error}"));
             accesses += played.statistics.get("accesses").expect("they are counted");
         }
-        each.push((processor_seconds(origin) - begin) / accesses);
+        seconds_per_access.push((processor_seconds(origin) - begin) / accesses);
     }
     writeln!(
         out,
         "stores between hosts  {:.0} ns of host time for an access with 8 hosts, {:.0} ns with 512, which is {:.2} times that; peak {} MiB",
-        each[0] * 1e9,
-        each[1] * 1e9,
-        each[1] / each[0],
+        seconds_per_access[0] * 1e9,
+        seconds_per_access[1] * 1e9,
+        seconds_per_access[1] / seconds_per_access[0],
         peak_mib()
     )
 }
@@ -152,7 +155,7 @@ fn dc_ddr(layer: &str) -> Platform {
 }
 
 /// Returns the host time of one transfer in seconds, and the statistics of the run.
-fn one(
+fn time_transfer(
     protocol: &Protocol,
     platform: &Platform,
     mib: u32,
@@ -178,7 +181,7 @@ fn one(
 fn framed(out: &mut impl Write, eci: &Protocol, mib: u32) -> io::Result<()> {
     let run = |protocol: &Protocol, layer| {
         let read = (Pattern::Random, Access::Load);
-        1e9 * one(protocol, &dc_ddr(layer), mib, read, Level::Versions).0
+        1e9 * time_transfer(protocol, &dc_ddr(layer), mib, read, Level::Versions).0
     };
     let mem = protocol("cxl-mem");
     for (protocol, layers) in [(eci, ["eci", "ccix"]), (&mem, ["cxl-256", "cxl-cache-68"])] {
@@ -233,40 +236,40 @@ fn cases(out: &mut impl Write) -> io::Result<()> {
         ),
     ];
     // Cargo passes `--bench`.
-    let only = std::env::args()
+    let selected = std::env::args()
         .skip(1)
         .find(|argument| !argument.starts_with('-'));
-    if only.is_none() {
+    if selected.is_none() {
         bare_events(out)?;
     }
-    if only
+    if selected
         .as_ref()
-        .is_none_or(|only| "hosts".contains(only.as_str()))
+        .is_none_or(|selected| "hosts".contains(selected.as_str()))
     {
         hosts(out)?;
     }
-    if only
+    if selected
         .as_ref()
-        .is_none_or(|only| "exchange".contains(only.as_str()))
+        .is_none_or(|selected| "exchange".contains(selected.as_str()))
     {
         exchange(out)?;
     }
-    if only
+    if selected
         .as_ref()
-        .is_none_or(|only| "framed".contains(only.as_str()))
+        .is_none_or(|selected| "framed".contains(selected.as_str()))
     {
         framed(out, &protocol, mib.min(64))?;
     }
     let mut with_oracle = f64::NAN;
     for (name, pattern, access, oracle) in cases {
-        if only
+        if selected
             .as_ref()
-            .is_some_and(|only| !name.contains(only.as_str()))
+            .is_some_and(|selected| !name.contains(selected.as_str()))
         {
             continue;
         }
         let run = |mib: u32| {
-            one(
+            time_transfer(
                 &protocol,
                 &dc_ddr("none"),
                 mib,
@@ -276,23 +279,23 @@ fn cases(out: &mut impl Write) -> io::Result<()> {
         };
         let smaller = [mib / 16, mib / 4].map(|mib| mib.max(1));
         let plain = name == "sequential read";
-        let before = plain.then(|| smaller.map(|mib| run(mib).0));
-        let (each, statistics) = run(mib);
+        let smaller_times = plain.then(|| smaller.map(|mib| run(mib).0));
+        let (seconds_per_transfer, statistics) = run(mib);
         let get = |name: &str| statistics.get(name).unwrap_or(f64::NAN);
         writeln!(
             out,
             "{name:<22}{:6.2} million transfers per second; {:.1} events each; {:.2} GiB/s simulated, \
              mean latency {:.0} ns; peak {} MiB",
-            1e-6 / each,
+            1e-6 / seconds_per_transfer,
             get("events") / f64::from(mib * 8192),
             get("bandwidth_bytes_per_s") / f64::from(1 << 30),
             get("latency_mean_ns"),
             peak_mib()
         )?;
-        if let Some(before) = before {
-            with_oracle = each;
-            for (mib, before) in smaller.iter().zip(before) {
-                let (nanoseconds, ratio) = (before * 1e9, each / before);
+        if let Some(smaller_times) = smaller_times {
+            with_oracle = seconds_per_transfer;
+            for (mib, seconds) in smaller.iter().zip(smaller_times) {
+                let (nanoseconds, ratio) = (seconds * 1e9, seconds_per_transfer / seconds);
                 writeln!(out, "  {mib} MiB: {nanoseconds:.0} ns of host time each; the whole takes {ratio:.2} times that each")?;
             }
         }
@@ -300,7 +303,7 @@ fn cases(out: &mut impl Write) -> io::Result<()> {
             writeln!(
                 out,
                 "  the oracle takes {:.0} % more time",
-                (with_oracle / each - 1.0) * 100.0
+                (with_oracle / seconds_per_transfer - 1.0) * 100.0
             )?;
         }
         if access == Access::Store {

@@ -153,13 +153,13 @@ pub(crate) struct Chain {
 #[derive(Clone, Copy)]
 struct Node {
     /// Number of the preceding node, or [`FIRST`].
-    before: u64,
-    of: Segment,
+    previous: u64,
+    segment: Segment,
 }
 
 /// Predecessor of the first step of a chain; not the number of any node.
 const FIRST: u64 = u64::MAX;
-/// Minimum number of nodes added between two calls of [`Attribution::forget`].
+/// Minimum number of nodes added between two calls of [`Attribution::drop_old_nodes`].
 const MIN_NODES_BEFORE_DROP: usize = 1 << 12;
 
 /// A message in flight.
@@ -169,9 +169,9 @@ pub(crate) struct MessageRecord {
     /// True if the message is a forward to a cache, or the response to one.
     pub forward: bool,
     /// Step to charge when the message is taken, if it has been deferred.
-    pub because: Option<Step>,
+    pub wait_step: Option<Step>,
     /// Line for which the message waits, if any.
-    pub contends: Option<Contended>,
+    pub contended: Option<Contended>,
 }
 
 /// An access that has reached its cache, or waits at its core.
@@ -182,10 +182,10 @@ pub(crate) struct ActiveAccess {
     /// True once the access has reached its cache.
     pub reached: bool,
     /// Configuration of the line in which the access last began a transaction, if it has begun one.
-    pub begun: Option<u32>,
+    pub begin_configuration: Option<u32>,
     /// Step to charge for the current wait.
-    pub because: Step,
-    pub contends: Option<Contended>,
+    pub wait_step: Step,
+    pub contended: Option<Contended>,
 }
 
 /// A line, or the ways of a cache, for which messages or accesses wait while others hold it.
@@ -226,10 +226,13 @@ impl Transaction {
         self.done - self.issued
     }
 
-    /// Sum of the intervals of all steps for which `of` is true, in picoseconds.
-    pub fn spent(&self, of: impl Fn(Step) -> bool) -> Time {
-        let its = self.segments.iter().filter(|segment| of(segment.step));
-        its.map(|segment| segment.end - segment.begin).sum()
+    /// Sum of the intervals of all steps for which `is_counted` is true, in picoseconds.
+    pub fn spent(&self, is_counted: impl Fn(Step) -> bool) -> Time {
+        let segments = self
+            .segments
+            .iter()
+            .filter(|segment| is_counted(segment.step));
+        segments.map(|segment| segment.end - segment.begin).sum()
     }
 }
 
@@ -245,23 +248,25 @@ impl Flights {
     }
 
     pub fn get(&self, flight: u32) -> Option<MessageRecord> {
-        let of = self.places[self.place(flight)];
-        of.filter(|&(its, _)| its == flight).map(|(_, under)| under)
+        let entry = self.places[self.place(flight)];
+        entry
+            .filter(|&(number, _)| number == flight)
+            .map(|(_, record)| record)
     }
 
     pub fn remove(&mut self, flight: u32) -> Option<MessageRecord> {
         let place = self.place(flight);
-        let of = self.places[place].take_if(|(its, _)| *its == flight);
-        of.map(|(_, under)| under)
+        let entry = self.places[place].take_if(|(number, _)| *number == flight);
+        entry.map(|(_, record)| record)
     }
 
-    pub fn insert(&mut self, flight: u32, under: MessageRecord) {
+    pub fn insert(&mut self, flight: u32, record: MessageRecord) {
         loop {
             let place = self.place(flight);
             match self.places[place] {
-                Some((its, _)) if its != flight => self.grow(),
+                Some((number, _)) if number != flight => self.grow(),
                 _ => {
-                    self.places[place] = Some((flight, under));
+                    self.places[place] = Some((flight, record));
                     return;
                 }
             }
@@ -270,13 +275,13 @@ impl Flights {
 
     /// Doubles the table. Distinct numbers have distinct places once the table is large enough.
     fn grow(&mut self) {
-        let more = vec![None; 2 * self.places.len()];
-        for (flight, under) in std::mem::replace(&mut self.places, more)
+        let doubled = vec![None; 2 * self.places.len()];
+        for (flight, record) in std::mem::replace(&mut self.places, doubled)
             .into_iter()
             .flatten()
         {
             let place = self.place(flight);
-            self.places[place] = Some((flight, under));
+            self.places[place] = Some((flight, record));
         }
     }
 }
@@ -300,12 +305,12 @@ impl Accesses {
         self.places.get_mut(index as usize)?.take()
     }
 
-    pub fn insert(&mut self, index: u32, begun: ActiveAccess) {
+    pub fn insert(&mut self, index: u32, active: ActiveAccess) {
         let place = index as usize;
         if place >= self.places.len() {
             self.places.resize(place + 1, None);
         }
-        self.places[place] = Some(begun);
+        self.places[place] = Some(active);
     }
 }
 
@@ -315,7 +320,7 @@ pub(crate) struct Attribution {
     /// Number of the first node in `nodes`. Earlier nodes have been dropped.
     base: u64,
     /// Number of nodes at which old ones are dropped.
-    full: usize,
+    drop_threshold: usize,
     /// Cause of the current event's actions: number of the event, chain, and whether the cause is a forward to a cache.
     current: Option<(u64, Chain, bool)>,
     pub messages: Flights,
@@ -330,9 +335,9 @@ pub(crate) struct Attribution {
     latency: u128,
     slowest: Option<Transaction>,
     /// Buffer for the segments of the next access.
-    room: Vec<Segment>,
+    segment_buffer: Vec<Segment>,
     /// All transactions, if requested.
-    all: Option<Vec<Transaction>>,
+    transactions: Option<Vec<Transaction>>,
     /// Timeline of the run, if requested.
     pub timeline: Option<Box<Timeline>>,
     contention: FxHashMap<Contended, Contention>,
@@ -346,11 +351,11 @@ pub(crate) struct Attribution {
 }
 
 impl Attribution {
-    pub fn new(units: usize, cores: usize, all: bool) -> Attribution {
+    pub fn new(units: usize, cores: usize, records_transactions: bool) -> Attribution {
         Attribution {
             nodes: VecDeque::new(),
             base: 0,
-            full: MIN_NODES_BEFORE_DROP,
+            drop_threshold: MIN_NODES_BEFORE_DROP,
             current: None,
             messages: Flights {
                 places: vec![None; 1 << 10],
@@ -362,8 +367,8 @@ impl Attribution {
             count: 0,
             latency: 0,
             slowest: None,
-            room: Vec::new(),
-            all: all.then(Vec::new),
+            segment_buffer: Vec::new(),
+            transactions: records_transactions.then(Vec::new),
             timeline: None,
             contention: FxHashMap::default(),
             cores: vec![(0, 0); cores],
@@ -382,22 +387,28 @@ impl Attribution {
     }
 
     /// Returns `chain` extended by a step that ends at `end`. A step without duration is not recorded.
-    pub fn go_on(&mut self, chain: Chain, end: Time, step: Step, message: Option<u16>) -> Chain {
+    pub fn extend_chain(
+        &mut self,
+        chain: Chain,
+        end: Time,
+        step: Step,
+        message: Option<u16>,
+    ) -> Chain {
         if end <= chain.end {
             return chain;
         }
-        if self.nodes.len() >= self.full {
-            self.forget();
+        if self.nodes.len() >= self.drop_threshold {
+            self.drop_old_nodes();
         }
-        let of = Segment {
+        let segment = Segment {
             step,
             message,
             begin: chain.end,
             end,
         };
         self.nodes.push_back(Node {
-            before: chain.node,
-            of,
+            previous: chain.node,
+            segment,
         });
         Chain {
             node: self.base + self.nodes.len() as u64 - 1,
@@ -406,47 +417,47 @@ impl Attribution {
     }
 
     /// Drops nodes that ended before the oldest active access was issued: they are in no latency still to be computed.
-    fn forget(&mut self) {
-        let open = self.accesses.places.iter().flatten();
-        let oldest = open.map(|access| access.issued).min();
-        while let Some(first) = self.nodes.front() {
-            if oldest.is_none_or(|oldest| first.of.end > oldest) {
+    fn drop_old_nodes(&mut self) {
+        let active = self.accesses.places.iter().flatten();
+        let oldest = active.map(|access| access.issued).min();
+        while let Some(node) = self.nodes.front() {
+            if oldest.is_none_or(|oldest| node.segment.end > oldest) {
                 break;
             }
             self.nodes.pop_front();
             self.base += 1;
         }
-        self.full = 2 * self.nodes.len() + MIN_NODES_BEFORE_DROP;
+        self.drop_threshold = 2 * self.nodes.len() + MIN_NODES_BEFORE_DROP;
     }
 
     /// Sets the cause of all further actions in the current event.
-    pub fn because(&mut self, event: u64, chain: Chain, forward: bool) {
+    pub fn set_cause(&mut self, event: u64, chain: Chain, forward: bool) {
         self.current = Some((event, chain, forward));
     }
 
     /// Returns the cause of the current event, and whether it is a forward to a cache. Without a recorded cause, the
     /// chain is empty and starts now.
-    pub fn current(&mut self, event: u64, now: Time) -> (Chain, bool) {
+    pub fn current_cause(&mut self, event: u64, now: Time) -> (Chain, bool) {
         match self.current {
-            Some((of, chain, forward)) if of == event => (chain, forward),
+            Some((cause_event, chain, forward)) if cause_event == event => (chain, forward),
             _ => (self.begin(now), false),
         }
     }
 
     /// Returns the record of an access issued at `issued`.
-    pub fn issued(&mut self, issued: Time) -> ActiveAccess {
+    pub fn new_access(&mut self, issued: Time) -> ActiveAccess {
         ActiveAccess {
             chain: self.begin(issued),
             issued,
             reached: false,
-            begun: None,
-            because: Step::WriteBuffer,
-            contends: None,
+            begin_configuration: None,
+            wait_step: Step::WriteBuffer,
+            contended: None,
         }
     }
 
     /// Records the start of a memory operation that resumes a unit at its end.
-    pub fn operation(&mut self, line: Line, write: bool, chain: Chain) {
+    pub fn record_operation(&mut self, line: Line, write: bool, chain: Chain) {
         let lines = &mut self.operations[usize::from(write)];
         lines.entry(line).or_default().push_back(chain);
     }
@@ -455,66 +466,67 @@ impl Attribution {
     pub fn take_operation(&mut self, line: Line, write: bool) -> Option<Chain> {
         let lines = &mut self.operations[usize::from(write)];
         let waiting = lines.get_mut(&line)?;
-        let first = waiting.pop_front();
+        let chain = waiting.pop_front();
         if waiting.is_empty() {
             lines.remove(&line);
         }
-        first
+        chain
     }
 
     /// Records that an access or message starts to wait for a contended line or cache.
-    pub fn contends(&mut self, what: Contended, now: Time) {
-        let of = self.contention.entry(what).or_default();
-        if of.waiting == 0 {
-            of.since = now;
+    pub fn begin_contention(&mut self, contended: Contended, now: Time) {
+        let contention = self.contention.entry(contended).or_default();
+        if contention.waiting == 0 {
+            contention.since = now;
         }
-        of.waiting += 1;
+        contention.waiting += 1;
     }
 
     /// Records that the wait has ended.
-    pub fn end_contention(&mut self, what: Option<Contended>, now: Time) {
-        let Some(of) = what.and_then(|what| self.contention.get_mut(&what)) else {
+    pub fn end_contention(&mut self, contended: Option<Contended>, now: Time) {
+        let Some(contention) = contended.and_then(|contended| self.contention.get_mut(&contended))
+        else {
             return;
         };
-        of.waiting -= 1;
-        if of.waiting == 0 {
-            of.total += now - of.since;
+        contention.waiting -= 1;
+        if contention.waiting == 0 {
+            contention.total += now - contention.since;
         }
     }
 
     /// Returns the time in which each line or cache was contended up to `end`, longest first.
-    pub fn contended(&self, end: Time) -> Vec<(Contended, Time)> {
-        let all = self.contention.iter().map(|(&what, of)| {
-            let open = match of.waiting {
+    pub fn contention_times(&self, end: Time) -> Vec<(Contended, Time)> {
+        let times = self.contention.iter().map(|(&contended, contention)| {
+            let ongoing = match contention.waiting {
                 0 => 0,
-                _ => end.saturating_sub(of.since),
+                _ => end.saturating_sub(contention.since),
             };
-            (what, of.total + open)
+            (contended, contention.total + ongoing)
         });
-        let mut all: Vec<_> = all.collect();
-        all.sort_unstable_by_key(|&(what, time)| (std::cmp::Reverse(time), what));
-        all
+        let mut times: Vec<_> = times.collect();
+        times.sort_unstable_by_key(|&(contended, time)| (std::cmp::Reverse(time), contended));
+        times
     }
 
     /// Records a performed access. Its segments are those of `end` back to its arrival at the cache, preceded by those
-    /// of its own chain `own`.
-    pub fn performed(
+    /// of its chain at its arrival, `arrival`.
+    pub fn record_performed(
         &mut self,
         agent: Agent,
         end: Chain,
-        own: Chain,
+        arrival: Chain,
         mut transaction: Transaction,
     ) {
-        let mut segments = std::mem::take(&mut self.room);
+        let mut segments = std::mem::take(&mut self.segment_buffer);
         segments.clear();
-        self.collect(end, own.end, &mut segments);
-        self.collect(own, transaction.issued, &mut segments);
+        self.collect(end, arrival.end, &mut segments);
+        self.collect(arrival, transaction.issued, &mut segments);
         segments.reverse();
         transaction.segments = segments;
         self.count += 1;
-        let (busy, last) = &mut self.cores[usize::from(transaction.core)];
+        let (busy, last_done) = &mut self.cores[usize::from(transaction.core)];
         *busy += transaction.latency();
-        *last = transaction.done.max(*last);
+        *last_done = transaction.done.max(*last_done);
         self.latency += u128::from(transaction.latency());
         for segment in &transaction.segments {
             self.totals[segment.step as usize] += u128::from(segment.end - segment.begin);
@@ -524,11 +536,11 @@ impl Attribution {
             self.slowest = Some(transaction.clone());
         }
         if let Some(timeline) = &mut self.timeline {
-            timeline.performed(agent, &transaction);
+            timeline.record_performed(agent, &transaction);
         }
-        match &mut self.all {
-            Some(all) => all.push(transaction),
-            None => self.room = transaction.segments,
+        match &mut self.transactions {
+            Some(transactions) => transactions.push(transaction),
+            None => self.segment_buffer = transaction.segments,
         }
     }
 
@@ -543,10 +555,10 @@ impl Attribution {
                 break;
             };
             segments.push(Segment {
-                begin: node.of.begin.max(from),
-                ..node.of
+                begin: node.segment.begin.max(from),
+                ..node.segment
             });
-            (number, until) = (node.before, node.of.begin);
+            (number, until) = (node.previous, node.segment.begin);
         }
         if until > from {
             segments.push(Segment {
@@ -567,7 +579,7 @@ impl Attribution {
             slowest: self.slowest,
             resources,
             limit,
-            transactions: self.all.unwrap_or_default(),
+            transactions: self.transactions.unwrap_or_default(),
         }
     }
 
@@ -658,25 +670,26 @@ mod tests {
     /// A chain is cut at the issue of the access, and time without a recorded cause is visible as its own step.
     #[test]
     fn dependency_chain_is_cut_at_the_access_issue() {
-        let mut of = Attribution::new(1, 1, true);
-        let others = of.begin(10);
-        let others = of.go_on(others, 50, Step::Wire, Some(3));
-        let own = of.begin(20);
-        let own = of.go_on(own, 30, Step::ToCache, None);
-        let end = of.go_on(others, 80, Step::Unit, None);
-        of.performed(Agent(0), end, own, transaction(20, 80));
-        let untold = of.begin(95);
-        let untold = of.go_on(untold, 100, Step::FromCache, None);
-        of.performed(Agent(0), untold, own, transaction(20, 100));
+        let mut attribution = Attribution::new(1, 1, true);
+        let other_chain = attribution.begin(10);
+        let other_chain = attribution.extend_chain(other_chain, 50, Step::Wire, Some(3));
+        let arrival = attribution.begin(20);
+        let arrival = attribution.extend_chain(arrival, 30, Step::ToCache, None);
+        let end = attribution.extend_chain(other_chain, 80, Step::Unit, None);
+        attribution.record_performed(Agent(0), end, arrival, transaction(20, 80));
+        let later_chain = attribution.begin(95);
+        let later_chain = attribution.extend_chain(later_chain, 100, Step::FromCache, None);
+        attribution.record_performed(Agent(0), later_chain, arrival, transaction(20, 100));
         let limit = Limit {
             name: String::new(),
             utilisation: 0.0,
             reason: String::new(),
         };
-        let explanation = of.explanation(Vec::new(), limit);
+        let explanation = attribution.explanation(Vec::new(), limit);
         let steps = |number: usize| -> Vec<_> {
-            let its = explanation.transactions[number].segments.iter();
-            its.map(|segment| (segment.step, segment.begin, segment.end))
+            let segments = explanation.transactions[number].segments.iter();
+            segments
+                .map(|segment| (segment.step, segment.begin, segment.end))
                 .collect()
         };
         let first = [
@@ -703,29 +716,32 @@ mod tests {
     /// Old steps are dropped, except those of active accesses.
     #[test]
     fn a_long_wait_keeps_its_steps() {
-        let mut of = Attribution::new(1, 1, true);
-        let issued = of.issued(1_000);
-        of.accesses.insert(7, issued);
-        let mut chain = of.begin(0);
+        let mut attribution = Attribution::new(1, 1, true);
+        let issued = attribution.new_access(1_000);
+        attribution.accesses.insert(7, issued);
+        let mut chain = attribution.begin(0);
         for end in 1..=5 * MIN_NODES_BEFORE_DROP as u64 {
-            chain = of.go_on(chain, end, Step::Wire, None);
+            chain = attribution.extend_chain(chain, end, Step::Wire, None);
         }
-        assert!(of.base > 0, "nothing is forgotten");
+        assert!(attribution.base > 0, "nothing is forgotten");
         let done = chain.end;
-        of.performed(Agent(0), chain, issued.chain, transaction(1_000, done));
-        let all = of.all.unwrap_or_default();
-        assert_eq!(all[0].spent(|step| step == Step::Wire), done - 1_000);
+        attribution.record_performed(Agent(0), chain, issued.chain, transaction(1_000, done));
+        let transactions = attribution.transactions.unwrap_or_default();
+        assert_eq!(
+            transactions[0].spent(|step| step == Step::Wire),
+            done - 1_000
+        );
     }
 
     #[test]
     fn waiting_is_counted_once_however_many_wait() {
-        let mut of = Attribution::new(1, 1, false);
+        let mut attribution = Attribution::new(1, 1, false);
         let line = Contended::Line(4);
-        of.contends(line, 10);
-        of.contends(line, 20);
-        of.end_contention(Some(line), 30);
-        of.end_contention(Some(line), 50);
-        of.contends(line, 90);
-        assert_eq!(of.contended(100), [(line, 50)]);
+        attribution.begin_contention(line, 10);
+        attribution.begin_contention(line, 20);
+        attribution.end_contention(Some(line), 30);
+        attribution.end_contention(Some(line), 50);
+        attribution.begin_contention(line, 90);
+        assert_eq!(attribution.contention_times(100), [(line, 50)]);
     }
 }

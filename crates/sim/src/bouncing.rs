@@ -16,7 +16,7 @@ const MIN_TRANSFERS: u64 = 16;
 const MIN_WAIT_SHARE: f64 = 0.01;
 
 /// Maximum number of reported lines.
-const MOST: usize = 4;
+const MAX_REPORTED_LINES: usize = 4;
 
 /// A line that moves back and forth between caches because at least one of them writes it.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
@@ -59,12 +59,12 @@ pub struct Bouncing {
 impl Bouncing {
     /// Records an access that missed in `cache` and was performed after `waited` picoseconds.
     #[inline]
-    pub(crate) fn missed(&mut self, access: &Pending, cache: Agent, waited: Time) {
+    pub(crate) fn record_miss(&mut self, access: &Pending, cache: Agent, waited: Time) {
         if self.places.is_empty() {
             self.places = vec![None; TRACKED_LINES];
         }
         self.waited += u128::from(waited);
-        let begin = TrackedLine {
+        let new_entry = TrackedLine {
             line: access.line,
             cache,
             word: access.word,
@@ -76,36 +76,37 @@ impl Bouncing {
         };
         let place = &mut self.places[access.line as usize % TRACKED_LINES];
         match place {
-            Some(of) if of.line == access.line => {
-                if of.cache != cache && (of.wrote || begin.wrote) {
-                    of.transfers += 1;
-                    of.other_words += u64::from(of.word != access.word);
-                    of.waited += u128::from(waited);
+            Some(tracked) if tracked.line == access.line => {
+                if tracked.cache != cache && (tracked.wrote || new_entry.wrote) {
+                    tracked.transfers += 1;
+                    tracked.other_words += u64::from(tracked.word != access.word);
+                    tracked.waited += u128::from(waited);
                 }
-                of.strength += 1;
-                (of.cache, of.word, of.wrote) = (begin.cache, begin.word, begin.wrote);
+                tracked.strength += 1;
+                (tracked.cache, tracked.word, tracked.wrote) =
+                    (new_entry.cache, new_entry.word, new_entry.wrote);
             }
-            Some(of) if of.strength > 1 => of.strength -= 1,
-            _ => *place = Some(begin),
+            Some(tracked) if tracked.strength > 1 => tracked.strength -= 1,
+            _ => *place = Some(new_entry),
         }
     }
 
     /// Returns the reported lines, longest waiting time first.
     pub fn lines(&self, line_bytes: u32) -> Vec<BouncingLine> {
-        let all = self.waited.max(1) as f64;
-        let followed = self.places.iter().flatten();
-        let lines = followed.map(|of| BouncingLine {
-            line: of.line,
-            address: u64::from(of.line) * u64::from(line_bytes),
-            transfers: of.transfers,
-            other_words: of.other_words,
-            share: of.waited as f64 / all,
+        let total_wait = self.waited.max(1) as f64;
+        let tracked = self.places.iter().flatten();
+        let lines = tracked.map(|entry| BouncingLine {
+            line: entry.line,
+            address: u64::from(entry.line) * u64::from(line_bytes),
+            transfers: entry.transfers,
+            other_words: entry.other_words,
+            share: entry.waited as f64 / total_wait,
         });
         let mut lines: Vec<_> = lines
             .filter(|line| line.transfers >= MIN_TRANSFERS && line.share >= MIN_WAIT_SHARE)
             .collect();
         lines.sort_by(|a, b| b.share.total_cmp(&a.share).then(a.line.cmp(&b.line)));
-        lines.truncate(MOST);
+        lines.truncate(MAX_REPORTED_LINES);
         lines
     }
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use crate::scenario::{Playable, ScenarioRun};
 
 /// Maximum number of combined scenarios.
-const MOST: usize = 16;
+const MAX_SCENARIOS: usize = 16;
 
 /// Number of words that each scenario has of a host's memory that only the bus reaches.
 const BUS_WORDS: u32 = 1 << 26;
@@ -32,14 +32,15 @@ struct Share {
     word: u32,
 }
 
-/// First line that belongs to no home. From there, each scenario has [`OWN_LINES`] lines of private memory.
-const OWN: Line = 1 << 31;
-const OWN_LINES: Line = 1 << 26;
+/// First line that belongs to no home. From there, each scenario has [`PRIVATE_LINES_PER_SCENARIO`] lines of private
+/// memory.
+const FIRST_PRIVATE_LINE: Line = 1 << 31;
+const PRIVATE_LINES_PER_SCENARIO: Line = 1 << 26;
 
 impl Share {
     /// Converts a line of the home to the common numbering. A line that the scenario does not use becomes
     /// [`Line::MAX`].
-    fn line(&self, line: Line) -> Line {
+    fn to_common_line(&self, line: Line) -> Line {
         match line < self.lines.len() as Line {
             true => self.lines.start + line,
             false => Line::MAX,
@@ -48,21 +49,21 @@ impl Share {
 
     /// Converts the first of `lines` lines of the application's memory to the common numbering. Lines that the scenario
     /// uses belong to the home, further ones are private. [`Line::MAX`] if the range is neither.
-    fn memory(&self, part: usize, line: Line, lines: Line) -> Line {
+    fn to_common_memory(&self, part: usize, line: Line, lines: Line) -> Line {
         let homed = self.lines.len() as Line;
         let end = u64::from(line) + u64::from(lines);
         if end <= homed.into() {
             self.lines.start + line
-        } else if line >= homed && end <= u64::from(homed + OWN_LINES) {
-            OWN + part as Line * OWN_LINES + (line - homed)
+        } else if line >= homed && end <= u64::from(homed + PRIVATE_LINES_PER_SCENARIO) {
+            FIRST_PRIVATE_LINE + part as Line * PRIVATE_LINES_PER_SCENARIO + (line - homed)
         } else {
             Line::MAX
         }
     }
 
-    /// Converts a line of memory back to the scenario's numbering: the inverse of [`Share::memory`].
-    fn own(&self, part: usize, line: Line) -> Line {
-        match line.checked_sub(OWN + part as Line * OWN_LINES) {
+    /// Converts a line of memory back to the scenario's numbering: the inverse of [`Share::to_common_memory`].
+    fn to_scenario_line(&self, part: usize, line: Line) -> Line {
+        match line.checked_sub(FIRST_PRIVATE_LINE + part as Line * PRIVATE_LINES_PER_SCENARIO) {
             Some(line) => line + self.lines.len() as Line,
             None => line - self.lines.start,
         }
@@ -76,8 +77,8 @@ impl CombinedScenario {
     /// A sentence: the reason why the scenarios cannot be combined.
     pub fn new(parts: Vec<Arc<dyn Playable>>) -> Result<CombinedScenario, String> {
         for part in &parts {
-            let mut played = part.begin();
-            let name = played.application().name().to_string();
+            let mut run = part.begin();
+            let name = run.application().name().to_string();
             if part.threads_only() {
                 return Err(format!(
                     "{name} has engines instead of an application, and cannot be combined with another"
@@ -86,10 +87,13 @@ impl CombinedScenario {
         }
         let lines: u64 = parts.iter().map(|part| u64::from(part.uses())).sum();
         let words: u64 = parts.iter().map(|part| part.host_words()).sum();
-        if lines > Line::MAX.into() || words > u64::from(u32::MAX / 2) || parts.len() > MOST {
+        if lines > Line::MAX.into()
+            || words > u64::from(u32::MAX / 2)
+            || parts.len() > MAX_SCENARIOS
+        {
             let parts = parts.len();
             return Err(format!(
-                "{parts} applications use {lines} lines and {words} words of the host's memory, more than there are; at most {MOST} applications can be combined"
+                "{parts} applications use {lines} lines and {words} words of the host's memory, more than there are; at most {MAX_SCENARIOS} applications can be combined"
             ));
         }
         Ok(CombinedScenario { parts })
@@ -126,20 +130,24 @@ impl Playable for CombinedScenario {
             self.parts.iter().map(|part| part.begin()).collect();
         let (mut line, mut thread) = (0, 0);
         // The words that only the bus reaches follow the coherent ones.
-        let mut coherent = 0;
-        let mut others = self.host_words() as u32;
+        let mut coherent_word = 0;
+        let mut bus_word = self.host_words() as u32;
         let mut names = Vec::new();
-        let shares = self.parts.iter().zip(&mut parts).map(|(part, played)| {
-            let application = played.application();
+        let shares = self.parts.iter().zip(&mut parts).map(|(part, run)| {
+            let application = run.application();
             names.push(application.name().to_string());
             let served = match application.placement() {
                 Placement::Between(lines) => line + lines.start..line + lines.end,
                 Placement::Beside | Placement::Among(_) => line..line,
             };
-            let of_bus = part.host_words() == 0;
-            let word = if of_bus { &mut others } else { &mut coherent };
-            let first = *word;
-            *word += if of_bus {
+            let uses_bus = part.host_words() == 0;
+            let word = if uses_bus {
+                &mut bus_word
+            } else {
+                &mut coherent_word
+            };
+            let first_word = *word;
+            *word += if uses_bus {
                 BUS_WORDS
             } else {
                 part.host_words() as u32
@@ -147,8 +155,8 @@ impl Playable for CombinedScenario {
             let share = Share {
                 lines: line..line + part.uses(),
                 served,
-                threads: thread..thread + played.threads(),
-                word: first,
+                threads: thread..thread + run.threads(),
+                word: first_word,
             };
             (line, thread) = (share.lines.end, share.threads.end);
             share
@@ -175,11 +183,11 @@ impl CombinedRun {
     /// Returns the common tag for the tag of one scenario.
     fn tag(&mut self, part: usize, tag: u32) -> u32 {
         let known = self.tags.iter().position(|&known| known == (part, tag));
-        let place = known.unwrap_or_else(|| {
+        let index = known.unwrap_or_else(|| {
             self.tags.push((part, tag));
             self.tags.len() - 1
         });
-        place as u32
+        index as u32
     }
 
     fn part_of_line(&self, line: Line) -> Option<usize> {
@@ -193,7 +201,7 @@ impl CombinedRun {
     }
 
     /// Converts an event to the numbering of its receiver, and returns the receiver. `None`: the event is for all.
-    fn own(&self, event: &mut Event) -> Option<usize> {
+    fn to_scenario_event(&self, event: &mut Event) -> Option<usize> {
         match event {
             Event::Start { .. } | Event::Stop => None,
             Event::Read { line, .. }
@@ -205,9 +213,9 @@ impl CombinedRun {
                 Some(part)
             }
             Event::Fetched { tag, line, .. } => {
-                let (part, own) = self.tags[*tag as usize];
-                *tag = own;
-                *line = self.shares[part].own(part, *line);
+                let (part, scenario_tag) = self.tags[*tag as usize];
+                *tag = scenario_tag;
+                *line = self.shares[part].to_scenario_line(part, *line);
                 Some(part)
             }
             Event::Stored { tag }
@@ -216,13 +224,13 @@ impl CombinedRun {
             | Event::HostFetched { tag, .. }
             | Event::CoherentLoaded { tag, .. }
             | Event::CoherentStored { tag } => {
-                let (part, own) = self.tags[*tag as usize];
-                *tag = own;
+                let (part, scenario_tag) = self.tags[*tag as usize];
+                *tag = scenario_tag;
                 Some(part)
             }
             Event::Refused { tag, word, .. } => {
-                let (part, own) = self.tags[*tag as usize];
-                *tag = own;
+                let (part, scenario_tag) = self.tags[*tag as usize];
+                *tag = scenario_tag;
                 *word -= self.shares[part].word;
                 Some(part)
             }
@@ -242,28 +250,28 @@ impl CombinedRun {
     }
 
     /// Converts an action of one scenario to the common numbering.
-    fn outer(&mut self, part: usize, mut action: Action) -> Action {
+    fn renumber_action(&mut self, part: usize, mut action: Action) -> Action {
         let share = self.shares[part].clone();
-        let from = share.word;
+        let first_word = share.word;
         match &mut action {
             Action::Answer { line, .. }
             | Action::Accept { line }
             | Action::Local { line, .. }
-            | Action::Unlock { line } => *line = share.line(*line),
+            | Action::Unlock { line } => *line = share.to_common_line(*line),
             Action::Fetch {
                 tag,
                 first: line,
                 lines,
             } => {
                 *tag = self.tag(part, *tag);
-                *line = share.memory(part, *line, *lines);
+                *line = share.to_common_memory(part, *line, *lines);
             }
             Action::Store { tag, line, .. }
             | Action::ReadWords { tag, line, .. }
             | Action::WriteWords { tag, line, .. }
             | Action::UpdateWord { tag, line, .. } => {
                 *tag = self.tag(part, *tag);
-                *line = share.memory(part, *line, 1);
+                *line = share.to_common_memory(part, *line, 1);
             }
             Action::Wake { tag, .. }
             | Action::Forgo { tag }
@@ -278,9 +286,9 @@ impl CombinedRun {
                 tag, word: first, ..
             } => {
                 *tag = self.tag(part, *tag);
-                *first = first.saturating_add(from);
+                *first = first.saturating_add(first_word);
             }
-            Action::HostStore { first, .. } => *first = first.saturating_add(from),
+            Action::HostStore { first, .. } => *first = first.saturating_add(first_word),
             Action::Reply { thread, .. } | Action::Interrupt { thread } => {
                 *thread += share.threads.start as u32
             }
@@ -300,7 +308,7 @@ impl CombinedRun {
             | Step::Acquire { line, .. }
             | Step::Release { line, .. }
             | Step::Update { line, .. }
-            | Step::Hint { line } => *line = share.line(*line),
+            | Step::Hint { line } => *line = share.to_common_line(*line),
             Step::ReadRegister { register } | Step::WriteRegister { register, .. } => {
                 *register = register.saturating_mul(parts).saturating_add(part as u32);
             }
@@ -334,17 +342,17 @@ impl Application for CombinedRun {
     }
 
     fn handle(&mut self, mut event: Event, actions: &mut Actions) {
-        let parts = match self.own(&mut event) {
+        let parts = match self.to_scenario_event(&mut event) {
             Some(part) => part..part + 1,
             None => 0..self.parts.len(),
         };
         for part in parts {
-            let mut own = Actions::new();
+            let mut scenario_actions = Actions::new();
             self.parts[part]
                 .application()
-                .handle(event.clone(), &mut own);
-            for action in own.take() {
-                let action = self.outer(part, action);
+                .handle(event.clone(), &mut scenario_actions);
+            for action in scenario_actions.take() {
+                let action = self.renumber_action(part, action);
                 actions.push(action);
             }
         }
@@ -373,10 +381,10 @@ impl ScenarioRun for CombinedRun {
         self.to_common_step(part, step)
     }
 
-    fn refused(&mut self, thread: usize, why: Refused) -> Option<Step> {
+    fn refused(&mut self, thread: usize, reason: Refused) -> Option<Step> {
         let part = self.part_of_thread(thread)?;
-        let own = thread - self.shares[part].threads.start;
-        let step = self.parts[part].refused(own, why)?;
+        let scenario_thread = thread - self.shares[part].threads.start;
+        let step = self.parts[part].refused(scenario_thread, reason)?;
         Some(self.to_common_step(part, step))
     }
 

@@ -34,7 +34,7 @@ const CHUNK: usize = 4096;
 struct Chunk {
     bytes: Box<[u8]>,
     /// Version and number of holders of each entry.
-    about: Box<[(u32, u32)]>,
+    version_and_holders: Box<[(u32, u32)]>,
 }
 
 /// A sparse array over all lines, in pages. Lines that were never set have the default value.
@@ -42,7 +42,7 @@ pub struct Paged<T> {
     /// Index of each page among the allocated ones, or [`ABSENT`].
     pages: Vec<u32>,
     /// Allocated pages, up to [`PAGES_PER_ALLOCATION`] per allocation, which the host can back with large pages.
-    made: Vec<Vec<T>>,
+    allocations: Vec<Vec<T>>,
     default: T,
 }
 
@@ -56,7 +56,7 @@ impl<T: std::marker::Copy> Paged<T> {
     pub fn new(default: T) -> Self {
         Paged {
             pages: Vec::new(),
-            made: Vec::new(),
+            allocations: Vec::new(),
             default,
         }
     }
@@ -64,24 +64,26 @@ impl<T: std::marker::Copy> Paged<T> {
     /// The value of a line.
     #[inline]
     pub fn get(&self, line: u32) -> T {
-        self.place(line)
-            .map_or(self.default, |(of, place)| self.made[of][place])
+        self.position(line)
+            .map_or(self.default, |(allocation, index)| {
+                self.allocations[allocation][index]
+            })
     }
 
     /// Prefetches the value of a line into the host's cache.
     #[inline]
     pub fn prefetch(&self, line: u32) {
-        if let Some((of, place)) = self.place(line) {
-            prefetch(&self.made[of][place]);
+        if let Some((allocation, index)) = self.position(line) {
+            prefetch(&self.allocations[allocation][index]);
         }
     }
 
     /// Returns the allocation that holds a line's value, and the index in it, if the page is allocated.
     #[inline(always)]
-    fn place(&self, line: u32) -> Option<(usize, usize)> {
+    fn position(&self, line: u32) -> Option<(usize, usize)> {
         let page = *self.pages.get(line as usize / PAGE)? as usize;
-        let place = page % PAGES_PER_ALLOCATION * PAGE + line as usize % PAGE;
-        (page != ABSENT as usize).then_some((page / PAGES_PER_ALLOCATION, place))
+        let index = page % PAGES_PER_ALLOCATION * PAGE + line as usize % PAGE;
+        (page != ABSENT as usize).then_some((page / PAGES_PER_ALLOCATION, index))
     }
 
     /// Sets the value of a line.
@@ -93,38 +95,42 @@ impl<T: std::marker::Copy> Paged<T> {
     /// Returns the value of a line for modification. Allocates its page if necessary.
     #[inline]
     pub fn of(&mut self, line: u32) -> &mut T {
-        let (of, place) = match self.place(line) {
-            Some(place) => place,
-            None => self.make(line),
+        let (allocation, index) = match self.position(line) {
+            Some(position) => position,
+            None => self.allocate_page(line),
         };
-        &mut self.made[of][place]
+        &mut self.allocations[allocation][index]
     }
 
     /// Values of all lines in allocated pages: the lines that were set, and their neighbours.
     pub fn iter(&self) -> impl Iterator<Item = T> + '_ {
-        self.made.iter().flatten().copied()
+        self.allocations.iter().flatten().copied()
     }
 
     #[cold]
-    fn make(&mut self, line: u32) -> (usize, usize) {
+    fn allocate_page(&mut self, line: u32) -> (usize, usize) {
         let page = line as usize / PAGE;
         if page >= self.pages.len() {
             self.pages.resize(page + 1, ABSENT);
         }
-        let most = PAGES_PER_ALLOCATION * PAGE;
-        if self.made.last().is_none_or(|pages| pages.len() == most) {
-            let mut pages = Vec::with_capacity(most);
+        let capacity = PAGES_PER_ALLOCATION * PAGE;
+        if self
+            .allocations
+            .last()
+            .is_none_or(|pages| pages.len() == capacity)
+        {
+            let mut pages = Vec::with_capacity(capacity);
             // Large pages would waste memory in small machines, which use only a part of the first allocation.
-            if !self.made.is_empty() {
+            if !self.allocations.is_empty() {
                 request_huge_pages(&mut pages);
             }
-            self.made.push(pages);
+            self.allocations.push(pages);
         }
-        let of = self.made.len() - 1;
-        let begin = self.made[of].len();
-        self.pages[page] = (of * PAGES_PER_ALLOCATION + begin / PAGE) as u32;
-        self.made[of].resize(begin + PAGE, self.default);
-        (of, begin + line as usize % PAGE)
+        let allocation = self.allocations.len() - 1;
+        let begin = self.allocations[allocation].len();
+        self.pages[page] = (allocation * PAGES_PER_ALLOCATION + begin / PAGE) as u32;
+        self.allocations[allocation].resize(begin + PAGE, self.default);
+        (allocation, begin + line as usize % PAGE)
     }
 }
 
@@ -133,7 +139,7 @@ pub struct Data {
     line_bytes: usize,
     chunks: Vec<Chunk>,
     /// Number of allocated entries, in use or free, including [`Copy::UNTOUCHED`].
-    made: u32,
+    entry_count: u32,
     free: Vec<u32>,
     memory: Paged<Copy>,
     /// True if all lines begin with zeros.
@@ -146,7 +152,7 @@ impl Data {
         Data {
             line_bytes: line_bytes as usize,
             chunks: Vec::new(),
-            made: 1,
+            entry_count: 1,
             free: Vec::new(),
             memory: Paged::new(Copy::UNTOUCHED),
             zeros: false,
@@ -183,14 +189,14 @@ impl Data {
         if copy == Copy::UNTOUCHED {
             return 0;
         }
-        self.about(copy).0
+        self.version_and_holders(copy).0
     }
 
     /// Adds a holder to this content.
     #[inline]
     pub fn share(&mut self, copy: Copy) -> Copy {
         if copy != Copy::UNTOUCHED {
-            self.about_mut(copy).1 += 1;
+            self.version_and_holders_mut(copy).1 += 1;
         }
         copy
     }
@@ -199,9 +205,9 @@ impl Data {
     #[inline]
     pub fn release(&mut self, copy: Copy) {
         if copy != Copy::UNTOUCHED {
-            let about = self.about_mut(copy);
-            about.1 -= 1;
-            if about.1 == 0 {
+            let version_and_holders = self.version_and_holders_mut(copy);
+            version_and_holders.1 -= 1;
+            if version_and_holders.1 == 0 {
                 self.free.push(copy.0);
             }
         }
@@ -230,16 +236,16 @@ impl Data {
         value: u64,
         version: u32,
     ) -> Copy {
-        let own = self.own(line, copy);
+        let exclusive = self.make_exclusive(line, copy);
         let start = word as usize * 8;
-        self.bytes_mut(own)[start..start + 8].copy_from_slice(&value.to_le_bytes());
-        self.about_mut(own).0 = version;
-        own
+        self.bytes_mut(exclusive)[start..start + 8].copy_from_slice(&value.to_le_bytes());
+        self.version_and_holders_mut(exclusive).0 = version;
+        exclusive
     }
 
     /// Creates a content in which every word is `value`. Its version is 0 until [`Data::stamp`] sets it.
     pub fn filled(&mut self, value: u64) -> Copy {
-        let copy = self.entry();
+        let copy = self.allocate_entry();
         for word in self.bytes_mut(copy).chunks_exact_mut(8) {
             word.copy_from_slice(&value.to_le_bytes());
         }
@@ -249,7 +255,7 @@ impl Data {
     /// Sets the version of `copy`, which only the caller holds, to write number `version`.
     pub fn stamp(&mut self, copy: Copy, version: u32) {
         if copy != Copy::UNTOUCHED {
-            self.about_mut(copy).0 = version;
+            self.version_and_holders_mut(copy).0 = version;
         }
     }
 
@@ -276,77 +282,81 @@ impl Data {
     }
 
     /// Returns a content equal to `copy` that only the caller holds, in exchange for one holder of `copy`.
-    fn own(&mut self, line: u32, copy: Copy) -> Copy {
-        if copy != Copy::UNTOUCHED && self.about(copy).1 == 1 {
+    fn make_exclusive(&mut self, line: u32, copy: Copy) -> Copy {
+        if copy != Copy::UNTOUCHED && self.version_and_holders(copy).1 == 1 {
             return copy;
         }
-        let own = self.entry();
+        let exclusive = self.allocate_entry();
         if copy == Copy::UNTOUCHED && self.zeros {
-            self.bytes_mut(own).fill(0);
+            self.bytes_mut(exclusive).fill(0);
         } else if copy == Copy::UNTOUCHED {
-            for (word, bytes) in self.bytes_mut(own).chunks_exact_mut(8).enumerate() {
+            for (word, bytes) in self.bytes_mut(exclusive).chunks_exact_mut(8).enumerate() {
                 let value = Data::untouched_word(line, word as u16);
                 bytes.copy_from_slice(&value.to_le_bytes());
             }
         } else {
-            let source = self.place(copy);
-            let (from, to) = (source.1 * self.line_bytes, self.place(own));
-            let to_start = to.1 * self.line_bytes;
-            if source.0 == to.0 {
-                let bytes = &mut self.chunks[to.0].bytes;
-                bytes.copy_within(from..from + self.line_bytes, to_start);
+            let source = self.chunk_and_entry(copy);
+            let (source_start, destination) =
+                (source.1 * self.line_bytes, self.chunk_and_entry(exclusive));
+            let destination_start = destination.1 * self.line_bytes;
+            if source.0 == destination.0 {
+                let bytes = &mut self.chunks[destination.0].bytes;
+                bytes.copy_within(
+                    source_start..source_start + self.line_bytes,
+                    destination_start,
+                );
             } else {
                 for offset in 0..self.line_bytes {
-                    let byte = self.chunks[source.0].bytes[from + offset];
-                    self.chunks[to.0].bytes[to_start + offset] = byte;
+                    let byte = self.chunks[source.0].bytes[source_start + offset];
+                    self.chunks[destination.0].bytes[destination_start + offset] = byte;
                 }
             }
         }
         self.release(copy);
-        own
+        exclusive
     }
 
     /// Allocates an entry with one holder and version 0. Its bytes are undefined.
-    fn entry(&mut self) -> Copy {
+    fn allocate_entry(&mut self) -> Copy {
         let index = match self.free.pop() {
             Some(index) => index,
             None => {
-                let index = self.made;
-                self.made += 1;
+                let index = self.entry_count;
+                self.entry_count += 1;
                 if index as usize / CHUNK >= self.chunks.len() {
                     self.chunks.push(Chunk {
                         bytes: vec![0; CHUNK * self.line_bytes].into_boxed_slice(),
-                        about: vec![(0, 0); CHUNK].into_boxed_slice(),
+                        version_and_holders: vec![(0, 0); CHUNK].into_boxed_slice(),
                     });
                 }
                 index
             }
         };
-        *self.about_mut(Copy(index)) = (0, 1);
+        *self.version_and_holders_mut(Copy(index)) = (0, 1);
         Copy(index)
     }
 
-    fn place(&self, copy: Copy) -> (usize, usize) {
+    fn chunk_and_entry(&self, copy: Copy) -> (usize, usize) {
         (copy.0 as usize / CHUNK, copy.0 as usize % CHUNK)
     }
 
-    fn about(&self, copy: Copy) -> (u32, u32) {
-        let (chunk, entry) = self.place(copy);
-        self.chunks[chunk].about[entry]
+    fn version_and_holders(&self, copy: Copy) -> (u32, u32) {
+        let (chunk, entry) = self.chunk_and_entry(copy);
+        self.chunks[chunk].version_and_holders[entry]
     }
 
-    fn about_mut(&mut self, copy: Copy) -> &mut (u32, u32) {
-        let (chunk, entry) = self.place(copy);
-        &mut self.chunks[chunk].about[entry]
+    fn version_and_holders_mut(&mut self, copy: Copy) -> &mut (u32, u32) {
+        let (chunk, entry) = self.chunk_and_entry(copy);
+        &mut self.chunks[chunk].version_and_holders[entry]
     }
 
     fn bytes(&self, copy: Copy) -> &[u8] {
-        let (chunk, entry) = self.place(copy);
+        let (chunk, entry) = self.chunk_and_entry(copy);
         &self.chunks[chunk].bytes[entry * self.line_bytes..][..self.line_bytes]
     }
 
     fn bytes_mut(&mut self, copy: Copy) -> &mut [u8] {
-        let (chunk, entry) = self.place(copy);
+        let (chunk, entry) = self.chunk_and_entry(copy);
         &mut self.chunks[chunk].bytes[entry * self.line_bytes..][..self.line_bytes]
     }
 }
@@ -384,30 +394,30 @@ mod tests {
     #[test]
     fn a_write_leaves_other_holders_their_content() {
         let mut data = Data::new(64);
-        let before = Data::untouched_word(7, 3);
-        assert_eq!(data.word(7, Copy::UNTOUCHED, 3), before);
-        let one = data.write_word(7, Copy::UNTOUCHED, 3, 42, 1);
-        let shared = data.share(one);
-        let two = data.write_word(7, one, 4, 43, 2);
+        let initial = Data::untouched_word(7, 3);
+        assert_eq!(data.word(7, Copy::UNTOUCHED, 3), initial);
+        let first = data.write_word(7, Copy::UNTOUCHED, 3, 42, 1);
+        let shared = data.share(first);
+        let second = data.write_word(7, first, 4, 43, 2);
         assert_eq!(data.word(7, shared, 3), 42);
         assert_eq!(data.word(7, shared, 4), Data::untouched_word(7, 4));
-        assert_eq!((data.word(7, two, 3), data.word(7, two, 4)), (42, 43));
-        assert_eq!((data.version(shared), data.version(two)), (1, 2));
+        assert_eq!((data.word(7, second, 3), data.word(7, second, 4)), (42, 43));
+        assert_eq!((data.version(shared), data.version(second)), (1, 2));
     }
 
     #[test]
     fn places_are_used_again_and_contents_cross_chunks() {
         let mut data = Data::new(8);
-        let all: Vec<Copy> = (0..3 * CHUNK as u64).map(|n| data.filled(n)).collect();
-        let last = data.share(all[all.len() - 1]);
-        for &copy in &all[..all.len() - 1] {
+        let copies: Vec<Copy> = (0..3 * CHUNK as u64).map(|n| data.filled(n)).collect();
+        let last = data.share(copies[copies.len() - 1]);
+        for &copy in &copies[..copies.len() - 1] {
             data.release(copy);
         }
-        let made = data.made;
-        let own = data.write_word(0, last, 0, 5, 9);
-        assert_eq!(data.word(0, own, 0), 5);
+        let entry_count = data.entry_count;
+        let rewritten = data.write_word(0, last, 0, 5, 9);
+        assert_eq!(data.word(0, rewritten, 0), 5);
         assert_eq!(data.word(0, last, 0), 3 * CHUNK as u64 - 1);
-        assert_eq!(data.made, made);
+        assert_eq!(data.entry_count, entry_count);
     }
 
     #[test]

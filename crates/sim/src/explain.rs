@@ -119,26 +119,26 @@ const MAX_CHART_STEPS: usize = 60;
 const MAX_LIFELINES: usize = 12;
 
 /// Removes the lifelines of agents that take no part in any step.
-fn leave_out_idle(sequence: &mut Sequence) {
+fn remove_idle_lifelines(sequence: &mut Sequence) {
     fn agents(step: &mut Step) -> impl Iterator<Item = &mut usize> {
-        let other = match &mut step.action {
-            Action::Send { to: other, .. } | Action::Receive { from: other, .. } => Some(other),
+        let peer = match &mut step.action {
+            Action::Send { to: peer, .. } | Action::Receive { from: peer, .. } => Some(peer),
             Action::Does { .. } | Action::Becomes { .. } => None,
         };
-        std::iter::once(&mut step.agent).chain(other)
+        std::iter::once(&mut step.agent).chain(peer)
     }
-    let mut takes_part = BTreeMap::new();
+    let mut participants = BTreeMap::new();
     for agent in sequence.steps.iter_mut().flat_map(agents) {
-        takes_part.insert(*agent, 0);
+        participants.insert(*agent, 0);
     }
-    takes_part
+    participants
         .values_mut()
         .zip(0..)
-        .for_each(|(place, number)| *place = number);
+        .for_each(|(new_number, position)| *new_number = position);
     for agent in sequence.steps.iter_mut().flat_map(agents) {
-        *agent = takes_part[agent];
+        *agent = participants[agent];
     }
-    let names = takes_part
+    let names = participants
         .keys()
         .map(|&agent| sequence.agents[agent].clone());
     sequence.agents = names.collect();
@@ -148,20 +148,21 @@ fn leave_out_idle(sequence: &mut Sequence) {
 #[derive(Default)]
 pub(crate) struct Trace {
     steps: VecDeque<Step>,
-    /// True for a complete trace: all steps, with the values of words. Otherwise only the last [`MAX_CHART_STEPS`] are kept.
-    whole: bool,
+    /// True for a complete trace: all steps, with the values of words. Otherwise only the last [`MAX_CHART_STEPS`] are
+    /// kept.
+    is_complete: bool,
 }
 
 impl Trace {
-    pub fn recording_all() -> Trace {
+    pub fn new_complete() -> Trace {
         Trace {
             steps: VecDeque::new(),
-            whole: true,
+            is_complete: true,
         }
     }
 
-    pub fn step(&mut self, step: Step) {
-        if self.steps.len() == MAX_CHART_STEPS && !self.whole {
+    pub fn record_step(&mut self, step: Step) {
+        if self.steps.len() == MAX_CHART_STEPS && !self.is_complete {
             self.steps.pop_front();
         }
         self.steps.push_back(step);
@@ -187,7 +188,7 @@ impl Trace {
         }
         let mut sequence = Sequence { agents, steps };
         if sequence.agents.len() > MAX_LIFELINES {
-            leave_out_idle(&mut sequence);
+            remove_idle_lifelines(&mut sequence);
         }
         sequence
     }
@@ -195,21 +196,25 @@ impl Trace {
 
 impl Simulation {
     /// True if accesses, local operations, the application or queued messages are not finished.
-    pub(crate) fn waits(&self) -> bool {
-        let behind = self.behind.as_ref();
-        let waits = |behind: &ApplicationRun| {
-            !behind.done()
-                || behind.polling_thread().is_some()
-                || behind.thread_awaiting_interrupt().is_some()
+    pub(crate) fn has_unfinished_work(&self) -> bool {
+        let application = self.behind.as_ref();
+        let is_unfinished = |application: &ApplicationRun| {
+            !application.done()
+                || application.polling_thread().is_some()
+                || application.thread_awaiting_interrupt().is_some()
         };
         self.in_flight > 0
             || !self.device.done()
-            || behind.is_some_and(|behind| waits(behind))
+            || application.is_some_and(|application| is_unfinished(application))
             || self.input_queues.has_messages()
     }
 
     /// Names of the messages that an agent waits for in a configuration, joined by "or"; `None` if it waits for none.
-    pub(crate) fn awaited(&self, agent: Agent, configuration: ConfigurationId) -> Option<String> {
+    pub(crate) fn awaited_messages(
+        &self,
+        agent: Agent,
+        configuration: ConfigurationId,
+    ) -> Option<String> {
         let program = match agent {
             HOME => &self.home,
             _ => &self.remote,
@@ -228,26 +233,35 @@ impl Simulation {
     /// detected at its end.
     pub(crate) fn check_timeouts(&mut self) {
         let (now, timeout) = (self.now, self.times.timeout);
-        let late = self.accesses.iter().find(|(_, access)| {
+        let overdue = self.accesses.iter().find(|(_, access)| {
             access.purpose != Purpose::Hint && now.saturating_sub(access.issued) >= timeout
         });
-        let late = late.map(|(_, access)| (access.line, access.core, access.issued));
-        let late = late.or_else(|| self.overdue_register_read(now.saturating_sub(timeout)));
-        if let Some((line, core, issued)) = late {
-            self.gives_up(line, core, issued);
-        } else if self.waits() || self.behind.as_ref().is_some_and(|behind| behind.running()) {
+        let overdue = overdue.map(|(_, access)| (access.line, access.core, access.issued));
+        let overdue = overdue.or_else(|| self.overdue_register_read(now.saturating_sub(timeout)));
+        if let Some((line, core, issued)) = overdue {
+            self.report_timeout(line, core, issued);
+        } else if self.has_unfinished_work()
+            || self
+                .behind
+                .as_ref()
+                .is_some_and(|application| application.running())
+        {
             self.start_timeout_checks();
         }
     }
 
     /// Fails the run: a core has waited too long for an access.
     #[cold]
-    pub(crate) fn gives_up(&mut self, line: Line, core: u16, issued: Time) {
-        let open = self.behind.as_ref().map(|behind| behind.open());
-        let whose = open.into_iter().flatten().find(|(of, _)| *of == line);
-        let whose = whose.map_or(String::new(), |(_, whose)| format!(": {whose}"));
+    pub(crate) fn report_timeout(&mut self, line: Line, core: u16, issued: Time) {
+        let obligations = self.behind.as_ref().map(|application| application.open());
+        let obligation = obligations
+            .into_iter()
+            .flatten()
+            .find(|(obligation_line, _)| *obligation_line == line);
+        let obligation =
+            obligation.map_or(String::new(), |(_, obligation)| format!(": {obligation}"));
         let text = format!(
-            "core {core} has waited for an access since {} ns, and reports a timeout{whose}",
+            "core {core} has waited for an access since {} ns, and reports a timeout{obligation}",
             issued / 1000
         );
         self.fail(FailureKind::Timeout, line, text);
@@ -255,14 +269,14 @@ impl Simulation {
 
     /// Describes the thread that polls, or waits for an interrupt, in vain, if there is one.
     fn describe_polling_thread(&self) -> Option<String> {
-        let behind = self.behind.as_ref()?;
-        let name = behind.name();
-        if let Some(thread) = behind.thread_awaiting_interrupt() {
+        let application = self.behind.as_ref()?;
+        let name = application.name();
+        if let Some(thread) = application.thread_awaiting_interrupt() {
             return Some(format!(
                 "thread {thread} waits for an interrupt, and {name} has no pending event"
             ));
         }
-        let thread = behind.polling_thread()?;
+        let thread = application.polling_thread()?;
         let idle = self.now.saturating_sub(self.progress) / 1000;
         Some(format!(
             "thread {thread} polls the CPU's own memory, into which {name} has written nothing for {idle} ns"
@@ -272,17 +286,17 @@ impl Simulation {
     /// Returns a core that has waited for a register since `latest` or earlier, as an access to line 0.
     fn overdue_register_read(&self, latest: Time) -> Option<(Line, u16, Time)> {
         let threads = &self.behind.as_ref()?.threads;
-        let late = |(core, since): (usize, Option<Time>)| {
+        let overdue = |(core, since): (usize, Option<Time>)| {
             let since = since.filter(|&since| since <= latest)?;
             Some((0, core as u16, since))
         };
         let mut threads = threads.iter().map(|thread| thread.reads).enumerate();
-        threads.find_map(late)
+        threads.find_map(overdue)
     }
 
     pub(crate) fn start_timeout_checks(&mut self) {
-        let often = self.times.patience.min(self.times.timeout / 4);
-        self.queue.push(self.now + often.max(1), Event::Overdue);
+        let interval = self.times.patience.min(self.times.timeout / 4);
+        self.queue.push(self.now + interval.max(1), Event::Overdue);
     }
 
     /// Returns the recorded steps, if a trace is recorded.
@@ -293,11 +307,14 @@ impl Simulation {
 
     /// Names of all agents, including those of other levels.
     fn lifelines(&self) -> Vec<String> {
-        if let Some(above) = &self.above {
-            return above.all.to_vec();
+        if let Some(upper_level) = &self.above {
+            return upper_level.lifeline_names.to_vec();
         }
-        let below = self.below.as_ref();
-        below.map_or_else(|| self.local_lifelines(), |below| below.all.to_vec())
+        let lower_level = self.below.as_ref();
+        lower_level.map_or_else(
+            || self.local_lifelines(),
+            |lower_level| lower_level.lifeline_names.to_vec(),
+        )
     }
 
     /// Names of this simulation's agents: its caches, then its homes.
@@ -321,8 +338,8 @@ impl Simulation {
     /// only.
     #[cold]
     pub(crate) fn note_refused(&mut self, access: &Pending) {
-        let shows = self.trace.as_ref().is_some_and(|trace| !trace.whole);
-        if shows && self.traced(access.line) {
+        let is_shown = self.trace.as_ref().is_some_and(|trace| !trace.is_complete);
+        if is_shown && self.traced(access.line) {
             let what = format!("{} is refused", access.kind.name());
             self.note(access.cache, access.line, Action::Does { what });
         }
@@ -331,19 +348,19 @@ impl Simulation {
     /// Records an access performed in a cache's own copy, with the value of its word, in a complete trace.
     #[cold]
     pub(crate) fn note_performed(&mut self, access: &Pending, copy: Copy) {
-        if !self.trace.as_ref().is_some_and(|trace| trace.whole) {
+        if !self.trace.as_ref().is_some_and(|trace| trace.is_complete) {
             return;
         }
         let Pending {
             line, word, kind, ..
         } = *access;
-        let of_word = match access.purpose {
+        let value_text = match access.purpose {
             Purpose::Core if kind != Access::WriteLine => {
                 format!(" of word {word}: {}", self.data.word(line, copy, word))
             }
             _ => String::new(),
         };
-        let what = format!("performs a {}{of_word}", kind.name());
+        let what = format!("performs a {}{value_text}", kind.name());
         self.note(access.cache, line, Action::Does { what });
     }
 
@@ -366,49 +383,50 @@ impl Simulation {
 
     /// Fails the run because nothing has been performed for too long, with a wait-for report.
     #[cold]
-    pub(crate) fn stuck(&mut self) {
+    pub(crate) fn report_no_progress(&mut self) {
         if self.failure.is_some() {
             return;
         }
-        let open = self.behind.as_ref().map(|behind| behind.open());
-        let open = open.unwrap_or_default();
+        let obligations = self.behind.as_ref().map(|application| application.open());
+        let obligations = obligations.unwrap_or_default();
         let mut waits = Vec::new();
-        let mut culprit: Option<(Time, Line)> = None;
+        let mut oldest_access: Option<(Time, Line)> = None;
         for (_, access) in self
             .accesses
             .iter()
             .filter(|(_, access)| access.purpose != Purpose::Hint)
         {
-            if culprit.is_none_or(|oldest| (access.issued, access.line) < oldest) {
-                culprit = Some((access.issued, access.line));
+            if oldest_access.is_none_or(|oldest| (access.issued, access.line) < oldest) {
+                oldest_access = Some((access.issued, access.line));
             }
         }
-        let line = culprit
+        let line = oldest_access
             .map(|(_, line)| line)
             .or(self.device.waiting_line())
-            .or(open.first().map(|(line, _)| *line))
+            .or(obligations.first().map(|(line, _)| *line))
             .unwrap_or(0);
         waits.extend(
-            open.iter()
+            obligations
+                .iter()
                 .take(8)
-                .map(|(line, what)| format!("{what} of line {line}")),
+                .map(|(line, obligation)| format!("{obligation} of line {line}")),
         );
         let home = self.home.controller().name.clone();
         for remote in self.caches.agents() {
             let configuration = self.caches.configuration(remote, line);
-            let words = self.state_text(remote, line, configuration);
+            let state = self.state_text(remote, line, configuration);
             let agent = self.agent_name(remote);
             let accesses = self.accesses.iter().filter(|(_, access)| {
                 access.purpose != Purpose::Hint && access.line == line && access.cache == remote
             });
             let count = accesses.count();
-            let begins = self.groups.of_cache(remote).begins;
-            let idle = configuration == begins && count == 0;
+            let initial_configuration = self.groups.of_cache(remote).begins;
+            let idle = configuration == initial_configuration && count == 0;
             if idle && usize::from(self.groups.caches()) > MAX_LIFELINES {
                 continue;
             }
-            let mut sentence = format!("{agent} is in {words}");
-            if let Some(awaited) = self.awaited(remote, configuration) {
+            let mut sentence = format!("{agent} is in {state}");
+            if let Some(awaited) = self.awaited_messages(remote, configuration) {
                 sentence.push_str(&format!(" and waits for {awaited}"));
             }
             if count > 0 {
@@ -417,7 +435,7 @@ impl Simulation {
                 ));
             }
             let translations = self.translations.as_ref();
-            let untranslated = translations.map_or(0, |of| of.waiting(remote));
+            let untranslated = translations.map_or(0, |translations| translations.waiting(remote));
             if untranslated > 0 {
                 sentence.push_str(&format!(
                     "; {untranslated} of its accesses wait for translations"
@@ -426,25 +444,28 @@ impl Simulation {
             waits.push(sentence);
         }
         let configuration = self.directory.get(line);
-        let words = self.state_text(HOME, line, configuration);
-        waits.push(format!("{home} is in {words}"));
+        let state = self.state_text(HOME, line, configuration);
+        waits.push(format!("{home} is in {state}"));
         for (_, message) in self.messages.iter().filter(|(_, m)| m.line == line) {
             let (from, to) = (self.agent_name(message.from), self.agent_name(message.to));
-            let words = self.message_text(message);
-            waits.push(format!("{words} from {from} is in flight to {to}"));
+            let message_text = self.message_text(message);
+            waits.push(format!("{message_text} from {from} is in flight to {to}"));
         }
         let blocked = self.blocked_input_queues();
         waits.extend(blocked.into_iter().take(MAX_LIFELINES));
-        let text = match culprit {
+        let text = match oldest_access {
             Some((issued, _)) => {
-                let whose = open.iter().find(|(of, _)| *of == line);
-                let whose = whose.map_or(String::new(), |(_, whose)| format!(": {whose}"));
+                let obligation = obligations
+                    .iter()
+                    .find(|(obligation_line, _)| *obligation_line == line);
+                let obligation =
+                    obligation.map_or(String::new(), |(_, obligation)| format!(": {obligation}"));
                 let idle = self.now.saturating_sub(self.progress) / 1000;
                 let issued = issued / 1000;
-                format!("no access was performed for {idle} ns; the oldest was issued at {issued} ns{whose}")
+                format!("no access was performed for {idle} ns; the oldest was issued at {issued} ns{obligation}")
             }
-            None if self.behind.is_some() => match open.first() {
-                Some((_, what)) => format!("{what}, and no other event is pending"),
+            None if self.behind.is_some() => match obligations.first() {
+                Some((_, obligation)) => format!("{obligation}, and no other event is pending"),
                 None => self
                     .describe_polling_thread()
                     .unwrap_or("the application does not end".to_string()),

@@ -25,8 +25,8 @@ const SPAN: u32 = 9;
 const WHEEL: u32 = 21;
 /// Number of events at a time below which buckets have their full span.
 const SPARSE_EVENTS: u64 = 1024;
-/// Look-ahead of the three prefetch stages of [`Queue::announce_next`]: the maximum number of events, and of buckets, ahead of
-/// the next one.
+/// Look-ahead of the three prefetch stages of [`Queue::announce_next`]: the maximum number of events, and of buckets,
+/// ahead of the next one.
 const LOOK_AHEAD: [u64; 3] = [48, 24, 8];
 const NONE: u32 = u32::MAX;
 
@@ -38,7 +38,7 @@ struct Node<E> {
     /// Picoseconds from the start of its bucket.
     offset: u16,
     /// Stages of [`Queue::announce_next`] that have reported the event, one bit each.
-    told: u8,
+    announced: u8,
 }
 
 /// A list of nodes. `last` is undefined if the list is empty.
@@ -92,7 +92,7 @@ pub struct Queue<E> {
     far_bucket: u64,
     inserted: u64,
     /// Progress of each stage of [`Queue::announce_next`].
-    told: [Announced; LOOK_AHEAD.len()],
+    announced: [Announced; LOOK_AHEAD.len()],
 }
 
 /// Progress of a stage of [`Queue::announce_next`].
@@ -140,19 +140,19 @@ impl<E: Copy> Queue<E> {
             far: BinaryHeap::new(),
             far_bucket: u64::MAX,
             inserted: 0,
-            told: [Announced::default(); LOOK_AHEAD.len()],
+            announced: [Announced::default(); LOOK_AHEAD.len()],
         }
     }
 
     /// Number of the wheel's buckets.
     #[inline(always)]
-    fn count(&self) -> u64 {
+    fn bucket_count(&self) -> u64 {
         self.buckets.len() as u64
     }
 
     /// Index of a bucket in the wheel.
     #[inline(always)]
-    fn place(&self, bucket: u64) -> usize {
+    fn wheel_index(&self, bucket: u64) -> usize {
         bucket as usize & (self.buckets.len() - 1)
     }
 
@@ -181,12 +181,12 @@ impl<E: Copy> Queue<E> {
     #[inline]
     pub fn push(&mut self, time: Time, event: E) {
         let time = time.max(self.now);
-        let near = (time >> self.span) - self.cursor < self.count();
+        let is_near = (time >> self.span) - self.cursor < self.bucket_count();
         let index = self.free;
-        let place = self.place(time >> self.span);
+        let place = self.wheel_index(time >> self.span);
         let offset = time as u16 & ((1 << self.span) - 1);
         let node = match self.nodes.get_mut(index as usize) {
-            Some(node) if near => node,
+            Some(node) if is_near => node,
             _ => return self.push_far(time, event),
         };
         self.free = node.next;
@@ -194,7 +194,7 @@ impl<E: Copy> Queue<E> {
             event,
             next: NONE,
             offset,
-            told: 0,
+            announced: 0,
         };
         let bucket = &mut self.buckets[place];
         if bucket.first == NONE {
@@ -215,13 +215,13 @@ impl<E: Copy> Queue<E> {
     /// Inserts an event beyond the wheel, or one for which there is no free node.
     #[cold]
     fn push_far(&mut self, time: Time, event: E) {
-        if (time >> self.span) - self.cursor < self.count() {
+        if (time >> self.span) - self.cursor < self.bucket_count() {
             self.free = self.nodes.len() as u32;
             self.nodes.push(Node {
                 event,
                 next: NONE,
                 offset: 0,
-                told: 0,
+                announced: 0,
             });
             return self.push(time, event);
         }
@@ -238,25 +238,25 @@ impl<E: Copy> Queue<E> {
     #[inline]
     pub fn pop(&mut self) -> Option<(Time, E)> {
         // The next event is usually a few buckets ahead, in the same word of bits.
-        let here = self.occupied[self.place(self.cursor) / 64] >> (self.cursor % 64);
-        self.cursor = match here {
+        let occupied_bits = self.occupied[self.wheel_index(self.cursor) / 64] >> (self.cursor % 64);
+        self.cursor = match occupied_bits {
             0 => self.next_occupied()?,
-            _ => self.cursor + u64::from(here.trailing_zeros()),
+            _ => self.cursor + u64::from(occupied_bits.trailing_zeros()),
         };
-        if self.far_bucket < self.cursor + self.count() {
+        if self.far_bucket < self.cursor + self.bucket_count() {
             // Events in the wheel precede all far events, so the cursor remains correct.
             self.move_far_events();
         }
-        let place = self.place(self.cursor);
+        let place = self.wheel_index(self.cursor);
         let index = self.buckets[place].first;
         let node = &mut self.nodes[index as usize];
         self.now = (self.cursor << self.span) + Time::from(node.offset);
         if node.next == NONE {
             self.occupied[place / 64] &= !(1 << (place % 64));
         }
-        if node.told > 0 {
-            for (time, told) in self.told.iter_mut().enumerate() {
-                told.events -= u64::from(node.told >> time & 1);
+        if node.announced > 0 {
+            for (stage, progress) in self.announced.iter_mut().enumerate() {
+                progress.events -= u64::from(node.announced >> stage & 1);
             }
         }
         let bucket = &mut self.buckets[place];
@@ -270,12 +270,12 @@ impl<E: Copy> Queue<E> {
 
     /// Time of the earliest event, in picoseconds, if there is one.
     pub fn next(&self) -> Option<Time> {
-        let here = self.occupied[self.place(self.cursor) / 64] >> (self.cursor % 64);
-        let bucket = match here {
+        let occupied_bits = self.occupied[self.wheel_index(self.cursor) / 64] >> (self.cursor % 64);
+        let bucket = match occupied_bits {
             0 => self.next_occupied()?,
-            _ => self.cursor + u64::from(here.trailing_zeros()),
+            _ => self.cursor + u64::from(occupied_bits.trailing_zeros()),
         };
-        let first = self.buckets[self.place(bucket)].first;
+        let first = self.buckets[self.wheel_index(bucket)].first;
         match (first, self.far.peek()) {
             // All far events are later than those in the wheel.
             (NONE, far) => far.map(|Reverse(far)| far.time),
@@ -290,20 +290,20 @@ impl<E: Copy> Queue<E> {
     ///
     /// Each stage reports an event at most once. An event inserted before the last reported one may be missed.
     #[inline]
-    pub fn announce_next(&mut self, time: usize, mut each: impl FnMut(&E)) {
-        while self.told[time].events < LOOK_AHEAD[time] {
-            let Some((bucket, index)) = self.untold(time) else {
+    pub fn announce_next(&mut self, stage: usize, mut announce: impl FnMut(&E)) {
+        while self.announced[stage].events < LOOK_AHEAD[stage] {
+            let Some((bucket, index)) = self.next_unannounced(stage) else {
                 return;
             };
             let node = &mut self.nodes[index as usize];
-            node.told |= 1 << time;
-            each(&node.event);
+            node.announced |= 1 << stage;
+            announce(&node.event);
             // The next node is the next one to be reported.
             let next = node.next;
             prefetch(self.nodes.as_ptr().wrapping_add(next as usize));
-            let told = &mut self.told[time];
-            *told = Announced {
-                events: told.events + 1,
+            let progress = &mut self.announced[stage];
+            *progress = Announced {
+                events: progress.events + 1,
                 last: index,
                 bucket,
             };
@@ -312,12 +312,12 @@ impl<E: Copy> Queue<E> {
 
     /// Returns the first event that a stage has not reported, with its bucket, if it lies within the look-ahead.
     #[inline(always)]
-    fn untold(&self, time: usize) -> Option<(u64, u32)> {
+    fn next_unannounced(&self, stage: usize) -> Option<(u64, u32)> {
         let Announced {
             events,
             last,
             bucket,
-        } = self.told[time];
+        } = self.announced[stage];
         let mut bucket = match events {
             0 => self.cursor,
             _ => match self.nodes[last as usize].next {
@@ -325,12 +325,12 @@ impl<E: Copy> Queue<E> {
                 next => return Some((bucket, next)),
             },
         };
-        let end = self.cursor + LOOK_AHEAD[time];
+        let end = self.cursor + LOOK_AHEAD[stage];
         while bucket < end {
-            let bits = self.occupied[self.place(bucket) / 64] >> (bucket % 64);
+            let bits = self.occupied[self.wheel_index(bucket) / 64] >> (bucket % 64);
             if bits != 0 {
                 bucket += u64::from(bits.trailing_zeros());
-                let first = || (bucket, self.buckets[self.place(bucket)].first);
+                let first = || (bucket, self.buckets[self.wheel_index(bucket)].first);
                 return (bucket < end).then(first);
             }
             bucket += 64 - bucket % 64;
@@ -341,22 +341,22 @@ impl<E: Copy> Queue<E> {
     /// Inserts a node before the last node of its bucket, which is not empty.
     #[inline(never)]
     fn insert(&mut self, place: usize, index: u32, offset: u16) {
-        let mut before = NONE;
-        let mut after = self.buckets[place].first;
+        let mut previous = NONE;
+        let mut following = self.buckets[place].first;
         // Events of one time are often inserted one after the other.
         let inserted = self.buckets[place].inserted;
         if inserted != NONE && self.nodes[inserted as usize].offset <= offset {
-            before = inserted;
-            after = self.nodes[inserted as usize].next;
+            previous = inserted;
+            following = self.nodes[inserted as usize].next;
         }
-        while self.nodes[after as usize].offset <= offset {
-            before = after;
-            after = self.nodes[after as usize].next;
+        while self.nodes[following as usize].offset <= offset {
+            previous = following;
+            following = self.nodes[following as usize].next;
         }
-        self.nodes[index as usize].next = after;
-        match before {
+        self.nodes[index as usize].next = following;
+        match previous {
             NONE => self.buckets[place].first = index,
-            before => self.nodes[before as usize].next = index,
+            previous => self.nodes[previous as usize].next = index,
         }
         self.buckets[place].inserted = index;
     }
@@ -366,7 +366,7 @@ impl<E: Copy> Queue<E> {
     fn move_far_events(&mut self) {
         while let Some(Reverse(first)) = self.far.peek() {
             self.far_bucket = first.time >> self.span;
-            if self.far_bucket >= self.cursor + self.count() {
+            if self.far_bucket >= self.cursor + self.bucket_count() {
                 return;
             }
             if let Some(Reverse(far)) = self.far.pop() {
@@ -380,8 +380,8 @@ impl<E: Copy> Queue<E> {
     fn next_occupied(&self) -> Option<u64> {
         let word = self.cursor / 64;
         // Goes once around the wheel. The last word holds the buckets before the cursor in the cursor's own word.
-        for ahead in word + 1..=word + self.count() / 64 {
-            let bits = self.occupied[self.place(ahead * 64) / 64];
+        for ahead in word + 1..=word + self.bucket_count() / 64 {
+            let bits = self.occupied[self.wheel_index(ahead * 64) / 64];
             if bits != 0 {
                 return Some(ahead * 64 + u64::from(bits.trailing_zeros()));
             }
@@ -409,21 +409,21 @@ mod tests {
             ], 0..600)) {
             let mut queue = Queue::for_events(events);
             let mut map = BTreeMap::new();
-            let mut told = LOOK_AHEAD.map(|_| BTreeSet::new());
+            let mut announced = LOOK_AHEAD.map(|_| BTreeSet::new());
             let mut pop = |queue: &mut Queue<usize>, map: &mut BTreeMap<(Time, usize), ()>| {
                 let expected = map.pop_first().map(|(key, ())| key);
                 prop_assert_eq!(queue.next(), expected.map(|(time, _)| time));
                 prop_assert_eq!(queue.pop(), expected);
-                for (time, told) in told.iter_mut().enumerate() {
-                    let mut announce_next = Vec::new();
-                    queue.announce_next(time, |&number| announce_next.push(number));
-                    for number in announce_next {
-                        prop_assert!(told.insert(number), "{} is told twice", number);
+                for (stage, announced) in announced.iter_mut().enumerate() {
+                    let mut newly_announced = Vec::new();
+                    queue.announce_next(stage, |&number| newly_announced.push(number));
+                    for number in newly_announced {
+                        prop_assert!(announced.insert(number), "{} is told twice", number);
                         let (due, _) = *map.keys().find(|key| key.1 == number).expect("it is in the queue");
-                        prop_assert!(due - queue.now() <= LOOK_AHEAD[time] << SPAN);
+                        prop_assert!(due - queue.now() <= LOOK_AHEAD[stage] << SPAN);
                     }
-                    let waiting = map.keys().filter(|key| told.contains(&key.1));
-                    prop_assert!(waiting.count() as u64 <= LOOK_AHEAD[time]);
+                    let waiting = map.keys().filter(|key| announced.contains(&key.1));
+                    prop_assert!(waiting.count() as u64 <= LOOK_AHEAD[stage]);
                 }
                 Ok(())
             };

@@ -49,7 +49,7 @@ enum Stage {
 }
 
 impl Lock {
-    fn wanted(ensures: Right, evicts: bool) -> Lock {
+    fn requested(ensures: Right, evicts: bool) -> Lock {
         Lock {
             ensures,
             stage: Stage::Wanted,
@@ -88,14 +88,14 @@ pub(crate) struct UpperLevel {
     pub cache: Agent,
     caches: u16,
     /// Permission of the cache above for each line.
-    rights: Paged<Right>,
+    permissions: Paged<Right>,
     /// Permission above that each message type requires, by message number.
-    needs: Vec<Right>,
+    needed_permissions: Vec<Right>,
     locks: FxHashMap<Line, Lock>,
-    told: Vec<Up>,
+    notifications: Vec<Up>,
     /// Number of lifelines before those of this machine, and the names of all lifelines.
     pub lifelines: usize,
-    pub all: Rc<[String]>,
+    pub lifeline_names: Rc<[String]>,
 }
 
 impl UpperLevel {
@@ -107,14 +107,14 @@ impl UpperLevel {
 
     /// Notifies the upper level that memory has been written.
     pub fn written(&mut self, line: Line) {
-        self.told.push(Up::Written(line));
+        self.notifications.push(Up::Written(line));
     }
 
     /// Records that the home has acknowledged the requested local operation, and notifies the upper level.
     pub fn locked(&mut self, line: Line) {
         if let Some(lock) = self.locks.get_mut(&line) {
             lock.stage = Stage::Held;
-            self.told.push(Up::Locked(line));
+            self.notifications.push(Up::Locked(line));
         }
     }
 
@@ -141,10 +141,10 @@ impl UpperLevel {
 pub(crate) struct LowerLevel {
     locks: FxHashMap<(Agent, Line), Lock>,
     /// Lines that are being prefetched for the level below.
-    asked: FxHashSet<(Agent, Line)>,
-    told: Vec<(Agent, Down)>,
+    prefetching: FxHashSet<(Agent, Line)>,
+    notifications: Vec<(Agent, Down)>,
     /// Names of all lifelines.
-    pub all: Rc<[String]>,
+    pub lifeline_names: Rc<[String]>,
 }
 
 impl LowerLevel {
@@ -160,13 +160,13 @@ impl LowerLevel {
     }
 
     /// Records the end of a prefetch.
-    pub fn brought(&mut self, cache: Agent, line: Line) {
-        self.asked.remove(&(cache, line));
+    pub fn end_prefetch(&mut self, cache: Agent, line: Line) {
+        self.prefetching.remove(&(cache, line));
     }
 
     /// Notifies the machine below that the cache's entry of a line has changed.
     pub fn changed(&mut self, cache: Agent, line: Line) {
-        self.told.push((cache, Down::Changed(line)));
+        self.notifications.push((cache, Down::Changed(line)));
     }
 }
 
@@ -181,11 +181,17 @@ impl Simulation {
         transition: &Transition,
         evicts: bool,
     ) -> bool {
-        self.below.is_some() && self.recalls(cache, line, transition, evicts)
+        self.below.is_some() && self.must_recall(cache, line, transition, evicts)
     }
 
     #[cold]
-    fn recalls(&mut self, cache: Agent, line: Line, transition: &Transition, evicts: bool) -> bool {
+    fn must_recall(
+        &mut self,
+        cache: Agent,
+        line: Line,
+        transition: &Transition,
+        evicts: bool,
+    ) -> bool {
         let Some(below) = &mut self.below else {
             return false;
         };
@@ -194,31 +200,34 @@ impl Simulation {
             _ => false,
         });
         let (before, after) = (transition.before.right, transition.after.right);
-        let Some(left) = hierarchy::lowered_permission(before, after, sends_line) else {
+        let Some(remaining) = hierarchy::lowered_permission(before, after, sends_line) else {
             return false;
         };
         match below.locks.get_mut(&(cache, line)) {
             Some(lock) => {
                 lock.evicts |= evicts;
-                lock.stage != Stage::Held || !hierarchy::lock_permits(lock.ensures, left)
+                lock.stage != Stage::Held || !hierarchy::lock_permits(lock.ensures, remaining)
             }
             None => {
-                let lock = Lock::wanted(left, evicts);
+                let lock = Lock::requested(remaining, evicts);
                 below.locks.insert((cache, line), lock);
-                below.told.push((cache, Down::Recall(line, left)));
+                below
+                    .notifications
+                    .push((cache, Down::Recall(line, remaining)));
                 true
             }
         }
     }
 
     /// Starts a prefetch of a permission for the level below, unless the line is locked or already being prefetched.
-    fn prefetch_for_below(&mut self, cache: Agent, line: Line, right: Right) {
-        let begins = (self.below.as_mut())
-            .is_some_and(|below| below.is_free(cache, line) && below.asked.insert((cache, line)));
-        if begins {
-            let (access, now) = (hierarchy::brings(right), self.now);
+    fn prefetch_for_below(&mut self, cache: Agent, line: Line, permission: Right) {
+        let starts = (self.below.as_mut()).is_some_and(|below| {
+            below.is_free(cache, line) && below.prefetching.insert((cache, line))
+        });
+        if starts {
+            let (access, now) = (hierarchy::brings(permission), self.now);
             // Each cache of the upper level has one core, with the same number.
-            self.start(line, access, 0, cache.0, now, Purpose::Hint);
+            self.start_access(line, access, 0, cache.0, now, Purpose::Hint);
         }
     }
 
@@ -236,7 +245,7 @@ impl Simulation {
             if let Some(lock) = below.locks.get_mut(&(cache, line)) {
                 lock.stage = Stage::GivenBack;
             }
-            below.told.push((cache, Down::Unlock(line)));
+            below.notifications.push((cache, Down::Unlock(line)));
         }
     }
 
@@ -265,12 +274,12 @@ impl Simulation {
         let (Some(message), Some(above)) = (message, &mut self.above) else {
             return false;
         };
-        let needs = above.needs[message.kind.index()];
-        let waits = needs > above.rights.get(line);
-        if waits {
-            above.told.push(Up::Wants(line, needs));
+        let needed = above.needed_permissions[message.kind.index()];
+        let must_wait = needed > above.permissions.get(line);
+        if must_wait {
+            above.notifications.push(Up::Wants(line, needed));
         }
-        waits
+        must_wait
     }
 
     /// Evaluates the home's row for an input, given whether the home may write its memory.
@@ -281,8 +290,8 @@ impl Simulation {
         input: &Input,
     ) -> Transition {
         let above = self.above.as_ref();
-        let writes = above.is_some_and(|above| above.rights.get(line) == Right::Write);
-        let with_backing_permission = self.home.with_backing_permission(configuration, writes);
+        let may_write = above.is_some_and(|above| above.permissions.get(line) == Right::Write);
+        let with_backing_permission = self.home.with_backing_permission(configuration, may_write);
         let mut transition = self.home.step(with_backing_permission, input);
         if transition.answer == Answer::Take {
             // Normalise the configuration, so that it does not depend on the permission above at this step.
@@ -292,56 +301,57 @@ impl Simulation {
     }
 
     /// Handles a change of the permission or copy of the cache above.
-    fn handle_change_above(&mut self, line: Line, right: Right, copy: Copy) {
+    fn handle_change_above(&mut self, line: Line, permission: Right, copy: Copy) {
         let Some(above) = &mut self.above else {
             return;
         };
-        let before = above.rights.get(line);
-        above.rights.set(line, right);
-        let copy = match right {
+        let previous = above.permissions.get(line);
+        above.permissions.set(line, permission);
+        let copy = match permission {
             Right::None => Copy::UNTOUCHED,
             _ => self.data.share(copy),
         };
         self.data.set_memory(line, copy);
-        if right < before {
+        if permission < previous {
             for cache in self.caches.agents() {
                 let configuration = self.caches.configuration(cache, line);
-                let own = self.remote.about(configuration).right;
-                self.check_inclusion(cache, line, own);
+                let cache_permission = self.remote.about(configuration).right;
+                self.check_inclusion(cache, line, cache_permission);
             }
-        } else if right > before {
+        } else if permission > previous {
             self.return_waiting_inputs(self.unit_of(line), line);
         }
     }
 
     /// Checks inclusion: a cache has no permission that the cache above lacks.
-    pub(crate) fn check_inclusion(&mut self, cache: Agent, line: Line, right: Right) {
-        let above = self.above.as_ref().map(|above| above.rights.get(line));
-        if let Some(above) = above.filter(|above| right > *above) {
+    pub(crate) fn check_inclusion(&mut self, cache: Agent, line: Line, permission: Right) {
+        let upper = self.above.as_ref().map(|above| above.permissions.get(line));
+        if let Some(upper) = upper.filter(|upper| permission > *upper) {
             let name = self.agent_name(cache);
-            let text = format!("{name} may {right} while the cache above it may {above}");
+            let text = format!("{name} may {permission} while the cache above it may {upper}");
             self.fail(FailureKind::Inclusion, line, text);
         }
     }
 
-    /// Handles a recall by the level above, after which caches here keep at most permission `left`.
-    fn recalled(&mut self, line: Line, left: Right) {
-        let Some(local) = hierarchy::recalls(&self.home.controller().locals, left) else {
-            let text =
-                format!("no local operation of the lower level locks the line and leaves {left:?}");
+    /// Handles a recall by the level above, after which caches here keep at most permission `remaining`.
+    fn handle_recall(&mut self, line: Line, remaining: Right) {
+        let Some(operation) = hierarchy::recalls(&self.home.controller().locals, remaining) else {
+            let text = format!(
+                "no local operation of the lower level locks the line and leaves {remaining:?}"
+            );
             return self.fail(FailureKind::Meaningless, line, text);
         };
         if let Some(above) = &mut self.above {
-            above.locks.insert(line, Lock::wanted(left, false));
+            above.locks.insert(line, Lock::requested(remaining, false));
         }
-        self.present_local(Work::Local(line, local), line);
+        self.present_local(Work::Local(line, operation), line);
     }
 
     /// Handles an unlock that the home has received.
     pub(crate) fn handle_unlock_below(&mut self, line: Line) {
         if let Some(above) = &mut self.above {
             above.locks.remove(&line);
-            above.told.push(Up::Unlocked(line));
+            above.notifications.push(Up::Unlocked(line));
         }
     }
 }
@@ -361,7 +371,7 @@ struct Shared {
 
 impl Shared {
     /// Exchanges the shared state with that in a machine of the lower level.
-    fn exchange(&mut self, simulation: &mut Simulation) {
+    fn swap_with_lower(&mut self, simulation: &mut Simulation) {
         self.data.exchange(&mut simulation.data);
         std::mem::swap(&mut self.oracle, &mut simulation.oracle);
         std::mem::swap(&mut self.traffic, &mut simulation.traffic);
@@ -369,19 +379,19 @@ impl Shared {
         std::mem::swap(&mut self.behind, &mut simulation.behind);
         std::mem::swap(&mut self.progress, &mut simulation.progress);
         std::mem::swap(&mut self.in_flight, &mut simulation.in_flight);
-        self.exchange_trace(simulation);
+        self.swap_trace(simulation);
     }
 
     /// Exchanges data and oracle with those in the upper level, which keeps the oracle's counts of its own permissions.
-    fn exchange_above(&mut self, simulation: &mut Simulation) {
+    fn swap_with_upper(&mut self, simulation: &mut Simulation) {
         self.data.exchange(&mut simulation.data);
         std::mem::swap(&mut self.oracle, &mut simulation.oracle);
-        let (one, other) = (&mut self.oracle, &mut simulation.oracle);
-        std::mem::swap(&mut one.above, &mut other.above);
-        self.exchange_trace(simulation);
+        let (shared_oracle, upper_oracle) = (&mut self.oracle, &mut simulation.oracle);
+        std::mem::swap(&mut shared_oracle.above, &mut upper_oracle.above);
+        self.swap_trace(simulation);
     }
 
-    fn exchange_trace(&mut self, simulation: &mut Simulation) {
+    fn swap_trace(&mut self, simulation: &mut Simulation) {
         std::mem::swap(&mut self.trace, &mut simulation.trace);
         std::mem::swap(&mut self.flights, &mut simulation.flights);
     }

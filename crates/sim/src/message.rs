@@ -159,13 +159,13 @@ impl<T: Copy> Pool<T> {
 
     /// Elements in the pool, with their indices.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
-        let mut gone = vec![false; self.places.len()];
+        let mut is_free = vec![false; self.places.len()];
         for &index in &self.free {
-            gone[index as usize] = true;
+            is_free[index as usize] = true;
         }
         let places = self.places.iter().enumerate();
         places
-            .filter(move |(index, _)| !gone[*index])
+            .filter(move |(index, _)| !is_free[*index])
             .map(|(index, element)| (index as u32, element))
     }
 }

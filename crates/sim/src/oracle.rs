@@ -10,13 +10,13 @@
 //! of the same core must find it there. At [`Level::Bytes`], a second record of all buffered words gives the value to
 //! be found.
 //!
-//! *Stores of a cache*: the home performs each once, and in program order per line ([`own`]). A cache does not retry a
+//! *Stores of a cache*: the home performs each once, and in program order per line (`program_order`). A cache does not retry a
 //! store that the home has performed.
 //!
 //! *Single writer*: when an agent gains a permission, no other agent has a permission that excludes it.
 //!
 //! A protocol file with `guarantee none` promises neither. Then a load must return a value that was written at some
-//! time, and none older than its core knows of: [`old`].
+//! time, and none older than its core knows of: `stale_copies`.
 
 use cohkit_protocol::protocol::{Protocol, Right};
 use rustc_hash::FxHashMap;
@@ -25,7 +25,7 @@ use crate::data::{Data, Paged};
 use crate::explain::FailureKind;
 use crate::message::{Agent, Line};
 use program_order::OwnStores;
-use stale_copies::{Old, Word};
+use stale_copies::{StaleCopies, Word};
 
 pub use program_order::Breach;
 
@@ -63,25 +63,25 @@ pub struct Oracle {
     /// Value of each core's last store to a word, until the store is performed.
     buffered: FxHashMap<(u16, Line, u16), u64>,
     /// Initial value of a word.
-    first: fn(u32, u16) -> u64,
+    initial_value: fn(u32, u16) -> u64,
     /// State of the checks for copies that may be stale.
-    old: Option<Box<Old>>,
+    stale_copies: Option<Box<StaleCopies>>,
     /// Stores that caches have sent to homes.
-    own: Option<Box<OwnStores>>,
+    own_stores: Option<Box<OwnStores>>,
 }
 
 impl Oracle {
     /// Creates the oracle of a protocol, before any write.
-    pub fn of(level: Level, protocol: &Protocol) -> Oracle {
+    pub fn for_protocol(level: Level, protocol: &Protocol) -> Oracle {
         let guarantee = protocol.guarantee;
         let mut states = protocol.remote.states.iter();
         let in_place = states.any(|state| state.right == Right::Write);
-        let old = || Box::new(Old::new(guarantee.model.is_some(), in_place));
-        let stores = protocol.messages.iter().any(|m| m.carries.store());
-        let own = || Box::new(OwnStores::new(guarantee.coherent));
+        let new_stale_copies = || Box::new(StaleCopies::new(guarantee.model.is_some(), in_place));
+        let has_stores = protocol.messages.iter().any(|m| m.carries.store());
+        let new_own_stores = || Box::new(OwnStores::new(guarantee.coherent));
         Oracle {
-            old: (!guarantee.coherent).then(old),
-            own: (stores && level > Level::Off).then(own),
+            stale_copies: (!guarantee.coherent).then(new_stale_copies),
+            own_stores: (has_stores && level > Level::Off).then(new_own_stores),
             ..Oracle::new(level)
         }
     }
@@ -94,16 +94,16 @@ impl Oracle {
             words: FxHashMap::default(),
             above: None,
             buffered: FxHashMap::default(),
-            first: Data::untouched_word,
-            old: None,
-            own: None,
+            initial_value: Data::untouched_word,
+            stale_copies: None,
+            own_stores: None,
         }
     }
 
     /// True if copies may be stale and permissions do not exclude each other, as with `guarantee none`.
     #[inline(always)]
     pub fn may_be_stale(&self) -> bool {
-        self.old.is_some()
+        self.stale_copies.is_some()
     }
 
     /// Returns the property violated by a store that is not performed exactly once. Where copies are current, it is the
@@ -123,13 +123,13 @@ impl Oracle {
         words: std::ops::Range<u16>,
         version: u32,
     ) {
-        if let (Some(old), Level::Bytes) = (&mut self.old, self.level) {
-            old.wrote(core, release, line, words, version);
+        if let (Some(stale_copies), Level::Bytes) = (&mut self.stale_copies, self.level) {
+            stale_copies.wrote(core, release, line, words, version);
         }
     }
 
     /// Checks a word that a core reads from a copy that may be stale. `reader` is the core, and true if it acquires.
-    /// `found` is the version of the copy and the value read.
+    /// `version_and_value` are those of the copy that it reads.
     ///
     /// # Errors
     /// Description of the violation.
@@ -137,30 +137,33 @@ impl Oracle {
         &mut self,
         reader: (u16, bool),
         word: Word,
-        found: (u32, u64),
+        version_and_value: (u32, u64),
     ) -> Result<(), String> {
-        match (&mut self.old, self.level) {
-            (Some(old), Level::Bytes) => {
-                old.read(reader, word, found, (self.first)(word.0, word.1))
-            }
+        match (&mut self.stale_copies, self.level) {
+            (Some(stale_copies), Level::Bytes) => stale_copies.read(
+                reader,
+                word,
+                version_and_value,
+                (self.initial_value)(word.0, word.1),
+            ),
             _ => Ok(()),
         }
     }
 
-    /// Records that a message carries the store of a cache's access to the home. `again`: another message has done so
-    /// before.
+    /// Records that a message carries the store of a cache's access to the home. `is_repeated`: another message has
+    /// done so before.
     #[inline]
-    pub fn record_store_sent(&mut self, of: (Agent, Line), flight: u32, again: bool) {
-        if let Some(own) = &mut self.own {
-            own.sent(of, flight, again);
+    pub fn record_store_sent(&mut self, cache_line: (Agent, Line), flight: u32, is_repeated: bool) {
+        if let Some(own_stores) = &mut self.own_stores {
+            own_stores.sent(cache_line, flight, is_repeated);
         }
     }
 
     /// Records that a cache has posted the store that it has sent.
     #[inline]
-    pub fn record_store_posted(&mut self, of: (Agent, Line)) {
-        if let Some(own) = &mut self.own {
-            own.posted(of);
+    pub fn record_store_posted(&mut self, cache_line: (Agent, Line)) {
+        if let Some(own_stores) = &mut self.own_stores {
+            own_stores.posted(cache_line);
         }
     }
 
@@ -169,23 +172,28 @@ impl Oracle {
     /// # Errors
     /// The store must not be performed.
     #[inline]
-    pub fn record_store_performed(&mut self, of: (Agent, Line), flight: u32) -> Result<(), Breach> {
-        let version = self.latest(of.1);
-        match &mut self.own {
-            Some(own) => own.performed(of, flight, version),
+    pub fn record_store_performed(
+        &mut self,
+        cache_line: (Agent, Line),
+        flight: u32,
+    ) -> Result<(), Breach> {
+        let version = self.latest(cache_line.1);
+        match &mut self.own_stores {
+            Some(own_stores) => own_stores.performed(cache_line, flight, version),
             None => Ok(()),
         }
     }
 
     /// True if a copy of this version contains all stores that the cache has posted to the line.
     #[inline]
-    pub fn contains_own_stores(&self, of: (Agent, Line), version: u32) -> bool {
-        (self.own.as_ref()).is_none_or(|own| own.contains_stores(of, version))
+    pub fn contains_own_stores(&self, cache_line: (Agent, Line), version: u32) -> bool {
+        (self.own_stores.as_ref())
+            .is_none_or(|own_stores| own_stores.contains_stores(cache_line, version))
     }
 
     /// Sets the initial value of all words to zero.
     pub(crate) fn set_initial_zeros(&mut self) {
-        self.first = |_, _| 0;
+        self.initial_value = |_, _| 0;
     }
 
     /// Performs a write, and returns its number. With the oracle off, every write has number 1.
@@ -197,8 +205,8 @@ impl Oracle {
         let version = self.latest(line) + 1;
         self.lines.of(line).latest = version;
         if self.level == Level::Bytes {
-            if let Some(old) = &mut self.old {
-                old.written(line, words.clone(), version, value);
+            if let Some(stale_copies) = &mut self.stale_copies {
+                stale_copies.written(line, words.clone(), version, value);
             }
             for word in words {
                 self.words.insert((line, word), value);
@@ -236,11 +244,11 @@ impl Oracle {
         }
     }
 
-    /// True if another agent than the holder of `right` has a permission that excludes it.
+    /// True if another agent than the holder of `permission` has a permission that excludes it.
     #[inline]
-    pub fn excluded(&self, line: Line, right: Right) -> bool {
+    pub fn excluded(&self, line: Line, permission: Right) -> bool {
         let [_, readers, writers] = self.holder_counts(line);
-        match right {
+        match permission {
             _ if self.may_be_stale() => false,
             Right::None => false,
             Right::Read => writers > 0,
@@ -263,10 +271,10 @@ impl Oracle {
         }
     }
 
-    /// True if `found`, which a load found in its core's write buffer, is correct. `None`: the load found nothing
-    /// there.
-    pub fn buffered(&self, core: u16, line: Line, word: u16, found: Option<u64>) -> bool {
-        self.level < Level::Bytes || self.buffered.get(&(core, line, word)).copied() == found
+    /// True if `forwarded`, the value that a load found in its core's write buffer, is correct. `None`: the load
+    /// found nothing there.
+    pub fn buffered(&self, core: u16, line: Line, word: u16, forwarded: Option<u64>) -> bool {
+        self.level < Level::Bytes || self.buffered.get(&(core, line, word)).copied() == forwarded
     }
 
     /// Prefetches the state of a line.
@@ -294,12 +302,12 @@ impl Oracle {
             return true;
         }
         let written = self.words.get(&(line, word)).copied();
-        value() == written.unwrap_or_else(|| (self.first)(line, word))
+        value() == written.unwrap_or_else(|| (self.initial_value)(line, word))
     }
 }
 
 /// True if two agents may have these permissions for one line at a time.
 #[inline]
-pub fn are_compatible(one: Right, other: Right) -> bool {
-    one == Right::None || other == Right::None || (one, other) == (Right::Read, Right::Read)
+pub fn are_compatible(first: Right, second: Right) -> bool {
+    first == Right::None || second == Right::None || (first, second) == (Right::Read, Right::Read)
 }

@@ -5,23 +5,23 @@ use serde::Serialize;
 use crate::kernel::Time;
 
 /// Maximum number of samples. At least half as many are kept once there have been that many events.
-const MOST: usize = 128;
+const MAX_SAMPLES: usize = 128;
 
 /// Timestamps of every n-th event.
 #[derive(Clone)]
 pub struct RateSampler {
     count: u64,
     /// Number of events per sample; doubles when the samples are full.
-    every: u64,
+    events_per_sample: u64,
     /// Number of events at which the next sample is due.
     next: u64,
-    moments: Vec<Sample>,
+    samples: Vec<Sample>,
 }
 
 /// Time at which a given count was reached.
 #[derive(Clone, Copy)]
 struct Sample {
-    at: Time,
+    time: Time,
     /// Lines in caches at that time.
     cached: u64,
 }
@@ -41,39 +41,42 @@ impl Default for RateSampler {
     fn default() -> RateSampler {
         RateSampler {
             count: 0,
-            every: 1,
+            events_per_sample: 1,
             next: 1,
-            moments: Vec::new(),
+            samples: Vec::new(),
         }
     }
 }
 
 impl RateSampler {
-    /// Counts `by` more events. Returns true if a sample is due, which the caller then takes with [`RateSampler::keep`].
+    /// Counts `events` more events. Returns true if a sample is due, which the caller then takes with
+    /// [`RateSampler::keep`].
     #[inline]
-    pub(crate) fn happened(&mut self, by: u64) -> bool {
-        self.count = self.count.saturating_add(by);
+    pub(crate) fn happened(&mut self, events: u64) -> bool {
+        self.count = self.count.saturating_add(events);
         self.count >= self.next
     }
 
-    /// Takes the samples that are due, with time `at` and `cached` lines in caches.
-    pub(crate) fn keep(&mut self, at: Time, cached: u64) {
+    /// Takes the samples that are due, at `time`, with `cached` lines in caches.
+    pub(crate) fn keep(&mut self, time: Time, cached: u64) {
         // Events are recorded slightly out of order. Samples must not decrease.
-        let at = self.moments.last().map_or(at, |last| last.at.max(at));
+        let time = self.samples.last().map_or(time, |last| last.time.max(time));
         while self.count >= self.next {
-            if self.moments.len() == MOST {
+            if self.samples.len() == MAX_SAMPLES {
                 let mut even = true;
-                self.moments.retain(|_| {
+                self.samples.retain(|_| {
                     even = !even;
                     even
                 });
-                self.every = self.every.saturating_mul(2);
+                self.events_per_sample = self.events_per_sample.saturating_mul(2);
                 // After halving, the number of events since the last remaining sample may be too small for this one.
-                self.next = self.every.saturating_mul(self.moments.len() as u64 + 1);
+                self.next = self
+                    .events_per_sample
+                    .saturating_mul(self.samples.len() as u64 + 1);
                 continue;
             }
-            self.moments.push(Sample { at, cached });
-            self.next = self.next.saturating_add(self.every);
+            self.samples.push(Sample { time, cached });
+            self.next = self.next.saturating_add(self.events_per_sample);
             if self.next == u64::MAX {
                 break;
             }
@@ -83,17 +86,17 @@ impl RateSampler {
     /// Returns the four quarters of the events since `begin`. Events after the last multiple of four samples are not
     /// counted. Returns `None` with fewer than four samples.
     pub fn quarters(&self, begin: Time) -> Option<[Quarter; 4]> {
-        let each = self.moments.len() / 4;
-        if each == 0 {
+        let samples_per_quarter = self.samples.len() / 4;
+        if samples_per_quarter == 0 {
             return None;
         }
-        let mut from = begin;
+        let mut start = begin;
         Some([1, 2, 3, 4].map(|quarter| {
-            let end = self.moments[quarter * each - 1];
-            let ns = end.at.saturating_sub(from) as f64 / 1000.0;
-            from = end.at;
+            let end = self.samples[quarter * samples_per_quarter - 1];
+            let ns = end.time.saturating_sub(start) as f64 / 1000.0;
+            start = end.time;
             Quarter {
-                count: each as u64 * self.every,
+                count: samples_per_quarter as u64 * self.events_per_sample,
                 ns,
                 lines_cached: end.cached,
             }
@@ -106,21 +109,21 @@ mod tests {
     use super::*;
 
     /// Returns samples of one event per nanosecond, and from the thousandth on of one every two nanoseconds.
-    fn slower(things: u64) -> RateSampler {
-        let mut course = RateSampler::default();
-        let mut at = 0;
-        for number in 0..things {
-            at += if number < 1000 { 1000 } else { 2000 };
-            if course.happened(1) {
-                course.keep(at, number + 1);
+    fn slowing_sampler(events: u64) -> RateSampler {
+        let mut sampler = RateSampler::default();
+        let mut time = 0;
+        for number in 0..events {
+            time += if number < 1000 { 1000 } else { 2000 };
+            if sampler.happened(1) {
+                sampler.keep(time, number + 1);
             }
         }
-        course
+        sampler
     }
 
     #[test]
     fn quarters_have_equal_counts_and_their_own_duration() {
-        let quarters = slower(2000).quarters(0).expect("there are enough");
+        let quarters = slowing_sampler(2000).quarters(0).expect("there are enough");
         // Every 16th event is sampled: 125 samples.
         assert_eq!(quarters.map(|quarter| quarter.count), [31 * 16; 4]);
         assert_eq!(
@@ -133,25 +136,25 @@ mod tests {
 
     #[test]
     fn quarters_start_at_the_given_time() {
-        let quarters = slower(4).quarters(500).expect("there are enough");
+        let quarters = slowing_sampler(4).quarters(500).expect("there are enough");
         assert_eq!(quarters.map(|quarter| quarter.ns), [0.5, 1.0, 1.0, 1.0]);
     }
 
     #[test]
     fn fewer_than_four_samples_have_no_quarters() {
-        assert_eq!(slower(3).quarters(0), None);
+        assert_eq!(slowing_sampler(3).quarters(0), None);
         assert_eq!(RateSampler::default().quarters(0), None);
     }
 
     #[test]
     fn simultaneous_events_share_one_timestamp() {
-        let mut course = RateSampler::default();
-        for (by, at) in [(1000, 5000), (u64::MAX, 6000), (7, 4000)] {
-            if course.happened(by) {
-                course.keep(at, 0);
+        let mut sampler = RateSampler::default();
+        for (events, time) in [(1000, 5000), (u64::MAX, 6000), (7, 4000)] {
+            if sampler.happened(events) {
+                sampler.keep(time, 0);
             }
         }
-        let quarters = course.quarters(0).expect("there are enough");
+        let quarters = sampler.quarters(0).expect("there are enough");
         assert_eq!(quarters.map(|quarter| quarter.ns), [6.0, 0.0, 0.0, 0.0]);
     }
 }

@@ -95,7 +95,7 @@ pub trait ScenarioRun {
     fn step(&mut self, thread: usize, result: u64) -> Step;
 
     /// Returns a thread's next step after a refused access, or `None` if it cannot continue.
-    fn refused(&mut self, _thread: usize, _why: Refused) -> Option<Step> {
+    fn refused(&mut self, _thread: usize, _reason: Refused) -> Option<Step> {
         None
     }
 
@@ -175,8 +175,8 @@ impl<S: Scenario> ScenarioRun for TypedScenarioRun<S> {
         self.threads[thread].step(result)
     }
 
-    fn refused(&mut self, thread: usize, why: Refused) -> Option<Step> {
-        self.threads[thread].refused(why)
+    fn refused(&mut self, thread: usize, reason: Refused) -> Option<Step> {
+        self.threads[thread].refused(reason)
     }
 
     fn verify(&self, contents: &dyn Contents) -> Result<(), String> {
@@ -218,8 +218,8 @@ pub struct Traffic {
 
 impl Tally {
     /// Returns the rate of a count per second; 0 if it was never counted.
-    pub fn rate(&self, what: &str) -> f64 {
-        let count = self.counts.get(what).copied().unwrap_or(0);
+    pub fn rate(&self, count_name: &str) -> f64 {
+        let count = self.counts.get(count_name).copied().unwrap_or(0);
         match self.window {
             0 => 0.0,
             window => count as f64 * crate::kernel::SECOND as f64 / window as f64,

@@ -203,20 +203,20 @@ impl Times {
     fn new(platform: &Platform, clocked: bool) -> Times {
         let home = &platform.home;
         // A clocked home models its own delays, up to its ports.
-        let of_home = |quantity: &platform::Quantity| if clocked { 0 } else { quantity.value };
-        let path = of_home(&home.memory_path);
-        let local = of_home(&home.local_path);
+        let home_delay = |quantity: &platform::Quantity| if clocked { 0 } else { quantity.value };
+        let path = home_delay(&home.memory_path);
+        let local = home_delay(&home.local_path);
         Times {
             occupancy: home.occupancy.value,
-            latency: of_home(&home.latency),
+            latency: home_delay(&home.latency),
             resume_occupancy: (home.resume_occupancy.as_ref())
                 .unwrap_or(&home.occupancy)
                 .value,
-            resume: of_home(home.resume.as_ref().unwrap_or(&home.latency)),
+            resume: home_delay(home.resume.as_ref().unwrap_or(&home.latency)),
             switch: platform.switch.as_ref().map_or(0, |s| s.latency.value),
             path: (path / 2, path - path / 2),
             local: (local / 2, local - local / 2),
-            local_interval: of_home(&home.local_interval),
+            local_interval: home_delay(&home.local_interval),
             issue: home.issue.as_ref().map_or(0, |issue| issue.value),
             timeout: platform.cores.timeout.value,
             patience: platform.patience.value,
@@ -297,7 +297,7 @@ pub struct Simulation {
     /// Input queues of networks; empty if the protocol file has no networks.
     pub(crate) input_queues: InputQueues,
     /// True if memory is prefetched for upcoming events.
-    ahead: bool,
+    prefetches_events: bool,
     /// View of the upper level, if this is the lower of two levels.
     pub(crate) above: Option<Box<UpperLevel>>,
     /// View of the lower level, if this is the upper of two levels.
@@ -323,41 +323,48 @@ impl Simulation {
             u64::from(workload.cores) * u64::from(workload.outstanding + workload.prefetch)
         });
         let in_flight = in_flight.sum();
-        let described = KindQuantities::of(platform, remotes.kinds());
-        for layer in described.iter().filter_map(|of| of.link.layer.as_ref()) {
+        let kind_quantities = KindQuantities::of_platform(platform, remotes.kinds());
+        for layer in kind_quantities
+            .iter()
+            .filter_map(|quantities| quantities.link.layer.as_ref())
+        {
             let orders = layer::receiver_ordered(protocol, layer.framing);
-            kinds::keep_at_receivers(&mut kinds, &orders);
+            kinds::enforce_at_receivers(&mut kinds, &orders);
         }
         let units = homes * platform.home.slices.value * platform.home.units.value;
         let clocked = match &setup.clocked {
             Some(make) => Some(make()?),
             None => None,
         };
-        let hardware = clocked.as_ref().is_some_and(|home| home.has_application());
-        let behind = match &setup.play {
+        let has_hardware_application = clocked.as_ref().is_some_and(|home| home.has_application());
+        let application = match &setup.play {
             Some(play) => Some(ApplicationRun::new(
                 play,
                 protocol,
                 &setup.home,
                 platform,
-                hardware,
+                has_hardware_application,
             )?),
             None => None,
         };
         let remote = Program::new(protocol, &protocol.remote, remotes, false)?;
         let home = Program::new(protocol, &setup.home, remotes, true)?;
-        let groups = Groups::new(remotes, &described, remote.begins(), &workloads);
+        let groups = Groups::new(remotes, &kind_quantities, remote.begins(), &workloads);
         let stores = workloads.iter().any(|workload| workload.has(Access::Store));
         let input_queues = InputQueues::new(protocol, remotes.total(), homes);
-        let waits = input_queues.is_limited();
-        let registers = Registers::new(&remote, &home, remotes.total(), homes, waits);
-        let caches: Vec<_> = groups.groups.iter().map(|of| of.caches.clone()).collect();
-        let most = workloads.iter().map(|workload| workload.lines);
-        let most = match &setup.play {
+        let has_limited_queues = input_queues.is_limited();
+        let registers = Registers::new(&remote, &home, remotes.total(), homes, has_limited_queues);
+        let caches: Vec<_> = groups
+            .groups
+            .iter()
+            .map(|group| group.caches.clone())
+            .collect();
+        let line_count = workloads.iter().map(|workload| workload.lines);
+        let line_count = match &setup.play {
             Some(play) => Some(play.scenario.uses().max(1)),
-            None => most.max(),
+            None => line_count.max(),
         };
-        let sizes = (most.unwrap_or(1), protocol.line_bytes);
+        let sizes = (line_count.unwrap_or(1), protocol.line_bytes);
         let translations = Translations::new(platform, &caches, sizes, setup.seed)?;
         Ok(Simulation {
             registers,
@@ -370,21 +377,28 @@ impl Simulation {
             accesses: Pool::default(),
             remote,
             home,
-            cores: Cores::new(&groups, &described, stores, protocol.line_bytes),
-            caches: Caches::new(&groups, &described),
+            cores: Cores::new(&groups, &kind_quantities, stores, protocol.line_bytes),
+            caches: Caches::new(&groups, &kind_quantities),
             units: (0..units).map(|_| Unit::new(&platform.home)).collect(),
             clocked: clocked.map(|home| Box::new(Clocked::new(home))),
             directory: Paged::new(0),
             hosts: Hosts::new(platform, &kinds).map(Box::new),
-            network: Network::new(platform, &groups, &described, protocol, &kinds, setup.seed)?,
+            network: Network::new(
+                platform,
+                &groups,
+                &kind_quantities,
+                protocol,
+                &kinds,
+                setup.seed,
+            )?,
             memories: (0..homes)
                 .map(|_| memory::Memory::new(&platform.memory, protocol.line_bytes))
                 .collect(),
             data: Data::new(protocol.line_bytes),
-            oracle: Oracle::of(setup.oracle, protocol),
+            oracle: Oracle::for_protocol(setup.oracle, protocol),
             every: Vec::new(),
             device: Device::new(&setup.device),
-            behind: behind.map(Box::new),
+            behind: application.map(Box::new),
             counters: Counters {
                 ..Counters::default()
             },
@@ -410,7 +424,7 @@ impl Simulation {
             posted_stores: FxHashMap::default(),
             earlier: OrderTracker::default(),
             input_queues,
-            ahead: Simulation::is_prefetch_worthwhile(in_flight),
+            prefetches_events: Simulation::is_prefetch_worthwhile(in_flight),
             above: None,
             below: None,
             port: None,
@@ -425,20 +439,23 @@ impl Simulation {
         self.run_while(&mut |_| true).map(|_| ())
     }
 
-    /// Like [`Simulation::run`], as long as `go_on` returns true for the number of performed accesses. Returns true if
-    /// the end was reached.
+    /// Like [`Simulation::run`], as long as `should_continue` returns true for the number of performed accesses.
+    /// Returns true if the end was reached.
     ///
     /// # Errors
     /// As for [`Simulation::run`].
-    pub fn run_while(&mut self, go_on: &mut dyn FnMut(u64) -> bool) -> Result<bool, Box<Failure>> {
+    pub fn run_while(
+        &mut self,
+        should_continue: &mut dyn FnMut(u64) -> bool,
+    ) -> Result<bool, Box<Failure>> {
         self.begin();
         if self.behind.is_some() {
             self.start_timeout_checks();
         }
         while let Some((time, event)) = self.queue.pop() {
             // Periodic checks alone do not keep a run going.
-            let may_watch = matches!(event, Event::Overdue | Event::Translation(_));
-            if may_watch
+            let may_be_watchdog = matches!(event, Event::Overdue | Event::Translation(_));
+            if may_be_watchdog
                 && self.is_watchdog_event(event)
                 && self.queue.len() < self.max_watchdog_events()
             {
@@ -446,8 +463,8 @@ impl Simulation {
             }
             self.handle_event(time, event);
             if time.saturating_sub(self.progress) > self.times.patience || self.failure.is_some() {
-                if self.waits() {
-                    self.stuck();
+                if self.has_unfinished_work() {
+                    self.report_no_progress();
                 }
                 if let Some(failure) = self.failure.take() {
                     return Err(failure);
@@ -455,14 +472,14 @@ impl Simulation {
             }
             if self.counters.events & POLL_MASK == 0 {
                 self.sweep();
-                if !go_on(self.counters.performed) {
+                if !should_continue(self.counters.performed) {
                     return Ok(false);
                 }
             }
         }
         self.network.rest();
-        if self.waits() {
-            self.stuck();
+        if self.has_unfinished_work() {
+            self.report_no_progress();
         } else if self.behind.is_some() && self.failure.is_none() {
             self.verify_scenario();
         }
@@ -522,17 +539,17 @@ impl Simulation {
         self.counters.events += 1;
         self.remote.forget();
         self.home.forget();
-        if self.ahead {
+        if self.prefetches_events {
             self.prefetch_next_events();
         }
         match event {
             Event::Access(access) => self.access(access),
             Event::Core(access) => self.core(access),
             Event::Drained(core, place) => self.notify_core_of_drain(core, place),
-            Event::Switch(index, at) => self.at_switch(index, at),
-            Event::Offer(index) => self.offer(index, true),
-            Event::Lanes(number) => self.lanes(number),
-            Event::Deliver(index) => self.arrive(index),
+            Event::Switch(index, at) => self.handle_switch_arrival(index, at),
+            Event::Offer(index) => self.offer_to_links(index, true),
+            Event::Lanes(number) => self.advance_lanes(number),
+            Event::Deliver(index) => self.handle_arrival(index),
             Event::Unit(unit) => self.unit(unit as usize),
             Event::Read(line) => self.memory_read(line),
             Event::Written(line) => self.memory_written(line),
@@ -546,7 +563,7 @@ impl Simulation {
             Event::HostStep(core) => self.host_step(core),
             Event::Transfer(number) => self.transferred(number),
             Event::Registers(number) => self.registers_changed(number),
-            Event::InputQueue(number) => self.input_queue_advances(number as usize),
+            Event::InputQueue(number) => self.advance_input_queue(number as usize),
             Event::Translation(number) => self.translation(number),
             Event::Thread(core) => self.thread(core, time),
             Event::Overdue => self.check_timeouts(),
@@ -555,7 +572,7 @@ impl Simulation {
 
     /// Handles the arrival of a message at its receiver.
     #[inline(always)]
-    fn arrive(&mut self, index: u32) {
+    fn handle_arrival(&mut self, index: u32) {
         if self.watched {
             self.note_arrived(index, true);
         }
@@ -610,7 +627,7 @@ impl Simulation {
         kind.sent += 1;
         let circuit = kind.circuit;
         let order = kind.order(&message);
-        self.earlier.sent(kind, &message);
+        self.earlier.record_sent(kind, &message);
         if kind.network.is_some() {
             self.occupy_place(&message);
         }
@@ -633,7 +650,7 @@ impl Simulation {
             self.check_in_flight(&message);
         }
         if self.network.framed(&message, false).is_some() {
-            return self.offer_at(index, ready, false);
+            return self.schedule_offer(index, ready, false);
         }
         let now = self.now;
         let sent = Sent { now, ready };
@@ -663,14 +680,14 @@ impl Simulation {
         message.credit = false;
         let now = self.now;
         let sent = Sent { now, ready };
-        let (at, on_its_way) = hosts.send(sent, &message, &mut self.random, order);
+        let (arrival, has_switch) = hosts.send(sent, &message, &mut self.random, order);
         let index = self.messages.insert(message);
         if self.bounds.in_flight.is_some() {
             self.check_in_flight(&message);
         }
         self.queue.push(
-            at,
-            match on_its_way {
+            arrival,
+            match has_switch {
                 true => Event::Switch(index, SwitchHop::First),
                 false => Event::Deliver(index),
             },
@@ -681,20 +698,21 @@ impl Simulation {
     #[cold]
     fn check_in_flight(&mut self, sent: &Message) {
         for remote in [sent.from, sent.to] {
-            let same = |message: &Message| {
+            let uses_remote = |message: &Message| {
                 message.line == sent.line && (message.from == remote || message.to == remote)
             };
-            let count = self.messages.iter().filter(|(_, m)| same(m)).count();
+            let count = self.messages.iter().filter(|(_, m)| uses_remote(m)).count();
             let exceeded = self.bounds.exceeded(count).filter(|_| remote != HOME);
-            if let Some(what) = exceeded {
-                let text = format!("{what}, from or to {}", self.agent_name(remote));
+            if let Some(excess) = exceeded {
+                let text = format!("{excess}, from or to {}", self.agent_name(remote));
                 self.fail(FailureKind::InFlight, sent.line, text);
             }
         }
     }
 
-    /// Sends a message that now has the room it waited for: behind its first links, or behind its last ones if `last`.
-    fn send_queued(&mut self, index: u32, ready: Time, last: bool) {
+    /// Sends a message that now has the room it waited for: behind its first links, or behind its last ones if
+    /// `to_receiver`.
+    fn send_queued(&mut self, index: u32, ready: Time, to_receiver: bool) {
         if self.watched {
             self.note_credit(index, ready);
         }
@@ -703,7 +721,7 @@ impl Simulation {
         let order = kind.order(&message);
         let now = self.now;
         let sent = Sent { now, ready };
-        let direction = match last {
+        let direction = match to_receiver {
             true => self.network.links_to_receiver(&message),
             false => self.network.leaving(&message),
         };
@@ -713,7 +731,7 @@ impl Simulation {
             &mut self.random,
             order,
         );
-        let event = match last {
+        let event = match to_receiver {
             true => Event::Deliver(index),
             false => Event::Switch(index, SwitchHop::First),
         };
@@ -721,7 +739,7 @@ impl Simulation {
     }
 
     /// Handles the arrival of a message at a switch. The message continues when there is room behind its last links.
-    fn at_switch(&mut self, index: u32, switch: SwitchHop) {
+    fn handle_switch_arrival(&mut self, index: u32, switch: SwitchHop) {
         if self.watched && switch == SwitchHop::First {
             self.note_arrived(index, false);
         }
@@ -731,17 +749,17 @@ impl Simulation {
             let order = self.kinds[message.kind.index()].order(&message);
             let now = self.now;
             let sent = Sent { now, ready };
-            let (at, next) =
+            let (arrival, next_hop) =
                 hosts.send_from_switch(switch, sent, &message, &mut self.random, order);
-            let event = match next {
-                Some(next) => Event::Switch(index, next),
+            let event = match next_hop {
+                Some(hop) => Event::Switch(index, hop),
                 None => Event::Deliver(index),
             };
-            return self.queue.push(at, event);
+            return self.queue.push(arrival, event);
         }
         let circuit = self.kinds[message.kind.index()].circuit;
         if self.network.framed(&message, true).is_some() {
-            return self.offer_at(index, ready, true);
+            return self.schedule_offer(index, ready, true);
         }
         let direction = self.network.links_to_receiver(&message);
         if direction.has_room(circuit) {
@@ -763,18 +781,18 @@ impl Simulation {
     pub(crate) fn dequeue_from_circuit(&mut self, index: u32) {
         let message = self.messages[index];
         self.messages[index].credit = false;
-        self.taken(&message);
+        self.free_circuit_place(&message);
     }
 
     /// Removes a message that a controller takes. If its order spans lines, returns the line of the next message of the
     /// order.
     #[inline(always)]
     pub(crate) fn take_message(&mut self, index: u32, message: &Message) -> Option<Line> {
-        self.taken(message);
+        self.free_circuit_place(message);
         let kind = &self.kinds[message.kind.index()];
-        let next = self.earlier.taken(kind, message);
+        let next = self.earlier.record_taken(kind, message);
         if kind.network.is_some() {
-            self.leave_input_queue(message);
+            self.dequeue_from_input_queue(message);
         }
         self.messages.remove(index);
         next
@@ -782,7 +800,7 @@ impl Simulation {
 
     /// Frees a message's place in its circuit at the receiver. The next message in its queue may be sent.
     #[inline(always)]
-    pub(crate) fn taken(&mut self, message: &Message) {
+    pub(crate) fn free_circuit_place(&mut self, message: &Message) {
         if !message.credit {
             return;
         }
@@ -805,23 +823,23 @@ impl Simulation {
         }
     }
 
-    /// Schedules the offer of a message to framed links at time `ready`, which is not before now. `last`: these are the
-    /// last links on its path.
-    fn offer_at(&mut self, index: u32, ready: Time, last: bool) {
+    /// Schedules the offer of a message to framed links at time `ready`, which is not before now. `to_receiver`: these
+    /// are the last links on its path.
+    fn schedule_offer(&mut self, index: u32, ready: Time, to_receiver: bool) {
         let message = self.messages[index];
-        let Some((number, side, port)) = self.network.framed(&message, last) else {
+        let Some((number, side, port)) = self.network.framed(&message, to_receiver) else {
             return;
         };
-        let at = match port.enters(side, message.kind, ready) {
-            Some(at) => at,
+        let entry_time = match port.enters(side, message.kind, ready) {
+            Some(entry_time) => entry_time,
             None if ready > self.now => ready,
-            None => return self.offer(index, last),
+            None => return self.offer_to_links(index, to_receiver),
         };
         // Messages that wait for its place are notified when it leaves.
-        if last {
-            return self.queue.push(at, Event::Offer(index));
+        if to_receiver {
+            return self.queue.push(entry_time, Event::Offer(index));
         }
-        let next_arrival = port.offer_later(at, side, message.kind, message.line, index);
+        let next_arrival = port.offer_later(entry_time, side, message.kind, message.line, index);
         if next_arrival < port.due() {
             port.set_due(next_arrival);
             self.queue.push(next_arrival, Event::Lanes(number as u32));
@@ -831,9 +849,9 @@ impl Simulation {
     }
 
     /// Offers a message to framed links.
-    fn offer(&mut self, index: u32, last: bool) {
+    fn offer_to_links(&mut self, index: u32, to_receiver: bool) {
         let (message, now) = (self.messages[index], self.now);
-        match last {
+        match to_receiver {
             true => self
                 .network
                 .links_to_receiver(&message)
@@ -843,13 +861,13 @@ impl Simulation {
                 .leaving(&message)
                 .count((message.kind, more(&message))),
         }
-        let Some((number, side, port)) = self.network.framed(&message, last) else {
+        let Some((number, side, port)) = self.network.framed(&message, to_receiver) else {
             return;
         };
         port.advance(now);
         let due = port.offer(side, message.kind, message.line, index);
         self.schedule_lanes(number, due);
-        if last {
+        if to_receiver {
             self.free_switch_place(&message);
         }
     }
@@ -869,11 +887,11 @@ impl Simulation {
     }
 
     /// Advances framed links that are due. Does nothing if they have been advanced since the event was scheduled.
-    fn lanes(&mut self, number: u32) {
+    fn advance_lanes(&mut self, number: u32) {
         let port = self.network.ports[number as usize].as_ref();
         if port.is_some_and(|port| port.due() <= self.now) {
-            let left = self.deliver_from_lanes(number as usize);
-            if left.elsewhere {
+            let unclaimed = self.deliver_from_lanes(number as usize);
+            if unclaimed.elsewhere {
                 self.network.elsewhere.push(number);
             }
         }
@@ -882,8 +900,8 @@ impl Simulation {
     /// Lets messages for this space in, from links shared with another space and at the request of that space. Messages
     /// left for the other space are reported only if some were taken: these were before them.
     pub(crate) fn deliver_from_shared_lanes(&mut self, number: usize) {
-        let left = self.deliver_from_lanes(number);
-        if left.took && left.elsewhere {
+        let unclaimed = self.deliver_from_lanes(number);
+        if unclaimed.took && unclaimed.elsewhere {
             self.network.elsewhere.push(number as u32);
         }
     }
@@ -907,33 +925,33 @@ impl Simulation {
         port.set_due(Time::MAX);
         let (join, mut blocked) = (port.join, false);
         let switched = network.is_switched();
-        let lets_in = |to: usize, index: u32| {
+        let can_enter = |to: usize, index: u32| {
             let message = &messages[index];
             let circuit = kinds[message.kind.index()].circuit;
-            let room = match switched && to == 1 {
+            let has_room = match switched && to == 1 {
                 true => network.leaving(message).has_room(circuit),
                 false => network.links_to_receiver(message).has_room(circuit),
             };
-            blocked |= !room;
-            room
+            blocked |= !has_room;
+            has_room
         };
-        let mut at_once = std::mem::take(&mut port.arrived_messages);
-        let left = port.take(*now, lets_in, |to, index| match join[to] {
+        let mut immediate = std::mem::take(&mut port.arrived_messages);
+        let unclaimed = port.take(*now, can_enter, |to, index| match join[to] {
             _ if switched && to == 1 => queue.push(*now, Event::Switch(index, SwitchHop::First)),
-            0 => at_once.push(index),
+            0 => immediate.push(index),
             join => queue.push(*now + join, Event::Deliver(index)),
         });
         port.blocked = blocked;
         network.ports = ports;
-        for index in at_once.drain(..) {
-            self.arrive(index);
+        for index in immediate.drain(..) {
+            self.handle_arrival(index);
         }
         if let Some(port) = &mut self.network.ports[number] {
-            port.arrived_messages = at_once;
+            port.arrived_messages = immediate;
             let due = port.next().unwrap_or(Time::MAX);
             self.schedule_lanes(number, due);
         }
-        left
+        unclaimed
     }
 
     /// Schedules the next progress of framed links, unless an earlier one is scheduled.
@@ -958,11 +976,11 @@ impl Simulation {
 
     /// Returns an input that is not a message.
     #[inline]
-    pub(crate) fn local_input(program: &Program, cause: Cause, own: Agent) -> Input {
+    pub(crate) fn local_input(program: &Program, cause: Cause, agent: Agent) -> Input {
         Input {
             code: program.code(cause),
             sender: HOME,
-            own,
+            own: agent,
             fields: [0; FIELDS],
         }
     }

@@ -44,9 +44,9 @@ pub struct Spaces {
     device: Simulation,
     host: Simulation,
     /// Space that holds the state of the shared links.
-    turn: Side,
+    links_holder: Side,
     /// First caching agent of the device in the host's space.
-    first: Agent,
+    first_device_agent: Agent,
     now: Time,
     events: u64,
 }
@@ -86,62 +86,74 @@ impl Spaces {
         let Some(space) = &setup.host else {
             return Err("the machine has no second address space for the host's memory".into());
         };
-        let traced = |side| trace.filter(|(of, _)| *of == side).map(|(_, line)| line);
-        let host = host(setup, space);
+        let traced = |side| {
+            trace
+                .filter(|(traced_side, _)| *traced_side == side)
+                .map(|(_, line)| line)
+        };
+        let host = host_setup(setup, space);
         check(setup, &host)?;
         let mut device = Simulation::new(setup, traced(Side::Device))?;
         let engine = host.workload.cores as u16;
         let mut host = Simulation::new(&host, traced(Side::Host))?;
         let kind = &host.groups.groups[1];
-        let (first, most) = (kind.caches.first(), kind.outstanding);
+        let (first, max_outstanding) = (kind.caches.first(), kind.outstanding);
         if usize::from(setup.platform.remotes) != kind.caches.count() {
-            let (there, here) = (kind.caches.count(), setup.platform.remotes);
+            let (device_links, host_links) = (kind.caches.count(), setup.platform.remotes);
             return Err(format!(
-                "links between host and device carry the messages of both address spaces, but {here} lead to caches of the host and {there} to those of the device"
+                "links between host and device carry the messages of both address spaces, but {host_links} lead to caches of the host and {device_links} to those of the device"
             ));
         }
         device.network.shares(&mut host.network, first.index());
         // The host's memory begins with zeros.
         host.data = Data::zeroed(space.protocol.line_bytes);
         host.oracle.set_initial_zeros();
-        if let Some(behind) = &mut device.behind {
-            behind.beyond = Some(HostMemoryPath::default());
-            host.port = Some(Box::new(Port::new(engine, most.into())));
-            let used = setup.play.as_ref();
-            let used = used.map_or(0, |play| play.scenario.host_words());
-            if let (Some(translations), 1..) = (&mut host.translations, used) {
-                translations.set_line_count(used.div_ceil(host.data.words().into()));
+        if let Some(application) = &mut device.behind {
+            application.beyond = Some(HostMemoryPath::default());
+            host.port = Some(Box::new(Port::new(engine, max_outstanding.into())));
+            let host_words = setup.play.as_ref();
+            let host_words = host_words.map_or(0, |play| play.scenario.host_words());
+            if let (Some(translations), 1..) = (&mut host.translations, host_words) {
+                translations.set_line_count(host_words.div_ceil(host.data.words().into()));
             }
         }
         Ok(Spaces {
             device,
             host,
-            turn: Side::Device,
-            first,
+            links_holder: Side::Device,
+            first_device_agent: first,
             now: 0,
             events: 0,
         })
     }
 
-    /// Runs `does` on one space, after moving the state of the shared links there.
-    fn on<R>(&mut self, side: Side, does: impl FnOnce(&mut Simulation) -> R) -> R {
-        if self.turn != side {
-            self.turn = side;
-            let here = &mut self.device.network;
-            let there = &mut self.host.network;
-            let its = self.first.index()..;
-            let down = there.down[its.clone()].iter_mut();
-            (here.up.iter_mut().zip(down)).for_each(|(one, other)| one.exchange_occupancy(other));
-            let up = there.up[its].iter_mut();
-            (here.down.iter_mut().zip(up)).for_each(|(one, other)| one.exchange_occupancy(other));
+    /// Runs `action` on one space, after moving the state of the shared links there.
+    fn run_on<R>(&mut self, side: Side, action: impl FnOnce(&mut Simulation) -> R) -> R {
+        if self.links_holder != side {
+            self.links_holder = side;
+            let device_network = &mut self.device.network;
+            let host_network = &mut self.host.network;
+            let device_agents = self.first_device_agent.index()..;
+            let down = host_network.down[device_agents.clone()].iter_mut();
+            (device_network.up.iter_mut().zip(down)).for_each(
+                |(device_direction, host_direction)| {
+                    device_direction.exchange_occupancy(host_direction)
+                },
+            );
+            let up = host_network.up[device_agents].iter_mut();
+            (device_network.down.iter_mut().zip(up)).for_each(
+                |(device_direction, host_direction)| {
+                    device_direction.exchange_occupancy(host_direction)
+                },
+            );
         }
         let now = self.now;
-        let simulation = self.of(side);
+        let simulation = self.space(side);
         simulation.now = now;
-        does(simulation)
+        action(simulation)
     }
 
-    fn of(&mut self, side: Side) -> &mut Simulation {
+    fn space(&mut self, side: Side) -> &mut Simulation {
         match side {
             Side::Device => &mut self.device,
             Side::Host => &mut self.host,
@@ -150,35 +162,38 @@ impl Spaces {
 
     /// Delivers requests to the host's space, completions to the device's space, and messages on shared links, until
     /// none are left.
-    fn settle(&mut self) {
+    fn deliver_between_spaces(&mut self) {
         loop {
-            let beyond = self.device.behind.as_mut().and_then(|b| b.beyond.as_mut());
-            let asks = beyond.map_or(Vec::new(), |beyond| std::mem::take(&mut beyond.asks));
+            let host_path = self.device.behind.as_mut().and_then(|b| b.beyond.as_mut());
+            let requests =
+                host_path.map_or(Vec::new(), |host_path| std::mem::take(&mut host_path.asks));
             let port = self.host.port.as_mut();
-            let told = port.map_or(Vec::new(), |port| std::mem::take(&mut port.told));
+            let completions = port.map_or(Vec::new(), |port| std::mem::take(&mut port.told));
             let lanes = [&mut self.device, &mut self.host]
                 .map(|simulation| std::mem::take(&mut simulation.network.elsewhere));
-            if asks.is_empty() && told.is_empty() && lanes.iter().all(Vec::is_empty) {
+            if requests.is_empty() && completions.is_empty() && lanes.iter().all(Vec::is_empty) {
                 return;
             }
             let [for_host, for_device] = lanes;
-            let first = self.first.index();
+            let first = self.first_device_agent.index();
             for number in for_host {
-                self.on(Side::Host, |host| {
+                self.run_on(Side::Host, |host| {
                     host.deliver_from_shared_lanes(first + number as usize)
                 });
             }
             for number in for_device {
                 let number = number as usize - first;
-                self.on(Side::Device, |device| {
+                self.run_on(Side::Device, |device| {
                     device.deliver_from_shared_lanes(number)
                 });
             }
-            for ask in asks {
-                self.on(Side::Host, |host| host.asked(ask));
+            for request in requests {
+                self.run_on(Side::Host, |host| host.asked(request));
             }
-            for told in told {
-                self.on(Side::Device, |device| device.complete_host_access(told));
+            for completion in completions {
+                self.run_on(Side::Device, |device| {
+                    device.complete_host_access(completion)
+                });
             }
         }
     }
@@ -190,54 +205,62 @@ impl Spaces {
         device.into_iter().chain(host).min_by_key(|(time, _)| *time)
     }
 
-    /// Runs to the end, as long as `go_on` returns true for the number of performed accesses. Returns true if the end
-    /// was reached.
+    /// Runs to the end, as long as `should_continue` returns true for the number of performed accesses. Returns true if
+    /// the end was reached.
     ///
     /// # Errors
     /// [`Failure`], and its space.
     pub fn run_while(
         &mut self,
-        go_on: &mut dyn FnMut(u64) -> bool,
+        should_continue: &mut dyn FnMut(u64) -> bool,
     ) -> Result<bool, (Side, Box<Failure>)> {
-        self.on(Side::Host, Simulation::begin);
-        self.on(Side::Device, Simulation::begin);
+        self.run_on(Side::Host, Simulation::begin);
+        self.run_on(Side::Device, Simulation::begin);
         if self.device.behind.is_some() {
             self.device.start_timeout_checks();
         }
-        self.settle();
+        self.deliver_between_spaces();
         while let Some((time, side)) = self.next() {
-            let Some((_, event)) = self.of(side).queue.pop() else {
+            let Some((_, event)) = self.space(side).queue.pop() else {
                 break;
             };
             // Periodic checks alone do not keep a run going.
-            if self.of(side).is_watchdog_event(event) {
-                let both = [&self.device, &self.host];
-                let come: usize = both.iter().map(|of| of.queue.len()).sum();
-                if come < both.iter().map(|of| of.max_watchdog_events()).sum() {
+            if self.space(side).is_watchdog_event(event) {
+                let simulations = [&self.device, &self.host];
+                let pending_events: usize = simulations
+                    .iter()
+                    .map(|simulation| simulation.queue.len())
+                    .sum();
+                if pending_events
+                    < simulations
+                        .iter()
+                        .map(|simulation| simulation.max_watchdog_events())
+                        .sum()
+                {
                     break;
                 }
             }
             self.now = time;
-            self.on(side, |simulation| simulation.handle_event(time, event));
-            self.settle();
-            self.failed()?;
+            self.run_on(side, |simulation| simulation.handle_event(time, event));
+            self.deliver_between_spaces();
+            self.take_failure()?;
             let progress = self.device.progress.max(self.host.progress);
             if time.saturating_sub(progress) > self.device.times.patience {
-                self.stuck()?;
+                self.report_no_progress()?;
             }
             self.events += 1;
             if self.events & POLL_MASK == 0 {
                 self.device.sweep();
                 self.host.sweep();
                 let performed = |simulation: &Simulation| simulation.counters.performed;
-                if !go_on(performed(&self.device) + performed(&self.host)) {
+                if !should_continue(performed(&self.device) + performed(&self.host)) {
                     return Ok(false);
                 }
             }
         }
         self.device.network.rest();
         self.host.network.rest();
-        self.stuck()?;
+        self.report_no_progress()?;
         // Utilisations refer to the time of both spaces.
         let end = self.device.counters.end.max(self.host.counters.end);
         (self.device.counters.end, self.host.counters.end) = (end, end);
@@ -245,7 +268,7 @@ impl Spaces {
     }
 
     /// Returns the failure of one of the spaces, if any.
-    fn failed(&mut self) -> Result<(), (Side, Box<Failure>)> {
+    fn take_failure(&mut self) -> Result<(), (Side, Box<Failure>)> {
         match (self.device.failure.take(), self.host.failure.take()) {
             (Some(failure), _) => Err((Side::Device, failure)),
             (None, Some(failure)) => Err((Side::Host, failure)),
@@ -255,28 +278,28 @@ impl Spaces {
 
     /// Fails the run with a wait-for report if anything is unfinished.
     #[cold]
-    fn stuck(&mut self) -> Result<(), (Side, Box<Failure>)> {
+    fn report_no_progress(&mut self) -> Result<(), (Side, Box<Failure>)> {
         if self.host.in_flight > 0 {
-            self.on(Side::Host, Simulation::stuck);
-        } else if self.device.waits() {
-            self.on(Side::Device, Simulation::stuck);
+            self.run_on(Side::Host, Simulation::report_no_progress);
+        } else if self.device.has_unfinished_work() {
+            self.run_on(Side::Device, Simulation::report_no_progress);
         }
-        self.failed()
+        self.take_failure()
     }
 
     /// Checks the final state of the scenario, if there is one.
     fn verify(&mut self) -> Result<(), (Side, Box<Failure>)> {
         self.device.close_window();
-        let Some(behind) = self.device.behind.take() else {
+        let Some(application) = self.device.behind.take() else {
             return Ok(());
         };
         let verdict = match self.device.oracle.level {
             Level::Off => Ok(()),
-            _ => behind.played.verify(&*self),
+            _ => application.played.verify(&*self),
         };
-        self.device.behind = Some(behind);
+        self.device.behind = Some(application);
         self.device.judge_scenario(verdict);
-        self.failed()
+        self.take_failure()
     }
 
     /// Runs a setup to its end. A failed run is repeated to record the steps that led to the failure.
@@ -285,30 +308,30 @@ impl Spaces {
     /// [`RunError`].
     pub(crate) fn run_to_completion(
         setup: &Setup,
-        go_on: &mut dyn FnMut(u64) -> bool,
+        should_continue: &mut dyn FnMut(u64) -> bool,
     ) -> Result<Spaces, RunError> {
-        Spaces::watched(setup, go_on, &|_| Ok(()))
+        Spaces::run_watched(setup, should_continue, &|_| Ok(()))
     }
 
     /// Like [`Spaces::run_to_completion`], with `watch` called on the spaces before the run.
     ///
     /// # Errors
     /// [`RunError`].
-    pub(crate) fn watched(
+    pub(crate) fn run_watched(
         setup: &Setup,
-        go_on: &mut dyn FnMut(u64) -> bool,
+        should_continue: &mut dyn FnMut(u64) -> bool,
         watch: &dyn Fn(&mut Spaces) -> Result<(), String>,
     ) -> Result<Spaces, RunError> {
         let mut spaces = Spaces::new(setup, None).map_err(RunError::Setup)?;
         watch(&mut spaces).map_err(RunError::Setup)?;
-        let (side, failure) = match spaces.run_while(go_on) {
+        let (side, failure) = match spaces.run_while(should_continue) {
             Ok(true) => return Ok(spaces),
             Ok(false) => return Err(RunError::Stopped),
-            Err(failed) => failed,
+            Err(failure) => failure,
         };
         let line = Some((side, failure.line));
-        let mut again = Spaces::new(setup, line).map_err(RunError::Setup)?;
-        Err(match again.run_while(go_on) {
+        let mut repeated = Spaces::new(setup, line).map_err(RunError::Setup)?;
+        Err(match repeated.run_while(should_continue) {
             Err((_, failure)) => RunError::Failure(failure),
             Ok(true) => RunError::Failure(failure),
             Ok(false) => RunError::Stopped,
@@ -319,7 +342,7 @@ impl Spaces {
     ///
     /// # Errors
     /// [`RunError`].
-    pub(crate) fn traced(
+    pub(crate) fn run_traced(
         setup: &Setup,
         side: Side,
         line: Line,
@@ -329,31 +352,31 @@ impl Spaces {
             (Side::Host, Some(host)) => &host.protocol,
             _ => &setup.protocol,
         };
-        spaces.of(side).tells_everything(protocol);
-        let ended = spaces.run_while(&mut |_| true);
-        ended.map_err(|(_, failure)| RunError::Failure(failure))?;
-        let sequence = spaces.of(side).sequence().unwrap_or_default();
+        spaces.space(side).record_full_trace(protocol);
+        let result = spaces.run_while(&mut |_| true);
+        result.map_err(|(_, failure)| RunError::Failure(failure))?;
+        let sequence = spaces.space(side).sequence().unwrap_or_default();
         Ok((spaces.statistics(), sequence))
     }
 
     /// Returns the statistics, with latency breakdown and timeline of both spaces.
-    pub(crate) fn noted(&mut self) -> Statistics {
+    pub(crate) fn statistics_with_breakdown(&mut self) -> Statistics {
         let mut statistics = self.statistics();
         self.device.add_breakdown(&mut statistics);
         if let Some(host) = &mut statistics.host {
             self.host.add_breakdown(host);
             // The parts of both form one trace.
             let parts = [statistics.timeline.take(), host.timeline.take()];
-            let all = parts.into_iter().flatten().map(|part| *part);
-            statistics.timeline = all.reduce(Recorded::merge).map(Box::new);
+            let timelines = parts.into_iter().flatten().map(|part| *part);
+            statistics.timeline = timelines.reduce(Recorded::merge).map(Box::new);
         }
         statistics
     }
 
-    /// Enables the latency breakdown of both spaces, with all transactions if `all`.
-    pub(crate) fn attribute(&mut self, all: bool) {
-        self.device.attribute(all);
-        self.host.attribute(all);
+    /// Enables the latency breakdown of both spaces, with all transactions if `records_transactions`.
+    pub(crate) fn enable_breakdown(&mut self, records_transactions: bool) {
+        self.device.enable_breakdown(records_transactions);
+        self.host.enable_breakdown(records_transactions);
     }
 
     /// Enables the latency breakdown, and the timeline of both spaces or of the filter's. Two spaces share the bytes
@@ -361,21 +384,21 @@ impl Spaces {
     ///
     /// # Errors
     /// No agent has the filter's name.
-    pub(crate) fn draw(&mut self, filter: &Filter) -> Result<(), String> {
-        self.attribute(false);
+    pub(crate) fn enable_timeline(&mut self, filter: &Filter) -> Result<(), String> {
+        self.enable_breakdown(false);
         let mut filter = filter.clone();
         let sides = match filter.side {
             Some(side) => vec![side],
             None => vec![Side::Device, Side::Host],
         };
-        let agents = sides.iter().map(|&side| self.of(side).local_lifelines());
+        let agents = sides.iter().map(|&side| self.space(side).local_lifelines());
         let agents: Vec<String> = agents.collect::<Vec<_>>().concat();
         if let Some(name) = &filter.agent {
-            timeline::named(name, &agents)?;
+            timeline::agent_index(name, &agents)?;
         }
         filter.bytes /= sides.len();
         for side in sides {
-            self.of(side).draw(&filter, Some(side))?;
+            self.space(side).enable_timeline(&filter, Some(side))?;
         }
         Ok(())
     }
@@ -424,19 +447,19 @@ impl Contents for Spaces {
 }
 
 /// Returns the setup of the host's space as a run of its own.
-fn host(setup: &Setup, space: &HostSpace) -> Setup {
+fn host_setup(setup: &Setup, space: &HostSpace) -> Setup {
     let mut platform = space.platform.clone();
     let [mut cpu, mut device] = space.workloads.clone();
     if let Some(play) = &setup.play {
         // Each thread waits for its access, and has one core here.
         let threads = play.scenario.begin().threads() as u32;
-        let most = platform
+        let max_outstanding = platform
             .agents
             .first()
-            .map_or(1, |of| of.cores.outstanding.value);
+            .map_or(1, |agents| agents.cores.outstanding.value);
         // The additional core is for transfers of the bus.
-        cpu = before(&platform, threads + 1, 1);
-        device = before(&platform, 1, most as u32);
+        cpu = workload_without_accesses(&platform, threads + 1, 1);
+        device = workload_without_accesses(&platform, 1, max_outstanding as u32);
         platform.cores.write_buffer.value = 0;
         platform.cores.l1.value = 0;
         for agents in &mut platform.agents {
@@ -461,7 +484,7 @@ fn host(setup: &Setup, space: &HostSpace) -> Setup {
 }
 
 /// Returns a workload without accesses for `cores` cores, for which a port issues accesses.
-fn before(platform: &Platform, cores: u32, outstanding: u32) -> Workload {
+fn workload_without_accesses(platform: &Platform, cores: u32, outstanding: u32) -> Workload {
     let lines = platform.lines;
     let mut workload = Workload::pass(Pattern::Sequential, Access::Load, lines, cores, outstanding);
     workload.mix.push((Access::Store, 1));
@@ -472,7 +495,7 @@ fn before(platform: &Platform, cores: u32, outstanding: u32) -> Workload {
 /// Rejects setups that two spaces do not support.
 fn check(setup: &Setup, host: &Setup) -> Result<(), String> {
     let machine = &setup.platform.name;
-    let beside = match setup {
+    let unsupported = match setup {
         Setup { below: Some(_), .. } => Some("two levels of caches"),
         Setup {
             clocked: Some(_), ..
@@ -485,19 +508,19 @@ fn check(setup: &Setup, host: &Setup) -> Result<(), String> {
         }
         _ => None,
     };
-    if let Some(beside) = beside {
+    if let Some(unsupported) = unsupported {
         return Err(format!(
-            "{machine} has two address spaces; with {beside} that is not simulated"
+            "{machine} has two address spaces; with {unsupported} that is not simulated"
         ));
     }
     if let Some(layer) = &setup.platform.link.layer {
-        layer::check_bidirectional(layer.framing).map_err(|what| format!("{machine}: {what}"))?;
+        layer::check_bidirectional(layer.framing).map_err(|error| format!("{machine}: {error}"))?;
     }
     for protocol in [&setup.protocol, &host.protocol] {
-        if let Some(what) = protocol.joins_lines() {
+        if let Some(coupling) = protocol.joins_lines() {
             let name = &protocol.name;
             return Err(format!(
-                "{name} has {what}, so it cannot be one of two address spaces"
+                "{name} has {coupling}, so it cannot be one of two address spaces"
             ));
         }
         if !protocol.guarantee.coherent {
@@ -515,14 +538,14 @@ fn check(setup: &Setup, host: &Setup) -> Result<(), String> {
             kinds.kinds()
         ));
     }
-    let words = u64::from(host.protocol.line_bytes / 8) * u64::from(host.platform.lines);
-    let uses = setup
+    let memory_words = u64::from(host.protocol.line_bytes / 8) * u64::from(host.platform.lines);
+    let used_words = setup
         .play
         .as_ref()
         .map_or(0, |play| play.scenario.host_words());
-    if uses > words {
+    if used_words > memory_words {
         return Err(format!(
-            "{uses} words of the host's memory are used, but there are only {words}"
+            "{used_words} words of the host's memory are used, but there are only {memory_words}"
         ));
     }
     Ok(())

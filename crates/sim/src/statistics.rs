@@ -35,7 +35,7 @@ impl Histogram {
     /// Adds one duration.
     #[inline]
     pub fn record(&mut self, duration: Time) {
-        let bucket = bucket(duration);
+        let bucket = bucket_of(duration);
         if bucket >= self.counts.len() {
             self.counts.resize(bucket + 1, 0);
         }
@@ -72,11 +72,11 @@ impl Histogram {
     /// is rounded up to the end of its bucket.
     pub fn percentile(&self, share: f64) -> Time {
         let rank = ((self.count as f64 * share).ceil() as u64).max(1);
-        let mut seen = 0;
+        let mut cumulative = 0;
         for (bucket, &count) in self.counts.iter().enumerate() {
-            seen += count;
-            if seen >= rank {
-                return end(bucket).min(self.max);
+            cumulative += count;
+            if cumulative >= rank {
+                return bucket_end(bucket).min(self.max);
             }
         }
         self.max
@@ -85,7 +85,7 @@ impl Histogram {
     /// Cumulative distribution: ends of non-empty buckets, in picoseconds, with the number of durations that do not
     /// exceed them.
     pub fn distribution(&self) -> Vec<(Time, u64)> {
-        let mut seen = 0;
+        let mut cumulative = 0;
         let counts = self
             .counts
             .iter()
@@ -93,20 +93,20 @@ impl Histogram {
             .filter(|(_, &count)| count > 0);
         counts
             .map(|(bucket, &count)| {
-                seen += count;
-                (end(bucket).min(self.max), seen)
+                cumulative += count;
+                (bucket_end(bucket).min(self.max), cumulative)
             })
             .collect()
     }
 }
 
-fn bucket(duration: Time) -> usize {
+fn bucket_of(duration: Time) -> usize {
     let shift = (64 - duration.leading_zeros()).saturating_sub(SUB_BUCKET_BITS + 1);
     ((shift as usize) << SUB_BUCKET_BITS) + (duration >> shift) as usize
 }
 
 /// Last duration of a bucket.
-fn end(bucket: usize) -> Time {
+fn bucket_end(bucket: usize) -> Time {
     let shift = (bucket >> SUB_BUCKET_BITS).saturating_sub(1) as u32;
     let mantissa = (bucket - ((shift as usize) << SUB_BUCKET_BITS)) as u128;
     (((mantissa + 1) << shift) - 1) as Time
@@ -179,7 +179,7 @@ pub struct Counters {
     /// Events processed.
     pub events: u64,
     /// Timestamps of performed accesses.
-    pub course: RateSampler,
+    pub throughput_samples: RateSampler,
 }
 
 impl Counters {
@@ -238,17 +238,17 @@ pub struct Statistics {
 impl Statistics {
     /// Returns the value of a statistic as a number, or `None` if no statistic has this name.
     pub fn get(&self, name: &str) -> Option<f64> {
-        let found = self
+        let entry = self
             .values
             .iter()
             .find(|(definition, _)| definition.name == name);
-        found.map(|&(_, value)| value.number())
+        entry.map(|&(_, value)| value.number())
     }
 
     /// Returns the number of messages sent of a type, or `None` if the protocol has no such message.
     pub fn sent(&self, message: &str) -> Option<u64> {
-        let found = self.messages.iter().find(|(name, _)| name == message);
-        found.map(|&(_, count)| count)
+        let entry = self.messages.iter().find(|(name, _)| name == message);
+        entry.map(|&(_, count)| count)
     }
 }
 
@@ -283,9 +283,9 @@ impl Totals {
     /// Adds the totals of another machine, which has links, homes and memories of its own. Line size and buffers are
     /// common.
     pub(crate) fn merge(self, other: Totals) -> Totals {
-        let both = |[one, other]: [Option<u64>; 2]| match (one, other) {
-            (Some(one), Some(other)) => Some(one + other),
-            (one, other) => one.or(other),
+        let sum = |[left, right]: [Option<u64>; 2]| match (left, right) {
+            (Some(left), Some(right)) => Some(left + right),
+            (left, right) => left.or(right),
         };
         Totals {
             line_bytes: self.line_bytes,
@@ -299,8 +299,8 @@ impl Totals {
             busy_up: self.busy_up + other.busy_up,
             busy_down: self.busy_down + other.busy_down,
             waited: self.waited + other.waited,
-            replayed: both([self.replayed, other.replayed]),
-            downs: both([self.downs, other.downs]),
+            replayed: sum([self.replayed, other.replayed]),
+            downs: sum([self.downs, other.downs]),
             translated: self.translated.or(other.translated),
             row_hits: self.row_hits + other.row_hits,
             row_misses: self.row_misses + other.row_misses,
@@ -311,63 +311,64 @@ impl Totals {
 impl Counters {
     /// Returns the statistics of a finished run.
     pub(crate) fn statistics(&self, messages: Vec<(String, u64)>, totals: &Totals) -> Statistics {
-        let mut values = self.of_accesses(totals);
-        values.extend(self.of_buffers(totals.buffers));
-        values.extend(self.of_latency());
-        values.extend(self.of_links(totals));
-        let mut put = |name, text, value: Value| values.push((Definition { name, text }, value));
+        let mut values = self.access_statistics(totals);
+        values.extend(self.buffer_statistics(totals.buffers));
+        values.extend(self.latency_statistics());
+        values.extend(self.link_statistics(totals));
+        let mut add_value =
+            |name, text, value: Value| values.push((Definition { name, text }, value));
         if let Some(replayed) = totals.replayed {
-            put(
+            add_value(
                 "link_units_replayed",
                 "blocks, packets or flits that framed links retransmitted",
                 Value::Count(replayed),
             );
         }
         if let Some(downs) = totals.downs {
-            put(
+            add_value(
                 "link_downs",
                 "times a framed link went down",
                 Value::Count(downs),
             );
         }
-        if let Some(told) = totals.translated {
-            let what = [
+        if let Some(translated) = totals.translated {
+            let rows = [
                 (
                     "translation_hits",
                     "accesses that hit in the device's address translation cache",
-                    told.hits,
+                    translated.hits,
                 ),
                 (
                     "translation_misses",
                     "accesses that waited for a translation",
-                    told.misses,
+                    translated.misses,
                 ),
                 (
                     "translation_walked",
                     "tables that the host's unit read from memory",
-                    told.tables_read,
+                    translated.tables_read,
                 ),
                 (
                     "translation_taken_back",
                     "pages that the host revoked",
-                    told.taken_back,
+                    translated.taken_back,
                 ),
                 (
                     "translation_faults",
                     "accesses without permission in the page table",
-                    told.faults,
+                    translated.faults,
                 ),
             ];
-            for (name, meaning, count) in what {
-                put(name, meaning, Value::Count(count));
+            for (name, meaning, count) in rows {
+                add_value(name, meaning, Value::Count(count));
             }
         }
         // Units of a home in hardware are not observed.
         if totals.units > 0 {
-            put("unit_occupancy", "share of the simulated time that a unit of the home was handling an event, mean over units", share(totals.occupied as f64, totals.units as f64 * self.end as f64));
+            add_value("unit_occupancy", "share of the simulated time that a unit of the home was handling an event, mean over units", ratio(totals.occupied as f64, totals.units as f64 * self.end as f64));
         }
-        values.extend(self.of_home(totals));
-        let quarters = self.course.quarters(0);
+        values.extend(self.home_statistics(totals));
+        let quarters = self.throughput_samples.quarters(0);
         Statistics {
             values,
             messages,
@@ -382,10 +383,10 @@ impl Counters {
     }
 
     /// Statistics of accesses and hits.
-    fn of_accesses(&self, totals: &Totals) -> Vec<(Definition, Value)> {
+    fn access_statistics(&self, totals: &Totals) -> Vec<(Definition, Value)> {
         let bytes = self.performed as f64 * f64::from(totals.line_bytes);
-        let before = self.l1_hits + self.forwarded;
-        defined([
+        let served_before_cache = self.l1_hits + self.forwarded;
+        with_definitions([
         (
             "time_ns",
             "simulated time from the start until the last access completes at its core",
@@ -404,17 +405,17 @@ impl Counters {
         (
             "bandwidth_bytes_per_s",
             "accesses performed times the bytes of a line, divided by the simulated time",
-            share(bytes, self.end as f64 / SECOND as f64),
+            ratio(bytes, self.end as f64 / SECOND as f64),
         ),
         (
             "bandwidth_asked_bytes_per_s",
             "bytes of the words accessed, divided by the simulated time",
-            share(self.bytes_requested as f64, self.end as f64 / SECOND as f64),
+            ratio(self.bytes_requested as f64, self.end as f64 / SECOND as f64),
         ),
         (
             "bandwidth_moved_bytes_per_s",
             "bytes sent over the links of caches in both directions, headers and payloads, divided by the simulated time",
-            share(
+            ratio(
                 (totals.bytes_up + totals.bytes_down) as f64,
                 self.end as f64 / SECOND as f64,
             ),
@@ -427,7 +428,7 @@ impl Counters {
         (
             "hit_ratio",
             "share of the accesses performed in the cache that were hits",
-            share(self.hits as f64, (self.performed - before) as f64),
+            ratio(self.hits as f64, (self.performed - served_before_cache) as f64),
         ),
         (
             "lines_cached",
@@ -442,7 +443,7 @@ impl Counters {
         (
             "l1_hit_ratio",
             "share of the loads that reached the L1 of their core that were performed there",
-            share(self.l1_hits as f64, (self.l1_hits + self.l1_misses) as f64),
+            ratio(self.l1_hits as f64, (self.l1_hits + self.l1_misses) as f64),
         ),
         (
             "loads_forwarded",
@@ -458,12 +459,12 @@ impl Counters {
     }
 
     /// Statistics of write buffers, posted stores, and waits for registers.
-    fn of_buffers(&self, buffers: u64) -> Vec<(Definition, Value)> {
-        defined([
+    fn buffer_statistics(&self, buffers: u64) -> Vec<(Definition, Value)> {
+        with_definitions([
         (
             "write_buffer_occupancy",
             "share of the simulated time that a line of a write buffer was in use, mean over lines and cores in use",
-            share(self.buffered as f64, buffers as f64 * self.end as f64),
+            ratio(self.buffered as f64, buffers as f64 * self.end as f64),
         ),
         (
             "write_buffer_wait_ns",
@@ -494,27 +495,27 @@ impl Counters {
     }
 
     /// Statistics of latency: loads; stores until their core continues; stores until they are visible.
-    fn of_latency(&self) -> Vec<(Definition, Value)> {
-        let mean = |of: &Histogram| Value::Measure(of.mean() / 1000.0);
-        let share = |of: &Histogram, share| nanoseconds(of.percentile(share));
-        let longest = |of: &Histogram| nanoseconds(of.max());
+    fn latency_statistics(&self) -> Vec<(Definition, Value)> {
+        let mean = |histogram: &Histogram| Value::Measure(histogram.mean() / 1000.0);
+        let percentile = |histogram: &Histogram, share| nanoseconds(histogram.percentile(share));
+        let longest = |histogram: &Histogram| nanoseconds(histogram.max());
         let (loads, stores, visible) = (&self.loads, &self.stores, &self.visible);
-        let count = |of: &Histogram| Value::Count(of.count());
-        defined([
+        let count = |histogram: &Histogram| Value::Count(histogram.count());
+        with_definitions([
         ("loads", "loads and atomic accesses performed", count(loads)),
         ("stores", "stores performed", count(stores)),
         ("stores_visible", "stores visible to all agents: all stores unless one is lost", count(visible)),
         ("load_latency_mean_ns", "mean time from issue of a load, or of an atomic access, at its core to its value there; 0 without loads; without prefetches", mean(loads)),
-        ("load_latency_p50_ns", "median latency of a load; relative error at most 1.6 %", share(loads, 0.5)),
-        ("load_latency_p99_ns", "99th percentile of the latency of a load; relative error at most 1.6 %", share(loads, 0.99)),
+        ("load_latency_p50_ns", "median latency of a load; relative error at most 1.6 %", percentile(loads, 0.5)),
+        ("load_latency_p99_ns", "99th percentile of the latency of a load; relative error at most 1.6 %", percentile(loads, 0.99)),
         ("load_latency_max_ns", "the longest latency of a load", longest(loads)),
         ("store_latency_mean_ns", "mean time from issue of a store until its core goes on: when the store is in the write buffer or posted, or else when it is performed; 0 without stores", mean(stores)),
-        ("store_latency_p50_ns", "median time from issue of a store until its core goes on; relative error at most 1.6 %", share(stores, 0.5)),
-        ("store_latency_p99_ns", "99th percentile of the time from issue of a store until its core goes on; relative error at most 1.6 %", share(stores, 0.99)),
+        ("store_latency_p50_ns", "median time from issue of a store until its core goes on; relative error at most 1.6 %", percentile(stores, 0.5)),
+        ("store_latency_p99_ns", "99th percentile of the time from issue of a store until its core goes on; relative error at most 1.6 %", percentile(stores, 0.99)),
         ("store_latency_max_ns", "the longest time until the core of a store goes on", longest(stores)),
         ("store_visible_latency_mean_ns", "mean time from issue of a store until all agents see it: when it is performed in a cache that may write, or at the home; 0 without stores", mean(visible)),
-        ("store_visible_latency_p50_ns", "median time from issue of a store until it is visible; relative error at most 1.6 %", share(visible, 0.5)),
-        ("store_visible_latency_p99_ns", "99th percentile of the time from issue of a store until it is visible; relative error at most 1.6 %", share(visible, 0.99)),
+        ("store_visible_latency_p50_ns", "median time from issue of a store until it is visible; relative error at most 1.6 %", percentile(visible, 0.5)),
+        ("store_visible_latency_p99_ns", "99th percentile of the time from issue of a store until it is visible; relative error at most 1.6 %", percentile(visible, 0.99)),
         ("store_visible_latency_max_ns", "the longest time until a store is visible", longest(visible)),
         ("latency_mean_ns", "mean time from issue of an access of any kind until its core goes on; without prefetches", mean(&self.latency)),
         ("latency_max_ns", "the longest time from issue of an access of any kind until its core goes on", longest(&self.latency)),
@@ -522,9 +523,9 @@ impl Counters {
     }
 
     /// Statistics of links.
-    fn of_links(&self, totals: &Totals) -> Vec<(Definition, Value)> {
+    fn link_statistics(&self, totals: &Totals) -> Vec<(Definition, Value)> {
         let links = (totals.links * self.end) as f64;
-        defined([
+        with_definitions([
             (
                 "link_bytes_to_home",
                 "bytes sent by caches, headers and payloads",
@@ -538,12 +539,12 @@ impl Counters {
             (
                 "link_occupancy_to_home",
                 "share of the simulated time that the caches' links were sending",
-                share(totals.busy_up as f64, links),
+                ratio(totals.busy_up as f64, links),
             ),
             (
                 "link_occupancy_from_home",
                 "share of the simulated time that the home's links were sending",
-                share(totals.busy_down as f64, links),
+                ratio(totals.busy_down as f64, links),
             ),
             (
                 "link_wait_ns",
@@ -554,8 +555,8 @@ impl Counters {
     }
 
     /// Statistics of memory and home, and of stalls there.
-    fn of_home(&self, totals: &Totals) -> Vec<(Definition, Value)> {
-        defined([
+    fn home_statistics(&self, totals: &Totals) -> Vec<(Definition, Value)> {
+        with_definitions([
         (
             "memory_row_hits",
             "memory operations that found their row open; 0 without rows",
@@ -615,16 +616,16 @@ fn nanoseconds(time: Time) -> Value {
     Value::Measure(time as f64 / 1000.0)
 }
 
-fn share(part: f64, of: f64) -> Value {
-    Value::Measure(if of > 0.0 { part / of } else { 0.0 })
+fn ratio(part: f64, total: f64) -> Value {
+    Value::Measure(if total > 0.0 { part / total } else { 0.0 })
 }
 
 /// Combines values with their names and meanings.
-fn defined<const N: usize>(
+fn with_definitions<const N: usize>(
     values: [(&'static str, &'static str, Value); N],
 ) -> Vec<(Definition, Value)> {
-    let of = |(name, text, value)| (Definition { name, text }, value);
-    values.map(of).into()
+    let with_definition = |(name, text, value)| (Definition { name, text }, value);
+    values.map(with_definition).into()
 }
 
 #[cfg(test)]
@@ -635,11 +636,14 @@ mod tests {
     fn histogram_buckets_contain_their_range() {
         let mut previous = None;
         for duration in (0..2000).chain([1 << 20, (1 << 20) + 99, u64::MAX >> 1, u64::MAX]) {
-            let bucket = bucket(duration);
-            assert!(duration <= end(bucket), "{duration}");
-            assert!(bucket == 0 || duration > end(bucket - 1), "{duration}");
+            let bucket = bucket_of(duration);
+            assert!(duration <= bucket_end(bucket), "{duration}");
             assert!(
-                end(bucket) as f64 <= duration as f64 * 1.016 + 1.0,
+                bucket == 0 || duration > bucket_end(bucket - 1),
+                "{duration}"
+            );
+            assert!(
+                bucket_end(bucket) as f64 <= duration as f64 * 1.016 + 1.0,
                 "{duration}"
             );
             assert!(previous <= Some(bucket));

@@ -76,9 +76,9 @@ impl Recorded {
 ///
 /// # Errors
 /// No agent has this name. The message suggests similar names.
-pub(crate) fn named(name: &str, agents: &[String]) -> Result<usize, String> {
-    let found = agents.iter().position(|agent| agent == name);
-    found.ok_or_else(|| {
+pub(crate) fn agent_index(name: &str, agents: &[String]) -> Result<usize, String> {
+    let index = agents.iter().position(|agent| agent == name);
+    index.ok_or_else(|| {
         format!(
             "there is no agent `{name}`; {}there are {}",
             did_you_mean(name, agents.iter().map(String::as_str)),
@@ -104,7 +104,7 @@ pub(crate) enum Count {
 pub(crate) struct Timeline {
     filter: Filter,
     /// Index of the only agent shown, or [`usize::MAX`] for an agent of the other space; `None` for all.
-    only: Option<usize>,
+    only_agent: Option<usize>,
     /// Space of this timeline, if there are two.
     side: Option<Side>,
     writer: Writer,
@@ -118,13 +118,13 @@ pub(crate) struct Timeline {
     /// Track of each agent, and track of its states if the filter has a line.
     agents: Vec<(u64, Option<u64>)>,
     /// Interned name of each agent's state that is currently shown.
-    open: Vec<Option<u64>>,
+    open_states: Vec<Option<u64>>,
     /// Tracks of each core, with the completion time of the last access on each.
     cores: Vec<Vec<(u64, Time)>>,
     cores_track: u64,
     counters: [IntervalTotals; 3],
     accesses: u64,
-    full: Option<Time>,
+    full_since: Option<Time>,
 }
 
 impl Timeline {
@@ -140,15 +140,15 @@ impl Timeline {
         cores: usize,
         side: Option<Side>,
     ) -> Result<Timeline, String> {
-        let only = match (&filter.agent, side) {
-            (Some(name), None) => Some(named(name, agents)?),
+        let only_agent = match (&filter.agent, side) {
+            (Some(name), None) => Some(agent_index(name, agents)?),
             // The name may be that of an agent of the other space.
-            (Some(name), Some(_)) => Some(named(name, agents).unwrap_or(usize::MAX)),
+            (Some(name), Some(_)) => Some(agent_index(name, agents).unwrap_or(usize::MAX)),
             (None, _) => None,
         };
         let mut timeline = Timeline {
             filter: filter.clone(),
-            only,
+            only_agent,
             side,
             writer: Writer::new(filter, &NOTES, u64::from(side == Some(Side::Host))),
             messages: Vec::new(),
@@ -156,81 +156,81 @@ impl Timeline {
             accesses_named: [None; Access::ALL.len()],
             states: Default::default(),
             agents: Vec::new(),
-            open: vec![None; agents.len()],
+            open_states: vec![None; agents.len()],
             cores: vec![Vec::new(); cores],
             cores_track: 0,
             counters: [(); 3].map(|()| IntervalTotals::default()),
             accesses: 0,
-            full: None,
+            full_since: None,
         };
-        let of_messages = messages.iter().map(|name| timeline.writer.name(name));
-        timeline.messages = of_messages.collect();
-        let of_steps = Step::ALL
+        let message_names = messages.iter().map(|name| timeline.writer.name(name));
+        timeline.messages = message_names.collect();
+        let step_names = Step::ALL
             .iter()
             .map(|step| timeline.writer.name(step.name()));
-        timeline.steps = of_steps.collect();
-        timeline.cores_track = timeline.group("cores");
-        let all = timeline.group("agents");
+        timeline.steps = step_names.collect();
+        timeline.cores_track = timeline.add_group_track("cores");
+        let agents_track = timeline.add_group_track("agents");
         for (number, name) in agents.iter().enumerate() {
-            let shown = only.is_none_or(|only| only == number);
-            let own = match shown {
-                true => timeline.writer.track(name, Some(all), None),
+            let is_shown = only_agent.is_none_or(|only_agent| only_agent == number);
+            let track = match is_shown {
+                true => timeline.writer.track(name, Some(agents_track), None),
                 false => 0,
             };
-            let states = filter.line.filter(|_| shown);
+            let states = filter.line.filter(|_| is_shown);
             let states = states.map(|line| {
                 let name = format!("{name}: line {line}");
-                timeline.writer.track(&name, Some(all), None)
+                timeline.writer.track(&name, Some(agents_track), None)
             });
-            timeline.agents.push((own, states));
+            timeline.agents.push((track, states));
         }
         Ok(timeline)
     }
 
     /// Creates a parent track.
-    fn group(&mut self, of: &str) -> u64 {
+    fn add_group_track(&mut self, group_name: &str) -> u64 {
         let name = match self.side {
-            None => of.to_string(),
-            Some(Side::Device) => format!("the device's memory: {of}"),
-            Some(Side::Host) => format!("the host's memory: {of}"),
+            None => group_name.to_string(),
+            Some(Side::Device) => format!("the device's memory: {group_name}"),
+            Some(Side::Host) => format!("the host's memory: {group_name}"),
         };
         self.writer.track(&name, None, None)
     }
 
     /// Returns true while the trace is not full. Otherwise, records the time at which it became full.
     fn has_room(&mut self, time: Time) -> bool {
-        let has = self.writer.length() < self.filter.bytes;
-        if !has && self.full.is_none() {
-            self.full = Some(time);
+        let has_room = self.writer.length() < self.filter.bytes;
+        if !has_room && self.full_since.is_none() {
+            self.full_since = Some(time);
         }
-        has && self.full.is_none()
+        has_room && self.full_since.is_none()
     }
 
     /// Returns true if an agent's actions on a line are selected at this time, and there is room.
-    pub fn shows(&mut self, agent: usize, line: Line, time: Time) -> bool {
-        self.filter.line.is_none_or(|only| only == line)
-            && self.only.is_none_or(|only| only == agent)
+    pub fn is_selected(&mut self, agent: usize, line: Line, time: Time) -> bool {
+        self.filter.line.is_none_or(|selected| selected == line)
+            && self.only_agent.is_none_or(|selected| selected == agent)
             && self.filter.window.contains(&time)
             && self.has_room(time)
     }
 
     /// Records the sending of a message.
-    pub fn sent(&mut self, agent: usize, message: &Message, time: Time) {
+    pub fn record_sent(&mut self, agent: usize, message: &Message, time: Time) {
         self.add_instant(agent, message, false, time);
     }
 
     /// Records that an agent takes a message.
-    pub fn taken(&mut self, agent: usize, message: &Message, time: Time) {
+    pub fn record_taken(&mut self, agent: usize, message: &Message, time: Time) {
         self.add_instant(agent, message, true, time);
     }
 
     fn add_instant(&mut self, agent: usize, message: &Message, ends: bool, time: Time) {
-        if !self.shows(agent, message.line, time) {
+        if !self.is_selected(agent, message.line, time) {
             return;
         }
         let (track, _) = self.agents[agent];
         let name = self.messages[message.kind.index()];
-        let flow = self.writer.own(message.flight.into());
+        let flow = self.writer.number_in_part(message.flight.into());
         self.writer
             .event(time, Kind::Instant, track, Some(name), |event| {
                 event.note(LINE, message.line.into());
@@ -239,30 +239,30 @@ impl Timeline {
     }
 
     /// Records the configuration of a line at an agent: as a slice if the filter has a line, otherwise as an instant.
-    /// `kept` is the key to cache the state's name under: true for the home, and the number of the configuration.
+    /// `cache_key` is the key to cache the state's name under: true for the home, and the number of the configuration.
     pub fn record_state(
         &mut self,
         agent: usize,
         line: Line,
-        kept: Option<(bool, u32)>,
-        words: impl FnOnce() -> String,
+        cache_key: Option<(bool, u32)>,
+        state_name: impl FnOnce() -> String,
         time: Time,
     ) {
-        if !self.shows(agent, line, time) {
+        if !self.is_selected(agent, line, time) {
             return;
         }
-        let state = match kept {
-            None => self.writer.name(&words()),
+        let state = match cache_key {
+            None => self.writer.name(&state_name()),
             Some((home, configuration)) => *self.states[usize::from(home)]
                 .entry(configuration)
-                .or_insert_with(|| self.writer.name(&words())),
+                .or_insert_with(|| self.writer.name(&state_name())),
         };
         match self.agents[agent] {
             (_, Some(states)) => {
-                if self.open[agent] == Some(state) {
+                if self.open_states[agent] == Some(state) {
                     return;
                 }
-                if self.open[agent].replace(state).is_some() {
+                if self.open_states[agent].replace(state).is_some() {
                     self.writer.event(time, Kind::End, states, None, |_| ());
                 }
                 self.writer
@@ -282,76 +282,92 @@ impl Timeline {
     }
 
     /// Adds an interval to a counter.
-    pub fn counts(&mut self, what: Count, begin: Time, end: Time) {
-        self.counters[what as usize].add(begin, end);
+    pub fn add_interval(&mut self, counter: Count, begin: Time, end: Time) {
+        self.counters[counter as usize].add(begin, end);
     }
 
     /// Records a performed access of a core attached to cache `agent`.
-    pub fn performed(&mut self, agent: Agent, of: &Transaction) {
-        self.counts(Count::InFlight, of.issued, of.done);
+    pub fn record_performed(&mut self, agent: Agent, transaction: &Transaction) {
+        self.add_interval(Count::InFlight, transaction.issued, transaction.done);
         let window = &self.filter.window;
-        let within = of.issued < window.end && of.done >= window.start;
-        if !within
-            || self.filter.line.is_some_and(|only| only != of.line)
-            || self.only.is_some_and(|only| only != agent.index())
-            || !self.has_room(of.done)
+        let is_in_window = transaction.issued < window.end && transaction.done >= window.start;
+        if !is_in_window
+            || self
+                .filter
+                .line
+                .is_some_and(|selected| selected != transaction.line)
+            || self
+                .only_agent
+                .is_some_and(|selected| selected != agent.index())
+            || !self.has_room(transaction.done)
         {
             return;
         }
         self.accesses += 1;
-        let core = usize::from(of.core);
+        let core = usize::from(transaction.core);
         let tracks = &self.cores[core];
-        let free = tracks.iter().position(|&(_, done)| done <= of.issued);
-        let place = free.unwrap_or(tracks.len());
-        if place == tracks.len() {
-            let name = match place {
+        let free_track = tracks
+            .iter()
+            .position(|&(_, done)| done <= transaction.issued);
+        let index = free_track.unwrap_or(tracks.len());
+        if index == tracks.len() {
+            let name = match index {
                 0 => format!("core {core}"),
-                _ => format!("core {core}, its access {}", place + 1),
+                _ => format!("core {core}, its access {}", index + 1),
             };
             let track = self.writer.track(&name, Some(self.cores_track), None);
             self.cores[core].push((track, 0));
         }
-        let (track, done) = &mut self.cores[core][place];
-        *done = of.done;
+        let (track, done) = &mut self.cores[core][index];
+        *done = transaction.done;
         let track = *track;
-        let name = *self.accesses_named[of.access as usize]
-            .get_or_insert_with(|| self.writer.name(of.access.name()));
-        self.writer
-            .event(of.issued, Kind::Begin, track, Some(name), |event| {
-                event.note(LINE, of.line.into());
-                event.note(LATENCY, of.latency());
-            });
-        for segment in &of.segments {
+        let name = *self.accesses_named[transaction.access as usize]
+            .get_or_insert_with(|| self.writer.name(transaction.access.name()));
+        self.writer.event(
+            transaction.issued,
+            Kind::Begin,
+            track,
+            Some(name),
+            |event| {
+                event.note(LINE, transaction.line.into());
+                event.note(LATENCY, transaction.latency());
+            },
+        );
+        for segment in &transaction.segments {
             let name = self.steps[segment.step as usize];
             self.writer
                 .event(segment.begin, Kind::Begin, track, Some(name), |_| ());
             self.writer
                 .event(segment.end, Kind::End, track, None, |_| ());
         }
-        self.writer.event(of.done, Kind::End, track, None, |_| ());
+        self.writer
+            .event(transaction.done, Kind::End, track, None, |_| ());
     }
 
     /// Returns the timeline recorded until `end`, of a machine with this number of links in each direction.
     pub fn recorded(mut self, end: Time, links: u64) -> Recorded {
         for agent in 0..self.agents.len() {
-            if let (true, (_, Some(states))) = (self.open[agent].is_some(), self.agents[agent]) {
+            if let (true, (_, Some(states))) =
+                (self.open_states[agent].is_some(), self.agents[agent])
+            {
                 self.writer.event(end, Kind::End, states, None, |_| ());
             }
         }
-        let all = self.group("machine");
+        let machine_track = self.add_group_track("machine");
         let counters = std::mem::replace(
             &mut self.counters,
             [(); 3].map(|()| IntervalTotals::default()),
         );
         let percent = 100.0 / links.max(1) as f64;
-        let of_each = [
+        let counter_descriptions = [
             ("links from caches in use", "%", percent),
             ("links to caches in use", "%", percent),
             ("accesses in flight", "accesses", 1.0),
         ];
-        for (told, counter) in of_each.into_iter().zip(&counters) {
-            self.writer.counter(told, counter, &self.filter.window, all);
+        for (description, counter) in counter_descriptions.into_iter().zip(&counters) {
+            self.writer
+                .counter(description, counter, &self.filter.window, machine_track);
         }
-        self.writer.recorded(self.accesses, self.full)
+        self.writer.recorded(self.accesses, self.full_since)
     }
 }

@@ -211,7 +211,7 @@ fn locks_in_memory() {
         "locks_in_memory",
         |seed| Arc::new(locks(seed, false)),
         |seed, tally| {
-            let count = |what| tally.counts.get(what).copied().unwrap_or(0);
+            let count = |name| tally.counts.get(name).copied().unwrap_or(0);
             assert_eq!(count("host locks"), 30 * (1 + seed % 4));
             assert_eq!(count("device locks"), 30 * (seed % 5));
         },
@@ -224,7 +224,7 @@ fn locks_by_messages() {
         "locks_by_messages",
         |seed| Arc::new(locks(seed, true)),
         |seed, tally| {
-            let count = |what| tally.counts.get(what).copied().unwrap_or(0);
+            let count = |name| tally.counts.get(name).copied().unwrap_or(0);
             assert_eq!(count("host locks"), 30 * (1 + seed % 4));
             assert_eq!(count("device locks"), 30 * (seed % 5));
             assert_eq!(tally.times["host lock"].count(), 30 * (1 + seed % 4));
@@ -239,8 +239,8 @@ fn locks_are_given_back_when_the_time_is_over() {
         let mut table = locks(seed, messages);
         table.transactions = None;
         let mut setup = machine(Arc::new(table), 1, seed);
-        let play_for = setup.play.as_mut().expect("it is one");
-        play_for.until = Some(50_000_000);
+        let play_settings = setup.play.as_mut().expect("it is one");
+        play_settings.until = Some(50_000_000);
         let tally = play(&setup).unwrap_or_else(|failure| panic!("{seed} {messages}: {failure}"));
         assert!(tally.counts["device locks"] > 20, "{:?}", tally.counts);
     }
@@ -280,14 +280,17 @@ fn view_computed_anew() {
         "view_computed_anew",
         |seed| Arc::new(view(seed, false)),
         |seed, tally| {
-            let whole = view(seed, true);
-            assert_eq!(tally.counts["rows appended"], 5 * whole.updates);
+            let scenario = view(seed, true);
+            assert_eq!(tally.counts["rows appended"], 5 * scenario.updates);
             // Each transaction reads all rows present at that time.
-            let lines = |rows: u64| (2 * rows).div_ceil(whole.words);
-            let first = whole.orders.len() as u64 - 5 * whole.updates;
+            let lines_of_rows = |rows: u64| (2 * rows).div_ceil(scenario.words);
+            let initial_rows = scenario.orders.len() as u64 - 5 * scenario.updates;
             // The first view is made at the start.
-            let rows = (0..=5).map(|transaction| first + transaction * whole.updates);
-            assert_eq!(tally.counts["lines scanned"], rows.map(lines).sum::<u64>());
+            let rows = (0..=5).map(|transaction| initial_rows + transaction * scenario.updates);
+            assert_eq!(
+                tally.counts["lines scanned"],
+                rows.map(lines_of_rows).sum::<u64>()
+            );
         },
     );
 }
@@ -308,14 +311,14 @@ fn a_wrong_view_is_found() {
         }
         /// The device starts with other prices.
         fn application(&self) -> Maintainer {
-            let mut other = self.0.clone();
-            other.orders = (other.orders.iter())
+            let mut wrong_prices = self.0.clone();
+            wrong_prices.orders = (wrong_prices.orders.iter())
                 .map(|order| Order {
                     price: order.price + 1,
                     ..*order
                 })
                 .collect();
-            other.application()
+            wrong_prices.application()
         }
         fn threads(&self) -> Vec<Client> {
             self.0.threads()
@@ -331,8 +334,8 @@ fn a_wrong_view_is_found() {
     }
     let setup = machine(Arc::new(Forgetful(view(1, true))), 1, 1);
     let failure = play(&setup).err().expect("it is found");
-    let says = "materialised view: after 5 of 5 transactions the view was wrong";
-    assert!(failure.contains(says), "{failure}");
+    let expected = "materialised view: after 5 of 5 transactions the view was wrong";
+    assert!(failure.contains(expected), "{failure}");
 }
 
 /// An application that breaks the contract in one of several ways when the CPU reads line 3.
@@ -384,7 +387,7 @@ impl Application for Breaker {
                 "is never woken" => actions.wake(0, u64::MAX),
                 "answers after 0.5 s" => actions.wake(0, SECOND / 2),
                 "answers after 2 s" => actions.wake(0, 2 * SECOND),
-                way => unreachable!("{way}"),
+                breach => unreachable!("{breach}"),
             },
             Event::Timer { .. } if self.0 == "wakes itself" => actions.wake(0, 1000),
             Event::Timer { .. } if self.0 == "wakes itself at once" => actions.wake(0, 0),
@@ -455,8 +458,8 @@ impl Scenario for Broken {
 /// A report of a broken contract names the application and the line.
 #[test]
 fn broken_contracts_are_reported_by_name() {
-    let mut all = String::new();
-    for (way, lines) in [
+    let mut reports = String::new();
+    for (breach, lines) in [
         ("answers twice", vec![3, 2]),
         ("never answers", vec![3, 2]),
         ("answers short", vec![3, 2]),
@@ -479,13 +482,13 @@ fn broken_contracts_are_reported_by_name() {
         // A thread accesses a line beyond memory.
         ("nothing", vec![5000]),
     ] {
-        let setup = machine(Arc::new(Broken(way, vec![lines])), 1, 0);
+        let setup = machine(Arc::new(Broken(breach, vec![lines])), 1, 0);
         let Err(RunError::Failure(failure)) = cohkit_sim::simulation::run(&setup) else {
-            panic!("{way}: nothing was reported");
+            panic!("{breach}: nothing was reported");
         };
         assert_ne!(failure.kind, FailureKind::DataValue);
-        all.push_str(&format!(
-            "{way}: {}, line {}, {} ns: {}\n",
+        reports.push_str(&format!(
+            "{breach}: {}, line {}, {} ns: {}\n",
             failure.kind,
             failure.line,
             failure.time / 1000,
@@ -512,7 +515,7 @@ fn broken_contracts_are_reported_by_name() {
         is never woken: contract of an application, line 0, 44 ns: breaker requests a wake-up after 18446744073709551615 ps, which is beyond the end of simulated time
         no wrong: result of a scenario, line 0, 127 ns: breaker: line 2 begins with 8604477608339801740
         nothing: contract of an application, line 5000, 0 ns: thread 0 accesses word 0 of line 5000; there are 4096 lines of 16 words
-    "#]].assert_eq(&all);
+    "#]].assert_eq(&reports);
 }
 
 /// A thread that reads a register that no component answers or that does not exist, or that polls a word that never
@@ -557,7 +560,7 @@ fn registers_that_are_not_answered_are_reported() {
         }
     };
     let read = Step::ReadRegister { register: 5 };
-    let all = [
+    let reports = [
         report(read, |_| {}),
         report(read, |platform| platform.cores.timeout.value = 20_000),
         report(read, |platform| platform.bus = None),
@@ -577,7 +580,7 @@ fn registers_that_are_not_answered_are_reported() {
             Some(
                 "no progress: thread 0 polls the CPU's own memory, into which breaker has written nothing for 200002 ns (line 0, at 200003.000 ns)",
             ),
-        ]"#]].assert_eq(&format!("{all:#?}"));
+        ]"#]].assert_eq(&format!("{reports:#?}"));
 }
 
 /// A thread that executes these steps in reverse order.
@@ -618,12 +621,12 @@ impl Scenario for ThreadsBesideBreaker {
 #[test]
 fn cores_wait_for_about_a_second() {
     let load = |line| Step::Load { line, word: 0 };
-    let busy: Vec<Step> = [Step::Work(SECOND / 1000), load(1)].repeat(3000);
-    for others in [vec![], vec![Steps(busy)]] {
-        let run = |way: &'static str, steps: Vec<Step>| {
+    let busy_steps: Vec<Step> = [Step::Work(SECOND / 1000), load(1)].repeat(3000);
+    for other_threads in [vec![], vec![Steps(busy_steps)]] {
+        let run = |breach: &'static str, steps: Vec<Step>| {
             let mut threads = vec![Steps(steps)];
-            threads.extend(others.clone());
-            let scenario = Arc::new(ThreadsBesideBreaker(way, threads));
+            threads.extend(other_threads.clone());
+            let scenario = Arc::new(ThreadsBesideBreaker(breach, threads));
             let platform = Platform::shipped("enzian-dc-bram").unwrap();
             let setup = Setup::with_scenario(protocol("eci"), platform, scenario).unwrap();
             match cohkit_sim::simulation::run(&setup) {
@@ -637,20 +640,20 @@ fn cores_wait_for_about_a_second() {
         assert_eq!(run("answers after 0.5 s", vec![load(3)]), None);
         let work = Step::Work(3 * SECOND);
         assert_eq!(run("no wrong", vec![load(4), work, load(4)]), None);
-        let mut works = vec![Step::Work(50_000_000); 10];
-        works.insert(0, load(4));
-        assert_eq!(run("no wrong", works), None);
-        let gives_up = run("answers after 2 s", vec![load(3)]);
-        assert_eq!(gives_up, Some((FailureKind::Timeout, 3, 1)));
+        let mut work_steps = vec![Step::Work(50_000_000); 10];
+        work_steps.insert(0, load(4));
+        assert_eq!(run("no wrong", work_steps), None);
+        let timeout = run("answers after 2 s", vec![load(3)]);
+        assert_eq!(timeout, Some((FailureKind::Timeout, 3, 1)));
     }
 }
 
 /// A time beyond the supported range is reported, and so is an application that does not stop when told to.
 #[test]
 fn times_have_an_end() {
-    let report = |way, steps: Vec<Step>, until| {
+    let report = |breach, steps: Vec<Step>, until| {
         let mut setup = machine(
-            Arc::new(ThreadsBesideBreaker(way, vec![Steps(steps)])),
+            Arc::new(ThreadsBesideBreaker(breach, vec![Steps(steps)])),
             1,
             0,
         );
@@ -660,7 +663,7 @@ fn times_have_an_end() {
             _ => None,
         }
     };
-    let all = [
+    let reports = [
         report(
             "no wrong",
             vec![Step::Work(u64::MAX), Step::Work(1000)],
@@ -680,7 +683,7 @@ fn times_have_an_end() {
             Some(
                 "contract of an application: breaker still runs 1000000044 ns after the request to stop (line 0, at 1001000044.212 ns)",
             ),
-        ]"#]].assert_eq(&format!("{all:#?}"));
+        ]"#]].assert_eq(&format!("{reports:#?}"));
     let count = Step::Count {
         what: "much",
         by: u64::MAX,
@@ -722,7 +725,7 @@ fn a_core_gives_up_on_its_own() {
         ("enzian-cpu-home", "eci-near"),
         ("peers-device-memory", "mesi"),
     ] {
-        let given_up = |timeout: &str| {
+        let timeout_failure = |timeout: &str| {
             let mut platform = Platform::shipped(machine).unwrap();
             platform.set("cores.timeout", timeout).unwrap();
             let reads = Workload::pass(Pattern::Sequential, Access::Load, 64, 1, 1);
@@ -733,12 +736,12 @@ fn a_core_gives_up_on_its_own() {
                 Ok(_) => None,
             }
         };
-        assert_eq!(given_up("1ms"), None, "{machine}");
-        let said = "core 0 has waited for an access since 0 ns, and reports a timeout";
-        let told = given_up("1ns");
+        assert_eq!(timeout_failure("1ms"), None, "{machine}");
+        let expected = "core 0 has waited for an access since 0 ns, and reports a timeout";
+        let result = timeout_failure("1ns");
         assert_eq!(
-            told,
-            Some((FailureKind::Timeout, said.to_string())),
+            result,
+            Some((FailureKind::Timeout, expected.to_string())),
             "{machine}"
         );
     }
@@ -793,21 +796,21 @@ fn unobserving_application_runs_beside_a_row_home() {
         };
         let mut platform = Platform::shipped("peers-device-memory").unwrap();
         platform.set("link.layer", layer).unwrap();
-        let played = |scenario| {
+        let play_on_row_home = |scenario| {
             let text = protocol("cxl-mem");
             let setup = Setup::with_scenario(text, platform.clone(), scenario).unwrap();
             play(&setup).unwrap_or_else(|failure| panic!("{layer}: {failure}"))
         };
-        let counts = played(Arc::new(table)).counts;
+        let counts = play_on_row_home(Arc::new(table)).counts;
         assert_eq!(
             (counts["increments"], counts["device increments"]),
             (600, 200)
         );
-        let counts = played(Arc::new(engine)).counts;
+        let counts = play_on_row_home(Arc::new(engine)).counts;
         assert_eq!((counts["invalidated"], counts["written back"]), (40, 40));
     }
     // This application would wait forever for its start event.
-    let told = Invalidation {
+    let observing = Invalidation {
         lines: 1,
         outstanding: 1,
         dirty: false,
@@ -816,9 +819,9 @@ fn unobserving_application_runs_beside_a_row_home() {
         cached: false,
     };
     let platform = Platform::shipped("peers-device-memory").unwrap();
-    let wrong = Setup::with_scenario(protocol("cxl-mem"), platform, Arc::new(told)).err();
-    let wrong = wrong.expect("its home does not tell").to_string();
-    assert!(wrong.contains("written by hand"), "{wrong}");
+    let error = Setup::with_scenario(protocol("cxl-mem"), platform, Arc::new(observing)).err();
+    let error = error.expect("its home does not tell").to_string();
+    assert!(error.contains("written by hand"), "{error}");
 }
 
 /// Each line that a device takes costs the messages of its protocol, and on a pipe their headers and bytes.
@@ -844,15 +847,15 @@ fn each_taken_line_costs_its_protocol_messages() {
         };
         let platform = Platform::shipped(machine).unwrap();
         let setup = Setup::with_scenario(protocol(name), platform, Arc::new(engine));
-        let mut setup = setup.unwrap_or_else(|wrong| panic!("{name}: {wrong}"));
+        let mut setup = setup.unwrap_or_else(|error| panic!("{name}: {error}"));
         // All lines have been touched by then.
         setup.play.as_mut().unwrap().warm_up = 100_000_000;
         let tally = play(&setup).unwrap_or_else(|failure| panic!("{name}: {failure}"));
         assert_eq!(tally.counts.get("touched"), None);
         assert_eq!(tally.counts["invalidated"], 50);
-        let across = tally.traffic[usize::from(cached)];
+        let traffic = tally.traffic[usize::from(cached)];
         assert_eq!(
-            (across.messages, across.bytes),
+            (traffic.messages, traffic.bytes),
             (50 * messages, 50 * bytes),
             "{name}"
         );

@@ -56,13 +56,13 @@ fn messages_of_a_sequential_read() {
 fn messages_of_a_whole_gibibyte() {
     let lines = 1u64 << 30 >> 7;
     let victims = lines - u64::from(CACHED);
-    let of = |access| {
+    let run_pass = |access| {
         let platform = Platform::shipped("enzian-dc-ddr").unwrap();
         let workload = Workload::pass(Pattern::Sequential, access, lines as u32, 16, 4);
         run(&Setup::new(protocol("eci"), platform, workload).unwrap()).unwrap()
     };
     assert_eq!(
-        sent(&of(Access::Load)),
+        sent(&run_pass(Access::Load)),
         [
             ("ReadShared", lines),
             ("VictimShared", victims),
@@ -70,7 +70,7 @@ fn messages_of_a_whole_gibibyte() {
         ]
     );
     assert_eq!(
-        sent(&of(Access::Store)),
+        sent(&run_pass(Access::Store)),
         [
             ("ReadExclusive", lines),
             ("VictimDirty", victims),
@@ -177,7 +177,7 @@ fn hints_bring_each_line_once() {
 /// arrival of the line from memory.
 #[test]
 fn reads_of_a_unit_follow_each_other() {
-    let of = |reads, pending| {
+    let run_reads = |reads, pending| {
         let mut platform = Platform::shipped("enzian-dc-bram").unwrap();
         platform.home.slices.value = 1;
         platform.home.units.value = 1;
@@ -193,14 +193,14 @@ fn reads_of_a_unit_follow_each_other() {
     };
     let memory = ["home.latency", "home.memory_path", "bram.bandwidth"];
     let period = memory.map(part).iter().sum::<u64>() + platform.home.occupancy.value;
-    let one: u64 = parts.iter().map(|part| part.1).sum();
+    let single_read: u64 = parts.iter().map(|part| part.1).sum();
     let picoseconds = |statistics: &Statistics| {
         let time = statistics.get("time_ns").unwrap() * 1000.0;
         time.round() as u64
     };
     for pending in [4096, 5] {
-        let statistics = of(40, pending);
-        assert_eq!(picoseconds(&statistics), one + 39 * period);
+        let statistics = run_reads(40, pending);
+        assert_eq!(picoseconds(&statistics), single_read + 39 * period);
         // Requests stopped at the head of their queue are retried when there is room.
         let stops = statistics.get("stalls_waiting_full").unwrap();
         let waits = statistics.get("stalls_unit_slot").unwrap();
@@ -220,7 +220,7 @@ fn reads_of_a_unit_overlap_up_to_its_limit() {
     platform.home.reads = Some(Quantity::given(64, "a test"));
     let occupancy = platform.home.occupancy.value;
     let parts = common::read_latency(&platform, 128);
-    let one: u64 = parts.iter().map(|part| part.1).sum();
+    let single_read: u64 = parts.iter().map(|part| part.1).sum();
     for (resume_occupancy, period) in [
         (None, occupancy),
         (Some(0), occupancy),
@@ -232,7 +232,7 @@ fn reads_of_a_unit_overlap_up_to_its_limit() {
         let setup = Setup::new(protocol("eci"), platform.clone(), workload).unwrap();
         let statistics = run(&setup).unwrap();
         let time = (statistics.get("time_ns").unwrap() * 1000.0).round() as u64;
-        assert_eq!(time, one + 39 * period);
+        assert_eq!(time, single_read + 39 * period);
         assert_eq!(statistics.get("stalls_unit_slot"), Some(0.0));
     }
 }
@@ -244,11 +244,11 @@ fn equal_seeds_give_equal_results() {
         setup.oracle = Level::Versions;
         format!("{:?}", run(&setup).unwrap())
     };
-    let side_by_side: Vec<String> = std::thread::scope(|scope| {
+    let concurrent: Vec<String> = std::thread::scope(|scope| {
         let runs: Vec<_> = (0..3).map(|_| scope.spawn(|| results(7))).collect();
         runs.into_iter().map(|run| run.join().unwrap()).collect()
     });
-    assert!(side_by_side.iter().all(|result| *result == results(7)));
+    assert!(concurrent.iter().all(|result| *result == results(7)));
     assert_ne!(results(8), results(7));
 }
 
@@ -290,7 +290,7 @@ fn a_changed_row_changes_the_run() {
 
 #[test]
 fn unsupported_setups_are_rejected_by_name() {
-    let refused = |change: &dyn Fn(&mut Setup)| {
+    let setup_error = |change: &dyn Fn(&mut Setup)| {
         let mut setup = setup(
             Platform::shipped("enzian-dc-ddr").unwrap(),
             Pattern::Sequential,
@@ -315,7 +315,7 @@ fn unsupported_setups_are_rejected_by_name() {
             s.platform.remotes = 4097
         }),
     ] {
-        assert_eq!(refused(change), message);
+        assert_eq!(setup_error(change), message);
     }
 }
 

@@ -10,43 +10,47 @@ use cohkit_sim::simulation::{explain_while, run, Setup};
 use cohkit_sim::statistics::{Histogram, Statistics};
 use std::collections::BTreeMap;
 
-fn explained(setup: &Setup) -> (Statistics, Explanation) {
+fn run_with_breakdown(setup: &Setup) -> (Statistics, Explanation) {
     let mut statistics = explain_while(setup, true, &mut |_| true).expect("it runs");
     let explanation = statistics.explanation.take().expect("it was asked for");
     (statistics, *explanation)
 }
 
 /// Checks that the steps of an access are contiguous from its issue to its completion.
-fn check_whole(transaction: &Transaction, what: &str) {
-    let mut at = transaction.issued;
+fn check_contiguous(transaction: &Transaction, label: &str) {
+    let mut time = transaction.issued;
     for segment in &transaction.segments {
-        assert_eq!(segment.begin, at, "{what}: {transaction:?}");
-        assert!(segment.end > at, "{what}: {transaction:?}");
-        at = segment.end;
+        assert_eq!(segment.begin, time, "{label}: {transaction:?}");
+        assert!(segment.end > time, "{label}: {transaction:?}");
+        time = segment.end;
     }
-    assert_eq!(at, transaction.done, "{what}: {transaction:?}");
-    assert_eq!(transaction.spent(|_| true), transaction.latency(), "{what}");
+    assert_eq!(time, transaction.done, "{label}: {transaction:?}");
+    assert_eq!(
+        transaction.spent(|_| true),
+        transaction.latency(),
+        "{label}"
+    );
 }
 
 /// Checks that each access has its measured latency, and that the breakdown does not affect the statistics.
-fn check(setup: &Setup, what: &str) -> Explanation {
-    let (statistics, explanation) = explained(setup);
+fn check(setup: &Setup, label: &str) -> Explanation {
+    let (statistics, explanation) = run_with_breakdown(setup);
     let plain = run(setup).expect("it runs");
     assert_eq!(
         format!("{statistics:?}"),
         format!("{plain:?}"),
-        "{what}: asking changes what is measured"
+        "{label}: asking changes what is measured"
     );
-    check_parts(&explanation, &plain, what);
+    check_parts(&explanation, &plain, label);
     explanation
 }
 
 /// Checks that the parts agree with the statistics.
-fn check_parts(explanation: &Explanation, plain: &Statistics, what: &str) {
+fn check_parts(explanation: &Explanation, plain: &Statistics, label: &str) {
     let mut latencies = Histogram::default();
     let [mut loads, mut stores] = [(); 2].map(|()| Histogram::default());
     for transaction in &explanation.transactions {
-        check_whole(transaction, what);
+        check_contiguous(transaction, label);
         latencies.record(transaction.spent(|_| true));
         let kind = match transaction.access {
             access if !access.about_line() => continue,
@@ -55,7 +59,7 @@ fn check_parts(explanation: &Explanation, plain: &Statistics, what: &str) {
         };
         kind.record(transaction.spent(|_| true));
     }
-    assert_eq!(explanation.accesses, latencies.count(), "{what}");
+    assert_eq!(explanation.accesses, latencies.count(), "{label}");
     let measured = [
         ("latency_mean_ns", latencies.mean() / 1000.0),
         ("latency_max_ns", latencies.max() as f64 / 1000.0),
@@ -70,17 +74,17 @@ fn check_parts(explanation: &Explanation, plain: &Statistics, what: &str) {
         // No store is lost, and none becomes visible twice.
         ("stores_visible", stores.count() as f64),
     ];
-    for (name, ours) in measured {
-        assert_eq!(plain.get(name), Some(ours), "{what}: {name}");
+    for (name, expected) in measured {
+        assert_eq!(plain.get(name), Some(expected), "{label}: {name}");
     }
     let parts: u128 = Part::ALL
         .iter()
         .map(|&part| explanation.of_part(part))
         .sum();
-    assert_eq!(parts, explanation.latency, "{what}");
-    assert_eq!(parts, latencies.total(), "{what}");
+    assert_eq!(parts, explanation.latency, "{label}");
+    assert_eq!(parts, latencies.total(), "{label}");
     let slowest = explanation.slowest.as_ref().expect("there are accesses");
-    assert_eq!(slowest.latency(), latencies.max(), "{what}");
+    assert_eq!(slowest.latency(), latencies.max(), "{label}");
 }
 
 /// Machines with many races: write buffers, L1s, a device that locks lines, and random delays on all links.
@@ -163,25 +167,31 @@ fn breakdown_of_shipped_machines_is_complete() {
             .collect();
         let explanation = check(&setup, name);
         println!("{name}: {:?}", explanation.limit);
-        for of in &explanation.resources {
-            assert!((0.0..=1.0).contains(&of.utilisation), "{name}: {of:?}");
-            assert!(of.mean <= of.utilisation, "{name}: {of:?}");
+        for resource in &explanation.resources {
+            assert!(
+                (0.0..=1.0).contains(&resource.utilisation),
+                "{name}: {resource:?}"
+            );
+            assert!(
+                resource.mean <= resource.utilisation,
+                "{name}: {resource:?}"
+            );
         }
         assert_eq!(explanation.of_part(Part::Other), 0, "{name}");
     }
 }
 
-/// Runs eight hosts close to their homes, where no component is a bottleneck, with the change `plant`.
-fn planted(plant: impl FnOnce(&mut Platform, &mut Workload)) -> Explanation {
+/// Runs eight hosts close to their homes, where no component is a bottleneck, with this `change`.
+fn explain_changed(change: impl FnOnce(&mut Platform, &mut Workload)) -> Explanation {
     let mut platform = Platform::shipped("hosts-8x8").unwrap();
     platform.link.latency.value = 10_000;
     platform.switch.as_mut().unwrap().latency.value = 10_000;
     platform.cores.write_buffer.value = 0;
     let mut workload = Workload::pass(Pattern::Random, Access::Load, 1 << 20, 64, 8);
     workload.accesses = 20_000;
-    plant(&mut platform, &mut workload);
+    change(&mut platform, &mut workload);
     let setup = Setup::new(common::protocol("mesi"), platform, workload).unwrap();
-    explained(&setup).1
+    run_with_breakdown(&setup).1
 }
 
 /// The breakdown names the only scarce resource of a machine; without one, it reports that cores wait.
@@ -192,8 +202,8 @@ fn breakdown_names_the_scarce_resource() {
             dram.bandwidth.value /= 40;
         }
     };
-    type Plant<'p> = &'p dyn Fn(&mut Platform, &mut Workload);
-    let machines: [(&str, Plant, &str, Part, f64); 7] = [
+    type Change<'p> = &'p dyn Fn(&mut Platform, &mut Workload);
+    let machines: [(&str, Change, &str, Part, f64); 7] = [
         (
             "nothing",
             &|_, _| (),
@@ -244,17 +254,17 @@ fn breakdown_names_the_scarce_resource() {
             0.5,
         ),
     ];
-    for (what, plant, limit, part, share) in machines {
-        let explanation = planted(plant);
+    for (label, change, limit, part, share) in machines {
+        let explanation = explain_changed(change);
         let spent = explanation.of_part(part) as f64 / explanation.latency as f64;
         println!(
-            "{what}: {:?}; {} {spent:.2}",
+            "{label}: {:?}; {} {spent:.2}",
             explanation.limit,
             part.name()
         );
-        assert_eq!(explanation.limit.name, limit, "{what}");
-        assert!(explanation.limit.utilisation > 0.9, "{what}");
-        assert!(spent > share, "{what}: {spent}");
+        assert_eq!(explanation.limit.name, limit, "{label}");
+        assert!(explanation.limit.utilisation > 0.9, "{label}");
+        assert!(spent > share, "{label}: {spent}");
     }
 }
 
@@ -284,12 +294,12 @@ fn steps_are_the_quantities_of_the_platform() {
             *expected.entry(step.name()).or_insert(0) += time;
         }
         expected.retain(|_, time| *time > 0);
-        for transaction in explained(&setup).1.transactions {
-            let mut ours = BTreeMap::new();
+        for transaction in run_with_breakdown(&setup).1.transactions {
+            let mut measured = BTreeMap::new();
             for segment in &transaction.segments {
-                *ours.entry(segment.step.name()).or_insert(0) += segment.end - segment.begin;
+                *measured.entry(segment.step.name()).or_insert(0) += segment.end - segment.begin;
             }
-            assert_eq!(ours, expected, "{name}");
+            assert_eq!(measured, expected, "{name}");
         }
     }
 }

@@ -9,14 +9,14 @@ use cohkit_sim::oracle::Level;
 use cohkit_sim::platform::{Platform, Quantity, Switch};
 use cohkit_sim::simulation::{run, Setup};
 use cohkit_sim::statistics::Statistics;
-use common::{permitted, protocol, protocols, seeds, torture};
+use common::{protocol, protocols, restrict_to_protocol, seeds, torture};
 
 const GIB: f64 = (1u64 << 30) as f64;
 
 /// Runs a workload on a machine in which only the links limit the bandwidth.
-fn reads(protocol_name: &str, settings: &[(&str, &str)], accesses: u64) -> Statistics {
+fn run_reads(protocol_name: &str, settings: &[(&str, &str)], accesses: u64) -> Statistics {
     let mut platform = Platform::shipped("enzian-dc-bram").unwrap();
-    let fast = [
+    let link_bound = [
         ("cores.work", "0ns"),
         ("cores.outstanding", "16"),
         ("cores.prefetch", "0"),
@@ -31,15 +31,15 @@ fn reads(protocol_name: &str, settings: &[(&str, &str)], accesses: u64) -> Stati
         ("link.latency", "50ns"),
         ("link.credits", "0"),
     ];
-    for (name, value) in fast.iter().chain(settings) {
+    for (name, value) in link_bound.iter().chain(settings) {
         platform
             .set(name, value)
-            .unwrap_or_else(|wrong| panic!("{wrong}"));
+            .unwrap_or_else(|error| panic!("{error}"));
     }
     let mut workload = Workload::pass(Pattern::Chunked, Access::ReadOnce, 1 << 16, 48, 16);
     workload.accesses = accesses;
     let setup = Setup::new(protocol(protocol_name), platform, workload).unwrap();
-    run(&setup).unwrap_or_else(|wrong| panic!("{wrong}"))
+    run(&setup).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// Reads reach the bandwidth of ECI's lanes: 12.02 GiB/s of words per link. One word in 17 is a header, and credits and
@@ -48,14 +48,14 @@ fn reads(protocol_name: &str, settings: &[(&str, &str)], accesses: u64) -> Stati
 fn eci_read_bandwidth_matches_its_formula() {
     let rate = |links: &str| {
         let settings = [("link.layer", "eci"), ("link.links", links)];
-        let ended = reads("eci", &settings, 40_000);
-        ended.get("bandwidth_bytes_per_s").unwrap() / GIB
+        let statistics = run_reads("eci", &settings, 40_000);
+        statistics.get("bandwidth_bytes_per_s").unwrap() / GIB
     };
-    for (links, lines) in [("1", 12.02 * 16.0 / 17.0), ("2", 24.04 * 16.0 / 17.0)] {
+    for (links, limit) in [("1", 12.02 * 16.0 / 17.0), ("2", 24.04 * 16.0 / 17.0)] {
         let rate = rate(links);
         assert!(
-            rate < lines && rate > 0.97 * lines,
-            "{links}: {rate:.2} of {lines:.2} GiB/s"
+            rate < limit && rate > 0.97 * limit,
+            "{links}: {rate:.2} of {limit:.2} GiB/s"
         );
     }
 }
@@ -64,7 +64,7 @@ fn eci_read_bandwidth_matches_its_formula() {
 #[test]
 fn a_read_takes_its_blocks() {
     let latency = |layer: &str| {
-        let ended = reads(
+        let statistics = run_reads(
             "eci",
             &[
                 ("link.layer", layer),
@@ -73,7 +73,7 @@ fn a_read_takes_its_blocks() {
             ],
             1,
         );
-        ended.get("latency_mean_ns").unwrap()
+        statistics.get("latency_mean_ns").unwrap()
     };
     // Lanes of 10.3125 Gb/s with 64 of 67 bits, 2044 of 2048 words: a block of 512 bits on 12 of them.
     let block = 512.0 / (12.0 * 10.3125 * 64.0 / 67.0 * 2044.0 / 2048.0);
@@ -93,8 +93,8 @@ fn a_read_takes_its_blocks() {
 fn long_latency_causes_no_retransmission() {
     for layer in ["eci", "ccix"] {
         let settings = [("link.layer", layer), ("link.latency", "5us")];
-        let ended = reads("eci", &settings, 5_000);
-        assert_eq!(ended.get("link_units_replayed"), Some(0.0), "{layer}");
+        let statistics = run_reads("eci", &settings, 5_000);
+        assert_eq!(statistics.get("link_units_replayed"), Some(0.0), "{layer}");
     }
 }
 
@@ -111,18 +111,20 @@ fn merging_two_links_takes_the_configured_time() {
                 ("link.join_back", join_back),
                 ("cores.outstanding", "1"),
             ];
-            reads("eci", &settings, 1).get("latency_mean_ns").unwrap()
+            run_reads("eci", &settings, 1)
+                .get("latency_mean_ns")
+                .unwrap()
         };
-        for (links, there, back) in [("2", 30.0, 7.0), ("1", 0.0, 0.0)] {
-            let without = latency(links, "0ns", "0ns");
-            let joined = [("30ns", "0ns", there), ("0ns", "7ns", back)];
-            for (join, join_back, more) in joined {
-                let took = latency(links, join, join_back) - without;
+        for (links, to_home, from_home) in [("2", 30.0, 7.0), ("1", 0.0, 0.0)] {
+            let unmerged = latency(links, "0ns", "0ns");
+            let cases = [("30ns", "0ns", to_home), ("0ns", "7ns", from_home)];
+            for (join, join_back, expected) in cases {
+                let added = latency(links, join, join_back) - unmerged;
                 // Messages caused by a merged message wait for the start of a block.
-                let most = if join == "0ns" { 1e-6 } else { 64.0 / 14.747 };
+                let tolerance = if join == "0ns" { 1e-6 } else { 64.0 / 14.747 };
                 assert!(
-                    (took - more).abs() < most,
-                    "{layer}, {links}: {took}, {more}"
+                    (added - expected).abs() < tolerance,
+                    "{layer}, {links}: {added}, {expected}"
                 );
             }
         }
@@ -131,7 +133,7 @@ fn merging_two_links_takes_the_configured_time() {
 
 #[test]
 fn every_protocol_holds_on_every_framing() {
-    let mut ran = 0;
+    let mut completed = 0;
     for name in protocols() {
         for seed in seeds(5) {
             let remotes = 1 + (seed % 3) as u16;
@@ -150,25 +152,25 @@ fn every_protocol_holds_on_every_framing() {
             setup.workload.accesses = 60;
             setup.device.operations = setup.device.operations.min(20);
             setup.oracle = Level::Bytes;
-            match run(&permitted(setup)) {
-                Ok(ended) => {
-                    let all = ended.get("accesses").unwrap() + ended.get("accesses_skipped").unwrap();
-                    assert_eq!(all, 60.0);
-                    ran += 1;
+            match run(&restrict_to_protocol(setup)) {
+                Ok(statistics) => {
+                    let total = statistics.get("accesses").unwrap() + statistics.get("accesses_skipped").unwrap();
+                    assert_eq!(total, 60.0);
+                    completed += 1;
                 }
-                Err(cohkit_sim::simulation::RunError::Setup(what)) => {
-                    assert!(what.contains("which links of") || what.contains("keep an order"), "{name}: {what}");
+                Err(cohkit_sim::simulation::RunError::Setup(error)) => {
+                    assert!(error.contains("which links of") || error.contains("keep an order"), "{name}: {error}");
                 }
                 Err(failure) => panic!("COHKIT_SEED={seed} cargo test -p cohkit-sim --test framed\n{name} {framing}: {failure}"),
             }
         }
     }
-    assert!(ran > 15, "{ran}");
+    assert!(completed > 15, "{completed}");
 }
 
 #[test]
 fn texts_and_machines_that_do_not_fit_a_framing_are_refused() {
-    let wrong = |name: &str, platform: &str, layer: &str| {
+    let setup_error = |name: &str, platform: &str, layer: &str| {
         let mut platform = Platform::shipped(platform).unwrap();
         platform.set("link.layer", layer).unwrap();
         let workload = Workload::pass(Pattern::Sequential, Access::Load, 8, 1, 1);
@@ -176,18 +178,18 @@ fn texts_and_machines_that_do_not_fit_a_framing_are_refused() {
         run(&setup).unwrap_err().to_string()
     };
     assert_eq!(
-        wrong("eci", "enzian-dc-ddr", "cxl-256"),
+        setup_error("eci", "enzian-dc-ddr", "cxl-256"),
         "a line of eci has 128 bytes, which links of cxl-256 do not carry"
     );
-    let back = wrong("cxl-mem", "enzian-dc-ddr", "cxl-68");
+    let back_invalidate_error = setup_error("cxl-mem", "enzian-dc-ddr", "cxl-68");
     assert!(
-        back.ends_with(
+        back_invalidate_error.ends_with(
             "is a back-invalidate message, which cxl-68 links do not carry; use cxl-256"
         ),
-        "{back}"
+        "{back_invalidate_error}"
     );
     assert_eq!(
-        wrong("cxl-mem", "cxl-8x8", "cxl-256"),
+        setup_error("cxl-mem", "cxl-8x8", "cxl-256"),
         "cxl-8x8 has hosts with meshes, whose links are shared pipes: set `link.layer` to none"
     );
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../protocols/cxl-cache.coh");
@@ -220,20 +222,23 @@ fn texts_and_machines_that_do_not_fit_a_framing_are_refused() {
 /// Half the lanes give half the bandwidth, and bit errors cost the bandwidth of retransmissions.
 #[test]
 fn bandwidth_follows_lanes_and_bit_errors() {
-    let rate = |more: &[(&str, &str)]| {
-        let settings = [&[("link.layer", "eci"), ("link.links", "1")], more].concat();
-        let ended = reads("eci", &settings, 10_000);
+    let rate = |changes: &[(&str, &str)]| {
+        let settings = [&[("link.layer", "eci"), ("link.links", "1")], changes].concat();
+        let statistics = run_reads("eci", &settings, 10_000);
         (
-            ended.get("bandwidth_bytes_per_s").unwrap(),
-            ended.get("link_units_replayed").unwrap(),
+            statistics.get("bandwidth_bytes_per_s").unwrap(),
+            statistics.get("link_units_replayed").unwrap(),
         )
     };
-    let (whole, none) = rate(&[]);
-    let (half, _) = rate(&[("link.lanes", "6")]);
-    assert!((half / whole - 0.5).abs() < 0.02, "{half} of {whole}");
-    let (noisy, replayed) = rate(&[("link.errors", "10000000000")]);
-    assert!(none == 0.0 && replayed > 100.0, "{replayed}");
-    assert!(noisy < 0.97 * whole, "{noisy} of {whole}");
+    let (full_rate, clean_replays) = rate(&[]);
+    let (half_rate, _) = rate(&[("link.lanes", "6")]);
+    assert!(
+        (half_rate / full_rate - 0.5).abs() < 0.02,
+        "{half_rate} of {full_rate}"
+    );
+    let (noisy_rate, replayed) = rate(&[("link.errors", "10000000000")]);
+    assert!(clean_replays == 0.0 && replayed > 100.0, "{replayed}");
+    assert!(noisy_rate < 0.97 * full_rate, "{noisy_rate} of {full_rate}");
 }
 
 /// Consecutive lines fill both links, although lines of one parity occur at even steps: each circuit uses the link with
@@ -263,9 +268,9 @@ fn hosts_reach_memory_devices_over_flits_and_a_switch() {
         reads.accesses = accesses;
         let mut setup = Setup::new(protocol("cxl-mem"), platform, reads).unwrap();
         setup.oracle = Level::Bytes;
-        let ended = run(&setup).unwrap_or_else(|failure| panic!("{layer}: {failure}"));
-        assert_eq!(ended.get("accesses"), Some(accesses as f64));
-        ended.get("latency_mean_ns").unwrap()
+        let statistics = run(&setup).unwrap_or_else(|failure| panic!("{layer}: {failure}"));
+        assert_eq!(statistics.get("accesses"), Some(accesses as f64));
+        statistics.get("latency_mean_ns").unwrap()
     };
     for layer in ["none", "cxl-256"] {
         assert!(latency(layer, 20_000, 64) > 100.0);
@@ -274,10 +279,10 @@ fn hosts_reach_memory_devices_over_flits_and_a_switch() {
     // A flit of 256 bytes takes 4.06 ns on 16 lanes of 32 Gb/s; a pipe's 16 and 80 bytes take 0.5 and 2.5 ns. Each of
     // the four flits waits for the end of the idle flit in progress.
     let flit = 256.0 / (16.0 * 32.0 / 8.0 * 128.0 / 130.0 * 1534.0 / 1538.0);
-    let more = (flits - pipe + 2.0 * (16.0 + 80.0) / 31.5) / flit;
+    let extra_flits = (flits - pipe + 2.0 * (16.0 + 80.0) / 31.5) / flit;
     assert!(
-        (4.0..8.0).contains(&more),
-        "{flits} and {pipe}: {more:.2} flits"
+        (4.0..8.0).contains(&extra_flits),
+        "{flits} and {pipe}: {extra_flits:.2} flits"
     );
 }
 
@@ -296,11 +301,11 @@ fn snoops_wait_for_the_go_of_their_line() {
         }
         setup.workload.accesses = 300;
         setup.oracle = Level::Bytes;
-        let ended = run(&setup).unwrap_or_else(|failure| {
+        let statistics = run(&setup).unwrap_or_else(|failure| {
             panic!("COHKIT_SEED={seed} cargo test -p cohkit-sim --test framed\n{failure}")
         });
-        assert!(ended.get("link_units_replayed").unwrap() > 0.0);
-        assert!(ended.sent("SnpInv").unwrap() > 0);
+        assert!(statistics.get("link_units_replayed").unwrap() > 0.0);
+        assert!(statistics.sent("SnpInv").unwrap() > 0);
     }
 }
 
@@ -308,7 +313,7 @@ fn snoops_wait_for_the_go_of_their_line() {
 /// delivered twice, as the data oracle checks, and reads return the last write.
 #[test]
 fn links_that_go_down_lose_nothing() {
-    let mut again = 0.0;
+    let mut replayed = 0.0;
     let layers = [
         ("eci", "eci"),
         ("ccix", "ccix"),
@@ -331,34 +336,36 @@ fn links_that_go_down_lose_nothing() {
             }
             setup.workload.accesses = 300;
             setup.oracle = Level::Bytes;
-            let ended = run(&setup).unwrap_or_else(|failure| {
+            let statistics = run(&setup).unwrap_or_else(|failure| {
                 panic!(
                     "COHKIT_SEED={seed} cargo test -p cohkit-sim --test framed\n{name}: {failure}"
                 )
             });
-            let told = |name: &str| ended.get(name).unwrap();
-            assert_eq!(told("accesses") + told("accesses_skipped"), 300.0);
-            assert!(told("link_downs") > 0.0, "{name}");
-            again += told("link_units_replayed");
+            let get = |name: &str| statistics.get(name).unwrap();
+            assert_eq!(get("accesses") + get("accesses_skipped"), 300.0);
+            assert!(get("link_downs") > 0.0, "{name}");
+            replayed += get("link_units_replayed");
         }
     }
-    assert!(again > 100.0, "{again}");
+    assert!(replayed > 100.0, "{replayed}");
 }
 
 /// Protocols for a link give each channel the class of the link's formats.
 #[test]
 fn link_protocols_assign_channel_classes() {
-    let asks = |name: &str| {
+    let request_names = |name: &str| {
         let protocol = protocol(name);
-        let asks = protocol
+        let requests = protocol
             .message_ids()
             .filter(|&id| matches!(protocol.class(id), Some(Class::Request | Class::Forward)));
-        let names: Vec<&str> = asks.map(|id| protocol.message(id).name.as_str()).collect();
+        let names: Vec<&str> = requests
+            .map(|id| protocol.message(id).name.as_str())
+            .collect();
         names.join(" ")
     };
-    let told = ["ccix", "cxl-cache", "cxl-mem", "cxl-bias"].map(asks);
+    let names_by_protocol = ["ccix", "cxl-cache", "cxl-mem", "cxl-bias"].map(request_names);
     assert_eq!(
-        told,
+        names_by_protocol,
         [
             "ReadShared ReadUnique CleanUnique ReadOnce WriteUnique Evict WriteBack SnpShared SnpUnique",
             "RdAny RdOwn RdCurr WrInv CleanEvictNoData CleanEvict DirtyEvict SnpInv SnpData",
@@ -371,17 +378,24 @@ fn link_protocols_assign_channel_classes() {
 /// A link that is down half the time, or has half its lanes half the time, has a correspondingly lower bandwidth.
 #[test]
 fn bandwidth_follows_link_uptime() {
-    let rate = |more: &[(&str, &str)]| {
-        let settings = [&[("link.layer", "eci"), ("link.links", "1")], more].concat();
-        let ended = reads("eci", &settings, 10_000);
-        ended.get("bandwidth_bytes_per_s").unwrap()
+    let rate = |changes: &[(&str, &str)]| {
+        let settings = [&[("link.layer", "eci"), ("link.links", "1")], changes].concat();
+        let statistics = run_reads("eci", &settings, 10_000);
+        statistics.get("bandwidth_bytes_per_s").unwrap()
     };
-    let whole = rate(&[]);
+    let full_rate = rate(&[]);
     // Down for 10 us of each 20 on average; credits and lost messages must then be sent again.
-    let down = rate(&[("link.faults", "20us"), ("link.down", "10us")]) / whole;
-    assert!((0.4..0.55).contains(&down), "{down}");
-    let fewer = rate(&[("link.faults", "20us"), ("link.lanes_left", "6")]) / whole;
-    assert!((0.6..0.8).contains(&fewer), "{fewer}");
+    let share_with_downtime = rate(&[("link.faults", "20us"), ("link.down", "10us")]) / full_rate;
+    assert!(
+        (0.4..0.55).contains(&share_with_downtime),
+        "{share_with_downtime}"
+    );
+    let share_with_fewer_lanes =
+        rate(&[("link.faults", "20us"), ("link.lanes_left", "6")]) / full_rate;
+    assert!(
+        (0.6..0.8).contains(&share_with_fewer_lanes),
+        "{share_with_fewer_lanes}"
+    );
     let mut platform = Platform::shipped("enzian-dc-bram").unwrap();
     for (name, value) in [
         ("link.layer", "eci"),
@@ -391,9 +405,9 @@ fn bandwidth_follows_link_uptime() {
         platform.set(name, value).unwrap();
     }
     let workload = Workload::pass(Pattern::Sequential, Access::Load, 8, 1, 1);
-    let wrong = run(&Setup::new(protocol("eci"), platform, workload).unwrap()).unwrap_err();
+    let error = run(&Setup::new(protocol("eci"), platform, workload).unwrap()).unwrap_err();
     assert_eq!(
-        wrong.to_string(),
+        error.to_string(),
         "a link of 12 lanes cannot come up with 13: `link.lanes_left` must be 1 to 12"
     );
 }
@@ -401,7 +415,7 @@ fn bandwidth_follows_link_uptime() {
 /// Packets and flits need a lane count of PCIe; blocks of ECI are spread over any number.
 #[test]
 fn links_accept_only_supported_lane_counts() {
-    let wrong = |settings: &[(&str, &str)]| {
+    let setup_error = |settings: &[(&str, &str)]| {
         let mut platform = Platform::shipped("enzian-dc-ddr").unwrap();
         for (name, value) in settings {
             platform.set(name, value).unwrap();
@@ -413,22 +427,22 @@ fn links_accept_only_supported_lane_counts() {
     };
     for lanes in ["1", "5", "12", "16"] {
         let eci = [("link.layer", "eci"), ("link.lanes", lanes)];
-        assert_eq!(wrong(&eci), None);
+        assert_eq!(setup_error(&eci), None);
     }
     for lanes in ["1", "2", "4", "8", "16"] {
         let ccix = [("link.layer", "ccix"), ("link.lanes", lanes)];
-        assert_eq!(wrong(&ccix), None);
+        assert_eq!(setup_error(&ccix), None);
     }
     let layer = ("link.layer", "ccix");
     assert_eq!(
-        wrong(&[layer, ("link.lanes", "3")]).unwrap(),
+        setup_error(&[layer, ("link.lanes", "3")]).unwrap(),
         "a link of ccix has 1, 2, 4, 8 or 16 lanes, not 3: `link.lanes`"
     );
     // The number of lanes after a failure matters only if links fail.
-    let left = ("link.lanes_left", "6");
-    assert_eq!(wrong(&[layer, left]), None);
+    let lanes_left = ("link.lanes_left", "6");
+    assert_eq!(setup_error(&[layer, lanes_left]), None);
     assert_eq!(
-        wrong(&[layer, left, ("link.faults", "1us")]).unwrap(),
+        setup_error(&[layer, lanes_left, ("link.faults", "1us")]).unwrap(),
         "a link of ccix has 1, 2, 4, 8 or 16 lanes, not 6: `link.lanes_left`"
     );
     let mut platform = Platform::shipped("enzian-dc-ddr").unwrap();

@@ -11,19 +11,19 @@ use cohkit_sim::platform::Platform;
 use cohkit_sim::simulation::{run, RunError, Setup};
 use common::{protocol, source};
 
-/// Returns a setup with `each` loads and stores by each core of a platform, on `lines` lines of memory.
-fn traffic(platform: &Platform, name: &str, lines: u32, each: u64) -> Setup {
+/// Returns a setup with `accesses_per_core` loads and stores by each core of a platform, on `lines` lines of memory.
+fn random_traffic(platform: &Platform, name: &str, lines: u32, accesses_per_core: u64) -> Setup {
     let cores = platform.cores.used.value;
     let mut workload = Workload::pass(Pattern::Random, Access::Load, lines, cores as u32, 2);
     workload.mix = vec![(Access::Load, 3), (Access::Store, 1)];
-    workload.accesses = cores * each;
+    workload.accesses = cores * accesses_per_core;
     let mut setup = Setup::new(protocol(name), platform.clone(), workload).unwrap();
     setup.oracle = Level::Bytes;
     setup
 }
 
 /// Returns a shipped platform with small caches, so that they evict lines, and with few credits on links.
-fn crowded(name: &str) -> Platform {
+fn crowded_platform(name: &str) -> Platform {
     let mut platform = Platform::shipped(name).unwrap();
     platform.cache.sets.value = 4;
     platform.cache.ways.value = 4;
@@ -35,9 +35,9 @@ fn crowded(name: &str) -> Platform {
 fn eight_hosts_of_eight_cores_share_lines_through_a_switch() {
     for name in ["msi", "mesi", "moesi", "eci", "write-through"] {
         for (seed, jitter) in [(0, 0), (1, 30_000), (2, 300_000)] {
-            let mut platform = crowded("hosts-8x8");
+            let mut platform = crowded_platform("hosts-8x8");
             platform.link.jitter.value = jitter;
-            let mut setup = traffic(&platform, name, 256, 100);
+            let mut setup = random_traffic(&platform, name, 256, 100);
             setup.seed = seed;
             let statistics = run(&setup).unwrap_or_else(|error| panic!("{name}, {seed}: {error}"));
             assert_eq!(statistics.get("accesses"), Some(6400.0));
@@ -49,7 +49,7 @@ fn eight_hosts_of_eight_cores_share_lines_through_a_switch() {
 #[test]
 fn hundreds_of_hosts_share_lines() {
     for name in ["msi", "mesi"] {
-        let mut setup = traffic(&crowded("hosts-512x8"), name, 128, 8);
+        let mut setup = random_traffic(&crowded_platform("hosts-512x8"), name, 128, 8);
         // Many caches read a line before one writes it.
         setup.workload.mix = vec![(Access::Load, 60), (Access::Store, 1)];
         let statistics = run(&setup).unwrap_or_else(|error| panic!("{name}: {error}"));
@@ -64,7 +64,7 @@ fn hundreds_of_hosts_share_lines() {
 fn thousands_of_caches_have_one_line() {
     let mut platform = Platform::torture(4096);
     platform.cores.used.value = 4096;
-    let mut setup = traffic(&platform, "msi", 1, 2);
+    let mut setup = random_traffic(&platform, "msi", 1, 2);
     setup.workload.mix = vec![(Access::Load, 1)];
     let statistics = run(&setup).unwrap();
     assert_eq!(statistics.sent("Data"), Some(4096));
@@ -78,14 +78,14 @@ fn thousands_of_caches_have_one_line() {
 /// A directory that loses a sharer is detected, for any number of sharers.
 #[test]
 fn a_directory_that_forgets_sharers_is_found_out() {
-    let right = source("msi");
-    let kept = "sharers := sharers + { sender } ";
-    assert_eq!(right.matches(kept).count(), 1);
-    let forgets = right.replace(kept, "sharers := { sender } ");
-    let wrong = text::parse(&forgets).unwrap_or_else(|_| panic!("the text is right"));
+    let original = source("msi");
+    let full_update = "sharers := sharers + { sender } ";
+    assert_eq!(original.matches(full_update).count(), 1);
+    let faulty_text = original.replace(full_update, "sharers := { sender } ");
+    let faulty = text::parse(&faulty_text).unwrap_or_else(|_| panic!("the text is right"));
     for name in ["hosts-8x8", "hosts-512x8"] {
-        let mut setup = traffic(&crowded(name), "msi", 64, 8);
-        let home = cohkit_sim::simulation::home(&wrong, setup.platform.remotes);
+        let mut setup = random_traffic(&crowded_platform(name), "msi", 64, 8);
+        let home = cohkit_sim::simulation::home(&faulty, setup.platform.remotes);
         setup.home = home.unwrap();
         match run(&setup) {
             Err(RunError::Failure(failure)) => {
@@ -101,10 +101,10 @@ fn a_directory_that_forgets_sharers_is_found_out() {
 /// Unused configuration numbers are reused, without any effect on results.
 #[test]
 fn configuration_numbers_are_reused() {
-    let mut platform = crowded("hosts-8x8");
+    let mut platform = crowded_platform("hosts-8x8");
     platform.remotes = 32;
     platform.cores.used.value = 64;
-    let mut setup = traffic(&platform, "mesi", 300, 4000);
+    let mut setup = random_traffic(&platform, "mesi", 300, 4000);
     setup.oracle = Level::Versions;
     let statistics = run(&setup).unwrap();
     assert_eq!(statistics.get("accesses"), Some(64.0 * 4000.0));
@@ -114,7 +114,7 @@ fn configuration_numbers_are_reused() {
 fn hardware_home_requires_a_single_home() {
     let mut platform = Platform::shipped("hosts-8x8").unwrap();
     platform.remotes = 1;
-    let mut setup = traffic(&platform, "eci", 64, 1);
+    let mut setup = random_traffic(&platform, "eci", 64, 1);
     setup.clocked = Some(std::sync::Arc::new(|| Err("it is not made".into())));
     let error = run(&setup).unwrap_err().to_string();
     assert_eq!(

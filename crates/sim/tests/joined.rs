@@ -51,18 +51,18 @@ fn stores_ordered_at_homes_all_arrive() {
     for seed in seeds(200) {
         let remotes = 1 + (seed % 4) as u16;
         let setup = torture(protocol.clone(), remotes, seed);
-        let ended = run(&setup).unwrap_or_else(|failure| {
+        let statistics = run(&setup).unwrap_or_else(|failure| {
             panic!("COHKIT_SEED={seed} cargo test -p cohkit-sim --test joined\n{failure}")
         });
-        assert_eq!(ended.get("accesses"), Some(ACCESSES as f64), "{seed}");
+        assert_eq!(statistics.get("accesses"), Some(ACCESSES as f64), "{seed}");
         for (sum, name) in sent.iter_mut().zip(["Release", "Ask", "Notify", "Empty"]) {
-            *sum += ended.sent(name).unwrap();
+            *sum += statistics.sent(name).unwrap();
         }
         runs += 1;
         // Each request for a notification brings one, and each end of an epoch one acknowledgement.
-        assert_eq!(ended.sent("Ask"), ended.sent("Notify"));
-        let ends = ["Release", "Empty"].map(|name| ended.sent(name).unwrap());
-        assert_eq!(ended.sent("Ack"), Some(ends[0] + ends[1]));
+        assert_eq!(statistics.sent("Ask"), statistics.sent("Notify"));
+        let epoch_ends = ["Release", "Empty"].map(|name| statistics.sent(name).unwrap());
+        assert_eq!(statistics.sent("Ack"), Some(epoch_ends[0] + epoch_ends[1]));
     }
     assert!(sent.iter().all(|&sent| sent > 10 * runs), "{sent:?}");
 }
@@ -75,13 +75,13 @@ fn core_deadlocked_on_its_own_release_is_named() {
     let end = ORDERED.find("  I | release").unwrap();
     let text = format!("{}{}", &ORDERED[..row], &ORDERED[end..]);
     let failure = run(&torture(parse(&text), 1, 4)).unwrap_err();
-    let said = failure.to_string();
-    assert!(said.contains("no progress"), "{said}");
+    let report = failure.to_string();
+    assert!(report.contains("no progress"), "{report}");
 }
 
 #[test]
 fn faults_of_the_order_at_homes_are_found() {
-    for (what, right, wrong) in [
+    for (label, original, faulty) in [
         (
             "an acknowledgement is forgotten",
             "served[sender] += 1, send Ack | stay",
@@ -108,19 +108,19 @@ fn faults_of_the_order_at_homes_are_found() {
             "to whom",
         ),
     ] {
-        let wrong = match wrong {
+        let faulty = match faulty {
             "to whom" => ORDERED.replacen(
                 "(whose = sender, epoch = epoch) to at",
                 "(whose = sender, epoch = turn) to at",
                 1,
             ),
             _ => {
-                assert!(ORDERED.contains(right), "{what}");
-                ORDERED.replacen(right, wrong, 1)
+                assert!(ORDERED.contains(original), "{label}");
+                ORDERED.replacen(original, faulty, 1)
             }
         };
-        let found = seeds(20).any(|seed| run(&torture(parse(&wrong), 2, seed)).is_err());
-        assert!(found, "{what}");
+        let is_detected = seeds(20).any(|seed| run(&torture(parse(&faulty), 2, seed)).is_err());
+        assert!(is_detected, "{label}");
     }
 }
 
@@ -129,7 +129,7 @@ type Change = (&'static str, fn(&mut Setup));
 
 #[test]
 fn unsupported_settings_are_rejected_by_name() {
-    let refused: [Change; 3] = [
+    let changes: [Change; 3] = [
         ("set `home.count`", |setup| {
             setup.platform.home.count = Some(Quantity::given(1, "a test"));
         }),
@@ -138,11 +138,11 @@ fn unsupported_settings_are_rejected_by_name() {
             setup.platform.cores.write_buffer = Quantity::given(4, "a test");
         }),
     ];
-    for (said, change) in refused {
+    for (expected, change) in changes {
         let mut setup = torture(parse(ORDERED), 2, 0);
         change(&mut setup);
         let failure = run(&setup).unwrap_err().to_string();
-        assert!(failure.contains(said), "{failure}");
+        assert!(failure.contains(expected), "{failure}");
     }
 }
 
@@ -150,22 +150,22 @@ fn unsupported_settings_are_rejected_by_name() {
 #[test]
 fn ordered_home_to_home_messages_arrive_in_order() {
     let text = include_str!("../../../tests/homes/in-order.coh");
-    let loose = text.replace("  ordered pass\n", "");
-    assert_ne!(text, loose);
+    let unordered = text.replace("  ordered pass\n", "");
+    assert_ne!(text, unordered);
     let (mut sent, mut overtaken) = (0, 0);
     for seed in seeds(60) {
-        let with = |text: &str| {
+        let run_text = |text: &str| {
             let mut setup = torture(parse(text), 1 + (seed % 4) as u16, seed);
             setup.workload.mix = vec![(Access::Load, 1), (Access::Store, 4)];
             run(&setup)
         };
-        let ended = with(text).unwrap_or_else(|failure| {
+        let statistics = run_text(text).unwrap_or_else(|failure| {
             panic!("COHKIT_SEED={seed} cargo test -p cohkit-sim --test joined\n{failure}")
         });
-        let [first, last] = ["First", "Last"].map(|name| ended.sent(name).unwrap());
+        let [first, last] = ["First", "Last"].map(|name| statistics.sent(name).unwrap());
         assert_eq!(first, last);
         sent += first;
-        if let Err(failure) = with(&loose) {
+        if let Err(failure) = run_text(&unordered) {
             assert!(
                 failure.to_string().contains("no unexpected message"),
                 "{failure}"
@@ -181,7 +181,7 @@ fn ordered_home_to_home_messages_arrive_in_order() {
 
 /// A protocol whose cache stalls a message of one line. In an order of all lines this blocks later messages of other
 /// lines, which arrive in the end.
-const LEFT: &str = r#"protocol left "Stores that are acknowledged twice, the second time in an order of all lines"
+const STALLED: &str = r#"protocol left "Stores that are acknowledged twice, the second time in an order of all lines"
 line 64 bytes
 size homes 2
 channels {
@@ -209,16 +209,16 @@ system pair { remotes 1; lines 2; homes 1 }
 
 #[test]
 fn stalled_message_blocks_an_order_across_lines() {
-    let mut left = 0.0;
+    let mut stalls = 0.0;
     for seed in seeds(20) {
-        let mut setup = torture(parse(LEFT), 1 + (seed % 4) as u16, seed);
+        let mut setup = torture(parse(STALLED), 1 + (seed % 4) as u16, seed);
         setup.workload.cores *= 4;
         setup.workload.mix = vec![(Access::Load, 1), (Access::Store, 4)];
-        let ended = run(&setup).unwrap_or_else(|failure| {
+        let statistics = run(&setup).unwrap_or_else(|failure| {
             panic!("COHKIT_SEED={seed} cargo test -p cohkit-sim --test joined\n{failure}")
         });
-        assert_eq!(ended.sent("First"), ended.sent("Second"));
-        left += ended.get("stalls_left").unwrap();
+        assert_eq!(statistics.sent("First"), statistics.sent("Second"));
+        stalls += statistics.get("stalls_left").unwrap();
     }
-    assert!(left > 200.0, "{left}");
+    assert!(stalls > 200.0, "{stalls}");
 }

@@ -15,7 +15,7 @@ use cohkit_sim::explain::FailureKind;
 use cohkit_sim::scenario::Playable;
 use cohkit_sim::simulation::{play_while, RunError};
 use common::seeds;
-use orderings::{changed, kept, machine, orderings, setup};
+use orderings::{changed_ordering, correct_orderings, machine, orderings, setup};
 use std::collections::BTreeMap;
 use std::hash::Hash;
 use std::sync::Arc;
@@ -75,22 +75,25 @@ impl Visitor for Plays {
     }
 }
 
-fn numbers(given: &[(&str, u64)]) -> BTreeMap<String, u64> {
-    given.iter().map(|&(name, n)| (name.into(), n)).collect()
+fn parameters_by_name(parameters: &[(&str, u64)]) -> BTreeMap<String, u64> {
+    parameters
+        .iter()
+        .map(|&(name, n)| (name.into(), n))
+        .collect()
 }
 
-fn kernel(name: &str, given: &[(&str, u64)]) -> Arc<dyn Playable> {
-    visit(name, &numbers(given), Plays).unwrap()
+fn kernel(name: &str, parameters: &[(&str, u64)]) -> Arc<dyn Playable> {
+    visit(name, &parameters_by_name(parameters), Plays).unwrap()
 }
 
 #[test]
 fn kernels_are_correct_under_jitter() {
-    for (ordering, protocol) in &kept(8) {
-        for (name, given) in KERNELS {
+    for (ordering, protocol) in &correct_orderings(8) {
+        for (name, parameters) in KERNELS {
             for seed in seeds(2) {
                 let mut platform = machine();
                 platform.link.jitter.value = 300_000;
-                let mut setup = setup(protocol, &platform, kernel(name, given));
+                let mut setup = setup(protocol, &platform, kernel(name, parameters));
                 setup.seed = seed;
                 if let Err(error) = play_while(&setup, &mut |_| true) {
                     panic!("{ordering}, {name}, COHKIT_SEED={seed}: {error}");
@@ -108,16 +111,17 @@ fn kernels_are_correct_with_sequence_numbers() {
     let mut programs = 0;
     for ordering in ["seq", "tso/seq"] {
         let protocol = orderings::ordering(ordering, &sizes);
-        let updates = |(name, given): &(&str, &[(&str, u64)])| {
-            matches!(*name, "task-queue" | "padding" | "exchange") || given.contains(&("atomic", 1))
+        let needs_atomics = |(name, parameters): &(&str, &[(&str, u64)])| {
+            matches!(*name, "task-queue" | "padding" | "exchange")
+                || parameters.contains(&("atomic", 1))
         };
-        let kernels = KERNELS.iter().filter(|kernel| !updates(kernel));
-        for (name, given) in kernels {
-            let given = [given, &[("homes", 1)][..]].concat();
+        let kernels = KERNELS.iter().filter(|kernel| !needs_atomics(kernel));
+        for (name, parameters) in kernels {
+            let parameters = [parameters, &[("homes", 1)][..]].concat();
             for seed in seeds(2) {
                 let mut platform = machine();
                 platform.link.jitter.value = 300_000;
-                let mut setup = setup(&protocol, &platform, kernel(name, &given));
+                let mut setup = setup(&protocol, &platform, kernel(name, &parameters));
                 setup.seed = seed;
                 let played = play_while(&setup, &mut |_| true).unwrap_or_else(|error| {
                     panic!("{ordering}, {name}, COHKIT_SEED={seed}: {error}")
@@ -169,50 +173,51 @@ impl Kernel for Atomics {
         barrier.wait(&core).await;
         core.begin().await;
         let me = u64::from(core.number);
-        let mut wrong = None;
+        let mut error = None;
         for round in 0..TURNS {
             core.add(sum.at(0), me + 1).await;
-            let own = mixed(me << 8 | round) >> 8;
-            let mut found = core.load(largest.at(0)).await;
-            while found < own {
+            let candidate = mixed(me << 8 | round) >> 8;
+            let mut current = core.load(largest.at(0)).await;
+            while current < candidate {
                 let update = Update::CompareSwap {
-                    old: found,
-                    new: own,
+                    old: current,
+                    new: candidate,
                 };
-                let before = core.update(largest.at(0), update).await;
-                if before == found {
+                let previous = core.update(largest.at(0), update).await;
+                if previous == current {
                     break;
                 }
-                found = before;
+                current = previous;
             }
             // The slot is in another home's memory than the word with the current turn.
-            let mine = round * 8 + me;
-            while core.update(turn.at(0), Update::Add(0)).await != mine {
+            let own_turn = round * 8 + me;
+            while core.update(turn.at(0), Update::Add(0)).await != own_turn {
                 core.work(10_000).await;
             }
-            let before = core.load(handed.at(0)).await;
-            if before != mine {
-                wrong = Some(format!("turn {mine} finds {before}"));
+            let previous = core.load(handed.at(0)).await;
+            if previous != own_turn {
+                error = Some(format!("turn {own_turn} finds {previous}"));
             }
-            core.store(handed, 0, mine + 1).await;
+            core.store(handed, 0, own_turn + 1).await;
             core.add_after(turn.at(0), 1).await;
         }
         barrier.wait(&core).await;
         core.end("done").await;
-        wrong.map_or(Ok(()), Err)
+        error.map_or(Ok(()), Err)
     }
 
     fn check(&self, word: &dyn Fn(Place) -> u64) -> Result<(), String> {
         let places = self.places(&mut Memory::new(8));
-        let all = (0..8).flat_map(|me| (0..TURNS).map(move |round| mixed(me << 8 | round) >> 8));
-        for (array, right) in [
+        let candidates =
+            (0..8).flat_map(|me| (0..TURNS).map(move |round| mixed(me << 8 | round) >> 8));
+        for (array, expected) in [
             (places.sum, 36 * TURNS),
-            (places.largest, all.max().unwrap()),
+            (places.largest, candidates.max().unwrap()),
             (places.turn, 8 * TURNS),
         ] {
-            let found = word(array.at(0));
-            if found != right {
-                return Err(format!("{found:#x} instead of {right:#x}"));
+            let value = word(array.at(0));
+            if value != expected {
+                return Err(format!("{value:#x} instead of {expected:#x}"));
             }
         }
         Ok(())
@@ -229,8 +234,8 @@ struct Places {
 
 impl Atomics {
     fn places(&self, memory: &mut Memory) -> Places {
-        let mut at = |host| memory.array(host, 1, Grain::Line);
-        let (sum, largest, turn, handed) = (at(1), at(2), at(3), at(6));
+        let mut array_on = |host| memory.array(host, 1, Grain::Line);
+        let (sum, largest, turn, handed) = (array_on(1), array_on(2), array_on(3), array_on(6));
         Places {
             sum,
             largest,
@@ -249,7 +254,7 @@ fn atomics_are_performed_at_homes_under_jitter() {
         kernel("task-queue", KERNELS[3].1),
         kernel("histogram", KERNELS[5].1),
     ];
-    for (ordering, protocol) in kept(8) {
+    for (ordering, protocol) in correct_orderings(8) {
         for (number, kernel) in kernels.iter().enumerate() {
             for seed in seeds(100) {
                 let mut platform = machine();
@@ -271,7 +276,7 @@ fn atomics_are_performed_at_homes_under_jitter() {
 #[test]
 fn atomic_accesses_that_are_answered_wrongly_are_found_out() {
     let row = "L | Atomic if count(readers - { sender }) == 0 | send Old, write,";
-    for (faulty, kind, says) in [
+    for (faulty, kind, expected) in [
         (
             "write, send Old,",
             FailureKind::DataValue,
@@ -279,13 +284,13 @@ fn atomic_accesses_that_are_answered_wrongly_are_found_out() {
         ),
         ("send Old,", FailureKind::DataValue, "not performed"),
     ] {
-        let to = row.replace("send Old, write,", faulty);
-        let protocol = changed("so", &[], &[(row, &to)]);
+        let faulty_row = row.replace("send Old, write,", faulty);
+        let protocol = changed_ordering("so", &[], &[(row, &faulty_row)]);
         let setup = setup(&protocol, &machine(), Arc::new(Kernels(Atomics)));
         match play_while(&setup, &mut |_| true) {
             Err(RunError::Failure(failure)) => {
                 assert_eq!(failure.kind, kind, "{}", failure.text);
-                assert!(failure.text.contains(says), "{}", failure.text);
+                assert!(failure.text.contains(expected), "{}", failure.text);
             }
             other => panic!("{faulty}: {:?}", other.map(|_| ())),
         }
@@ -297,13 +302,18 @@ fn atomic_accesses_that_are_answered_wrongly_are_found_out() {
 fn several_cores_of_each_host_take_part() {
     let protocols = orderings(8);
     for (ordering, protocol) in &protocols[..3] {
-        for (name, given) in KERNELS {
-            let own = |name: &str| given.iter().any(|&(given, _)| given == name);
+        for (name, parameters) in KERNELS {
+            let has_parameter =
+                |name: &str| parameters.iter().any(|&(parameter, _)| parameter == name);
             let threads = [("threads", 16)];
-            let more = if own("threads") { &[][..] } else { &threads };
+            let added = if has_parameter("threads") {
+                &[][..]
+            } else {
+                &threads
+            };
             let mut platform = machine();
             platform.remotes = 16;
-            let kernel = kernel(name, &[given, more].concat());
+            let kernel = kernel(name, &[parameters, added].concat());
             if let Err(error) = play_while(&setup(protocol, &platform, kernel), &mut |_| true) {
                 panic!("{ordering}, {name}: {error}");
             }
@@ -330,10 +340,10 @@ fn host_is_notified_once_for_all_its_threads() {
         ("sssp", &[("vertices", 96), ("far", 24)], None),
         ("transpose", &[("size", 30), ("rounds", 3)], Some(3 * 8)),
     ];
-    for (name, given, releases) in kernels {
+    for (name, parameters, releases) in kernels {
         for seed in seeds(2) {
-            let given = [given, &[("threads", THREADS), ("release", 1 << 20)]].concat();
-            let mut setup = setup(protocol, &platform, kernel(name, &given));
+            let parameters = [parameters, &[("threads", THREADS), ("release", 1 << 20)]].concat();
+            let mut setup = setup(protocol, &platform, kernel(name, &parameters));
             setup.seed = seed;
             let played = play_while(&setup, &mut |_| true)
                 .unwrap_or_else(|error| panic!("{name}, COHKIT_SEED={seed}: {error}"));
@@ -350,9 +360,14 @@ fn host_is_notified_once_for_all_its_threads() {
 fn graphs_are_taken_from_files() {
     let text = include_str!("../../../tests/graphs/two-rings.mtx");
     let edges = Arc::new(matrix_market::read(text).unwrap());
-    let on = |name, given: &[(&str, u64)]| {
-        visit_with_graph(name, &numbers(given), Some(Arc::clone(&edges)), Plays)
-            .map(|play| play.uses())
+    let lines_used = |name, parameters: &[(&str, u64)]| {
+        visit_with_graph(
+            name,
+            &parameters_by_name(parameters),
+            Some(Arc::clone(&edges)),
+            Plays,
+        )
+        .map(|play| play.uses())
     };
     let (_, protocol) = &orderings(8)[0];
     for name in ["pagerank", "sssp"] {
@@ -364,15 +379,15 @@ fn graphs_are_taken_from_files() {
         let sent = played.statistics.sent("Write").unwrap();
         assert!((24..2_000).contains(&sent), "{name}: {sent}");
     }
-    let refused = |name, given: &[(&str, u64)]| on(name, given).unwrap_err();
-    let far = refused("sssp", &[("far", 2)]);
+    let error_of = |name, parameters: &[(&str, u64)]| lines_used(name, parameters).unwrap_err();
+    let far_error = error_of("sssp", &[("far", 2)]);
     assert_eq!(
-        far,
+        far_error,
         "far applies only to a generated graph, but a graph file is given"
     );
-    let padding = refused("padding", &[]);
+    let padding_error = error_of("padding", &[]);
     assert_eq!(
-        padding,
+        padding_error,
         "padding does not use a graph; pagerank and sssp do"
     );
 }
@@ -387,9 +402,9 @@ fn stores_overtaken_by_a_flag_are_found() {
     hosts.late.value = 100_000_000;
     let sizes = [("homes", 8), ("epochs", 16), ("entries", 8), ("most", 255)];
     let change = (" and told[sender][epoch] == needs", "");
-    let faulty = ("faulty", changed("cord", &sizes, &[change]));
-    let all = orderings(8).into_iter().chain([faulty]);
-    for (ordering, protocol) in all {
+    let faulty = ("faulty", changed_ordering("cord", &sizes, &[change]));
+    let protocols = orderings(8).into_iter().chain([faulty]);
+    for (ordering, protocol) in protocols {
         let setup = setup(&protocol, &platform, kernel("padding", KERNELS[2].1));
         match (ordering, play_while(&setup, &mut |_| true)) {
             ("mp" | "faulty", Err(RunError::Failure(failure))) => {
@@ -421,20 +436,20 @@ impl Visitor for Copies {
             let mut copy = thread.clone();
             assert!(copy == thread);
             for word in 0..60 {
-                let (one, other): (Step, Step) = (thread.step(word), copy.step(word));
-                assert_eq!(one, other);
+                let (step, copied_step): (Step, Step) = (thread.step(word), copy.step(word));
+                assert_eq!(step, copied_step);
             }
-            let before = thread.clone();
+            let previous = thread.clone();
             let _ = thread.step(0);
-            assert!(before != thread);
+            assert!(previous != thread);
         }
     }
 }
 
 #[test]
 fn cloned_thread_continues_like_the_original() {
-    for (name, given) in KERNELS {
-        visit(name, &numbers(given), Copies).unwrap();
+    for (name, parameters) in KERNELS {
+        visit(name, &parameters_by_name(parameters), Copies).unwrap();
     }
 }
 

@@ -78,7 +78,7 @@ const ACCESSES: u64 = 1_000;
 /// Returns a short stress run of two kinds with these numbers of agents. The second kind has smaller caches and longer
 /// links.
 fn torture(protocol: Protocol, kind: &str, [first, second]: [u16; 2], seed: u64) -> Setup {
-    let all = [
+    let weighted_accesses = [
         (Access::Load, 4),
         (Access::Evict, 1),
         (Access::Store, 4),
@@ -89,7 +89,7 @@ fn torture(protocol: Protocol, kind: &str, [first, second]: [u16; 2], seed: u64)
     let cores = |agents: u16| (2 * u32::from(agents)).min(Platform::MAX_AGENTS.into());
     let workload = |agents: u16, mix: usize| Workload {
         pattern: Pattern::Random,
-        mix: all[..mix].to_vec(),
+        mix: weighted_accesses[..mix].to_vec(),
         lines: 1 + (seed % 7) as u32,
         accesses: ACCESSES,
         cores: cores(agents),
@@ -121,12 +121,12 @@ fn torture(protocol: Protocol, kind: &str, [first, second]: [u16; 2], seed: u64)
 /// The maximum number of agents applies to each kind, and all of them take part.
 #[test]
 fn every_kind_may_have_the_maximum_agents() {
-    let most = Platform::MAX_AGENTS;
-    let mut setup = torture(parse(READERS), "device", [most, most], 2);
-    let others = setup.others.iter_mut();
-    for workload in std::iter::once(&mut setup.workload).chain(others) {
-        workload.accesses = most.into();
-        workload.lines = 8 * u32::from(most);
+    let max_agents = Platform::MAX_AGENTS;
+    let mut setup = torture(parse(READERS), "device", [max_agents, max_agents], 2);
+    let other_workloads = setup.others.iter_mut();
+    for workload in std::iter::once(&mut setup.workload).chain(other_workloads) {
+        workload.accesses = max_agents.into();
+        workload.lines = 8 * u32::from(max_agents);
     }
     let statistics = run(&setup).unwrap();
     let sent = |name: &str| {
@@ -138,38 +138,41 @@ fn every_kind_may_have_the_maximum_agents() {
             .1
     };
     // Each core makes one access, and most of these send a request.
-    assert!(sent("GetM") > u64::from(most) / 2, "{}", sent("GetM"));
-    assert!(sent("GetS") > u64::from(most) / 2, "{}", sent("GetS"));
-    let more = (most + 1).to_string();
-    let refused = setup.platform.set("agents.device.remotes", &more);
-    assert!(refused.is_err());
+    assert!(sent("GetM") > u64::from(max_agents) / 2, "{}", sent("GetM"));
+    assert!(sent("GetS") > u64::from(max_agents) / 2, "{}", sent("GetS"));
+    let too_many = (max_agents + 1).to_string();
+    let result = setup.platform.set("agents.device.remotes", &too_many);
+    assert!(result.is_err());
 }
 
 #[test]
 fn every_kind_follows_its_own_table() {
     let (readers, near) = (parse(READERS), protocol("eci-near"));
-    let mut met = [0.0; 2];
+    let mut request_counts = [0.0; 2];
     for seed in seeds(40) {
         let counts = [1 + (seed % 3) as u16, 1 + (seed / 3 % 3) as u16];
         for (protocol, kind) in [(&readers, "device"), (&near, "device")] {
             let setup = torture(protocol.clone(), kind, counts, seed);
-            let ended = run(&setup).unwrap_or_else(|failure| {
+            let statistics = run(&setup).unwrap_or_else(|failure| {
                 panic!("COHKIT_SEED={seed} cargo test -p cohkit-sim --test kinds\n{failure}")
             });
-            let get = |name: &str| ended.get(name).unwrap();
-            let all = get("accesses") + get("accesses_skipped");
-            assert_eq!(all, 2.0 * ACCESSES as f64, "{seed}");
-            met[0] += ended.sent("GetS").unwrap_or(0) as f64;
-            met[1] += ended.sent("ReadExclusive").unwrap_or(0) as f64;
+            let get = |name: &str| statistics.get(name).unwrap();
+            let total = get("accesses") + get("accesses_skipped");
+            assert_eq!(total, 2.0 * ACCESSES as f64, "{seed}");
+            request_counts[0] += statistics.sent("GetS").unwrap_or(0) as f64;
+            request_counts[1] += statistics.sent("ReadExclusive").unwrap_or(0) as f64;
         }
     }
-    assert!(met.iter().all(|&met| met > 1000.0), "{met:?}");
+    assert!(
+        request_counts.iter().all(|&count| count > 1000.0),
+        "{request_counts:?}"
+    );
 }
 
 /// A wrong row in the table of one kind is detected.
 #[test]
 fn a_fault_in_the_table_of_one_kind_is_found() {
-    for (from, to, found) in [
+    for (from, to, expected) in [
         (
             "S   | Drop   | send Gone            | I",
             "S   | Drop   | send Gone            | stay",
@@ -182,13 +185,13 @@ fn a_fault_in_the_table_of_one_kind_is_found() {
         ),
     ] {
         assert_eq!(READERS.matches(from).count(), 1);
-        let wrong = parse(&READERS.replace(from, to));
-        let runs = (0..20).map(|seed| run(&torture(wrong.clone(), "device", [2, 2], seed)));
+        let faulty = parse(&READERS.replace(from, to));
+        let runs = (0..20).map(|seed| run(&torture(faulty.clone(), "device", [2, 2], seed)));
         let failures: Vec<String> = runs
             .filter_map(|run| Some(run.err()?.to_string()))
             .collect();
         assert!(
-            failures.iter().any(|what| what.starts_with(found)),
+            failures.iter().any(|failure| failure.starts_with(expected)),
             "{from}: {failures:?}"
         );
     }
@@ -197,7 +200,7 @@ fn a_fault_in_the_table_of_one_kind_is_found() {
 /// The latency of a kind's cores depends on its own path to the home only.
 #[test]
 fn latency_of_a_kind_depends_on_its_own_path() {
-    let reads = |kind: usize, change: &dyn Fn(&mut Platform)| {
+    let mean_read_latency = |kind: usize, change: &dyn Fn(&mut Platform)| {
         let mut platform = Platform::shipped("hosts-8x8").unwrap();
         platform.switch = None;
         for (name, value) in [
@@ -208,15 +211,15 @@ fn latency_of_a_kind_depends_on_its_own_path() {
             platform.set(name, value).unwrap();
         }
         change(&mut platform);
-        let lines = Workload::pass(Pattern::Sequential, Access::Load, 50, 1, 1);
-        let mut both = [Workload::idle(), Workload::idle()];
-        both[kind] = lines;
-        let [first, second] = both;
+        let workload = Workload::pass(Pattern::Sequential, Access::Load, 50, 1, 1);
+        let mut workloads = [Workload::idle(), Workload::idle()];
+        workloads[kind] = workload;
+        let [first, second] = workloads;
         let mut setup = Setup::new(parse(READERS), platform, first).unwrap();
         setup.others = vec![second];
-        let ended = run(&setup).unwrap();
-        assert_eq!(ended.get("accesses"), Some(50.0));
-        ended.get("latency_mean_ns").unwrap()
+        let statistics = run(&setup).unwrap();
+        assert_eq!(statistics.get("accesses"), Some(50.0));
+        statistics.get("latency_mean_ns").unwrap()
     };
     let slower = |platform: &mut Platform| {
         let agents = &mut platform.agents[0];
@@ -224,15 +227,23 @@ fn latency_of_a_kind_depends_on_its_own_path() {
         agents.cache.fill.value += 7 * NANOSECOND;
         agents.cache.request.value += 5 * NANOSECOND;
     };
-    let as_is = |_: &mut Platform| {};
-    assert_eq!(reads(0, &as_is), reads(1, &as_is));
-    assert_eq!(reads(0, &slower), reads(0, &as_is));
-    assert!((reads(1, &slower) - reads(1, &as_is) - 212.0).abs() < 1e-6);
+    let unchanged = |_: &mut Platform| {};
+    assert_eq!(
+        mean_read_latency(0, &unchanged),
+        mean_read_latency(1, &unchanged)
+    );
+    assert_eq!(
+        mean_read_latency(0, &slower),
+        mean_read_latency(0, &unchanged)
+    );
+    assert!(
+        (mean_read_latency(1, &slower) - mean_read_latency(1, &unchanged) - 212.0).abs() < 1e-6
+    );
 }
 
 #[test]
 fn a_kind_has_caches_of_its_own_size() {
-    let cached = |sets: &str| {
+    let cached_lines = |sets: &str| {
         let mut platform = Platform::torture(1);
         for (name, value) in [
             ("agents.device.remotes", "2"),
@@ -247,12 +258,15 @@ fn a_kind_has_caches_of_its_own_size() {
         simulation.run().unwrap();
         simulation.lines_cached()
     };
-    assert_eq!((cached("1"), cached("4"), cached("16")), (4, 16, 64));
+    assert_eq!(
+        (cached_lines("1"), cached_lines("4"), cached_lines("16")),
+        (4, 16, 64)
+    );
 }
 
 #[test]
 fn kinds_that_do_not_fit_the_text_are_refused() {
-    let refused = |settings: &[(&str, &str)]| {
+    let kinds_error = |settings: &[(&str, &str)]| {
         let mut platform = Platform::torture(1);
         for (name, value) in settings {
             platform.set(name, value).unwrap();
@@ -260,26 +274,26 @@ fn kinds_that_do_not_fit_the_text_are_refused() {
         platform.kinds(&parse(READERS)).unwrap_err()
     };
     assert_eq!(
-        refused(&[]),
+        kinds_error(&[]),
         "torture does not declare agents `device`, and readers has cpu, device: `agents.device.remotes` sets their number"
     );
     assert_eq!(
-        refused(&[("agents.dvice.remotes", "1")]),
+        kinds_error(&[("agents.dvice.remotes", "1")]),
         "torture has agents of a further kind, `dvice`, and readers has cpu, device"
     );
     let mut platform = Platform::torture(1);
-    let wrong = platform
+    let error = platform
         .set("agents.device.link.latency", "1ns")
         .unwrap_err();
     assert!(
-        wrong.starts_with("there is no `agents.device.link.latency` in this platform"),
-        "{wrong}"
+        error.starts_with("there is no `agents.device.link.latency` in this platform"),
+        "{error}"
     );
     platform.set("agents.device.remotes", "1").unwrap();
     assert_eq!(platform.set("agents.device.link.latency", "1ns"), Ok(()));
-    let wrong = platform.set("agents.device.cache.sets", "3").unwrap_err();
+    let error = platform.set("agents.device.cache.sets", "3").unwrap_err();
     assert_eq!(
-        wrong,
+        error,
         "agents.device.cache.sets must be a power of two, not 3"
     );
 }
@@ -334,19 +348,19 @@ fn engines_of_a_device_and_threads_of_the_cpu_do_the_same() {
     for seed in seeds(30) {
         for name in ["ccix", "cxl-cache", "eci-near"] {
             let protocol = protocol(name);
-            let of = |scenario| {
+            let play_or_panic = |scenario| {
                 play(&with_engines(protocol.clone(), scenario, seed)).unwrap_or_else(|failure| {
                     panic!("COHKIT_SEED={seed} cargo test -p cohkit-sim --test kinds\n{failure}")
                 })
             };
             let scenario = locks(seed);
-            let tally = of(Arc::new(scenario.clone()));
-            let count = |what| tally.counts[what];
+            let tally = play_or_panic(Arc::new(scenario.clone()));
+            let count = |name| tally.counts[name];
             assert_eq!(count("host locks"), 30 * u64::from(scenario.threads));
             assert_eq!(count("device locks"), 30 * u64::from(scenario.device));
             let scenario = table(seed);
-            let tally = of(Arc::new(scenario.clone()));
-            let count = |what| tally.counts[what];
+            let tally = play_or_panic(Arc::new(scenario.clone()));
+            let count = |name| tally.counts[name];
             assert_eq!(count("increments"), 100 * u64::from(scenario.threads));
             assert_eq!(count("device increments"), 100);
         }
@@ -356,13 +370,13 @@ fn engines_of_a_device_and_threads_of_the_cpu_do_the_same() {
 /// If a protocol loses an engine's write, the next increment of the row detects it.
 #[test]
 fn lost_engine_increment_is_detected() {
-    let (row, lost) = (
+    let (row, faulty_row) = (
         "UD             | SnpUnique                | send SnpRespDataI                | I",
         "UD             | SnpUnique                | send SnpRespI                    | I",
     );
     let text = source("ccix");
     assert_eq!(text.matches(row).count(), 1);
-    let setup = with_engines(parse(&text.replace(row, lost)), Arc::new(table(3)), 0);
+    let setup = with_engines(parse(&text.replace(row, faulty_row)), Arc::new(table(3)), 0);
     let failure = play(&setup).err().expect("it is missed");
     assert!(failure.contains("data value"), "{failure}");
 }
@@ -375,6 +389,6 @@ fn engines_need_caches_of_a_device() {
     let Err(error) = setup else {
         panic!("it was set up")
     };
-    let words = "engines of a device need caches, but in `eci` only the CPU has caches";
-    assert_eq!(error.to_string(), words);
+    let expected = "engines of a device need caches, but in `eci` only the CPU has caches";
+    assert_eq!(error.to_string(), expected);
 }

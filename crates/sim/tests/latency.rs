@@ -9,7 +9,7 @@ use cohkit_sim::platform::{Platform, Unit};
 use cohkit_sim::simulation::{run, Setup};
 
 /// CCKit, table 2, in nanoseconds: sequential and random.
-fn published() -> [(Platform, f64, f64); 3] {
+fn published_latencies() -> [(Platform, f64, f64); 3] {
     [
         (Platform::shipped("thunderx1-2s").unwrap(), 268.0, 271.0),
         (Platform::shipped("enzian-dc-bram").unwrap(), 454.0, 444.0),
@@ -19,24 +19,24 @@ fn published() -> [(Platform, f64, f64); 3] {
 
 #[test]
 fn latencies_are_within_five_percent() {
-    for (platform, sequential, random) in published() {
+    for (platform, sequential, random) in published_latencies() {
         for (pattern, published) in [(Pattern::Sequential, sequential), (Pattern::Random, random)] {
             let mut workload = Workload::pass(pattern.clone(), Access::Load, 1 << 23, 1, 1);
             workload.accesses = 20_000;
             let setup = Setup::new(common::protocol("eci"), platform.clone(), workload).unwrap();
-            let ours = run(&setup).unwrap().get("latency_mean_ns").unwrap();
-            let error = ours / published - 1.0;
+            let simulated = run(&setup).unwrap().get("latency_mean_ns").unwrap();
+            let error = simulated / published - 1.0;
             let name = &platform.name;
             println!(
-                "{name}, {pattern:?}: published {published} ns, ours {ours:.1} ns, {:+.1} %",
+                "{name}, {pattern:?}: published {published} ns, ours {simulated:.1} ns, {:+.1} %",
                 error * 100.0
             );
-            assert!(error.abs() < 0.05, "{name}, {pattern:?}: {ours}");
+            assert!(error.abs() < 0.05, "{name}, {pattern:?}: {simulated}");
         }
     }
 }
 
-fn sum(platform: &Platform) -> u64 {
+fn expected_latency(platform: &Platform) -> u64 {
     let parts = common::read_latency(platform, 128);
     parts.iter().map(|part| part.1).sum()
 }
@@ -53,9 +53,9 @@ fn latencies_are_the_sums_of_their_parts() {
             let statistics = run(&setup).unwrap();
             assert_eq!(statistics.get("hits"), Some(0.0), "{name}, {pattern:?}");
             for latency in ["latency_mean_ns", "latency_max_ns"] {
-                let ours = (statistics.get(latency).unwrap() * 1000.0).round();
-                let parts = sum(&platform);
-                assert_eq!(ours as u64, parts, "{name}, {pattern:?}: {latency}");
+                let simulated = (statistics.get(latency).unwrap() * 1000.0).round();
+                let parts = expected_latency(&platform);
+                assert_eq!(simulated as u64, parts, "{name}, {pattern:?}: {latency}");
             }
         }
     }
@@ -65,10 +65,10 @@ fn latencies_are_the_sums_of_their_parts() {
 #[test]
 fn no_part_is_left_out() {
     let workload = Workload::pass(Pattern::Sequential, Access::Load, 200, 1, 1);
-    let blank = Platform::torture(1);
-    let blank = Setup::new(common::protocol("eci"), blank, workload).unwrap();
+    let template = Platform::torture(1);
+    let template = Setup::new(common::protocol("eci"), template, workload).unwrap();
     let latency = |platform: &Platform| {
-        let mut setup = blank.clone();
+        let mut setup = template.clone();
         // One caching agent is sufficient, and its home need not be constructed again.
         setup.platform = Platform {
             remotes: 1,
@@ -82,15 +82,19 @@ fn no_part_is_left_out() {
         for (name, unit, _) in shipped.all_quantities() {
             let mut platform = shipped.clone();
             let (_, quantity) = platform.quantity(&name).unwrap();
-            let part = parts.iter().any(|part| part.0 == name);
+            let is_part = parts.iter().any(|part| part.0 == name);
             quantity.value = match (unit, quantity.value) {
-                (Unit::Picoseconds, 0) if part => 1000,
+                (Unit::Picoseconds, 0) if is_part => 1000,
                 (Unit::Picoseconds, value) => value + value / 3,
                 (Unit::BytesPerSecond, value) => value / 2,
                 (Unit::Bytes | Unit::Count, _) => continue,
             };
-            assert_eq!(sum(&platform) != sum(&shipped), part, "{name}");
-            assert_eq!(latency(&platform), sum(&platform), "{name}");
+            assert_eq!(
+                expected_latency(&platform) != expected_latency(&shipped),
+                is_part,
+                "{name}"
+            );
+            assert_eq!(latency(&platform), expected_latency(&platform), "{name}");
         }
     }
 }

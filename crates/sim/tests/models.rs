@@ -32,20 +32,24 @@ fn table() -> String {
             }
         }
     }
-    let place = |row: &([String; 4], Vec<&str>)| {
-        let same = |name: &String| row.0[0] == format!("`{name}`");
-        names.iter().position(same)
+    let first_use = |row: &([String; 4], Vec<&str>)| {
+        let is_same_name = |name: &String| row.0[0] == format!("`{name}`");
+        names.iter().position(is_same_name)
     };
-    rows.sort_by_key(place);
-    let all = Platform::shipped_names().count();
+    rows.sort_by_key(first_use);
+    let platform_count = Platform::shipped_names().count();
     let mut table =
         String::from("| Quantity | Value | Range | On | Origin |\n|---|---|---|---|---|\n");
     for ([name, value, range, origin], platforms) in rows {
-        let on = match platforms.len() == all {
+        let platform_list = match platforms.len() == platform_count {
             true => "all".to_string(),
             false => platforms.join(", "),
         };
-        writeln!(table, "| {name} | {value} | {range} | {on} | {origin} |").unwrap();
+        writeln!(
+            table,
+            "| {name} | {value} | {range} | {platform_list} | {origin} |"
+        )
+        .unwrap();
     }
     table
 }
@@ -55,15 +59,15 @@ fn documented_assumptions_match_the_platforms() {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/models.md");
     let text = std::fs::read_to_string(&path).unwrap();
     let begin = "writes this table from the platforms. -->\n\n";
-    let (before, rest) = text.split_once(begin).unwrap();
-    let (shown, after) = rest.split_once("<!-- end -->").unwrap();
+    let (text_before, rest) = text.split_once(begin).unwrap();
+    let (documented, text_after) = rest.split_once("<!-- end -->").unwrap();
     let table = table() + "\n";
     assert!(table.lines().count() > 20);
     if std::env::var_os("UPDATE_EXPECT").is_some() {
-        let text = format!("{before}{begin}{table}<!-- end -->{after}");
+        let text = format!("{text_before}{begin}{table}<!-- end -->{text_after}");
         std::fs::write(&path, text).unwrap();
     } else {
-        assert_eq!(shown, table);
+        assert_eq!(documented, table);
     }
 }
 
@@ -71,12 +75,12 @@ fn documented_assumptions_match_the_platforms() {
 #[test]
 fn unsourced_quantities_have_a_range() {
     for name in Platform::shipped_names() {
-        for (quantity, _, about) in Platform::shipped(name).unwrap().all_quantities() {
-            let guessed = ["assumed", "fitted"]
+        for (quantity, _, value) in Platform::shipped(name).unwrap().all_quantities() {
+            let is_unsourced = ["assumed", "fitted"]
                 .iter()
-                .any(|word| about.origin.starts_with(word));
-            let ranges = about.range.0 < about.range.1;
-            assert!(ranges || !guessed, "{name}: {quantity}");
+                .any(|word| value.origin.starts_with(word));
+            let has_range = value.range.0 < value.range.1;
+            assert!(has_range || !is_unsourced, "{name}: {quantity}");
         }
     }
 }

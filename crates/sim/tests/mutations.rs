@@ -28,7 +28,7 @@ enum Shows {
     No,
 }
 
-fn shows(mistake: &Mistake) -> Shows {
+fn detection_stage(mistake: &Mistake) -> Shows {
     let remotes = if mistake.system.starts_with("one") {
         1
     } else {
@@ -62,9 +62,9 @@ fn shows(mistake: &Mistake) -> Shows {
 fn every_mistake_shows() {
     let mut missed = Vec::new();
     for mistake in MISTAKES {
-        let shows = shows(mistake);
-        println!("{}: {shows:?} (checker: {})", mistake.name, mistake.found);
-        if shows == Shows::No {
+        let stage = detection_stage(mistake);
+        println!("{}: {stage:?} (checker: {})", mistake.name, mistake.found);
+        if stage == Shows::No {
             missed.push(format!("{}: {}", mistake.name, mistake.story));
         }
     }
@@ -72,7 +72,7 @@ fn every_mistake_shows() {
 }
 
 /// Returns the failures of some seeds, with `remotes` remotes.
-fn failures(text: &str, remotes: u16) -> impl Iterator<Item = (FailureKind, String)> {
+fn run_failures(text: &str, remotes: u16) -> impl Iterator<Item = (FailureKind, String)> {
     let protocol = common::parse(text);
     let home = home(&protocol, remotes).expect("there is a home");
     (0..40).filter_map(move |seed| {
@@ -90,30 +90,30 @@ fn failures(text: &str, remotes: u16) -> impl Iterator<Item = (FailureKind, Stri
 #[test]
 fn access_bytes_are_checked_in_kept_lines() {
     let eci = common::source("eci");
-    assert_eq!(failures(&kept_without_right(&eci), 2).next(), None);
-    let old = |(kind, text): (FailureKind, String)| {
+    assert_eq!(run_failures(&kept_without_right(&eci), 2).next(), None);
+    let is_stale_read = |(kind, text): (FailureKind, String)| {
         kind == FailureKind::DataValue && text.starts_with("DataOnce is sent with")
     };
-    assert!(failures(&mixed_up(&eci), 2).any(old));
+    assert!(run_failures(&mixed_up(&eci), 2).any(is_stale_read));
 }
 
 /// The checker reports this violation with the same words. The simulator once did not check it.
 #[test]
 fn more_messages_in_flight_than_the_text_assumes_are_a_failure() {
     let msi = common::source("msi");
-    assert_eq!(failures(&msi, 3).next(), None);
+    assert_eq!(run_failures(&msi, 3).next(), None);
     let bounded = msi.replace("\nremote cache", "\nbounds { in_flight 2 }\n\nremote cache");
-    let (kind, text) = failures(&bounded, 3)
+    let (kind, text) = run_failures(&bounded, 3)
         .next()
         .expect("three caches send more");
     assert_eq!(kind, FailureKind::InFlight, "{text}");
     assert!(text.starts_with("more than 2 messages in flight"), "{text}");
     // As many as in any state that the checker finds.
-    let enough = msi.replace(
+    let sufficient = msi.replace(
         "\nremote cache",
         "\nbounds { in_flight 12 }\n\nremote cache",
     );
-    assert_eq!(failures(&enough, 3).next(), None);
+    assert_eq!(run_failures(&sufficient, 3).next(), None);
 }
 
 /// `check`, `sim` and `rtl` reject a protocol whose home can be constructed but starves some requests. `play` once ran
@@ -121,8 +121,8 @@ fn more_messages_in_flight_than_the_text_assumes_are_a_failure() {
 #[test]
 fn faulty_constructed_home_is_rejected() {
     let mistakes = MISTAKES.iter();
-    let stranded = mistakes.filter(|mistake| mistake.name == "ambiguous-answer-stranded");
-    let text = stranded.map(Mistake::text).next().expect("it is there");
+    let matching = mistakes.filter(|mistake| mistake.name == "ambiguous-answer-stranded");
+    let text = matching.map(Mistake::text).next().expect("it is there");
     let platform = Platform::shipped("enzian-dc-ddr").expect("it ships");
     let scenario = SharedTable {
         cached: false,

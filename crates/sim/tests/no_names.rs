@@ -4,13 +4,13 @@ mod common;
 
 use std::path::{Path, PathBuf};
 
-fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+fn collect_sources(folder: &Path, files: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
-            sources(&path, found);
+            collect_sources(&path, files);
         } else {
-            found.push(path);
+            files.push(path);
         }
     }
 }
@@ -28,7 +28,7 @@ fn no_source_names_a_protocol() {
     names.sort();
     names.dedup();
     let mut files = Vec::new();
-    sources(
+    collect_sources(
         &PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("src"),
         &mut files,
     );
@@ -40,25 +40,25 @@ fn no_source_names_a_protocol() {
         let accesses = ["ReadOnce", "WriteLine", "WritePartial"];
         // Link layers are named after the protocols that they were made for, and carry any. No other module has these
         // names.
-        let of_links = [
+        let link_files = [
             "components/layer.rs",
             "components/layer/port.rs",
             "components/layer/wired.rs",
             "platform/mod.rs",
             "platform/text.rs",
         ];
-        let layers: &[&str] = match of_links.iter().any(|name| file.ends_with(name)) {
+        let layers: &[&str] = match link_files.iter().any(|name| file.ends_with(name)) {
             true => &["Eci", "ECI", "eci", "Ccix", "ccix", "CCIX"],
             false => &[],
         };
         // A kind of access in the traces of another tool.
-        let of_formats = file.ends_with("components/recorded/formats.rs");
-        let foreign = |word: &str| of_formats && word.eq_ignore_ascii_case("writeback");
-        let found = words.find(|word| {
+        let is_format_file = file.ends_with("components/recorded/formats.rs");
+        let is_foreign_word = |word: &str| is_format_file && word.eq_ignore_ascii_case("writeback");
+        let protocol_name = words.find(|word| {
             let mut names = names.iter();
-            let named = names.any(|name| name == word || name.eq_ignore_ascii_case(word));
-            named && !accesses.contains(word) && !layers.contains(word) && !foreign(word)
+            let is_named = names.any(|name| name == word || name.eq_ignore_ascii_case(word));
+            is_named && !accesses.contains(word) && !layers.contains(word) && !is_foreign_word(word)
         });
-        assert_eq!(found, None, "{}", file.display());
+        assert_eq!(protocol_name, None, "{}", file.display());
     }
 }

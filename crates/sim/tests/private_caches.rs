@@ -9,7 +9,7 @@ use cohkit_sim::oracle::Level;
 use cohkit_sim::platform::Platform;
 use cohkit_sim::simulation::{run, Setup};
 use cohkit_sim::statistics::Statistics;
-use common::{permitted, protocol, protocols};
+use common::{protocol, protocols, restrict_to_protocol};
 
 const CACHES: u16 = 4;
 const LINES: u32 = 64;
@@ -29,7 +29,7 @@ fn machine(name: &str, mix: &[(Access, u32)], sets: u64) -> Setup {
     };
     let mut setup = Setup::new(protocol, platform, workload).unwrap();
     setup.oracle = Level::Bytes;
-    permitted(setup)
+    restrict_to_protocol(setup)
 }
 
 fn sent(statistics: &Statistics, names: &[&str]) -> u64 {
@@ -47,7 +47,7 @@ fn writes_back(name: &str) -> bool {
 fn each_cache_brings_each_line_once() {
     for name in protocols() {
         let statistics = run(&machine(&name, &[(Access::Load, 1)], LINES.into())).unwrap();
-        let all = u64::from(LINES) * u64::from(CACHES);
+        let expected = u64::from(LINES) * u64::from(CACHES);
         let requests = [
             "GetS",
             "ReadShared",
@@ -56,8 +56,12 @@ fn each_cache_brings_each_line_once() {
             "RdAny",
             "Read",
         ];
-        assert_eq!(sent(&statistics, &requests), all, "{name}");
-        assert_eq!(statistics.get("lines_cached"), Some(all as f64), "{name}");
+        assert_eq!(sent(&statistics, &requests), expected, "{name}");
+        assert_eq!(
+            statistics.get("lines_cached"),
+            Some(expected as f64),
+            "{name}"
+        );
         assert_eq!(statistics.get("accesses"), Some(20_000.0), "{name}");
     }
 }
@@ -73,11 +77,11 @@ fn caches_share_written_lines() {
             setup.seed = seed;
             // Without an L1, and with one.
             setup.platform.cores.l1.value = seed % 2 * 16 * u64::from(setup.protocol.line_bytes);
-            let coherent = setup.protocol.guarantee.coherent;
-            let statistics = run(&permitted(setup));
+            let is_coherent = setup.protocol.guarantee.coherent;
+            let statistics = run(&restrict_to_protocol(setup));
             let statistics = statistics.unwrap_or_else(|failure| panic!("{name}: {failure}"));
             assert_eq!(statistics.get("accesses"), Some(20_000.0), "{name}");
-            let taken = [
+            let invalidating = [
                 "Inv",
                 "FwdGetM",
                 "Invalidate",
@@ -88,7 +92,7 @@ fn caches_share_written_lines() {
                 "SnpInv",
                 "Recall",
             ];
-            let shared = [
+            let downgrading = [
                 "FwdGetS",
                 "Share",
                 "Downgrade",
@@ -99,7 +103,7 @@ fn caches_share_written_lines() {
                 "SnpData",
                 "Recall",
             ];
-            let given_up = [
+            let write_backs = [
                 "PutM",
                 "Put",
                 "VictimDirty",
@@ -108,9 +112,9 @@ fn caches_share_written_lines() {
                 "WriteBack",
                 "DirtyEvict",
             ];
-            let kinds = match (writes_back(&name), coherent) {
-                (true, _) => &[&taken[..], &shared, &given_up][..],
-                (false, true) => &[&taken[..], &["Write"]],
+            let kinds = match (writes_back(&name), is_coherent) {
+                (true, _) => &[&invalidating[..], &downgrading, &write_backs][..],
+                (false, true) => &[&invalidating[..], &["Write"]],
                 // No agent takes a line from a cache whose copies may be stale.
                 (false, false) => &[&["Write"][..], &["Read"]],
             };

@@ -22,26 +22,26 @@ use simulated::setup;
 const TEXTS: u64 = 200;
 
 /// Maximum number of equal messages.
-const ROOM: u16 = 7;
+const CHANNEL_CAPACITY: u16 = 7;
 
 /// Maximum number of explored states.
-const MOST: usize = 20_000;
+const MAX_STATES: usize = 20_000;
 
 /// Number of protocols of each kind.
 #[derive(Default, Debug)]
-struct Texts {
+struct ProtocolCounts {
     /// Safe ones whose runs were completed.
     safe: usize,
     /// Safe ones whose home received many requests.
     lively: usize,
     /// Safe ones whose agents may deadlock.
-    lost: usize,
-    wrong: usize,
+    deadlocking: usize,
+    violating: usize,
     /// Unsafe ones of which a run detected a violation, not only a lack of progress.
-    noticed: usize,
+    detected: usize,
 }
 
-impl Texts {
+impl ProtocolCounts {
     /// Compares two runs of a protocol, one of them with components between the cores and their caches, with all
     /// behaviours that its controllers can reach.
     fn compare(&mut self, protocol: &Protocol, seed: u64) -> Result<(), String> {
@@ -49,21 +49,21 @@ impl Texts {
         let Home::Controller(home) = &protocol.home else {
             panic!("a home with rows");
         };
-        let system = System::new(protocol, home, remotes, lines, ROOM);
-        let found = explore(&system, World::<Current>::new(&system), MOST);
-        let stops = protocol.joins_lines().is_some();
-        let Some(runs) = simulated::compare(protocol, &found, stops, seed)? else {
+        let system = System::new(protocol, home, remotes, lines, CHANNEL_CAPACITY);
+        let exploration = explore(&system, World::<Current>::new(&system), MAX_STATES);
+        let may_stop = protocol.joins_lines().is_some();
+        let Some(runs) = simulated::compare(protocol, &exploration, may_stop, seed)? else {
             return Ok(());
         };
-        match found {
-            Found::Safe { lost: Some(_), .. } => self.lost += 1,
+        match exploration {
+            Found::Safe { lost: Some(_), .. } => self.deadlocking += 1,
             Found::Safe { lost: None, .. } => {
                 self.safe += 1;
                 self.lively += usize::from(runs.asked > 800.0);
             }
             Found::Wrong { .. } => {
-                self.wrong += 1;
-                self.noticed += usize::from(runs.met);
+                self.violating += 1;
+                self.detected += usize::from(runs.met);
             }
             Found::TooMany { .. } => {}
         }
@@ -73,34 +73,34 @@ impl Texts {
 
 #[test]
 fn verified_random_protocols_survive_torture() {
-    let all = seeds(TEXTS);
-    let mut texts = Texts::default();
-    let arrays = match all == (0..TEXTS) {
+    let all_seeds = seeds(TEXTS);
+    let mut counts = ProtocolCounts::default();
+    let arrays = match all_seeds == (0..TEXTS) {
         true => generate::ARRAYS..generate::ARRAYS + 15,
         false => 0..0,
     };
-    let networks = match all == (0..TEXTS) {
+    let networks = match all_seeds == (0..TEXTS) {
         true => generate::COMBINED..generate::COMBINED + TEXTS,
         false => 0..0,
     };
     let networks = networks.filter(|&seed| generate::protocol(seed).contains("network "));
-    for seed in all.clone().chain(arrays).chain(networks) {
+    for seed in all_seeds.clone().chain(arrays).chain(networks) {
         let text = generate::protocol(seed);
         // Some protocols have one invalid row, which the front end reports.
         let Ok(protocol) = parse(&text) else {
             continue;
         };
-        texts.compare(&protocol, seed).unwrap_or_else(|why| {
-            panic!("COHKIT_SEED={seed} cargo test -p cohkit-sim --test random_protocols\n{text}\n{why}")
+        counts.compare(&protocol, seed).unwrap_or_else(|error| {
+            panic!("COHKIT_SEED={seed} cargo test -p cohkit-sim --test random_protocols\n{text}\n{error}")
         });
     }
-    println!("{texts:?}");
+    println!("{counts:?}");
     // The sample is only useful with enough protocols of each kind.
-    if all == (0..TEXTS) {
-        assert!(texts.safe > 90, "{texts:?}");
-        assert!(texts.lively > 60, "{texts:?}");
-        assert!(texts.lost > 25, "{texts:?}");
-        assert!(texts.noticed > 20, "{texts:?}");
+    if all_seeds == (0..TEXTS) {
+        assert!(counts.safe > 90, "{counts:?}");
+        assert!(counts.lively > 60, "{counts:?}");
+        assert!(counts.deadlocking > 25, "{counts:?}");
+        assert!(counts.detected > 20, "{counts:?}");
     }
 }
 
@@ -134,8 +134,8 @@ fn rows_of_an_access_to_a_line_that_is_not_there_are_executed() {
         let setup = setup(common::parse(&text), 2, 3);
         let statistics = run(&setup).unwrap_or_else(|failure| panic!("{failure}"));
         let get = |name| statistics.get(name).unwrap();
-        let made = get("accesses");
-        assert!(made > 100.0, "{access}: {made}");
+        let performed = get("accesses");
+        assert!(performed > 100.0, "{access}: {performed}");
         let header = setup.platform.link.header_bytes.value as f64;
         let sent = get("link_bytes_to_home") / header;
         assert_eq!(sent, get("accesses"), "{access}");

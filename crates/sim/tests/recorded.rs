@@ -20,7 +20,7 @@ use flate2::write::GzEncoder;
 use flate2::Compression;
 use proptest::prelude::*;
 
-const OF: ReadOptions = ReadOptions {
+const OPTIONS: ReadOptions = ReadOptions {
     format: Format::Cohkit,
     line: 128,
     lines: 1 << 20,
@@ -29,19 +29,19 @@ const OF: ReadOptions = ReadOptions {
 };
 
 /// One access: core, kind by number, address, and the time since the access before in picoseconds.
-type Told = (u16, u8, u64, u32);
+type TracedAccess = (u16, u8, u64, u32);
 
-fn text(all: &[Told]) -> Vec<u8> {
-    let line = |&(core, kind, address, gap): &Told| {
+fn as_text(accesses: &[TracedAccess]) -> Vec<u8> {
+    let line = |&(core, kind, address, gap): &TracedAccess| {
         let name = ACCESSES[usize::from(kind)].name();
         format!("{core} {name} {address:#x} {gap}ps\n")
     };
-    all.iter().map(line).collect::<String>().into_bytes()
+    accesses.iter().map(line).collect::<String>().into_bytes()
 }
 
-fn binary(all: &[Told]) -> Vec<u8> {
+fn as_binary(accesses: &[TracedAccess]) -> Vec<u8> {
     let mut bytes = MAGIC.to_vec();
-    for &(core, kind, address, gap) in all {
+    for &(core, kind, address, gap) in accesses {
         bytes.extend(address.to_le_bytes());
         bytes.extend(gap.to_le_bytes());
         bytes.extend(core.to_le_bytes());
@@ -50,7 +50,7 @@ fn binary(all: &[Told]) -> Vec<u8> {
     bytes
 }
 
-fn packed(bytes: &[u8]) -> Vec<u8> {
+fn compress(bytes: &[u8]) -> Vec<u8> {
     // In two members, as in files that were appended to.
     let mut packed = Vec::new();
     for half in [&bytes[..bytes.len() / 2], &bytes[bytes.len() / 2..]] {
@@ -61,29 +61,29 @@ fn packed(bytes: &[u8]) -> Vec<u8> {
     packed
 }
 
-fn lines(text: &str) -> Result<Recorded, ReadError> {
-    read(text.as_bytes(), &OF)
+fn read_text(text: &str) -> Result<Recorded, ReadError> {
+    read(text.as_bytes(), &OPTIONS)
 }
 
 proptest! {
     #[test]
     fn text_and_binary_traces_agree(
-        all in prop::collection::vec((0u16..9, 0u8..8, 0u64..1 << 27, any::<u32>()), 1..200)
+        accesses in prop::collection::vec((0u16..9, 0u8..8, 0u64..1 << 27, any::<u32>()), 1..200)
     ) {
-        let told = read(&text(&all)[..], &OF).unwrap();
-        prop_assert_eq!(told.accesses(), all.len() as u64);
-        for (core, kind, address, gap) in &all {
-            let found = told.of_core((*core).into()).iter().any(|entry| {
+        let recorded = read(&as_text(&accesses)[..], &OPTIONS).unwrap();
+        prop_assert_eq!(recorded.accesses(), accesses.len() as u64);
+        for (core, kind, address, gap) in &accesses {
+            let is_recorded = recorded.of_core((*core).into()).iter().any(|entry| {
                 u64::from(entry.line) == address / 128
                     && u64::from(entry.word) == address % 128 / 8
                     && entry.gap == *gap
                     && entry.access == ACCESSES[usize::from(*kind)]
             });
-            prop_assert!(found);
+            prop_assert!(is_recorded);
         }
-        prop_assert_eq!(&read(&binary(&all)[..], &OF).unwrap(), &told);
-        prop_assert_eq!(&read(&packed(&text(&all))[..], &OF).unwrap(), &told);
-        prop_assert_eq!(&read(&packed(&binary(&all))[..], &OF).unwrap(), &told);
+        prop_assert_eq!(&read(&as_binary(&accesses)[..], &OPTIONS).unwrap(), &recorded);
+        prop_assert_eq!(&read(&compress(&as_text(&accesses))[..], &OPTIONS).unwrap(), &recorded);
+        prop_assert_eq!(&read(&compress(&as_binary(&accesses))[..], &OPTIONS).unwrap(), &recorded);
     }
 
     #[test]
@@ -91,48 +91,53 @@ proptest! {
         bytes in prop::collection::vec(prop::sample::select(&b"0123456789abcdefxrwuRWLSMILDTEAP:,=# \n\xff"[..]), 0..200),
         format in 0..Format::FOREIGN.len(),
     ) {
-        let of = ReadOptions { format: Format::FOREIGN[format], packed: true, ..OF };
-        let _ = read(&bytes[..], &of);
+        let options = ReadOptions { format: Format::FOREIGN[format], packed: true, ..OPTIONS };
+        let _ = read(&bytes[..], &options);
     }
 
     #[test]
     fn no_bytes_stop_the_reader(bytes in prop::collection::vec(any::<u8>(), 0..300), kind in 0usize..4) {
-        let begin: &[u8] = [&b""[..], &MAGIC[..], &[0x1f, 0x8b, 8, 0][..], &b"0 load "[..]][kind];
-        let _ = read(&[begin, &bytes[..]].concat()[..], &OF);
+        let prefix: &[u8] = [&b""[..], &MAGIC[..], &[0x1f, 0x8b, 8, 0][..], &b"0 load "[..]][kind];
+        let _ = read(&[prefix, &bytes[..]].concat()[..], &OPTIONS);
     }
 }
 
 #[test]
 fn trace_lines_may_omit_core_and_time() {
-    let told = lines("# a comment\n\n  load 0x80 # and another\r\n3 store 1032 1.5ns").unwrap();
-    assert_eq!(told.cores(), 4);
-    assert_eq!(told.lines(), 9);
-    let [load] = told.of_core(0) else { panic!() };
+    let recorded =
+        read_text("# a comment\n\n  load 0x80 # and another\r\n3 store 1032 1.5ns").unwrap();
+    assert_eq!(recorded.cores(), 4);
+    assert_eq!(recorded.lines(), 9);
+    let [load] = recorded.of_core(0) else {
+        panic!()
+    };
     assert_eq!((load.line, load.word, load.gap), (1, 0, 0));
-    let [store] = told.of_core(3) else { panic!() };
+    let [store] = recorded.of_core(3) else {
+        panic!()
+    };
     assert_eq!((store.line, store.word, store.gap), (8, 1, 1500));
-    assert_eq!(told.of_core(1), []);
-    let some = ReadOptions { most: 1, ..OF };
-    let told = read(&b"load 0\nload 1\nnonsense"[..], &some).unwrap();
-    assert_eq!(told.accesses(), 1);
+    assert_eq!(recorded.of_core(1), []);
+    let first_only = ReadOptions { most: 1, ..OPTIONS };
+    let recorded = read(&b"load 0\nload 1\nnonsense"[..], &first_only).unwrap();
+    assert_eq!(recorded.accesses(), 1);
 }
 
 #[test]
 fn pages_are_packed_in_access_order() {
-    let of = ReadOptions {
+    let options = ReadOptions {
         packed: true,
         lines: 64,
-        ..OF
+        ..OPTIONS
     };
-    let far = &b"load 0x7fff12345f80\nload 0x1008\nload 0x7fff12345000"[..];
-    let told = read(far, &of).unwrap();
-    let places: Vec<_> = told
+    let distant = &b"load 0x7fff12345f80\nload 0x1008\nload 0x7fff12345000"[..];
+    let recorded = read(distant, &options).unwrap();
+    let places: Vec<_> = recorded
         .of_core(0)
         .iter()
         .map(|entry| (entry.line, entry.word))
         .collect();
     assert_eq!(places, [(31, 0), (32, 1), (0, 0)]);
-    let error = read(&b"load 0x1000\nload 0x2000\nload 0x3000"[..], &of).unwrap_err();
+    let error = read(&b"load 0x1000\nload 0x2000\nload 0x3000"[..], &options).unwrap_err();
     assert_eq!(
         error.to_string(),
         "line 3, column 6: 2 pages of 4 KiB are already in use, but the memory has only 8KiB"
@@ -159,46 +164,50 @@ fn input_errors_name_their_position() {
         ("COHKTRC1", "it contains no access"),
         ("COHKTRC1abc", "record 1: it has 3 of 16 bytes"),
     ] {
-        assert_eq!(lines(text).unwrap_err().to_string(), expected, "{text}");
+        assert_eq!(read_text(text).unwrap_err().to_string(), expected, "{text}");
     }
     let long = "9".repeat(5000);
-    let error = lines(&format!("load 0\n{long}")).unwrap_err().to_string();
+    let error = read_text(&format!("load 0\n{long}"))
+        .unwrap_err()
+        .to_string();
     assert_eq!(
         error,
         "line 2, column 1: this line is longer than 4096 bytes; each has one access"
     );
-    let error = read(&b"load 0\n\xff\xfe"[..], &OF).unwrap_err().to_string();
+    let error = read(&b"load 0\n\xff\xfe"[..], &OPTIONS)
+        .unwrap_err()
+        .to_string();
     assert_eq!(
         error,
         "line 2, column 1: this is not text; a binary trace begins with `COHKTRC1`"
     );
-    for (told, expected) in [
+    for (access, expected) in [
         ((4096, 0, 0, 0), "record 2: core 4096; cores are 0 to 4095"),
         ((0, 8, 0, 0), "record 2: there is no access 8; they are 0 to 7: load, store, read_once, write_line, write_partial, clean, evict, demote"),
         ((0, 0, 1 << 27, 0), "record 2: address 0x8000000 is beyond the memory of 128MiB; the workload `packed-trace` packs pages one after another"),
     ] {
-        let error = read(&binary(&[(0, 0, 0, 0), told])[..], &OF).unwrap_err();
+        let error = read(&as_binary(&[(0, 0, 0, 0), access])[..], &OPTIONS).unwrap_err();
         assert_eq!(error.to_string(), expected);
     }
-    let mut last = binary(&[(0, 0, 0, 0)]);
-    *last.last_mut().unwrap() = 7;
-    let error = read(&last[..], &OF).unwrap_err().to_string();
+    let mut bytes = as_binary(&[(0, 0, 0, 0)]);
+    *bytes.last_mut().unwrap() = 7;
+    let error = read(&bytes[..], &OPTIONS).unwrap_err().to_string();
     assert_eq!(error, "record 1: its last byte is 7, but must be 0");
-    let cut = &packed(&text(&[(0, 0, 0, 0)]))[..15];
-    assert!(matches!(read(cut, &OF), Err(ReadError::Io(_))));
+    let truncated = &compress(&as_text(&[(0, 0, 0, 0)]))[..15];
+    assert!(matches!(read(truncated, &OPTIONS), Err(ReadError::Io(_))));
 }
 
 /// Returns the accesses of a foreign trace: true for a store, the address, and the time since the access before in
 /// nanoseconds.
-fn foreign(format: Format, bytes: &[u8]) -> Vec<(bool, u64, u32)> {
-    let of = ReadOptions { format, ..OF };
-    let read = read(bytes, &of).unwrap_or_else(|wrong| panic!("{format:?}: {wrong}"));
-    let entries = read.of_core(0).iter();
-    let all = entries.map(|entry| {
+fn read_foreign(format: Format, bytes: &[u8]) -> Vec<(bool, u64, u32)> {
+    let options = ReadOptions { format, ..OPTIONS };
+    let recorded = read(bytes, &options).unwrap_or_else(|error| panic!("{format:?}: {error}"));
+    let entries = recorded.of_core(0).iter();
+    let accesses = entries.map(|entry| {
         let address = u64::from(entry.line) * 128 + u64::from(entry.word) * 8;
         (entry.access == Access::Store, address, entry.gap / 1000)
     });
-    all.collect()
+    accesses.collect()
 }
 
 /// Returns an instruction of a ChampSim trace with these load and store addresses.
@@ -265,10 +274,10 @@ fn traces_of_other_tools_are_read_by_their_formats() {
             vec![(load, 128, 0), (store, 264, 0)],
         ),
     ] {
-        assert_eq!(foreign(format, text.as_bytes()), expected, "{format:?}");
-        assert_eq!(foreign(format, &packed(text.as_bytes())), expected, "{format:?}");
+        assert_eq!(read_foreign(format, text.as_bytes()), expected, "{format:?}");
+        assert_eq!(read_foreign(format, &compress(text.as_bytes())), expected, "{format:?}");
         // Without a format, the error suggests formats that may fit.
-        let error = lines(text).unwrap_err().to_string();
+        let error = read_text(text).unwrap_err().to_string();
         assert!(
             [Format::Lackey, Format::Dinero].contains(&format) || error.contains(format.title()),
             "{error}"
@@ -286,7 +295,7 @@ fn traces_of_other_tools_are_read_by_their_formats() {
         (store, 264, 0),
         (load, 512, 0),
     ];
-    assert_eq!(foreign(Format::Champsim, &bytes), expected);
+    assert_eq!(read_foreign(Format::Champsim, &bytes), expected);
 }
 
 #[test]
@@ -311,26 +320,28 @@ fn malformed_foreign_traces_are_rejected() {
         (Format::Pin, "0x401000: R", "line 1, column 12: an address is missing: "),
         (Format::Pin, "#eof", "it contains no access"),
     ] {
-        let error = read(text.as_bytes(), &ReadOptions { format, ..OF }).unwrap_err().to_string();
+        let error = read(text.as_bytes(), &ReadOptions { format, ..OPTIONS }).unwrap_err().to_string();
         assert!(error.starts_with(expected), "{format:?}: {error}");
     }
-    let of = ReadOptions {
+    let options = ReadOptions {
         format: Format::Champsim,
-        ..OF
+        ..OPTIONS
     };
-    let error = read(&instruction([128; 4], [0; 2])[..63], &of).unwrap_err();
+    let error = read(&instruction([128; 4], [0; 2])[..63], &options).unwrap_err();
     assert_eq!(
         error.to_string(),
         "record 1: it has 63 of 64 bytes: read as a trace of ChampSim, with accesses like `instructions of 64 bytes`"
     );
-    let error = read(&[b'7'; 64][..], &of).unwrap_err().to_string();
+    let error = read(&[b'7'; 64][..], &options).unwrap_err().to_string();
     assert!(
         error.starts_with(
             "record 1: its bytes 8 and 9 (branch flags) must be 0 or 1, not 55 and 55"
         ),
         "{error}"
     );
-    let error = read(&b"\xfd7zXZ\0\0\0"[..], &of).unwrap_err().to_string();
+    let error = read(&b"\xfd7zXZ\0\0\0"[..], &options)
+        .unwrap_err()
+        .to_string();
     assert_eq!(
         error,
         "it is compressed by xz; decompress it with `unxz`, or compress it with gzip"
@@ -346,15 +357,15 @@ fn setup(workload: Workload) -> Setup {
 /// Returns the accesses that a workload issues, as a trace.
 fn record(workload: &Workload, seed: u64) -> Vec<u8> {
     let mut traffic = Traffic::new(&[workload], mix(seed));
-    let mut all = Vec::new();
+    let mut accesses = Vec::new();
     for core in 0..workload.cores as u16 {
         while let Some(next) = traffic.draw(core, 0) {
             let kind = ACCESSES.iter().position(|&access| access == next.access);
             let address = u64::from(next.line) * 128 + u64::from(next.word % 16) * 8;
-            all.push((core, kind.unwrap() as u8, address, 0));
+            accesses.push((core, kind.unwrap() as u8, address, 0));
         }
     }
-    text(&all)
+    as_text(&accesses)
 }
 
 #[test]
@@ -366,14 +377,14 @@ fn recorded_workload_round_trips() {
     ] {
         let mut workload = Workload::pass(pattern, access, 4096, 5, 3);
         workload.accesses = 3000;
-        let recorded = read(&record(&workload, 0)[..], &OF).unwrap();
-        let again = Workload::recorded(Arc::new(recorded), 1, 3);
-        assert_eq!(again.cores, 5);
-        let [first, second] = [workload, again].map(|workload| run(&setup(workload)).unwrap());
+        let recorded = read(&record(&workload, 0)[..], &OPTIONS).unwrap();
+        let replayed = Workload::recorded(Arc::new(recorded), 1, 3);
+        assert_eq!(replayed.cores, 5);
+        let [first, second] = [workload, replayed].map(|workload| run(&setup(workload)).unwrap());
         let values = |statistics: &Statistics| {
             let values = statistics.values.iter();
             values
-                .map(|(of, value)| (of.name, value.number()))
+                .map(|(definition, value)| (definition.name, value.number()))
                 .collect::<Vec<_>>()
         };
         assert_eq!(values(&first), values(&second));
@@ -384,22 +395,22 @@ fn recorded_workload_round_trips() {
 #[test]
 fn trace_gaps_delay_accesses() {
     // So far apart that each is alone: the last starts after all gaps, and takes as long as a single one.
-    let of = |text: &str| {
-        let recorded = read(text.as_bytes(), &OF).unwrap();
+    let time_of = |text: &str| {
+        let recorded = read(text.as_bytes(), &OPTIONS).unwrap();
         let statistics = run(&setup(Workload::recorded(Arc::new(recorded), 1, 4))).unwrap();
         (statistics.get("time_ns").unwrap() * 1000.0).round()
     };
-    let one = of("load 0x80");
-    assert_eq!(of("load 0x80 4ms"), one + 4e9);
-    let many: String = (0..10)
+    let single = time_of("load 0x80");
+    assert_eq!(time_of("load 0x80 4ms"), single + 4e9);
+    let long_gaps: String = (0..10)
         .map(|line| format!("load {} 1ms\n", line * 128))
         .collect();
-    assert_eq!(of(&many), one + 10e9);
+    assert_eq!(time_of(&long_gaps), single + 10e9);
     // The time is between issues: accesses that take longer do not add to it.
-    let short: String = (0..10)
+    let short_gaps: String = (0..10)
         .map(|line| format!("load {} 1ns\n", line * 128))
         .collect();
-    assert!(of(&short) < 10.0 * one);
+    assert!(time_of(&short_gaps) < 10.0 * single);
 }
 
 #[test]
@@ -407,37 +418,37 @@ fn every_access_of_a_trace_holds_on_every_text() {
     for name in common::protocols() {
         for seed in common::seeds(3) {
             let mut setup = common::torture(protocol(&name), 2, seed).unwrap();
-            let has: Vec<u8> = (0u8..)
+            let kinds: Vec<u8> = (0u8..)
                 .zip(ACCESSES)
                 .filter(|&(_, access)| setup.workload.has(access))
                 .map(|(kind, _)| kind)
                 .collect();
             let line = u64::from(setup.protocol.line_bytes);
             let lines = u64::from(setup.workload.lines);
-            let mut drawn = seed;
-            let mut below = |most: u64| {
-                drawn = drawn
+            let mut state = seed;
+            let mut draw_below = |bound: u64| {
+                state = state
                     .wrapping_mul(6_364_136_223_846_793_005)
                     .wrapping_add(1_442_695_040_888_963_407);
-                (drawn >> 33) % most
+                (state >> 33) % bound
             };
-            let all: Vec<Told> = (0..1000)
+            let accesses: Vec<TracedAccess> = (0..1000)
                 .map(|_| {
-                    let kind = has[below(has.len() as u64) as usize];
+                    let kind = kinds[draw_below(kinds.len() as u64) as usize];
                     (
-                        below(setup.workload.cores.into()) as u16,
+                        draw_below(setup.workload.cores.into()) as u16,
                         kind,
-                        below(lines * line),
-                        below(2000) as u32,
+                        draw_below(lines * line),
+                        draw_below(2000) as u32,
                     )
                 })
                 .collect();
-            let of = ReadOptions {
+            let options = ReadOptions {
                 line: line as u32,
                 lines: setup.workload.lines,
-                ..OF
+                ..OPTIONS
             };
-            let recorded = read(&text(&all)[..], &of).unwrap();
+            let recorded = read(&as_text(&accesses)[..], &options).unwrap();
             setup.workload = Workload {
                 write_prefetches: setup.workload.write_prefetches,
                 ..Workload::recorded(

@@ -24,26 +24,26 @@ use common::{protocol, seeds};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-fn given(value: u64) -> Quantity {
+fn quantity(value: u64) -> Quantity {
     Quantity::given(value, "a test")
 }
 
 /// Returns a translation with few entries and occasional unmapping of a page.
 fn translation(seed: u64) -> Translation {
-    let mut of = Translation::new();
-    of.used = given(1);
-    of.way = given(20 * NANOSECOND);
-    of.jitter = given(seed % 7 * 40 * NANOSECOND);
-    of.lookup = given(5 * NANOSECOND);
-    of.hit = given(2 * NANOSECOND);
-    of.entries = given(1 + seed % 5);
-    of.host_entries = given(1 + seed % 3);
-    of.outstanding = given(1 + seed % 4);
-    of.unmap = given(seed % 3 * (500 + seed % 11 * 60) * NANOSECOND);
-    of
+    let mut quantities = Translation::new();
+    quantities.used = quantity(1);
+    quantities.way = quantity(20 * NANOSECOND);
+    quantities.jitter = quantity(seed % 7 * 40 * NANOSECOND);
+    quantities.lookup = quantity(5 * NANOSECOND);
+    quantities.hit = quantity(2 * NANOSECOND);
+    quantities.entries = quantity(1 + seed % 5);
+    quantities.host_entries = quantity(1 + seed % 3);
+    quantities.outstanding = quantity(1 + seed % 4);
+    quantities.unmap = quantity(seed % 3 * (500 + seed % 11 * 60) * NANOSECOND);
+    quantities
 }
 
-fn plays(name: &str, setup: &Setup) -> Performance {
+fn play_or_panic(name: &str, setup: &Setup) -> Performance {
     play_while(setup, &mut |_| true).unwrap_or_else(|error| {
         let seed = setup.seed;
         panic!("COHKIT_SEED={seed} cargo test -p cohkit-sim --test refusals {name}\n{error}")
@@ -58,9 +58,9 @@ fn failure(setup: &Setup) -> (FailureKind, String) {
     }
 }
 
-fn get(played: &Performance, name: &str) -> f64 {
-    let host = played.statistics.host.as_deref();
-    host.unwrap_or(&played.statistics).get(name).unwrap()
+fn get(performance: &Performance, name: &str) -> f64 {
+    let host = performance.statistics.host.as_deref();
+    host.unwrap_or(&performance.statistics).get(name).unwrap()
 }
 
 /// Returns a scenario with engines of a device, whose addresses are virtual if there is a translation.
@@ -68,14 +68,14 @@ fn with_engines(
     name: &str,
     scenario: Arc<dyn Playable>,
     seed: u64,
-    of: Option<Translation>,
+    translation: Option<Translation>,
 ) -> Setup {
     let mut platform = Platform::torture(1 + (seed % 2) as u16);
     let devices = 1 + seed / 2 % 2;
     platform
         .set("agents.device.remotes", &devices.to_string())
         .unwrap();
-    platform.agents[0].cache.translation = of;
+    platform.agents[0].cache.translation = translation;
     let mut setup = Setup::with_scenario(protocol(name), platform, scenario).unwrap();
     (setup.seed, setup.oracle) = (seed, Level::Bytes);
     setup
@@ -98,10 +98,10 @@ fn engines_with_virtual_addresses_do_the_same_and_take_longer() {
             words: false,
         };
         let name = ["ccix", "cxl-cache", "eci-near"][(seed % 3) as usize];
-        for (end, of) in ends.iter_mut().zip([None, Some(translation(seed))]) {
-            let of_seed = with_engines(name, Arc::new(locks.clone()), seed, of);
-            let played = plays("engines", &of_seed);
-            let count = |what| played.tally.counts[what];
+        for (end, addresses) in ends.iter_mut().zip([None, Some(translation(seed))]) {
+            let setup = with_engines(name, Arc::new(locks.clone()), seed, addresses);
+            let played = play_or_panic("engines", &setup);
+            let count = |count_name| played.tally.counts[count_name];
             assert_eq!(count("host locks"), 30 * u64::from(locks.threads));
             assert_eq!(count("device locks"), 30 * u64::from(locks.device));
             *end += played.end;
@@ -123,8 +123,11 @@ impl Visitor for Plays {
 /// Posted stores are translated before their threads continue, and in order.
 #[test]
 fn hosts_with_virtual_addresses_do_the_same_and_take_longer() {
-    let numbers = |given: &[(&str, u64)]| -> BTreeMap<String, u64> {
-        given.iter().map(|&(name, n)| (name.into(), n)).collect()
+    let by_name = |parameters: &[(&str, u64)]| -> BTreeMap<String, u64> {
+        parameters
+            .iter()
+            .map(|&(name, n)| (name.into(), n))
+            .collect()
     };
     let exchange = [("fanout", 3), ("stores", 8), ("releases", 3)];
     let histogram = [
@@ -134,15 +137,15 @@ fn hosts_with_virtual_addresses_do_the_same_and_take_longer() {
         ("release", 128),
     ];
     let kernels = [("exchange", &exchange[..]), ("histogram", &histogram[..])];
-    for (ordering, protocol) in &orderings::kept(8) {
+    for (ordering, protocol) in &orderings::correct_orderings(8) {
         let mut ends = [0; 2];
         for seed in seeds(3) {
-            for (name, given) in kernels {
-                for (end, of) in ends.iter_mut().zip([None, Some(translation(seed))]) {
+            for (name, parameters) in kernels {
+                for (end, addresses) in ends.iter_mut().zip([None, Some(translation(seed))]) {
                     let mut platform = orderings::machine();
                     platform.link.jitter.value = 300_000;
-                    platform.cache.translation = of;
-                    let scenario = visit(name, &numbers(given), Plays).unwrap();
+                    platform.cache.translation = addresses;
+                    let scenario = visit(name, &by_name(parameters), Plays).unwrap();
                     let mut setup = orderings::setup(protocol, &platform, scenario);
                     setup.seed = seed;
                     *end += play_while(&setup, &mut |_| true)
@@ -170,8 +173,8 @@ enum AfterRefusal {
 struct Walks {
     threads: u32,
     lines: Line,
-    then: AfterRefusal,
-    alone: bool,
+    reaction: AfterRefusal,
+    without_device: bool,
 }
 
 /// Number of lines of 64 bytes in a page of 4 KiB.
@@ -179,22 +182,25 @@ const PAGE: Line = 64;
 
 #[derive(Clone)]
 struct Walk {
-    of: Walks,
+    parameters: Walks,
     number: Line,
     next: Line,
     refused: Vec<(Line, Refused)>,
-    seen: Vec<(Line, u64)>,
+    loaded: Vec<(Line, u64)>,
 }
 
 impl Walk {
     /// Returns the line of an access, and true if it loads.
-    fn of(&self, next: Line) -> (Line, bool) {
-        let first = self.number * self.of.lines;
-        (first + next % self.of.lines, next >= self.of.lines)
+    fn line_of_access(&self, next: Line) -> (Line, bool) {
+        let first = self.number * self.parameters.lines;
+        (
+            first + next % self.parameters.lines,
+            next >= self.parameters.lines,
+        )
     }
 
-    fn this(&self) -> Step {
-        let (line, loads) = self.of(self.next);
+    fn current_step(&self) -> Step {
+        let (line, loads) = self.line_of_access(self.next);
         let (word, value) = (1, u64::from(line) + 1);
         match (loads, line % 3) {
             (true, 0) => Step::Acquire { line, word },
@@ -211,30 +217,34 @@ impl Walk {
 
 impl Thread for Walk {
     fn step(&mut self, result: u64) -> Step {
-        if let Some((line, true)) = self.next.checked_sub(1).map(|before| self.of(before)) {
-            let refused = |(last, why): &(Line, Refused)| *last == line && !why.write;
+        if let Some((line, true)) = self
+            .next
+            .checked_sub(1)
+            .map(|previous| self.line_of_access(previous))
+        {
+            let refused = |(last, reason): &(Line, Refused)| *last == line && !reason.write;
             if !self.refused.last().is_some_and(refused) {
-                self.seen.push((line, result));
+                self.loaded.push((line, result));
             }
         }
-        if self.next == 2 * self.of.lines {
+        if self.next == 2 * self.parameters.lines {
             return Step::Stop;
         }
-        let step = self.this();
+        let step = self.current_step();
         self.next += 1;
         step
     }
 
-    fn refused(&mut self, why: Refused) -> Option<Step> {
-        let (line, _) = self.of(self.next - 1);
-        self.refused.push((line, why));
-        match self.of.then {
+    fn refused(&mut self, reason: Refused) -> Option<Step> {
+        let (line, _) = self.line_of_access(self.next - 1);
+        self.refused.push((line, reason));
+        match self.parameters.reaction {
             AfterRefusal::GoesOn => Some(self.step(0)),
             AfterRefusal::Ends => Some(Step::Stop),
             AfterRefusal::TriesAgain => {
                 assert!(self.refused.len() < 1 << 20, "it goes on for ever");
                 self.next -= 1;
-                let step = self.this();
+                let step = self.current_step();
                 self.next += 1;
                 Some(step)
             }
@@ -257,7 +267,7 @@ impl Application for Nothing {
 }
 
 /// Permission of a line's page: one page in four is read-only, and one in six is absent.
-fn permits(line: Line) -> Right {
+fn page_permission(line: Line) -> Right {
     match line / PAGE + 1 {
         page if page % 6 == 0 => Right::None,
         page if page % 4 == 0 => Right::Read,
@@ -278,44 +288,47 @@ impl Scenario for Walks {
         true
     }
     fn alone(&self) -> bool {
-        self.alone
+        self.without_device
     }
     fn application(&self) -> Nothing {
         Nothing
     }
     fn threads(&self) -> Vec<Walk> {
         let walk = |number| Walk {
-            of: self.clone(),
+            parameters: self.clone(),
             number,
             next: 0,
             refused: Vec::new(),
-            seen: Vec::new(),
+            loaded: Vec::new(),
         };
         (0..self.threads).map(walk).collect()
     }
     /// Each access has either been made or been refused, as its page requires.
     fn verify(&self, _: &Nothing, threads: &[Walk], contents: &dyn Contents) -> Result<(), String> {
-        for walk in threads.iter().filter(|_| self.then == AfterRefusal::GoesOn) {
-            let (mut refused, mut seen) = (Vec::new(), Vec::new());
+        for walk in threads
+            .iter()
+            .filter(|_| self.reaction == AfterRefusal::GoesOn)
+        {
+            let (mut refused, mut loaded) = (Vec::new(), Vec::new());
             for next in 0..2 * self.lines {
-                let (line, loads) = walk.of(next);
-                let (permits, write) = (permits(line), !loads);
-                let stays = contents.initial(line, 1);
-                let word = if permits == Right::Write {
+                let (line, loads) = walk.line_of_access(next);
+                let (permits, write) = (page_permission(line), !loads);
+                let initial_word = contents.initial(line, 1);
+                let expected_word = if permits == Right::Write {
                     u64::from(line) + 1
                 } else {
-                    stays
+                    initial_word
                 };
-                if contents.word(line, 1) != word {
+                if contents.word(line, 1) != expected_word {
                     return Err(format!("line {line} is {}", contents.word(line, 1)));
                 }
                 if permits == Right::None || write && permits == Right::Read {
                     refused.push((line, Refused { write, permits }));
                 } else if loads {
-                    seen.push((line, word));
+                    loaded.push((line, expected_word));
                 }
             }
-            if (&refused, &seen) != (&walk.refused, &walk.seen) {
+            if (&refused, &loaded) != (&walk.refused, &walk.loaded) {
                 return Err(format!("{:?} are refused, not {refused:?}", walk.refused));
             }
         }
@@ -323,19 +336,19 @@ impl Scenario for Walks {
     }
 }
 
-fn walks(seed: u64, then: AfterRefusal) -> Setup {
+fn walks(seed: u64, reaction: AfterRefusal) -> Setup {
     let threads = 1 + (seed / 4 % 4) as u32;
     let name = ["msi", "mesi", "moesi", "self-invalidate"][(seed % 4) as usize];
     let mut platform = Platform::torture(1 + (seed % 2) as u16);
-    let mut of = translation(seed);
-    (of.read_only, of.absent) = (given(4), given(6));
-    platform.cache.translation = Some(of);
+    let mut quantities = translation(seed);
+    (quantities.read_only, quantities.absent) = (quantity(4), quantity(6));
+    platform.cache.translation = Some(quantities);
     let lines = 250 + (seed % 50) as u32;
     let walks = Walks {
         threads,
         lines,
-        then,
-        alone: true,
+        reaction,
+        without_device: true,
     };
     let mut setup = Setup::with_scenario(protocol(name), platform, Arc::new(walks)).unwrap();
     (setup.seed, setup.oracle) = (seed, Level::Bytes);
@@ -346,11 +359,11 @@ fn walks(seed: u64, then: AfterRefusal) -> Setup {
 fn threads_are_notified_of_refusals_and_continue() {
     for seed in seeds(60) {
         let setup = walks(seed, AfterRefusal::GoesOn);
-        let played = plays("threads_are_notified_of_refusals_and_continue", &setup);
+        let played = play_or_panic("threads_are_notified_of_refusals_and_continue", &setup);
         let play = setup.play.unwrap();
         let lines = 0..play.scenario.uses();
         let refused: u32 = lines
-            .map(|line| match permits(line) {
+            .map(|line| match page_permission(line) {
                 Right::None => 2,
                 Right::Read => 1,
                 Right::Write => 0,
@@ -359,7 +372,7 @@ fn threads_are_notified_of_refusals_and_continue() {
         assert_eq!(get(&played, "translation_faults"), f64::from(refused));
         let performed = f64::from(2 * play.scenario.uses() - refused);
         // In that protocol an acquire is followed by another access, which is about no line.
-        let acquires = |line: &Line| line.is_multiple_of(3) && permits(*line) > Right::None;
+        let acquires = |line: &Line| line.is_multiple_of(3) && page_permission(*line) > Right::None;
         let acquires = match setup.protocol.name.as_str() {
             "self_invalidate" => (0..play.scenario.uses()).filter(acquires).count(),
             _ => 0,
@@ -372,18 +385,18 @@ fn threads_are_notified_of_refusals_and_continue() {
 /// A thread is notified of a refused posted store before its next step.
 #[test]
 fn refused_posted_stores_are_reported_in_order() {
-    for (ordering, protocol) in &orderings::kept(8) {
+    for (ordering, protocol) in &orderings::correct_orderings(8) {
         for seed in seeds(4) {
             let mut platform = orderings::machine();
             platform.link.jitter.value = 300_000;
-            let mut of = translation(seed);
-            (of.read_only, of.absent) = (given(4), given(6));
-            platform.cache.translation = Some(of);
+            let mut quantities = translation(seed);
+            (quantities.read_only, quantities.absent) = (quantity(4), quantity(6));
+            platform.cache.translation = Some(quantities);
             let walks = Walks {
                 threads: 3,
                 lines: 400,
-                then: AfterRefusal::GoesOn,
-                alone: true,
+                reaction: AfterRefusal::GoesOn,
+                without_device: true,
             };
             let mut setup = orderings::setup(protocol, &platform, Arc::new(walks));
             (setup.seed, setup.oracle) = (seed, Level::Bytes);
@@ -402,22 +415,22 @@ fn combined_threads_see_only_their_own_refusals() {
             threads: 1 + (seed % 2) as u32,
             // As many pages as one period of the permissions.
             lines: 12 * PAGE,
-            then: AfterRefusal::GoesOn,
-            alone: false,
+            reaction: AfterRefusal::GoesOn,
+            without_device: false,
         };
-        let both: Vec<Arc<dyn Playable>> = vec![Arc::new(walks.clone()), Arc::new(walks)];
+        let scenarios: Vec<Arc<dyn Playable>> = vec![Arc::new(walks.clone()), Arc::new(walks)];
         let mut platform = Platform::torture(2);
-        let mut of = translation(seed);
-        (of.read_only, of.absent) = (given(4), given(6));
-        platform.cache.translation = Some(of);
-        let several = Arc::new(CombinedScenario::new(both).unwrap());
+        let mut quantities = translation(seed);
+        (quantities.read_only, quantities.absent) = (quantity(4), quantity(6));
+        platform.cache.translation = Some(quantities);
+        let combined = Arc::new(CombinedScenario::new(scenarios).unwrap());
         let protocol = protocol("msi-policy");
-        let mut setup = Setup::with_scenario(protocol, platform, several).unwrap();
+        let mut setup = Setup::with_scenario(protocol, platform, combined).unwrap();
         (setup.seed, setup.oracle) = (seed, Level::Bytes);
         let threads = 2 + 2 * (seed % 2);
         // Two pages in twelve are absent, and two others are read-only.
         let refused = threads * u64::from(PAGE) * (2 * 2 + 2);
-        let played = plays("combined_threads_see_only_their_own_refusals", &setup);
+        let played = play_or_panic("combined_threads_see_only_their_own_refusals", &setup);
         assert_eq!(get(&played, "translation_faults"), refused as f64);
     }
 }
@@ -458,25 +471,25 @@ fn fences_are_not_translated() {
             Ok(())
         }
     }
-    for (ordering, protocol) in &orderings::kept(8) {
+    for (ordering, protocol) in &orderings::correct_orderings(8) {
         let mut platform = orderings::machine();
-        let mut of = translation(1);
-        of.absent = given(1);
-        platform.cache.translation = Some(of);
+        let mut quantities = translation(1);
+        quantities.absent = quantity(1);
+        platform.cache.translation = Some(quantities);
         let setup = orderings::setup(protocol, &platform, Arc::new(Fences(0)));
         let played =
             play_while(&setup, &mut |_| true).unwrap_or_else(|e| panic!("{ordering}: {e}"));
         assert_eq!(get(&played, "translation_misses"), 0.0);
         // In the other protocols no cache takes part in fences.
-        let of_caches = ordering.ends_with("cord");
-        let made = if of_caches { 40.0 } else { 0.0 };
-        assert_eq!(get(&played, "accesses"), made, "{ordering}");
+        let caches_take_part = ordering.ends_with("cord");
+        let expected = if caches_take_part { 40.0 } else { 0.0 };
+        assert_eq!(get(&played, "accesses"), expected, "{ordering}");
     }
 }
 
 #[test]
 fn a_thread_may_end_with_what_is_refused() {
-    let played = plays("a_thread_may_end", &walks(3, AfterRefusal::Ends));
+    let played = play_or_panic("a_thread_may_end", &walks(3, AfterRefusal::Ends));
     assert!(get(&played, "translation_faults") <= 4.0);
 }
 
@@ -484,22 +497,22 @@ fn a_thread_may_end_with_what_is_refused() {
 fn failed_thread_reports_its_refusal() {
     let mut setup = walks(0, AfterRefusal::Fails);
     setup.workload.cores = 1;
-    let (kind, said) = failure(&setup);
+    let (kind, report) = failure(&setup);
     assert_eq!(kind, FailureKind::Refused);
     assert_eq!(
-        said,
+        report,
         "thread 0 cannot write: the page is read-only (word 1 of line 192, address 0x3008, page 3, by cache), and does not handle the page fault"
     );
-    setup.platform.cache.translation.as_mut().unwrap().absent = given(1);
-    let (_, said) = failure(&setup);
+    setup.platform.cache.translation.as_mut().unwrap().absent = quantity(1);
+    let (_, report) = failure(&setup);
     assert!(
-        said.starts_with("thread 0 cannot write: the page is not mapped (word 1 of line 0,"),
-        "{said}"
+        report.starts_with("thread 0 cannot write: the page is not mapped (word 1 of line 0,"),
+        "{report}"
     );
 }
 
 #[test]
 fn a_thread_that_tries_again_and_again_gets_nowhere() {
-    let (kind, said) = failure(&walks(0, AfterRefusal::TriesAgain));
-    assert_eq!(kind, FailureKind::NoProgress, "{said}");
+    let (kind, report) = failure(&walks(0, AfterRefusal::TriesAgain));
+    assert_eq!(kind, FailureKind::NoProgress, "{report}");
 }

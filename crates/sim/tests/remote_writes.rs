@@ -15,14 +15,14 @@ use cohkit_sim::platform::Platform;
 use cohkit_sim::scenario::Performance;
 use cohkit_sim::simulation::{play_while, RunError, Setup};
 use common::seeds;
-use orderings::{kept, machine, ordering, orderings, setup};
+use orderings::{correct_orderings, machine, ordering, orderings, setup};
 use std::sync::Arc;
 
-fn played(setup: &Setup, what: &str) -> Performance {
-    play_while(setup, &mut |_| true).unwrap_or_else(|error| panic!("{what}: {error}"))
+fn play_or_panic(setup: &Setup, label: &str) -> Performance {
+    play_while(setup, &mut |_| true).unwrap_or_else(|error| panic!("{label}: {error}"))
 }
 
-fn writes(fanout: u32, stores: u32, releases: u32) -> RemoteWrites {
+fn write_scenario(fanout: u32, stores: u32, releases: u32) -> RemoteWrites {
     RemoteWrites {
         homes: 8,
         fanout,
@@ -33,23 +33,23 @@ fn writes(fanout: u32, stores: u32, releases: u32) -> RemoteWrites {
     }
 }
 
-fn taken(performance: &Performance, message: &str) -> TrafficTotals {
+fn traffic_of(performance: &Performance, message: &str) -> TrafficTotals {
     let traffic = &performance.statistics.traffic;
-    let found = traffic.iter().find(|(name, _)| name == message);
-    found.unwrap_or_else(|| panic!("there is no {message}")).1
+    let entry = traffic.iter().find(|(name, _)| name == message);
+    entry.unwrap_or_else(|| panic!("there is no {message}")).1
 }
 
 #[test]
 fn flag_acquire_observes_released_stores() {
-    for (name, protocol) in &kept(8) {
+    for (name, protocol) in &correct_orderings(8) {
         for seed in seeds(8) {
             let mut platform = machine();
             platform.link.jitter.value = 300_000;
             for fanout in [1, 3, 7] {
-                let scenario = Arc::new(writes(fanout, 12, 4));
+                let scenario = Arc::new(write_scenario(fanout, 12, 4));
                 let mut setup = setup(protocol, &platform, scenario);
                 setup.seed = seed;
-                played(
+                play_or_panic(
                     &setup,
                     &format!("{name}, COHKIT_SEED={seed}, fanout {fanout}"),
                 );
@@ -61,7 +61,7 @@ fn flag_acquire_observes_released_stores() {
             };
             let mut setup = setup(protocol, &platform, Arc::new(broadcast));
             setup.seed = seed;
-            played(&setup, &format!("{name}, COHKIT_SEED={seed}, broadcast"));
+            play_or_panic(&setup, &format!("{name}, COHKIT_SEED={seed}, broadcast"));
         }
     }
 }
@@ -73,11 +73,11 @@ fn numbered_stores_are_in_order_at_one_home() {
     for seed in seeds(8) {
         let mut platform = machine();
         platform.link.jitter.value = 300_000;
-        let mut scenario = writes(1, 40, 10);
+        let mut scenario = write_scenario(1, 40, 10);
         scenario.homes = 1;
         let mut setup = setup(&protocol, &platform, Arc::new(scenario));
         setup.seed = seed;
-        let played = played(&setup, &format!("COHKIT_SEED={seed}"));
+        let played = play_or_panic(&setup, &format!("COHKIT_SEED={seed}"));
         // More stores than numbers: the last of each series requests an acknowledgement.
         assert!(played.statistics.sent("Last").unwrap() >= 1);
     }
@@ -92,14 +92,14 @@ fn posted_stores_that_are_late_at_one_home_are_flagged() {
     (hosts.late_from.value, hosts.late_to.value) = (2, 1);
     hosts.late.value = 2_000_000;
     for (name, protocol) in orderings(8) {
-        let mut scenario = writes(2, 8, 4);
+        let mut scenario = write_scenario(2, 8, 4);
         scenario.every = 1;
         let setup = setup(&protocol, &platform, Arc::new(scenario));
         match (name, play_while(&setup, &mut |_| true)) {
             ("mp", Err(RunError::Failure(failure))) => {
                 assert_eq!(failure.kind, FailureKind::Result);
-                let found = "thread 1 has acquired a flag that was released after store ";
-                assert!(failure.text.contains(found), "{}", failure.text);
+                let expected = "thread 1 has acquired a flag that was released after store ";
+                assert!(failure.text.contains(expected), "{}", failure.text);
             }
             ("mp", Ok(_)) => panic!("what is wrong is not found out"),
             (_, Ok(_)) => {}
@@ -122,26 +122,29 @@ fn two_levels() -> Platform {
 #[test]
 fn hosts_on_other_switches_have_higher_latency() {
     let protocol = ordering("so", &[]);
-    let written = |at_each: u64| {
+    let mean_write_time = |hosts_per_switch: u64| {
         let mut platform = two_levels();
         let uplink = platform.uplink.as_mut().unwrap();
-        (uplink.hosts.value, uplink.bandwidth.value) = (at_each, 0);
+        (uplink.hosts.value, uplink.bandwidth.value) = (hosts_per_switch, 0);
         // The writer is on host 8; its targets are hosts 0 to 7.
-        let mut scenario = writes(8, 1, 1);
+        let mut scenario = write_scenario(8, 1, 1);
         scenario.homes = 16;
-        let played = played(&setup(&protocol, &platform, Arc::new(scenario)), "so");
+        let played = play_or_panic(&setup(&protocol, &platform, Arc::new(scenario)), "so");
         played.tally.times["written"].mean()
     };
     // A store with its acknowledgement, and a release with its own.
-    let farther = 4.0 * (2.0 * 75.0 + 2.0 * 10.0);
-    assert_eq!(written(8) - written(16), 1000.0 * farther);
+    let extra_latency_ns = 4.0 * (2.0 * 75.0 + 2.0 * 10.0);
+    assert_eq!(
+        mean_write_time(8) - mean_write_time(16),
+        1000.0 * extra_latency_ns
+    );
 }
 
 /// All messages between switches occupy their links.
 #[test]
 fn links_between_switches_have_a_bandwidth() {
     let protocol = ordering("so", &[]);
-    let end = |links: u64, bandwidth: u64| {
+    let end_with = |links: u64, bandwidth: u64| {
         let mut platform = two_levels();
         let uplink = platform.uplink.as_mut().unwrap();
         (uplink.links.value, uplink.bandwidth.value) = (links, bandwidth);
@@ -155,14 +158,14 @@ fn links_between_switches_have_a_bandwidth() {
             stores: 32,
             releases: 2,
         });
-        played(&setup(&protocol, &platform, Arc::new(scenario)), "so").end
+        play_or_panic(&setup(&protocol, &platform, Arc::new(scenario)), "so").end
     };
     // Each of a switch's eight threads stores 32 lines to the host eight further on; a line is 80 bytes with its
     // header.
-    let least = 8 * 32 * 80 * 1000;
-    assert!(end(1, 1_000_000_000) > least);
-    assert!(end(2, 1_000_000_000) < end(1, 1_000_000_000));
-    assert!(end(8, 64_000_000_000) < least);
+    let min_end = 8 * 32 * 80 * 1000;
+    assert!(end_with(1, 1_000_000_000) > min_end);
+    assert!(end_with(2, 1_000_000_000) < end_with(1, 1_000_000_000));
+    assert!(end_with(8, 64_000_000_000) < min_end);
 }
 
 /// With one home, the writes of one core there are in order, for any lines.
@@ -172,9 +175,9 @@ fn posted_stores_to_one_home_are_in_order() {
     for seed in seeds(16) {
         let mut platform = machine();
         platform.link.jitter.value = 300_000;
-        let mut setup = setup(protocol, &platform, Arc::new(writes(1, 12, 8)));
+        let mut setup = setup(protocol, &platform, Arc::new(write_scenario(1, 12, 8)));
         setup.seed = seed;
-        played(&setup, &format!("{name}, COHKIT_SEED={seed}"));
+        play_or_panic(&setup, &format!("{name}, COHKIT_SEED={seed}"));
     }
 }
 
@@ -183,29 +186,29 @@ fn posted_stores_to_one_home_are_in_order() {
 fn one_home_release_costs_its_fields_and_acknowledgement() {
     let (releases, stores) = (10, 16);
     let platform = machine();
-    let all = orderings(8);
-    let of = |number: usize| {
-        let (name, protocol): &(_, Protocol) = &all[number];
-        let scenario = writes(1, stores, releases);
-        played(&setup(protocol, &platform, Arc::new(scenario)), name)
+    let protocols = orderings(8);
+    let play_ordering = |number: usize| {
+        let (name, protocol): &(_, Protocol) = &protocols[number];
+        let scenario = write_scenario(1, stores, releases);
+        play_or_panic(&setup(protocol, &platform, Arc::new(scenario)), name)
     };
-    let (cord, mp) = (of(2), of(3));
+    let (cord, mp) = (play_ordering(2), play_ordering(3));
     for message in ["Ask", "Notify", "Empty"] {
         assert_eq!(cord.statistics.sent(message), Some(0), "{message}");
     }
     let header = platform.link.header_bytes.value;
-    let (relaxed, release) = (taken(&cord, "Relaxed"), taken(&cord, "Release"));
+    let (relaxed, release) = (traffic_of(&cord, "Relaxed"), traffic_of(&cord, "Release"));
     let (relaxed_count, release_count) = (u64::from(stores * releases), u64::from(releases));
     assert_eq!(relaxed.between, relaxed_count);
     assert_eq!(relaxed.between_bytes, relaxed_count * (header + 64));
     // An epoch, a count of at most 255, a turn and a number of homes: 8, 8, 8 and 4 bits, of which 8 fit into the
     // header.
     assert_eq!(release.between_bytes, release_count * (header + 8 + 3));
-    let acks = taken(&cord, "Ack");
+    let acks = traffic_of(&cord, "Ack");
     assert_eq!(acks.between_bytes, release_count * header);
-    let posted = taken(&mp, "Write");
-    let more = relaxed.between_bytes + release.between_bytes - posted.between_bytes;
-    assert_eq!(more, release_count * 3);
+    let posted = traffic_of(&mp, "Write");
+    let extra_bytes = relaxed.between_bytes + release.between_bytes - posted.between_bytes;
+    assert_eq!(extra_bytes, release_count * 3);
 }
 
 /// Derived by hand: with one addressed home, `cord` sends between hosts what posted stores send, and two items per
@@ -230,7 +233,7 @@ fn cord_traffic_exceeds_posted_stores_as_derived() {
     let (header, free) = (&published.link.header_bytes, &hosts.free_bits);
     assert_eq!((header.value, free.value), (16, 8));
     // Bytes of a header, its free bits, bits of a counter and of an epoch, and the extra bytes of a release.
-    for (header, free, counter, epoch, more) in [
+    for (header, free, counter, epoch, extra_bytes) in [
         // 8 + 32 + 8 + 4 bits, of which 8 are free: 44, in 6 bytes. The counter alone has 4 of them.
         (16, 8, 32, 8, 16 + 6),
         (8, 8, 32, 8, 8 + 6),
@@ -245,31 +248,37 @@ fn cord_traffic_exceeds_posted_stores_as_derived() {
         (hosts.free_bits.value, hosts.counter_bits.value) = (free, counter);
         hosts.number_bits.value = epoch;
         for (words, stores, releases) in [(1, 1, 6), (8, 3, 9), (8, 64, 20), (4, 300, 2)] {
-            let of = |protocol| {
-                let mut scenario = writes(1, stores, releases);
+            let traffic_between_hosts = |protocol| {
+                let mut scenario = write_scenario(1, stores, releases);
                 (scenario.words, scenario.every) = (words, 0);
-                let played = played(&setup(protocol, &platform, Arc::new(scenario)), "stores");
+                let played =
+                    play_or_panic(&setup(protocol, &platform, Arc::new(scenario)), "stores");
                 let traffic = played.statistics.traffic;
                 // A credit only indicates room, which `cord` assumes.
                 let counted = traffic.iter().filter(|(name, _)| name != "Credit");
                 let (mut bytes, mut messages) = (0, 0);
-                for (_, taken) in counted {
-                    bytes += taken.between_bytes;
-                    messages += taken.between;
+                for (_, totals) in counted {
+                    bytes += totals.between_bytes;
+                    messages += totals.between;
                 }
                 (bytes, messages)
             };
-            let (with_cord, with_posted) = (of(&cord), of(&posted));
+            let (with_cord, with_posted) =
+                (traffic_between_hosts(&cord), traffic_between_hosts(&posted));
             let releases = u64::from(releases);
             let (stores, words) = (u64::from(stores), u64::from(words));
             // A release writes one word.
-            let least = releases * (stores * (header + 8 * words) + header + 8);
+            let posted_bytes = releases * (stores * (header + 8 * words) + header + 8);
             // If no bit is free, the epoch of each store takes a byte.
             let epochs = if free == 0 { releases * stores } else { 0 };
-            assert_eq!(with_posted, (least, releases * (stores + 1)));
-            let what = format!("{header} {free} {counter} {epoch} {words} {stores} {releases}");
-            assert_eq!(with_cord.0, least + epochs + releases * more, "{what}");
-            assert_eq!(with_cord.1, with_posted.1 + releases, "{what}");
+            assert_eq!(with_posted, (posted_bytes, releases * (stores + 1)));
+            let label = format!("{header} {free} {counter} {epoch} {words} {stores} {releases}");
+            assert_eq!(
+                with_cord.0,
+                posted_bytes + epochs + releases * extra_bytes,
+                "{label}"
+            );
+            assert_eq!(with_cord.1, with_posted.1 + releases, "{label}");
         }
     }
 }
@@ -288,23 +297,23 @@ fn one_home_cord_overhead_is_release_bytes_and_table_stalls() {
     // Nanoseconds until the last release is acquired, and of waiting for tables. The acquirer polls, so the time is the
     // minimum over several latencies that are up to 64 ns longer; the extra latency is subtracted again.
     let times = |protocol: &Protocol, slices, stores, releases| {
-        let mut scenario = writes(1, stores, releases);
+        let mut scenario = write_scenario(1, stores, releases);
         scenario.every = 0;
         let scenario = Arc::new(scenario);
-        let longer = (0..64).map(|longer| {
+        let measurements = (0..64).map(|extra_latency| {
             let mut platform = machine();
-            platform.link.latency.value += longer * 500;
+            platform.link.latency.value += extra_latency * 500;
             platform.home.slices.value = slices;
-            let played = played(&setup(protocol, &platform, scenario.clone()), "stores");
+            let played = play_or_panic(&setup(protocol, &platform, scenario.clone()), "stores");
             let waits = played.statistics.get("register_wait_ns").unwrap();
             let delivered = played.tally.times["delivered"].mean() / 1000.0;
-            (delivered - longer as f64, waits)
+            (delivered - extra_latency as f64, waits)
         });
-        longer
-            .min_by(|(one, _), (other, _)| one.total_cmp(other))
+        measurements
+            .min_by(|(left, _), (right, _)| left.total_cmp(right))
             .unwrap()
     };
-    let links = 2.0 * 1e9 / platform.link.bandwidth.value as f64;
+    let ns_per_byte = 2.0 * 1e9 / platform.link.bandwidth.value as f64;
     for (slices, entries, stores, releases) in [
         (1, 32, 64, 32),
         (1, 8, 64, 32),
@@ -315,22 +324,22 @@ fn one_home_cord_overhead_is_release_bytes_and_table_stalls() {
         (8, 8, 64, 32),
         (8, 8, 4, 64),
     ] {
-        let (with_posted, none) = times(&posted, slices, stores, releases);
+        let (with_posted, posted_waits) = times(&posted, slices, stores, releases);
         let (with_cord, waits) = times(&cord(entries), slices, stores, releases);
-        let bytes = f64::from(releases) * 3.0 * links;
-        let more = with_cord - with_posted;
+        let byte_time = f64::from(releases) * 3.0 * ns_per_byte;
+        let overhead = with_cord - with_posted;
         assert_eq!(
-            (none, waits > 0.0),
+            (posted_waits, waits > 0.0),
             (0.0, entries < 32),
             "{entries} entries"
         );
-        let most = bytes + waits + 1.0;
+        let max_overhead = byte_time + waits + 1.0;
         // Each posted store waits for the previous one at that one's slice; the stores of `cord` do not.
-        let least = if slices == 1 { -1.0 } else { -4.0 };
-        let what = format!("{slices} slices, {entries} entries: {more} ns, waits {waits} ns");
-        assert!((least..most).contains(&more), "{what}");
+        let min_overhead = if slices == 1 { -1.0 } else { -4.0 };
+        let label = format!("{slices} slices, {entries} entries: {overhead} ns, waits {waits} ns");
+        assert!((min_overhead..max_overhead).contains(&overhead), "{label}");
         // With one entry, each release waits for the previous one.
-        assert!(entries > 1 || more > waits / 2.0, "{what}");
+        assert!(entries > 1 || overhead > waits / 2.0, "{label}");
     }
 }
 
@@ -339,13 +348,13 @@ fn one_home_cord_overhead_is_release_bytes_and_table_stalls() {
 fn release_costs_two_messages_per_other_home() {
     let protocol = &orderings(8)[2].1;
     for fanout in [3, 7] {
-        let mut scenario = writes(fanout, 4 * fanout, 6);
+        let mut scenario = write_scenario(fanout, 4 * fanout, 6);
         scenario.every = 0;
-        let played = played(&setup(protocol, &machine(), Arc::new(scenario)), "cord");
+        let played = play_or_panic(&setup(protocol, &machine(), Arc::new(scenario)), "cord");
         let sent = |message| played.statistics.sent(message).unwrap();
-        let passed = u64::from(fanout) - 1;
+        let other_homes = u64::from(fanout) - 1;
         // Threads that pass the release on notify no home: their only store is the release itself.
-        assert!(sent("Ask") >= 6 * passed, "{}", sent("Ask"));
+        assert!(sent("Ask") >= 6 * other_homes, "{}", sent("Ask"));
         assert_eq!(sent("Ask"), sent("Notify"));
         assert_eq!(sent("Ack"), sent("Release") + sent("Empty"));
     }
@@ -358,9 +367,9 @@ fn host_latency_follows_the_hops() {
     let time = |latency: u64| {
         let mut platform = machine();
         platform.link.latency.value = latency;
-        let mut scenario = writes(1, 1, 20);
+        let mut scenario = write_scenario(1, 1, 20);
         scenario.every = 0;
-        let played = played(&setup(protocol, &platform, Arc::new(scenario)), "so");
+        let played = play_or_panic(&setup(protocol, &platform, Arc::new(scenario)), "so");
         played.tally.times["written"].mean()
     };
     // The first store, and 20 releases, each in flight together with the next store: 21 round trips.
@@ -377,14 +386,14 @@ fn stores_of_a_thread_are_under_way_together() {
             Some(posted) => platform.cores.posted.as_mut().unwrap().value = posted,
             None => platform.cores.posted = None,
         }
-        let played = played(
-            &setup(protocol, &platform, Arc::new(writes(1, 32, 4))),
+        let played = play_or_panic(
+            &setup(protocol, &platform, Arc::new(write_scenario(1, 32, 4))),
             "so",
         );
         played.tally.times["written"].mean() / 1000.0
     };
-    let round = 300.0;
-    assert!(time(None) > 4.0 * 33.0 * round);
-    assert!(time(Some(32)) < 4.0 * 3.0 * round);
-    assert!(time(Some(8)) > 4.0 * 5.0 * round);
+    let round_trip_ns = 300.0;
+    assert!(time(None) > 4.0 * 33.0 * round_trip_ns);
+    assert!(time(Some(32)) < 4.0 * 3.0 * round_trip_ns);
+    assert!(time(Some(8)) > 4.0 * 5.0 * round_trip_ns);
 }

@@ -29,18 +29,18 @@ fn machine(parts: Vec<Arc<dyn Playable>>, seed: u64) -> Setup {
         let setup = Setup::with_scenario(protocol("eci"), platform, calls);
         setup.expect("there is a home")
     });
-    let several = CombinedScenario::new(parts).expect("they stand side by side");
+    let combined = CombinedScenario::new(parts).expect("they stand side by side");
     let mut setup = setup.clone();
     (setup.seed, setup.oracle) = (seed, Level::Bytes);
-    setup.workload.cores = several.begin().threads() as u32;
+    setup.workload.cores = combined.begin().threads() as u32;
     if let Some(play) = &mut setup.play {
-        play.scenario = Arc::new(several);
+        play.scenario = Arc::new(combined);
     }
     setup
 }
 
 fn play(setup: &Setup) -> Result<Tally, String> {
-    let mut simulation = Simulation::new(setup, None).map_err(|what| format!("setup: {what}"))?;
+    let mut simulation = Simulation::new(setup, None).map_err(|error| format!("setup: {error}"))?;
     simulation.run().map_err(|failure| failure.to_string())?;
     Ok(simulation.tally())
 }
@@ -106,22 +106,24 @@ fn parts(seed: u64) -> [Arc<dyn Playable>; 7] {
 #[test]
 fn combined_applications_complete() {
     for seed in seeds(30) {
-        let all = parts(seed);
+        let applications = parts(seed);
         // Two or more of them, in a different order for each seed.
-        let many = 2 + (seed % 5) as usize;
-        let chosen = (0..many).map(|n| Arc::clone(&all[(seed as usize + n * 5) % 7]));
-        let tally = play(&machine(chosen.collect(), seed)).unwrap_or_else(|failure| {
+        let part_count = 2 + (seed % 5) as usize;
+        let chosen_parts =
+            (0..part_count).map(|n| Arc::clone(&applications[(seed as usize + n * 5) % 7]));
+        let tally = play(&machine(chosen_parts.collect(), seed)).unwrap_or_else(|failure| {
             panic!("COHKIT_SEED={seed} cargo test -p cohkit-sim --test several combined_applications_complete\n{failure}")
         });
-        let count = |what| tally.counts.get(what).copied().unwrap_or(0);
-        let has = |number: usize| (0..many).any(|n| (seed as usize + n * 5) % 7 == number);
-        let calls = 20 * (1 + seed % 3) * u64::from(has(0)) + 30 * u64::from(has(4));
+        let count = |name| tally.counts.get(name).copied().unwrap_or(0);
+        let includes =
+            |number: usize| (0..part_count).any(|n| (seed as usize + n * 5) % 7 == number);
+        let calls = 20 * (1 + seed % 3) * u64::from(includes(0)) + 30 * u64::from(includes(4));
         assert_eq!(count("calls"), calls, "seed {seed}");
-        assert_eq!(count("host locks"), 30 * u64::from(has(1)));
-        assert_eq!(count("device locks"), 30 * u64::from(has(1)));
-        assert_eq!(count("device increments"), 40 * u64::from(has(3)));
-        assert_eq!(count("invalidated"), 40 * u64::from(has(6)));
-        assert_eq!(count("rings"), 16 * u64::from(has(5)));
+        assert_eq!(count("host locks"), 30 * u64::from(includes(1)));
+        assert_eq!(count("device locks"), 30 * u64::from(includes(1)));
+        assert_eq!(count("device increments"), 40 * u64::from(includes(3)));
+        assert_eq!(count("invalidated"), 40 * u64::from(includes(6)));
+        assert_eq!(count("rings"), 16 * u64::from(includes(5)));
     }
 }
 
@@ -208,11 +210,11 @@ impl Scenario for OutOfBounds {
 
 #[test]
 fn out_of_bounds_accesses_are_found() {
-    let beside = |beyond: OutOfBounds| {
-        let other = Arc::new(Calls::new(1, 1, Some(5))) as Arc<dyn Playable>;
-        play(&machine(vec![Arc::new(beyond), other], 1))
+    let play_beside_calls = |application: OutOfBounds| {
+        let calls = Arc::new(Calls::new(1, 1, Some(5))) as Arc<dyn Playable>;
+        play(&machine(vec![Arc::new(application), calls], 1))
     };
-    for (beyond, says) in [
+    for (application, expected) in [
         (OutOfBounds::Thread, "thread 0 accesses word 0 of line"),
         (
             OutOfBounds::Local,
@@ -220,10 +222,10 @@ fn out_of_bounds_accesses_are_found() {
         ),
         (OutOfBounds::Fetch, "reads 3 lines at once"),
     ] {
-        let failure = beside(beyond).err().expect("it is found");
-        assert!(failure.contains(says), "{failure}");
+        let failure = play_beside_calls(application).err().expect("it is found");
+        assert!(failure.contains(expected), "{failure}");
     }
-    let tally = beside(OutOfBounds::Store).expect("it ends well");
+    let tally = play_beside_calls(OutOfBounds::Store).expect("it ends well");
     assert_eq!((tally.counts["own words"], tally.counts["calls"]), (1, 5));
 }
 
@@ -244,8 +246,8 @@ fn engines_cannot_be_combined_with_other_applications() {
             .map(|c| Arc::new(table(c)) as Arc<dyn Playable>)
             .to_vec()
     };
-    let refused = CombinedScenario::new(parts(false))
+    let error = CombinedScenario::new(parts(false))
         .err()
         .expect("it is refused");
-    assert!(refused.contains("stands beside no other"), "{refused}");
+    assert!(error.contains("stands beside no other"), "{error}");
 }

@@ -71,7 +71,7 @@ fn play(setup: &Setup) -> Result<Spaces, String> {
 }
 
 /// Runs a scenario with a seed. COHKIT_SEED=n repeats it.
-fn plays(name: &str, setup: &Setup) -> Spaces {
+fn play_or_panic(name: &str, setup: &Setup) -> Spaces {
     let seed = setup.seed;
     play(setup).unwrap_or_else(|failure| {
         panic!("COHKIT_SEED={seed} cargo test -p cohkit-sim --test spaces {name}\n{failure}")
@@ -91,7 +91,7 @@ fn gather(seed: u64) -> Gather {
 fn lists_in_the_hosts_memory_are_gathered() {
     for seed in seeds(30) {
         let gather = gather(seed);
-        let spaces = plays("lists_in", &machine(Arc::new(gather.clone()), seed));
+        let spaces = play_or_panic("lists_in", &machine(Arc::new(gather.clone()), seed));
         let tally = spaces.tally();
         let queries = 12 * u64::from(gather.threads);
         assert_eq!(tally.counts["queries"], queries);
@@ -100,8 +100,8 @@ fn lists_in_the_hosts_memory_are_gathered() {
         let host = spaces.statistics().host.expect("there are two spaces");
         let cached = ["ReadShared", "ReadExclusive"].map(|name| host.sent(name));
         assert!(cached.iter().any(|sent| *sent > Some(0)), "{cached:?}");
-        let once = ["ReadOnce", "WritePartial"].map(|name| host.sent(name) > Some(0));
-        assert_eq!(once, [!gather.cached; 2]);
+        let uncached = ["ReadOnce", "WritePartial"].map(|name| host.sent(name) > Some(0));
+        assert_eq!(uncached, [!gather.cached; 2]);
     }
 }
 
@@ -121,8 +121,8 @@ struct Faulty(Gather, Fault);
 struct FaultyGatherer {
     inner: GatherDevice,
     fault: Fault,
-    asked: BTreeMap<u32, u32>,
-    kept: BTreeMap<u32, Words>,
+    requested: BTreeMap<u32, u32>,
+    stale_words: BTreeMap<u32, Words>,
 }
 
 impl Application for FaultyGatherer {
@@ -136,22 +136,22 @@ impl Application for FaultyGatherer {
         match &event {
             Event::CoherentStored { .. } if self.fault == Fault::Early => return,
             Event::CoherentLoaded { tag, words } => {
-                self.kept.insert(self.asked[tag], words.clone());
+                self.stale_words.insert(self.requested[tag], words.clone());
             }
             _ => {}
         }
         let mut events = VecDeque::from([event]);
         while let Some(event) = events.pop_front() {
-            let mut own = Actions::new();
-            self.inner.handle(event, &mut own);
-            for action in own.take() {
+            let mut inner_actions = Actions::new();
+            self.inner.handle(event, &mut inner_actions);
+            for action in inner_actions.take() {
                 match (self.fault, &action) {
                     (Fault::Early, Action::CoherentStore { tag, .. }) => {
                         events.push_back(Event::CoherentStored { tag: *tag });
                     }
                     (Fault::Stale, Action::CoherentLoad { tag, first, .. }) => {
-                        self.asked.insert(*tag, *first);
-                        if let Some(words) = self.kept.get(first) {
+                        self.requested.insert(*tag, *first);
+                        if let Some(words) = self.stale_words.get(first) {
                             let (tag, words) = (*tag, words.clone());
                             events.push_back(Event::CoherentLoaded { tag, words });
                             continue;
@@ -162,7 +162,7 @@ impl Application for FaultyGatherer {
                 if let (Fault::Early, Action::CoherentLoad { tag, first, .. }) =
                     (self.fault, &action)
                 {
-                    self.asked.insert(*tag, *first);
+                    self.requested.insert(*tag, *first);
                 }
                 actions.push(action);
             }
@@ -186,8 +186,8 @@ impl Scenario for Faulty {
         FaultyGatherer {
             inner: self.0.application(),
             fault: self.1,
-            asked: BTreeMap::new(),
-            kept: BTreeMap::new(),
+            requested: BTreeMap::new(),
+            stale_words: BTreeMap::new(),
         }
     }
     fn threads(&self) -> Vec<QueryThread> {
@@ -207,27 +207,30 @@ impl Scenario for Faulty {
 #[test]
 fn a_device_that_is_early_or_stale_is_found() {
     for fault in [Fault::Early, Fault::Stale] {
-        let found = (0..8).filter(|&seed| {
+        let detecting_seeds = (0..8).filter(|&seed| {
             let mut gather = gather(seed);
             gather.nodes += 4;
             let setup = machine(Arc::new(Faulty(gather, fault)), seed);
             let failure = play(&setup).err();
-            let says = failure
+            let is_expected = failure
                 .as_ref()
                 .is_none_or(|f| f.contains("answers and marks of thread"));
-            assert!(says, "{fault:?} {failure:?}");
+            assert!(is_expected, "{fault:?} {failure:?}");
             failure.is_some()
         });
-        let found = found.count();
-        assert!(found >= 6, "{fault:?} was found with {found} of 8 seeds");
+        let detecting_seeds = detecting_seeds.count();
+        assert!(
+            detecting_seeds >= 6,
+            "{fault:?} was found with {detecting_seeds} of 8 seeds"
+        );
     }
 }
 
 /// Caches that keep an invalidated line are detected by the values of loads, and by permissions.
 #[test]
 fn a_missed_invalidation_of_the_hosts_memory_is_found() {
-    let good = source("eci-near");
-    for (row, instead) in [
+    let original = source("eci-near");
+    for (row, faulty_row) in [
         (
             "send AckDropped           | I",
             "send AckDropped           | stay",
@@ -237,16 +240,16 @@ fn a_missed_invalidation_of_the_hosts_memory_is_found() {
             "send AckDirtyShared       | stay",
         ),
     ] {
-        assert_eq!(good.matches(row).count(), 1);
-        let bad = parse(&good.replace(row, instead));
-        let found = (0..8).filter(|&seed| {
+        assert_eq!(original.matches(row).count(), 1);
+        let faulty = parse(&original.replace(row, faulty_row));
+        let detecting_seeds = (0..8).filter(|&seed| {
             let mut setup = machine(Arc::new(mixed(seed)), seed);
             if let Some(host) = &mut setup.host {
-                host.protocol.remote = bad.remote.clone();
+                host.protocol.remote = faulty.remote.clone();
             }
             play(&setup).is_err()
         });
-        assert_eq!(found.count(), 8, "{row}");
+        assert_eq!(detecting_seeds.count(), 8, "{row}");
     }
 }
 
@@ -277,48 +280,48 @@ fn mixed(seed: u64) -> Mixed {
 /// Number of words that only the device changes, each by adding 1.
 const COUNTERS: u32 = 8;
 /// Number of lines of the device.
-const OWN: Line = 6;
+const DEVICE_LINES: Line = 6;
 
 struct MixedDevice {
-    of: Mixed,
+    parameters: Mixed,
     random: u64,
-    left: u32,
+    remaining: u32,
     added: u64,
 }
 
 struct MixedThread {
-    of: Mixed,
+    parameters: Mixed,
     random: u64,
-    left: u32,
+    remaining: u32,
 }
 
-fn draw(random: &mut u64, below: u32) -> u32 {
+fn draw_below(random: &mut u64, bound: u32) -> u32 {
     *random = cohkit_sim::data::mix(*random);
-    (*random >> 33) as u32 % below
+    (*random >> 33) as u32 % bound
 }
 
 impl MixedDevice {
     fn next(&mut self, tag: u32, actions: &mut Actions) {
-        if self.left == 0 {
+        if self.remaining == 0 {
             return;
         }
-        self.left -= 1;
-        let (of, random) = (self.of.clone(), &mut self.random);
-        let first = COUNTERS + draw(random, of.words);
-        let many = 1 + draw(random, 40);
-        let cached = draw(random, 2) == 0;
-        let value = u64::from(draw(random, u32::MAX));
-        let chosen = match of.only_transfers {
-            true => 9 - 9 * draw(random, 2),
-            false => draw(random, 10),
+        self.remaining -= 1;
+        let (parameters, random) = (self.parameters.clone(), &mut self.random);
+        let first = COUNTERS + draw_below(random, parameters.words);
+        let count = 1 + draw_below(random, 40);
+        let cached = draw_below(random, 2) == 0;
+        let value = u64::from(draw_below(random, u32::MAX));
+        let choice = match parameters.only_transfers {
+            true => 9 - 9 * draw_below(random, 2),
+            false => draw_below(random, 10),
         };
-        match chosen {
+        match choice {
             // Cached loads keep copies that the writes of transfers must invalidate.
-            0 if of.only_transfers => actions.coherent_load(tag, first, many, true),
-            0 | 1 => actions.coherent_load(tag, first, many, cached),
+            0 if parameters.only_transfers => actions.coherent_load(tag, first, count, true),
+            0 | 1 => actions.coherent_load(tag, first, count, cached),
             2 | 3 => actions.coherent_store(tag, first, [value].into(), cached),
             4 => {
-                let words = (0..u64::from(many)).map(|word| value + word).collect();
+                let words = (0..u64::from(count)).map(|word| value + word).collect();
                 actions.coherent_store(tag, first, words, cached);
             }
             5 => {
@@ -329,16 +332,16 @@ impl MixedDevice {
                 let (old, new) = (value, value + 1);
                 actions.coherent_update(tag, first, Update::CompareSwap { old, new });
             }
-            8 => actions.host_fetch(tag, first, many),
+            8 => actions.host_fetch(tag, first, count),
             9 => {
-                let words = (0..u64::from(many)).map(|word| value + word).collect();
+                let words = (0..u64::from(count)).map(|word| value + word).collect();
                 actions.host_store(first, words);
                 // A store has no completion.
                 actions.host_fetch(tag, first, 1);
             }
             _ => {
                 self.added += 1;
-                let word = draw(random, COUNTERS);
+                let word = draw_below(random, COUNTERS);
                 actions.coherent_update(tag, word, Update::Add(1));
             }
         }
@@ -350,11 +353,13 @@ impl Application for MixedDevice {
         "mixed"
     }
     fn placement(&self) -> Placement {
-        Placement::Between(0..OWN)
+        Placement::Between(0..DEVICE_LINES)
     }
     fn handle(&mut self, event: Event, actions: &mut Actions) {
         match event {
-            Event::Start { .. } => (0..self.of.chains).for_each(|tag| self.next(tag, actions)),
+            Event::Start { .. } => {
+                (0..self.parameters.chains).for_each(|tag| self.next(tag, actions))
+            }
             Event::CoherentLoaded { tag, .. }
             | Event::CoherentStored { tag }
             | Event::HostFetched { tag, .. } => self.next(tag, actions),
@@ -369,16 +374,16 @@ impl Application for MixedDevice {
 
 impl Thread for MixedThread {
     fn step(&mut self, _: u64) -> Step {
-        if self.left == 0 {
+        if self.remaining == 0 {
             return Step::Stop;
         }
-        self.left -= 1;
+        self.remaining -= 1;
         let random = &mut self.random;
-        let word = draw(random, COUNTERS + self.of.words);
-        let line = draw(random, OWN);
-        let value = u64::from(draw(random, u32::MAX));
-        match draw(random, 6) {
-            _ if self.of.only_transfers => Step::Load { line, word: 3 },
+        let word = draw_below(random, COUNTERS + self.parameters.words);
+        let line = draw_below(random, DEVICE_LINES);
+        let value = u64::from(draw_below(random, u32::MAX));
+        match draw_below(random, 6) {
+            _ if self.parameters.only_transfers => Step::Load { line, word: 3 },
             0 | 1 => Step::LoadHost { word },
             2 | 3 if word >= COUNTERS => Step::StoreHost { word, value },
             4 => Step::Load { line, word: 3 },
@@ -395,7 +400,7 @@ impl Scenario for Mixed {
     type Application = MixedDevice;
     type Thread = MixedThread;
     fn lines(&self) -> Line {
-        OWN
+        DEVICE_LINES
     }
     fn words(&self) -> u64 {
         4
@@ -407,20 +412,20 @@ impl Scenario for Mixed {
         u64::from(COUNTERS + self.words) + 60
     }
     fn application(&self) -> MixedDevice {
-        let (of, random) = (self.clone(), self.seed);
-        let (left, added) = (self.accesses, 0);
+        let (parameters, random) = (self.clone(), self.seed);
+        let (remaining, added) = (self.accesses, 0);
         MixedDevice {
-            of,
+            parameters,
             random,
-            left,
+            remaining,
             added,
         }
     }
     fn threads(&self) -> Vec<MixedThread> {
         let thread = |number: u32| MixedThread {
-            of: self.clone(),
+            parameters: self.clone(),
             random: self.seed + 1000 + u64::from(number),
-            left: self.accesses,
+            remaining: self.accesses,
         };
         (0..self.threads).map(thread).collect()
     }
@@ -432,7 +437,7 @@ impl Scenario for Mixed {
         contents: &dyn Contents,
     ) -> Result<(), String> {
         let counters = (0..COUNTERS).map(|word| contents.host(word).expect("there is one"));
-        match counters.sum::<u64>() == application.added && application.left == 0 {
+        match counters.sum::<u64>() == application.added && application.remaining == 0 {
             true => Ok(()),
             false => Err(format!(
                 "{} additions, and other counters",
@@ -446,7 +451,7 @@ impl Scenario for Mixed {
 fn host_and_device_access_the_same_words_in_every_way() {
     let mut sent = BTreeMap::new();
     for seed in seeds(30) {
-        let spaces = plays("host_and_device", &machine(Arc::new(mixed(seed)), seed));
+        let spaces = play_or_panic("host_and_device", &machine(Arc::new(mixed(seed)), seed));
         let host = spaces.statistics().host.expect("there are two spaces");
         for (message, count) in host.messages {
             *sent.entry(message).or_insert(0) += count;
@@ -460,12 +465,12 @@ fn host_and_device_access_the_same_words_in_every_way() {
 
 #[test]
 fn equal_seeds_give_equal_statistics() {
-    let one = |seed| {
+    let statistics_text = |seed| {
         let setup = machine(Arc::new(mixed(seed)), seed);
-        format!("{:?}", plays("equal_seeds", &setup).statistics())
+        format!("{:?}", play_or_panic("equal_seeds", &setup).statistics())
     };
-    assert_eq!(one(7), one(7));
-    assert_ne!(one(7), one(9));
+    assert_eq!(statistics_text(7), statistics_text(7));
+    assert_ne!(statistics_text(7), statistics_text(9));
 }
 
 /// A load by the device takes the sum of its parts: its cache, the links, the host's home and memory.
@@ -521,10 +526,10 @@ fn a_load_of_the_hosts_memory_takes_the_time_of_its_parts() {
         }
     }
     let mut setup = machine(Arc::new(One), 0);
-    setup.platform = shipped();
+    setup.platform = shipped_platform();
     let host = setup.host.as_mut().expect("there are two spaces");
     host.platform = setup.platform.host().expect("there are two spaces");
-    let times = plays("a_load", &setup).tally().times["load"].clone();
+    let times = play_or_panic("a_load", &setup).tally().times["load"].clone();
     let mut host = setup.platform.host().expect("there are two spaces");
     let agents = host.agents.remove(0);
     (host.cache, host.link) = (agents.cache, agents.link);
@@ -533,14 +538,14 @@ fn a_load_of_the_hosts_memory_takes_the_time_of_its_parts() {
     assert_eq!((times.count(), times.max()), (1, parts));
 }
 
-fn shipped() -> Platform {
+fn shipped_platform() -> Platform {
     let [device, host] = ["enzian-dc-ddr", "enzian-cpu-home"].map(Platform::shipped);
-    let both = device.expect("it ships").beside(host.expect("it ships"));
-    both.expect("they make one")
+    let platform = device.expect("it ships").beside(host.expect("it ships"));
+    platform.expect("they make one")
 }
 
 /// Returns a workload in which each core accesses lines that no core has accessed before.
-fn stream(access: Access, cores: u32, outstanding: u32) -> Workload {
+fn streaming_workload(access: Access, cores: u32, outstanding: u32) -> Workload {
     Workload {
         outstanding,
         ..Workload::pass(Pattern::Chunked, access, 1 << 14, cores, outstanding)
@@ -548,7 +553,7 @@ fn stream(access: Access, cores: u32, outstanding: u32) -> Workload {
 }
 
 /// Runs ECI with both spaces; `host` are the workloads of host and device in the host's memory.
-fn both_ways(platform: &Platform, host: [Workload; 2], device: Workload) -> Statistics {
+fn run_two_spaces(platform: &Platform, host: [Workload; 2], device: Workload) -> Statistics {
     let setup = Setup::new(protocol("eci"), platform.clone(), device);
     let mut setup = setup.expect("a home");
     let mut space = HostSpace::new(protocol("eci-near"), platform).expect("a home");
@@ -557,32 +562,35 @@ fn both_ways(platform: &Platform, host: [Workload; 2], device: Workload) -> Stat
     run(&setup).expect("it holds")
 }
 
-fn of(statistics: &Statistics, name: &str) -> f64 {
+fn value(statistics: &Statistics, name: &str) -> f64 {
     statistics.get(name).expect("measured")
 }
 
 /// Writes by the host to the device and reads by the device of the host use the same links in the same direction.
 #[test]
 fn both_spaces_share_the_links() {
-    let platform = shipped();
+    let platform = shipped_platform();
     let idle = Workload::idle;
-    let writes = || stream(Access::WriteLine, 16, 64);
-    let reads = || [idle(), stream(Access::ReadOnce, 1, 64)];
-    let both = both_ways(&platform, reads(), writes());
-    let alone = both_ways(&platform, [idle(), idle()], writes());
-    let there = both_ways(&platform, reads(), idle()).host;
-    let there = there.expect("there are two");
-    let host = both.host.as_deref().expect("there are two spaces");
+    let writes = || streaming_workload(Access::WriteLine, 16, 64);
+    let reads = || [idle(), streaming_workload(Access::ReadOnce, 1, 64)];
+    let combined = run_two_spaces(&platform, reads(), writes());
+    let device_only = run_two_spaces(&platform, [idle(), idle()], writes());
+    let host_only = run_two_spaces(&platform, reads(), idle()).host;
+    let host_only = host_only.expect("there are two");
+    let host = combined.host.as_deref().expect("there are two spaces");
     let shares = [
-        of(&both, "link_occupancy_to_home"),
-        of(host, "link_occupancy_from_home"),
+        value(&combined, "link_occupancy_to_home"),
+        value(host, "link_occupancy_from_home"),
     ];
-    let apart = [
-        of(&alone, "link_occupancy_to_home"),
-        of(&there, "link_occupancy_from_home"),
+    let separate_shares = [
+        value(&device_only, "link_occupancy_to_home"),
+        value(&host_only, "link_occupancy_from_home"),
     ];
     assert!(shares.iter().sum::<f64>() <= 1.0, "{shares:?}");
-    assert!(apart.iter().sum::<f64>() > 1.1, "{apart:?}");
+    assert!(
+        separate_shares.iter().sum::<f64>() > 1.1,
+        "{separate_shares:?}"
+    );
 }
 
 /// Lines that the host writes to the device, and lines that the device reads of the host, share the lanes toward the
@@ -590,8 +598,8 @@ fn both_spaces_share_the_links() {
 #[test]
 fn both_spaces_share_the_framed_bandwidth() {
     const GIB: f64 = (1u64 << 30) as f64;
-    let mut platform = shipped();
-    let fast = [
+    let mut platform = shipped_platform();
+    let link_bound = [
         ("link.layer", "eci"),
         ("link.latency", "50ns"),
         ("link.credits", "0"),
@@ -602,41 +610,45 @@ fn both_spaces_share_the_framed_bandwidth() {
         ("dram.channels", "16"),
         ("host.agents.device.cores.issue", "0ns"),
     ];
-    for (name, value) in fast {
+    for (name, value) in link_bound {
         platform.set(name, value).expect("it is a quantity");
     }
-    let with = |lines: u64, outstanding| {
-        let mut writes = stream(Access::WriteLine, 48, 16);
-        let mut reads = stream(Access::ReadOnce, 1, outstanding);
+    let workloads = |lines: u64, outstanding| {
+        let mut writes = streaming_workload(Access::WriteLine, 48, 16);
+        let mut reads = streaming_workload(Access::ReadOnce, 1, outstanding);
         (writes.accesses, reads.accesses) = (lines, lines);
         (writes, reads)
     };
-    let rate = |statistics: &Statistics| of(statistics, "bandwidth_bytes_per_s") / GIB;
-    let (writes, reads) = with(20_000, 256);
-    let [idle, none] = [(); 2].map(|()| Workload::idle());
-    let alone = both_ways(&platform, [idle.clone(), none.clone()], writes.clone());
-    let there = both_ways(&platform, [idle.clone(), reads.clone()], none);
-    let there = there.host.as_deref().map_or(0.0, rate);
-    let both = both_ways(&platform, [idle, reads], writes);
-    let host = both.host.as_deref().expect("there are two spaces");
-    let lines = 24.04 * 16.0 / 17.0;
-    let (one, other) = (rate(&both), rate(host));
-    let sum = one + other;
+    let rate = |statistics: &Statistics| value(statistics, "bandwidth_bytes_per_s") / GIB;
+    let (writes, reads) = workloads(20_000, 256);
+    let [idle, no_traffic] = [(); 2].map(|()| Workload::idle());
+    let device_only = run_two_spaces(
+        &platform,
+        [idle.clone(), no_traffic.clone()],
+        writes.clone(),
+    );
+    let host_only = run_two_spaces(&platform, [idle.clone(), reads.clone()], no_traffic);
+    let host_only = host_only.host.as_deref().map_or(0.0, rate);
+    let combined = run_two_spaces(&platform, [idle, reads], writes);
+    let host = combined.host.as_deref().expect("there are two spaces");
+    let limit = 24.04 * 16.0 / 17.0;
+    let (device_rate, host_rate) = (rate(&combined), rate(host));
+    let sum = device_rate + host_rate;
     assert!(
-        sum < lines && sum > 0.97 * lines,
-        "{one:.2} + {other:.2} of {lines:.2} GiB/s"
+        sum < limit && sum > 0.97 * limit,
+        "{device_rate:.2} + {host_rate:.2} of {limit:.2} GiB/s"
     );
     assert!(
-        rate(&alone) + there > 1.5 * lines,
-        "{:.2}, {there:.2}",
-        rate(&alone)
+        rate(&device_only) + host_only > 1.5 * limit,
+        "{:.2}, {host_only:.2}",
+        rate(&device_only)
     );
     // Each space has its share of the lanes, and both use all. The host's own cache has a third link, which is idle.
-    let writes = of(&both, "link_occupancy_to_home");
-    let reads = of(host, "link_occupancy_from_home") * 3.0 / 2.0;
+    let writes = value(&combined, "link_occupancy_to_home");
+    let reads = value(host, "link_occupancy_from_home") * 3.0 / 2.0;
     let shares = [writes, reads];
     assert!(
-        (writes - one / lines).abs() < 0.03 && (reads - other / lines).abs() < 0.03,
+        (writes - device_rate / limit).abs() < 0.03 && (reads - host_rate / limit).abs() < 0.03,
         "{shares:?}"
     );
     assert!(writes + reads <= 1.0, "{shares:?}");
@@ -645,7 +657,7 @@ fn both_spaces_share_the_framed_bandwidth() {
 /// If one space is idle, the other behaves as on a machine of its own, on pipes and framed links alike.
 #[test]
 fn idle_space_does_not_affect_the_other() {
-    let told = |statistics: &Statistics| {
+    let results = |statistics: &Statistics| {
         let Statistics {
             values,
             messages,
@@ -655,41 +667,46 @@ fn idle_space_does_not_affect_the_other() {
         format!("{values:?} {messages:?} {quarters:?}")
     };
     for layer in ["none", "eci", "ccix"] {
-        let mut near = Platform::shipped("enzian-cpu-home").expect("it ships");
-        near.set("agents.device.link.layer", layer)
+        let mut host_machine = Platform::shipped("enzian-cpu-home").expect("it ships");
+        host_machine
+            .set("agents.device.link.layer", layer)
             .expect("it is one");
-        let mut far = Platform::shipped("enzian-dc-ddr").expect("it ships");
-        far.link = near.agents[0].link.clone();
-        let both = far.clone().beside(near.clone()).expect("they make one");
+        let mut device_machine = Platform::shipped("enzian-dc-ddr").expect("it ships");
+        device_machine.link = host_machine.agents[0].link.clone();
+        let combined = device_machine
+            .clone()
+            .beside(host_machine.clone())
+            .expect("they make one");
         let idle = Workload::idle;
         let mixed = |cores| {
-            let mut reads = stream(Access::ReadOnce, cores, 8);
+            let mut reads = streaming_workload(Access::ReadOnce, cores, 8);
             (reads.lines, reads.accesses) = (1 << 11, 6000);
             reads.mix = vec![(Access::Load, 2), (Access::Store, 1), (Access::ReadOnce, 1)];
             reads
         };
-        let alone = Setup::new(protocol("eci"), far, mixed(4)).expect("a home");
-        let beside = both_ways(&both, [idle(), idle()], mixed(4));
+        let separate = Setup::new(protocol("eci"), device_machine, mixed(4)).expect("a home");
+        let in_combined = run_two_spaces(&combined, [idle(), idle()], mixed(4));
         assert_eq!(
-            told(&beside),
-            told(&run(&alone).expect("it holds")),
+            results(&in_combined),
+            results(&run(&separate).expect("it holds")),
             "{layer}"
         );
 
-        let mut alone = Setup::new(protocol("eci-near"), near, mixed(4)).expect("a home");
-        (alone.others, alone.seed) = (vec![mixed(2)], mix(1));
-        let beside = both_ways(&both, [mixed(4), mixed(2)], idle()).host;
-        let beside = beside.expect("there are two spaces");
+        let mut separate =
+            Setup::new(protocol("eci-near"), host_machine, mixed(4)).expect("a home");
+        (separate.others, separate.seed) = (vec![mixed(2)], mix(1));
+        let in_combined = run_two_spaces(&combined, [mixed(4), mixed(2)], idle()).host;
+        let in_combined = in_combined.expect("there are two spaces");
         assert_eq!(
-            told(&beside),
-            told(&run(&alone).expect("it holds")),
+            results(&in_combined),
+            results(&run(&separate).expect("it holds")),
             "{layer}"
         );
     }
 }
 
 /// Sets quantities of the links that both spaces share.
-fn framed(setup: &mut Setup, settings: &[(&str, &str)]) {
+fn set_link_quantities(setup: &mut Setup, settings: &[(&str, &str)]) {
     for (name, value) in settings {
         setup.platform.set(name, value).expect("it is a quantity");
     }
@@ -711,9 +728,9 @@ fn links_of_both_spaces_that_fail_lose_nothing() {
             ("link.faults", ["0ns", "3us"][(seed / 4 % 2) as usize]),
             ("link.down", "500ns"),
         ];
-        framed(&mut setup, &settings);
-        let statistics = plays("links_of_both", &setup).statistics();
-        replayed += of(&statistics, "link_units_replayed");
+        set_link_quantities(&mut setup, &settings);
+        let statistics = play_or_panic("links_of_both", &setup).statistics();
+        replayed += value(&statistics, "link_units_replayed");
         downs += statistics.get("link_downs").unwrap_or(0.0);
     }
     assert!(replayed > 100.0 && downs > 10.0, "{replayed} {downs}");
@@ -725,38 +742,38 @@ fn links_of_both_spaces_that_fail_lose_nothing() {
 fn last_message_of_both_spaces_is_delivered() {
     // With the last of these seeds, no packet follows one in which a message is behind one of the other space.
     for seed in seeds(60).chain([3380]) {
-        let mut few = mixed(seed);
-        (few.accesses, few.chains, few.threads) = (1 + seed as u32 % 3, 16, 4);
-        let mut setup = machine(Arc::new(few), seed);
+        let mut scenario = mixed(seed);
+        (scenario.accesses, scenario.chains, scenario.threads) = (1 + seed as u32 % 3, 16, 4);
+        let mut setup = machine(Arc::new(scenario), seed);
         // Packets are slow, so that each contains several messages.
-        let slow = [
+        let slow_links = [
             ("link.layer", "ccix"),
             ("link.links", "1"),
             ("link.lane_rate", "10MB/s"),
         ];
-        framed(&mut setup, &slow);
-        plays("last_message_of_both_spaces_is_delivered", &setup);
+        set_link_quantities(&mut setup, &slow_links);
+        play_or_panic("last_message_of_both_spaces_is_delivered", &setup);
     }
 }
 
 #[test]
 fn invalid_two_space_setups_are_rejected() {
-    let wrong = |change: &dyn Fn(&mut Setup)| {
+    let setup_error = |change: &dyn Fn(&mut Setup)| {
         let mut setup = machine(Arc::new(gather(1)), 1);
         change(&mut setup);
         Spaces::new(&setup, None).err().expect("it is refused")
     };
-    let text = wrong(&|setup| setup.platform.remotes = 1);
+    let text = setup_error(&|setup| setup.platform.remotes = 1);
     assert!(
         text.contains("1 lead to caches of the host and 2 to those of the device"),
         "{text}"
     );
-    let text = wrong(&|setup| setup.host.as_mut().expect("one").platform.lines = 1);
+    let text = setup_error(&|setup| setup.host.as_mut().expect("one").platform.lines = 1);
     assert!(
         text.contains("words of the host's memory are used, but there are only 16"),
         "{text}"
     );
-    let text = wrong(&|setup| {
+    let text = setup_error(&|setup| {
         let set = setup.platform.set("link.layer", "cxl-256");
         set.expect("it is a framing");
     });
@@ -764,11 +781,11 @@ fn invalid_two_space_setups_are_rejected() {
         text,
         "torture+torture: links of cxl-256 carry CXL.mem, whose home is the device, but not both directions: `link.layer` of both directions is eci, ccix or none"
     );
-    let text = wrong(&|setup| setup.platform.host = None);
+    let text = setup_error(&|setup| setup.platform.host = None);
     assert!(text.contains("is of two spaces, and torture"), "{text}");
-    let mut alone = machine(Arc::new(gather(1)), 1);
-    (alone.host, alone.platform.host) = (None, None);
-    let text = run(&alone).expect_err("it is refused").to_string();
+    let mut single_space = machine(Arc::new(gather(1)), 1);
+    (single_space.host, single_space.platform.host) = (None, None);
+    let text = run(&single_space).expect_err("it is refused").to_string();
     assert!(
         text.starts_with("gather accesses the host's memory coherently"),
         "{text}"
@@ -790,7 +807,7 @@ fn copies(seed: u64) -> Copies {
 fn transfers_of_the_bus_are_coherent() {
     for seed in seeds(30) {
         let copies = copies(seed);
-        let spaces = plays("transfers_of", &machine(Arc::new(copies.clone()), seed));
+        let spaces = play_or_panic("transfers_of", &machine(Arc::new(copies.clone()), seed));
         let tally = spaces.tally();
         let rings = 10 * u64::from(copies.threads);
         assert_eq!(tally.counts["rings"], rings);
@@ -808,7 +825,7 @@ fn calls_by_descriptors_are_coherent() {
             calls: Some(20),
             descriptors: true,
         };
-        let tally = plays("calls_by", &machine(Arc::new(calls.clone()), seed)).tally();
+        let tally = play_or_panic("calls_by", &machine(Arc::new(calls.clone()), seed)).tally();
         assert_eq!(tally.counts["calls"], 20 * u64::from(calls.contexts));
     }
 }
@@ -819,7 +836,7 @@ struct EarlyCopies(Copies);
 
 struct EarlyEngine {
     inner: Engine,
-    held: Vec<Action>,
+    delayed: Vec<Action>,
 }
 
 /// Tag of the timer after which the data are written.
@@ -834,16 +851,16 @@ impl Application for EarlyEngine {
     }
     fn handle(&mut self, event: Event, actions: &mut Actions) {
         if event == (Event::Timer { tag: LATE }) {
-            actions.push(self.held.remove(0));
+            actions.push(self.delayed.remove(0));
             return;
         }
-        let mut own = Actions::new();
-        self.inner.handle(event, &mut own);
-        for action in own.take() {
+        let mut inner_actions = Actions::new();
+        self.inner.handle(event, &mut inner_actions);
+        for action in inner_actions.take() {
             match action {
                 // A completion is one word; data are several.
                 Action::HostStore { ref words, .. } if words.len() > 1 => {
-                    self.held.push(action);
+                    self.delayed.push(action);
                     actions.wake(LATE, 3_000_000);
                 }
                 action => actions.push(action),
@@ -864,7 +881,7 @@ impl Scenario for EarlyCopies {
     fn application(&self) -> EarlyEngine {
         EarlyEngine {
             inner: self.0.application(),
-            held: Vec::new(),
+            delayed: Vec::new(),
         }
     }
     fn threads(&self) -> Vec<CopyThread> {
@@ -883,39 +900,42 @@ impl Scenario for EarlyCopies {
 #[test]
 fn a_completion_before_its_data_is_found() {
     for interrupts in [false, true] {
-        let found = (0..8).filter(|&seed| {
+        let detecting_seeds = (0..8).filter(|&seed| {
             let mut copies = copies(seed);
             (copies.words, copies.interrupts) = (40, interrupts);
             let failure = play(&machine(Arc::new(EarlyCopies(copies)), seed)).err();
-            let says = failure
+            let is_expected = failure
                 .as_ref()
                 .is_none_or(|f| f.contains("differ from their source"));
-            assert!(says, "{failure:?}");
+            assert!(is_expected, "{failure:?}");
             failure.is_some()
         });
-        let found = found.count();
-        assert!(found >= 6, "it was found with {found} of 8 seeds");
+        let detecting_seeds = detecting_seeds.count();
+        assert!(
+            detecting_seeds >= 6,
+            "it was found with {detecting_seeds} of 8 seeds"
+        );
     }
 }
 
 /// The device's loads detect a copy of the device that outlives a transfer's write.
 #[test]
 fn a_missed_invalidation_by_a_transfer_is_found() {
-    let good = source("eci-near");
+    let original = source("eci-near");
     let row = "send AckDropped           | I";
-    assert_eq!(good.matches(row).count(), 1);
-    let bad = parse(&good.replace(row, "send AckDropped           | stay"));
-    let found = (0..8).filter(|&seed| {
+    assert_eq!(original.matches(row).count(), 1);
+    let faulty = parse(&original.replace(row, "send AckDropped           | stay"));
+    let detecting_seeds = (0..8).filter(|&seed| {
         let mut mixed = mixed(seed);
         mixed.only_transfers = true;
-        plays("a_missed", &machine(Arc::new(mixed.clone()), seed));
+        play_or_panic("a_missed", &machine(Arc::new(mixed.clone()), seed));
         let mut setup = machine(Arc::new(mixed), seed);
         if let Some(host) = &mut setup.host {
-            host.protocol.remote = bad.remote.clone();
+            host.protocol.remote = faulty.remote.clone();
         }
         play(&setup).is_err()
     });
-    assert_eq!(found.count(), 8);
+    assert_eq!(detecting_seeds.count(), 8);
 }
 
 /// A thread that waits in vain for an interrupt is reported.
@@ -932,10 +952,11 @@ fn an_interrupt_that_never_comes_is_found() {
             self.0.placement()
         }
         fn handle(&mut self, event: Event, actions: &mut Actions) {
-            let mut own = Actions::new();
-            self.0.handle(event, &mut own);
-            let all = own.take();
-            all.filter(|action| !matches!(action, Action::Interrupt { .. }))
+            let mut inner_actions = Actions::new();
+            self.0.handle(event, &mut inner_actions);
+            let actions_taken = inner_actions.take();
+            actions_taken
+                .filter(|action| !matches!(action, Action::Interrupt { .. }))
                 .for_each(|action| actions.push(action));
         }
     }
@@ -962,6 +983,6 @@ fn an_interrupt_that_never_comes_is_found() {
     copies.interrupts = true;
     let failure = play(&machine(Arc::new(Mute(copies)), 1)).err();
     let failure = failure.expect("it is found");
-    let says = "waits for an interrupt, and DMA engine has no pending event";
-    assert!(failure.contains(says), "{failure}");
+    let expected = "waits for an interrupt, and DMA engine has no pending event";
+    assert!(failure.contains(expected), "{failure}");
 }

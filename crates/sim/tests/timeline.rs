@@ -48,14 +48,14 @@ fn fields(mut bytes: &[u8]) -> Vec<Field<'_>> {
     fields
 }
 
-fn number(fields: &[Field], field: u64) -> Option<u64> {
-    let found = fields.iter().find(|(number, ..)| *number == field);
-    found.map(|(_, value, _)| *value)
+fn field_value(fields: &[Field], field: u64) -> Option<u64> {
+    let entry = fields.iter().find(|(number, ..)| *number == field);
+    entry.map(|(_, value, _)| *value)
 }
 
-fn inner<'b>(fields: &[Field<'b>], field: u64) -> Option<&'b [u8]> {
-    let found = fields.iter().find(|(number, ..)| *number == field);
-    found.map(|(.., bytes)| *bytes)
+fn field_bytes<'b>(fields: &[Field<'b>], field: u64) -> Option<&'b [u8]> {
+    let entry = fields.iter().find(|(number, ..)| *number == field);
+    entry.map(|(.., bytes)| *bytes)
 }
 
 #[derive(Debug)]
@@ -77,33 +77,38 @@ fn read(recorded: &Recorded) -> (BTreeMap<u64, String>, Vec<Event>) {
     for (field, _, packet) in fields(&recorded.rest) {
         assert_eq!(field, 1);
         let packet = fields(packet);
-        if let Some(interned) = inner(&packet, 12) {
+        if let Some(interned) = field_bytes(&packet, 12) {
             for (_, _, name) in fields(interned).iter().filter(|(field, ..)| *field == 2) {
                 let name = fields(name);
-                let (number, name) = (number(&name, 1).unwrap(), inner(&name, 2).unwrap());
+                let (number, name) = (
+                    field_value(&name, 1).unwrap(),
+                    field_bytes(&name, 2).unwrap(),
+                );
                 assert!(names.insert(number, text(name)).is_none());
             }
         }
-        if let Some(track) = inner(&packet, 60) {
+        if let Some(track) = field_bytes(&packet, 60) {
             let track = fields(track);
-            let name = text(inner(&track, 2).unwrap());
-            assert!(tracks.insert(number(&track, 1).unwrap(), name).is_none());
+            let name = text(field_bytes(&track, 2).unwrap());
+            assert!(tracks
+                .insert(field_value(&track, 1).unwrap(), name)
+                .is_none());
         }
-        if let Some(event) = inner(&packet, 11) {
+        if let Some(event) = field_bytes(&packet, 11) {
             let event = fields(event);
             let notes = event.iter().filter(|(field, ..)| *field == 4);
             let mut notes = notes.map(|(.., note)| fields(note));
-            let line = notes.find(|note| number(note, 1) == Some(1));
-            let name = number(&event, 10).map(|number| names[&number].clone());
+            let line = notes.find(|note| field_value(note, 1) == Some(1));
+            let name = field_value(&event, 10).map(|number| names[&number].clone());
             events.push(Event {
-                time: number(&packet, 8).unwrap(),
-                kind: number(&event, 9).unwrap(),
-                track: number(&event, 11).unwrap(),
+                time: field_value(&packet, 8).unwrap(),
+                kind: field_value(&event, 9).unwrap(),
+                track: field_value(&event, 11).unwrap(),
                 name: name.unwrap_or_default(),
-                line: line.and_then(|note| number(&note, 3)),
-                sends: number(&event, 47),
-                takes: number(&event, 48),
-                value: number(&event, 44).map(f64::from_bits),
+                line: line.and_then(|note| field_value(&note, 3)),
+                sends: field_value(&event, 47),
+                takes: field_value(&event, 48),
+                value: field_value(&event, 44).map(f64::from_bits),
             });
         }
     }
@@ -138,7 +143,7 @@ fn setup(name: &str, seed: u64) -> Setup {
     common::torture(common::protocol(name), 3, seed).unwrap()
 }
 
-fn drawn(setup: &Setup, filter: &Filter) -> Recorded {
+fn record(setup: &Setup, filter: &Filter) -> Recorded {
     let mut statistics = draw_while(setup, filter, &mut |_| true).expect("it runs");
     *statistics.timeline.take().expect("it was asked for")
 }
@@ -149,24 +154,24 @@ fn timeline_slices_match_measured_latencies() {
     for (name, seed) in [("eci", 1), ("mesi", 2), ("cxl-mem", 4), ("token", 10)] {
         let setup = setup(name, seed);
         let plain = run(&setup).unwrap();
-        let mut ended = draw_while(&setup, &Filter::default(), &mut |_| true).unwrap();
-        let recorded = ended.timeline.take().unwrap();
-        ended.explanation = None;
-        assert_eq!(format!("{ended:?}"), format!("{plain:?}"), "{name}");
+        let mut statistics = draw_while(&setup, &Filter::default(), &mut |_| true).unwrap();
+        let recorded = statistics.timeline.take().unwrap();
+        statistics.explanation = None;
+        assert_eq!(format!("{statistics:?}"), format!("{plain:?}"), "{name}");
         let explained = explain_while(&setup, true, &mut |_| true).unwrap();
         let explanation = explained.explanation.unwrap();
         let (tracks, events) = read(&recorded);
         let slices = slices(&events);
-        let all = slices.values().flatten();
-        let mut accesses: Vec<(String, u64, u64)> = all
+        let all_slices = slices.values().flatten();
+        let mut accesses: Vec<(String, u64, u64)> = all_slices
             .filter(|slice| slice.3 == 0)
             .map(|(name, begin, end, _)| (name.clone(), *begin, *end))
             .collect();
         let transactions = explanation.transactions.iter();
         let mut expected: Vec<(String, u64, u64)> = transactions
-            .map(|of| {
-                let name = of.access.name().to_string();
-                (name, of.issued / UNIT, of.done / UNIT)
+            .map(|transaction| {
+                let name = transaction.access.name().to_string();
+                (name, transaction.issued / UNIT, transaction.done / UNIT)
             })
             .collect();
         accesses.sort();
@@ -180,8 +185,8 @@ fn timeline_slices_match_measured_latencies() {
             .map(|(_, begin, end, _)| end - begin)
             .sum();
         // Steps fill their accesses, however times are rounded.
-        let whole: u64 = accesses.iter().map(|(_, begin, end)| end - begin).sum();
-        assert_eq!(spent, whole, "{name}");
+        let total: u64 = accesses.iter().map(|(_, begin, end)| end - begin).sum();
+        assert_eq!(spent, total, "{name}");
         // Each message that is taken was sent before, by another event.
         let sent: BTreeSet<u64> = events.iter().filter_map(|event| event.sends).collect();
         let taken: BTreeSet<u64> = events.iter().filter_map(|event| event.takes).collect();
@@ -209,14 +214,18 @@ fn timeline_slices_match_measured_latencies() {
 #[test]
 fn timeline_filter_selects_events() {
     let setup = setup("mesi", 2);
-    let all = drawn(&setup, &Filter::default());
-    let lines: BTreeSet<_> = read(&all).1.iter().filter_map(|event| event.line).collect();
+    let unfiltered = record(&setup, &Filter::default());
+    let lines: BTreeSet<_> = read(&unfiltered)
+        .1
+        .iter()
+        .filter_map(|event| event.line)
+        .collect();
     assert!(lines.len() > 1);
     let line = Filter {
         line: Some(1),
         ..Filter::default()
     };
-    let (tracks, events) = read(&drawn(&setup, &line));
+    let (tracks, events) = read(&record(&setup, &line));
     assert!(events
         .iter()
         .all(|event| event.line.is_none_or(|line| line == 1)));
@@ -229,43 +238,43 @@ fn timeline_filter_selects_events() {
     assert_eq!(states.len(), 4);
     let slices = slices(&events);
     for track in states {
-        let mut last = 0;
-        for (name, begin, end, around) in &slices[&track] {
-            assert!(*begin >= last && end >= begin && *around == 0, "{name}");
-            last = *end;
+        let mut last_end = 0;
+        for (name, begin, end, depth) in &slices[&track] {
+            assert!(*begin >= last_end && end >= begin && *depth == 0, "{name}");
+            last_end = *end;
         }
     }
     let window = Filter {
         window: 1_000_000..2_000_000,
         ..Filter::default()
     };
-    let (_, events) = read(&drawn(&setup, &window));
-    let moments = events.iter().filter(|event| event.kind == 3);
-    assert!(moments.clone().count() > 10);
-    for event in moments {
+    let (_, events) = read(&record(&setup, &window));
+    let instants = events.iter().filter(|event| event.kind == 3);
+    assert!(instants.clone().count() > 10);
+    for event in instants {
         let time = event.time * UNIT;
         assert!(window.window.contains(&time), "{event:?}");
     }
-    let small = Filter {
+    let small_filter = Filter {
         bytes: 20_000,
         ..Filter::default()
     };
-    let part = drawn(&setup, &small);
-    assert!(part.length < all.length / 2 && part.full.is_some());
-    assert!(part.accesses > 0 && part.accesses < all.accesses);
-    assert_eq!(all.full, None);
+    let truncated = record(&setup, &small_filter);
+    assert!(truncated.length < unfiltered.length / 2 && truncated.full.is_some());
+    assert!(truncated.accesses > 0 && truncated.accesses < unfiltered.accesses);
+    assert_eq!(unfiltered.full, None);
     let agent = |name: &str| Filter {
         agent: Some(name.into()),
         ..Filter::default()
     };
-    let names: Vec<String> = read(&all).0.into_values().collect();
+    let names: Vec<String> = read(&unfiltered).0.into_values().collect();
     let cache = names
         .iter()
         .find(|name| name.contains("[1]") || name.ends_with('1'));
-    let one = drawn(&setup, &agent(cache.expect("there are several")));
-    assert!(one.accesses > 0 && one.accesses < all.accesses);
+    let of_one_agent = record(&setup, &agent(cache.expect("there are several")));
+    assert!(of_one_agent.accesses > 0 && of_one_agent.accesses < unfiltered.accesses);
     match draw_while(&setup, &agent("nobody"), &mut |_| true) {
-        Err(RunError::Setup(what)) => assert!(what.contains("no agent `nobody`"), "{what}"),
+        Err(RunError::Setup(error)) => assert!(error.contains("no agent `nobody`"), "{error}"),
         other => panic!("{other:?}"),
     }
 }
@@ -275,24 +284,27 @@ fn timeline_filter_selects_events() {
 fn streamed_pieces_equal_the_whole_trace() {
     let mut setup = setup("mesi", 5);
     setup.workload.accesses *= 20;
-    let whole = drawn(&setup, &Filter::default());
-    let (count, part) = in_pieces(&setup);
-    assert!(count > 2, "{count} pieces of {} bytes", whole.length);
-    assert!(part.rest == whole.rest);
-    assert_eq!((part.length, part.accesses), (whole.length, whole.accesses));
+    let unstreamed = record(&setup, &Filter::default());
+    let (count, streamed) = record_in_pieces(&setup);
+    assert!(count > 2, "{count} pieces of {} bytes", unstreamed.length);
+    assert!(streamed.rest == unstreamed.rest);
+    assert_eq!(
+        (streamed.length, streamed.accesses),
+        (unstreamed.length, unstreamed.accesses)
+    );
 }
 
 /// Returns the number of streamed pieces, and the pieces with the remainder.
-fn in_pieces(setup: &Setup) -> (usize, Recorded) {
+fn record_in_pieces(setup: &Setup) -> (usize, Recorded) {
     let (full, pieces) = sync_channel::<Vec<u8>>(2);
-    let (back, empty) = channel();
-    let all = std::thread::spawn(move || {
-        let mut all = Vec::new();
+    let (emptied, empty) = channel();
+    let pieces_received = std::thread::spawn(move || {
+        let mut pieces_received = Vec::new();
         for piece in pieces.into_iter().take_while(|piece| !piece.is_empty()) {
-            all.push(piece.clone());
-            back.send(piece).expect("it is waited for");
+            pieces_received.push(piece.clone());
+            emptied.send(piece).expect("it is waited for");
         }
-        all
+        pieces_received
     });
     let filter = Filter {
         pieces: Some(Pieces {
@@ -301,13 +313,13 @@ fn in_pieces(setup: &Setup) -> (usize, Recorded) {
         }),
         ..Filter::default()
     };
-    let part = drawn(setup, &filter);
+    let recorded = record(setup, &filter);
     full.send(Vec::new()).expect("it is taken");
-    let mut all = all.join().expect("it ends");
-    let count = all.len();
-    all.push(part.rest);
-    let rest = all.concat();
-    (count, Recorded { rest, ..part })
+    let mut pieces_received = pieces_received.join().expect("it ends");
+    let count = pieces_received.len();
+    pieces_received.push(recorded.rest);
+    let rest = pieces_received.concat();
+    (count, Recorded { rest, ..recorded })
 }
 
 /// Two spaces are one trace: each access of both is a slice, a flow belongs to one message, and pieces of both may
@@ -324,39 +336,42 @@ fn two_spaces_are_one_trace() {
     let mut setup = Setup::new(eci, platform, work(Access::Load, 4)).unwrap();
     setup.host = Some(Box::new(host));
 
-    let apart = |mut ended: Statistics| {
-        let host = ended.host.take().expect("there are two spaces");
-        [ended, *host]
+    let by_space = |mut statistics: Statistics| {
+        let host = statistics.host.take().expect("there are two spaces");
+        [statistics, *host]
     };
-    let explained = apart(explain_while(&setup, false, &mut |_| true).unwrap());
-    let mut ended = draw_while(&setup, &Filter::default(), &mut |_| true).unwrap();
-    let whole = *ended.timeline.take().expect("it was asked for");
-    assert_eq!(format!("{:?}", apart(ended)), format!("{explained:?}"));
-    let get = |of: &Statistics, name| of.get(name).unwrap();
-    let counts = (explained.each_ref()).map(|of| get(of, "accesses") as u64);
+    let expected = by_space(explain_while(&setup, false, &mut |_| true).unwrap());
+    let mut statistics = draw_while(&setup, &Filter::default(), &mut |_| true).unwrap();
+    let combined = *statistics.timeline.take().expect("it was asked for");
+    assert_eq!(
+        format!("{:?}", by_space(statistics)),
+        format!("{expected:?}")
+    );
+    let get = |statistics: &Statistics, name| statistics.get(name).unwrap();
+    let counts = (expected.each_ref()).map(|statistics| get(statistics, "accesses") as u64);
     assert_eq!(counts, [2000, 4000]);
-    assert_eq!((whole.accesses, whole.full), (6000, None));
+    assert_eq!((combined.accesses, combined.full), (6000, None));
 
-    let (tracks, events) = read(&whole);
-    for of in ["device", "host"].map(|side| format!("the {side}'s memory: ")) {
+    let (tracks, events) = read(&combined);
+    for prefix in ["device", "host"].map(|side| format!("the {side}'s memory: ")) {
         let groups = ["cores", "agents", "machine"];
-        let groups = groups.map(|group| format!("{of}{group}"));
-        let there: Vec<_> = tracks
+        let groups = groups.map(|group| format!("{prefix}{group}"));
+        let tracks_found: Vec<_> = tracks
             .values()
             .filter(|name| groups.contains(name))
             .collect();
-        assert_eq!(there, groups.each_ref(), "{of}");
+        assert_eq!(tracks_found, groups.each_ref(), "{prefix}");
     }
     let slices = slices(&events);
     let outer = slices.values().flatten().filter(|slice| slice.3 == 0);
-    let long: u64 = outer.map(|(_, begin, end, _)| end - begin).sum();
-    let latency = explained.each_ref().map(|of| {
-        let of = of.explanation.as_ref().expect("it was asked for");
-        of.latency
+    let total_duration: u64 = outer.map(|(_, begin, end, _)| end - begin).sum();
+    let latency = expected.each_ref().map(|statistics| {
+        let explanation = statistics.explanation.as_ref().expect("it was asked for");
+        explanation.latency
     });
     // Each access is rounded by less than a nanosecond.
-    let rounded = u128::from(long * UNIT).abs_diff(latency.iter().sum::<u128>());
-    assert!(rounded < u128::from(whole.accesses * UNIT), "{rounded}");
+    let rounded = u128::from(total_duration * UNIT).abs_diff(latency.iter().sum::<u128>());
+    assert!(rounded < u128::from(combined.accesses * UNIT), "{rounded}");
     let sends: Vec<u64> = events.iter().filter_map(|event| event.sends).collect();
     let flows: BTreeSet<u64> = sends.iter().copied().collect();
     assert_eq!(flows.len(), sends.len());
@@ -365,43 +380,46 @@ fn two_spaces_are_one_trace() {
         .filter_map(|event| event.takes)
         .all(|flow| flows.contains(&flow)));
 
-    let (count, part) = in_pieces(&setup);
-    assert!(count > 2, "{count} pieces of {} bytes", whole.length);
+    let (count, streamed) = record_in_pieces(&setup);
+    assert!(count > 2, "{count} pieces of {} bytes", combined.length);
     let by_track = |recorded: &Recorded| {
         let (tracks, mut events) = read(recorded);
         events.sort_by_key(|event| event.track);
         (tracks, format!("{events:?}"))
     };
-    assert!(by_track(&part) == by_track(&whole));
-    assert_eq!((part.length, part.accesses), (whole.length, whole.accesses));
+    assert!(by_track(&streamed) == by_track(&combined));
+    assert_eq!(
+        (streamed.length, streamed.accesses),
+        (combined.length, combined.accesses)
+    );
 
     // A timeline of one space equals its part of the timeline of both.
-    let of = |side| Filter {
+    let side_filter = |side| Filter {
         side: Some(side),
         ..Filter::default()
     };
-    let sides = [Side::Device, Side::Host].map(|side| drawn(&setup, &of(side)));
-    assert_eq!(sides.each_ref().map(|its| its.accesses), counts);
-    assert!(sides.map(|its| its.rest).concat() == whole.rest);
+    let sides = [Side::Device, Side::Host].map(|side| record(&setup, &side_filter(side)));
+    assert_eq!(sides.each_ref().map(|recorded| recorded.accesses), counts);
+    assert!(sides.map(|recorded| recorded.rest).concat() == combined.rest);
     let agent = |name: &str, side| Filter {
         agent: Some(name.into()),
         side,
         ..Filter::default()
     };
-    let llc = drawn(&setup, &agent("llc", None));
+    let llc = record(&setup, &agent("llc", None));
     assert_eq!(llc.accesses, 2000);
-    for (side, there) in [
+    for (side, expected_names) in [
         (None, "there are cpu, home, llc, device, home"),
         (Some(Side::Host), "there are llc, device, home"),
     ] {
         match draw_while(&setup, &agent("nobody", side), &mut |_| true) {
-            Err(RunError::Setup(what)) => assert!(what.contains(there), "{what}"),
+            Err(RunError::Setup(error)) => assert!(error.contains(expected_names), "{error}"),
             other => panic!("{other:?}"),
         }
     }
     setup.host = None;
-    match draw_while(&setup, &of(Side::Host), &mut |_| true) {
-        Err(RunError::Setup(what)) => assert!(what.contains("no space of the host's memory")),
+    match draw_while(&setup, &side_filter(Side::Host), &mut |_| true) {
+        Err(RunError::Setup(error)) => assert!(error.contains("no space of the host's memory")),
         other => panic!("{other:?}"),
     }
 }
@@ -414,7 +432,7 @@ fn timeline_counters_match_the_statistics() {
     let platform = Platform::shipped("hosts-8x8").unwrap();
     let setup = Setup::new(common::protocol("mesi"), platform, workload).unwrap();
     let statistics = run(&setup).unwrap();
-    let (tracks, events) = read(&drawn(&setup, &Filter::default()));
+    let (tracks, events) = read(&record(&setup, &Filter::default()));
     let get = |name: &str| statistics.get(name).unwrap();
     let time = get("time_ns") * 1000.0;
     let links = 8.0 * time;
@@ -433,18 +451,25 @@ fn timeline_counters_match_the_statistics() {
         ),
     ];
     for (name, expected) in expected {
-        let (track, _) = tracks.iter().find(|(_, its)| *its == name).unwrap();
-        let its: Vec<&Event> = events
+        let (track, _) = tracks
+            .iter()
+            .find(|(_, track_name)| *track_name == name)
+            .unwrap();
+        let counter_events: Vec<&Event> = events
             .iter()
             .filter(|event| event.track == *track)
             .collect();
-        let width = ((its[1].time - its[0].time) * UNIT) as f64;
-        let ours: f64 = its.iter().filter_map(|event| event.value).sum::<f64>() * width;
-        let count = its.len();
+        let width = ((counter_events[1].time - counter_events[0].time) * UNIT) as f64;
+        let measured: f64 = counter_events
+            .iter()
+            .filter_map(|event| event.value)
+            .sum::<f64>()
+            * width;
+        let count = counter_events.len();
         assert!(count > 100 && count <= 1024, "{name}: {count}");
         assert!(
-            (ours / expected - 1.0).abs() < 0.001,
-            "{name}: {ours} {expected}"
+            (measured / expected - 1.0).abs() < 0.001,
+            "{name}: {measured} {expected}"
         );
     }
 }

@@ -16,14 +16,17 @@ fn setup(name: &str, remotes: u16, seed: u64) -> Setup {
 #[test]
 fn every_protocol_holds() {
     // COHKIT_TORTURE=protocol/remotes/seed repeats one run.
-    let only = std::env::var("COHKIT_TORTURE").ok();
+    let selected_label = std::env::var("COHKIT_TORTURE").ok();
     let mut stalls = [0.0; 6];
     let mut private = [0.0; 4];
     for name in protocols() {
         for seed in 0..SEEDS {
             let remotes = 1 + (seed % 3) as u16;
             let label = format!("{name}/{remotes}/{seed}");
-            if only.as_ref().is_some_and(|only| *only != label) {
+            if selected_label
+                .as_ref()
+                .is_some_and(|selected| *selected != label)
+            {
                 continue;
             }
             let setup = setup(&name, remotes, seed);
@@ -65,8 +68,11 @@ fn every_protocol_holds() {
         }
     }
     // Every cause of waiting has occurred, and every component in front of a cache has been used.
-    let all = stalls.iter().chain(&private).all(|&sum| sum > 0.0);
-    assert!(only.is_some() || all, "{stalls:?} {private:?}");
+    let all_occurred = stalls.iter().chain(&private).all(|&sum| sum > 0.0);
+    assert!(
+        selected_label.is_some() || all_occurred,
+        "{stalls:?} {private:?}"
+    );
 }
 
 /// An order that includes the answers and the victims, but not the requests. Messages that a request waits for pass
@@ -98,9 +104,9 @@ fn ordered_message_waits_for_other_circuits() {
     let text = source("msi");
     let (order, put) = ("  ordered forward\n", "(requestor: remote), PutAck\n");
     assert!(text.contains(order) && text.contains(put));
-    let behind = "  ordered PutAck behind FwdGetS FwdGetM Inv\n";
+    let point_order = "  ordered PutAck behind FwdGetS FwdGetM Inv\n";
     let text = text
-        .replace(order, &format!("  ack       home -> remote\n{behind}"))
+        .replace(order, &format!("  ack       home -> remote\n{point_order}"))
         .replace(put, "(requestor: remote)\n  ack: PutAck\n");
     let run = |text: &str, seed| {
         let mut setup = torture(parse(text), 3, seed).unwrap();
@@ -108,12 +114,12 @@ fn ordered_message_waits_for_other_circuits() {
         cohkit_sim::simulation::run(&setup)
     };
     for seed in 0..SEEDS / 4 {
-        let held = run(&text, seed);
-        held.unwrap_or_else(|failure| panic!("seed {seed}: {failure}"));
+        let result = run(&text, seed);
+        result.unwrap_or_else(|failure| panic!("seed {seed}: {failure}"));
     }
     // Without the declaration, the acknowledgement does overtake.
-    let free = text.replace(behind, "");
-    assert!((0..SEEDS / 4).any(|seed| run(&free, seed).is_err()));
+    let unordered = text.replace(point_order, "");
+    assert!((0..SEEDS / 4).any(|seed| run(&unordered, seed).is_err()));
 }
 
 /// The runs are sufficient: together they execute nearly every rule of the remote that consumes an input.
@@ -128,11 +134,11 @@ fn torture_executes_nearly_every_rule() {
         }
         let protocol = protocol(&name);
         let rules = protocol.remote.rules.iter();
-        let takes = rules.filter(|rule| matches!(rule.effect, Effect::Take { .. }));
-        let (executed, takes) = (executed.len(), takes.count());
+        let taking_rules = rules.filter(|rule| matches!(rule.effect, Effect::Take { .. }));
+        let (executed, taking_rules) = (executed.len(), taking_rules.count());
         assert!(
-            executed * 10 >= takes * 8,
-            "{name}: {executed} of {takes} rules"
+            executed * 10 >= taking_rules * 8,
+            "{name}: {executed} of {taking_rules} rules"
         );
     }
 }
@@ -162,19 +168,19 @@ fn a_local_operation_without_a_row_waits() {
     let text = source("cxl-mem");
     let row = "MemRdCur MemWr clean clean_invalidate take_bias | stall";
     assert_eq!(text.matches(row).count(), 1);
-    let silent = text.replace(row, "MemRdCur MemWr | stall");
+    let without_row = text.replace(row, "MemRdCur MemWr | stall");
     for seed in 0..5 {
         let run = |text: &str| {
             let setup = torture(parse(text), 2, seed).unwrap();
             let run = cohkit_sim::simulation::run(&setup);
             run.unwrap_or_else(|failure| panic!("seed {seed}: {failure}"))
         };
-        let (said, silent) = (run(&text), run(&silent));
-        assert!(said.get("locals_acknowledged").unwrap() > 0.0);
+        let (with_row, without_row) = (run(&text), run(&without_row));
+        assert!(with_row.get("locals_acknowledged").unwrap() > 0.0);
         for name in ["time_ns", "accesses", "locals_acknowledged", "stalls_left"] {
             assert_eq!(
-                said.get(name).unwrap(),
-                silent.get(name).unwrap(),
+                with_row.get(name).unwrap(),
+                without_row.get(name).unwrap(),
                 "seed {seed}: {name}"
             );
         }

@@ -15,12 +15,13 @@ use std::collections::HashSet;
 
 /// Returns all accesses for which the protocol has rows, with equal weights.
 fn protocol_mix(protocol: &Protocol) -> Vec<(Access, u32)> {
-    let has = |access: Access| {
+    let has_row = |access: Access| {
         let mut rows = protocol.remote.rules.iter();
         rows.any(|row| row.event == Event::Access(access))
     };
-    let all = Access::ALL.iter().map(|(access, _)| *access);
-    all.filter(|&access| has(access))
+    let accesses = Access::ALL.iter().map(|(access, _)| *access);
+    accesses
+        .filter(|&access| has_row(access))
         .map(|access| (access, 1))
         .collect()
 }
@@ -34,19 +35,20 @@ fn trace_check_accepts_simulations_and_rejects_faults() {
             continue;
         }
         for seed in common::seeds(6) {
-            let of = format!("{name}, COHKIT_SEED={seed}");
+            let label = format!("{name}, COHKIT_SEED={seed}");
             let mut setup = common::torture(protocol.clone(), 3, seed).expect("there is a home");
             setup.workload.accesses = 300;
             setup.device.operations = 60;
-            let (_, sequence) =
-                trace(&setup, Side::Device, 0).unwrap_or_else(|failed| panic!("{of}: {failed}"));
+            let (_, sequence) = trace(&setup, Side::Device, 0)
+                .unwrap_or_else(|failure| panic!("{label}: {failure}"));
             let trace = Trace {
                 sequence,
                 at_rest: true,
             };
-            let told = traces::sound(&protocol, &setup.home, &trace, &of);
-            (rows, values) = (rows + told.rows, values + told.values);
-            refused += traces::faults_are_refused(&protocol, &setup.home, &trace, (seed, 40), &of);
+            let summary = traces::sound(&protocol, &setup.home, &trace, &label);
+            (rows, values) = (rows + summary.rows, values + summary.values);
+            refused +=
+                traces::faults_are_refused(&protocol, &setup.home, &trace, (seed, 40), &label);
         }
     }
     assert!(
@@ -72,23 +74,24 @@ fn lineless_state_is_traced_over_all_lines() {
     ] {
         let protocol = common::parse(&text(name));
         for seed in common::seeds(6) {
-            let of = format!("{name}, COHKIT_SEED={seed}");
+            let label = format!("{name}, COHKIT_SEED={seed}");
             let mut setup = common::torture(protocol.clone(), 1 + (seed % 3) as u16, seed).unwrap();
             setup.platform.home.count = Some(Quantity::given(protocol.homes.into(), "a test"));
             setup.workload.mix = protocol_mix(&protocol);
             (setup.workload.accesses, setup.workload.outstanding) = (300, 1);
-            let setup = common::permitted(setup);
-            let (_, sequence) =
-                trace(&setup, Side::Device, 0).unwrap_or_else(|failed| panic!("{of}: {failed}"));
+            let setup = common::restrict_to_protocol(setup);
+            let (_, sequence) = trace(&setup, Side::Device, 0)
+                .unwrap_or_else(|failure| panic!("{label}: {failure}"));
             let lines: HashSet<_> = sequence.steps.iter().map(|step| step.line).collect();
             lineless += usize::from(lines.contains(&None));
-            assert!(lines.len() > setup.workload.lines as usize / 2, "{of}");
+            assert!(lines.len() > setup.workload.lines as usize / 2, "{label}");
             let trace = Trace {
                 sequence,
                 at_rest: true,
             };
-            rows += traces::sound(&protocol, &setup.home, &trace, &of).rows;
-            refused += traces::faults_are_refused(&protocol, &setup.home, &trace, (seed, 20), &of);
+            rows += traces::sound(&protocol, &setup.home, &trace, &label).rows;
+            refused +=
+                traces::faults_are_refused(&protocol, &setup.home, &trace, (seed, 20), &label);
         }
     }
     assert!(
@@ -101,35 +104,35 @@ fn lineless_state_is_traced_over_all_lines() {
 #[test]
 fn stale_copy_words_are_compared_with_their_source() {
     let protocol = common::parse(include_str!("../../../tests/accesses/in-place.coh"));
-    let (mut values, mut noticed) = (0, 0);
+    let (mut values, mut detected) = (0, 0);
     for seed in common::seeds(10) {
-        let of = format!("COHKIT_SEED={seed}");
+        let label = format!("COHKIT_SEED={seed}");
         let mut setup = common::torture(protocol.clone(), 3, seed).expect("there is a home");
         setup.workload.mix = vec![(Access::Load, 4), (Access::Store, 4), (Access::Evict, 2)];
         setup.workload.accesses = 400;
         let (_, sequence) =
-            trace(&setup, Side::Device, 0).unwrap_or_else(|failed| panic!("{of}: {failed}"));
+            trace(&setup, Side::Device, 0).unwrap_or_else(|failure| panic!("{label}: {failure}"));
         let mut trace = Trace {
             sequence,
             at_rest: true,
         };
-        values += traces::sound(&protocol, &setup.home, &trace, &of).values;
+        values += traces::sound(&protocol, &setup.home, &trace, &label).values;
         // A changed value of a read is rejected.
-        for at in 0..trace.sequence.steps.len() {
-            let before = trace.sequence.steps[at].clone();
-            match &mut trace.sequence.steps[at].action {
+        for index in 0..trace.sequence.steps.len() {
+            let original = trace.sequence.steps[index].clone();
+            match &mut trace.sequence.steps[index].action {
                 Action::Does { what } if what.starts_with("performs a load of word ") => {
                     what.push('1');
                 }
                 _ => continue,
             }
-            let judged = cohkit_trace::judge(&protocol, &setup.home, &trace.sequence, true);
-            noticed += usize::from(judged.is_err());
-            trace.sequence.steps[at] = before;
+            let verdict = cohkit_trace::judge(&protocol, &setup.home, &trace.sequence, true);
+            detected += usize::from(verdict.is_err());
+            trace.sequence.steps[index] = original;
         }
     }
     assert!(
-        values > 300 && noticed > values / 3,
-        "{noticed} of {values}"
+        values > 300 && detected > values / 3,
+        "{detected} of {values}"
     );
 }

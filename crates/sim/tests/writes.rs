@@ -27,18 +27,18 @@ fn failure(text: &str) -> Option<FailureKind> {
 #[test]
 fn a_lock_at_a_row_home_excludes_non_caching_accesses() {
     assert_eq!(failure(LOCKED), None);
-    let changed = |from: &str, to: &str| {
+    let failure_after_change = |from: &str, to: &str| {
         assert_eq!(LOCKED.matches(from).count(), 1, "{from}");
         failure(&LOCKED.replace(from, to))
     };
     let excluded = Some(FailureKind::SingleWriter);
     let write = "L   | Write Part | stall";
     assert_eq!(
-        changed(write, "L | Write Part | write, send Ok | stay"),
+        failure_after_change(write, "L | Write Part | write, send Ok | stay"),
         excluded
     );
     assert_eq!(
-        changed("L   | Read       | stall", "L | Read | send Got | stay"),
+        failure_after_change("L   | Read       | stall", "L | Read | send Got | stay"),
         excluded
     );
 }
@@ -58,8 +58,8 @@ fn an_answer_that_is_older_than_its_read_is_found() {
 #[test]
 fn retried_accesses_complete() {
     let row = "  S              | evict                   | send PutS                                      | SI_A\n";
-    let again = "  I | write_line write_partial | retry | stay\n  S | read_once | send PutS, retry | SI_A\n  M | write_line | | stay\n";
-    let text = source("msi").replace(row, &format!("{row}{again}"));
+    let retry_rows = "  I | write_line write_partial | retry | stay\n  S | read_once | send PutS, retry | SI_A\n  M | write_line | | stay\n";
+    let text = source("msi").replace(row, &format!("{row}{retry_rows}"));
     assert_ne!(text, source("msi"));
     assert_eq!(failure(&text), None);
 }
@@ -82,24 +82,26 @@ fn faults_of_stores_that_are_sent_are_found() {
     ] {
         let text = source(name);
         assert_eq!(text.matches(from).count(), 1, "{from}");
-        let found = failure(&text.replace(from, to));
-        assert!(found.is_some(), "{to}");
+        let detected = failure(&text.replace(from, to));
+        assert!(detected.is_some(), "{to}");
     }
 }
 
 /// A read overtakes a posted store of its own cache, or stores overtake each other.
 #[test]
 fn posted_stores_keep_the_program_order_of_their_line() {
-    let own = include_str!("../../../tests/stores/own-store.coh");
+    let one_store = include_str!("../../../tests/stores/own-store.coh");
     let order = Some(FailureKind::ProgramOrder);
-    assert_eq!(failure(own), order);
-    let several = own.replace("0..1", "0..3").replace("open < 1", "open < 3");
-    let ordered = several.replace("reply home", "ordered put, read; reply home");
+    assert_eq!(failure(one_store), order);
+    let several_stores = one_store
+        .replace("0..1", "0..3")
+        .replace("open < 1", "open < 3");
+    let ordered = several_stores.replace("reply home", "ordered put, read; reply home");
     assert_eq!(failure(&ordered), None);
-    let alone = several.replace("| load  ", "| load if open == 0 ");
-    assert_eq!(failure(&alone), order);
-    let none = own.replace("line 64 bytes", "line 64 bytes\nguarantee none");
-    assert_eq!(failure(&none), None);
+    let guarded_load = several_stores.replace("| load  ", "| load if open == 0 ");
+    assert_eq!(failure(&guarded_load), order);
+    let without_guarantee = one_store.replace("line 64 bytes", "line 64 bytes\nguarantee none");
+    assert_eq!(failure(&without_guarantee), None);
 }
 
 /// Once, a store whose guard did not hold was skipped, and its core continued.
@@ -126,9 +128,9 @@ home mem {
 system small { remotes 2; lines 1 }
 ";
     // With registers, the store waited for these to change.
-    let joined = text.replace("{ L }", "{ L }; registers { asked: bool }");
-    let joined = joined.replace("send Data        ", "send Data, asked := true");
-    for (text, seed) in [text, &joined]
+    let with_registers = text.replace("{ L }", "{ L }; registers { asked: bool }");
+    let with_registers = with_registers.replace("send Data        ", "send Data, asked := true");
+    for (text, seed) in [text, &with_registers]
         .into_iter()
         .flat_map(|text| (0..3).map(move |seed| (text, seed)))
     {
@@ -139,8 +141,8 @@ system small { remotes 2; lines 1 }
         assert_eq!(statistics.get("accesses_skipped"), Some(0.0));
         // The contents of a write buffer were discarded before the home performed the store, which then wrote zeros.
         setup.platform.cores.write_buffer.value = 4096;
-        let refused = run(&setup).unwrap_err().to_string();
-        assert!(refused.contains("`cores.write_buffer`"), "{refused}");
+        let error = run(&setup).unwrap_err().to_string();
+        assert!(error.contains("`cores.write_buffer`"), "{error}");
     }
 }
 

@@ -53,18 +53,18 @@ pub trait RemoteContext {
     ///
     /// # Errors
     /// No write is outstanding, or it must not be performed in this copy.
-    fn write(&mut self, on: &Self::Copy) -> Result<Self::Copy, Self::Wrong>;
+    fn write(&mut self, copy: &Self::Copy) -> Result<Self::Copy, Self::Wrong>;
     /// Completes the outstanding read with a copy.
     ///
     /// # Errors
     /// No read is outstanding, or it must return a different value.
     fn read(&mut self, copy: &Self::Copy) -> Result<(), Self::Wrong>;
-    /// Completes the outstanding write whose bytes were sent. `found` is the value before the write, if the home
+    /// Completes the outstanding write whose bytes were sent. `old_copy` is the value before the write, if the home
     /// returned it.
     ///
     /// # Errors
     /// The home has not performed the write.
-    fn written(&mut self, found: Option<&Self::Copy>) -> Result<(), Self::Wrong>;
+    fn written(&mut self, old_copy: Option<&Self::Copy>) -> Result<(), Self::Wrong>;
     /// Abandons the outstanding write, whose bytes were sent.
     fn gives_up(&mut self);
     /// Moves all lines of the agent that are in state `from` to state `to`, after the row has been applied.
@@ -76,7 +76,7 @@ pub trait RemoteContext {
 
 /// Applies the acts of a remote's row. Returns the remote's new copy.
 ///
-/// `held` is the remote's copy, or the default if it has none. `brought` is the copy in the current message, if any.
+/// `old_copy` is the remote's copy, or the default if it has none. `carried_copy` is the copy in the current message, if any.
 ///
 /// # Errors
 /// The first violated property.
@@ -85,11 +85,11 @@ pub fn remote<A: RemoteContext>(
     facts: &ProtocolFacts,
     plan: &Plan,
     acts: Vec<Act>,
-    held: &A::Copy,
-    brought: Option<&A::Copy>,
-    around: &mut A,
+    old_copy: &A::Copy,
+    carried_copy: Option<&A::Copy>,
+    context: &mut A,
 ) -> Result<A::Copy, A::Wrong> {
-    let mut copy = brought.unwrap_or(held).clone();
+    let mut copy = carried_copy.unwrap_or(old_copy).clone();
     let mut written = false;
     for act in acts {
         match act {
@@ -104,10 +104,10 @@ pub fn remote<A: RemoteContext>(
                     Carries::Line | Carries::DirtyLine => Bytes::Line(copy.clone()),
                     Carries::Store | Carries::PartialStore => Bytes::Write,
                 };
-                if facts.used_once[message.index()] && !around.current(&copy) {
+                if facts.used_once[message.index()] && !context.current(&copy) {
                     return Err(stale_single_use(protocol, message).into());
                 }
-                around.send(Sending {
+                context.send(Sending {
                     message,
                     to,
                     fields,
@@ -116,47 +116,47 @@ pub fn remote<A: RemoteContext>(
             }
             Act::Done => match plan.done {
                 CompletionEffect::Ends(Ending::Write) => {
-                    if facts.coherent && plan.is_partial_write && !around.current(&copy) {
+                    if facts.coherent && plan.is_partial_write && !context.current(&copy) {
                         return Err(Violation::data_value(PARTIAL_WRITE_TO_STALE_COPY).into());
                     }
-                    copy = around.write(&copy)?;
+                    copy = context.write(&copy)?;
                     written = true;
                 }
-                CompletionEffect::Ends(Ending::Sent) => around.written(brought)?,
+                CompletionEffect::Ends(Ending::Sent) => context.written(carried_copy)?,
                 // The copy of a message was checked when it was sent.
                 CompletionEffect::Ends(Ending::Read) => {
-                    if facts.coherent && brought.is_none() && !around.current(&copy) {
+                    if facts.coherent && carried_copy.is_none() && !context.current(&copy) {
                         return Err(
                             Violation::data_value("a read completes with a stale copy").into()
                         );
                     }
-                    around.read(&copy)?;
+                    context.read(&copy)?;
                 }
                 CompletionEffect::Absent | CompletionEffect::Unclear => {
-                    let what = "`done` does not identify the access that it completes";
-                    return Err(Violation::new("no unexpected message", what).into());
+                    let description = "`done` does not identify the access that it completes";
+                    return Err(Violation::new("no unexpected message", description).into());
                 }
             },
-            Act::Every { from, to } => around.every(from, to)?,
+            Act::Every { from, to } => context.every(from, to)?,
             other => {
-                let what = format!("a remote executes an action of a home: {other:?}");
-                return Err(Violation::new("no unexpected message", what).into());
+                let description = format!("a remote executes an action of a home: {other:?}");
+                return Err(Violation::new("no unexpected message", description).into());
             }
         }
     }
-    let kept = if !plan.after.holds {
+    let new_copy = if !plan.after.holds {
         A::Copy::default()
     } else if plan.performs {
-        around.write(held)?
-    } else if brought.is_some() || written {
+        context.write(old_copy)?
+    } else if carried_copy.is_some() || written {
         copy
     } else {
-        held.clone()
+        old_copy.clone()
     };
     if plan.gives_up {
-        around.gives_up();
+        context.gives_up();
     }
-    Ok(kept)
+    Ok(new_copy)
 }
 
 /// Name of the property that a lost or repeated store violates. It also holds in a protocol that guarantees no
@@ -226,12 +226,12 @@ pub trait HomeContext {
     ///
     /// # Errors
     /// The write must not be performed in this state.
-    fn store(&mut self, from: Option<u8>, whole: bool) -> Result<(), Self::Wrong>;
+    fn store(&mut self, from: Option<u8>, whole_line: bool) -> Result<(), Self::Wrong>;
     /// Defers the write of the current message: keeps its bytes until [`HomeContext::take_deferred_write`].
     ///
     /// # Errors
     /// Another write to the line is already deferred.
-    fn defer_write(&mut self, from: Option<u8>, whole: bool) -> Result<(), Self::Wrong>;
+    fn defer_write(&mut self, from: Option<u8>, whole_line: bool) -> Result<(), Self::Wrong>;
     /// Removes the deferred write. Returns its sender, and true if it covers the whole line.
     ///
     /// # Errors
@@ -270,13 +270,13 @@ pub fn home<A: HomeContext>(
     protocol: &Protocol,
     facts: &ProtocolFacts,
     acts: Vec<Act>,
-    taken: HomeInput<A::Copy>,
-    around: &mut A,
+    input: HomeInput<A::Copy>,
+    context: &mut A,
 ) -> Result<(), A::Wrong> {
-    let wrong = |what: &str| A::Wrong::from(Violation::data_value(what));
-    let carries = taken.message.map(|m| protocol.message(m).carries);
-    let whole = carries == Some(Carries::Store);
-    let mut brought = taken.brought.map(Cow::Borrowed);
+    let data_violation = |description: &str| A::Wrong::from(Violation::data_value(description));
+    let carries = input.message.map(|m| protocol.message(m).carries);
+    let whole_line = carries == Some(Carries::Store);
+    let mut carried_copy = input.brought.map(Cow::Borrowed);
     for act in acts {
         match act {
             Act::Send {
@@ -288,16 +288,16 @@ pub fn home<A: HomeContext>(
                     Carries::Nothing => Bytes::None,
                     Carries::Line | Carries::DirtyLine => {
                         // On a memory completion, send the data that was read; otherwise read memory now.
-                        let copy = match (&brought, taken.message) {
+                        let copy = match (&carried_copy, input.message) {
                             (Some(read), None) => read.as_ref().clone(),
-                            _ => around.memory(),
+                            _ => context.memory(),
                         };
                         if facts.used_once[message.index()] {
-                            if !around.current(&copy) {
+                            if !context.current(&copy) {
                                 return Err(stale_single_use(protocol, message).into());
                             }
                             // Split memory is checked when it performs the read, in a separate step.
-                            if !facts.slot && around.lock() == Right::Write {
+                            if !facts.slot && context.lock() == Right::Write {
                                 return Err(read_under_lock().into());
                             }
                         }
@@ -305,50 +305,50 @@ pub fn home<A: HomeContext>(
                     }
                     Carries::Store | Carries::PartialStore => Bytes::Write,
                 };
-                around.send(Sending {
+                context.send(Sending {
                     message,
                     to,
                     fields,
                     bytes,
                 })?;
             }
-            Act::WriteMemory => match (carries, &brought) {
+            Act::WriteMemory => match (carries, &carried_copy) {
                 (Some(Carries::Store | Carries::PartialStore), _) => {
-                    around.store(taken.sender, whole)?;
+                    context.store(input.sender, whole_line)?;
                 }
-                (_, Some(copy)) => around.set_memory(copy)?,
-                _ => return Err(wrong("the home writes memory without data")),
+                (_, Some(copy)) => context.set_memory(copy)?,
+                _ => return Err(data_violation("the home writes memory without data")),
             },
             Act::SetAside => match carries {
                 Some(Carries::Store | Carries::PartialStore) => {
-                    around.defer_write(taken.sender, whole)?;
+                    context.defer_write(input.sender, whole_line)?;
                 }
                 _ => {
-                    return Err(wrong(
+                    return Err(data_violation(
                         "the home defers a store, but its message carries none",
                     ))
                 }
             },
             Act::WriteAside => {
-                let (from, whole) = around.take_deferred_write()?;
-                around.store(from, whole)?;
+                let (from, whole_line) = context.take_deferred_write()?;
+                context.store(from, whole_line)?;
                 // The received copy does not contain the deferred store.
-                brought = brought.map(|copy| Cow::Owned(around.mark_stale(&copy)));
+                carried_copy = carried_copy.map(|copy| Cow::Owned(context.mark_stale(&copy)));
             }
-            Act::StartRead => around.start(MemoryOp::Read)?,
-            Act::StartWrite => match &brought {
-                Some(copy) => around.start(MemoryOp::Write(copy.as_ref().clone()))?,
-                None => return Err(wrong("the home writes memory without a line")),
+            Act::StartRead => context.start(MemoryOp::Read)?,
+            Act::StartWrite => match &carried_copy {
+                Some(copy) => context.start(MemoryOp::Write(copy.as_ref().clone()))?,
+                None => return Err(data_violation("the home writes memory without a line")),
             },
-            Act::StartStore { whole } => around.start(MemoryOp::Store { whole })?,
-            Act::Acknowledge(local) => around.acknowledge(local)?,
-            Act::Unlocked => around.unlocked(),
+            Act::StartStore { whole } => context.start(MemoryOp::Store { whole })?,
+            Act::Acknowledge(local) => context.acknowledge(local)?,
+            Act::Unlocked => context.unlocked(),
             Act::Done => {
-                return Err(wrong(
+                return Err(data_violation(
                     "the home completes an access, which only a remote can",
                 ))
             }
-            Act::Every { .. } => return Err(wrong("the home gives lines up")),
+            Act::Every { .. } => return Err(data_violation("the home gives lines up")),
         }
     }
     Ok(())
@@ -356,14 +356,14 @@ pub fn home<A: HomeContext>(
 
 /// Memory is read for a remote while the device, under its lock, may write it.
 pub fn read_under_lock() -> Violation {
-    let what = "memory is read for a remote while the device may write it under its lock";
-    Violation::new("single writer", what)
+    let description = "memory is read for a remote while the device may write it under its lock";
+    Violation::new("single writer", description)
 }
 
 /// A remote's write is performed in memory while the device holds a lock.
 pub fn store_under_lock() -> Violation {
-    let what = "a store reaches memory while the device holds the lock";
-    Violation::new("single writer", what)
+    let description = "a store reaches memory while the device holds the lock";
+    Violation::new("single writer", description)
 }
 
 /// Drops the name of the property, for executors that report violations as plain text.

@@ -41,16 +41,16 @@ pub trait Data: Clone + Ord + Hash + Debug {
     fn write(
         &mut self,
         line: u8,
-        on: &Self::Copy,
+        copy: &Self::Copy,
         extent: Extent,
-        what: &Self::Write,
+        write: &Self::Write,
     ) -> Self::Copy;
 
     /// The value of a copy after a write to another copy of the line.
     fn mark_stale(copy: &Self::Copy) -> Self::Copy;
 
     /// Clears the record of the last write; the caller applies that write to all other worlds with the same data.
-    fn told(&mut self) {}
+    fn clear_last_write(&mut self) {}
 }
 
 /// One bit for each copy: true if it is current. For the data-value property this abstraction is as exact as numbered
@@ -76,8 +76,8 @@ impl Data for Current {
         *copy
     }
 
-    fn write(&mut self, _line: u8, on: &bool, extent: Extent, _what: &()) -> bool {
-        *on || extent == Extent::Whole
+    fn write(&mut self, _line: u8, copy: &bool, extent: Extent, _write: &()) -> bool {
+        *copy || extent == Extent::Whole
     }
 
     fn mark_stale(_copy: &bool) -> bool {
@@ -114,17 +114,17 @@ impl Data for Words {
         self.lines[usize::from(line)].1 == *copy
     }
 
-    fn write(&mut self, line: u8, on: &[u32; 2], extent: Extent, _what: &()) -> [u32; 2] {
-        let (writes, last) = &mut self.lines[usize::from(line)];
-        *writes += 1;
-        let mut after = *on;
-        for copy in [last, &mut after] {
+    fn write(&mut self, line: u8, copy: &[u32; 2], extent: Extent, _write: &()) -> [u32; 2] {
+        let (write_count, last_words) = &mut self.lines[usize::from(line)];
+        *write_count += 1;
+        let mut new_copy = *copy;
+        for words in [last_words, &mut new_copy] {
             match extent {
-                Extent::Whole => *copy = [*writes; 2],
-                Extent::Part => copy[(*writes % 2) as usize] = *writes,
+                Extent::Whole => *words = [*write_count; 2],
+                Extent::Part => words[(*write_count % 2) as usize] = *write_count,
             }
         }
-        after
+        new_copy
     }
 
     fn mark_stale(copy: &[u32; 2]) -> [u32; 2] {

@@ -33,20 +33,22 @@ pub fn brings(right: Right) -> Access {
 /// Returns the outer cache's permission after a row, if the row lowers it. A row that sends the line on leaves at most
 /// read permission.
 pub fn lowered_permission(before: Right, after: Right, sends_line: bool) -> Option<Right> {
-    let left = match sends_line {
+    let remaining = match sends_line {
         true => after.min(Right::Read),
         false => after,
     };
-    (left < before).then_some(left)
+    (remaining < before).then_some(remaining)
 }
 
-/// True if a lock that leaves the inner caches the permission `locked` allows the outer permission to fall to `left`.
-pub fn lock_permits(locked: Right, left: Right) -> bool {
-    left >= locked
+/// True if a lock that leaves the inner caches the permission `locked` allows the outer permission to fall to `remaining`.
+pub fn lock_permits(locked: Right, remaining: Right) -> bool {
+    remaining >= locked
 }
 
-/// The locking local operation of the inner home that must run before the outer permission falls to `left`.
-pub fn recalls(locals: &[Local], left: Right) -> Option<u8> {
-    let found = locals.iter().position(|l| l.locks && l.ensures == left);
-    found.map(|number| number as u8)
+/// The locking local operation of the inner home that must run before the outer permission falls to `remaining`.
+pub fn recalls(locals: &[Local], remaining: Right) -> Option<u8> {
+    let index = locals
+        .iter()
+        .position(|l| l.locks && l.ensures == remaining);
+    index.map(|number| number as u8)
 }

@@ -16,28 +16,28 @@ impl Slots {
         }
     }
 
-    /// Returns the index with this hash for which `is` returns true, or the free slot where it belongs.
-    fn find(&self, hash: u64, is: impl Fn(u32) -> bool) -> Result<u32, usize> {
+    /// Returns the index with this hash for which `is_match` returns true, or the free slot where it belongs.
+    fn find(&self, hash: u64, is_match: impl Fn(u32) -> bool) -> Result<u32, usize> {
         let mut slot = hash as usize;
         loop {
             slot &= self.slots.len() - 1;
             match self.slots[slot] {
                 0 => return Err(slot),
-                number if is(number - 1) => return Ok(number - 1),
+                number if is_match(number - 1) => return Ok(number - 1),
                 _ => slot += 1,
             }
         }
     }
 
     /// Doubles the table if it is half full. `hash` returns the hash of each of the `count` stored values.
-    fn room(&mut self, count: usize, hash: impl Fn(u32) -> u64) {
+    fn grow_if_half_full(&mut self, count: usize, hash: impl Fn(u32) -> u64) {
         if count * 2 < self.slots.len() {
             return;
         }
         self.slots = vec![0; self.slots.len() * 2];
         for number in 0..count as u32 {
-            if let Err(free) = self.find(hash(number), |_| false) {
-                self.slots[free] = number + 1;
+            if let Err(slot) = self.find(hash(number), |_| false) {
+                self.slots[slot] = number + 1;
             }
         }
     }
@@ -45,14 +45,14 @@ impl Slots {
 
 /// Interned values, indexed from 0 in the order of their insertion.
 pub struct Interner<T> {
-    all: Vec<T>,
+    values: Vec<T>,
     slots: Slots,
 }
 
 impl<T> Default for Interner<T> {
     fn default() -> Self {
         Interner {
-            all: Vec::new(),
+            values: Vec::new(),
             slots: Slots::new(),
         }
     }
@@ -60,39 +60,39 @@ impl<T> Default for Interner<T> {
 
 impl<T: Eq + Hash> Interner<T> {
     /// Interns a value. Returns its index, and true if it is new.
-    pub fn number(&mut self, thing: &T) -> (u32, bool)
+    pub fn number(&mut self, value: &T) -> (u32, bool)
     where
         T: Clone,
     {
-        let all = &self.all;
-        let hash = |thing: &T| FxBuildHasher.hash_one(thing);
-        (self.slots).room(all.len(), |number| hash(&all[number as usize]));
-        let found = (self.slots).find(hash(thing), |number| all[number as usize] == *thing);
-        match found {
+        let values = &self.values;
+        let hash = |value: &T| FxBuildHasher.hash_one(value);
+        (self.slots).grow_if_half_full(values.len(), |number| hash(&values[number as usize]));
+        let slot = (self.slots).find(hash(value), |number| values[number as usize] == *value);
+        match slot {
             Ok(number) => (number, false),
-            Err(free) => {
-                self.all.push(thing.clone());
-                self.slots.slots[free] = self.all.len() as u32;
-                (self.all.len() as u32 - 1, true)
+            Err(free_slot) => {
+                self.values.push(value.clone());
+                self.slots.slots[free_slot] = self.values.len() as u32;
+                (self.values.len() as u32 - 1, true)
             }
         }
     }
 
     /// Number of distinct values.
     pub fn count(&self) -> usize {
-        self.all.len()
+        self.values.len()
     }
 
     /// The value of an index.
     pub fn thing(&self, number: u32) -> &T {
-        &self.all[number as usize]
+        &self.values[number as usize]
     }
 }
 
 /// Interned rows of `u32`, stored one behind the other.
 pub struct Rows {
-    all: Vec<u32>,
-    /// End of each row in `all`.
+    values: Vec<u32>,
+    /// End of each row in `values`.
     ends: Vec<u32>,
     slots: Slots,
 }
@@ -100,7 +100,7 @@ pub struct Rows {
 impl Default for Rows {
     fn default() -> Self {
         Rows {
-            all: Vec::new(),
+            values: Vec::new(),
             ends: Vec::new(),
             slots: Slots::new(),
         }
@@ -120,7 +120,7 @@ impl Rows {
 
     /// The row of an index.
     pub fn row(&self, number: usize) -> &[u32] {
-        row(&self.all, &self.ends, number)
+        row(&self.values, &self.ends, number)
     }
 
     /// Interns a row. Returns its index, and true if it is new.
@@ -128,27 +128,33 @@ impl Rows {
     /// # Panics
     /// If the lengths of all rows add up to 2³² or more.
     pub fn add(&mut self, added: &[u32]) -> (usize, bool) {
-        let Rows { all, ends, slots } = self;
+        let Rows {
+            values,
+            ends,
+            slots,
+        } = self;
         let hash = |row: &[u32]| FxBuildHasher.hash_one(row);
-        slots.room(ends.len(), |number| hash(row(all, ends, number as usize)));
+        slots.grow_if_half_full(ends.len(), |number| {
+            hash(row(values, ends, number as usize))
+        });
         match slots.find(hash(added), |number| {
-            row(all, ends, number as usize) == added
+            row(values, ends, number as usize) == added
         }) {
             Ok(number) => (number as usize, false),
-            Err(free) => {
-                all.extend_from_slice(added);
-                let end = u32::try_from(all.len()).expect("fewer than 2³² numbers are kept");
+            Err(slot) => {
+                values.extend_from_slice(added);
+                let end = u32::try_from(values.len()).expect("fewer than 2³² numbers are kept");
                 ends.push(end);
-                slots.slots[free] = ends.len() as u32;
+                slots.slots[slot] = ends.len() as u32;
                 (ends.len() - 1, true)
             }
         }
     }
 }
 
-fn row<'r>(all: &'r [u32], ends: &[u32], number: usize) -> &'r [u32] {
-    let start = number.checked_sub(1).map_or(0, |before| ends[before]);
-    &all[start as usize..ends[number] as usize]
+fn row<'r>(values: &'r [u32], ends: &[u32], number: usize) -> &'r [u32] {
+    let start = number.checked_sub(1).map_or(0, |previous| ends[previous]);
+    &values[start as usize..ends[number] as usize]
 }
 
 #[cfg(test)]
@@ -168,8 +174,8 @@ mod tests {
             }
         }
         // All rows of length 0 are equal, and all of length 1.
-        let all: std::collections::BTreeSet<Vec<u32>> = (0..5000).map(row).collect();
-        assert_eq!(rows.len(), all.len());
+        let values: std::collections::BTreeSet<Vec<u32>> = (0..5000).map(row).collect();
+        assert_eq!(rows.len(), values.len());
     }
 
     #[test]

@@ -60,7 +60,7 @@ impl Plan {
     /// Analyses a row of a controller. `remote` holds the outstanding accesses per state if it is a remote's
     /// controller.
     pub fn new(controller: &Controller, row: &Rule, remote: Option<&Accesses>) -> Plan {
-        let about = |state: usize| StateProperties {
+        let properties_of = |state: usize| StateProperties {
             right: controller.states[state].right,
             holds: controller.states[state].holds_line,
         };
@@ -69,7 +69,7 @@ impl Plan {
             Effect::Take { next, .. } => next.map_or(from, |next| next.index()),
             _ => from,
         };
-        let (before, after) = (about(from), about(next));
+        let (before, after) = (properties_of(from), properties_of(next));
         let writes = matches!(row.event, Event::Access(access) if access.writes());
         let reads = matches!(row.event, Event::Access(access) if access.needs() == Right::Read);
         let body = match &row.effect {
@@ -90,8 +90,9 @@ impl Plan {
                 None => CompletionEffect::Unclear,
             },
             is_partial_write: remote.is_some_and(|accesses| {
-                let part = |u: &PendingAccess| u.access.writes() && u.access != Access::WriteLine;
-                accesses.within(row.state).iter().any(part)
+                let is_partial =
+                    |u: &PendingAccess| u.access.writes() && u.access != Access::WriteLine;
+                accesses.within(row.state).iter().any(is_partial)
             }),
             gives_up: remote.is_some_and(|accesses| accesses.gives_up(controller, row)),
             posts: remote.is_some_and(|accesses| accesses.posts(controller, row)),
@@ -151,7 +152,7 @@ pub struct ProtocolFacts {
     /// Otherwise memory operations are atomic.
     pub slot: bool,
     /// True if the home ever defers a write: it keeps the bytes and writes them later.
-    pub aside: bool,
+    pub defers_stores: bool,
     /// True if stores are tracked from the remote that sends them to memory ([`crate::stores`]). Split memory needs no
     /// such record: a home that starts no store receives no completion.
     pub stores_pending: bool,
@@ -178,8 +179,9 @@ impl ProtocolFacts {
     pub fn new(protocol: &Protocol, home: &Controller) -> ProtocolFacts {
         let accesses = Accesses::new(&protocol.remote, &protocol.messages);
         let remote = &protocol.remote;
-        let home_says = |what: &dyn Fn(&Statement) -> bool| home.rules.iter().any(|r| r.says(what));
-        let slot = home_says(&|s| {
+        let home_has =
+            |predicate: &dyn Fn(&Statement) -> bool| home.rules.iter().any(|r| r.says(predicate));
+        let slot = home_has(&|s| {
             matches!(
                 s,
                 Statement::StartRead | Statement::StartWrite | Statement::StartStore { .. }
@@ -210,15 +212,15 @@ impl ProtocolFacts {
         ProtocolFacts {
             coherent: protocol.guarantee.coherent,
             slot,
-            aside: home_says(&|s| *s == Statement::SetAside),
+            defers_stores: home_has(&|s| *s == Statement::SetAside),
             stores_pending,
             line_order,
             senders,
             answers_atomic: protocol
                 .message_ids()
                 .map(|message| {
-                    let its = (&accesses, &atomic_in[..]);
-                    stores_pending && answers_atomic(protocol, its, message)
+                    let accesses_and_states = (&accesses, &atomic_in[..]);
+                    stores_pending && answers_atomic(protocol, accesses_and_states, message)
                 })
                 .collect(),
             atomic_in,
@@ -255,38 +257,43 @@ impl ProtocolFacts {
 
 /// The messages whose bytes may complete a read of this kind, in some row of the remote.
 fn answers(protocol: &Protocol, accesses: &Accesses, read: Access) -> Vec<MessageId> {
-    let ends = |&message: &MessageId| {
+    let completes_read = |&message: &MessageId| {
         let mut rows = protocol.remote.rules.iter();
         protocol.used_once(message)
             && rows.any(|row| {
                 row.event == Event::Message(message)
                     && row.says(&|s| *s == Statement::Done)
-                    && accesses.endings(row).any(|(under_way, ending)| {
-                        ending == Ending::Read && under_way.access == read
-                    })
+                    && accesses
+                        .endings(row)
+                        .any(|(pending, ending)| ending == Ending::Read && pending.access == read)
             })
     };
-    protocol.message_ids().filter(ends).collect()
+    protocol.message_ids().filter(completes_read).collect()
 }
 
 /// Per state of the remotes, true if an atomic access that the home performs may be outstanding there.
 fn atomic_in(remote: &Controller, accesses: &Accesses) -> Vec<bool> {
     let states = (0..remote.states.len() as u16).map(StateId);
-    let its = |u: &PendingAccess| u.access == Access::Atomic;
-    let within = |state: StateId| accesses.within(state).iter().any(its);
-    let mut found: Vec<bool> = states
-        .map(|state| accesses.within(state).iter().any(|u| its(u) && u.sent))
+    let is_atomic = |u: &PendingAccess| u.access == Access::Atomic;
+    let has_atomic = |state: StateId| accesses.within(state).iter().any(is_atomic);
+    let mut possible: Vec<bool> = states
+        .map(|state| {
+            accesses
+                .within(state)
+                .iter()
+                .any(|u| is_atomic(u) && u.sent)
+        })
         .collect();
     loop {
-        let before = found.clone();
+        let previous = possible.clone();
         for row in &remote.rules {
             if let (Event::Message(_), Effect::Take { next, .. }) = (row.event, &row.effect) {
                 let next = next.unwrap_or(row.state);
-                found[row.state.index()] |= found[next.index()] && within(row.state);
+                possible[row.state.index()] |= possible[next.index()] && has_atomic(row.state);
             }
         }
-        if found == before {
-            return found;
+        if possible == previous {
+            return possible;
         }
     }
 }
@@ -298,21 +305,21 @@ fn answers_atomic(
     (accesses, atomic_in): (&Accesses, &[bool]),
     message: MessageId,
 ) -> bool {
-    let answers = |row: &Rule| {
+    let is_answer = |row: &Rule| {
         let Effect::Take { body, next } = &row.effect else {
             return false;
         };
         let next = next.unwrap_or(row.state);
-        let ends = || {
+        let completes = || {
             let mut endings = accesses.endings(row);
             endings.any(|(u, ending)| u.access == Access::Atomic && ending == Ending::Sent)
         };
         row.event == Event::Message(message)
             && atomic_in[row.state.index()]
             && match body.contains(&Statement::Done) {
-                true => ends(),
+                true => completes(),
                 false => atomic_in[next.index()],
             }
     };
-    protocol.message(message).carries.line() && protocol.remote.rules.iter().any(answers)
+    protocol.message(message).carries.line() && protocol.remote.rules.iter().any(is_answer)
 }

@@ -187,11 +187,11 @@ pub const ATOMIC_READS_OWN_STORE: &str =
 pub const ATOMIC_READS_STALE_COPY: &str = "an atomic is answered with a stale copy";
 
 /// Creates a violation of the program order of one line.
-pub fn program_order(what: &str) -> Violation {
-    Violation::new(PROGRAM_ORDER, what)
+pub fn program_order(description: &str) -> Violation {
+    Violation::new(PROGRAM_ORDER, description)
 }
 
 /// Creates a violation of the atomicity of an access that reads and writes.
-pub fn atomicity(what: &str) -> Violation {
-    Violation::new(ATOMICITY, what)
+pub fn atomicity(description: &str) -> Violation {
+    Violation::new(ATOMICITY, description)
 }

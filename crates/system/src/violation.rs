@@ -13,15 +13,18 @@ pub struct Violation {
 
 impl Violation {
     /// Creates a violation of `property`.
-    pub fn new(property: impl Into<Cow<'static, str>>, what: impl Into<String>) -> Violation {
+    pub fn new(
+        property: impl Into<Cow<'static, str>>,
+        description: impl Into<String>,
+    ) -> Violation {
         Violation {
             property: property.into(),
-            what: what.into(),
+            what: description.into(),
         }
     }
 
     /// Creates a violation of *data value*: bytes are not those of the last write.
-    pub fn data_value(what: impl Into<String>) -> Violation {
-        Violation::new("data value", what)
+    pub fn data_value(description: impl Into<String>) -> Violation {
+        Violation::new("data value", description)
     }
 }

@@ -36,8 +36,12 @@ fn below<D: Data<Copy = bool>>(world: &World<D>, system: &System, right: Right) 
     home.slots[writes] = u16::from(right == Right::Write);
     home.slots.push(home.state);
     let remotes = line.remotes.iter().map(|remote| {
-        let at = &remote.configuration;
-        (at.state, at.slots.clone(), remote.copy)
+        let configuration = &remote.configuration;
+        (
+            configuration.state,
+            configuration.slots.clone(),
+            remote.copy,
+        )
     });
     let messages = world.network.flights().map(|flight| {
         let carried = match flight.carried {
@@ -67,14 +71,15 @@ fn backing_permission_covers_every_l2_behaviour() {
         let outer = read(outer);
         let above = construct::home(&outer, 2).unwrap();
         for (l2s, l1s) in [(2, 1), (1, 2)] {
-            let lent = System::new(&inner, &home, l1s, 1, 7).with_backing_permission();
-            let Found::Safe { worlds, .. } = explore(&lent, World::<Current>::new(&lent), 100_000)
+            let lender = System::new(&inner, &home, l1s, 1, 7).with_backing_permission();
+            let Found::Safe { worlds, .. } =
+                explore(&lender, World::<Current>::new(&lender), 100_000)
             else {
                 panic!("it holds")
             };
-            let any: HashSet<Below> = worlds
+            let lender_states: HashSet<Below> = worlds
                 .iter()
-                .map(|w| below(w, &lent, w.lines[0].lent))
+                .map(|w| below(w, &lender, w.lines[0].backing_right))
                 .collect();
             let levels = Levels::new(
                 System::new(&outer, &above, l2s, 1, 7),
@@ -85,21 +90,25 @@ fn backing_permission_covers_every_l2_behaviour() {
             let Found::Safe { worlds, .. } = joint else {
                 panic!("both hold")
             };
-            let mut met = HashSet::new();
+            let mut shown_states = HashSet::new();
             for clusters in &worlds {
                 for (number, world) in clusters.inner.iter().enumerate() {
                     let state = clusters.outer.lines[0].remotes[number].configuration.state;
                     let right = outer.remote.states[usize::from(state)].right;
-                    let its = below(world, &levels.inner, right);
-                    assert!(any.contains(&its), "{} over {l1s}: {its:?}", outer.name);
-                    met.insert(its);
+                    let cluster_state = below(world, &levels.inner, right);
+                    assert!(
+                        lender_states.contains(&cluster_state),
+                        "{} over {l1s}: {cluster_state:?}",
+                        outer.name
+                    );
+                    shown_states.insert(cluster_state);
                 }
             }
             // With one L1, a single outer level shows every behaviour of the lender.
-            let (met, any) = (met.len(), any.len());
+            let (shown_states, lender_states) = (shown_states.len(), lender_states.len());
             assert!(
-                met > 200 && (met == any) == (l1s == 1),
-                "{}: {met} of {any}",
+                shown_states > 200 && (shown_states == lender_states) == (l1s == 1),
+                "{}: {shown_states} of {lender_states}",
                 outer.name
             );
         }

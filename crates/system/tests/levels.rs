@@ -18,7 +18,13 @@ fn read(text: &str) -> Protocol {
 }
 
 /// Runs a function on `l2s` L2s with `l1s` L1s below each.
-fn with<T>(outer: &str, inner: &str, l2s: u16, l1s: u16, run: impl FnOnce(&Levels) -> T) -> T {
+fn with_levels<T>(
+    outer: &str,
+    inner: &str,
+    l2s: u16,
+    l1s: u16,
+    run: impl FnOnce(&Levels) -> T,
+) -> T {
     let (outer, inner) = (read(outer), read(inner));
     let homes = [&outer, &inner].map(|protocol| construct::home(protocol, 2).unwrap());
     run(&Levels::new(
@@ -28,17 +34,30 @@ fn with<T>(outer: &str, inner: &str, l2s: u16, l1s: u16, run: impl FnOnce(&Level
 }
 
 /// Explores such a system state by state.
-fn joint(outer: &str, inner: &str, l2s: u16, l1s: u16, most: usize) -> Found<Clusters, LevelStep> {
-    with(outer, inner, l2s, l1s, |levels| {
-        explore(levels, Clusters::new(levels), most)
+fn explore_states(
+    outer: &str,
+    inner: &str,
+    l2s: u16,
+    l1s: u16,
+    max_states: usize,
+) -> Found<Clusters, LevelStep> {
+    with_levels(outer, inner, l2s, l1s, |levels| {
+        explore(levels, Clusters::new(levels), max_states)
     })
 }
 
 /// Explores the same system as rows of interned states.
 fn rows(l2s: u16, l1s: u16, symmetry: bool) -> Found<(), LevelStep> {
-    let most = 10_000_000;
-    with(OUTER, INNER, l2s, l1s, |levels| {
-        explore_levels(levels, Search { most, symmetry }, &mut || true)
+    let max_states = 10_000_000;
+    with_levels(OUTER, INNER, l2s, l1s, |levels| {
+        explore_levels(
+            levels,
+            Search {
+                most: max_states,
+                symmetry,
+            },
+            &mut || true,
+        )
     })
 }
 
@@ -61,7 +80,7 @@ fn size<W: std::fmt::Debug, S: std::fmt::Debug>(found: Found<W, S>) -> (usize, u
 }
 
 /// The property that a changed protocol file violates at the shortest distance.
-fn broken(outer: (&str, &str), inner: (&str, &str)) -> String {
+fn violated_property(outer: (&str, &str), inner: (&str, &str)) -> String {
     let change = |text: &str, (from, to): (&str, &str)| {
         assert!(from.is_empty() || text.matches(from).count() == 1, "{from}");
         match from {
@@ -70,29 +89,46 @@ fn broken(outer: (&str, &str), inner: (&str, &str)) -> String {
         }
     };
     let (outer, inner) = (change(OUTER, outer), change(INNER, inner));
-    let plain = joint(&outer, &inner, 2, 1, 100_000);
+    let plain = explore_states(&outer, &inner, 2, 1, 100_000);
     // The search by rows finds the same violation at the same distance, and its path is one of the states' paths.
-    with(&outer, &inner, 2, 1, |levels| {
+    with_levels(&outer, &inner, 2, 1, |levels| {
         for symmetry in [false, true] {
-            let most = 100_000;
-            let found = explore_levels(levels, Search { most, symmetry }, &mut || true);
+            let max_states = 100_000;
+            let found = explore_levels(
+                levels,
+                Search {
+                    most: max_states,
+                    symmetry,
+                },
+                &mut || true,
+            );
             match (&plain, found) {
                 (
                     Found::Wrong { what, way },
                     Found::Wrong {
-                        what: others,
-                        way: other,
+                        what: other_violations,
+                        way: other_path,
                     },
                 ) => {
-                    assert!(what.contains(&others[0]), "{others:?}");
-                    assert_eq!(way.len(), other.len());
-                    let mut at: Clusters = Clusters::new(levels);
-                    let steps = other.iter().map(|&step| at.take(levels, step));
-                    let taken: Vec<_> = steps.take_while(|taken| *taken == Ok(true)).collect();
-                    assert!(taken.len() + 1 >= way.len(), "{} of {other:?}", taken.len());
+                    assert!(what.contains(&other_violations[0]), "{other_violations:?}");
+                    assert_eq!(way.len(), other_path.len());
+                    let mut state: Clusters = Clusters::new(levels);
+                    let steps = other_path.iter().map(|&step| state.take(levels, step));
+                    let results: Vec<_> =
+                        steps.take_while(|results| *results == Ok(true)).collect();
+                    assert!(
+                        results.len() + 1 >= way.len(),
+                        "{} of {other_path:?}",
+                        results.len()
+                    );
                 }
-                (Found::Safe { lost, .. }, Found::Safe { lost: other, .. }) => {
-                    assert_eq!(lost.as_ref().map(Vec::len), other.map(|way| way.len()));
+                (
+                    Found::Safe { lost, .. },
+                    Found::Safe {
+                        lost: other_lost, ..
+                    },
+                ) => {
+                    assert_eq!(lost.as_ref().map(Vec::len), other_lost.map(|way| way.len()));
                 }
                 (plain, found) => panic!("{plain:?}, and {found:?}"),
             }
@@ -119,10 +155,10 @@ fn lower_level_is_coherent_on_its_own() {
 #[test]
 fn two_levels_are_coherent_together() {
     let expected = (65_463, 282_586, 54);
-    assert_eq!(size(joint(OUTER, INNER, 2, 1, 100_000)), expected);
+    assert_eq!(size(explore_states(OUTER, INNER, 2, 1, 100_000)), expected);
     assert_eq!(size(rows(2, 1, false)), expected);
-    let below = size(joint(OUTER, INNER, 1, 2, 100_000));
-    assert_eq!(size(rows(1, 2, false)), below);
+    let expected_below = size(explore_states(OUTER, INNER, 1, 2, 100_000));
+    assert_eq!(size(rows(1, 2, false)), expected_below);
 }
 
 /// Two L2s with two L1s each. Without symmetry there are 6,025,013 states and 39,216,108 transitions.
@@ -135,24 +171,26 @@ fn two_levels_of_two_are_coherent_together() {
 #[test]
 fn symmetry_merges_only_cache_renumberings() {
     for (l2s, l1s) in [(2, 1), (1, 2)] {
-        with(OUTER, INNER, l2s, l1s, |levels| {
+        with_levels(OUTER, INNER, l2s, l1s, |levels| {
             let Found::Safe { worlds, .. } = explore(levels, Clusters::new(levels), 100_000) else {
                 panic!("it is safe");
             };
-            let turned: &[u8] = &[1, 0];
-            let all: HashSet<&Clusters> = worlds.iter().collect();
-            let mut standing = 0;
-            let mut met: HashSet<&Clusters> = HashSet::new();
+            let swapped: &[u8] = &[1, 0];
+            let states: HashSet<&Clusters> = worlds.iter().collect();
+            let mut representatives = 0;
+            let mut visited: HashSet<&Clusters> = HashSet::new();
             for world in &worlds {
-                let other = match l2s {
-                    2 => world.permuted(levels, turned, &[&[0], &[0]]),
-                    _ => world.permuted(levels, &[0], &[turned]),
+                let permuted = match l2s {
+                    2 => world.permuted(levels, swapped, &[&[0], &[0]]),
+                    _ => world.permuted(levels, &[0], &[swapped]),
                 };
-                let other = all.get(&other).expect("what is alike is reached, too");
-                standing += usize::from(!met.contains(other));
-                met.insert(world);
+                let permuted = states
+                    .get(&permuted)
+                    .expect("what is alike is reached, too");
+                representatives += usize::from(!visited.contains(permuted));
+                visited.insert(world);
             }
-            assert_eq!(size(rows(l2s, l1s, true)).0, standing);
+            assert_eq!(size(rows(l2s, l1s, true)).0, representatives);
         });
     }
 }
@@ -160,11 +198,11 @@ fn symmetry_merges_only_cache_renumberings() {
 /// The product search finds faults between levels, even if each protocol file alone is correct.
 #[test]
 fn faults_of_either_level_are_found_together() {
-    let same = ("", "");
+    let unchanged = ("", "");
     for (outer, inner, property) in [
         // The inner protocol alone is correct: its home grants a write permission that the shared cache does not have.
         (
-            same,
+            unchanged,
             (
                 "GetS if memory writes",
                 "GetS if owner == none",
@@ -172,7 +210,7 @@ fn faults_of_either_level_are_found_together() {
             "inclusion",
         ),
         (
-            same,
+            unchanged,
             (
                 "  M        | Inv       | send Dirty  | I\n",
                 "  M        | Inv       | send Clean  | I\n",
@@ -185,7 +223,7 @@ fn faults_of_either_level_are_found_together() {
                 "  E              | store                   |                                                | M        # silent\n",
                 "  E              | store                   |                                                | stay\n",
             ),
-            same,
+            unchanged,
             "data value",
         ),
         (
@@ -193,10 +231,10 @@ fn faults_of_either_level_are_found_together() {
                 "  S              | Inv                     | send InvAck to requestor                       | I\n",
                 "  S              | Inv                     | send InvAck to requestor                       | S\n",
             ),
-            same,
+            unchanged,
             "single writer",
         ),
     ] {
-        assert_eq!(broken(outer, inner), property, "{outer:?} {inner:?}");
+        assert_eq!(violated_property(outer, inner), property, "{outer:?} {inner:?}");
     }
 }

@@ -26,15 +26,15 @@ impl Random {
 fn read(path: &Path) -> Protocol {
     let text = std::fs::read_to_string(path).unwrap();
     parse(&text).unwrap_or_else(|errors| {
-        let all = errors.iter().map(|e| e.render("text", &text, false));
-        panic!("{}", all.collect::<String>())
+        let messages = errors.iter().map(|e| e.render("text", &text, false));
+        panic!("{}", messages.collect::<String>())
     })
 }
 
 /// For each copy of a remote, memory, operation or message, true if it is current.
 fn copies<D: Data>(world: &World<D>) -> Vec<bool> {
     let lines = (0..).zip(&world.lines);
-    let mut all: Vec<bool> = lines
+    let mut copies: Vec<bool> = lines
         .flat_map(|(number, line)| {
             let remotes = line.remotes.iter().map(|remote| &remote.copy);
             let slot = match &line.operation {
@@ -54,8 +54,8 @@ fn copies<D: Data>(world: &World<D>) -> Vec<bool> {
         })
         .collect();
     flights.sort_unstable();
-    all.extend(flights);
-    all
+    copies.extend(flights);
+    copies
 }
 
 /// Walks `steps` random steps. Returns false if the walk ended early at a violation in both states.
@@ -64,12 +64,12 @@ fn walk(protocol: &Protocol, system: &System, seed: u64, steps: usize) -> bool {
     let mut bits = World::<Current>::new(system);
     let mut words = World::<Words>::new(system);
     for _ in 0..steps {
-        let mut all = words.steps(system);
-        let step = all.swap_remove(random.below(all.len()));
+        let mut candidates = words.steps(system);
+        let step = candidates.swap_remove(random.below(candidates.len()));
         let (mut next_bits, mut next_words) = (bits.clone(), words.clone());
         let name = &protocol.name;
         // Messages in flight are sorted by their contents, including their copies.
-        let same = match step {
+        let bits_step = match step {
             Step::Arrives(arrival) => {
                 let flight = words.network.at(arrival).expect("it may arrive");
                 let current = |copy| words.data.current(flight.line, copy);
@@ -78,25 +78,32 @@ fn walk(protocol: &Protocol, system: &System, seed: u64, steps: usize) -> bool {
                     Payload::Write((), ticket) => Payload::Write((), *ticket),
                     Payload::Nothing => Payload::Nothing,
                 };
-                let its = |arrival| {
-                    let other = bits.network.at(arrival).expect("it may arrive");
-                    (other.line, other.message, other.from, other.to)
-                        == (flight.line, flight.message, flight.from, flight.to)
-                        && (&other.fields, &other.carried) == (&flight.fields, &carries)
+                let is_same_message = |arrival| {
+                    let bits_flight = bits.network.at(arrival).expect("it may arrive");
+                    (
+                        bits_flight.line,
+                        bits_flight.message,
+                        bits_flight.from,
+                        bits_flight.to,
+                    ) == (flight.line, flight.message, flight.from, flight.to)
+                        && (&bits_flight.fields, &bits_flight.carried) == (&flight.fields, &carries)
                 };
-                let place = bits
+                let matching = bits
                     .network
                     .arrivals(system.protocol)
-                    .find(|&arrival| its(arrival));
-                Step::Arrives(place.unwrap_or_else(|| panic!("{name}, seed {seed}: {step:?}")))
+                    .find(|&arrival| is_same_message(arrival));
+                Step::Arrives(matching.unwrap_or_else(|| panic!("{name}, seed {seed}: {step:?}")))
             }
-            other => other,
+            bits_flight => bits_flight,
         };
-        let taken = (next_bits.take(system, same), next_words.take(system, step));
-        let (a, b) = match &taken {
+        let results = (
+            next_bits.take(system, bits_step),
+            next_words.take(system, step),
+        );
+        let (a, b) = match &results {
             (Ok(a), Ok(b)) => (a, b),
             (Err(a), Err(b)) if a == b => return false,
-            _ => panic!("{name}, seed {seed}, {step:?}: {taken:?}"),
+            _ => panic!("{name}, seed {seed}, {step:?}: {results:?}"),
         };
         assert_eq!(a, b, "{name}, seed {seed}: {step:?}");
         if *a {

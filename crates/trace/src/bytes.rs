@@ -12,7 +12,7 @@ pub struct Write {
     /// Serial number among the writes sent for its line.
     pub serial: u64,
     /// True if it writes the whole line.
-    pub whole: bool,
+    pub whole_line: bool,
 }
 
 /// An outstanding access.
@@ -58,7 +58,7 @@ pub struct Bytes {
     has_stale_copies: bool,
     /// If copies may be stale, for each write: the copy on which it was performed, if it preserves a part of it; and
     /// the word written, if reported.
-    made: Vec<(Option<Version>, Option<u64>)>,
+    origins: Vec<(Option<Version>, Option<u64>)>,
     /// If copies may be stale: value of each word in each version, as far as reported.
     words_in_copies: BTreeMap<(u64, Version), u64>,
 }
@@ -76,23 +76,23 @@ impl Bytes {
     ///
     /// # Errors
     /// A partial write is performed without a copy or, if copies must be current, on a stale one.
-    pub fn write(&mut self, on: Option<Version>, whole: bool) -> Result<Version, String> {
-        if !whole && (on.is_none() || !self.has_stale_copies && on != Some(self.last)) {
-            return Err(match on {
-                Some(on) => format!(
-                    "a part of the line is written over the version of write {on}, but write {} was the last",
+    pub fn write(&mut self, copy: Option<Version>, whole_line: bool) -> Result<Version, String> {
+        if !whole_line && (copy.is_none() || !self.has_stale_copies && copy != Some(self.last)) {
+            return Err(match copy {
+                Some(copy) => format!(
+                    "a part of the line is written over the version of write {copy}, but write {} was the last",
                     self.last
                 ),
                 None => "a part of the line is written where there is no copy".into(),
             });
         }
         self.last += 1;
-        if self.has_unreported_write || whole {
+        if self.has_unreported_write || whole_line {
             self.words.clear();
         }
         self.has_unreported_write = true;
         if self.has_stale_copies {
-            self.made.push((on.filter(|_| !whole), None));
+            self.origins.push((copy.filter(|_| !whole_line), None));
         }
         Ok(self.last)
     }
@@ -112,7 +112,7 @@ impl Bytes {
         if !self.unperformed.remove(&write.serial) {
             return Err("a write is performed twice, or after it was cancelled".into());
         }
-        self.memory = self.write(Some(self.memory), write.whole)?;
+        self.memory = self.write(Some(self.memory), write.whole_line)?;
         self.performed_versions.insert(write.serial, self.memory);
         Ok(())
     }
@@ -128,12 +128,12 @@ impl Bytes {
     }
 
     /// True if a sent write was performed or abandoned.
-    pub fn performed(&self, serial: u64) -> bool {
+    pub fn is_performed(&self, serial: u64) -> bool {
         !self.unperformed.contains(&serial)
     }
 
     /// True if all sent writes were performed or abandoned.
-    pub fn rest(&self) -> bool {
+    pub fn is_quiescent(&self) -> bool {
         self.unperformed.is_empty()
     }
 
@@ -157,7 +157,12 @@ impl Bytes {
     ///
     /// # Errors
     /// A value read differs from the last write.
-    pub fn told(&mut self, writes: bool, word: u64, value: u64) -> Result<(), String> {
+    pub fn check_reported_value(
+        &mut self,
+        writes: bool,
+        word: u64,
+        value: u64,
+    ) -> Result<(), String> {
         if std::mem::take(&mut self.has_unreported_write) && !writes {
             self.words.clear();
         }
@@ -180,28 +185,30 @@ impl Bytes {
         word: u64,
         value: u64,
     ) -> Result<(), String> {
-        let place = |copy: Version| (copy as usize).wrapping_sub(1);
-        let mut at = copy;
+        let index = |copy: Version| (copy as usize).wrapping_sub(1);
+        let mut version = copy;
         if writes {
-            if let Some((_, written)) = self.made.get_mut(place(copy)) {
+            if let Some((_, written)) = self.origins.get_mut(index(copy)) {
                 *written = Some(word);
             }
-            self.words_in_copies.insert((word, at), value);
+            self.words_in_copies.insert((word, version), value);
             return Ok(());
         }
         loop {
-            let known = self.words_in_copies.get(&(word, at));
-            if let Some(other) = known.filter(|other| **other != value) {
+            let reported = self.words_in_copies.get(&(word, version));
+            if let Some(previous) = reported.filter(|previous| **previous != value) {
                 return Err(format!(
-                    "word {word} of the version of write {copy} is read as {value}, and was {other}"
+                    "word {word} of the version of write {copy} is read as {value}, and was {previous}"
                 ));
             }
-            match self.made.get(place(at)) {
-                Some(&(Some(on), Some(other))) if other != word => at = on,
+            match self.origins.get(index(version)) {
+                Some(&(Some(origin), Some(written_word))) if written_word != word => {
+                    version = origin
+                }
                 _ => break,
             }
         }
-        self.words_in_copies.insert((word, at), value);
+        self.words_in_copies.insert((word, version), value);
         Ok(())
     }
 }

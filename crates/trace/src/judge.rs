@@ -42,12 +42,12 @@ pub struct Summary {
 /// Number of remotes in a trace: the agents before the home, or before the first of several homes. `None` if no agent
 /// is the home.
 pub fn remotes(sequence: &Sequence, home: &str) -> Option<usize> {
-    let named = |agent: &String| {
+    let is_home = |agent: &String| {
         let plain = lifeline(home, "home");
         let agent = agent.strip_suffix(" 0").unwrap_or(agent);
         agent == plain || agent == format!("{plain} (home)") || agent == "home"
     };
-    sequence.agents.iter().position(named)
+    sequence.agents.iter().position(is_home)
 }
 
 /// Number of homes in a trace, after its remotes.
@@ -55,9 +55,10 @@ fn homes(sequence: &Sequence, remotes: usize) -> usize {
     let Some(name) = sequence.agents[remotes].strip_suffix(" 0") else {
         return 1;
     };
-    let named = |(number, agent): &(usize, &String)| **agent == format!("{name} {number}");
+    let is_numbered_home =
+        |(number, agent): &(usize, &String)| **agent == format!("{name} {number}");
     let homes = sequence.agents[remotes..].iter().enumerate();
-    homes.take_while(named).count()
+    homes.take_while(is_numbered_home).count()
 }
 
 /// Checks a trace. `home` is the controller of the home for as many remotes as the trace has. Returns statistics.
@@ -70,7 +71,7 @@ pub fn judge(
     sequence: &Sequence,
     at_rest: bool,
 ) -> Result<Summary, Refused> {
-    let refused = |step: usize| {
+    let refusal_at = |step: usize| {
         move |why| Refused {
             step: step + 1,
             why,
@@ -79,17 +80,17 @@ pub fn judge(
     let name = &protocol.name;
     let Some(remotes) = remotes(sequence, &home.name) else {
         let why = format!("none of its agents is the home, {}", home.name);
-        return Err(refused(0)(why));
+        return Err(refusal_at(0)(why));
     };
-    let (homes, told) = (usize::from(protocol.homes), homes(sequence, remotes));
-    if homes != told {
+    let (homes, trace_homes) = (usize::from(protocol.homes), homes(sequence, remotes));
+    if homes != trace_homes {
         let homes = counted(homes as u64, "home");
-        return Err(refused(0)(format!(
-            "{name} has {homes}, but the trace has {told}"
+        return Err(refusal_at(0)(format!(
+            "{name} has {homes}, but the trace has {trace_homes}"
         )));
     }
     // Index of the first agent that is neither a remote nor a home.
-    let around = remotes + homes;
+    let first_environment_agent = remotes + homes;
     let kinds: Vec<KindId> = sequence.agents[..remotes]
         .iter()
         .map(|agent| kind_of(protocol, agent))
@@ -112,43 +113,47 @@ pub fn judge(
         lines: BTreeMap::new(),
         registers: None,
         flights: Vec::new(),
-        at: 0,
+        position: 0,
         line: None,
         number: 0,
         has_register_reports: false,
         names: AgentNames {
             remotes: sequence.agents[..remotes].to_vec(),
-            homes: sequence.agents[remotes..around].to_vec(),
+            homes: sequence.agents[remotes..first_environment_agent].to_vec(),
         },
         orders_writes: protocol.guarantee.model.is_some() && !in_place,
         has_answer_reports: sequence.steps.iter().any(|step| {
-            step.agent >= around
+            step.agent >= first_environment_agent
                 && matches!(&step.action, Action::Does { what } if what.starts_with("is told of "))
         }),
         home_action_words: sequence
             .steps
             .iter()
             .filter_map(|step| match &step.action {
-                Action::Does { what } if (remotes..around).contains(&step.agent) => {
+                Action::Does { what }
+                    if (remotes..first_environment_agent).contains(&step.agent) =>
+                {
                     what.split(' ').next()
                 }
                 _ => None,
             })
             .collect(),
         // The index excludes the home itself, which may have any name.
-        is_complete: sequence.agents[around..]
+        is_complete: sequence.agents[first_environment_agent..]
             .iter()
             .any(|agent| agent.starts_with("memory")),
         summary: Summary::default(),
     };
     judge.begin_registers();
-    while judge.at < sequence.steps.len() {
+    while judge.position < sequence.steps.len() {
         judge
-            .group()
-            .map_err(refused(judge.at.min(sequence.steps.len() - 1)))?;
+            .check_step_group()
+            .map_err(refusal_at(judge.position.min(sequence.steps.len() - 1)))?;
     }
     if at_rest {
-        judge.rest().map_err(refused(sequence.steps.len()))?;
+        judge
+            .check_quiescent()
+            .map_err(refusal_at(sequence.steps.len()))?;
     }
     judge.summary.steps = sequence.steps.len();
     Ok(judge.summary)
@@ -166,7 +171,7 @@ struct Flight {
     ends: [usize; 2],
     data: MessageData,
     /// Messages that it must not overtake.
-    behind: Vec<u32>,
+    earlier_flights: Vec<u32>,
 }
 
 /// Data of a message.
@@ -184,7 +189,7 @@ struct Remote {
     copy: Option<Version>,
     pending_access: Option<PendingAccess>,
     /// If copies may be stale: the last write of the line that the agent has observed or made.
-    known: Version,
+    last_observed: Version,
 }
 
 /// State of one line.
@@ -199,7 +204,7 @@ struct Line {
     requested_operation: Option<usize>,
     accepted: Option<usize>,
     /// True if the accepted operation is an eviction by the directory, to free an entry.
-    own: bool,
+    is_directory_eviction: bool,
     /// Maximum permission of remotes under the device's lock; `None` if unlocked.
     lock: Option<Right>,
     /// Answers of the home to the device whose arrival the trace has not reported yet.
@@ -217,7 +222,7 @@ struct Judge<'j> {
     registers: Option<Vec<Vec<Value>>>,
     flights: Vec<Flight>,
     /// Index of the current step. `line` is the line of its row as reported.
-    at: usize,
+    position: usize,
     line: Option<u32>,
     /// Number of that line, or of the home if a row is about no line.
     number: u32,
@@ -243,15 +248,15 @@ type Checked<T = ()> = Result<T, String>;
 /// Trigger of a row.
 struct Cause {
     event: Event,
-    own: Option<usize>,
+    actor: Option<usize>,
     /// Received message, if any.
-    taken: Option<Flight>,
+    received: Option<Flight>,
 }
 
 impl Judge<'_> {
     /// Processes one step, with all steps of the same row.
-    fn group(&mut self) -> Checked {
-        let step = &self.sequence.steps[self.at];
+    fn check_step_group(&mut self) -> Checked {
+        let step = &self.sequence.steps[self.position];
         self.line = step.line;
         self.number = match step.action {
             Action::Receive { flight, .. } => self.flights.iter().find(|f| f.number == flight),
@@ -261,14 +266,14 @@ impl Judge<'_> {
         let number = self.number;
         let mut line = match self.lines.remove(&number) {
             Some(line) => line,
-            None => self.begins(),
+            None => self.initial_line(),
         };
         self.refresh(&mut line);
         let agent = step.agent;
         let home = self.lifeline(None);
         let remotes = self.remote.kinds.len();
-        let around = remotes + usize::from(self.protocol.homes);
-        if (remotes..around).contains(&agent) && agent != home {
+        let first_environment_agent = remotes + usize::from(self.protocol.homes);
+        if (remotes..first_environment_agent).contains(&agent) && agent != home {
             return Err(format!("it belongs to {}", self.name(None)));
         }
         match &step.action {
@@ -289,14 +294,14 @@ impl Judge<'_> {
                 from,
                 flight,
             } => {
-                let taken = self.take_message(message, *from, *flight)?;
-                self.at += 1;
+                let received = self.take_message(message, *from, *flight)?;
+                self.position += 1;
                 let cause = Cause {
-                    event: Event::Message(taken.sent.message),
-                    own: taken.sent.to,
-                    taken: Some(taken),
+                    event: Event::Message(received.sent.message),
+                    actor: received.sent.to,
+                    received: Some(received),
                 };
-                self.row(&mut line, cause)?;
+                self.apply_row(&mut line, cause)?;
             }
             Action::Does { what } if agent < remotes => {
                 self.apply_remote_access(&mut line, agent, what)?
@@ -304,30 +309,30 @@ impl Judge<'_> {
             Action::Does { what } if agent == home => self.apply_home_action(&mut line, what)?,
             Action::Does { what } => self.apply_environment_action(&mut line, what)?,
         }
-        self.coherent(&line)?;
+        self.check_coherence(&line)?;
         self.lines.insert(number, line);
         Ok(())
     }
 
-    fn begins(&self) -> Line {
+    fn initial_line(&self) -> Line {
         let kinds = self.remote.kinds.iter();
         let remotes = kinds.map(|kind| Remote {
             agent: self
                 .remote
-                .begins(self.protocol.kinds[kind.index()].initial),
+                .initial_agent(self.protocol.kinds[kind.index()].initial),
             copy: None,
             pending_access: None,
-            known: 0,
+            last_observed: 0,
         });
         Line {
             remotes: remotes.collect(),
-            home: self.home.begins(StateId(0)),
+            home: self.home.initial_agent(StateId(0)),
             bytes: Bytes::new(!self.protocol.guarantee.coherent),
             operation: Operation::Idle,
             deferred_write: None,
             requested_operation: None,
             accepted: None,
-            own: false,
+            is_directory_eviction: false,
             lock: None,
             answers: Vec::new(),
         }
@@ -345,7 +350,7 @@ impl Judge<'_> {
 
     /// True if a step can belong to the current row. A message about no line may be reported with the line whose number
     /// it uses.
-    fn belongs(&self, step: &Step) -> bool {
+    fn belongs_to_row(&self, step: &Step) -> bool {
         step.line == self.line || self.line.is_none() && step.line == Some(self.number)
     }
 
@@ -355,7 +360,7 @@ impl Judge<'_> {
 
     /// Removes a message from its channel, and checks its ends, its line and its order.
     fn take_message(&mut self, words: &str, from: usize, number: u32) -> Checked<Flight> {
-        let taker = self.sequence.steps[self.at].agent;
+        let taker = self.sequence.steps[self.position].agent;
         let mut flights = self.flights.iter();
         let place = flights.position(|flight| flight.number == number);
         let place = place.ok_or_else(|| format!("{words} is received, but is not in flight"))?;
@@ -364,7 +369,7 @@ impl Judge<'_> {
             let [sender, receiver] = flight.ends.map(|agent| &self.sequence.agents[agent]);
             return Err(format!("{words} is in flight from {sender} to {receiver}"));
         }
-        self.is_called(&flight.sent, words)?;
+        self.check_message_name(&flight.sent, words)?;
         let about_line = self.protocol.message(flight.sent.message).about_line;
         match self.line {
             Some(_) if !about_line => return Err(format!("{words} is about no line")),
@@ -374,67 +379,80 @@ impl Judge<'_> {
             _ => {}
         }
         let mut flights = self.flights.iter();
-        if let Some(earlier) = flights.find(|f| flight.behind.contains(&f.number)) {
+        if let Some(earlier) = flights.find(|f| flight.earlier_flights.contains(&f.number)) {
             let earlier = &self.protocol.message(earlier.sent.message).name;
             return Err(format!("{words} overtakes {earlier}"));
         }
         Ok(flight)
     }
 
-    fn state_name(&self, own: Option<usize>, line: &Line) -> String {
-        let (table, agent) = self.side(own, line);
+    fn state_name(&self, actor: Option<usize>, line: &Line) -> String {
+        let (table, agent) = self.table_and_agent(actor, line);
         table.controller.states[agent.state].name.clone()
     }
 
-    fn side<'l>(&'l self, own: Option<usize>, line: &'l Line) -> (&'l Table<'l>, &'l Agent) {
-        match own {
-            Some(own) => (&self.remote, &line.remotes[own].agent),
+    fn table_and_agent<'l>(
+        &'l self,
+        actor: Option<usize>,
+        line: &'l Line,
+    ) -> (&'l Table<'l>, &'l Agent) {
+        match actor {
+            Some(actor) => (&self.remote, &line.remotes[actor].agent),
             None => (&self.home, &line.home),
         }
     }
 
     /// Next step, if it is a local action of this agent on the same line.
     fn next_local_action(&self, agent: usize) -> Option<&str> {
-        let step = self.sequence.steps.get(self.at)?;
+        let step = self.sequence.steps.get(self.position)?;
         match &step.action {
-            Action::Does { what } if step.agent == agent && self.belongs(step) => Some(what),
+            Action::Does { what } if step.agent == agent && self.belongs_to_row(step) => Some(what),
             _ => None,
         }
     }
 
     /// Applies an event to an agent. The following steps must report what its table requires.
-    fn row(&mut self, line: &mut Line, cause: Cause) -> Checked {
-        let Cause { event, own, taken } = cause;
+    fn apply_row(&mut self, line: &mut Line, cause: Cause) -> Checked {
+        let Cause {
+            event,
+            actor,
+            received,
+        } = cause;
         if let Event::Local(local) = event {
             let requested_operation = line.requested_operation.take();
             if self.is_complete && requested_operation != Some(local.into()) {
                 return Err("the device has not requested this operation".into());
             }
         }
-        let (table, agent) = self.side(own, line);
-        let none = Vec::new();
+        let (table, agent) = self.table_and_agent(actor, line);
+        let no_fields = Vec::new();
         let trigger = Trigger {
             event,
-            sender: taken.as_ref().and_then(|flight| flight.from),
-            own,
+            sender: received.as_ref().and_then(|flight| flight.from),
+            actor,
             home: self.home_number(),
-            fields: taken.as_ref().map_or(&none, |flight| &flight.sent.fields),
+            fields: received
+                .as_ref()
+                .map_or(&no_fields, |flight| &flight.sent.fields),
         };
         let state = &table.controller.states[agent.state];
         let answer = match table.controller.rules.iter().any(|row| row.chooses()) {
-            true => self.chosen(own, table, agent, &trigger)?,
+            true => self.respond_with_choice(actor, table, agent, &trigger)?,
             false => table.respond(agent, &trigger)?,
         };
-        let (after, effects) = match answer {
-            Answer::Row { after, effects } => (after, effects),
-            Answer::Refused if own.is_none() => {
+        let (next_agent, effects) = match answer {
+            Answer::Row {
+                next_agent,
+                effects,
+            } => (next_agent, effects),
+            Answer::Refused if actor.is_none() => {
                 let Event::Local(local) = event else {
                     line.answers.push("is refused its unlock".into());
                     return Ok(());
                 };
                 let name = &self.home.controller.locals[usize::from(local)].name;
                 line.answers.push(format!("is refused {name}"));
-                return self.tells(None, &format!("refuses {name}"));
+                return self.check_report(None, &format!("refuses {name}"));
             }
             Answer::None => {
                 return Err(format!("there is no row for this in {}", state.name));
@@ -444,40 +462,40 @@ impl Judge<'_> {
             }
         };
         self.summary.rows += 1;
-        match own {
-            Some(own) => self.remote_row(line, own, event, taken, after, effects),
-            None => self.home_row(line, event, taken, after, effects),
+        match actor {
+            Some(actor) => self.apply_remote_row(line, actor, event, received, next_agent, effects),
+            None => self.apply_home_row(line, event, received, next_agent, effects),
         }
     }
 
     /// Response of a table whose rows may choose a member of a set. Selects the choice with the messages that follow in
     /// the trace, and the lowest one of several.
-    fn chosen(
+    fn respond_with_choice(
         &self,
-        own: Option<usize>,
+        actor: Option<usize>,
         table: &Table,
         agent: &Agent,
         trigger: &Trigger,
     ) -> Checked<Answer> {
-        let acts = self.lifeline(own);
-        let steps = &self.sequence.steps[self.at.min(self.sequence.steps.len())..];
+        let acting_lifeline = self.lifeline(actor);
+        let steps = &self.sequence.steps[self.position.min(self.sequence.steps.len())..];
         let steps = steps.iter().take_while(|step| {
-            step.agent == acts && !matches!(step.action, Action::Receive { .. })
+            step.agent == acting_lifeline && !matches!(step.action, Action::Receive { .. })
         });
-        let told: Vec<usize> = steps
+        let reported_receivers: Vec<usize> = steps
             .filter_map(|step| match &step.action {
                 Action::Send { to, .. } => Some(*to),
                 _ => None,
             })
             .collect();
-        let sent = |answer: &Answer| {
+        let matches_sends = |answer: &Answer| {
             let Answer::Row { effects, .. } = answer else {
                 return false;
             };
-            let mut told = told.iter();
-            effects.iter().all(|deed| match deed {
-                RowEffect::Send(sent) => match (sent.to, told.next()) {
-                    (Some(to), Some(&told)) => to == told,
+            let mut receivers = reported_receivers.iter();
+            effects.iter().all(|effect| match effect {
+                RowEffect::Send(sent) => match (sent.to, receivers.next()) {
+                    (Some(to), Some(&receiver)) => to == receiver,
                     (None, next) => next.is_some(),
                     (Some(_), None) => false,
                 },
@@ -485,12 +503,12 @@ impl Judge<'_> {
             })
         };
         let first = table.respond(agent, trigger)?;
-        if sent(&first) {
+        if matches_sends(&first) {
             return Ok(first);
         }
         for choice in 1..table.kinds.len() {
             match table.respond_choosing(agent, trigger, choice) {
-                Ok(Some(answer)) if sent(&answer) => return Ok(answer),
+                Ok(Some(answer)) if matches_sends(&answer) => return Ok(answer),
                 _ => {}
             }
         }
@@ -499,26 +517,27 @@ impl Judge<'_> {
 
     /// Checks a report about an agent. A complete trace, or one that reports this kind of action at all, must contain
     /// it here; in other traces it is optional.
-    fn tells(&mut self, agent: Option<usize>, what: &str) -> Checked {
-        let told = self.next_local_action(self.lifeline(agent)) == Some(what);
-        self.at += usize::from(told);
-        let sort = what.split(' ').next();
-        let tells = self.is_complete || self.home_action_words.contains(&sort.unwrap_or_default());
-        match told || !tells {
+    fn check_report(&mut self, agent: Option<usize>, report: &str) -> Checked {
+        let is_reported = self.next_local_action(self.lifeline(agent)) == Some(report);
+        self.position += usize::from(is_reported);
+        let verb = report.split(' ').next();
+        let is_required =
+            self.is_complete || self.home_action_words.contains(&verb.unwrap_or_default());
+        match is_reported || !is_required {
             true => Ok(()),
             false => Err(format!(
-                "the trace does not report that {} {what}",
+                "the trace does not report that {} {report}",
                 self.name(agent)
             )),
         }
     }
 
-    fn most(&self, line: &Line) -> Right {
-        let rights = line.remotes.iter().map(|remote| self.right(remote));
-        rights.max().unwrap_or(Right::None)
+    fn max_permission(&self, line: &Line) -> Right {
+        let permissions = line.remotes.iter().map(|remote| self.permission(remote));
+        permissions.max().unwrap_or(Right::None)
     }
 
-    fn right(&self, remote: &Remote) -> Right {
+    fn permission(&self, remote: &Remote) -> Right {
         self.protocol.remote.states[remote.agent.state].right
     }
 
@@ -530,39 +549,39 @@ impl Judge<'_> {
         sent: Sent,
         copy: Option<Version>,
     ) -> Checked {
-        let about = self.protocol.message(sent.message);
-        let number = self.number_of(&sent, about.about_line, from.is_some())?;
+        let message_type = self.protocol.message(sent.message);
+        let number = self.number_of(&sent, message_type.about_line, from.is_some())?;
         let to = sent.to.unwrap_or(
             self.remote.kinds.len() + number as usize % usize::from(self.protocol.homes),
         );
         let ends = [self.lifeline(from), to];
-        let told = self.sequence.steps.get(self.at);
-        let told = told.filter(|step| {
-            let here = if about.about_line {
-                self.belongs(step)
+        let next_step = self.sequence.steps.get(self.position);
+        let next_step = next_step.filter(|step| {
+            let belongs_to_line = if message_type.about_line {
+                self.belongs_to_row(step)
             } else {
                 step.line.is_none()
             };
-            step.agent == ends[0] && here
+            step.agent == ends[0] && belongs_to_line
         });
         let receiver = &self.sequence.agents[to];
         let Some(Action::Send {
             message,
-            to: told,
+            to: reported_receiver,
             flight,
-        }) = told.map(|step| &step.action)
+        }) = next_step.map(|step| &step.action)
         else {
-            let name = &about.name;
+            let name = &message_type.name;
             return Err(format!(
                 "{} has to send {name} to {receiver} now",
                 self.name(from)
             ));
         };
-        self.is_called(&sent, message)?;
-        if *told != to {
-            let told = self.sequence.agents.get(*told);
+        self.check_message_name(&sent, message)?;
+        if *reported_receiver != to {
+            let reported_receiver = self.sequence.agents.get(*reported_receiver);
             return Err(format!(
-                "{message} goes to {told:?}; its row sends it to {receiver}"
+                "{message} goes to {reported_receiver:?}; its row sends it to {receiver}"
             ));
         }
         if self.flights.iter().any(|other| other.number == *flight) {
@@ -573,28 +592,28 @@ impl Judge<'_> {
                 "{message} finds no room in network {network} at {receiver}"
             ));
         }
-        let data = match about.carries {
+        let data = match message_type.carries {
             Carries::Nothing => MessageData::Nothing,
             Carries::Line | Carries::DirtyLine => MessageData::Line(copy.ok_or_else(|| {
                 format!("{message} carries a line that the sender does not have")
             })?),
             Carries::Store | Carries::PartialStore => {
-                let whole = about.carries == Carries::Store;
+                let whole_line = message_type.carries == Carries::Store;
                 let serial = line.bytes.sends();
                 if let Some(pending_access) =
                     from.and_then(|from| line.remotes[from].pending_access.as_mut())
                 {
                     pending_access.sent = Some(serial);
                 }
-                MessageData::Write(Write { serial, whole })
+                MessageData::Write(Write { serial, whole_line })
             }
         };
-        let has_ordered_followers = |earlier: &&Flight| {
+        let must_precede = |earlier: &&Flight| {
             let same_line = earlier.line == number;
             earlier.ends == ends && self.must_wait(sent.message, earlier.sent.message, same_line)
         };
-        let behind = self.flights.iter().filter(has_ordered_followers);
-        let behind = behind.map(|earlier| earlier.number).collect();
+        let must_follow = self.flights.iter().filter(must_precede);
+        let must_follow = must_follow.map(|earlier| earlier.number).collect();
         self.flights.push(Flight {
             number: *flight,
             line: number,
@@ -602,9 +621,9 @@ impl Judge<'_> {
             from,
             ends,
             data,
-            behind,
+            earlier_flights: must_follow,
         });
-        self.at += 1;
+        self.position += 1;
         self.summary.messages += 1;
         Ok(())
     }
@@ -613,10 +632,10 @@ impl Judge<'_> {
     /// or 0 between remotes.
     fn number_of(&self, sent: &Sent, about_line: bool, from_remote: bool) -> Checked<u32> {
         let homes = self.protocol.homes;
-        match sent.at {
+        match sent.home {
             _ if about_line => Ok(self.number),
-            Some(at) if at < homes.into() => Ok(at as u32),
-            Some(at) => Err(format!("there is no home {at}")),
+            Some(home) if home < homes.into() => Ok(home as u32),
+            Some(home) => Err(format!("there is no home {home}")),
             None if from_remote && sent.to.is_some() => Ok(0),
             None => Ok(self.home_number() as u32),
         }
@@ -627,10 +646,10 @@ impl Judge<'_> {
         let protocol = self.protocol;
         let order = |message| protocol.order_of(protocol.message(message).channel);
         let network = protocol.network_of(order(message)?)?;
-        let alike = |flight: &&Flight| {
+        let shares_queue = |flight: &&Flight| {
             flight.ends[1] == to && order(flight.sent.message) == Some(network.order)
         };
-        let in_flight = self.flights.iter().filter(alike).count();
+        let in_flight = self.flights.iter().filter(shares_queue).count();
         (!network.has_room(in_flight)).then_some(&network.name)
     }
 
@@ -639,53 +658,67 @@ impl Judge<'_> {
     fn must_wait(&self, message: MessageId, earlier: MessageId, same_line: bool) -> bool {
         let protocol = self.protocol;
         let order = |message| protocol.order_of(protocol.message(message).channel);
-        let of_all = |order: usize| !protocol.per_line[order] && protocol.joins_lines().is_some();
-        let mut behind = protocol.behind.iter();
-        order(message).is_some_and(|of| order(earlier) == Some(of) && (same_line || of_all(of)))
-            || same_line && behind.any(|b| b.message == message && b.earlier.contains(&earlier))
+        let orders_all_lines =
+            |order: usize| !protocol.per_line[order] && protocol.joins_lines().is_some();
+        let mut point_orders = protocol.behind.iter();
+        order(message).is_some_and(|order_id| {
+            order(earlier) == Some(order_id) && (same_line || orders_all_lines(order_id))
+        }) || same_line
+            && point_orders.any(|rule| rule.message == message && rule.earlier.contains(&earlier))
     }
 
     /// Checks the state after a row. The trace must report a changed state, and may report an unchanged one.
-    fn check_next_state(&mut self, line: &mut Line, own: Option<usize>, after: Agent) -> Checked {
-        let (table, before) = self.side(own, line);
-        let told = self.sequence.steps.get(self.at);
-        let told = told.filter(|step| step.agent == self.lifeline(own) && self.belongs(step));
-        let words = self.words(table, &after);
-        let moves = words != self.words(table, before);
-        match told.map(|step| &step.action) {
+    fn check_next_state(
+        &mut self,
+        line: &mut Line,
+        actor: Option<usize>,
+        next_agent: Agent,
+    ) -> Checked {
+        let (table, current) = self.table_and_agent(actor, line);
+        let next_step = self.sequence.steps.get(self.position);
+        let next_step = next_step
+            .filter(|step| step.agent == self.lifeline(actor) && self.belongs_to_row(step));
+        let words = self.words(table, &next_agent);
+        let state_changes = words != self.words(table, current);
+        match next_step.map(|step| &step.action) {
             Some(Action::Becomes { state }) => {
                 if words != *state {
-                    let agent = self.name(own);
+                    let agent = self.name(actor);
                     return Err(format!("{agent} becomes {state}; its row leads to {words}"));
                 }
-                self.at += 1;
+                self.position += 1;
             }
-            _ if moves => return Err(format!("{} has to become {words} now", self.name(own))),
+            _ if state_changes => {
+                return Err(format!("{} has to become {words} now", self.name(actor)))
+            }
             _ => {}
         }
-        let lifeline = self.lifeline(own);
+        let lifeline = self.lifeline(actor);
         if let Some(registers) = &mut self.registers {
-            registers[lifeline].clone_from(&after.values);
+            registers[lifeline].clone_from(&next_agent.values);
         }
-        match own {
-            Some(own) => line.remotes[own].agent = after,
-            None => line.home = after,
+        match actor {
+            Some(actor) => line.remotes[actor].agent = next_agent,
+            None => line.home = next_agent,
         }
         Ok(())
     }
 
     /// Checks the invariants between two rows.
-    fn coherent(&self, line: &Line) -> Checked {
+    fn check_coherence(&self, line: &Line) -> Checked {
         if !self.protocol.guarantee.coherent {
             return Ok(());
         }
-        let mut rights = line.remotes.iter().map(|remote| self.right(remote));
-        let holders = rights.clone().filter(|right| *right > Right::None).count();
-        if holders > 1 && rights.any(|right| right == Right::Write) {
+        let mut permissions = line.remotes.iter().map(|remote| self.permission(remote));
+        let holders = permissions
+            .clone()
+            .filter(|permission| *permission > Right::None)
+            .count();
+        if holders > 1 && permissions.any(|permission| permission == Right::Write) {
             return Err("single writer: another agent still has read or write permission".into());
         }
         for (number, remote) in line.remotes.iter().enumerate() {
-            if self.right(remote) > Right::None && remote.copy != Some(line.bytes.last) {
+            if self.permission(remote) > Right::None && remote.copy != Some(line.bytes.last) {
                 return Err(format!(
                     "data value: {} has read permission for a stale copy, which write {} changed last",
                     self.name(Some(number)),
@@ -695,14 +728,17 @@ impl Judge<'_> {
                 ));
             }
         }
-        if line.lock.is_some_and(|most| self.most(line) > most) {
+        if line
+            .lock
+            .is_some_and(|limit| self.max_permission(line) > limit)
+        {
             return Err("single writer: a remote has a permission that the lock excludes".into());
         }
         Ok(())
     }
 
     /// Checks that nothing is outstanding.
-    fn rest(&self) -> Checked {
+    fn check_quiescent(&self) -> Checked {
         if let Some(flight) = self.flights.first() {
             let name = &self.protocol.message(flight.sent.message).name;
             return Err(format!("at the end {name} is in flight"));
@@ -714,13 +750,13 @@ impl Judge<'_> {
 
     /// Checks that nothing is outstanding for a line, apart from messages.
     fn check_line_quiescent(&self, line: &Line) -> Checked {
-        for own in (0..line.remotes.len()).map(Some).chain([None]) {
-            let (table, agent) = self.side(own, line);
+        for actor in (0..line.remotes.len()).map(Some).chain([None]) {
+            let (table, agent) = self.table_and_agent(actor, line);
             let state = &table.controller.states[agent.state];
             if !state.stable() {
                 return Err(format!(
                     "at the end {} is in {}",
-                    self.name(own),
+                    self.name(actor),
                     state.name
                 ));
             }
@@ -730,10 +766,14 @@ impl Judge<'_> {
                 "at the end the device has no report that it {answer}"
             ));
         }
-        let busy = line.operation != Operation::Idle
+        let is_busy = line.operation != Operation::Idle
             || line.accepted.is_some()
             || line.requested_operation.is_some();
-        if busy || line.lock.is_some() || line.deferred_write.is_some() || !line.bytes.rest() {
+        if is_busy
+            || line.lock.is_some()
+            || line.deferred_write.is_some()
+            || !line.bytes.is_quiescent()
+        {
             return Err("at the end an operation is outstanding".into());
         }
         Ok(())

@@ -84,14 +84,16 @@ impl Trace {
 /// The text is not JSON, or a trace in it is malformed.
 pub fn traces(text: &str) -> Result<Vec<Trace>, String> {
     let value: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
-    let mut found = Vec::new();
-    find(value, &mut found)?;
-    Ok(found)
+    let mut traces = Vec::new();
+    collect_traces(value, &mut traces)?;
+    Ok(traces)
 }
 
-fn find(value: Value, found: &mut Vec<Trace>) -> Result<(), String> {
+fn collect_traces(value: Value, traces: &mut Vec<Trace>) -> Result<(), String> {
     match value {
-        Value::Array(values) => values.into_iter().try_for_each(|value| find(value, found)),
+        Value::Array(values) => values
+            .into_iter()
+            .try_for_each(|value| collect_traces(value, traces)),
         Value::Object(entries)
             if entries.contains_key("agents") && entries.contains_key("steps") =>
         {
@@ -100,13 +102,13 @@ fn find(value: Value, found: &mut Vec<Trace>) -> Result<(), String> {
             let sequence = sequence.map_err(|error| format!("a trace cannot be read: {error}"))?;
             // A search that found no trace writes an empty one.
             if !sequence.agents.is_empty() {
-                found.push(Trace { sequence, at_rest });
+                traces.push(Trace { sequence, at_rest });
             }
             Ok(())
         }
         Value::Object(entries) => entries
             .into_iter()
-            .try_for_each(|(_, value)| find(value, found)),
+            .try_for_each(|(_, value)| collect_traces(value, traces)),
         _ => Ok(()),
     }
 }

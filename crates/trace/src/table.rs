@@ -5,7 +5,7 @@
 
 use cohkit_protocol::controller::{
     Controller, Effect, Event, Expression, Initial, Operator, Set, Statement, Target,
-    Value as Given,
+    Value as FieldValue,
 };
 use cohkit_protocol::protocol::{MessageId, StateId, Type, VariableId};
 use cohkit_protocol::remotes::KindId;
@@ -69,7 +69,7 @@ pub struct Trigger<'h> {
     /// Remote that sent the message; `None` for the home or without a message.
     pub sender: Option<usize>,
     /// Remote that processes the event; `None` for the home.
-    pub own: Option<usize>,
+    pub actor: Option<usize>,
     /// Number of the home of the current line. For a message about no line, number of the home that sends or receives
     /// it.
     pub home: usize,
@@ -85,7 +85,7 @@ pub struct Sent {
     /// Receiving remote; `None` for a home.
     pub to: Option<usize>,
     /// Number of the receiving home, if the row specifies it; otherwise it is the home of the line.
-    pub at: Option<i64>,
+    pub home: Option<i64>,
     /// Field values.
     pub fields: Vec<Value>,
 }
@@ -119,7 +119,7 @@ pub enum Answer {
     /// A row applies.
     Row {
         /// State and variables of the agent after the row.
-        after: Agent,
+        next_agent: Agent,
         /// Effects of the row, in order.
         effects: Vec<RowEffect>,
     },
@@ -137,23 +137,23 @@ pub struct Table<'c> {
 
 impl Table<'_> {
     /// An agent in an initial state, with the initial values of its variables.
-    pub fn begins(&self, state: StateId) -> Agent {
-        let of = |kind| (1..).zip(self.kinds).filter(move |(_, k)| **k == kind);
+    pub fn initial_agent(&self, state: StateId) -> Agent {
+        let remotes_of_kind = |kind| (1..).zip(self.kinds).filter(move |(_, k)| **k == kind);
         let values = self
             .controller
             .variables
             .iter()
             .map(|v| match (v.ty, v.initial) {
                 (Type::Array { over, then, .. }, Initial::Number(number)) => {
-                    let all =
+                    let total_elements =
                         self.element_count(over) * then.map_or(1, |then| self.element_count(then));
-                    Value::Each(vec![number.into(); all])
+                    Value::Each(vec![number.into(); total_elements])
                 }
                 (Type::RemoteSet, Initial::All(kind)) => {
-                    Value::Some(of(kind).map(|r| r.0).collect())
+                    Value::Some(remotes_of_kind(kind).map(|r| r.0).collect())
                 }
                 (Type::RemoteSet, _) => Value::Some(BTreeSet::new()),
-                (_, Initial::All(kind)) => Value::One(of(kind).count() as i64),
+                (_, Initial::All(kind)) => Value::One(remotes_of_kind(kind).count() as i64),
                 (_, Initial::Number(number)) => Value::One(number.into()),
             });
         Agent {
@@ -186,16 +186,16 @@ impl Table<'_> {
             if row.state.index() != agent.state || row.event != trigger.event {
                 continue;
             }
-            let mut reading = RowInterpreter {
+            let mut interpreter = RowInterpreter {
                 table: self,
                 trigger,
                 agent: agent.clone(),
-                each: 0,
+                current_remote: 0,
                 choice,
                 effects: Vec::new(),
             };
             if let Some(guard) = &row.guard {
-                if reading.one(guard)? == 0 {
+                if interpreter.evaluate(guard)? == 0 {
                     continue;
                 }
             }
@@ -204,18 +204,21 @@ impl Table<'_> {
                 Effect::Leave => Answer::Waits,
                 Effect::Refuse => Answer::Refused,
                 Effect::Take { body, next } => {
-                    reading.all(body)?;
+                    interpreter.execute_all(body)?;
                     let RowInterpreter {
-                        agent: mut after,
+                        agent: mut next_agent,
                         effects,
                         choice,
                         ..
-                    } = reading;
+                    } = interpreter;
                     if choice > 0 {
                         return Ok(None);
                     }
-                    after.state = next.map_or(agent.state, StateId::index);
-                    Answer::Row { after, effects }
+                    next_agent.state = next.map_or(agent.state, StateId::index);
+                    Answer::Row {
+                        next_agent,
+                        effects,
+                    }
                 }
             }));
         }
@@ -223,8 +226,8 @@ impl Table<'_> {
     }
 
     /// Number of elements of an array dimension.
-    fn element_count(&self, over: IndexDomain) -> usize {
-        match over {
+    fn element_count(&self, domain: IndexDomain) -> usize {
+        match domain {
             IndexDomain::Remotes => self.kinds.len(),
             IndexDomain::Numbers(element_count) | IndexDomain::Homes(element_count) => {
                 element_count.into()
@@ -254,46 +257,49 @@ struct RowInterpreter<'r> {
     trigger: &'r Trigger<'r>,
     agent: Agent,
     /// Current remote of a loop or quantifier.
-    each: i64,
+    current_remote: i64,
     /// Number of the member to choose; 0 after the choice.
     choice: usize,
     effects: Vec<RowEffect>,
 }
 
 impl RowInterpreter<'_> {
-    fn all(&mut self, body: &[Statement]) -> Result<(), String> {
+    fn execute_all(&mut self, body: &[Statement]) -> Result<(), String> {
         body.iter()
-            .try_for_each(|statement| self.statement(statement))
+            .try_for_each(|statement| self.execute(statement))
     }
 
-    fn statement(&mut self, statement: &Statement) -> Result<(), String> {
-        let deed = match statement {
+    fn execute(&mut self, statement: &Statement) -> Result<(), String> {
+        let effect = match statement {
             Statement::Send {
                 message,
                 to,
                 fields,
-            } => return self.sends(*message, to, fields),
+            } => return self.send(*message, to, fields),
             Statement::Assign(variable, value) => {
-                let value = Value::One(self.one(value)?);
+                let value = Value::One(self.evaluate(value)?);
                 return self.assign(variable.index(), value);
             }
             Statement::AssignSet(variable, set) => {
-                let value = Value::Some(self.set(set)?);
+                let value = Value::Some(self.evaluate_set(set)?);
                 return self.assign(variable.index(), value);
             }
             Statement::Choose(variable, set) => {
-                let member = self.set(set)?.into_iter().nth(self.choice);
+                let member = self.evaluate_set(set)?.into_iter().nth(self.choice);
                 if member.is_some() {
                     self.choice = 0;
                 }
                 return self.assign(variable.index(), Value::One(member.unwrap_or(0)));
             }
-            Statement::AssignElement(variable, at, value) => {
-                let (at, value) = (self.place(*variable, at)?, self.one(value)?);
+            Statement::AssignElement(variable, index, value) => {
+                let (index, value) = (
+                    self.element_position(*variable, index)?,
+                    self.evaluate(value)?,
+                );
                 let ty = self.table.controller.variables[variable.index()].ty;
                 let fits = self.table.fits(ty, &Value::One(value));
                 let place = match &mut self.agent.values[variable.index()] {
-                    Value::Each(each) if fits => each.get_mut(at),
+                    Value::Each(each) if fits => each.get_mut(index),
                     _ => None,
                 };
                 *place.ok_or("an element is assigned a value out of its range")? = value;
@@ -301,14 +307,14 @@ impl RowInterpreter<'_> {
             }
             Statement::AssignAll(..) | Statement::AssignHomes(..) | Statement::ForHomes { .. } => {
                 let variables = &self.table.controller.variables;
-                let written_out = self.table.homes.statement(statement, variables);
-                return self.all(written_out.as_slice());
+                let unrolled = self.table.homes.statement(statement, variables);
+                return self.execute_all(unrolled.as_slice());
             }
             Statement::ForEach { condition, body } => {
-                for each in 1..=self.table.kinds.len() as i64 {
-                    self.each = each;
-                    if self.one(condition)? != 0 {
-                        self.all(body)?;
+                for remote in 1..=self.table.kinds.len() as i64 {
+                    self.current_remote = remote;
+                    if self.evaluate(condition)? != 0 {
+                        self.execute_all(body)?;
                     }
                 }
                 return Ok(());
@@ -318,8 +324,8 @@ impl RowInterpreter<'_> {
                 then,
                 otherwise,
             } => {
-                let holds = self.one(condition)? != 0;
-                return self.all(if holds { then } else { otherwise });
+                let holds = self.evaluate(condition)? != 0;
+                return self.execute_all(if holds { then } else { otherwise });
             }
             Statement::Retry => return Ok(()),
             Statement::Every { from, to } => RowEffect::Every {
@@ -336,46 +342,56 @@ impl RowInterpreter<'_> {
             Statement::Acknowledge(local) => RowEffect::Acknowledge(*local),
             Statement::Unlocked => RowEffect::Unlocked,
         };
-        self.effects.push(deed);
+        self.effects.push(effect);
         Ok(())
     }
 
     /// Position of an array element. Indices of remotes start at 1, because 0 is `none`.
-    fn place(&mut self, array: VariableId, indices: &[Expression]) -> Result<usize, String> {
-        let nowhere = || "there is no such element".to_string();
+    fn element_position(
+        &mut self,
+        array: VariableId,
+        indices: &[Expression],
+    ) -> Result<usize, String> {
+        let no_such_element = || "there is no such element".to_string();
         let Type::Array { over, then, .. } = self.table.controller.variables[array.index()].ty
         else {
-            return Err(nowhere());
+            return Err(no_such_element());
         };
-        let mut place = 0;
+        let mut position = 0;
         for (over, index) in [Some(over), then].into_iter().flatten().zip(indices) {
             let first = if over == IndexDomain::Remotes { 1 } else { 0 };
-            let at = usize::try_from(self.one(index)? - first).map_err(|_| nowhere())?;
+            let offset =
+                usize::try_from(self.evaluate(index)? - first).map_err(|_| no_such_element())?;
             let element_count = self.table.element_count(over);
-            if at >= element_count {
-                return Err(nowhere());
+            if offset >= element_count {
+                return Err(no_such_element());
             }
-            place = place * element_count + at;
+            position = position * element_count + offset;
         }
-        Ok(place)
+        Ok(position)
     }
 
     fn assign(&mut self, variable: usize, value: Value) -> Result<(), String> {
-        let about = &self.table.controller.variables[variable];
-        if !self.table.fits(about.ty, &value) {
-            return Err(format!("{} cannot become {value:?}", about.name));
+        let declaration = &self.table.controller.variables[variable];
+        if !self.table.fits(declaration.ty, &value) {
+            return Err(format!("{} cannot become {value:?}", declaration.name));
         }
         self.agent.values[variable] = value;
         Ok(())
     }
 
-    fn sends(&mut self, message: MessageId, to: &Target, fields: &[Given]) -> Result<(), String> {
+    fn send(
+        &mut self,
+        message: MessageId,
+        to: &Target,
+        fields: &[FieldValue],
+    ) -> Result<(), String> {
         let mut values = Vec::new();
         for field in fields {
             values.push(match field {
-                Given::Set(set) => Value::Some(self.set(set)?),
-                Given::Single(value, ty) => {
-                    let value = Value::One(self.one(value)?);
+                FieldValue::Set(set) => Value::Some(self.evaluate_set(set)?),
+                FieldValue::Single(value, ty) => {
+                    let value = Value::One(self.evaluate(value)?);
                     if !self.table.fits(*ty, &value) {
                         return Err(format!("a field cannot be {value:?}"));
                     }
@@ -383,31 +399,31 @@ impl RowInterpreter<'_> {
                 }
             });
         }
-        let mut at = None;
+        let mut home_number = None;
         let receivers = match to {
             Target::Home => vec![0],
             Target::HomeAt(home) => {
-                at = Some(self.one(home)?);
+                home_number = Some(self.evaluate(home)?);
                 vec![0]
             }
-            Target::Remote(remote) => match self.one(remote)? {
+            Target::Remote(remote) => match self.evaluate(remote)? {
                 0 => return Err("a message has no receiver".into()),
                 remote => vec![remote],
             },
-            Target::Each(set) => self.set(set)?.into_iter().collect(),
+            Target::Each(set) => self.evaluate_set(set)?.into_iter().collect(),
         };
         self.effects.extend(receivers.into_iter().map(|to| {
             RowEffect::Send(Sent {
                 message,
                 to: usize::try_from(to - 1).ok(),
-                at,
+                home: home_number,
                 fields: values.clone(),
             })
         }));
         Ok(())
     }
 
-    fn set(&mut self, set: &Set) -> Result<BTreeSet<i64>, String> {
+    fn evaluate_set(&mut self, set: &Set) -> Result<BTreeSet<i64>, String> {
         let members = |value: Option<&Value>| match value {
             Some(Value::Some(members)) => Ok(members.clone()),
             _ => Err("a set is missing".to_string()),
@@ -415,22 +431,25 @@ impl RowInterpreter<'_> {
         Ok(match set {
             Set::Empty => BTreeSet::new(),
             Set::All(kind) => {
-                let all = (1..).zip(self.table.kinds);
-                all.filter(|(_, k)| *k == kind).map(|(r, _)| r).collect()
+                let remotes = (1..).zip(self.table.kinds);
+                remotes
+                    .filter(|(_, k)| *k == kind)
+                    .map(|(r, _)| r)
+                    .collect()
             }
             Set::Singleton(remote) => {
-                let remote = self.one(remote)?;
+                let remote = self.evaluate(remote)?;
                 (remote != 0).then_some(remote).into_iter().collect()
             }
             Set::Variable(variable) => members(self.agent.values.get(variable.index()))?,
             Set::Field(field) => members(self.trigger.fields.get(usize::from(*field)))?,
-            Set::Union(a, b) => &self.set(a)? | &self.set(b)?,
-            Set::Difference(a, b) => &self.set(a)? - &self.set(b)?,
+            Set::Union(a, b) => &self.evaluate_set(a)? | &self.evaluate_set(b)?,
+            Set::Difference(a, b) => &self.evaluate_set(a)? - &self.evaluate_set(b)?,
         })
     }
 
-    fn one(&mut self, expression: &Expression) -> Result<i64, String> {
-        let simple = |value: Option<&Value>| match value {
+    fn evaluate(&mut self, expression: &Expression) -> Result<i64, String> {
+        let single_value = |value: Option<&Value>| match value {
             Some(Value::One(one)) => Ok(*one),
             _ => Err("a value is missing".to_string()),
         };
@@ -438,48 +457,52 @@ impl RowInterpreter<'_> {
         Ok(match expression {
             Expression::Constant(constant) => i64::from(*constant),
             Expression::None => 0,
-            Expression::Own => remote(self.trigger.own),
+            Expression::Own => remote(self.trigger.actor),
             Expression::Sender => remote(self.trigger.sender),
-            Expression::Each => self.each,
+            Expression::Each => self.current_remote,
             Expression::State => self.agent.state as i64,
             Expression::Home => self.trigger.home as i64,
-            Expression::Variable(variable) => simple(self.agent.values.get(variable.index()))?,
-            Expression::Field(field) => simple(self.trigger.fields.get(usize::from(*field)))?,
-            Expression::Element(variable, at) => {
-                let at = self.place(*variable, at)?;
+            Expression::Variable(variable) => {
+                single_value(self.agent.values.get(variable.index()))?
+            }
+            Expression::Field(field) => single_value(self.trigger.fields.get(usize::from(*field)))?,
+            Expression::Element(variable, index) => {
+                let index = self.element_position(*variable, index)?;
                 match &self.agent.values[variable.index()] {
-                    Value::Each(each) => each.get(at).copied(),
+                    Value::Each(each) => each.get(index).copied(),
                     _ => None,
                 }
                 .ok_or("there is no such element")?
             }
-            Expression::Table(table, at) => {
-                let at = self.one(at)?;
+            Expression::Table(table, index) => {
+                let index = self.evaluate(index)?;
                 let values = &self.table.controller.tables[usize::from(*table)].values;
-                let value = values.get(at as usize).ok_or("a table has no such entry")?;
+                let value = values
+                    .get(index as usize)
+                    .ok_or("a table has no such entry")?;
                 i64::from(*value)
             }
-            Expression::Count(set) => self.set(set)?.len() as i64,
-            Expression::In(one, set) => {
-                let one = self.one(one)?;
-                self.set(set)?.contains(&one).into()
+            Expression::Count(set) => self.evaluate_set(set)?.len() as i64,
+            Expression::In(element, set) => {
+                let element = self.evaluate(element)?;
+                self.evaluate_set(set)?.contains(&element).into()
             }
-            Expression::Homes(of) => self.one(&self.table.homes.expression(of))?,
-            Expression::SetsEqual(a, b) => (self.set(a)? == self.set(b)?).into(),
-            Expression::SetsDiffer(a, b) => (self.set(a)? != self.set(b)?).into(),
+            Expression::Homes(of) => self.evaluate(&self.table.homes.expression(of))?,
+            Expression::SetsEqual(a, b) => (self.evaluate_set(a)? == self.evaluate_set(b)?).into(),
+            Expression::SetsDiffer(a, b) => (self.evaluate_set(a)? != self.evaluate_set(b)?).into(),
             Expression::All(condition) => (!self.exists_remote(condition, false)?).into(),
             Expression::Any(condition) => self.exists_remote(condition, true)?.into(),
-            Expression::Not(condition) => (self.one(condition)? == 0).into(),
-            Expression::Round(number, size) => self.one(number)? % i64::from(*size),
+            Expression::Not(condition) => (self.evaluate(condition)? == 0).into(),
+            Expression::Round(number, size) => self.evaluate(number)? % i64::from(*size),
             Expression::Binary(operator, a, b) => {
-                let a = self.one(a)?;
+                let a = self.evaluate(a)?;
                 // The right operand may have no meaning if the left one decides the result.
                 match (operator, a) {
                     (Operator::And, 0) => return Ok(0),
                     (Operator::Or, 1) => return Ok(1),
                     _ => {}
                 }
-                let b = self.one(b)?;
+                let b = self.evaluate(b)?;
                 match operator {
                     Operator::Add => a + b,
                     Operator::Subtract => a - b,
@@ -495,15 +518,15 @@ impl RowInterpreter<'_> {
         })
     }
 
-    /// True if the condition has the value `wanted` for at least one remote.
-    fn exists_remote(&mut self, condition: &Expression, wanted: bool) -> Result<bool, String> {
-        let outer = self.each;
-        let mut found = false;
-        for each in 1..=self.table.kinds.len() as i64 {
-            self.each = each;
-            found |= (self.one(condition)? != 0) == wanted;
+    /// True if the condition has the value `expected` for at least one remote.
+    fn exists_remote(&mut self, condition: &Expression, expected: bool) -> Result<bool, String> {
+        let outer = self.current_remote;
+        let mut exists = false;
+        for remote in 1..=self.table.kinds.len() as i64 {
+            self.current_remote = remote;
+            exists |= (self.evaluate(condition)? != 0) == expected;
         }
-        self.each = outer;
-        Ok(found)
+        self.current_remote = outer;
+        Ok(exists)
     }
 }

@@ -19,17 +19,20 @@ const SCAN: u32 = 1;
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 enum Phase {
     /// Writes the initial rows to memory: the next line, and the number of outstanding writes.
-    Load { next: Line, open: usize },
+    Load { next: Line, in_flight: usize },
     /// Waits for a read of a synchronisation address.
     Rest,
     /// Takes lines from the CPU.
-    Take { left: VecDeque<Line>, open: usize },
+    Take {
+        remaining: VecDeque<Line>,
+        in_flight: usize,
+    },
     /// Reads the base table.
     Scan(Scan),
     /// Writes these lines of the view, each under its lock.
     Write {
-        left: VecDeque<Line>,
-        open: usize,
+        remaining: VecDeque<Line>,
+        in_flight: usize,
         column: Vec<u64>,
     },
 }
@@ -38,41 +41,41 @@ enum Phase {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct Scan {
     /// Next line to request, and the end of the range.
-    ask: Line,
+    next_request: Line,
     end: Line,
     /// Next line to sum, and lines that arrived ahead of it.
     next: Line,
-    early: BTreeMap<Line, Words>,
+    early_lines: BTreeMap<Line, Words>,
     /// Index of the next word of the base table, and the customer of a row whose price is that word.
-    at: u64,
+    word_index: u64,
     customer: Option<u64>,
     /// True once a word 0 in a customer column has marked the end of the rows.
-    over: bool,
+    end_reached: bool,
     /// Customers whose sum has changed, and the lowest new customer.
     changed: BTreeSet<u64>,
-    grown: Option<u64>,
+    lowest_new_customer: Option<u64>,
 }
 
 /// Device side of a [`View`].
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Maintainer {
     layout: Layout,
-    /// All rows; the first `first` are present from the start.
+    /// All rows; the first `initial_rows` are present from the start.
     orders: Arc<[Order]>,
-    first: usize,
+    initial_rows: usize,
     incremental: bool,
     outstanding: usize,
     /// 64-bit words per line.
     words: usize,
     phase: Phase,
     /// True once memory is initialised and the view of the initial rows is written.
-    ready: bool,
+    is_initialised: bool,
     /// Reads of the CPU that wait for the initialisation.
-    early: Vec<(Line, Right)>,
+    deferred_reads: Vec<(Line, Right)>,
     /// Outstanding reads of synchronisation addresses.
     waiting: VecDeque<Line>,
     /// Lines of the base table for which the CPU acquired write permission since they were last taken.
-    taken: BTreeSet<Line>,
+    written_lines: BTreeSet<Line>,
     /// End of the lines that may contain rows.
     end: Line,
     /// Rows summed so far.
@@ -83,23 +86,23 @@ pub struct Maintainer {
 impl Maintainer {
     pub(super) fn new(view: &View) -> Maintainer {
         let layout = view.layout();
-        let first = view.first();
+        let initial_rows = view.initial_rows();
         Maintainer {
-            end: ADDRESSES + layout.lines(2 * first as u64),
+            end: ADDRESSES + layout.lines(2 * initial_rows as u64),
             phase: Phase::Load {
                 next: ADDRESSES,
-                open: 0,
+                in_flight: 0,
             },
             layout,
             orders: Arc::clone(&view.orders),
-            first,
+            initial_rows,
             incremental: view.incremental,
             outstanding: view.outstanding,
             words: 0,
-            ready: false,
-            early: Vec::new(),
+            is_initialised: false,
+            deferred_reads: Vec::new(),
             waiting: VecDeque::new(),
-            taken: BTreeSet::new(),
+            written_lines: BTreeSet::new(),
             rows: 0,
             sums: Sums::new(),
         }
@@ -110,62 +113,73 @@ impl Maintainer {
         self.rows
     }
 
-    /// Builds a line whose words are those of the range that starts at line `first`; missing words are zero.
-    fn line(&self, word: impl Fn(u64) -> Option<u64>, line: Line, first: Line) -> Words {
+    /// Builds a line whose words are those of the range that starts at line `initial_rows`; missing words are zero.
+    fn build_line(&self, word: impl Fn(u64) -> Option<u64>, line: Line, first: Line) -> Words {
         let used = self.layout.words;
         let begin = u64::from(line - first) * used;
         let mut words = vec![0; self.words].into_boxed_slice();
-        for (place, at) in words.iter_mut().zip(begin..begin + used) {
-            *place = word(at).unwrap_or(0);
+        for (slot, index) in words.iter_mut().zip(begin..begin + used) {
+            *slot = word(index).unwrap_or(0);
         }
         words
     }
 
     /// Continues the current activity until it must wait for an event.
-    fn go_on(&mut self, actions: &mut Actions) {
+    fn advance(&mut self, actions: &mut Actions) {
         loop {
-            let again = match &mut self.phase {
+            let has_advanced = match &mut self.phase {
                 Phase::Load { .. } => self.load(actions),
-                Phase::Rest => self.begin(actions),
-                Phase::Take { left, open } => {
-                    while *open < self.outstanding {
-                        let Some(line) = left.pop_front() else { break };
+                Phase::Rest => self.start_synchronisation(actions),
+                Phase::Take {
+                    remaining,
+                    in_flight,
+                } => {
+                    while *in_flight < self.outstanding {
+                        let Some(line) = remaining.pop_front() else {
+                            break;
+                        };
                         actions.local(line, Operation::CleanInvalidate, false);
-                        *open += 1;
+                        *in_flight += 1;
                     }
-                    let over = *open == 0;
-                    if over {
+                    let is_over = *in_flight == 0;
+                    if is_over {
                         self.begin_scan();
                     }
-                    over
+                    is_over
                 }
                 Phase::Scan(scan) => {
-                    let most = scan.next.saturating_add(BURST * BURSTS);
-                    while scan.ask < scan.end && scan.ask + BURST <= most {
-                        let lines = BURST.min(scan.end - scan.ask);
-                        actions.fetch(SCAN, scan.ask, lines);
-                        scan.ask += lines;
+                    let limit = scan.next.saturating_add(BURST * BURSTS);
+                    while scan.next_request < scan.end && scan.next_request + BURST <= limit {
+                        let lines = BURST.min(scan.end - scan.next_request);
+                        actions.fetch(SCAN, scan.next_request, lines);
+                        scan.next_request += lines;
                     }
-                    let over = scan.next == scan.end;
-                    if over {
+                    let is_over = scan.next == scan.end;
+                    if is_over {
                         self.begin_write(actions);
                     }
-                    over
+                    is_over
                 }
-                Phase::Write { left, open, .. } => {
-                    while *open < self.outstanding {
-                        let Some(line) = left.pop_front() else { break };
+                Phase::Write {
+                    remaining,
+                    in_flight,
+                    ..
+                } => {
+                    while *in_flight < self.outstanding {
+                        let Some(line) = remaining.pop_front() else {
+                            break;
+                        };
                         actions.local(line, Operation::CleanInvalidate, true);
-                        *open += 1;
+                        *in_flight += 1;
                     }
-                    let over = *open == 0;
-                    if over {
+                    let is_over = *in_flight == 0;
+                    if is_over {
                         self.respond(actions);
                     }
-                    over
+                    is_over
                 }
             };
-            if !again {
+            if !has_advanced {
                 return;
             }
         }
@@ -174,41 +188,50 @@ impl Maintainer {
     /// Continues the initialisation of memory. Returns true once it is complete and the scan for the first view has
     /// started.
     fn load(&mut self, actions: &mut Actions) -> bool {
-        let Phase::Load { mut next, mut open } = self.phase else {
+        let Phase::Load {
+            mut next,
+            mut in_flight,
+        } = self.phase
+        else {
             return false;
         };
         let base = self.layout.base();
-        while next < self.layout.view().end && open < self.outstanding {
-            let word = |at: u64| {
-                let order = self.orders[..self.first].get((at / 2) as usize)?;
-                Some([order.customer, order.price][(at % 2) as usize])
+        while next < self.layout.view().end && in_flight < self.outstanding {
+            let word = |index: u64| {
+                let order = self.orders[..self.initial_rows].get((index / 2) as usize)?;
+                Some([order.customer, order.price][(index % 2) as usize])
             };
             let words = match base.contains(&next) {
-                true => self.line(word, next, base.start),
+                true => self.build_line(word, next, base.start),
                 false => vec![0; self.words].into(),
             };
             actions.store(next, next, words);
-            (next, open) = (next + 1, open + 1);
+            (next, in_flight) = (next + 1, in_flight + 1);
         }
-        self.phase = Phase::Load { next, open };
-        let over = open == 0;
-        if over {
+        self.phase = Phase::Load { next, in_flight };
+        let is_over = in_flight == 0;
+        if is_over {
             self.begin_scan();
         }
-        over
+        is_over
     }
 
     /// Starts to take the lines that the CPU may have written and the other synchronisation address. Returns false if
     /// no synchronisation is outstanding.
-    fn begin(&mut self, actions: &mut Actions) -> bool {
+    fn start_synchronisation(&mut self, actions: &mut Actions) -> bool {
         let Some(&line) = self.waiting.front() else {
             return false;
         };
-        let other = ADDRESSES - 1 - line;
-        let taken = std::mem::take(&mut self.taken);
-        actions.count("lines taken", taken.len() as u64);
-        let left = std::iter::once(other).chain(taken).collect();
-        self.phase = Phase::Take { left, open: 0 };
+        let other_address = ADDRESSES - 1 - line;
+        let written_lines = std::mem::take(&mut self.written_lines);
+        actions.count("lines taken", written_lines.len() as u64);
+        let remaining = std::iter::once(other_address)
+            .chain(written_lines)
+            .collect();
+        self.phase = Phase::Take {
+            remaining,
+            in_flight: 0,
+        };
         true
     }
 
@@ -218,41 +241,44 @@ impl Maintainer {
             self.rows = 0;
             self.sums.clear();
         }
-        let at = 2 * self.rows;
-        let (first, _) = self.layout.place(self.layout.base(), at);
+        let word_index = 2 * self.rows;
+        let (first, _) = self.layout.line_and_word(self.layout.base(), word_index);
         self.phase = Phase::Scan(Scan {
-            ask: first,
+            next_request: first,
             end: self.end.max(first),
             next: first,
-            early: BTreeMap::new(),
-            at,
+            early_lines: BTreeMap::new(),
+            word_index,
             customer: None,
-            over: false,
+            end_reached: false,
             changed: BTreeSet::new(),
-            grown: None,
+            lowest_new_customer: None,
         });
     }
 
     /// Handles a fetched line of the base table.
-    fn scanned(&mut self, line: Line, words: Words, actions: &mut Actions) {
+    fn handle_scanned_line(&mut self, line: Line, words: Words, actions: &mut Actions) {
         let Phase::Scan(scan) = &mut self.phase else {
             return;
         };
-        scan.early.insert(line, words);
-        while let Some(words) = scan.early.remove(&scan.next) {
+        scan.early_lines.insert(line, words);
+        while let Some(words) = scan.early_lines.remove(&scan.next) {
             let used = words.iter().take(self.layout.words as usize);
-            for &word in used.skip((scan.at % self.layout.words) as usize) {
-                scan.over |= scan.customer.is_none() && word == 0;
-                if scan.over {
+            for &word in used.skip((scan.word_index % self.layout.words) as usize) {
+                scan.end_reached |= scan.customer.is_none() && word == 0;
+                if scan.end_reached {
                     break;
                 }
-                scan.at += 1;
+                scan.word_index += 1;
                 let Some(customer) = scan.customer.take() else {
                     scan.customer = Some(word);
                     continue;
                 };
                 if !self.sums.contains_key(&customer) {
-                    scan.grown = Some(scan.grown.map_or(customer, |first| first.min(customer)));
+                    scan.lowest_new_customer = Some(
+                        scan.lowest_new_customer
+                            .map_or(customer, |lowest| lowest.min(customer)),
+                    );
                 }
                 let price = word;
                 add(&mut self.sums, Order { customer, price });
@@ -262,7 +288,7 @@ impl Maintainer {
             scan.next += 1;
             actions.count("lines scanned", 1);
         }
-        self.go_on(actions);
+        self.advance(actions);
     }
 
     /// Starts to write the changed lines of the view, or all lines if not incremental.
@@ -272,17 +298,19 @@ impl Maintainer {
         };
         let first = self.layout.view().start;
         let mut lines = BTreeSet::new();
-        for (place, customer) in self.sums.keys().enumerate() {
+        for (position, customer) in self.sums.keys().enumerate() {
             // A new customer shifts all sums that follow.
-            let moved = scan.grown.is_some_and(|first| first <= *customer);
-            if moved || !self.incremental || scan.changed.contains(customer) {
-                lines.insert(first + (place as u64 / self.layout.words) as Line);
+            let is_shifted = scan
+                .lowest_new_customer
+                .is_some_and(|lowest| lowest <= *customer);
+            if is_shifted || !self.incremental || scan.changed.contains(customer) {
+                lines.insert(first + (position as u64 / self.layout.words) as Line);
             }
         }
         actions.count("lines of the view written", lines.len() as u64);
         self.phase = Phase::Write {
-            left: lines.into_iter().collect(),
-            open: 0,
+            remaining: lines.into_iter().collect(),
+            in_flight: 0,
             column: self.sums.values().copied().collect(),
         };
     }
@@ -292,16 +320,16 @@ impl Maintainer {
         let Phase::Write { column, .. } = &self.phase else {
             return;
         };
-        let word = |at: u64| column.get(at as usize).copied();
-        let words = self.line(word, line, self.layout.view().start);
+        let word = |index: u64| column.get(index as usize).copied();
+        let words = self.build_line(word, line, self.layout.view().start);
         actions.store(line, line, words);
     }
 
     /// Answers the synchronisation with the number of sums, or the early reads after initialisation.
     fn respond(&mut self, actions: &mut Actions) {
         self.phase = Phase::Rest;
-        if !std::mem::replace(&mut self.ready, true) {
-            for (line, wants) in std::mem::take(&mut self.early) {
+        if !std::mem::replace(&mut self.is_initialised, true) {
+            for (line, wants) in std::mem::take(&mut self.deferred_reads) {
                 self.read(line, wants, actions);
             }
         } else if let Some(line) = self.waiting.pop_front() {
@@ -314,34 +342,34 @@ impl Maintainer {
 
     /// Handles a read of the CPU.
     fn read(&mut self, line: Line, wants: Right, actions: &mut Actions) {
-        if !self.ready {
-            return self.early.push((line, wants));
+        if !self.is_initialised {
+            return self.deferred_reads.push((line, wants));
         }
         if line < ADDRESSES {
             self.waiting.push_back(line);
             if self.phase == Phase::Rest {
-                self.go_on(actions);
+                self.advance(actions);
             }
             return;
         }
         if self.layout.base().contains(&line) && wants == Right::Write {
-            self.taken.insert(line);
+            self.written_lines.insert(line);
             self.end = self.end.max(line + 1);
         }
         actions.fetch(ANSWER, line, 1);
     }
 
     /// Handles the completion of a memory write.
-    fn stored(&mut self, line: Line, actions: &mut Actions) {
+    fn handle_stored_line(&mut self, line: Line, actions: &mut Actions) {
         match &mut self.phase {
-            Phase::Load { open, .. } => *open -= 1,
-            Phase::Write { open, .. } if self.layout.view().contains(&line) => {
-                *open -= 1;
+            Phase::Load { in_flight, .. } => *in_flight -= 1,
+            Phase::Write { in_flight, .. } if self.layout.view().contains(&line) => {
+                *in_flight -= 1;
                 actions.unlock(line);
             }
             _ => return actions.accept(line),
         }
-        self.go_on(actions);
+        self.advance(actions);
     }
 }
 
@@ -358,7 +386,7 @@ impl Application for Maintainer {
         match event {
             Event::Start { words } => {
                 self.words = words.into();
-                self.go_on(actions);
+                self.advance(actions);
             }
             Event::Read { line, wants, .. } => self.read(line, wants, actions),
             Event::Write { line, words, .. } if self.layout.base().contains(&line) => {
@@ -366,15 +394,15 @@ impl Application for Maintainer {
             }
             // The CPU writes nothing in the other ranges.
             Event::Write { line, .. } => actions.accept(line),
-            Event::Stored { tag } => self.stored(tag, actions),
+            Event::Stored { tag } => self.handle_stored_line(tag, actions),
             Event::Fetched { tag, line, words } => match tag {
-                SCAN => self.scanned(line, words, actions),
+                SCAN => self.handle_scanned_line(line, words, actions),
                 _ => actions.answer(line, words),
             },
             Event::Done { line, .. } => match &mut self.phase {
-                Phase::Take { open, .. } => {
-                    *open -= 1;
-                    self.go_on(actions);
+                Phase::Take { in_flight, .. } => {
+                    *in_flight -= 1;
+                    self.advance(actions);
                 }
                 _ => self.write(line, actions),
             },

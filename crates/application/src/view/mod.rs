@@ -35,7 +35,7 @@ pub struct View {
 
 impl View {
     /// Number of rows present from the start.
-    fn first(&self) -> usize {
+    fn initial_rows(&self) -> usize {
         let appended = self.updates.saturating_mul(self.transactions);
         self.orders
             .len()
@@ -82,7 +82,7 @@ impl Layout {
     }
 
     /// Returns the line, and the index within it, of a word of a range.
-    fn place(&self, range: Range<Line>, word: u64) -> (Line, u16) {
+    fn line_and_word(&self, range: Range<Line>, word: u64) -> (Line, u16) {
         let line = range.start + (word / self.words) as Line;
         (line, (word % self.words) as u16)
     }
@@ -121,7 +121,7 @@ pub struct Client {
     layout: Layout,
     phase: Phase,
     /// Completed transactions.
-    ended: u64,
+    completed: u64,
     /// Expected sums over the rows of the base table, computed by the thread.
     sums: Sums,
     /// The view as last read.
@@ -129,46 +129,49 @@ pub struct Client {
     /// Number of sums reported by the device.
     groups: u64,
     /// Transactions after which the view was wrong.
-    wrong: u64,
+    mismatches: u64,
 }
 
 impl Client {
     /// Returns the number of rows of the base table after the given number of transactions.
     fn rows(&self, transactions: u64) -> u64 {
-        self.view.first() as u64 + self.view.updates * transactions
+        self.view.initial_rows() as u64 + self.view.updates * transactions
     }
 
     /// Compares the view that was read with the expected sums.
     fn judge(&mut self) {
-        let right = self.read.iter().eq(self.sums.values());
-        self.wrong += u64::from(!right);
-        self.ended += 1;
+        let is_correct = self.read.iter().eq(self.sums.values());
+        self.mismatches += u64::from(!is_correct);
+        self.completed += 1;
     }
 }
 
 impl Thread for Client {
     fn step(&mut self, result: u64) -> Step {
         let (next, step) = match self.phase {
-            Phase::Rest if self.ended == self.view.transactions => return Step::Stop,
-            Phase::Rest => (Phase::Append(2 * self.rows(self.ended)), Step::Begin),
-            Phase::Append(word) if word == 2 * self.rows(self.ended + 1) => {
+            Phase::Rest if self.completed == self.view.transactions => return Step::Stop,
+            Phase::Rest => (Phase::Append(2 * self.rows(self.completed)), Step::Begin),
+            Phase::Append(word) if word == 2 * self.rows(self.completed + 1) => {
                 self.phase = Phase::Fence;
                 return self.step(0);
             }
-            Phase::Append(at) => {
-                let order = self.view.orders[(at / 2) as usize];
-                if at % 2 == 1 {
+            Phase::Append(word_index) => {
+                let order = self.view.orders[(word_index / 2) as usize];
+                if word_index % 2 == 1 {
                     add(&mut self.sums, order);
                 }
-                let (line, word) = self.layout.place(self.layout.base(), at);
-                let value = [order.customer, order.price][(at % 2) as usize];
-                (Phase::Append(at + 1), Step::Store { line, word, value })
+                let (line, word) = self.layout.line_and_word(self.layout.base(), word_index);
+                let value = [order.customer, order.price][(word_index % 2) as usize];
+                (
+                    Phase::Append(word_index + 1),
+                    Step::Store { line, word, value },
+                )
             }
             Phase::Fence => (Phase::Appended, Step::Fence),
             Phase::Appended => (Phase::Respond, Step::End { what: "append" }),
             Phase::Respond => (Phase::Synchronise, Step::Begin),
             Phase::Synchronise => {
-                let line = (self.ended % u64::from(ADDRESSES)) as Line;
+                let line = (self.completed % u64::from(ADDRESSES)) as Line;
                 (Phase::Answered, Step::Load { line, word: 0 })
             }
             Phase::Answered => {
@@ -177,18 +180,18 @@ impl Thread for Client {
                 (Phase::Look, Step::End { what: "response" })
             }
             Phase::Look => (Phase::Read(0), Step::Begin),
-            Phase::Read(at) => {
-                if at > 0 {
+            Phase::Read(word_index) => {
+                if word_index > 0 {
                     self.read.push(result);
                 }
                 // Limits a wrong count from the device to the size of the view.
-                if at >= self.groups.min(self.layout.groups) {
+                if word_index >= self.groups.min(self.layout.groups) {
                     self.judge();
                     self.phase = Phase::Seen;
                     return Step::End { what: "view read" };
                 }
-                let (line, word) = self.layout.place(self.layout.view(), at);
-                (Phase::Read(at + 1), Step::Load { line, word })
+                let (line, word) = self.layout.line_and_word(self.layout.view(), word_index);
+                (Phase::Read(word_index + 1), Step::Load { line, word })
             }
             Phase::Seen => {
                 let (what, by) = ("rows appended", self.view.updates);
@@ -233,18 +236,18 @@ impl Scenario for View {
 
     fn threads(&self) -> Vec<Client> {
         let mut sums = Sums::new();
-        for &order in &self.orders[..self.first()] {
+        for &order in &self.orders[..self.initial_rows()] {
             add(&mut sums, order);
         }
         vec![Client {
             layout: self.layout(),
             view: self.clone(),
             phase: Phase::Rest,
-            ended: 0,
+            completed: 0,
             sums,
             read: Vec::new(),
             groups: 0,
-            wrong: 0,
+            mismatches: 0,
         }]
     }
 
@@ -256,15 +259,15 @@ impl Scenario for View {
         _contents: &dyn Contents,
     ) -> Result<(), String> {
         for thread in threads {
-            if thread.wrong > 0 {
-                let (wrong, ended) = (thread.wrong, thread.ended);
+            if thread.mismatches > 0 {
+                let (mismatches, completed) = (thread.mismatches, thread.completed);
                 return Err(format!(
-                    "after {wrong} of {ended} transactions the view was wrong"
+                    "after {mismatches} of {completed} transactions the view was wrong"
                 ));
             }
-            let (has, rows) = (application.rows(), thread.rows(thread.ended));
-            if has < rows {
-                return Err(format!("the device knows {has} rows of {rows}"));
+            let (device_rows, rows) = (application.rows(), thread.rows(thread.completed));
+            if device_rows < rows {
+                return Err(format!("the device knows {device_rows} rows of {rows}"));
             }
         }
         Ok(())
@@ -273,7 +276,7 @@ impl Scenario for View {
     /// Returns the rows of the base table and the view as last read.
     fn tables(&self, threads: &[Client]) -> Vec<Table> {
         let orders = |thread: &Client| {
-            let rows = &self.orders[..thread.rows(thread.ended) as usize];
+            let rows = &self.orders[..thread.rows(thread.completed) as usize];
             rows.iter()
                 .map(|row| vec![row.customer, row.price])
                 .collect()

@@ -63,19 +63,19 @@ impl Parts {
         size: (u16, u8, u8),
     ) -> Template {
         let messages = messages(&self.messages);
-        let used = |name: &str| messages.iter().any(|message| message.channel == name);
-        let mut all = rows(&messages, false, &self.remote);
-        all.extend(rows(&messages, true, &self.home));
+        let is_used = |name: &str| messages.iter().any(|message| message.channel == name);
+        let mut all_rows = rows(&messages, false, &self.remote);
+        all_rows.extend(rows(&messages, true, &self.home));
         let [remote_variables, variables] = self.variables;
         let (remotes, lines, homes) = size;
         Template {
-            channels: channels.iter().copied().filter(|c| used(c.0)).collect(),
+            channels: channels.iter().copied().filter(|c| is_used(c.0)).collect(),
             orders: &[&[]],
             remote: self.remote_states.join("; "),
             home: self.home_states.join("; "),
             variables,
             remote_variables,
-            rows: all,
+            rows: all_rows,
             invariants: &[],
             registers: self.registers,
             shared,
@@ -96,9 +96,9 @@ fn size(random: &mut Random, lines: u8, small: bool) -> (u16, u8, u8) {
 }
 
 /// Orders and networks, with `CAP` in place of a capacity. Those in `sound` are sufficient for the design.
-fn shared(random: &mut Random, sound: &[&str], other: &[&str]) -> String {
+fn shared(random: &mut Random, sound: &[&str], alternatives: &[&str]) -> String {
     let chosen = match random.below(4) {
-        0 => random.of(other),
+        0 => random.of(alternatives),
         _ => random.of(sound),
     };
     let capacity = match random.below(6) {
@@ -124,18 +124,18 @@ fn memory(random: &mut Random, lines: u8) -> Template {
         home_states: vec!["L"],
         ..Parts::default()
     };
-    for (wanted, state) in [
+    for (is_present, state) in [
         (read, "R waits Data"),
         (slow && slot, "T waits Done Nack"),
         (slow && !slot, "T waits Done"),
         (swap, "U waits Old"),
     ] {
-        if wanted {
+        if is_present {
             parts.remote_states.push(state);
         }
     }
     let names = parts.remote_states.iter().map(|state| &state[..1]);
-    let all = names.collect::<Vec<_>>().join(" ");
+    let all_states = names.collect::<Vec<_>>().join(" ");
     let mut stays: Vec<&str> = Vec::new();
     // Posted stores without credits need back-pressure.
     let counted = random.below(6) > 0;
@@ -151,14 +151,14 @@ fn memory(random: &mut Random, lines: u8) -> Template {
             };
             parts.declare(0, register, credit);
             parts.remote("I | store if free > 0 | send Post, free -= 1 | stay");
-            parts.remote(&format!("{all} | Free | free += 1 | stay"));
+            parts.remote(&format!("{all_states} | Free | free += 1 | stay"));
             if register {
                 parts.remote(&format!("- | fence if free == {credits} | | -"));
             }
         } else {
             parts.remote("I | store | send Post | stay");
         }
-        let [done, late] = match counted {
+        let [immediate_credit, deferred_credit] = match counted {
             true => [", send Free", ", send Free to writer"],
             false => ["", ""],
         };
@@ -167,8 +167,8 @@ fn memory(random: &mut Random, lines: u8) -> Template {
             parts.messages.push(("go", "Go", ""));
             parts.declare(1, false, ("writer", "remote"));
             parts.home_states.push("A waits Go");
-            parts.remote(&format!("{all} | Half | send Go | stay"));
-            let (guard, taken, given) = match slot {
+            parts.remote(&format!("{all_states} | Half | send Go | stay"));
+            let (guard, take_action, release_action) = match slot {
                 true => {
                     parts.declare(1, true, ("busy", "bool"));
                     (" if not busy", ", busy := true", ", busy := false")
@@ -176,16 +176,16 @@ fn memory(random: &mut Random, lines: u8) -> Template {
                 false => ("", "", ""),
             };
             parts.home(&format!(
-                "L | Post{guard} | defer{taken}, send Half, writer := sender | A"
+                "L | Post{guard} | defer{take_action}, send Half, writer := sender | A"
             ));
             if slot {
                 parts.home("L | Post | stall");
             }
             parts.home(&format!(
-                "A | Go | write deferred{given}{late}, writer := none | L"
+                "A | Go | write deferred{release_action}{deferred_credit}, writer := none | L"
             ));
         } else {
-            parts.home(&format!("L | Post | write{done} | stay"));
+            parts.home(&format!("L | Post | write{immediate_credit} | stay"));
         }
     }
     if slow {
@@ -228,30 +228,33 @@ fn memory(random: &mut Random, lines: u8) -> Template {
         false => "put",
     };
     let queue = format!("network requests CAP {{ {requests} }}");
-    let lone = queue.replace("CAP", " capacity 2");
+    let bounded_queue = queue.replace("CAP", " capacity 2");
     let order = format!("ordered {requests}");
     let per_line = format!("ordered {requests} per line");
     let backed = format!("{queue}\n  network replies CAP {{ reply }}");
-    let behind = format!("network requests CAP {{ {requests}, go }}");
-    let apart = match read {
+    let shared_network = format!("network requests CAP {{ {requests}, go }}");
+    let separate_networks = match read {
         true => "network puts CAP { put }\n  network gets { read }",
         false => "network puts CAP { put }",
     };
     let shared = match (post && !counted, deferred) {
         (true, _) => shared(
             random,
-            &[&lone],
-            &[&lone, &apart.replace("CAP", " capacity 2")],
+            &[&bounded_queue],
+            &[
+                &bounded_queue,
+                &separate_networks.replace("CAP", " capacity 2"),
+            ],
         ),
         (_, true) => shared(
             random,
             &[&order, &order, &per_line, &queue],
-            &["", &behind, apart, &backed],
+            &["", &shared_network, separate_networks, &backed],
         ),
         (_, false) => shared(
             random,
             &[&order, &order, &per_line, &queue, &backed],
-            &["", apart],
+            &["", separate_networks],
         ),
     };
     parts.template(
@@ -269,7 +272,7 @@ fn memory(random: &mut Random, lines: u8) -> Template {
 /// One copy with all permissions, which the home recalls.
 fn owner(random: &mut Random, lines: u8) -> Template {
     let (evict, atomic) = (random.below(4) > 0, random.once_in(3));
-    let room = random.once_in(3);
+    let has_credit = random.once_in(3);
     // Without evictions, an entry shared by all lines would never be freed.
     let slot = lines > 1 && random.once_in(2);
     let nack = slot && random.below(3) > 0;
@@ -301,18 +304,20 @@ fn owner(random: &mut Random, lines: u8) -> Template {
     if atomic {
         parts.remote("V | atomic | | stay");
     }
-    let (guard, taken, given) = match room {
+    let (guard, take_action, release_action) = match has_credit {
         true => {
             parts.declare(0, true, ("room", "0..1 = 1"));
             (" if room > 0", ", room -= 1", "room += 1")
         }
         false => ("", "", ""),
     };
-    parts.remote(&format!("I | {accesses}{guard} | send Get{taken} | W"));
-    parts.remote(&format!("W | Data | {given} | V"));
+    parts.remote(&format!(
+        "I | {accesses}{guard} | send Get{take_action} | W"
+    ));
+    parts.remote(&format!("W | Data | {release_action} | V"));
     if nack {
         parts.messages.push(("down", "Nack", ""));
-        parts.remote(&format!("W | Nack | {given} | I"));
+        parts.remote(&format!("W | Nack | {release_action} | I"));
     }
     parts.remote("V | Recall | send Back | I");
     if slot {
@@ -371,7 +376,7 @@ fn owner(random: &mut Random, lines: u8) -> Template {
             ("down", "home -> remote"),
         ],
         shared,
-        size(random, lines, !evict && !room && !slot),
+        size(random, lines, !evict && !has_credit && !slot),
     )
 }
 
@@ -488,17 +493,17 @@ fn older(random: &mut Random) -> Template {
         _ => posted(),
     };
     let channels = template.channels.iter().map(|channel| channel.0);
-    let inside: Vec<&str> = channels.filter(|_| random.once_in(2)).collect();
+    let in_network: Vec<&str> = channels.filter(|_| random.once_in(2)).collect();
     let order = random.of(template.orders);
-    let outside: Vec<&str> = (order.iter().copied())
-        .filter(|channel| !inside.contains(channel))
+    let in_order: Vec<&str> = (order.iter().copied())
+        .filter(|channel| !in_network.contains(channel))
         .collect();
-    if !inside.is_empty() {
+    if !in_network.is_empty() {
         let capacity = random.of(&["", "", " capacity 2", " capacity 3"]);
-        template.shared = format!("network some{capacity} {{ {} }}", inside.join(", "));
+        template.shared = format!("network some{capacity} {{ {} }}", in_network.join(", "));
     }
-    if !outside.is_empty() {
-        template.shared += &format!("\n  ordered {}", outside.join(", "));
+    if !in_order.is_empty() {
+        template.shared += &format!("\n  ordered {}", in_order.join(", "));
     }
     template.orders = &[&[]];
     template.size = Some((random.of(&[1, 2, 2]), 1, 1));
@@ -507,51 +512,51 @@ fn older(random: &mut Random) -> Template {
 
 /// Changes one row. Returns false if the row stays the same.
 fn mutate(random: &mut Random, template: &mut Template) -> bool {
-    let at = random.below(template.rows.len());
-    let before = template.rows[at].clone();
-    let alike = |row: &&Row| (row.home, &row.event) == (before.home, &before.event);
-    let side = |row: &&Row| row.home == before.home && row.states != "-";
-    let guards: Vec<String> = (template.rows.iter().filter(alike))
+    let index = random.below(template.rows.len());
+    let original = template.rows[index].clone();
+    let same_event = |row: &&Row| (row.home, &row.event) == (original.home, &original.event);
+    let same_side = |row: &&Row| row.home == original.home && row.states != "-";
+    let guards: Vec<String> = (template.rows.iter().filter(same_event))
         .map(|row| row.guard.clone())
         .collect();
-    let nexts: Vec<String> = (template.rows.iter().filter(side))
+    let nexts: Vec<String> = (template.rows.iter().filter(same_side))
         .map(|row| row.next.clone())
         .collect();
     let agents = template.variables.iter().filter(|v| v.1 == "remote");
     let agents: Vec<&str> = agents.map(|v| v.0).chain(["sender"]).collect();
-    let waits = before.next.is_empty();
-    let row = &mut template.rows[at];
-    let some = |random: &mut Random, row: &Row| random.below(row.actions.len().max(1));
+    let waits = original.next.is_empty();
+    let row = &mut template.rows[index];
+    let random_action = |random: &mut Random, row: &Row| random.below(row.actions.len().max(1));
     match random.below(9) {
         0 if !row.actions.is_empty() => {
-            let gone = some(random, row);
-            row.actions.remove(gone);
+            let removed = random_action(random, row);
+            row.actions.remove(removed);
         }
         1 if !waits && row.states != "-" => row.next = random.of(&nexts),
         2 => row.guard = random.of(&guards),
         3 => {
-            template.rows.remove(at);
+            template.rows.remove(index);
             return true;
         }
         4 if row.actions.len() > 1 => {
-            let (a, b) = (some(random, row), some(random, row));
+            let (a, b) = (random_action(random, row), random_action(random, row));
             row.actions.swap(a, b);
         }
         5 if !row.actions.is_empty() => {
-            let again = some(random, row);
-            let action = row.actions[again].clone();
+            let repeated = random_action(random, row);
+            let action = row.actions[repeated].clone();
             row.actions.push(action);
         }
         6 if row.home && !row.actions.is_empty() => {
-            let action = some(random, row);
+            let action = random_action(random, row);
             let action = &mut row.actions[action];
             if action.starts_with("send ") {
-                let what = action.split(" to ").next().unwrap_or(action);
-                *action = format!("{what} to {}", random.of(&agents));
+                let send = action.split(" to ").next().unwrap_or(action);
+                *action = format!("{send} to {}", random.of(&agents));
             }
         }
         7 if !row.actions.is_empty() => {
-            let action = some(random, row);
+            let action = random_action(random, row);
             let (from, to) = random.of(&[
                 (" += 1", " -= 1"),
                 (" -= 1", " += 1"),
@@ -569,5 +574,5 @@ fn mutate(random: &mut Random, template: &mut Template) -> bool {
         }
         _ => {}
     }
-    *row != before
+    *row != original
 }

@@ -24,8 +24,8 @@ impl Random {
         self.below(n) == 0
     }
 
-    pub fn of<T: Clone>(&mut self, all: &[T]) -> T {
-        all[self.below(all.len())].clone()
+    pub fn of<T: Clone>(&mut self, items: &[T]) -> T {
+        items[self.below(items.len())].clone()
     }
 }
 
@@ -79,7 +79,7 @@ struct Generator {
     /// Variables of the remote and of the home that the decoration may change.
     variables: [Vec<Named>; 2],
     /// Variables of the home that the protocol itself has.
-    own: Vec<Named>,
+    home_variables: Vec<Named>,
     /// Further fields of each message.
     fields: Vec<Vec<Named>>,
     /// True if the home has arrays: `w` over the remotes, which rows read, set and loop over, and `u` over two numbers.
@@ -128,7 +128,7 @@ pub fn protocol(seed: u64) -> String {
         (None, Some((remotes, ..))) => remotes,
         (None, None) => 1 + random.of(&[1, 1, 1, 1, 0, 2]),
     };
-    let own = template.variables.iter().map(|(name, ty)| Named {
+    let home_variables = template.variables.iter().map(|(name, ty)| Named {
         name: (*name).into(),
         ty: Type::read(ty),
     });
@@ -137,7 +137,7 @@ pub fn protocol(seed: u64) -> String {
         random,
         remotes,
         variables: [Vec::new(), Vec::new()],
-        own: own.collect(),
+        home_variables: home_variables.collect(),
         fields: Vec::new(),
         array: (ARRAYS..JOINED).contains(&seed),
         joined,
@@ -156,13 +156,14 @@ pub fn protocol(seed: u64) -> String {
 /// Deferred stores, with the writes of memory in any order in every second protocol.
 fn defer_store(random: &mut Random) -> Template {
     let mut template = through();
-    let both = |row: &&mut Row| row.actions.iter().any(|action| action == "write deferred");
+    let has_deferred_write =
+        |row: &&mut Row| row.actions.iter().any(|action| action == "write deferred");
     let order = random.below(4);
-    let at = random.below(4);
-    for row in template.rows.iter_mut().filter(both) {
+    let shift = random.below(4);
+    for row in template.rows.iter_mut().filter(has_deferred_write) {
         match order {
             0 => row.actions.swap(0, 1),
-            1 => row.actions.rotate_left(at),
+            1 => row.actions.rotate_left(shift),
             _ => {}
         }
     }
@@ -205,19 +206,19 @@ impl Generator {
     fn decorate(&mut self, template: &Template) {
         for side in 0..2 {
             // With three remotes each has few variables, so that the states can be visited.
-            let few = template.size.is_some() || (side == 0 && self.remotes > 2);
-            let most = if few { 1 } else { 2 };
-            for i in 0..self.random.below(most + 1) {
+            let is_limited = template.size.is_some() || (side == 0 && self.remotes > 2);
+            let max_count = if is_limited { 1 } else { 2 };
+            for i in 0..self.random.below(max_count + 1) {
                 let ty = self.ty();
                 let name = format!("v{i}");
                 self.variables[side].push(Named { name, ty });
             }
         }
-        let mut left = if template.size.is_some() { 1 } else { 3 };
+        let mut remaining = if template.size.is_some() { 1 } else { 3 };
         for (i, _) in template.messages.iter().enumerate() {
             let mut fields = Vec::new();
-            while left > 0 && self.random.once_in(4) {
-                left -= 1;
+            while remaining > 0 && self.random.once_in(4) {
+                remaining -= 1;
                 let ty = self.ty();
                 let name = format!("f{i}_{}", fields.len());
                 fields.push(Named { name, ty });
@@ -228,8 +229,8 @@ impl Generator {
 
     fn text(&mut self, mut template: Template) -> String {
         // A design has already been mutated.
-        let wrong = template.size.is_none() && self.random.once_in(5);
-        if wrong {
+        let is_mutated = template.size.is_none() && self.random.once_in(5);
+        if is_mutated {
             self.spoil(&mut template);
         }
         let mut out = String::from("protocol random\nline 64 bytes\n");
@@ -267,13 +268,18 @@ impl Generator {
         }
         for (i, message) in template.messages.iter().enumerate() {
             let carries = (!message.carries.is_empty()).then(|| message.carries.to_string());
-            let own = message
+            let declared_fields = message
                 .fields
                 .iter()
                 .map(|(name, ty)| format!("{name}: {ty}"));
-            let more = self.fields[i].iter();
-            let more = more.map(|field| format!("{}: {}", field.name, field.ty.words()));
-            let content: Vec<String> = carries.into_iter().chain(own).chain(more).collect();
+            let extra_fields = self.fields[i].iter();
+            let extra_fields =
+                extra_fields.map(|field| format!("{}: {}", field.name, field.ty.words()));
+            let content: Vec<String> = carries
+                .into_iter()
+                .chain(declared_fields)
+                .chain(extra_fields)
+                .collect();
             let content = match content.is_empty() {
                 true => String::new(),
                 false => format!(" ({})", content.join(", ")),
@@ -290,32 +296,32 @@ impl Generator {
                 true => ("home directory", &template.home),
             };
             out += &format!("{head} {{\n  states {{ {states} }}\n");
-            let own = match home {
+            let declared = match home {
                 true => &template.variables,
                 false => &template.remote_variables,
             };
-            let own = own.iter().map(|(name, ty)| format!("{name}: {ty}"));
-            let more = self.variables[usize::from(home)].iter();
-            let more = more.map(|v| format!("{}: {}", v.name, v.ty.words()));
+            let declared = declared.iter().map(|(name, ty)| format!("{name}: {ty}"));
+            let extra = self.variables[usize::from(home)].iter();
+            let extra = extra.map(|v| format!("{}: {}", v.name, v.ty.words()));
             let array = (self.array && home)
                 .then(|| "w: 0..wide per remote = wide; u: 0..wide per 2".to_string());
             if self.joined.is_some() {
                 // Variables of each line, and registers that couple lines.
-                let more: Vec<String> = more.collect();
-                let own: Vec<String> = own.collect();
-                if !own.is_empty() {
-                    out += &format!("  variables {{ {} }}\n", own.join("; "));
+                let extra: Vec<String> = extra.collect();
+                let declared: Vec<String> = declared.collect();
+                if !declared.is_empty() {
+                    out += &format!("  variables {{ {} }}\n", declared.join("; "));
                 }
-                out += &self.registers(home, &more);
+                out += &self.registers(home, &extra);
             } else {
                 let registers = template.registers[usize::from(home)].iter();
                 let mut registers: Vec<String> = registers
                     .map(|(name, ty)| format!("{name}: {ty}"))
                     .collect();
-                let mut variables: Vec<String> = own.collect();
+                let mut variables: Vec<String> = declared.collect();
                 match self.in_registers {
-                    true => registers.extend(more),
-                    false => variables.extend(more),
+                    true => registers.extend(extra),
+                    false => variables.extend(extra),
                 }
                 variables.extend(array);
                 if !registers.is_empty() {
@@ -348,8 +354,8 @@ impl Generator {
     }
 
     /// Registers, and rows about no line that change them and pass messages on between homes.
-    fn registers(&mut self, home: bool, more: &[String]) -> String {
-        let (own, rows) = match home {
+    fn registers(&mut self, home: bool, extra: &[String]) -> String {
+        let (declared, rows) = match home {
             false => {
                 let when = self
                     .random
@@ -385,36 +391,36 @@ impl Generator {
                 )
             }
         };
-        let all = own
+        let registers = declared
             .iter()
-            .map(|one| (*one).to_string())
-            .chain(more.iter().cloned());
+            .map(|register| (*register).to_string())
+            .chain(extra.iter().cloned());
         format!(
             "  registers {{ {} }}\n{rows}",
-            all.collect::<Vec<_>>().join("; ")
+            registers.collect::<Vec<_>>().join("; ")
         )
     }
 
     /// Makes one row wrong.
     fn spoil(&mut self, template: &mut Template) {
-        let at = self.random.below(template.rows.len());
-        let others: Vec<String> = template.rows.iter().map(|row| row.next.clone()).collect();
+        let index = self.random.below(template.rows.len());
+        let next_states: Vec<String> = template.rows.iter().map(|row| row.next.clone()).collect();
         let guards: Vec<String> = (template.rows.iter())
             .filter(|row| {
-                row.home == template.rows[at].home && row.event == template.rows[at].event
+                row.home == template.rows[index].home && row.event == template.rows[index].event
             })
             .map(|row| row.guard.clone())
             .collect();
-        let row = &mut template.rows[at];
+        let row = &mut template.rows[index];
         match self.random.below(4) {
             0 if !row.actions.is_empty() && !row.next.is_empty() => {
-                let gone = self.random.below(row.actions.len());
-                row.actions.remove(gone);
+                let removed = self.random.below(row.actions.len());
+                row.actions.remove(removed);
             }
-            1 if !row.next.is_empty() => row.next = self.random.of(&others),
+            1 if !row.next.is_empty() => row.next = self.random.of(&next_states),
             2 => row.guard = self.random.of(&guards),
             _ => {
-                template.rows.remove(at);
+                template.rows.remove(index);
             }
         }
     }
@@ -443,8 +449,8 @@ impl Generator {
             if guards.is_empty() || self.random.once_in(3) {
                 guards.push(self.claim(&scope, 2));
             }
-            let further = guards.join(" and ");
-            out += &self.row(row, &further, &scope, assignments, template);
+            let extra_guard = guards.join(" and ");
+            out += &self.row(row, &extra_guard, &scope, assignments, template);
         }
         out + &self.row(row, "", &scope, Vec::new(), template)
     }
@@ -452,14 +458,14 @@ impl Generator {
     fn scope(&self, row: &Row, template: &Template) -> Scope {
         let mut named = self.variables[usize::from(row.home)].clone();
         if row.home {
-            named.extend(self.own.iter().cloned());
+            named.extend(self.home_variables.iter().cloned());
         }
         let message =
             (template.messages.iter()).position(|message| Some(message.name) == row.message);
         if let Some(message) = message {
             named.extend(self.fields[message].iter().cloned());
-            let own = template.messages[message].fields.iter();
-            named.extend(own.map(|(name, ty)| Named {
+            let declared = template.messages[message].fields.iter();
+            named.extend(declared.map(|(name, ty)| Named {
                 name: (*name).into(),
                 ty: Type::read(ty),
             }));
@@ -474,14 +480,14 @@ impl Generator {
     fn row(
         &mut self,
         row: &Row,
-        further: &str,
+        extra_guard: &str,
         scope: &Scope,
         assignments: Vec<String>,
         template: &Template,
     ) -> String {
-        let guard = match (row.guard.as_str(), further) {
+        let guard = match (row.guard.as_str(), extra_guard) {
             ("", "") => String::new(),
-            ("", one) | (one, "") => format!(" if {one}"),
+            ("", only_guard) | (only_guard, "") => format!(" if {only_guard}"),
             (a, b) => match self.random.once_in(2) {
                 true => format!(" if {a} and ({b})"),
                 false => format!(" if ({b}) and {a}"),
@@ -499,8 +505,8 @@ impl Generator {
             assignments.extend(self.assignment(scope));
         }
         for assignment in assignments {
-            let at = self.random.below(actions.len() + 1);
-            actions.insert(at, assignment);
+            let position = self.random.below(actions.len() + 1);
+            actions.insert(position, assignment);
         }
         if self.joined.is_some() && !row.next.is_empty() && self.random.once_in(3) {
             actions.push(match row.home {
@@ -552,9 +558,11 @@ impl Generator {
         };
         let mut fields: Vec<String> = Vec::new();
         let mut rest = send[name.len()..].trim();
-        if let Some((own, after)) = rest.strip_prefix('(').and_then(|rest| rest.split_once(')')) {
-            fields.push(own.to_string());
-            rest = after.trim();
+        if let Some((declared_fields, remainder)) =
+            rest.strip_prefix('(').and_then(|rest| rest.split_once(')'))
+        {
+            fields.push(declared_fields.to_string());
+            rest = remainder.trim();
         }
         for field in self.fields[i].clone() {
             let value = self.value(field.ty, scope, 1);
@@ -570,8 +578,8 @@ impl Generator {
 
     /// A change of a number, with the guard under which the result is in range.
     fn step(&mut self, scope: &Scope) -> Option<(String, String)> {
-        let own = self.variables[usize::from(scope.home)].clone();
-        let numbers: Vec<&Named> = (own.iter())
+        let variables = self.variables[usize::from(scope.home)].clone();
+        let numbers: Vec<&Named> = (variables.iter())
             .filter(|v| matches!(v.ty, Type::Range(_) | Type::Count))
             .collect();
         if numbers.is_empty() {
@@ -579,22 +587,22 @@ impl Generator {
         }
         let Named { name, ty } = self.random.of(&numbers).clone();
         let max = self.max(ty);
-        let by = self.number(scope, 1);
+        let amount = self.number(scope, 1);
         Some(match self.random.below(6) {
             0 => (format!("{name} < {max}"), format!("{name} += 1")),
             1 => (format!("{name} != {max}"), format!("{name} := {name} + 1")),
             2 => (format!("{name} > 0"), format!("{name} -= 1")),
             3 => (
-                format!("{name} + ({by}) <= {max} and {name} + ({by}) >= 0"),
-                format!("{name} += {by}"),
+                format!("{name} + ({amount}) <= {max} and {name} + ({amount}) >= 0"),
+                format!("{name} += {amount}"),
             ),
             4 => (
-                format!("{name} >= {by} and {name} - ({by}) <= {max}"),
-                format!("{name} -= {by}"),
+                format!("{name} >= {amount} and {name} - ({amount}) <= {max}"),
+                format!("{name} -= {amount}"),
             ),
             _ => (
-                format!("{by} <= {max} and not {by} < 0"),
-                format!("{name} := {by}"),
+                format!("{amount} <= {max} and not {amount} < 0"),
+                format!("{name} := {amount}"),
             ),
         })
     }
@@ -608,11 +616,11 @@ impl Generator {
     }
 
     fn assignment(&mut self, scope: &Scope) -> Option<String> {
-        let own = self.variables[usize::from(scope.home)].clone();
-        if own.is_empty() {
+        let variables = self.variables[usize::from(scope.home)].clone();
+        if variables.is_empty() {
             return None;
         }
-        let Named { name, ty } = self.random.of(&own);
+        let Named { name, ty } = self.random.of(&variables);
         // Some values need not fit.
         if matches!(ty, Type::Range(_) | Type::Count) && self.random.once_in(60) {
             let sign = self.random.of(&[":=", "+=", "-="]);
@@ -637,7 +645,7 @@ impl Generator {
             Type::Range(_) | Type::Count => {
                 let max = self.max(ty);
                 let fitting = scope.named.iter().filter(|named| match named.ty {
-                    Type::Range(other) => other <= max,
+                    Type::Range(limit) => limit <= max,
                     Type::Count => self.remotes <= max,
                     _ => false,
                 });
@@ -656,9 +664,9 @@ impl Generator {
         }
     }
 
-    fn named(&mut self, scope: &Scope, wanted: impl Fn(Type) -> bool) -> Option<String> {
-        let all: Vec<&Named> = scope.named.iter().filter(|n| wanted(n.ty)).collect();
-        (!all.is_empty()).then(|| self.random.of(&all).name.clone())
+    fn named(&mut self, scope: &Scope, accepts: impl Fn(Type) -> bool) -> Option<String> {
+        let matching: Vec<&Named> = scope.named.iter().filter(|n| accepts(n.ty)).collect();
+        (!matching.is_empty()).then(|| self.random.of(&matching).name.clone())
     }
 
     fn remote(&mut self, scope: &Scope) -> String {

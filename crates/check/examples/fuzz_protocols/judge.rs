@@ -18,7 +18,7 @@ use cohkit_system::world::{explore, Step, System, World, Wrong};
 use std::collections::{BTreeMap, HashMap};
 
 /// Maximum number of states of a system to visit.
-const MOST: usize = 3_000;
+const MAX_STATES: usize = 3_000;
 
 /// Result of the execution.
 pub type Found = cohkit_system::world::Found<World<Current>, Step>;
@@ -53,13 +53,13 @@ pub struct Case {
 /// Reads a protocol and executes it.
 pub fn case(text: &str) -> Result<Case, Trouble> {
     let protocol = parse(text).map_err(|errors| {
-        let shown = errors.iter().map(|e| e.render("random.coh", text, false));
-        Trouble::Refused(shown.collect())
+        let messages = errors.iter().map(|e| e.render("random.coh", text, false));
+        Trouble::Refused(messages.collect())
     })?;
     let (remotes, lines) = (protocol.systems[0].remotes, lines_of(&protocol));
-    let room = system::Options::default().capacity;
-    let system = System::new(&protocol, home(&protocol), remotes, lines, room);
-    let found = explore(&system, World::new(&system), MOST);
+    let capacity = system::Options::default().capacity;
+    let system = System::new(&protocol, home(&protocol), remotes, lines, capacity);
+    let found = explore(&system, World::new(&system), MAX_STATES);
     Ok(Case {
         protocol,
         remotes,
@@ -106,7 +106,7 @@ fn run(model: &Model, options: &Options) -> Result<Report, Trouble> {
 }
 
 fn brief(report: &Report) -> String {
-    let what = match &report.outcome {
+    let outcome = match &report.outcome {
         Outcome::Violated {
             property,
             message,
@@ -115,13 +115,13 @@ fn brief(report: &Report) -> String {
         Outcome::Exceeded { limit, trace } => format!("{limit}, after {} steps", trace.steps.len()),
         other => format!("{other:?}"),
     };
-    format!("{} states, {what}", report.states)
+    format!("{} states, {outcome}", report.states)
 }
 
 /// Compares a verdict on all states with the result of the execution.
-pub fn same(name: &str, found: &Found, report: &Report) -> Result<Agreed, Trouble> {
-    let any = |what: &[Wrong], violated: bool| {
-        (what.iter()).any(|wrong| matches!(wrong, Wrong::Violated(_)) == violated)
+pub fn check_agreement(name: &str, found: &Found, report: &Report) -> Result<Agreed, Trouble> {
+    let any_is = |what: &[Wrong], violated: bool| {
+        (what.iter()).any(|error| matches!(error, Wrong::Violated(_)) == violated)
     };
     let agreed = match (found, &report.outcome) {
         (
@@ -138,12 +138,12 @@ pub fn same(name: &str, found: &Found, report: &Report) -> Result<Agreed, Troubl
             Some(Agreed::Verified(worlds.len()))
         }
         (Found::Wrong { what, way }, Outcome::Violated { trace, .. })
-            if any(what, true) && way.len() == trace.steps.len() =>
+            if any_is(what, true) && way.len() == trace.steps.len() =>
         {
             Some(Agreed::Violated)
         }
         (Found::Wrong { what, way }, Outcome::Exceeded { trace, .. })
-            if any(what, false) && way.len() == trace.steps.len() =>
+            if any_is(what, false) && way.len() == trace.steps.len() =>
         {
             Some(Agreed::Undecided)
         }
@@ -162,7 +162,7 @@ pub fn same(name: &str, found: &Found, report: &Report) -> Result<Agreed, Troubl
 // Used by the test of seeded faults, which includes this file; the example itself judges whole protocols.
 #[allow(dead_code)]
 pub fn modelled_as(case: &Case, model: &Model) -> Result<(), Trouble> {
-    same("interpreted", &case.found, &run(model, &flat())?)?;
+    check_agreement("interpreted", &case.found, &run(model, &flat())?)?;
     match &case.found {
         Found::Safe { worlds, .. } => state_by_state(&case.protocol, model, worlds),
         _ => Ok(()),
@@ -197,18 +197,19 @@ pub fn ours(text: &str, seed: u64) -> Result<Judged, Trouble> {
         return Ok(judged);
     }
     // True if accesses may be rejected, or kept from beginning, for ever.
-    let mut stops = false;
+    let mut may_stop = false;
     if let Found::Safe { worlds, lost, .. } = &case.found {
-        let again = begins_again(&case, worlds);
-        let goes_on = lost.is_none() && performed(&case, again)?;
-        judged.goes_on = goes_on;
+        let can_begin_again = begins_again(&case, worlds);
+        let makes_progress = lost.is_none() && performed(&case, can_begin_again)?;
+        judged.goes_on = makes_progress;
         // A rejected request is served in some order of events, which the simulator need not produce.
-        stops =
-            !goes_on || !again || !unproven_kinds(&case.protocol, home(&case.protocol)).is_empty();
-        let run = programs::compare(&case.protocol, home(&case.protocol), seed, stops);
+        may_stop = !makes_progress
+            || !can_begin_again
+            || !unproven_kinds(&case.protocol, home(&case.protocol)).is_empty();
+        let run = programs::compare(&case.protocol, home(&case.protocol), seed, may_stop);
         judged.programs = run.map_err(Trouble::Differ)?;
     }
-    let runs = simulated::compare(&case.protocol, &case.found, stops, seed);
+    let runs = simulated::compare(&case.protocol, &case.found, may_stop, seed);
     judged.simulated = runs.map_err(Trouble::Differ)?.is_some();
     Ok(judged)
 }
@@ -218,10 +219,16 @@ fn begins_again(case: &Case, worlds: &[World<Current>]) -> bool {
     let Case {
         protocol, remotes, ..
     } = case;
-    let room = system::Options::default().capacity;
-    let system = System::new(protocol, home(protocol), *remotes, lines_of(protocol), room);
+    let capacity = system::Options::default().capacity;
+    let system = System::new(
+        protocol,
+        home(protocol),
+        *remotes,
+        lines_of(protocol),
+        capacity,
+    );
     let numbers: HashMap<&World<Current>, usize> = worlds.iter().zip(0..).collect();
-    let mut back: Vec<Vec<usize>> = vec![Vec::new(); worlds.len()];
+    let mut predecessors: Vec<Vec<usize>> = vec![Vec::new(); worlds.len()];
     let mut begins: BTreeMap<(u8, u8, &str), Vec<usize>> = BTreeMap::new();
     for (from, world) in worlds.iter().enumerate() {
         for step in world.steps(&system) {
@@ -229,18 +236,18 @@ fn begins_again(case: &Case, worlds: &[World<Current>]) -> bool {
             if next.take(&system, step) != Ok(true) {
                 continue;
             }
-            back[numbers[&next]].push(from);
+            predecessors[numbers[&next]].push(from);
             if let Step::Access(line, remote, access) = step {
                 if access.needs() != Right::None {
-                    let at = begins.entry((line, remote, access.name())).or_default();
-                    at.push(from);
+                    let states = begins.entry((line, remote, access.name())).or_default();
+                    states.push(from);
                 }
             }
         }
     }
     begins.into_iter().all(|((line, remote, access), begins)| {
         let mut reached = vec![false; worlds.len()];
-        let held = (0..worlds.len()).filter(|&world| {
+        let permitted = (0..worlds.len()).filter(|&world| {
             let remote = &worlds[world].lines[usize::from(line)].remotes[usize::from(remote)];
             let right = protocol.remote.states[usize::from(remote.configuration.state)].right;
             match access {
@@ -249,10 +256,10 @@ fn begins_again(case: &Case, worlds: &[World<Current>]) -> bool {
                 _ => false,
             }
         });
-        let mut work: Vec<usize> = held.chain(begins).collect();
+        let mut work: Vec<usize> = permitted.chain(begins).collect();
         while let Some(world) = work.pop() {
             if !std::mem::replace(&mut reached[world], true) {
-                work.extend(&back[world]);
+                work.extend(&predecessors[world]);
             }
         }
         reached.iter().all(|&reached| reached)
@@ -260,15 +267,15 @@ fn begins_again(case: &Case, worlds: &[World<Current>]) -> bool {
 }
 
 /// Returns true if every access that begins can be performed, and begin again. Compares the result with and without
-/// symmetry. `again` is false if some access cannot begin again.
-fn performed(case: &Case, again: bool) -> Result<bool, Trouble> {
+/// symmetry. `can_begin_again` is false if some access cannot begin again.
+fn performed(case: &Case, can_begin_again: bool) -> Result<bool, Trouble> {
     let Case {
         protocol, remotes, ..
     } = case;
     let size = (*remotes, lines_of(protocol));
-    let room = system::Options::default();
+    let system_options = system::Options::default();
     let judged = |options: &Options| {
-        progress(protocol, home(protocol), size, &room, options)
+        progress(protocol, home(protocol), size, &system_options, options)
             .map_err(|error| Trouble::Differ(format!("no verdict on progress: {error}")))
     };
     let orbits = Options {
@@ -277,18 +284,18 @@ fn performed(case: &Case, again: bool) -> Result<bool, Trouble> {
     };
     let [plain, orbits] = [judged(&flat())?, judged(&orbits)?];
     let brief = |found: &Progress| {
-        let what = match &found.outcome {
+        let outcome = match &found.outcome {
             Outcome::Violated { trace, .. } => {
                 format!("violated, after {} steps", trace.steps.len())
             }
             Outcome::Exceeded { .. } => "exceeded".into(),
             other => format!("{other:?}"),
         };
-        (what, found.never.clone(), found.notes.len())
+        (outcome, found.never.clone(), found.notes.len())
     };
-    if again && !plain.notes.is_empty() {
-        let why = format!("each access can begin again; {}", plain.notes.join("; "));
-        return Err(Trouble::Differ(why));
+    if can_begin_again && !plain.notes.is_empty() {
+        let reason = format!("each access can begin again; {}", plain.notes.join("; "));
+        return Err(Trouble::Differ(reason));
     }
     match brief(&plain) == brief(&orbits) {
         true => Ok(plain.outcome == Outcome::Verified && plain.notes.is_empty()),
@@ -313,7 +320,7 @@ pub fn models(case: &Case) -> Result<Agreed, Trouble> {
     }
     let model = safety(protocol, home(protocol), *remotes)?;
     let plain = run(&model, &flat())?;
-    let agreed = same("interpreted", found, &plain)?;
+    let agreed = check_agreement("interpreted", found, &plain)?;
     values(protocol, *remotes, found)?;
     let compiled = Options {
         engine: Engine::Native,
@@ -322,20 +329,28 @@ pub fn models(case: &Case) -> Result<Agreed, Trouble> {
     };
     let compiled = run(&model, &compiled)?;
     if compiled != plain {
-        let why = format!("compiled: {}, {}", brief(&plain), brief(&compiled));
-        return Err(Trouble::Differ(why));
+        let reason = format!("compiled: {}, {}", brief(&plain), brief(&compiled));
+        return Err(Trouble::Differ(reason));
     }
     let orbits = Options {
         symmetry: true,
         ..flat()
     };
     let orbits = run(&model, &orbits)?;
-    let alike = match (&plain.outcome, &orbits.outcome) {
+    let agree = match (&plain.outcome, &orbits.outcome) {
         (Outcome::Verified, Outcome::Verified) => orbits.states <= plain.states,
-        (Outcome::Violated { trace, .. }, Outcome::Violated { trace: other, .. })
-        | (Outcome::Exceeded { trace, .. }, Outcome::Exceeded { trace: other, .. }) => {
-            trace.steps.len() == other.steps.len()
-        }
+        (
+            Outcome::Violated { trace, .. },
+            Outcome::Violated {
+                trace: orbit_trace, ..
+            },
+        )
+        | (
+            Outcome::Exceeded { trace, .. },
+            Outcome::Exceeded {
+                trace: orbit_trace, ..
+            },
+        ) => trace.steps.len() == orbit_trace.steps.len(),
         // If a violation and an exceeded capacity are at the same distance, each search finds another one first.
         (Outcome::Violated { .. }, Outcome::Exceeded { .. })
         | (Outcome::Exceeded { .. }, Outcome::Violated { .. }) => {
@@ -344,9 +359,9 @@ pub fn models(case: &Case) -> Result<Agreed, Trouble> {
         }
         _ => false,
     };
-    if !alike {
-        let why = format!("orbits: {}, {}", brief(&plain), brief(&orbits));
-        return Err(Trouble::Differ(why));
+    if !agree {
+        let reason = format!("orbits: {}, {}", brief(&plain), brief(&orbits));
+        return Err(Trouble::Differ(reason));
     }
     printed(&model, &plain)?;
     if let Found::Safe { worlds, lost, .. } = found {
@@ -359,20 +374,28 @@ pub fn models(case: &Case) -> Result<Agreed, Trouble> {
 /// Compares the result with one bit per copy with that of words that stores write. The number of words is unbounded, so
 /// only the first states are visited: each violation in them also occurs with bits, at no greater distance.
 fn values(protocol: &Protocol, remotes: Remotes, found: &Found) -> Result<(), Trouble> {
-    let room = system::Options::default().capacity;
-    let system = System::new(protocol, home(protocol), remotes, lines_of(protocol), room);
-    let words = explore(&system, World::<Words>::new(&system), MOST);
+    let capacity = system::Options::default().capacity;
+    let system = System::new(
+        protocol,
+        home(protocol),
+        remotes,
+        lines_of(protocol),
+        capacity,
+    );
+    let words = explore(&system, World::<Words>::new(&system), MAX_STATES);
     match (found, &words) {
         (_, cohkit_system::world::Found::Wrong { way, .. }) if !matches!(found, Found::Wrong { way: bits, .. } if bits.len() <= way.len()) =>
         {
             let steps = way.len();
-            let why = format!("with words something is wrong after {steps} steps, with bits not");
-            Err(Trouble::Differ(why))
+            let reason =
+                format!("with words something is wrong after {steps} steps, with bits not");
+            Err(Trouble::Differ(reason))
         }
         (Found::Wrong { way, .. }, cohkit_system::world::Found::Safe { .. }) => {
             let steps = way.len();
-            let why = format!("with bits something is wrong after {steps} steps, with words never");
-            Err(Trouble::Differ(why))
+            let reason =
+                format!("with bits something is wrong after {steps} steps, with words never");
+            Err(Trouble::Differ(reason))
         }
         _ => Ok(()),
     }
@@ -389,19 +412,19 @@ pub fn rumur(
         return Ok(Agreed::Undecided);
     }
     let model = safety(&case.protocol, home(&case.protocol), case.remotes)?;
-    let (fine, states, said) = checker(&model);
+    let (holds, states, output) = checker(&model);
     match &case.found {
-        Found::Safe { worlds, .. } if fine && worlds.len() as u64 == states => {
+        Found::Safe { worlds, .. } if holds && worlds.len() as u64 == states => {
             Ok(Agreed::Verified(worlds.len()))
         }
-        Found::Wrong { .. } if !fine => Ok(Agreed::Violated),
+        Found::Wrong { .. } if !holds => Ok(Agreed::Violated),
         Found::Safe { worlds, .. } => {
             let executed = worlds.len();
-            let why = format!("Rumur: {said}; executed: {executed} states, verified");
-            Err(Trouble::Differ(why))
+            let reason = format!("Rumur: {output}; executed: {executed} states, verified");
+            Err(Trouble::Differ(reason))
         }
         other => Err(Trouble::Differ(format!(
-            "Rumur: {said}; executed: {other:?}"
+            "Rumur: {output}; executed: {other:?}"
         ))),
     }
 }
@@ -410,22 +433,22 @@ pub fn rumur(
 fn printed(model: &Model, plain: &Report) -> Result<(), Trouble> {
     let text = print(model, Style::Plain)
         .map_err(|error| Trouble::Differ(format!("it is not printed: {error}")))?;
-    let again = read("random", &text, Dialect::Rumur)
+    let reread = read("random", &text, Dialect::Rumur)
         .map_err(|_| Trouble::Differ("what is printed is not read".into()))?;
-    let mut again = again.model;
-    again.deadlock = Deadlock::Off;
-    let again = run(&again, &flat())?;
-    let alike = match (&plain.outcome, &again.outcome) {
-        (Outcome::Verified, Outcome::Verified) => plain.states == again.states,
+    let mut reread = reread.model;
+    reread.deadlock = Deadlock::Off;
+    let reread = run(&reread, &flat())?;
+    let agree = match (&plain.outcome, &reread.outcome) {
+        (Outcome::Verified, Outcome::Verified) => plain.states == reread.states,
         // In Murphi an exceeded capacity is an error like any other.
         (Outcome::Violated { .. } | Outcome::Exceeded { .. }, Outcome::Violated { .. }) => true,
         _ => false,
     };
-    match alike {
+    match agree {
         true => Ok(()),
         false => {
-            let why = format!("printed: {}, {}", brief(plain), brief(&again));
-            Err(Trouble::Differ(why))
+            let reason = format!("printed: {}, {}", brief(plain), brief(&reread));
+            Err(Trouble::Differ(reason))
         }
     }
 }
@@ -450,8 +473,8 @@ fn rest(protocol: &Protocol, remotes: Remotes, lost: bool) -> Result<(), Trouble
             _ => return Err(Trouble::Differ(format!("rest: {}", brief(&report)))),
         };
         if stuck != lost {
-            let why = format!("rest: {}; executed, it is lost: {lost}", brief(&report));
-            return Err(Trouble::Differ(why));
+            let reason = format!("rest: {}; executed, it is lost: {lost}", brief(&report));
+            return Err(Trouble::Differ(reason));
         }
     }
     Ok(())
@@ -460,61 +483,73 @@ fn rest(protocol: &Protocol, remotes: Remotes, lost: bool) -> Result<(), Trouble
 /// The agents of a state, by the checker's names, without initial values.
 fn agents(protocol: &Protocol, world: &World<Current>) -> BTreeMap<String, String> {
     let line = &world.lines[0];
-    let mut known = BTreeMap::new();
-    let mut agent = |of: &Controller,
-                     at: &cohkit_protocol::execute::Configuration,
-                     (index, of_all): (&str, &str)| {
-        let name = &of.name;
-        let now = &of.states[usize::from(at.state)].name;
-        known.insert(format!("{name}_state{index}"), now.clone());
-        let mut slots = at.slots.iter();
+    let mut values = BTreeMap::new();
+    let mut agent = |controller: &Controller,
+                     configuration: &cohkit_protocol::execute::Configuration,
+                     (index, register_index): (&str, &str)| {
+        let name = &controller.name;
+        let state = &controller.states[usize::from(configuration.state)].name;
+        values.insert(format!("{name}_state{index}"), state.clone());
+        let mut slots = configuration.slots.iter();
         let mut slot = || slots.next().expect("a slot for each value");
-        for variable in &of.variables {
+        for variable in &controller.variables {
             // A register belongs to no line.
-            let index = if variable.register { of_all } else { index };
-            let place = format!("{name}_{}{index}", variable.name);
+            let index = if variable.register {
+                register_index
+            } else {
+                index
+            };
+            let variable_name = format!("{name}_{}{index}", variable.name);
             match variable.ty {
                 Type::RemoteSet => {
                     let value = slot();
                     for remote in 0..line.remotes.len() {
                         let member = value >> remote & 1 != 0;
-                        known.insert(format!("{place}[{remote}]"), member.to_string());
+                        values.insert(format!("{variable_name}[{remote}]"), member.to_string());
                     }
                 }
                 ty if ty.set_of_homes() => {
                     let value = slot();
                     for home in 0..ty.extent(0)[0] {
-                        known.insert(format!("{place}[{home}]"), (value >> home & 1).to_string());
+                        values.insert(
+                            format!("{variable_name}[{home}]"),
+                            (value >> home & 1).to_string(),
+                        );
                     }
                 }
                 Type::Array { .. } => {
                     let [first, second] = variable.ty.extent(line.remotes.len() as u16);
-                    let two = matches!(variable.ty, Type::Array { then: Some(_), .. });
-                    for (one, other) in (0..first).flat_map(|a| (0..second).map(move |b| (a, b))) {
-                        let place = match two {
-                            true => format!("{place}[{one}][{other}]"),
-                            false => format!("{place}[{one}]"),
+                    let is_two_dimensional =
+                        matches!(variable.ty, Type::Array { then: Some(_), .. });
+                    for (row, column) in (0..first).flat_map(|a| (0..second).map(move |b| (a, b))) {
+                        let variable_name = match is_two_dimensional {
+                            true => format!("{variable_name}[{row}][{column}]"),
+                            false => format!("{variable_name}[{row}]"),
                         };
-                        known.insert(place, slot().to_string());
+                        values.insert(variable_name, slot().to_string());
                     }
                 }
                 _ => {
-                    known.insert(place, slot().to_string());
+                    values.insert(variable_name, slot().to_string());
                 }
             }
         }
     };
     agent(home(protocol), &line.home, ("[0]", ""));
     for (number, remote) in line.remotes.iter().enumerate() {
-        let (index, of_all) = (format!("[0][{number}]"), format!("[{number}]"));
-        agent(&protocol.remote, &remote.configuration, (&index, &of_all));
+        let (index, register_index) = (format!("[0][{number}]"), format!("[{number}]"));
+        agent(
+            &protocol.remote,
+            &remote.configuration,
+            (&index, &register_index),
+        );
     }
     for (number, remote) in line.remotes.iter().enumerate() {
-        let place = format!("{}_current[0][{number}]", protocol.remote.name);
-        known.insert(place, remote.copy.to_string());
+        let variable_name = format!("{}_current[0][{number}]", protocol.remote.name);
+        values.insert(variable_name, remote.copy.to_string());
     }
-    known.insert("memory_current[0]".into(), line.memory.to_string());
-    known
+    values.insert("memory_current[0]".into(), line.memory.to_string());
+    values
 }
 
 /// Compares the states of model and execution, as far as agents show them.
@@ -527,19 +562,19 @@ fn state_by_state(
     if lines_of(protocol) > 1 {
         return Ok(());
     }
-    let graph = graph(model, MOST, None).map_err(Trouble::Differ)?;
+    let graph = graph(model, MAX_STATES, None).map_err(Trouble::Differ)?;
     let mut executed: Vec<BTreeMap<String, String>> =
         worlds.iter().map(|world| agents(protocol, world)).collect();
-    let first = executed[0].clone();
+    let initial = executed[0].clone();
     let mut lowered: Vec<BTreeMap<String, String>> = Vec::new();
     for (number, state) in graph.states.iter().enumerate() {
-        let mut known = first.clone();
+        let mut values = initial.clone();
         for setting in state.values.iter().filter(|_| number > 0) {
-            if let Some(value) = known.get_mut(&setting.variable) {
+            if let Some(value) = values.get_mut(&setting.variable) {
                 value.clone_from(&setting.value);
             }
         }
-        lowered.push(known);
+        lowered.push(values);
     }
     executed.sort();
     lowered.sort();

@@ -82,7 +82,7 @@ fn main() -> ExitCode {
                     if next >= count {
                         return;
                     }
-                    one(seed.wrapping_add(next), against, folder.path(), &tally);
+                    check_seed(seed.wrapping_add(next), against, folder.path(), &tally);
                 }
             });
         }
@@ -103,10 +103,10 @@ fn main() -> ExitCode {
     ExitCode::from(u8::from(failures > 0))
 }
 
-fn one(seed: u64, against: &str, folder: &Path, tally: &Tally) {
+fn check_seed(seed: u64, reference: &str, folder: &Path, tally: &Tally) {
     let text = generate::protocol(seed);
     let add = |counter: &AtomicU64, n: u64| counter.fetch_add(n, Ordering::Relaxed);
-    let judged = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| match against {
+    let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| match reference {
         "rumur" => judge::rumur(&text, |model| {
             tools::rumur(
                 model,
@@ -115,16 +115,16 @@ fn one(seed: u64, against: &str, folder: &Path, tally: &Tally) {
                 folder,
             )
         }),
-        _ => judge::ours(&text, seed).map(|judged| {
-            let safe = matches!(judged.agreed, Agreed::Verified(_));
-            add(&tally.stopping, (safe && !judged.goes_on).into());
-            add(&tally.simulated, judged.simulated.into());
-            add(&tally.programs, judged.programs);
-            judged.agreed
+        _ => judge::ours(&text, seed).map(|result| {
+            let safe = matches!(result.agreed, Agreed::Verified(_));
+            add(&tally.stopping, (safe && !result.goes_on).into());
+            add(&tally.simulated, result.simulated.into());
+            add(&tally.programs, result.programs);
+            result.agreed
         }),
     }));
-    let judged = judged.unwrap_or_else(|_| Err(Trouble::Differ("a panic".into())));
-    match judged {
+    let result = result.unwrap_or_else(|_| Err(Trouble::Differ("a panic".into())));
+    match result {
         Ok(Agreed::Verified(states)) => {
             add(&tally.verified, 1);
             add(&tally.states, states as u64);
@@ -135,17 +135,17 @@ fn one(seed: u64, against: &str, folder: &Path, tally: &Tally) {
         Ok(Agreed::Undecided) => {
             add(&tally.undecided, 1);
         }
-        Err(Trouble::Refused(why)) => {
+        Err(Trouble::Refused(reason)) => {
             if add(&tally.refused, 1) < SHOWN {
-                println!("refused: text {seed}\n{why}");
+                println!("refused: text {seed}\n{reason}");
             }
         }
-        Err(Trouble::Differ(why)) => {
+        Err(Trouble::Differ(reason)) => {
             if add(&tally.failures, 1) >= SHOWN {
                 return;
             }
-            println!("failed: {why}\n----\n{text}----");
-            println!("cargo run -p cohkit-check --example fuzz_protocols -- --seed {seed} --count 1 --against {against}");
+            println!("failed: {reason}\n----\n{text}----");
+            println!("cargo run -p cohkit-check --example fuzz_protocols -- --seed {seed} --count 1 --against {reference}");
         }
     }
 }

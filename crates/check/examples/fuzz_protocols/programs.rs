@@ -11,7 +11,7 @@ use cohkit_protocol::protocol::Protocol;
 use cohkit_system::world::Wrong;
 
 /// Maximum number of states of a program to visit.
-const MOST: usize = 20_000;
+const MAX_STATES: usize = 20_000;
 
 /// Number of runs of a program in the simulator.
 const RUNS: u64 = 4;
@@ -19,7 +19,7 @@ const RUNS: u64 = 4;
 /// Programs with one thread per remote of the system. They access one location, whose order covers all accesses, or two
 /// if the system has two lines.
 fn programs(threads: u16, lines: u8) -> Vec<(Program, bool)> {
-    let (one, two): (&[&str], &[&str]) = match threads {
+    let (one_location, two_locations): (&[&str], &[&str]) = match threads {
         1 => (&["WxRx", "WxWxRx", "RxWxRx"], &["WxWyRxRy"]),
         2 => (
             &["Wx+RxRx", "WxRx+Wx", "RxWx+Wx", "WxWx+RxRx"],
@@ -27,15 +27,25 @@ fn programs(threads: u16, lines: u8) -> Vec<(Program, bool)> {
         ),
         _ => (&["Wx+Wx+RxRx"], &[]),
     };
-    let read = |name: &&str| named(name).expect("a program");
-    let mut all: Vec<(Program, bool)> = one.iter().map(|name| (read(name), true)).collect();
-    let atomics: Vec<Program> = all.iter().map(|(program, _)| atomic(program)).collect();
-    all.extend(atomics.into_iter().map(|program| (program, true)));
+    let program_named = |name: &&str| named(name).expect("a program");
+    let mut programs: Vec<(Program, bool)> = one_location
+        .iter()
+        .map(|name| (program_named(name), true))
+        .collect();
+    let atomics: Vec<Program> = programs
+        .iter()
+        .map(|(program, _)| atomic(program))
+        .collect();
+    programs.extend(atomics.into_iter().map(|program| (program, true)));
     if lines > 1 {
         // Each location has its own order; a single thread finds all of its own stores.
-        all.extend(two.iter().map(|name| (read(name), threads == 1)));
+        programs.extend(
+            two_locations
+                .iter()
+                .map(|name| (program_named(name), threads == 1)),
+        );
     }
-    all
+    programs
 }
 
 /// The same program with atomic additions in place of stores.
@@ -80,25 +90,25 @@ pub fn compare(
     let system = &protocol.systems[0];
     let threads = system.remotes.total();
     let options = Options {
-        most: MOST,
+        most: MAX_STATES,
         // The system has as many lines at each home.
         placed: Placement::InTurn,
         ..Options::default()
     };
-    let mut ended = 0;
+    let mut completed = 0;
     for (number, (program, ordered)) in programs(threads, system.lines).iter().enumerate() {
         let name = &program.name;
-        let shown = match run(protocol, home, program, &options, &mut || true) {
+        let outcomes = match run(protocol, home, program, &options, &mut || true) {
             Found::Ends { ends, .. } => ends,
-            Found::Wrong(wrong @ Wrong::Violated(_)) => {
-                return Err(format!("executed, it is safe; {name}: {wrong:?}"));
+            Found::Wrong(error @ Wrong::Violated(_)) => {
+                return Err(format!("executed, it is safe; {name}: {error:?}"));
             }
             _ => continue,
         };
-        ended += 1;
+        completed += 1;
         if *ordered {
             let allowed = models::ends(program, Cores::InOrder);
-            if let Some(end) = shown.iter().find(|end| !allowed.contains(end)) {
+            if let Some(end) = outcomes.iter().find(|end| !allowed.contains(end)) {
                 let words = program.words(end);
                 return Err(format!(
                     "executed, it is safe; {name} shows {words}, in no order of its accesses"
@@ -107,9 +117,9 @@ pub fn compare(
         }
         // The simulator places lines at homes in every way, and one program per protocol is enough. Protocols with
         // networks are not simulated here.
-        let elsewhere = program.locations.len() > 1 && protocol.homes > 1;
-        let one = number as u64 == seed % 4 || !ordered;
-        if !protocol.networks.is_empty() || elsewhere || !one {
+        let is_placed_freely = program.locations.len() > 1 && protocol.homes > 1;
+        let is_sampled = number as u64 == seed % 4 || !ordered;
+        if !protocol.networks.is_empty() || is_placed_freely || !is_sampled {
             continue;
         }
         let level = timed::Level {
@@ -126,20 +136,24 @@ pub fn compare(
             runs: RUNS,
             seed,
         };
-        let Ok(seen) = timed::observe(&machines, program, &options, &mut || true) else {
+        let Ok(observed) = timed::observe(&machines, program, &options, &mut || true) else {
             continue;
         };
-        if let Some((failure, seed)) = seen.failure.filter(|_| !stops) {
+        if let Some((failure, seed)) = observed.failure.filter(|_| !stops) {
             return Err(format!(
                 "executed, it is safe; {name} in the simulator, seed {seed}: {failure}"
             ));
         }
-        if let Some((end, (_, seed))) = seen.ends.iter().find(|(end, _)| !shown.contains(*end)) {
+        if let Some((end, (_, seed))) = observed
+            .ends
+            .iter()
+            .find(|(end, _)| !outcomes.contains(*end))
+        {
             let words = program.words(end);
             return Err(format!(
                 "{name} ends with {words} in the simulator, seed {seed}, and in no order of events"
             ));
         }
     }
-    Ok(ended)
+    Ok(completed)
 }

@@ -77,12 +77,12 @@ pub fn compare(
         }
         match (found, tortured(&setup)) {
             (Found::Safe { .. }, Ok(statistics)) => {
-                let get = |name| statistics.get(name).unwrap();
-                let made = get("accesses") + get("accesses_skipped");
-                if made != ACCESSES as f64 {
-                    return Err(format!("{made} of {ACCESSES} accesses were made"));
+                let statistic = |name| statistics.get(name).unwrap();
+                let access_count = statistic("accesses") + statistic("accesses_skipped");
+                if access_count != ACCESSES as f64 {
+                    return Err(format!("{access_count} of {ACCESSES} accesses were made"));
                 }
-                runs.asked += get("link_bytes_to_home");
+                runs.asked += statistic("link_bytes_to_home");
             }
             // One access may wait for an event that need not happen.
             (Found::Safe { lost, .. }, Err((FailureKind::NoProgress, _)))

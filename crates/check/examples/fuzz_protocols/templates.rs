@@ -48,8 +48,8 @@ pub struct Template {
     pub size: Option<(u16, u8, u8)>,
 }
 
-pub fn messages(of: &[(&'static str, &'static str, &'static str)]) -> Vec<Message> {
-    let message =
+pub fn messages(entries: &[(&'static str, &'static str, &'static str)]) -> Vec<Message> {
+    let to_message =
         |&(channel, name, carries): &(&'static str, &'static str, &'static str)| Message {
             channel,
             name,
@@ -59,13 +59,13 @@ pub fn messages(of: &[(&'static str, &'static str, &'static str)]) -> Vec<Messag
                 _ => &[],
             },
         };
-    of.iter().map(message).collect()
+    entries.iter().map(to_message).collect()
 }
 
 /// Parses rows in the protocol language.
 pub fn rows(messages: &[Message], home: bool, text: &str) -> Vec<Row> {
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-    let row = |line: &str| {
+    let parse_row = |line: &str| {
         let cells: Vec<&str> = line.split('|').map(str::trim).collect();
         let (event, guard) = cells[1].split_once(" if ").unwrap_or((cells[1], ""));
         let actions = cells[2].split(", ").filter(|action| !action.is_empty());
@@ -79,7 +79,7 @@ pub fn rows(messages: &[Message], home: bool, text: &str) -> Vec<Row> {
             next: cells.get(3).copied().unwrap_or("").into(),
         }
     };
-    lines.map(row).collect()
+    lines.map(parse_row).collect()
 }
 
 fn template(
@@ -90,8 +90,8 @@ fn template(
     (home, home_rows): (&'static str, &'static str),
     variables: &'static [(&'static str, &'static str)],
 ) -> Template {
-    let mut all = rows(&messages, false, remote_rows);
-    all.extend(rows(&messages, true, home_rows));
+    let mut all_rows = rows(&messages, false, remote_rows);
+    all_rows.extend(rows(&messages, true, home_rows));
     Template {
         channels: channels.to_vec(),
         orders,
@@ -100,7 +100,7 @@ fn template(
         home: home.into(),
         variables: variables.to_vec(),
         remote_variables: Vec::new(),
-        rows: all,
+        rows: all_rows,
         invariants: &[],
         registers: Default::default(),
         shared: String::new(),
@@ -132,7 +132,7 @@ pub fn token() -> Template {
         V   | Get                    | stall
         V   | Once                   | stall
         V   | Put if sender == owner | write, send Ack, owner := none      | I";
-    let mut made = template(
+    let mut template = template(
         &[
             ("request", "remote -> home"),
             ("victim", "remote -> home"),
@@ -155,11 +155,11 @@ pub fn token() -> Template {
         ("I; V", home),
         &[("owner", "remote")],
     );
-    made.invariants = &[
+    template.invariants = &[
         "one: count(V VI) <= 1",
         "kept: count(V) == 0 or in_flight(Put) == 0",
     ];
-    made
+    template
 }
 
 /// Readers and a writer, and a home that serves one request at a time.
@@ -198,7 +198,7 @@ pub fn blocking() -> Template {
         B | Gone | need := 0, send DataS to who, sharers += { who }, owner := none | U
         B | Back if exclusive | write, need := 0, send DataM to who, owner := who, sharers := {} | U
         B | Back | write, need := 0, send DataS to who, sharers := { owner } + { who }, owner := none | U";
-    let mut made = template(
+    let mut template = template(
         &[
             ("request", "remote -> home"),
             ("answer", "remote -> home"),
@@ -225,8 +225,8 @@ pub fn blocking() -> Template {
             ("exclusive", "bool"),
         ],
     );
-    made.invariants = &["one_owner: count(M) <= 1 and (count(M) == 0 or count(S) == 0)"];
-    made
+    template.invariants = &["one_owner: count(M) <= 1 and (count(M) == 0 or count(S) == 0)"];
+    template
 }
 
 /// A writer that gives its copy back, and stores that are sent to the home, which defers them meanwhile.
@@ -356,7 +356,7 @@ pub fn posted() -> Template {
         A | Post | stall
         A | Slow | stall
         A | Swap | stall";
-    let mut made = template(
+    let mut template = template(
         &[
             ("put", "remote -> home"),
             ("read", "remote -> home"),
@@ -369,6 +369,6 @@ pub fn posted() -> Template {
         ("L; A waits Go", home),
         &[("writer", "remote")],
     );
-    made.remote_variables = vec![("open", "0..2")];
-    made
+    template.remote_variables = vec![("open", "0..2")];
+    template
 }

@@ -22,56 +22,56 @@ impl<'p> System<'p> {
     /// Lowers statements in order.
     pub fn statements(
         &mut self,
-        moment: &mut Execution,
+        execution: &mut Execution,
         body: &[Statement],
     ) -> Result<Vec<Stmt>, SystemError> {
         let mut out = Vec::new();
         for statement in body {
-            self.statement(moment, statement, &mut out)?;
+            self.statement(execution, statement, &mut out)?;
         }
         Ok(out)
     }
 
     /// Lowers statements that run for some agents only, or not at all. The rest of the row must not depend on them.
-    fn part(
+    fn conditional_statements(
         &mut self,
-        moment: &mut Execution,
+        execution: &mut Execution,
         body: &[Statement],
     ) -> Result<Vec<Stmt>, SystemError> {
-        let before = (moment.copy.clone(), moment.incoming_copy.clone());
-        let out = self.statements(moment, body)?;
-        if before != (moment.copy.clone(), moment.incoming_copy.clone()) {
-            let what = "performs a write in a conditional part";
-            return Err(self.unsupported_expression(what, moment.context));
+        let copies_before = (execution.copy.clone(), execution.incoming_copy.clone());
+        let out = self.statements(execution, body)?;
+        if copies_before != (execution.copy.clone(), execution.incoming_copy.clone()) {
+            let action = "performs a write in a conditional part";
+            return Err(self.unsupported_expression(action, execution.context));
         }
         Ok(out)
     }
 
     fn statement(
         &mut self,
-        moment: &mut Execution,
+        execution: &mut Execution,
         statement: &Statement,
         out: &mut Vec<Stmt>,
     ) -> Result<(), SystemError> {
-        let context = moment.context;
+        let context = execution.context;
         let line = context.line.clone();
         match statement {
             Statement::Send {
                 message,
                 to,
                 fields,
-            } => self.send_to(moment, *message, to, fields, out)?,
+            } => self.send_to(execution, *message, to, fields, out)?,
             Statement::Assign(name, value) => {
                 let value = self.number(context, value);
                 out.push(self.variable(context, *name).set(value));
             }
             Statement::AssignSet(name, set) => {
                 let place = self.variable(context, *name);
-                let each = self.with_bound(self.remote_type, |system, each| {
-                    let member = system.member(context, set, each.into());
-                    each.each(vec![place.at(each).set(member)])
+                let assignments = self.with_bound(self.remote_type, |system, remote| {
+                    let member = system.member(context, set, remote.into());
+                    remote.each(vec![place.at(remote).set(member)])
                 });
-                out.push(each);
+                out.push(assignments);
             }
             Statement::Choose(name, _) => {
                 let chosen = context.chosen.clone();
@@ -87,23 +87,23 @@ impl<'p> System<'p> {
                 let variables = &self.side_of(context).controller.variables;
                 let homes = Homes(self.protocol.homes);
                 let written_out = homes.statement(statement, variables);
-                out.extend(self.statements(moment, written_out.as_slice())?);
+                out.extend(self.statements(execution, written_out.as_slice())?);
             }
             Statement::ForEach { condition, body } => {
-                let each = self.with_bound(self.remote_type, |system, each| {
-                    let inner = context.with_each(each.into());
+                let repetition = self.with_bound(self.remote_type, |system, remote| {
+                    let inner = context.with_each(remote.into());
                     let condition = system.truth(&inner, condition);
-                    let mut moment = Execution {
+                    let mut execution = Execution {
                         context: &inner,
-                        copy: moment.copy.clone(),
-                        incoming_copy: moment.incoming_copy.clone(),
-                        taking: moment.taking.clone(),
-                        ..*moment
+                        copy: execution.copy.clone(),
+                        incoming_copy: execution.incoming_copy.clone(),
+                        consumed_store: execution.consumed_store.clone(),
+                        ..*execution
                     };
-                    let body = system.part(&mut moment, body)?;
-                    Ok(each.each(vec![when(condition, body)]))
+                    let body = system.conditional_statements(&mut execution, body)?;
+                    Ok(remote.each(vec![when(condition, body)]))
                 })?;
-                out.push(each);
+                out.push(repetition);
             }
             Statement::If {
                 condition,
@@ -111,35 +111,35 @@ impl<'p> System<'p> {
                 otherwise,
             } => {
                 let condition = self.truth(context, condition);
-                let then = self.part(moment, then)?;
-                let otherwise = self.part(moment, otherwise)?;
+                let then = self.conditional_statements(execution, then)?;
+                let otherwise = self.conditional_statements(execution, otherwise)?;
                 out.push(choose(condition, then, otherwise));
             }
-            Statement::WriteMemory => self.write_memory(moment, out)?,
-            Statement::SetAside => out.extend(self.defer_store(moment)?),
-            Statement::WriteAside => out.extend(self.write_deferred(moment)?),
-            Statement::Done => self.done(moment, out),
+            Statement::WriteMemory => self.write_memory(execution, out)?,
+            Statement::SetAside => out.extend(self.defer_store(execution)?),
+            Statement::WriteAside => out.extend(self.write_deferred(execution)?),
+            Statement::Done => self.done(execution, out),
             // The search tries every access in every state anyway.
             Statement::Retry => {}
-            Statement::Every { from, to } => match &context.own {
-                Some(own) => out.push(self.every_line(own, *from, *to)),
+            Statement::Every { from, to } => match &context.remote {
+                Some(remote) => out.push(self.bulk_transition(remote, *from, *to)),
                 None => return Err(self.unsupported_expression("gives lines up", context)),
             },
             Statement::StartRead => {
-                self.start(context, slot::READ, out)?;
+                self.start_memory_operation(context, slot::READ, out)?;
             }
             Statement::StartWrite => {
-                let Some(bit) = moment.incoming_copy.clone() else {
+                let Some(bit) = execution.incoming_copy.clone() else {
                     return Err(
                         self.unsupported_expression("writes memory without a line", context)
                     );
                 };
-                let memory = self.start(context, slot::WRITE, out)?;
+                let memory = self.start_memory_operation(context, slot::WRITE, out)?;
                 out.push(memory.current.at(line).set(bit));
             }
             Statement::StartStore { whole } => {
                 let operation = if *whole { slot::STORE } else { slot::PARTIAL };
-                self.start(context, operation, out)?;
+                self.start_memory_operation(context, operation, out)?;
             }
             Statement::Acknowledge(index) => self.acknowledge(context, *index, out)?,
             Statement::Unlocked => {
@@ -147,7 +147,7 @@ impl<'p> System<'p> {
                     return Err(self
                         .unsupported_expression("unlocks a line that it can never lock", context));
                 };
-                out.push(self.does(self.home_agent(&line), &line, "is unlocked", true));
+                out.push(self.note_action(self.home_agent(&line), &line, "is unlocked", true));
                 out.push(device.lock.at(line).set(device.locks.nth(lock::NONE)));
             }
         }
@@ -157,17 +157,17 @@ impl<'p> System<'p> {
     /// Writes the bytes of the current message to memory.
     fn write_memory(
         &mut self,
-        moment: &mut Execution,
+        execution: &mut Execution,
         out: &mut Vec<Stmt>,
     ) -> Result<(), SystemError> {
-        let (context, line) = (moment.context, moment.context.line.clone());
-        let carries = moment.taken.map(|m| self.protocol.message(m).carries);
-        match (carries, &moment.incoming_copy) {
+        let (context, line) = (execution.context, execution.context.line.clone());
+        let carries = execution.message.map(|m| self.protocol.message(m).carries);
+        match (carries, &execution.incoming_copy) {
             (Some(kind @ (Carries::Store | Carries::PartialStore)), _) => {
-                let whole = kind == Carries::Store;
-                out.extend(self.store_is_performed(moment, &context.sender, None));
-                out.push(self.does(self.home_agent(&line), &line, PERFORMS, true));
-                out.extend(self.store_to_memory(&line, whole));
+                let whole_line = kind == Carries::Store;
+                out.extend(self.perform_store(execution, &context.sender, None));
+                out.push(self.note_action(self.home_agent(&line), &line, PERFORMS, true));
+                out.extend(self.store_to_memory(&line, whole_line));
             }
             (_, Some(bit)) => {
                 out.extend(self.may_write(&line));
@@ -179,33 +179,33 @@ impl<'p> System<'p> {
     }
 
     /// Completes the outstanding access.
-    fn done(&mut self, moment: &mut Execution, out: &mut Vec<Stmt>) {
-        let (context, line) = (moment.context, moment.context.line.clone());
-        match moment.done {
+    fn done(&mut self, execution: &mut Execution, out: &mut Vec<Stmt>) {
+        let (context, line) = (execution.context, execution.context.line.clone());
+        match execution.done {
             CompletionEffect::Ends(Ending::Write) => {
-                out.extend(self.in_order(context, true));
-                if self.facts.coherent && moment.is_partial_write {
-                    let old = Violation::new("data value", PARTIAL_WRITE_TO_STALE_COPY);
-                    out.push(assert(old, moment.copy.clone()));
+                out.extend(self.assert_store_order(context, true));
+                if self.facts.coherent && execution.is_partial_write {
+                    let violation = Violation::new("data value", PARTIAL_WRITE_TO_STALE_COPY);
+                    out.push(assert(violation, execution.copy.clone()));
                 }
-                if let Some(own) = &context.own {
-                    out.push(self.does(own.clone(), &line, PERFORMS, false));
+                if let Some(remote) = &context.remote {
+                    out.push(self.note_action(remote.clone(), &line, PERFORMS, false));
                 }
                 out.extend(self.mark_copies_stale(&line, true));
-                moment.copy = Expr::Bool(true);
+                execution.copy = Expr::Bool(true);
             }
             CompletionEffect::Ends(Ending::Sent) => {
                 out.extend(self.assert_store_performed(context))
             }
             // The copy of a message was checked when it was sent.
             CompletionEffect::Ends(Ending::Read)
-                if self.facts.coherent && moment.incoming_copy.is_none() =>
+                if self.facts.coherent && execution.incoming_copy.is_none() =>
             {
-                out.extend(self.in_order(context, false));
-                let old = "a read completes with a stale copy";
+                out.extend(self.assert_store_order(context, false));
+                let message = "a read completes with a stale copy";
                 out.push(assert(
-                    Violation::new("data value", old),
-                    moment.copy.clone(),
+                    Violation::new("data value", message),
+                    execution.copy.clone(),
                 ));
             }
             _ => {}
@@ -213,125 +213,129 @@ impl<'p> System<'p> {
     }
 
     /// Moves all lines of a remote in one state to another.
-    fn every_line(&mut self, own: &Expr, from: StateId, to: StateId) -> Stmt {
-        let remote = self.remote.controller;
-        let holds = |state: StateId| remote.states[state.index()].holds_line;
+    fn bulk_transition(&mut self, remote: &Expr, from: StateId, to: StateId) -> Stmt {
+        let controller = self.remote.controller;
+        let holds = |state: StateId| controller.states[state.index()].holds_line;
         let drops = holds(from) && !holds(to);
         let [from, to] = [from, to].map(|state| self.remote.states.nth(state.0.into()));
         self.with_bound(self.line_type, |system, l| {
-            let state = system.remote.state.at(l).at(own);
-            let mut does = vec![state.clone().set(to)];
+            let state = system.remote.state.at(l).at(remote);
+            let mut body = vec![state.clone().set(to)];
             if drops {
-                does.push(system.current.at(l).at(own).set(false));
+                body.push(system.current.at(l).at(remote).set(false));
             }
             let line = Expr::from(l);
-            let context = Self::context(false, &line, Some(own.clone()));
+            let context = Self::context(false, &line, Some(remote.clone()));
             let becomes = Act::Becomes(system.state_words(&context));
-            does.push(system.note_act(own.clone(), becomes, &line, false));
-            l.each(vec![when(state.is(from), does)])
+            body.push(system.note_act(remote.clone(), becomes, &line, false));
+            l.each(vec![when(state.is(from), body)])
         })
     }
 
     /// Performs a store in memory, and asserts that the device holds no lock.
-    fn store_to_memory(&mut self, line: &Expr, whole: bool) -> Vec<Stmt> {
-        let said = "a store reaches memory while the device holds the lock";
+    fn store_to_memory(&mut self, line: &Expr, whole_line: bool) -> Vec<Stmt> {
+        let message = "a store reaches memory while the device holds the lock";
         let mut out: Vec<Stmt> = self.may_write(line).into_iter().collect();
-        out.extend(self.unlocked(line, &[lock::READ, lock::WRITE], said));
+        out.extend(self.assert_unlocked(line, &[lock::READ, lock::WRITE], message));
         match self.facts.coherent {
-            true => out.extend(self.mark_copies_stale(line, whole)),
-            false => out.extend(self.reads_are_outdated(line)),
+            true => out.extend(self.mark_copies_stale(line, whole_line)),
+            false => out.extend(self.outdate_atomic_reads(line)),
         }
-        if whole {
+        if whole_line {
             out.push(self.memory.at(line).set(true));
         }
         out
     }
 
     /// Defers the store of the current message.
-    fn defer_store(&mut self, moment: &mut Execution) -> Result<Vec<Stmt>, SystemError> {
-        let context = moment.context;
-        let carries = moment.taken.map(|m| self.protocol.message(m).carries);
-        let (Some(aside), Some(carries), Some(sender)) = (self.aside, carries, &context.sender)
+    fn defer_store(&mut self, execution: &mut Execution) -> Result<Vec<Stmt>, SystemError> {
+        let context = execution.context;
+        let carries = execution.message.map(|m| self.protocol.message(m).carries);
+        let (Some(deferred_store), Some(carries), Some(sender)) =
+            (self.deferred_store, carries, &context.sender)
         else {
             return Err(
                 self.unsupported_expression("defers a store, but its event carries none", context)
             );
         };
-        let ticket = match &mut moment.taking {
-            Some(taking) => taking.is_deferred(),
+        let ticket = match &mut execution.consumed_store {
+            Some(consumed_store) => consumed_store.defer(),
             None => Expr::Int(0),
         };
-        let from = aside.from.at(&context.line);
-        let said = "the home defers a store while another store is deferred";
+        let from = deferred_store.from.at(&context.line);
+        let message = "the home defers a store while another store is deferred";
         Ok(vec![
             assert(
-                Violation::new("one deferred store at a time", said),
+                Violation::new("one deferred store at a time", message),
                 from.clone().is(0),
             ),
             from.set(sender.clone() + 1),
-            aside.ticket.at(&context.line).set(ticket),
-            aside.whole.at(&context.line).set(carries == Carries::Store),
+            deferred_store.ticket.at(&context.line).set(ticket),
+            deferred_store
+                .whole
+                .at(&context.line)
+                .set(carries == Carries::Store),
         ])
     }
 
     /// Performs the deferred store in memory.
-    fn write_deferred(&mut self, moment: &mut Execution) -> Result<Vec<Stmt>, SystemError> {
-        let context = moment.context;
-        let Some(aside) = self.aside else {
+    fn write_deferred(&mut self, execution: &mut Execution) -> Result<Vec<Stmt>, SystemError> {
+        let context = execution.context;
+        let Some(deferred_store) = self.deferred_store else {
             return Err(self
                 .unsupported_expression("writes a deferred store, but never defers one", context));
         };
         let line = &context.line;
-        let (from, whole) = (aside.from.at(line), aside.whole.at(line));
-        let said = "the home writes a deferred store, but no store is deferred";
+        let (from, whole) = (deferred_store.from.at(line), deferred_store.whole.at(line));
+        let message = "the home writes a deferred store, but no store is deferred";
         let mut out = vec![assert(
-            Violation::new("one deferred store at a time", said),
+            Violation::new("one deferred store at a time", message),
             from.clone().gt(0),
         )];
-        out.extend(self.store_is_performed(moment, &Some(from.clone() - 1), Some(aside)));
-        out.push(self.does(self.home_agent(line), line, PERFORMS, true));
-        let all = self.store_to_memory(line, true);
-        let part = self.store_to_memory(line, false);
-        out.push(choose(whole.clone(), all, part));
+        out.extend(self.perform_store(execution, &Some(from.clone() - 1), Some(deferred_store)));
+        out.push(self.note_action(self.home_agent(line), line, PERFORMS, true));
+        let whole_store = self.store_to_memory(line, true);
+        let partial_store = self.store_to_memory(line, false);
+        out.push(choose(whole.clone(), whole_store, partial_store));
         out.extend([from.set(0), whole.set(false)]);
-        if let (true, Some(incoming_copy)) = (self.facts.coherent, &mut moment.incoming_copy) {
+        if let (true, Some(incoming_copy)) = (self.facts.coherent, &mut execution.incoming_copy) {
             // The received copy does not contain that store.
             *incoming_copy = Expr::Bool(false);
-            if moment.taken.is_none() {
-                moment.copy = Expr::Bool(false);
+            if execution.message.is_none() {
+                execution.copy = Expr::Bool(false);
             }
         }
         Ok(out)
     }
 
     /// Asserts that the device's lock has none of these levels. `None` if the device cannot lock lines.
-    pub fn unlocked(&self, line: &Expr, levels: &[u32], said: &str) -> Option<Stmt> {
+    pub fn assert_unlocked(&self, line: &Expr, levels: &[u32], message: &str) -> Option<Stmt> {
         let device = self.device?;
         if !self.home.controller.locals.iter().any(|local| local.locks) {
             return None;
         }
-        let held = device.lock.at(line);
-        let held = levels
+        let is_locked = device.lock.at(line);
+        let is_locked = levels
             .iter()
-            .map(|&level| held.clone().is(device.locks.nth(level)));
-        let held = Expr::disjunction(held.collect::<Vec<_>>());
-        Some(assert(Violation::new("single writer", said), !held))
+            .map(|&level| is_locked.clone().is(device.locks.nth(level)));
+        let is_locked = Expr::disjunction(is_locked.collect::<Vec<_>>());
+        Some(assert(Violation::new("single writer", message), !is_locked))
     }
 
-    pub fn unsupported_expression(&self, what: &str, context: &Context) -> SystemError {
+    pub fn unsupported_expression(&self, action: &str, context: &Context) -> SystemError {
         let agent = &self.side_of(context).controller.name;
-        SystemError::Meaningless(format!("a row of {agent} {what}"))
+        SystemError::Meaningless(format!("a row of {agent} {action}"))
     }
 
     /// Records that an expression has no meaning in its place, so that the system is rejected. Returns a placeholder.
-    pub fn unsupported(&mut self, context: &Context, what: &str) -> Expr {
-        let error = self.unsupported_expression(what, context);
+    pub fn unsupported(&mut self, context: &Context, action: &str) -> Expr {
+        let error = self.unsupported_expression(action, context);
         self.unsupported.get_or_insert(error);
         Expr::Int(0)
     }
 
     /// Starts a memory operation.
-    fn start(
+    fn start_memory_operation(
         &self,
         context: &Context,
         operation: u32,
@@ -365,8 +369,8 @@ impl<'p> System<'p> {
             return Err(self.unsupported_expression("acknowledges an unknown operation", context));
         };
         let line = &context.line;
-        let what = format!("acknowledges {}", local.name);
-        out.push(self.does(self.home_agent(line), line, &what, true));
+        let action = format!("acknowledges {}", local.name);
+        out.push(self.note_action(self.home_agent(line), line, &action, true));
         let accepted = device.accepted.at(line);
         out.push(assert(
             Violation::new(
@@ -379,18 +383,18 @@ impl<'p> System<'p> {
             accepted.clone().is(i32::from(index) + 1),
         ));
         out.push(accepted.set(0));
-        out.extend(self.acknowledged(index, line));
+        out.extend(self.watch_acknowledgement(index, line));
         let right = self.remote.right;
         let state = self.remote.state;
         let rights = self.with_bound(self.remote_type, |_, r| {
             r.all(right.of(state.at(line).at(r)).le(right_code(local.ensures)))
         });
         let when = format!("when {} is acknowledged", local.name);
-        let kept = format!("a remote still has a permission that it must not have {when}");
-        out.push(assert(Violation::new("single writer", kept), rights));
-        let old = format!("memory is stale {when}");
+        let message = format!("a remote still has a permission that it must not have {when}");
+        out.push(assert(Violation::new("single writer", message), rights));
+        let message = format!("memory is stale {when}");
         out.push(assert(
-            Violation::new("data value", old),
+            Violation::new("data value", message),
             self.memory.at(line),
         ));
         if local.locks {
@@ -416,14 +420,14 @@ impl<'p> System<'p> {
 
     /// Effect of a write on all copies but the written one: they become stale. Empty without the coherence guarantee,
     /// as the bits are not read there.
-    pub fn mark_copies_stale(&mut self, line: &Expr, memory_too: bool) -> Vec<Stmt> {
+    pub fn mark_copies_stale(&mut self, line: &Expr, includes_memory: bool) -> Vec<Stmt> {
         if !self.facts.coherent {
             return Vec::new();
         }
         let current = self.current.at(line);
         let mut out = vec![current.clear()];
-        out.extend(self.reads_are_outdated(line));
-        if memory_too {
+        out.extend(self.outdate_atomic_reads(line));
+        if includes_memory {
             out.push(self.memory.at(line).set(false));
         }
         if let Some(memory) = self.slot {
@@ -432,142 +436,143 @@ impl<'p> System<'p> {
         for flow in 0..self.flows.len() {
             if let Storage::Counted(variable) = self.flows[flow].storage {
                 if self.carries_line(flow) {
-                    let all = self.over_cells(flow, variable.at(line), &|place| {
-                        let (old, current) = (place.clone().at(false), place.at(true));
+                    let statements = self.for_each_cell(flow, variable.at(line), &|place| {
+                        let (stale, current) = (place.clone().at(false), place.at(true));
                         vec![when(
                             current.clone().gt(0),
-                            vec![old.clone().set(old + current.clone()), current.set(0)],
+                            vec![stale.clone().set(stale + current.clone()), current.set(0)],
                         )]
                     });
-                    out.extend(all);
+                    out.extend(statements);
                 }
             }
         }
         for index in 0..self.queues.len() {
             if self.queues[index].carries_line {
                 let positions = self.queues[index].positions;
-                let all = self.over_queues(index, line, &mut |system, queue| {
-                    let each = system.with_bound(positions, |system, i| {
+                let statements = self.for_each_queue(index, line, &mut |system, queue| {
+                    let outdating = system.with_bound(positions, |system, i| {
                         let entry = queue.clone().field("slot").at(i);
                         i.each(vec![when(
                             system.queues[index].about(&entry, line),
                             vec![entry.field("current").set(false)],
                         )])
                     });
-                    vec![each]
+                    vec![outdating]
                 });
-                out.extend(all);
+                out.extend(statements);
             }
         }
         out
     }
 
-    /// True if a copy of the line other than that of the remote `own` (`None`: memory) is current.
-    pub fn has_other_current_copy(&mut self, line: &Expr, own: Option<&Expr>) -> Expr {
+    /// True if a copy of the line other than that of `remote` (`None`: memory) is current.
+    pub fn has_other_current_copy(&mut self, line: &Expr, remote: Option<&Expr>) -> Expr {
         if !self.facts.coherent {
             return Expr::Bool(false);
         }
         let current = self.current;
-        let mut found = match own {
+        let mut exists = match remote {
             Some(_) if self.remotes == 1 => Expr::Bool(false),
             _ => self.with_bound(self.remote_type, |_, r| {
-                let other = own.map_or(Expr::Bool(true), |own| r.is_not(own));
-                r.any(other.and(current.at(line).at(r)))
+                let is_other = remote.map_or(Expr::Bool(true), |remote| r.is_not(remote));
+                r.any(is_other.and(current.at(line).at(r)))
             }),
         };
-        if own.is_some() {
-            found = found.or(self.memory.at(line));
+        if remote.is_some() {
+            exists = exists.or(self.memory.at(line));
         }
-        found = found.or(self.has_last_value_read(line));
+        exists = exists.or(self.has_last_value_read(line));
         if let Some(memory) = self.slot {
-            found = found.or(memory.current.at(line));
+            exists = exists.or(memory.current.at(line));
         }
         for flow in 0..self.flows.len() {
             if let Storage::Counted(variable) = self.flows[flow].storage {
                 if self.carries_line(flow) {
-                    let some =
-                        self.some_cell(flow, variable.at(line), &|place| place.at(true).gt(0));
-                    found = found.or(some);
+                    let in_flow =
+                        self.any_cell(flow, variable.at(line), &|place| place.at(true).gt(0));
+                    exists = exists.or(in_flow);
                 }
             }
         }
         for index in 0..self.queues.len() {
             if self.queues[index].carries_line {
                 let positions = self.queues[index].positions;
-                let some = self.some_queue(index, line, &mut |system, queue| {
+                let in_queue = self.any_queue(index, line, &mut |system, queue| {
                     system.with_bound(positions, |system, i| {
                         let entry = queue.clone().field("slot").at(i);
-                        let about = system.queues[index].about(&entry, line);
-                        i.any(about.and(entry.field("current")))
+                        let is_about_line = system.queues[index].about(&entry, line);
+                        i.any(is_about_line.and(entry.field("current")))
                     })
                 });
-                found = found.or(some);
+                exists = exists.or(in_queue);
             }
         }
-        found
+        exists
     }
 
     /// Returns true if a message of these kinds is in flight to the current agent.
-    pub fn some_in_flight(&mut self, messages: &[MessageId], context: &Context) -> Expr {
-        let mut found = Expr::Bool(false);
+    pub fn any_in_flight(&mut self, messages: &[MessageId], context: &Context) -> Expr {
+        let mut exists = Expr::Bool(false);
         for flow in 0..self.flows.len() {
             let flight = &self.flows[flow];
             if !messages.contains(&flight.message) || !flight.direction.is_to_remote() {
                 continue;
             }
-            let some = match flight.direction.is_from_remote() {
+            let in_flow = match flight.direction.is_from_remote() {
                 false => self.in_flight_to(flow, context, None, false),
                 true => self.with_bound(self.remote_type, |system, from| {
                     from.any(system.in_flight_to(flow, context, Some(&from.into()), false))
                 }),
             };
-            found = found.or(some);
+            exists = exists.or(in_flow);
         }
-        found
+        exists
     }
 
     /// Asserts that no response to a read that begins is in flight with a copy that is already stale.
     pub fn assert_no_stale_response(&mut self, context: &Context, read: Access) -> Vec<Stmt> {
-        let answers = self.facts.answers(read).to_vec();
+        let responses = self.facts.answers(read).to_vec();
         let mut out = Vec::new();
         for flow in 0..self.flows.len() {
             let flight = &self.flows[flow];
-            let here = answers.contains(&flight.message) && flight.direction.is_to_remote();
-            if !here {
+            let is_response =
+                responses.contains(&flight.message) && flight.direction.is_to_remote();
+            if !is_response {
                 continue;
             }
-            let between = flight.direction.is_from_remote();
-            let old = match between {
+            let from_remote = flight.direction.is_from_remote();
+            let is_stale = match from_remote {
                 false => self.in_flight_to(flow, context, None, true),
                 true => self.with_bound(self.remote_type, |system, from| {
                     from.any(system.in_flight_to(flow, context, Some(&from.into()), true))
                 }),
             };
             let violation = Violation::new("data value", STALE_RESPONSE_IN_FLIGHT);
-            out.push(assert(violation, !old));
+            out.push(assert(violation, !is_stale));
         }
         out
     }
 
-    /// Returns true if a message of a flow is in flight to the current agent; with `old`, only one with a stale copy of
+    /// Returns true if a message of a flow is in flight to the current agent; with `stale_only`, only one with a stale copy of
     /// the line.
     fn in_flight_to(
         &mut self,
         flow: usize,
         context: &Context,
         from: Option<&Expr>,
-        old: bool,
+        stale_only: bool,
     ) -> Expr {
-        let (line, to) = (&context.line, context.own.as_ref());
+        let (line, to) = (&context.line, context.remote.as_ref());
         match self.flows[flow].storage {
             Storage::Counted(variable) => {
                 let place = ends(variable.at(line), from, to);
                 let stored = self.flows[flow].stored.clone();
                 self.nest_claim(&stored, place, &mut |_, place| {
-                    let its = place.clone().at(false).gt(0);
-                    match old {
-                        true => its,
-                        false => its.or(place.at(true).gt(0)),
+                    let matches = place.clone().at(false).gt(0);
+                    match stale_only {
+                        true => matches,
+                        false => matches.or(place.at(true).gt(0)),
                     }
                 })
             }
@@ -577,11 +582,11 @@ impl<'p> System<'p> {
                 let (positions, kind) = (queue.positions, queue.kinds.nth(label));
                 self.with_bound(positions, |system, i| {
                     let entry = place.field("slot").at(i);
-                    let its = entry.clone().field("kind").is(kind);
-                    let its = its.and(system.queues[index].about(&entry, line));
-                    i.any(match old {
-                        true => its.and(!Expr::from(entry.field("current"))),
-                        false => its,
+                    let matches = entry.clone().field("kind").is(kind);
+                    let matches = matches.and(system.queues[index].about(&entry, line));
+                    i.any(match stale_only {
+                        true => matches.and(!Expr::from(entry.field("current"))),
+                        false => matches,
                     })
                 })
             }
@@ -606,7 +611,7 @@ impl<'p> System<'p> {
         types
     }
 
-    fn over_cells(
+    fn for_each_cell(
         &mut self,
         flow: usize,
         place: Place,
@@ -617,7 +622,7 @@ impl<'p> System<'p> {
     }
 
     /// True if `claim` holds for some cell of a counted flow.
-    pub fn some_cell(&mut self, flow: usize, place: Place, claim: &dyn Fn(Place) -> Expr) -> Expr {
+    pub fn any_cell(&mut self, flow: usize, place: Place, claim: &dyn Fn(Place) -> Expr) -> Expr {
         let types = self.cell_types(flow);
         self.nest_claim(&types, place, &mut |_, place| claim(place))
     }
@@ -630,7 +635,7 @@ impl<'p> System<'p> {
         types
     }
 
-    fn over_queues(
+    fn for_each_queue(
         &mut self,
         queue: usize,
         line: &Expr,
@@ -642,7 +647,7 @@ impl<'p> System<'p> {
     }
 
     /// True if `claim` holds for some queue of a group for messages about a line.
-    pub fn some_queue(
+    pub fn any_queue(
         &mut self,
         queue: usize,
         line: &Expr,
@@ -662,10 +667,10 @@ impl<'p> System<'p> {
         match types {
             [] => body(self, place),
             [first, rest @ ..] => {
-                let each = self.with_bound(*first, |system, i| {
+                let repetition = self.with_bound(*first, |system, i| {
                     i.each(system.nest_statements(rest, place.at(i), body))
                 });
-                vec![each]
+                vec![repetition]
             }
         }
     }
@@ -725,9 +730,15 @@ impl<'p> System<'p> {
     }
 
     /// Note that an agent does something without a message.
-    pub fn does(&self, agent: impl Into<Expr>, line: &Expr, what: &str, visible: bool) -> Stmt {
-        let does = Act::Does(vec![Piece::Text(what.to_string())]);
-        self.note_act(agent, does, line, visible)
+    pub fn note_action(
+        &self,
+        agent: impl Into<Expr>,
+        line: &Expr,
+        action: &str,
+        visible: bool,
+    ) -> Stmt {
+        let act = Act::Does(vec![Piece::Text(action.to_string())]);
+        self.note_act(agent, act, line, visible)
     }
 
     /// A message with its fields: `Data(acks=1)`.
@@ -735,8 +746,8 @@ impl<'p> System<'p> {
         let kind = self.protocol.message(message);
         let mut words = vec![Piece::Text(kind.name.clone())];
         for (i, (field, value)) in kind.fields.iter().zip(values).enumerate() {
-            let before = if i == 0 { "(" } else { ", " };
-            words.push(Piece::Text(format!("{before}{}=", field.name)));
+            let separator = if i == 0 { "(" } else { ", " };
+            words.push(Piece::Text(format!("{separator}{}=", field.name)));
             words.extend(self.value_words(field.ty, value));
         }
         if !kind.fields.is_empty() {
@@ -772,15 +783,15 @@ impl<'p> System<'p> {
     pub fn set_words(&self, ty: ValueType, inside: impl Iterator<Item = Expr>) -> Phrase {
         let text = |words: &str| Piece::Text(words.to_string());
         let mut words = vec![text("{")];
-        let mut before = Vec::new();
+        let mut previous = Vec::new();
         for (number, inside) in (0..).zip(inside) {
             let mut member = vec![text(&self.names.member(ty, number))];
-            if !before.is_empty() {
-                let some = Expr::disjunction(before.iter().cloned());
-                member.insert(0, Piece::Choice(some, vec![text(", ")], Vec::new()));
+            if !previous.is_empty() {
+                let has_previous = Expr::disjunction(previous.iter().cloned());
+                member.insert(0, Piece::Choice(has_previous, vec![text(", ")], Vec::new()));
             }
             words.push(Piece::Choice(inside.clone(), member, Vec::new()));
-            before.push(inside);
+            previous.push(inside);
         }
         words.push(text("}"));
         words

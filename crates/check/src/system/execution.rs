@@ -12,7 +12,7 @@ use cohkit_engine::model::Expr;
 pub(super) struct Execution<'c> {
     pub context: &'c Context,
     /// The message being consumed, and the current bit of the copy that this message or memory carries.
-    pub taken: Option<MessageId>,
+    pub message: Option<MessageId>,
     pub incoming_copy: Option<Expr>,
     /// True if the copy that an outgoing message gets is current.
     pub copy: Expr,
@@ -22,5 +22,5 @@ pub(super) struct Execution<'c> {
     /// Relation of the next message with the store's bytes to the store.
     pub send: StoreSend,
     /// The store of the message being consumed, if stores are tracked.
-    pub taking: Option<ConsumedStore>,
+    pub consumed_store: Option<ConsumedStore>,
 }

@@ -19,7 +19,7 @@ pub(super) struct Context {
     /// The line of the event.
     pub line: Expr,
     /// Index of the remote that executes the row.
-    pub own: Option<Expr>,
+    pub remote: Option<Expr>,
     /// Index of the remote that sent the current message.
     pub sender: Option<Expr>,
     /// Field values of the current message.
@@ -42,8 +42,8 @@ impl Context {
     /// This agent's part of a variable.
     pub fn part(&self, variable: cohkit_engine::model::VariableId) -> Place {
         let place = variable.at(&self.line);
-        match &self.own {
-            Some(own) => place.at(own),
+        match &self.remote {
+            Some(remote) => place.at(remote),
             None => place,
         }
     }
@@ -51,7 +51,7 @@ impl Context {
     /// The index of a remote that needs no computation.
     pub fn known(&self, e: &Expression) -> Option<Expr> {
         match e {
-            Expression::Own => self.own.clone(),
+            Expression::Own => self.remote.clone(),
             Expression::Sender => self.sender.clone(),
             Expression::Each => self.each.clone(),
             _ => None,
@@ -71,17 +71,17 @@ impl<'p> System<'p> {
         let variable = side.variables[name.index()];
         match (
             side.controller.variables[name.index()].register,
-            &context.own,
+            &context.remote,
         ) {
             (false, _) => context.part(variable),
-            (true, Some(own)) => variable.at(own),
+            (true, Some(remote)) => variable.at(remote),
             (true, None) if self.protocol.homes == 1 => variable.into(),
             (true, None) => variable.at(self.home_of(&context.line)),
         }
     }
 
     /// The value of a message's field as a number.
-    pub fn given(&mut self, context: &Context, value: &Value) -> Expr {
+    pub fn sent_value(&mut self, context: &Context, value: &Value) -> Expr {
         match value {
             Value::Single(value, _) => self.number(context, value),
             // Sum of the members' powers of two.
@@ -133,8 +133,8 @@ impl<'p> System<'p> {
                 | Operator::And
                 | Operator::Or => self.truth(context, e).as_number(),
             },
-            E::Homes(of) => {
-                let written_out = Homes(self.protocol.homes).expression(of);
+            E::Homes(expression) => {
+                let written_out = Homes(self.protocol.homes).expression(expression);
                 self.number(context, &written_out)
             }
             E::In(..)
@@ -155,9 +155,9 @@ impl<'p> System<'p> {
     }
 
     /// Sum over all remotes.
-    fn sum(&mut self, mut of: impl FnMut(&mut Self, i32) -> Expr) -> Expr {
-        let first = of(self, 0);
-        (1..self.remotes).fold(first, |sum, i| sum + of(self, i))
+    fn sum(&mut self, mut term: impl FnMut(&mut Self, i32) -> Expr) -> Expr {
+        let first = term(self, 0);
+        (1..self.remotes).fold(first, |sum, i| sum + term(self, i))
     }
 
     /// Truth value of a condition.
@@ -180,8 +180,8 @@ impl<'p> System<'p> {
             E::Any(claim) => self.with_bound(self.remote_type, |system, each| {
                 each.any(system.truth(&context.with_each(each.into()), claim))
             }),
-            E::Homes(of) => {
-                let written_out = Homes(self.protocol.homes).expression(of);
+            E::Homes(expression) => {
+                let written_out = Homes(self.protocol.homes).expression(expression);
                 self.truth(context, &written_out)
             }
             E::SetsEqual(a, b) => self.same_members(context, a, b),
@@ -241,9 +241,9 @@ impl<'p> System<'p> {
                 let state = self.remote.state.at(&context.line).at(remote);
                 self.kinds().of(state).is(i32::from(kind.0))
             }
-            Set::Singleton(one) => match context.known(one) {
+            Set::Singleton(expression) => match context.known(expression) {
                 Some(index) => remote.is(index),
-                None => self.number(context, one).is(remote + 1),
+                None => self.number(context, expression).is(remote + 1),
             },
             Set::Variable(name) => self.variable(context, *name).at(remote).into(),
             Set::Field(field) => {
@@ -263,14 +263,14 @@ impl<'p> System<'p> {
     }
 
     /// An element of an array.
-    pub fn element(&mut self, context: &Context, array: Name, at: &[Expression]) -> Place {
+    pub fn element(&mut self, context: &Context, array: Name, indices: &[Expression]) -> Place {
         let mut place = self.variable(context, array);
         let Type::Array { over, then, .. } =
             self.side_of(context).controller.variables[array.index()].ty
         else {
             return place;
         };
-        for (over, index) in std::iter::once(over).chain(then).zip(at) {
+        for (over, index) in std::iter::once(over).chain(then).zip(indices) {
             let index = match over {
                 IndexDomain::Remotes => self.remote_index(context, index),
                 IndexDomain::Numbers(_) | IndexDomain::Homes(_) => self.number(context, index),

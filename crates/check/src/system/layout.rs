@@ -161,7 +161,7 @@ impl Queue {
 #[derive(Clone, Copy)]
 pub(super) struct Device {
     /// The requested operation: 0, or its index plus 1.
-    pub asked: VariableId,
+    pub requested: VariableId,
     /// The operation accepted and not yet acknowledged: 0, or its index plus 1.
     pub accepted: VariableId,
     pub locks: TypeId,
@@ -179,7 +179,7 @@ pub(super) struct Slot {
 
 /// The deferred store, if the home ever defers one.
 #[derive(Clone, Copy)]
-pub(super) struct SetAside {
+pub(super) struct DeferredStore {
     /// Sender of the bytes: 0 for none, or a remote's index plus 1.
     pub from: VariableId,
     /// True if the bytes cover the whole line.
@@ -205,9 +205,9 @@ pub(super) struct System<'p> {
     /// Current bit of memory.
     pub memory: VariableId,
     pub slot: Option<Slot>,
-    pub aside: Option<SetAside>,
+    pub deferred_store: Option<DeferredStore>,
     pub device: Option<Device>,
-    pub lent: Option<BackingPermission>,
+    pub backing_permission: Option<BackingPermission>,
     pub flows: Vec<Flow>,
     pub queues: Vec<Queue>,
     /// The input queues of networks.
@@ -345,12 +345,12 @@ impl Sizes {
     fn device(&self, build: &mut Builder, locals: i32, lent: bool) -> Device {
         let operations = build.range("operation", 0, locals);
         let per_line = build.array("operation", self.line_type, operations);
-        let asked = build.state("device_asks", per_line);
+        let requested = build.state("device_asks", per_line);
         let accepted = build.state("device_waits", per_line);
         let locks = build.enumeration("lock", lock::LABELS);
         let per_line = build.array("lock", self.line_type, locks);
         Device {
-            asked,
+            requested,
             accepted,
             locks,
             lock: build.state("device_lock", per_line),
@@ -429,13 +429,13 @@ impl<'p> System<'p> {
             }
         });
         let ranks = ranks(options.room(), facts.line_order);
-        let aside = facts.aside.then(|| {
-            let one = build.range("aside", 0, remotes);
-            optional.push(one);
-            let per_line = build.array("aside", line_type, one);
+        let deferred_store = facts.defers_stores.then(|| {
+            let sender_type = build.range("aside", 0, remotes);
+            optional.push(sender_type);
+            let per_line = build.array("aside", line_type, sender_type);
             let tickets = build.range("ticket", 0, i32::from(Ticket::posted(ranks - 1).0));
             let tickets = build.array("ticket", line_type, tickets);
-            SetAside {
+            DeferredStore {
                 from: build.state("aside_from", per_line),
                 whole: build.state("aside_whole", bits),
                 ticket: build.state("aside_ticket", tickets),
@@ -443,7 +443,7 @@ impl<'p> System<'p> {
         });
         let locals = home.controller.locals.len() as i32;
         let device = (locals > 0).then(|| sizes.device(&mut build, locals, options.lent));
-        let lent = options
+        let backing_permission = options
             .lent
             .then(|| BackingPermission::new(&mut build, protocol, line_type));
         let stores = sizes.stores(&mut build, (&remote_name, remote.states), &facts, ranks);
@@ -462,9 +462,9 @@ impl<'p> System<'p> {
             current,
             memory,
             slot,
-            aside,
+            deferred_store,
             device,
-            lent,
+            backing_permission,
             flows: Vec::new(),
             queues: Vec::new(),
             names,
@@ -496,22 +496,22 @@ impl<'p> System<'p> {
         let line = self.parameter("l", self.line_type);
         let current = self.memory.at(line).set(true);
         // A home without backing permission has no copy.
-        let mut begin = match self.lent {
+        let mut begin = match self.backing_permission {
             Some(_) => Vec::new(),
             None => vec![current],
         };
-        begin.extend(self.begin(line.into()));
-        begin.extend(self.memory_writes(&line.into(), false));
+        begin.extend(self.initialize_line(line.into()));
+        begin.extend(self.set_memory_writes(&line.into(), false));
         let mut body = vec![line.each(begin)];
         let watched = self.watch.and_then(|watch| watch.which());
         let watched = watched.or(self.restarts);
-        let mut any = Vec::new();
+        let mut parameters = Vec::new();
         if let Some(watched) = watched {
-            let one = self.parameter("watched remote", self.remote_type);
-            body.push(watched.set(one));
-            any.push(one);
+            let remote_parameter = self.parameter("watched remote", self.remote_type);
+            body.push(watched.set(remote_parameter));
+            parameters.push(remote_parameter);
         }
-        self.build.starts("reset", any, body);
+        self.build.starts("reset", parameters, body);
         self.build.deadlock(match self.build.model().quiescent {
             Some(_) => Deadlock::ExceptQuiescent,
             None => Deadlock::Off,
@@ -526,7 +526,7 @@ impl<'p> System<'p> {
     }
 
     /// Initializes the states and variables of a line whose initial value is not the first of their type.
-    fn begin(&mut self, line: Expr) -> Vec<Stmt> {
+    fn initialize_line(&mut self, line: Expr) -> Vec<Stmt> {
         let mut out = Vec::new();
         for number in 0..self.of_each.total() {
             let (kind, _) = self.of_each.kind(number);
@@ -538,23 +538,23 @@ impl<'p> System<'p> {
         }
         for home in [false, true] {
             let side = self.side(home);
-            let all = (0..).map(ValueId).zip(&side.controller.variables);
-            let all: Vec<_> = all.map(|(name, v)| (v.initial, v.ty, name)).collect();
-            for (initial, ty, name) in all {
+            let variables = (0..).map(ValueId).zip(&side.controller.variables);
+            let variables: Vec<_> = variables.map(|(name, v)| (v.initial, v.ty, name)).collect();
+            for (initial, ty, name) in variables {
                 if initial == Initial::Number(0) {
                     continue;
                 }
                 let mut context = Self::context(home, &line, None);
                 if home {
                     let place = self.variable(&context, name);
-                    out.extend(self.begins(place, initial, ty));
+                    out.extend(self.initialize_variable(place, initial, ty));
                 } else {
-                    let each = self.with_bound(self.remote_type, |system, own| {
-                        context.own = Some(own.into());
+                    let initialization = self.with_bound(self.remote_type, |system, remote| {
+                        context.remote = Some(remote.into());
                         let place = system.variable(&context, name);
-                        own.each(system.begins(place, initial, ty))
+                        remote.each(system.initialize_variable(place, initial, ty))
                     });
-                    out.push(each);
+                    out.push(initialization);
                 }
             }
         }
@@ -562,12 +562,12 @@ impl<'p> System<'p> {
     }
 
     /// Initializes one agent's variable.
-    fn begins(&mut self, place: Place, initial: Initial, ty: ValueType) -> Vec<Stmt> {
+    fn initialize_variable(&mut self, place: Place, initial: Initial, ty: ValueType) -> Vec<Stmt> {
         match (initial, ty) {
             (Initial::Number(number), ValueType::Array { over, then, .. }) => {
                 let number = i32::from(number);
-                let overs: Vec<IndexDomain> = std::iter::once(over).chain(then).collect();
-                self.every(place, &overs, &|place| place.set(number))
+                let domains: Vec<IndexDomain> = std::iter::once(over).chain(then).collect();
+                self.set_every_element(place, &domains, &|place| place.set(number))
             }
             (Initial::Number(number), _) => vec![place.set(i32::from(number))],
             (Initial::All(kind), ValueType::RemoteSet) => {
@@ -581,21 +581,21 @@ impl<'p> System<'p> {
     }
 
     /// One statement for every element of an array.
-    fn every(
+    fn set_every_element(
         &mut self,
         place: Place,
-        overs: &[IndexDomain],
+        domains: &[IndexDomain],
         set: &dyn Fn(Place) -> Stmt,
     ) -> Vec<Stmt> {
-        match overs {
+        match domains {
             [] => vec![set(place)],
             [IndexDomain::Remotes, rest @ ..] => vec![self
-                .with_bound(self.remote_type, |system, of| {
-                    of.each(system.every(place.at(of), rest, set))
+                .with_bound(self.remote_type, |system, remote| {
+                    remote.each(system.set_every_element(place.at(remote), rest, set))
                 })],
             [IndexDomain::Numbers(count) | IndexDomain::Homes(count), rest @ ..] => {
                 (0..i32::from(*count))
-                    .flat_map(|at| self.every(place.clone().at(at), rest, set))
+                    .flat_map(|index| self.set_every_element(place.clone().at(index), rest, set))
                     .collect()
             }
         }
@@ -668,20 +668,22 @@ impl<'p> System<'p> {
                     })
                     .collect();
                 let bounds = &self.protocol.bounds;
-                let own = bounds.per_message.iter().find(|(m, _)| *m == message);
+                let message_bound = bounds.per_message.iter().find(|(m, _)| *m == message);
                 let order = self.protocol.order_of(kind.channel);
                 let total = bounds.in_flight.filter(|_| order.is_none());
                 let limits = [
-                    own.map(|(_, bound)| (bound.limit, format!("{} {}", bound.limit, kind.name))),
+                    message_bound
+                        .map(|(_, bound)| (bound.limit, format!("{} {}", bound.limit, kind.name))),
                     total.map(|bound| (bound.limit, counted(bound.limit, "message"))),
                 ];
-                let stated = (limits.into_iter().flatten())
+                let declared_limit = (limits.into_iter().flatten())
                     .min_by_key(|(limit, _)| *limit)
                     .filter(|(limit, _)| *limit <= self.options.capacity);
-                let capacity = stated
+                let capacity = declared_limit
                     .as_ref()
                     .map_or(self.options.room(), |(limit, _)| *limit.max(&1));
-                let bound = stated.map(|(_, many)| format!("more than {many} in flight"));
+                let bound = declared_limit
+                    .map(|(_, description)| format!("more than {description} in flight"));
                 let index = self.flows.len();
                 let mut stored = Vec::new();
                 for (field, constant) in kind.fields.iter().zip(&constants) {
@@ -807,8 +809,8 @@ impl<'p> System<'p> {
             for (field, _) in stored.filter(|(_, c)| c.is_none()) {
                 let remote = field.ty == ValueType::Remote;
                 let values = largest(field.ty, self.remotes);
-                let free = |i: &usize| columns[*i].0 == remote && !flow.columns.contains(i);
-                let column = (0..columns.len()).find(free).unwrap_or(columns.len());
+                let is_free = |i: &usize| columns[*i].0 == remote && !flow.columns.contains(i);
+                let column = (0..columns.len()).find(is_free).unwrap_or(columns.len());
                 match columns.get_mut(column) {
                     Some((_, largest)) => *largest = values.max(*largest),
                     None => columns.push((remote, values)),
@@ -875,7 +877,7 @@ impl<'p> System<'p> {
             name: names.join(", "),
         };
         self.queues.push(queue);
-        self.input(group, direction);
+        self.declare_input_queue(group, direction);
     }
 
     /// The home, or the remotes.
@@ -1016,15 +1018,15 @@ fn variable_type(
         ValueType::Array { over, then, .. } => {
             let largest = largest(variable.ty, remotes);
             let mut ty = build.range(&variable.name, 0, largest);
-            for (place, over) in [Some(over), then].into_iter().enumerate().rev() {
-                let index = match over {
+            for (dimension, domain) in [Some(over), then].into_iter().enumerate().rev() {
+                let index = match domain {
                     None => continue,
                     Some(IndexDomain::Remotes) => remote_type,
                     Some(IndexDomain::Homes(homes)) => {
                         build.range("home", 0, Number::from(homes) - 1)
                     }
                     Some(IndexDomain::Numbers(size)) => {
-                        let second = ["", "2"][place];
+                        let second = ["", "2"][dimension];
                         let index = format!("{}_index{second}", variable.name);
                         build.range(&index, 0, Number::from(size) - 1)
                     }

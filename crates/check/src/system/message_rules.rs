@@ -40,10 +40,10 @@ pub(super) struct Trigger {
     /// Effects independent of the agent's row: the message leaves its channel, and so on.
     pub consume: Vec<Stmt>,
     /// Additional effects if a row takes the event.
-    pub taking: Vec<Stmt>,
+    pub accept_effects: Vec<Stmt>,
     /// Additional effects if a row refuses the event; `None` if refusing is no valid reaction.
-    pub refusing: Option<Vec<Stmt>>,
-    pub taken: Option<MessageId>,
+    pub refuse_effects: Option<Vec<Stmt>>,
+    pub message: Option<MessageId>,
     /// The store of the message, if stores are tracked.
     pub store: Option<ConsumedStore>,
     /// Current bit of the copy that comes with the event.
@@ -158,19 +158,19 @@ fn classes<'c>(
         let mut cases = Vec::new();
         let mut next = Vec::new();
         for row in rows {
-            let (case, to) = case(facts, controller, row, home)?;
-            let last = case.guard.is_none();
+            let (case, next_state) = case(facts, controller, row, home)?;
+            let is_last = case.guard.is_none();
             cases.push(case);
-            next.push(to);
-            if last {
+            next.push(next_state);
+            if is_last {
                 break;
             }
         }
         match classes.iter_mut().find(|c| c.cases == cases) {
             Some(class) => {
                 class.states.push(state);
-                for (all, to) in class.next.iter_mut().zip(next) {
-                    all.push(to);
+                for (next_states, next_state) in class.next.iter_mut().zip(next) {
+                    next_states.push(next_state);
                 }
             }
             None => classes.push(Class {
@@ -237,26 +237,29 @@ impl<'p> System<'p> {
         let table = self.class_table(home, &trigger.name, &classes);
         let mut answers = Vec::new();
         let mut choices = Vec::new();
-        let one = (classes.iter().flat_map(|class| &class.cases))
+        let member_parameter = (classes.iter().flat_map(|class| &class.cases))
             .any(|case| case.chosen_from().is_some())
             .then(|| self.parameter("chosen", self.remote_type));
         for (position, class) in classes.iter().enumerate() {
-            let mut of_class = Vec::new();
+            let mut class_answers = Vec::new();
             for (number, (case, next)) in class.cases.iter().zip(&class.next).enumerate() {
                 let mut answer = self.marked_reaction(&trigger, event, (class, number), next)?;
-                if let (Some(set), Some(one), Some(none)) = (case.chosen_from(), one, &mut answer) {
+                if let (Some(set), Some(member_parameter), Some(empty_answer)) =
+                    (case.chosen_from(), member_parameter, &mut answer)
+                {
                     let Ok(set) = set else {
-                        let what =
+                        let action =
                             "assigns the set of its choice in a loop, or by an expression that names no remotes";
-                        return Err(self.unsupported_expression(what, &trigger.after));
+                        return Err(self.unsupported_expression(action, &trigger.after));
                     };
-                    let member = self.member(&trigger.before, &set, one.into());
-                    let some = self.with_bound(self.remote_type, |system, each| {
+                    let member = self.member(&trigger.before, &set, member_parameter.into());
+                    let any_member = self.with_bound(self.remote_type, |system, each| {
                         each.any(system.member(&trigger.before, &set, each.into()))
                     });
-                    none.extra_condition = none.extra_condition.clone().and(!some);
+                    empty_answer.extra_condition =
+                        empty_answer.extra_condition.clone().and(!any_member);
                     let mut trigger = trigger.clone();
-                    trigger.after.chosen = Some(one.into());
+                    trigger.after.chosen = Some(member_parameter.into());
                     let chosen = self.marked_reaction(&trigger, event, (class, number), next)?;
                     choices.extend(chosen.map(|answer| Choice {
                         class: position,
@@ -267,16 +270,16 @@ impl<'p> System<'p> {
                         },
                     }));
                 }
-                of_class.push(answer);
+                class_answers.push(answer);
             }
-            answers.push(of_class);
+            answers.push(class_answers);
         }
         if trigger.spontaneous {
             self.separate_rules(trigger, &classes, answers, table);
             return Ok(Expr::Bool(true));
         }
-        if let Some(one) = one {
-            self.choosing_rules(&trigger, one, &classes, choices, table);
+        if let Some(member_parameter) = member_parameter {
+            self.choosing_rules(&trigger, member_parameter, &classes, choices, table);
         }
         Ok(self.joint_rule(trigger, &classes, answers, table))
     }
@@ -293,18 +296,18 @@ impl<'p> System<'p> {
         let mut answer = self.reaction(trigger, event, class, case, next)?;
         if let Some(answer) = &mut answer {
             if let RowEffect::Take(body) = case.row_effect {
-                let watched = self.watched(event, &trigger.after, body);
+                let watched = self.watch_statements(event, &trigger.after, body);
                 answer.body.extend(watched);
             }
-            let told = match case.row_effect {
+            let is_marked = match case.row_effect {
                 RowEffect::Take(_) => true,
                 // Refusing may be an error, which needs no coverage.
                 RowEffect::Refuse => {
-                    (trigger.refusing.iter().flatten()).all(|s| !matches!(s, Stmt::Error(_)))
+                    (trigger.refuse_effects.iter().flatten()).all(|s| !matches!(s, Stmt::Error(_)))
                 }
                 RowEffect::Leave | RowEffect::Never => false,
             };
-            if told {
+            if is_marked {
                 let mark = self.mark(&trigger.after, event, number, class);
                 answer.body.insert(0, mark);
             }
@@ -316,7 +319,7 @@ impl<'p> System<'p> {
     fn choosing_rules(
         &mut self,
         trigger: &Trigger,
-        one: VariableId,
+        member_parameter: VariableId,
         classes: &[Class],
         choices: Vec<Choice>,
         table: Option<TableId>,
@@ -327,16 +330,16 @@ impl<'p> System<'p> {
             answer,
         } in choices
         {
-            let here = self.in_class(&trigger.before, &classes[class], class, table);
-            let mut guard = trigger.present.clone().and(here);
-            for (number, other) in classes[class].cases[..=case].iter().enumerate() {
-                if let Some(condition) = other.guard {
+            let in_class = self.in_class(&trigger.before, &classes[class], class, table);
+            let mut guard = trigger.present.clone().and(in_class);
+            for (number, earlier_case) in classes[class].cases[..=case].iter().enumerate() {
+                if let Some(condition) = earlier_case.guard {
                     let holds = self.truth(&trigger.before, condition);
                     guard = guard.and(if number == case { holds } else { !holds });
                 }
             }
             let mut parameters = trigger.parameters.clone();
-            parameters.push(one);
+            parameters.push(member_parameter);
             self.build.rule(Rule {
                 name: format!("{}, choosing", trigger.name),
                 parameters,
@@ -371,8 +374,8 @@ impl<'p> System<'p> {
         table: Option<TableId>,
     ) {
         for (number, (class, answers)) in classes.iter().zip(answers).enumerate() {
-            let here = self.in_class(&trigger.before, class, number, table);
-            let mut rest = trigger.present.clone().and(here);
+            let in_class = self.in_class(&trigger.before, class, number, table);
+            let mut rest = trigger.present.clone().and(in_class);
             for (case, answer) in class.cases.iter().zip(answers) {
                 let mut guard = rest.clone();
                 if let Some(condition) = case.guard {
@@ -404,59 +407,59 @@ impl<'p> System<'p> {
         answers: Vec<Vec<Option<Answer>>>,
         table: Option<TableId>,
     ) -> Expr {
-        let mut open = Expr::Bool(true);
-        let mut taken = Expr::Bool(true);
+        let mut is_open = Expr::Bool(true);
+        let mut is_taken = Expr::Bool(true);
         // `None` until a class is found whose states can get here; its effects may well be empty.
         let mut body: Option<Vec<Stmt>> = None;
         for (number, (class, answers)) in classes.iter().zip(answers).enumerate().rev() {
-            let here = self.in_class(&trigger.before, class, number, table);
-            let total = class.cases.last().is_some_and(|case| case.guard.is_none());
+            let in_class = self.in_class(&trigger.before, class, number, table);
+            let is_total = class.cases.last().is_some_and(|case| case.guard.is_none());
             // Condition under which the event stays in place, built from the last case to the first.
-            let mut waits = Expr::Bool(!total && !trigger.is_required);
-            let mut left = waits.clone();
-            let mut does = match total || !trigger.is_required {
+            let mut waits = Expr::Bool(!is_total && !trigger.is_required);
+            let mut stalled = waits.clone();
+            let mut effects = match is_total || !trigger.is_required {
                 true => Vec::new(),
                 false => self.unexpected(&trigger),
             };
             for (case, answer) in class.cases.iter().zip(answers).rev() {
-                let leaves = match &answer {
+                let stalls = match &answer {
                     Some(answer) => !answer.room.clone(),
                     None => Expr::Bool(true),
                 };
-                let (now, answer) = match answer {
+                let (waits_now, answer) = match answer {
                     Some(Answer {
                         extra_condition,
                         room,
                         body,
                     }) => match extra_condition.and(room) {
                         Expr::Bool(true) => (Expr::Bool(false), body),
-                        goes_on => (!goes_on, body),
+                        can_proceed => (!can_proceed, body),
                     },
                     None => (Expr::Bool(true), Vec::new()),
                 };
                 match case.guard {
                     Some(condition) => {
-                        let before = self.truth(&trigger.before, condition);
-                        waits = either(before.clone(), now, waits);
-                        left = either(before, leaves, left);
-                        let after = self.truth(&trigger.after, condition);
-                        does = vec![choose(after, answer, does)];
+                        let guard_before = self.truth(&trigger.before, condition);
+                        waits = either(guard_before.clone(), waits_now, waits);
+                        stalled = either(guard_before, stalls, stalled);
+                        let guard_after = self.truth(&trigger.after, condition);
+                        effects = vec![choose(guard_after, answer, effects)];
                     }
-                    None => (waits, left, does) = (now, leaves, answer),
+                    None => (waits, stalled, effects) = (waits_now, stalls, answer),
                 }
             }
-            if left != Expr::Bool(false) {
-                taken = (!here.clone().and(left)).and(taken);
+            if stalled != Expr::Bool(false) {
+                is_taken = (!in_class.clone().and(stalled)).and(is_taken);
             }
             match waits {
-                Expr::Bool(true) => open = (!here).and(open),
+                Expr::Bool(true) => is_open = (!in_class).and(is_open),
                 waits => {
                     if waits != Expr::Bool(false) {
-                        open = (!here.clone().and(waits)).and(open);
+                        is_open = (!in_class.clone().and(waits)).and(is_open);
                     }
                     body = Some(match body {
-                        None => does,
-                        Some(others) => vec![choose(here, does, others)],
+                        None => effects,
+                        Some(rest) => vec![choose(in_class, effects, rest)],
                     });
                 }
             }
@@ -465,13 +468,13 @@ impl<'p> System<'p> {
             self.build.rule(Rule {
                 name: trigger.name,
                 parameters: trigger.parameters,
-                guard: trigger.present.and(open),
+                guard: trigger.present.and(is_open),
                 body: [trigger.consume, body].concat(),
                 spontaneous: false,
                 priority: 0,
             });
         }
-        taken
+        is_taken
     }
 
     /// Effects of one case of a class; `None` if it has none.
@@ -485,8 +488,8 @@ impl<'p> System<'p> {
     ) -> Result<Option<Answer>, SystemError> {
         let body = match case.row_effect {
             RowEffect::Take(body) => body,
-            RowEffect::Refuse if trigger.refusing.is_some() => {
-                return Ok(trigger.refusing.clone().map(Answer::of));
+            RowEffect::Refuse if trigger.refuse_effects.is_some() => {
+                return Ok(trigger.refuse_effects.clone().map(Answer::of));
             }
             RowEffect::Refuse | RowEffect::Never if trigger.is_required => {
                 return Ok(Some(Answer::of(self.unexpected(trigger))));
@@ -499,14 +502,14 @@ impl<'p> System<'p> {
         if trigger.spontaneous {
             // A hit has an effect only if it is a store that makes another copy stale.
             let watched = self.watch.is_some_and(|watch| watch.begins(event));
-            let nothing = body.iter().all(|s| *s == Statement::Retry);
-            if nothing && !case.moves && !watched {
-                let order = (case.stores || case.reads) && self.facts.line_order;
-                if !order && (!case.stores || !self.facts.coherent) {
+            let is_retry_only = body.iter().all(|s| *s == Statement::Retry);
+            if is_retry_only && !case.moves && !watched {
+                let checks_order = (case.stores || case.reads) && self.facts.line_order;
+                if !checks_order && (!case.stores || !self.facts.coherent) {
                     return Ok(None);
                 }
                 extra_condition = match case.stores {
-                    true => self.has_other_current_copy(&context.line, context.own.as_ref()),
+                    true => self.has_other_current_copy(&context.line, context.remote.as_ref()),
                     false => Expr::Bool(false),
                 };
                 extra_condition = extra_condition.or(self.has_posted_stores(context));
@@ -515,47 +518,47 @@ impl<'p> System<'p> {
         }
         let own_copy: Option<Place> = (!home).then(|| context.part(self.current));
         let copy = match (&trigger.incoming_copy, &own_copy) {
-            (Some(incoming_copy), _) if !home || trigger.taken.is_none() => incoming_copy.clone(),
-            (_, Some(own)) => own.into(),
+            (Some(incoming_copy), _) if !home || trigger.message.is_none() => incoming_copy.clone(),
+            (_, Some(copy)) => copy.into(),
             _ => self.memory.at(&context.line).into(),
         };
-        let mut moment = Execution {
+        let mut execution = Execution {
             context,
-            taken: trigger.taken,
+            message: trigger.message,
             incoming_copy: trigger.incoming_copy.clone(),
             copy,
             done: case.done,
             is_partial_write: case.is_partial_write,
             send: StoreSend::first(case.posts),
-            taking: trigger.store.clone(),
+            consumed_store: trigger.store.clone(),
         };
-        let mut out = trigger.taking.clone();
-        out.extend(self.told(event, case.stores, body, context));
+        let mut out = trigger.accept_effects.clone();
+        out.extend(self.access_note(event, case.stores, body, context));
         if case.reads || case.stores {
-            out.extend(self.in_order(context, case.stores));
+            out.extend(self.assert_store_order(context, case.stores));
         }
-        if let Some(begun) = case.opens {
-            if !begun.writes() {
-                out.extend(self.assert_no_stale_response(context, begun));
+        if let Some(access) = case.opens {
+            if !access.writes() {
+                out.extend(self.assert_no_stale_response(context, access));
             }
-            out.extend(self.access_opens(context, begun));
+            out.extend(self.record_access_begin(context, access));
         }
-        out.extend(self.statements(&mut moment, body)?);
-        out.extend(self.assert_store_kept(&moment));
-        let copy = moment.copy;
-        if let Some(own) = own_copy {
+        out.extend(self.statements(&mut execution, body)?);
+        out.extend(self.assert_store_kept(&execution));
+        let copy = execution.copy;
+        if let Some(own_copy) = own_copy {
             if !case.holds.1 {
                 if case.holds.0 {
-                    out.push(own.set(false));
+                    out.push(own_copy.set(false));
                 }
             } else if case.stores {
                 out.extend(self.performed_after(event, body, context));
                 out.extend(self.mark_copies_stale(&context.line, true));
-                out.push(own.set(true));
+                out.push(own_copy.set(true));
             } else if trigger.incoming_copy.is_some()
                 || case.done == CompletionEffect::Ends(Ending::Write)
             {
-                out.push(own.set(copy));
+                out.push(own_copy.set(copy));
             }
         }
         if case.gives_up {
@@ -566,15 +569,15 @@ impl<'p> System<'p> {
         }
         let state = context.part(self.side(home).state);
         if case.moves {
-            let to = self.next_state(home, class, next, &state);
-            out.push(state.set(to));
+            let next_state = self.next_state(home, class, next, &state);
+            out.push(state.set(next_state));
         }
-        if case.moves || assigns(body) {
+        if case.moves || assigns_variable(body) {
             let becomes = Act::Becomes(self.state_words(context));
-            let agent = self.agent(context.own.as_ref(), &context.line);
+            let agent = self.agent(context.remote.as_ref(), &context.line);
             out.push(self.note_act(agent, becomes, &context.line, home));
         }
-        let room = self.room(&trigger.before, (trigger.taken, &context.chosen), body)?;
+        let room = self.room(&trigger.before, (trigger.message, &context.chosen), body)?;
         Ok(Some(Answer {
             extra_condition,
             room,
@@ -583,29 +586,31 @@ impl<'p> System<'p> {
     }
 
     /// Note for charts: an access begins, or is performed at once.
-    fn told(
+    fn access_note(
         &self,
         event: Event,
         stores: bool,
         body: &[Statement],
         context: &Context,
     ) -> Option<Stmt> {
-        let (Event::Access(access), Some(own)) = (event, &context.own) else {
+        let (Event::Access(access), Some(remote)) = (event, &context.remote) else {
             return None;
         };
-        let what = match stores && !sends(body) {
+        let action = match stores && !sends_message(body) {
             true => performs(access),
             false => access.name().into(),
         };
-        Some(self.does(own.clone(), &context.line, &what, false))
+        Some(self.note_action(remote.clone(), &context.line, &action, false))
     }
 
     /// Note for charts: a store is performed after its row has sent its messages.
     fn performed_after(&self, event: Event, body: &[Statement], context: &Context) -> Option<Stmt> {
-        let (Event::Access(access), Some(own), true) = (event, &context.own, sends(body)) else {
+        let (Event::Access(access), Some(remote), true) =
+            (event, &context.remote, sends_message(body))
+        else {
             return None;
         };
-        Some(self.does(own.clone(), &context.line, &performs(access), false))
+        Some(self.note_action(remote.clone(), &context.line, &performs(access), false))
     }
 
     /// Violation: the agent has no row for the event.
@@ -613,29 +618,38 @@ impl<'p> System<'p> {
         let context = &trigger.after;
         let mut words = vec![Piece::Text("has no rule for this in ".into())];
         words.extend(self.state_words(context));
-        let agent = self.agent(context.own.as_ref(), &context.line);
+        let agent = self.agent(context.remote.as_ref(), &context.line);
         let note = self.note_act(agent, Act::Does(words), &context.line, context.home);
         let controller = &self.side(context.home).controller.name;
-        let what = trigger.name.strip_prefix(controller.as_str());
-        let what = what.unwrap_or(&trigger.name).to_string();
-        let why = |agent: &str| format!("{agent}{what}, but has no rule for it in this state");
+        let action = trigger.name.strip_prefix(controller.as_str());
+        let action = action.unwrap_or(&trigger.name).to_string();
+        let describe =
+            |agent: &str| format!("{agent}{action}, but has no rule for it in this state");
         let mut out = vec![note];
-        out.extend(self.fails(context, &why));
+        out.extend(self.unexpected_message_error(context, &describe));
         out
     }
 
-    /// Violation: an agent has no row for the event, or its row cannot be executed. `what` describes it with the name
+    /// Violation: an agent has no row for the event, or its row cannot be executed. `describe` describes it with the name
     /// of the agent. For a remote, the name is that of its state's kind.
-    pub fn fails(&mut self, context: &Context, what: &dyn Fn(&str) -> String) -> Vec<Stmt> {
-        let fails = |agent: &str| error(Violation::new("no unexpected message", what(agent)));
+    pub fn unexpected_message_error(
+        &mut self,
+        context: &Context,
+        describe: &dyn Fn(&str) -> String,
+    ) -> Vec<Stmt> {
+        let violation =
+            |agent: &str| error(Violation::new("no unexpected message", describe(agent)));
         let kinds = &self.protocol.kinds;
         if context.home || kinds.len() == 1 {
-            return vec![fails(&self.side(context.home).controller.name)];
+            return vec![violation(&self.side(context.home).controller.name)];
         }
         let state = context.part(self.remote.state);
         let kind = self.kinds().of(state);
-        let each = kinds.iter().zip(0..);
-        each.map(|(its, number)| when(kind.clone().is(number), vec![fails(&its.name)]))
+        let kinds = kinds.iter().zip(0..);
+        kinds
+            .map(|(remote_kind, number)| {
+                when(kind.clone().is(number), vec![violation(&remote_kind.name)])
+            })
             .collect()
     }
 
@@ -656,12 +670,12 @@ impl<'p> System<'p> {
             let limit = i32::from(bound.limit);
             match self.flows[flow].storage {
                 Storage::Counted(variable) => {
-                    let place = ends(variable.at(&context.line), context.own.as_ref(), None);
+                    let place = ends(variable.at(&context.line), context.remote.as_ref(), None);
                     let count = self.count_cells(flow, place);
                     guard = guard.and(count.lt(limit));
                 }
                 Storage::Queued(index, label) => {
-                    let queue = self.queue_at(index, &context.line, context.own.as_ref(), None);
+                    let queue = self.queue_at(index, &context.line, context.remote.as_ref(), None);
                     let count = self.count_queued(index, label, queue, &context.line);
                     guard = guard.and(count.lt(limit));
                 }
@@ -750,13 +764,13 @@ impl<'p> System<'p> {
     fn assignment_words(&self, variable: &Variable, place: &Place) -> Phrase {
         let (name, ty) = (&variable.name, variable.ty);
         let unless_zero = |index: &str, is_not: Expr, value: Phrase| {
-            let mut shown = vec![Piece::Text(format!(" {name}{index}="))];
-            shown.extend(value);
-            Piece::Choice(is_not, shown, Vec::new())
+            let mut phrase = vec![Piece::Text(format!(" {name}{index}="))];
+            phrase.extend(value);
+            Piece::Choice(is_not, phrase, Vec::new())
         };
         let set = |inside: Vec<Expr>| {
-            let some = Expr::disjunction(inside.iter().cloned());
-            unless_zero("", some, self.set_words(ty, inside.into_iter()))
+            let is_nonempty = Expr::disjunction(inside.iter().cloned());
+            unless_zero("", is_nonempty, self.set_words(ty, inside.into_iter()))
         };
         let ValueType::Array { over, then, .. } = ty else {
             return vec![match ty {
@@ -774,12 +788,12 @@ impl<'p> System<'p> {
                 }
             }];
         };
-        let all = |over: IndexDomain| 0..i32::from(over.count(self.remotes as u16));
-        let elements = all(over).flat_map(|first| match then {
+        let indices = |over: IndexDomain| 0..i32::from(over.count(self.remotes as u16));
+        let elements = indices(over).flat_map(|first| match then {
             None => vec![Expr::from(place.clone().at(first))],
             Some(then) => {
-                let of_first = all(then).map(|second| place.clone().at(first).at(second).into());
-                of_first.collect()
+                let row = indices(then).map(|second| place.clone().at(first).at(second).into());
+                row.collect()
             }
         });
         if ty.set_of_homes() {
@@ -798,10 +812,10 @@ impl<'p> System<'p> {
 fn label_words(labels: &[String], value: &Expr) -> Phrase {
     let mut words = Vec::new();
     for (index, label) in labels.iter().enumerate().rev() {
-        let this = vec![Piece::Text(label.clone())];
+        let text = vec![Piece::Text(label.clone())];
         words = match words.is_empty() {
-            true => this,
-            false => vec![Piece::Choice(value.clone().is(index as i32), this, words)],
+            true => text,
+            false => vec![Piece::Choice(value.clone().is(index as i32), text, words)],
         };
     }
     words
@@ -813,14 +827,14 @@ pub(super) fn performs(access: Access) -> String {
 }
 
 /// True if statements send a message.
-fn sends(body: &[Statement]) -> bool {
+fn sends_message(body: &[Statement]) -> bool {
     let mut found = false;
     Statement::visit(body, &mut |s| found |= matches!(s, Statement::Send { .. }));
     found
 }
 
 /// True if statements change a variable.
-fn assigns(body: &[Statement]) -> bool {
+fn assigns_variable(body: &[Statement]) -> bool {
     let mut found = false;
     Statement::visit(body, &mut |s| {
         found |= matches!(

@@ -143,7 +143,7 @@ pub enum SystemError {
 impl fmt::Display for SystemError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            SystemError::Size(what) | SystemError::Meaningless(what) => f.write_str(what),
+            SystemError::Size(message) | SystemError::Meaningless(message) => f.write_str(message),
             SystemError::Model(errors) => {
                 write!(f, "the model is not well formed")?;
                 errors.iter().try_for_each(|e| write!(f, "; {e}"))
@@ -188,23 +188,23 @@ impl Modelled {
         coverage: &Coverage,
     ) -> Vec<Option<u128>> {
         let rows = controller.rules.iter().enumerate();
-        let taken = rows.map(|(index, row)| {
-            let before = controller.rules[..index].iter();
-            let case = before
-                .filter(|other| other.event == row.event && other.state == row.state)
+        let counts = rows.map(|(index, row)| {
+            let earlier_rows = controller.rules[..index].iter();
+            let case = earlier_rows
+                .filter(|earlier| earlier.event == row.event && earlier.state == row.state)
                 .count();
             let state = row.state.index();
             let marks = self.marks.iter().enumerate().filter(|(_, mark)| {
-                let of_row = (mark.home, mark.event, mark.case) == (home, row.event, case);
-                of_row && mark.states.contains(&state)
+                let is_same_case = (mark.home, mark.event, mark.case) == (home, row.event, case);
+                is_same_case && mark.states.contains(&state)
             });
-            let met = marks.map(|(group, _)| {
+            let row_counts = marks.map(|(group, _)| {
                 let member = (group as u32, state as i64);
                 coverage.marks.get(&member).copied().unwrap_or(0)
             });
-            met.reduce(|a, b| a.saturating_add(b))
+            row_counts.reduce(|a, b| a.saturating_add(b))
         });
-        taken.collect()
+        counts.collect()
     }
 }
 
@@ -263,13 +263,13 @@ fn sized<'p>(
             "give the number of remotes of each kind: {names}"
         )));
     }
-    let most_lines = u16::from(Sized::MAX_LINES).max(progress::lines(protocol).into());
-    for (number, most, what) in [
+    let max_lines = u16::from(Sized::MAX_LINES).max(progress::lines(protocol).into());
+    for (number, max, things) in [
         (remotes, Sized::MAX_REMOTES.into(), "remotes"),
-        (lines.into(), most_lines, "lines"),
+        (lines.into(), max_lines, "lines"),
     ] {
-        if !(1..=most).contains(&number) {
-            let error = format!("a system has 1 to {most} {what}, not {number}");
+        if !(1..=max).contains(&number) {
+            let error = format!("a system has 1 to {max} {things}, not {number}");
             return Err(SystemError::Size(error));
         }
     }
@@ -291,7 +291,7 @@ fn sized<'p>(
 impl layout::System<'_> {
     /// Returns the finished model, with the data for reports on it.
     fn modelled(mut self) -> Result<Modelled, SystemError> {
-        self.waiting();
+        self.describe_waits();
         if let Some(error) = self.unsupported.take() {
             return Err(error);
         }
@@ -309,38 +309,38 @@ impl layout::System<'_> {
 /// Returns the limit of a verdict on deadlocks: the channels that are assumed to share no buffers. `None` if there are
 /// none.
 pub fn unshared(protocol: &Protocol) -> Option<String> {
-    let ways = protocol.channels.iter().enumerate();
-    let apart = ways.filter(|&(number, _)| {
+    let channels = protocol.channels.iter().enumerate();
+    let unordered = channels.filter(|&(number, _)| {
         let order = protocol.order_of(ChannelId(number as u16));
         order.is_none_or(|order| protocol.network_of(order).is_none())
     });
-    let which = match (apart.count(), protocol.networks.is_empty()) {
+    let subject = match (unordered.count(), protocol.networks.is_empty()) {
         (0, _) => return None,
         (_, true) => "channels",
         (_, false) => "channels outside of networks",
     };
     Some(format!(
-        "{which} share no buffers: deadlocks of messages that wait for each other in a shared buffer are not covered"
+        "{subject} share no buffers: deadlocks of messages that wait for each other in a shared buffer are not covered"
     ))
 }
 
 /// Assumptions of every verdict on a system: declared bounds, and the rules of the outer level if there is one.
 pub fn assumptions(protocol: &Protocol, lent: bool) -> Vec<String> {
-    let lends = "the outer level grants each permission that a request waits for, revokes it only under a lock of the home, and writes only \
+    let outer_level_rule = "the outer level grants each permission that a request waits for, revokes it only under a lock of the home, and writes only \
                  lines without a granted permission";
-    let lends = lent.then(|| lends.to_string());
+    let outer_level_rule = lent.then(|| outer_level_rule.to_string());
     let total = protocol.bounds.in_flight.iter().map(|bound| {
         format!(
             "at most {} in flight per remote and line",
             counted(bound.limit, "message")
         )
     });
-    let each = protocol.bounds.per_message.iter().map(|(message, bound)| {
+    let per_message = protocol.bounds.per_message.iter().map(|(message, bound)| {
         format!(
             "at most {} {} in flight per remote and line; sending another waits",
             bound.limit,
             protocol.message(*message).name
         )
     });
-    total.chain(each).chain(lends).collect()
+    total.chain(per_message).chain(outer_level_rule).collect()
 }

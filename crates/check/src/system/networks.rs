@@ -20,36 +20,36 @@ use cohkit_engine::model::{Expr, Piece, Place, Rule, Stmt, VariableId};
 pub(super) struct Entry {
     network: String,
     /// True if the input queue has no head.
-    free: Expr,
+    has_no_head: Expr,
     /// True if the first message of this sender is the head.
-    own: Expr,
+    is_head: Expr,
     /// Makes that message the head.
-    enters: Stmt,
+    enter_statement: Stmt,
     /// Removes the head.
     leaves: Vec<Stmt>,
 }
 
 impl Entry {
     /// True if the message may be consumed.
-    pub fn open(&self) -> Expr {
-        self.free.clone().or(self.own.clone())
+    pub fn can_be_consumed(&self) -> Expr {
+        self.has_no_head.clone().or(self.is_head.clone())
     }
 
     /// Statements for a consumed message.
-    pub fn leaves(&self) -> Vec<Stmt> {
+    pub fn removal(&self) -> Vec<Stmt> {
         self.leaves.clone()
     }
 }
 
 impl System<'_> {
     /// Declares the input queue of an order group at one sort of receiver, if it is a network and has none yet.
-    pub fn input(&mut self, order: usize, direction: Direction) {
+    pub fn declare_input_queue(&mut self, order: usize, direction: Direction) {
         let home = !direction.is_to_remote();
-        let known = |input: &Input| (input.order, input.home) == (order, home);
+        let is_declared = |input: &Input| (input.order, input.home) == (order, home);
         let Some(network) = self.protocol.network_of(order) else {
             return;
         };
-        if self.inputs.iter().any(known) {
+        if self.inputs.iter().any(is_declared) {
             return;
         }
         let homes = i32::from(self.protocol.homes);
@@ -102,28 +102,28 @@ impl System<'_> {
         };
         let remote = place(input.remote);
         let sender = input.sender.map(place);
-        let mut free = remote.clone().is(0);
+        let mut has_no_head = remote.clone().is(0);
         let mut leaves = vec![remote.clone().set(0)];
         if let Some(sender) = &sender {
-            free = free.and(sender.clone().is(0));
+            has_no_head = has_no_head.and(sender.clone().is(0));
             leaves.push(sender.clone().set(0));
         }
-        let (first, number) = match (from, sender) {
+        let (head_variable, number) = match (from, sender) {
             (Some(from), _) => (remote, from.clone() + 1),
             (None, Some(sender)) => (sender, self.home_of(line) + 1),
             (None, None) => return None,
         };
         Some(Entry {
             network: self.protocol.network_of(order)?.name.clone(),
-            free,
-            own: first.clone().is(number.clone()),
-            enters: first.set(number),
+            has_no_head,
+            is_head: head_variable.clone().is(number.clone()),
+            enter_statement: head_variable.set(number),
             leaves,
         })
     }
 
     /// The order group of a message whose network has a capacity, and the capacity.
-    fn limited(&self, message: MessageId) -> Option<(usize, i32)> {
+    fn network_capacity(&self, message: MessageId) -> Option<(usize, i32)> {
         let order = self
             .protocol
             .order_of(self.protocol.message(message).channel)?;
@@ -136,14 +136,14 @@ impl System<'_> {
     pub fn room(
         &mut self,
         context: &Context,
-        (taken, chosen): (Option<MessageId>, &Option<Expr>),
+        (consumed, chosen): (Option<MessageId>, &Option<Expr>),
         body: &[Statement],
     ) -> Result<Expr, SystemError> {
-        let Ok(all) = sent(body, &|message| self.limited(message).is_some()) else {
-            let what = "sends on a network with a capacity, to a receiver that the same row computes in an unsupported way";
-            return Err(self.unsupported_expression(what, context));
+        let Ok(sends) = sent(body, &|message| self.network_capacity(message).is_some()) else {
+            let action = "sends on a network with a capacity, to a receiver that the same row computes in an unsupported way";
+            return Err(self.unsupported_expression(action, context));
         };
-        if all.is_empty() {
+        if sends.is_empty() {
             return Ok(Expr::Bool(true));
         }
         let context = Context {
@@ -151,36 +151,40 @@ impl System<'_> {
             ..context.clone()
         };
         let mut orders: Vec<(usize, i32)> = Vec::new();
-        for (message, _) in &all {
-            orders.extend(self.limited(*message).filter(|of| !orders.contains(of)));
+        for (message, _) in &sends {
+            orders.extend(
+                self.network_capacity(*message)
+                    .filter(|group| !orders.contains(group)),
+            );
         }
         let mut room = Expr::Bool(true);
         for (order, capacity) in orders {
-            let its = all.iter().filter(|(message, _)| {
-                self.limited(*message)
-                    .is_some_and(|(other, _)| other == order)
+            let to_order = sends.iter().filter(|(message, _)| {
+                self.network_capacity(*message)
+                    .is_some_and(|(sent_order, _)| sent_order == order)
             });
-            let (homes, remotes): (Vec<&Sent>, Vec<&Sent>) = its
+            let (homes, remotes): (Vec<&Sent>, Vec<&Sent>) = to_order
                 .map(|(_, to)| to)
                 .partition(|to| matches!(to, Sent::Home));
             if !homes.is_empty() {
-                let there = self.entered(order, &context.line, None);
-                room = room.and((there + homes.len() as i32).le(capacity));
+                let count = self.count_in_flight_to(order, &context.line, None);
+                room = room.and((count + homes.len() as i32).le(capacity));
             }
             if !remotes.is_empty() {
-                let taken = taken.and_then(|message| self.limited(message));
-                let frees = context
-                    .own
+                let consumed = consumed.and_then(|message| self.network_capacity(message));
+                let freeing_remote = context
+                    .remote
                     .clone()
-                    .filter(|_| taken == Some((order, capacity)));
-                let free = self.with_bound(self.remote_type, |system, to| {
-                    let mut there = system.entered(order, &context.line, Some(&to.into()));
-                    if let Some(own) = frees {
-                        there = there - own.is(Expr::from(to)).as_number();
+                    .filter(|_| consumed == Some((order, capacity)));
+                let has_room = self.with_bound(self.remote_type, |system, to| {
+                    let mut count =
+                        system.count_in_flight_to(order, &context.line, Some(&to.into()));
+                    if let Some(freeing_remote) = freeing_remote {
+                        count = count - freeing_remote.is(Expr::from(to)).as_number();
                     }
-                    let mut some = Expr::Bool(false);
+                    let mut is_receiver = Expr::Bool(false);
                     for sent in remotes {
-                        let its = match sent {
+                        let receives = match sent {
                             Sent::Home => continue,
                             Sent::Remote(Expression::Each) if chosen.is_none() => continue,
                             Sent::Remote(remote) => {
@@ -188,20 +192,20 @@ impl System<'_> {
                             }
                             Sent::Each(set) => system.member(&context, set, to.into()),
                         };
-                        there = there + its.clone().as_number();
-                        some = some.or(its);
+                        count = count + receives.clone().as_number();
+                        is_receiver = is_receiver.or(receives);
                     }
-                    to.all(some.implies(there.le(capacity)))
+                    to.all(is_receiver.implies(count.le(capacity)))
                 });
-                room = room.and(free);
+                room = room.and(has_room);
             }
         }
         Ok(room)
     }
 
     /// Number of messages of a network in flight to a receiver.
-    fn entered(&mut self, order: usize, line: &Expr, to: Option<&Expr>) -> Expr {
-        let mut all = Expr::Int(0);
+    fn count_in_flight_to(&mut self, order: usize, line: &Expr, to: Option<&Expr>) -> Expr {
+        let mut count = Expr::Int(0);
         for index in 0..self.queues.len() {
             let queue = &self.queues[index];
             if queue.order != order || queue.direction.is_to_remote() != to.is_some() {
@@ -219,23 +223,23 @@ impl System<'_> {
                 for sender in 0..senders {
                     let sender = from.then(|| Expr::from(sender));
                     let place = ends(place.clone(), sender.as_ref(), to);
-                    all = all + Expr::from(place.field("length"));
+                    count = count + Expr::from(place.field("length"));
                 }
             }
         }
-        all
+        count
     }
 
-    /// Adds the rule by which a message becomes the head of its input queue and stalls there. `taken` is true if the
+    /// Adds the rule by which a message becomes the head of its input queue and stalls there. `is_taken` is true if the
     /// message would be consumed.
-    pub fn blocks(
+    pub fn add_blocking_rule(
         &mut self,
         message: MessageId,
         entry: Entry,
-        (parameters, present, taken): (Vec<VariableId>, Expr, Expr),
+        (parameters, present, is_taken): (Vec<VariableId>, Expr, Expr),
         context: &Context,
     ) {
-        let receiver = self.agent(context.own.as_ref(), &context.line);
+        let receiver = self.agent(context.remote.as_ref(), &context.line);
         let sender = self.agent(context.sender.as_ref(), &context.line);
         let text = |words: String| Piece::Text(words);
         let mut words = self.words(message, &context.fields);
@@ -248,15 +252,15 @@ impl System<'_> {
         ]);
         self.remarks.push(Remark {
             parameters: parameters.clone(),
-            when: present.clone().and(entry.own),
+            when: present.clone().and(entry.is_head),
             words,
         });
         let name = &self.protocol.message(message).name;
         self.build.rule(Rule {
             name: format!("{name} waits first in {}", entry.network),
             parameters,
-            guard: present.and(entry.free).and(!taken),
-            body: vec![entry.enters],
+            guard: present.and(entry.has_no_head).and(!is_taken),
+            body: vec![entry.enter_statement],
             spontaneous: false,
             priority: 0,
         });

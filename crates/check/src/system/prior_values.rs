@@ -27,34 +27,34 @@ pub(super) struct NotFollowed;
 
 /// The set that a row chooses from. `None` if it does not choose.
 pub(super) fn chosen_from(body: &[Statement]) -> Option<Result<Set, NotFollowed>> {
-    let mut before = PriorValues::default();
+    let mut values = PriorValues::default();
     for statement in body {
         if let Statement::Choose(_, set) = statement {
-            return Some(before.set(set).ok_or(NotFollowed));
+            return Some(values.set(set).ok_or(NotFollowed));
         }
-        before.after(statement);
+        values.record(statement);
     }
     None
 }
 
-/// The messages that a row sends, with their receivers. [`Expression::Each`] is the member that the row chooses; `asks`
+/// The messages that a row sends, with their receivers. [`Expression::Each`] is the member that the row chooses; `selects`
 /// selects the messages.
 pub(super) fn sent(
     body: &[Statement],
-    asks: &dyn Fn(MessageId) -> bool,
+    selects: &dyn Fn(MessageId) -> bool,
 ) -> Result<Vec<(MessageId, Sent)>, NotFollowed> {
-    let mut before = PriorValues::default();
-    let mut all = Vec::new();
+    let mut values = PriorValues::default();
+    let mut sent_messages = Vec::new();
     for statement in body {
         match statement {
-            Statement::Send { message, to, .. } if asks(*message) => {
+            Statement::Send { message, to, .. } if selects(*message) => {
                 let to = match to {
                     Target::Home => Some(Sent::Home),
                     Target::HomeAt(_) => None,
-                    Target::Remote(remote) => before.single(remote).map(Sent::Remote),
-                    Target::Each(set) => before.set(set).map(Sent::Each),
+                    Target::Remote(remote) => values.single(remote).map(Sent::Remote),
+                    Target::Each(set) => values.set(set).map(Sent::Each),
                 };
-                all.push((*message, to.ok_or(NotFollowed)?));
+                sent_messages.push((*message, to.ok_or(NotFollowed)?));
             }
             Statement::ForEach {
                 condition: Expression::In(_, set),
@@ -62,9 +62,9 @@ pub(super) fn sent(
             } => {
                 for inner in body {
                     if let Statement::Send { message, .. } = inner {
-                        if asks(*message) {
-                            let set = before.set(set).ok_or(NotFollowed)?;
-                            all.push((*message, Sent::Each(set)));
+                        if selects(*message) {
+                            let set = values.set(set).ok_or(NotFollowed)?;
+                            sent_messages.push((*message, Sent::Each(set)));
                         }
                     }
                 }
@@ -72,21 +72,21 @@ pub(super) fn sent(
             other => {
                 let mut sends = false;
                 Statement::visit(std::slice::from_ref(other), &mut |inner| {
-                    sends |= matches!(inner, Statement::Send { message, .. } if asks(*message));
+                    sends |= matches!(inner, Statement::Send { message, .. } if selects(*message));
                 });
                 if sends {
                     return Err(NotFollowed);
                 }
             }
         }
-        before.after(statement);
+        values.record(statement);
     }
-    Ok(all)
+    Ok(sent_messages)
 }
 
 impl PriorValues {
     /// Records the effect of a statement.
-    fn after(&mut self, statement: &Statement) {
+    fn record(&mut self, statement: &Statement) {
         match statement {
             Statement::Choose(variable, _) => {
                 self.singles.push((*variable, Some(Expression::Each)));
@@ -111,7 +111,7 @@ impl PriorValues {
         match expression {
             Expression::Variable(variable) => {
                 let mut set = self.singles.iter().rev();
-                match set.find(|(other, _)| other == variable) {
+                match set.find(|(assigned, _)| assigned == variable) {
                     Some((_, value)) => value.clone(),
                     None => Some(expression.clone()),
                 }
@@ -126,10 +126,10 @@ impl PriorValues {
     fn set(&self, set: &Set) -> Option<Set> {
         Some(match set {
             Set::Empty | Set::All(_) | Set::Field(_) => set.clone(),
-            Set::Singleton(one) => Set::Singleton(Box::new(self.single(one)?)),
+            Set::Singleton(expression) => Set::Singleton(Box::new(self.single(expression)?)),
             Set::Variable(variable) => {
                 let mut sets = self.sets.iter().rev();
-                match sets.find(|(other, _)| other == variable) {
+                match sets.find(|(assigned, _)| assigned == variable) {
                     Some((_, value)) => value.clone()?,
                     None => set.clone(),
                 }

@@ -73,48 +73,52 @@ pub fn unproven_kinds(protocol: &Protocol, home: &Controller) -> Vec<Kind> {
 /// The accesses that no row or permission of the initial state begins unconditionally.
 pub fn conditional_accesses(protocol: &Protocol) -> Vec<Access> {
     let remote = &protocol.remote;
-    let first = |access: Access| {
+    let begins_unconditionally = |access: Access| {
         let row = rows(remote, access, 0).next();
         hits(access, &remote.states[0]) || row.is_some_and(|row| row.guard.is_none())
     };
-    accesses(remote).filter(|&access| !first(access)).collect()
+    accesses(remote)
+        .filter(|&access| !begins_unconditionally(access))
+        .collect()
 }
 
 /// Accesses that every cache supports, and that no row or permission of this one begins. The others are optional in a
 /// protocol: write-backs that keep the copy, and accesses that bypass the cache.
 pub fn absent(protocol: &Protocol) -> Vec<Access> {
-    let mut all = vec![Access::Load, Access::Store, Access::Evict];
-    all.retain(|&access| accesses(&protocol.remote).all(|begun| begun != access));
-    all
+    let mut required = vec![Access::Load, Access::Store, Access::Evict];
+    required.retain(|&access| accesses(&protocol.remote).all(|supported| supported != access));
+    required
 }
 
 /// The accesses that some row or permission begins.
 fn accesses(remote: &Controller) -> impl Iterator<Item = Access> + '_ {
-    let all = Access::ALL.into_iter().map(|(access, _)| access);
+    let accesses = Access::ALL.into_iter().map(|(access, _)| access);
     // An access about no line performs nothing by itself.
-    all.filter(|access| access.about_line()).filter(|&access| {
-        (0..remote.states.len()).any(|state| {
-            // Atomics without a row are performed as stores.
-            access != Access::Atomic && hits(access, &remote.states[state])
-                || rows(remote, access, state).next().is_some()
+    accesses
+        .filter(|access| access.about_line())
+        .filter(|&access| {
+            (0..remote.states.len()).any(|state| {
+                // Atomics without a row are performed as stores.
+                access != Access::Atomic && hits(access, &remote.states[state])
+                    || rows(remote, access, state).next().is_some()
+            })
         })
-    })
 }
 
 /// Number of lines on which progress has to be checked: one for each home, or two if lines are coupled.
 pub fn lines(protocol: &Protocol) -> u8 {
-    let each = match protocol.joins_lines() {
+    let lines_per_home = match protocol.joins_lines() {
         Some(_) => 2,
         None => 1,
     };
-    protocol.homes as u8 * each
+    protocol.homes as u8 * lines_per_home
 }
 
 /// Number of lines on which the progress of a system of `lines` lines is checked: [`lines`], or one for each home if it
 /// has fewer.
 pub fn lines_of(protocol: &Protocol, lines: u8) -> u8 {
     match self::lines(protocol) {
-        most if most <= lines => most,
+        needed if needed <= lines => needed,
         _ => protocol.homes as u8,
     }
 }
@@ -142,11 +146,12 @@ pub fn may_stop(protocol: &Protocol, accesses: &[Access]) -> bool {
 fn can_begin_any(protocol: &Protocol, accesses: &[Access], state: usize) -> bool {
     let remote = &protocol.remote;
     let kind = protocol.kind_of(StateId(state as u16));
-    let its = |other: usize| protocol.kind_of(StateId(other as u16)) == kind;
+    let is_same_kind = |candidate: usize| protocol.kind_of(StateId(candidate as u16)) == kind;
     accesses.iter().any(|&access| {
-        let mut states = (0..remote.states.len()).filter(|&other| its(other));
-        states.any(|other| {
-            hits(access, &remote.states[other]) || rows(remote, access, other).next().is_some()
+        let mut states = (0..remote.states.len()).filter(|&candidate| is_same_kind(candidate));
+        states.any(|candidate| {
+            hits(access, &remote.states[candidate])
+                || rows(remote, access, candidate).next().is_some()
         })
     })
 }
@@ -190,24 +195,24 @@ fn has_done(body: &[Statement]) -> bool {
 fn refuses_at_rest(home: &Controller, local: u8) -> bool {
     let mut at_rest = (0..home.states.len()).filter(|&state| home.states[state].stable());
     at_rest.any(|state| {
-        let of = |event: Event| {
+        let rows_of = |event: Event| {
             let rows = home.rules.iter();
             rows.filter(move |row| row.event == event && row.state.index() == state)
         };
-        let unlock = of(Event::Unlock).next();
+        let unlock = rows_of(Event::Unlock).next();
         let locked = |row: &Row| {
             unlock.is_some_and(|unlock| {
-                let taken = matches!(unlock.effect, Effect::Take { .. });
-                taken && (unlock.guard.is_none() || unlock.guard == row.guard)
+                let is_taken = matches!(unlock.effect, Effect::Take { .. });
+                is_taken && (unlock.guard.is_none() || unlock.guard == row.guard)
             })
         };
-        let mut last = false;
-        let mut met = of(Event::Local(local)).take_while(|row| {
-            let before = last;
-            last = row.guard.is_none();
-            !before
+        let mut is_last = false;
+        let mut rows = rows_of(Event::Local(local)).take_while(|row| {
+            let was_last = is_last;
+            is_last = row.guard.is_none();
+            !was_last
         });
-        met.any(|row| row.effect == Effect::Refuse && !locked(row) && !is_idle(home, row))
+        rows.any(|row| row.effect == Effect::Refuse && !locked(row) && !is_idle(home, row))
     })
 }
 
@@ -222,12 +227,12 @@ fn is_idle(home: &Controller, row: &Row) -> bool {
     };
     let assigns = |s: &Statement| matches!(s, Statement::Assign(v, _) if v == variable);
     let Variable { name, initial, .. } = &home.variables[variable.index()];
-    let outside = name == MEMORY_WRITES;
+    let is_external = name == MEMORY_WRITES;
     let begins = match initial {
         Initial::Number(number) => i64::from(*number) == i64::from(*value),
         Initial::All(_) => true,
     };
-    !outside && !begins && !home.rules.iter().any(|row| row.says(&assigns))
+    !is_external && !begins && !home.rules.iter().any(|row| row.says(&assigns))
 }
 
 /// Says whether an access is performed by reaching a state.
@@ -257,28 +262,32 @@ struct AccessFlow<'p> {
 
 impl<'p> AccessFlow<'p> {
     fn new(protocol: &'p Protocol, access: Access) -> AccessFlow<'p> {
-        let mut ways = AccessFlow {
+        let mut flow = AccessFlow {
             protocol,
             access,
             never_clean: false,
         };
-        let performed = |end: &End| matches!(end, End::Performed);
-        ways.never_clean = access == Access::Clean && !ways.ends().iter().any(performed);
-        ways
+        let is_performed = |end: &End| matches!(end, End::Performed);
+        flow.never_clean = access == Access::Clean && !flow.ends().iter().any(is_performed);
+        flow
     }
 
     fn goal(&self, state: usize) -> Goal {
         let remote = &self.protocol.remote;
-        let at = &remote.states[state];
-        let right = is_permitted(self.access, at.right);
+        let definition = &remote.states[state];
+        let is_performable = is_permitted(self.access, definition.right);
         match self.access {
-            Access::Load | Access::Store | Access::Atomic if right => Goal::Always,
-            Access::Evict if at.stable() && at.right == Right::None => Goal::Always,
-            Access::Demote if at.stable() && at.right <= Right::Read => Goal::Always,
-            Access::Clean if at.stable() && !at.dirty => Goal::Always,
-            Access::Clean if at.stable() && self.never_clean => Goal::UnderWay,
-            _ if right && rows(remote, self.access, state).next().is_some() => Goal::Always,
-            _ if right => Goal::UnderWay,
+            Access::Load | Access::Store | Access::Atomic if is_performable => Goal::Always,
+            Access::Evict if definition.stable() && definition.right == Right::None => Goal::Always,
+            Access::Demote if definition.stable() && definition.right <= Right::Read => {
+                Goal::Always
+            }
+            Access::Clean if definition.stable() && !definition.dirty => Goal::Always,
+            Access::Clean if definition.stable() && self.never_clean => Goal::UnderWay,
+            _ if is_performable && rows(remote, self.access, state).next().is_some() => {
+                Goal::Always
+            }
+            _ if is_performable => Goal::UnderWay,
             _ => Goal::Not,
         }
     }
@@ -313,7 +322,7 @@ impl<'p> AccessFlow<'p> {
     /// Results of all rows that may begin the access or find it outstanding.
     fn ends(&self) -> Vec<End> {
         let remote = &self.protocol.remote;
-        let mut known = vec![false; remote.states.len()];
+        let mut visited = vec![false; remote.states.len()];
         let mut ends: Vec<End> = (0..remote.states.len())
             .flat_map(|state| rows(remote, self.access, state))
             .filter_map(|row| self.end(row))
@@ -324,10 +333,10 @@ impl<'p> AccessFlow<'p> {
             let End::UnderWay(state) = *end else {
                 continue;
             };
-            if !std::mem::replace(&mut known[state], true) {
-                let others = every(remote).into_iter();
-                let others = others.filter(|(from, _)| from.index() == state);
-                ends.extend(others.map(|(_, to)| End::UnderWay(to.index())));
+            if !std::mem::replace(&mut visited[state], true) {
+                let successors = every(remote).into_iter();
+                let successors = successors.filter(|(from, _)| from.index() == state);
+                ends.extend(successors.map(|(_, to)| End::UnderWay(to.index())));
                 let rows = remote.rules.iter();
                 let rows = rows.filter(|row| row.state.index() == state);
                 ends.extend(rows.filter_map(|row| self.end(row)));
@@ -384,16 +393,16 @@ pub fn restarting(
     options: &Options,
 ) -> Result<Modelled, SystemError> {
     let mut system = super::sized(protocol, home, remotes, lines, options)?;
-    let which = system.build.state("watched", system.remote_type);
-    system.restarts = Some(which);
+    let watched = system.build.state("watched", system.remote_type);
+    system.restarts = Some(watched);
     system.triggers()?;
-    let own = Expr::from(which);
+    let remote_index = Expr::from(watched);
     let remote = &protocol.remote;
     let mut begins = Expr::Bool(false);
     for &access in accesses {
-        begins = begins.or(system.can_begin(access, &own));
+        begins = begins.or(system.can_begin(access, &remote_index));
     }
-    let state = system.remote.state.at(0).at(own);
+    let state = system.remote.state.at(0).at(remote_index);
     for number in
         (0..remote.states.len()).filter(|&state| !can_begin_any(protocol, accesses, state))
     {
@@ -445,9 +454,9 @@ impl System<'_> {
         let remote = match kind {
             Kind::Local(_) => None,
             Kind::Access(access) => {
-                let ways = AccessFlow::new(self.protocol, access);
+                let flow = AccessFlow::new(self.protocol, access);
                 let states = 0..self.protocol.remote.states.len();
-                let goals = states.map(|state| match ways.goal(state) {
+                let goals = states.map(|state| match flow.goal(state) {
                     Goal::Not => 0,
                     Goal::UnderWay => 1,
                     Goal::Always => 2,
@@ -455,8 +464,8 @@ impl System<'_> {
                 let goals: Vec<i32> = goals.collect();
                 let degree = self.build.range("goal", 0, 2);
                 Some(WatchedRemote {
-                    which: self.build.state("watched", self.remote_type),
-                    under_way: (self.build).state(
+                    remote: self.build.state("watched", self.remote_type),
+                    outstanding: (self.build).state(
                         format!("{name}_is_under_way"),
                         cohkit_engine::model::TypeId::BOOL,
                     ),
@@ -472,39 +481,51 @@ impl System<'_> {
     }
 
     /// Statements for the watched access at the end of a remote's row.
-    pub fn watched(&self, event: Event, context: &Context, body: &[Statement]) -> Vec<Stmt> {
-        let (Some(watch), Some(own), false) = (self.watch, &context.own, context.home) else {
+    pub fn watch_statements(
+        &self,
+        event: Event,
+        context: &Context,
+        body: &[Statement],
+    ) -> Vec<Stmt> {
+        let (Some(watch), Some(executing_remote), false) =
+            (self.watch, &context.remote, context.home)
+        else {
             return Vec::new();
         };
         let (Some(remote), Kind::Access(access)) = (watch.remote, watch.kind) else {
             return Vec::new();
         };
-        let performed = || vec![watch.wanted.set(false), remote.under_way.set(false)];
-        let mut every = false;
-        Statement::visit(body, &mut |s| every |= matches!(s, Statement::Every { .. }));
+        let performed = || vec![watch.wanted.set(false), remote.outstanding.set(false)];
+        let mut changes_every_line = false;
+        Statement::visit(body, &mut |s| {
+            changes_every_line |= matches!(s, Statement::Every { .. })
+        });
         // A row that changes every line changes the watched line.
-        let line = match every {
+        let line = match changes_every_line {
             true => Expr::Int(0),
             false => context.line.clone(),
         };
-        let state = self.remote.state.at(&line).at(own);
+        let state = self.remote.state.at(&line).at(executing_remote);
         let at_rest = self.remote.stable.of(state.clone());
-        let mut does = Vec::new();
+        let mut effects = Vec::new();
         if watch.begins(event) {
-            does.extend([watch.wanted.set(true), remote.under_way.set(true)]);
+            effects.extend([watch.wanted.set(true), remote.outstanding.set(true)]);
             if AccessFlow::new(self.protocol, access).posts(body) {
-                does.push(when(at_rest.clone(), performed()));
+                effects.push(when(at_rest.clone(), performed()));
             }
         }
         if has_done(body) {
-            does.push(when(remote.under_way, performed()));
+            effects.push(when(remote.outstanding, performed()));
         }
         let goal = remote.goal.of(state);
-        let there = goal.clone().is(2).or(goal.is(1).and(remote.under_way));
-        does.push(when(there, performed()));
-        does.push(when(at_rest, vec![remote.under_way.set(false)]));
-        let this = remote.which.is(own).and(self.is_watched(&line));
-        vec![when(this, does)]
+        let reaches_goal = goal.clone().is(2).or(goal.is(1).and(remote.outstanding));
+        effects.push(when(reaches_goal, performed()));
+        effects.push(when(at_rest, vec![remote.outstanding.set(false)]));
+        let is_watched_remote = remote
+            .remote
+            .is(executing_remote)
+            .and(self.is_watched(&line));
+        vec![when(is_watched_remote, effects)]
     }
 
     /// True on the watched line: the first one, as the lines of all homes behave alike.
@@ -516,26 +537,26 @@ impl System<'_> {
     }
 
     /// Statement for the watched operation when the device requests one.
-    pub fn asked(&self, local: usize, line: &Expr) -> Option<Stmt> {
+    pub fn watch_request(&self, local: usize, line: &Expr) -> Option<Stmt> {
         let watch = self.watch?;
-        let its = watch.kind == Kind::Local(local as u8);
-        its.then(|| when(self.is_watched(line), vec![watch.wanted.set(true)]))
+        let is_same = watch.kind == Kind::Local(local as u8);
+        is_same.then(|| when(self.is_watched(line), vec![watch.wanted.set(true)]))
     }
 
     /// Statement for the watched operation when the home has performed one.
-    pub fn acknowledged(&self, local: u8, line: &Expr) -> Option<Stmt> {
+    pub fn watch_acknowledgement(&self, local: u8, line: &Expr) -> Option<Stmt> {
         let watch = self.watch?;
-        let its = watch.kind == Kind::Local(local);
-        its.then(|| when(self.is_watched(line), vec![watch.wanted.set(false)]))
+        let is_same = watch.kind == Kind::Local(local);
+        is_same.then(|| when(self.is_watched(line), vec![watch.wanted.set(false)]))
     }
 
     /// True if a remote can begin an access.
-    fn can_begin(&mut self, access: Access, own: &Expr) -> Expr {
+    fn can_begin(&mut self, access: Access, remote: &Expr) -> Expr {
         let controller = self.remote.controller;
         let context = Context {
             home: false,
             line: Expr::Int(0),
-            own: Some(own.clone()),
+            remote: Some(remote.clone()),
             sender: None,
             fields: Vec::new(),
             each: None,
@@ -544,21 +565,21 @@ impl System<'_> {
         let state = context.part(self.remote.state);
         let mut begins = Expr::Bool(false);
         for number in 0..controller.states.len() {
-            let mut here = Expr::Bool(hits(access, &controller.states[number]));
-            let all = controller
+            let mut can_begin = Expr::Bool(hits(access, &controller.states[number]));
+            let rows = controller
                 .rules
                 .iter()
                 .filter(|row| row.event == Event::Access(access) && row.state.index() == number);
-            for row in all.rev() {
+            for row in rows.rev() {
                 let takes = Expr::Bool(matches!(row.effect, Effect::Take { .. }));
-                here = match &row.guard {
-                    Some(guard) => self.truth(&context, guard).then(takes, here),
+                can_begin = match &row.guard {
+                    Some(guard) => self.truth(&context, guard).then(takes, can_begin),
                     None => takes,
                 };
             }
-            if here != Expr::Bool(false) {
-                let is = state.clone().is(self.remote.states.nth(number as u32));
-                begins = begins.or(is.and(here));
+            if can_begin != Expr::Bool(false) {
+                let in_state = state.clone().is(self.remote.states.nth(number as u32));
+                begins = begins.or(in_state.and(can_begin));
             }
         }
         begins

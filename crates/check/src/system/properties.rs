@@ -10,31 +10,31 @@ impl<'p> System<'p> {
     /// Adds invariants and quiescence.
     pub fn properties(&mut self) -> Result<(), SystemError> {
         if self.remotes > 1 && self.facts.coherent {
-            let alone = self.for_all_lines(Self::single_writer);
-            let said = Violation::new(
+            let single_writer = self.for_all_lines(Self::single_writer);
+            let violation = Violation::new(
                 "single writer",
                 "another agent still has read or write permission",
             );
-            self.build.invariant(said, alone);
+            self.build.invariant(violation, single_writer);
         }
         if self.facts.coherent {
             let current = self.for_all_lines(Self::copies_are_current);
-            let said = Violation::new("data value", "a readable copy is stale");
-            self.build.invariant(said, current);
+            let violation = Violation::new("data value", "a readable copy is stale");
+            self.build.invariant(violation, current);
         }
         if self.device.is_some() {
             let excludes = self.for_all_lines(Self::locks_exclude);
-            let said = Violation::new(
+            let violation = Violation::new(
                 "single writer",
                 "a remote has a permission that the lock excludes",
             );
-            self.build.invariant(said, excludes);
+            self.build.invariant(violation, excludes);
             let current = self.for_all_lines(Self::locked_memory_is_current);
-            let said = Violation::new(
+            let violation = Violation::new(
                 "data value",
                 "memory is stale while the device holds the lock",
             );
-            self.build.invariant(said, current);
+            self.build.invariant(violation, current);
         }
         self.add_inclusion_invariant();
         for invariant in &self.protocol.invariants {
@@ -50,14 +50,16 @@ impl<'p> System<'p> {
             self.build.invariant(bound.violation_name(), holds);
         }
         let idle = self.for_all_lines(Self::idle);
-        let holds = |_: &mut Self, place: Place| place.field("length").gt(0);
+        let is_nonempty = |_: &mut Self, place: Place| place.field("length").gt(0);
         let mut empty = Vec::new();
         for queue in 0..self.queues.len() {
             let several = self.queues[queue].per_line || self.protocol.homes > 1;
             empty.push(match several {
-                true => self.for_all_lines(|s, line| !s.some_queue(queue, line, &mut { holds })),
+                true => {
+                    self.for_all_lines(|s, line| !s.any_queue(queue, line, &mut { is_nonempty }))
+                }
                 // All lines share the queue.
-                false => !self.some_queue(queue, &Expr::Int(0), &mut { holds }),
+                false => !self.any_queue(queue, &Expr::Int(0), &mut { is_nonempty }),
             });
         }
         self.build
@@ -74,12 +76,12 @@ impl<'p> System<'p> {
     fn single_writer(&mut self, line: &Expr) -> Expr {
         let right = self.remote.right;
         let state = self.remote.state.at(line);
-        let of = |r: cohkit_engine::model::VariableId| right.of(state.clone().at(r));
+        let right_of = |r: cohkit_engine::model::VariableId| right.of(state.clone().at(r));
         let ty = self.remote_type;
         self.with_bound(ty, |system, r| {
             system.with_bound(ty, |_, other| {
-                let alone = other.all(other.is_not(r).implies(of(other).is(0)));
-                r.all(of(r).is(2).implies(alone))
+                let others_have_none = other.all(other.is_not(r).implies(right_of(other).is(0)));
+                r.all(right_of(r).is(2).implies(others_have_none))
             })
         })
     }
@@ -98,22 +100,22 @@ impl<'p> System<'p> {
         let Some(device) = self.device else {
             return Expr::Bool(false);
         };
-        let held = device.lock.at(line);
-        let is = |label: u32| held.clone().is(device.locks.nth(label));
+        let lock_state = device.lock.at(line);
+        let is_level = |label: u32| lock_state.clone().is(device.locks.nth(label));
         match level {
-            Some(level) => is(level),
-            None => is(lock::READ).or(is(lock::WRITE)),
+            Some(level) => is_level(level),
+            None => is_level(lock::READ).or(is_level(lock::WRITE)),
         }
     }
 
     fn locks_exclude(&mut self, line: &Expr) -> Expr {
         let right = self.remote.right;
         let state = self.remote.state.at(line);
-        let of = |r: cohkit_engine::model::VariableId| right.of(state.clone().at(r));
+        let right_of = |r: cohkit_engine::model::VariableId| right.of(state.clone().at(r));
         let ty = self.remote_type;
-        let least = self.with_bound(ty, |_, r| r.all(of(r).is(0)));
-        let no_writer = self.with_bound(ty, |_, r| r.all(of(r).lt(2)));
-        let write = self.locked(line, Some(lock::WRITE)).implies(least);
+        let no_permission = self.with_bound(ty, |_, r| r.all(right_of(r).is(0)));
+        let no_writer = self.with_bound(ty, |_, r| r.all(right_of(r).lt(2)));
+        let write = self.locked(line, Some(lock::WRITE)).implies(no_permission);
         write.and(self.locked(line, Some(lock::READ)).implies(no_writer))
     }
 
@@ -133,22 +135,22 @@ impl<'p> System<'p> {
             .stable
             .of(self.home.state.at(line))
             .and(self.with_bound(self.remote_type, |_, r| r.all(stable.of(state.at(r)))));
-        if let Some(aside) = self.aside {
-            idle = idle.and(aside.from.at(line).is(0));
+        if let Some(deferred_store) = self.deferred_store {
+            idle = idle.and(deferred_store.from.at(line).is(0));
         }
         if let Some(memory) = self.slot {
             idle = idle.and(memory.state.at(line).is(memory.states.nth(slot::IDLE)));
         }
         if let Some(device) = self.device {
             idle = idle
-                .and(device.asked.at(line).is(0))
+                .and(device.requested.at(line).is(0))
                 .and(device.accepted.at(line).is(0))
                 .and(device.lock.at(line).is(device.locks.nth(lock::NONE)));
         }
         for flow in 0..self.flows.len() {
             if let Storage::Counted(variable) = self.flows[flow].storage {
                 let carries = self.carries_line(flow);
-                let some = self.some_cell(flow, variable.at(line), &|place| {
+                let any_message = self.any_cell(flow, variable.at(line), &|place| {
                     if carries {
                         let current = place.clone().at(true).gt(0);
                         place.at(false).gt(0).or(current)
@@ -156,7 +158,7 @@ impl<'p> System<'p> {
                         place.gt(0)
                     }
                 });
-                idle = idle.and(!some);
+                idle = idle.and(!any_message);
             }
         }
         idle
@@ -193,10 +195,10 @@ impl<'p> System<'p> {
                 let side = &self.remote;
                 sum((0..self.remotes).map(|r| {
                     let state = side.state.at(line).at(r);
-                    let any = states
+                    let in_states = states
                         .iter()
                         .map(|s| state.clone().is(side.states.nth(s.0.into())));
-                    Expr::disjunction(any).as_number()
+                    Expr::disjunction(in_states).as_number()
                 }))
             }
             Amount::InFlight(messages) => {
@@ -220,7 +222,7 @@ impl<'p> System<'p> {
     /// Number of messages of a flow in flight; with `only`, those from or to this remote.
     fn count_flow(&mut self, flow: usize, line: &Expr, only: Option<i32>) -> Expr {
         let direction = self.flows[flow].direction;
-        let indices = |there: bool| match there {
+        let indices = |is_remote: bool| match is_remote {
             true => (0..self.remotes).map(Some).collect(),
             false => vec![None],
         };

@@ -43,13 +43,13 @@ impl System<'_> {
     /// Lowers a send statement.
     pub fn send_to(
         &mut self,
-        moment: &mut Execution,
+        execution: &mut Execution,
         message: MessageId,
         to: &Target,
         fields: &[Value],
         out: &mut Vec<Stmt>,
     ) -> Result<(), SystemError> {
-        let context = moment.context;
+        let context = execution.context;
         let to = match to {
             Target::Home => Receiver::Home,
             Target::HomeAt(home) => Receiver::HomeAt(self.number(context, home)),
@@ -61,17 +61,17 @@ impl System<'_> {
                 Receiver::Remote(self.remote_index(context, to))
             }
             Target::Each(set) => {
-                let each = self.with_bound(self.remote_type, |system, to| {
+                let sends = self.with_bound(self.remote_type, |system, to| {
                     let member = system.member(context, set, to.into());
                     let receiver = Receiver::Remote(to.into());
-                    let send = system.send(moment, message, receiver, fields)?;
+                    let send = system.send(execution, message, receiver, fields)?;
                     Ok(to.each(vec![when(member, send)]))
                 })?;
-                out.push(each);
+                out.push(sends);
                 return Ok(());
             }
         };
-        out.extend(self.send(moment, message, to, fields)?);
+        out.extend(self.send(execution, message, to, fields)?);
         Ok(())
     }
 
@@ -79,19 +79,19 @@ impl System<'_> {
     fn no_receiver(&mut self, context: &Context, message: MessageId) -> Vec<Stmt> {
         let (messages, controller) = (&self.protocol.messages, self.side(context.home).controller);
         let fault = Fault::NoReceiver(message);
-        let what = |agent: &str| fault_words(agent, messages, controller, &fault);
-        self.fails(context, &what)
+        let describe = |agent: &str| fault_words(agent, messages, controller, &fault);
+        self.unexpected_message_error(context, &describe)
     }
 
     /// Puts a message into its channel.
     fn send(
         &mut self,
-        moment: &mut Execution,
+        execution: &mut Execution,
         message: MessageId,
         to: Receiver,
         fields: &[Value],
     ) -> Result<Vec<Stmt>, SystemError> {
-        let context = moment.context;
+        let context = execution.context;
         let direction = match (context.home, &to) {
             (true, Receiver::HomeAt(_)) => Direction::BetweenHomes,
             (true, _) => Direction::ToRemote,
@@ -116,8 +116,8 @@ impl System<'_> {
         let Some(flow) = flow else {
             return Err(self.unsupported_expression("sends a message that has no channel", context));
         };
-        let from = context.own.clone();
-        let values: Vec<Expr> = fields.iter().map(|f| self.given(context, f)).collect();
+        let from = context.remote.clone();
+        let values: Vec<Expr> = fields.iter().map(|f| self.sent_value(context, f)).collect();
         let kind = self.protocol.message(message);
         let carries = kind.carries.line();
         let sends = Act::Send {
@@ -128,88 +128,89 @@ impl System<'_> {
         let note = self.note_message(message, sender, sends, &context.line, context.home);
         let mut out = vec![note];
         if carries && self.facts.used_once[message.index()] {
-            let old = format!(
+            let message = format!(
                 "{} carries a stale copy for an access that does not cache it",
                 kind.name
             );
             out.push(assert(
-                Violation::new("data value", old),
-                moment.copy.clone(),
+                Violation::new("data value", message),
+                execution.copy.clone(),
             ));
         }
         // Split memory is read in a separate step.
         if carries && context.home && self.slot.is_none() && self.facts.used_once[message.index()] {
-            let said = "memory is read for a remote while the device may write it under its lock";
-            out.extend(self.unlocked(&context.line, &[lock::WRITE], said));
+            let message =
+                "memory is read for a remote while the device may write it under its lock";
+            out.extend(self.assert_unlocked(&context.line, &[lock::WRITE], message));
         }
         if let (true, Some(to)) = (carries, &to) {
-            let (line, copy) = (context.line.clone(), moment.copy.clone());
-            out.extend(self.answers(&line, to, message, &copy));
+            let (line, copy) = (context.line.clone(), execution.copy.clone());
+            out.extend(self.check_response(&line, to, message, &copy));
         }
-        let mut after = Vec::new();
-        let ticket = self.store_is_sent(moment, flow, (&mut out, &mut after));
+        let mut after_send = Vec::new();
+        let ticket = self.send_store(execution, flow, (&mut out, &mut after_send));
         let stored = values.into_iter().zip(&self.flows[flow].constants);
         let stored = stored.filter(|(_, constant)| constant.is_none());
-        let letter = OutgoingMessage {
+        let outgoing = OutgoingMessage {
             line,
             from,
             to,
             stored: stored.map(|(value, _)| value).collect(),
             ticket,
-            current: carries.then(|| moment.copy.clone()),
+            current: carries.then(|| execution.copy.clone()),
         };
         match self.flows[flow].storage {
             Storage::Counted(variable) => {
-                self.count(flow, variable, &letter, &mut out);
-                let ends = (letter.from.as_ref(), letter.to.as_ref());
-                out.extend(self.mark_followers(message, direction, &letter.line, ends));
+                self.increment_counter(flow, variable, &outgoing, &mut out);
+                let ends = (outgoing.from.as_ref(), outgoing.to.as_ref());
+                out.extend(self.mark_followers(message, direction, &outgoing.line, ends));
             }
             Storage::Queued(index, label) => {
                 let place = match self.queues[index].senders {
                     Some(_) => {
                         let sender = self.home_of(&context.line);
-                        self.queue_between(index, &letter.line, &sender)
+                        self.queue_between(index, &outgoing.line, &sender)
                     }
                     None => {
-                        let (from, to) = (letter.from.as_ref(), letter.to.as_ref());
-                        self.queue_at(index, &letter.line, from, to)
+                        let (from, to) = (outgoing.from.as_ref(), outgoing.to.as_ref());
+                        self.queue_at(index, &outgoing.line, from, to)
                     }
                 };
-                self.append_message(&self.flows[flow], (index, label), place, letter, &mut out);
+                self.append_message(&self.flows[flow], (index, label), place, outgoing, &mut out);
             }
         }
-        out.extend(after);
+        out.extend(after_send);
         Ok(out)
     }
 
     /// Increments the counter of equal messages.
-    fn count(
+    fn increment_counter(
         &self,
         flow: usize,
         variable: VariableId,
-        letter: &OutgoingMessage,
+        outgoing: &OutgoingMessage,
         out: &mut Vec<Stmt>,
     ) {
-        let (flow, current) = (&self.flows[flow], &letter.current);
+        let (flow, current) = (&self.flows[flow], &outgoing.current);
         let place = ends(
-            variable.at(&letter.line),
-            letter.from.as_ref(),
-            letter.to.as_ref(),
+            variable.at(&outgoing.line),
+            outgoing.from.as_ref(),
+            outgoing.to.as_ref(),
         );
-        let place = letter.stored.iter().cloned().fold(place, Place::at);
+        let place = outgoing.stored.iter().cloned().fold(place, Place::at);
         // The capacity covers all cells: those with and without a message behind them, and those with other tickets.
-        let behind = |place: Place| match flow.has_ordered_followers {
+        let follower_cells = |place: Place| match flow.has_ordered_followers {
             true => vec![place.clone().at(false), place.at(true)],
             false => vec![place],
         };
         let tickets = flow.tickets.filter(|tickets| tickets.ty.is_some());
         let cells: Vec<Place> = match tickets {
             Some(tickets) => (tickets.low..=tickets.high)
-                .flat_map(|ticket| behind(place.clone().at(ticket)))
+                .flat_map(|ticket| follower_cells(place.clone().at(ticket)))
                 .collect(),
-            None => behind(place.clone()),
+            None => follower_cells(place.clone()),
         };
-        let place = match &letter.ticket {
+        let place = match &outgoing.ticket {
             Some(ticket) => place.at(ticket.clone()),
             None => place,
         };
@@ -228,12 +229,12 @@ impl System<'_> {
             None => place,
         };
         let (capacity, name) = (flow.capacity, &self.protocol.message(flow.message).name);
-        let over = format!("more than {capacity} {name} in flight");
-        let over = match &flow.bound {
-            Some(bound) => Violation::new(bound, over),
-            None => Violation::limit(over),
+        let exceeded = format!("more than {capacity} {name} in flight");
+        let exceeded = match &flow.bound {
+            Some(bound) => Violation::new(bound, exceeded),
+            None => Violation::limit(exceeded),
         };
-        out.push(assert(over, count.lt(capacity)));
+        out.push(assert(exceeded, count.lt(capacity)));
         out.push(place.clone().set(place + 1));
     }
 
@@ -243,30 +244,30 @@ impl System<'_> {
         flow: &Flow,
         (queue, label): (usize, u32),
         place: Place,
-        letter: OutgoingMessage,
+        outgoing: OutgoingMessage,
         out: &mut Vec<Stmt>,
     ) {
         let queue = &self.queues[queue];
         let length = place.clone().field("length");
-        let many = counted(queue.capacity as u32, "message");
-        let over = format!("more than {many} in flight on {}", queue.name);
-        let room = length.clone().lt(queue.capacity);
-        out.push(assert(Violation::limit(over), room));
+        let capacity_text = counted(queue.capacity as u32, "message");
+        let message = format!("more than {capacity_text} in flight on {}", queue.name);
+        let has_room = length.clone().lt(queue.capacity);
+        out.push(assert(Violation::limit(message), has_room));
         let entry = place.field("slot").at(&length);
         let mut part = |name: &str, value: Expr| {
             out.push(entry.clone().field(name).set(value));
         };
         part("kind", queue.kinds.nth(label));
         if !queue.per_line {
-            part("line", letter.line);
+            part("line", outgoing.line);
         }
-        for (column, value) in flow.columns.iter().zip(letter.stored) {
+        for (column, value) in flow.columns.iter().zip(outgoing.stored) {
             part(&format!("field{column}"), value);
         }
-        if let Some(current) = letter.current {
+        if let Some(current) = outgoing.current {
             part("current", current);
         }
-        if let Some(ticket) = letter.ticket {
+        if let Some(ticket) = outgoing.ticket {
             part("ticket", ticket);
         }
         out.push(length.clone().set(length + 1));
@@ -281,22 +282,22 @@ impl System<'_> {
         (from, to): (Option<&Expr>, Option<&Expr>),
     ) -> Vec<Stmt> {
         let mut out = Vec::new();
-        for (flow, variable) in self.before(message, direction) {
+        for (flow, variable) in self.preceding_flows(message, direction) {
             let place = ends(variable.at(line), from, to);
             let carries = self.carries_line(flow);
             let mut stored = self.flows[flow].stored.clone();
             stored.pop();
             out.extend(self.nest_statements(&stored, place, &mut |_, place| {
-                let (later, early) = (place.clone().at(false), place.at(true));
-                let moved = |later: Place, early: Place| {
-                    let sum = early.clone().set(early + later.clone());
-                    when(later.clone().gt(0), vec![sum, later.set(0)])
+                let (unfollowed, followed) = (place.clone().at(false), place.at(true));
+                let moved = |unfollowed: Place, followed: Place| {
+                    let sum = followed.clone().set(followed + unfollowed.clone());
+                    when(unfollowed.clone().gt(0), vec![sum, unfollowed.set(0)])
                 };
                 match carries {
                     true => [false, true]
-                        .map(|bit| moved(later.clone().at(bit), early.clone().at(bit)))
+                        .map(|bit| moved(unfollowed.clone().at(bit), followed.clone().at(bit)))
                         .to_vec(),
-                    false => vec![moved(later, early)],
+                    false => vec![moved(unfollowed, followed)],
                 }
             }));
         }
@@ -311,34 +312,40 @@ impl System<'_> {
         line: &Expr,
         (from, to): (Option<&Expr>, Option<&Expr>),
     ) -> Expr {
-        let mut free = Expr::Bool(true);
-        for (flow, variable) in self.before(message, direction) {
+        let mut has_none = Expr::Bool(true);
+        for (flow, variable) in self.preceding_flows(message, direction) {
             let place = ends(variable.at(line), from, to);
             let carries = self.carries_line(flow);
             let mut stored = self.flows[flow].stored.clone();
             stored.pop();
-            let some = self.nest_claim(&stored, place, &mut |_, place| {
-                let early = place.at(true);
+            let exists = self.nest_claim(&stored, place, &mut |_, place| {
+                let followed = place.at(true);
                 match carries {
-                    true => early.clone().at(false).gt(0).or(early.at(true).gt(0)),
-                    false => early.gt(0),
+                    true => followed.clone().at(false).gt(0).or(followed.at(true).gt(0)),
+                    false => followed.gt(0),
                 }
             });
-            free = free.and(!some);
+            has_none = has_none.and(!exists);
         }
-        free
+        has_none
     }
 
     /// The counted flows that a message stays behind.
-    fn before(&self, message: MessageId, direction: Direction) -> Vec<(usize, VariableId)> {
-        let earlier = self.protocol.stays_behind(message);
+    fn preceding_flows(
+        &self,
+        message: MessageId,
+        direction: Direction,
+    ) -> Vec<(usize, VariableId)> {
+        let predecessors = self.protocol.stays_behind(message);
         let flows = self.flows.iter().enumerate();
-        let its = flows
-            .filter(|(_, flow)| flow.direction == direction && earlier.contains(&flow.message));
-        its.filter_map(|(index, flow)| match flow.storage {
-            Storage::Counted(variable) => Some((index, variable)),
-            Storage::Queued(..) => None,
-        })
-        .collect()
+        let matching = flows.filter(|(_, flow)| {
+            flow.direction == direction && predecessors.contains(&flow.message)
+        });
+        matching
+            .filter_map(|(index, flow)| match flow.storage {
+                Storage::Counted(variable) => Some((index, variable)),
+                Storage::Queued(..) => None,
+            })
+            .collect()
     }
 }

@@ -43,17 +43,20 @@ mod sort {
 
 /// Note of an agent's act. `visible` is true if the home can observe it.
 pub(super) fn note(agent: Expr, act: Act, line: Option<Expr>, visible: bool) -> Stmt {
-    let (act, other, words) = match act {
+    let (act, counterpart, words) = match act {
         Act::Send { message, to } => (sort::SEND, Some(to), message),
         Act::Receive { message, from } => (sort::RECEIVE, from, message),
         Act::Does(words) => (sort::DOES, None, words),
         Act::Becomes(words) => (sort::BECOMES, None, words),
     };
-    let line_too = if line.is_some() { sort::HAS_LINE } else { 0 };
+    let line_flag = if line.is_some() { sort::HAS_LINE } else { 0 };
     let visible = if visible { sort::VISIBLE } else { 0 };
     Stmt::Note(Note::Says {
-        sort: act | line_too | visible,
-        values: [Some(agent), line, other].into_iter().flatten().collect(),
+        sort: act | line_flag | visible,
+        values: [Some(agent), line, counterpart]
+            .into_iter()
+            .flatten()
+            .collect(),
         words,
     })
 }
@@ -91,15 +94,15 @@ struct Flying {
 }
 
 impl TraceEvents for Chart<'_> {
-    fn say(&mut self, said: Remark) {
-        let mut values = said.values.into_iter();
+    fn say(&mut self, remark: Remark) {
+        let mut values = remark.values.into_iter();
         let agent = values.next().unwrap_or(0) as usize;
-        let line = (said.sort & sort::HAS_LINE != 0).then(|| values.next().unwrap_or(0) as u32);
-        let other = values.next().map(|other| other as usize);
-        let words = said.words;
-        let action = match said.sort & 3 {
+        let line = (remark.sort & sort::HAS_LINE != 0).then(|| values.next().unwrap_or(0) as u32);
+        let counterpart = values.next().map(|counterpart| counterpart as usize);
+        let words = remark.words;
+        let action = match remark.sort & 3 {
             sort::SEND => {
-                let to = other.unwrap_or(agent);
+                let to = counterpart.unwrap_or(agent);
                 let flight = self.next_flight();
                 let message = words.clone();
                 let flying = Flying {
@@ -116,17 +119,17 @@ impl TraceEvents for Chart<'_> {
                 }
             }
             sort::RECEIVE => {
-                let sent = self.flying.iter().position(|(flying, _)| {
+                let send_index = self.flying.iter().position(|(flying, _)| {
                     (&flying.message, flying.to, flying.line) == (&words, agent, line)
-                        && other.is_none_or(|from| flying.from == from)
+                        && counterpart.is_none_or(|from| flying.from == from)
                 });
-                let (from, flight) = match sent {
+                let (from, flight) = match send_index {
                     Some(i) => {
                         let (flying, flight) = self.flying.remove(i);
                         (flying.from, flight)
                     }
                     // The message was in flight at the start.
-                    None => (other.unwrap_or(agent), self.next_flight()),
+                    None => (counterpart.unwrap_or(agent), self.next_flight()),
                 };
                 Action::Receive {
                     message: words,
@@ -141,7 +144,7 @@ impl TraceEvents for Chart<'_> {
             agent,
             action,
             line,
-            visible: said.sort & sort::VISIBLE != 0,
+            visible: remark.sort & sort::VISIBLE != 0,
         });
     }
 
@@ -248,7 +251,7 @@ mod tests {
             )
         };
         let does = |what: &str| step(1, Action::Does { what: what.into() });
-        let wanted = Sequence {
+        let expected = Sequence {
             agents: vec!["a".into(), "b".into()],
             steps: vec![
                 send(0),
@@ -265,7 +268,7 @@ mod tests {
                 does("last of 2"),
             ],
         };
-        assert_eq!(trace.sequence, wanted);
+        assert_eq!(trace.sequence, expected);
         assert_eq!(trace.fault.as_deref(), Some("`short` does not hold"));
     }
 }

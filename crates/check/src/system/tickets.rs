@@ -47,13 +47,13 @@ impl ConsumedStore {
     }
 
     /// Records that its bytes are deferred. Returns their ticket.
-    pub fn is_deferred(&mut self) -> Expr {
+    pub fn defer(&mut self) -> Expr {
         self.deferred = true;
         self.ticket.clone()
     }
 
     /// Records that it has been performed.
-    pub fn performed(&mut self) {
+    pub fn mark_performed(&mut self) {
         self.ticket = Expr::Int(0);
         (self.low, self.high) = (0, 0);
     }

@@ -17,9 +17,9 @@ impl<'p> System<'p> {
     /// Adds all rules.
     pub fn triggers(&mut self) -> Result<(), SystemError> {
         for (access, name) in Access::ALL {
-            self.access(access, name)?;
+            self.add_access(access, name)?;
         }
-        self.hits();
+        self.add_write_hits();
         self.check_load_hit_order();
         for flow in 0..self.flows.len() {
             self.deliver(flow)?;
@@ -34,11 +34,11 @@ impl<'p> System<'p> {
         (line, line.into())
     }
 
-    pub fn context(home: bool, line: &Expr, own: Option<Expr>) -> Context {
+    pub fn context(home: bool, line: &Expr, remote: Option<Expr>) -> Context {
         Context {
             home,
             line: line.clone(),
-            own,
+            remote,
             sender: None,
             fields: Vec::new(),
             each: None,
@@ -47,7 +47,7 @@ impl<'p> System<'p> {
     }
 
     /// An access of a core, or of the cache's replacement policy.
-    fn access(&mut self, access: Access, name: &str) -> Result<(), SystemError> {
+    fn add_access(&mut self, access: Access, name: &str) -> Result<(), SystemError> {
         let event = Event::Access(access);
         if !self
             .remote
@@ -65,7 +65,7 @@ impl<'p> System<'p> {
             false => (vec![r], Expr::Int(0)),
         };
         let context = Self::context(false, &line, Some(r.into()));
-        let reacted = self.react(
+        let result = self.react(
             event,
             Trigger {
                 name: format!("{} {name}", self.remote.controller.name),
@@ -74,31 +74,33 @@ impl<'p> System<'p> {
                 before: context.clone(),
                 after: context,
                 consume: Vec::new(),
-                taking: Vec::new(),
-                refusing: None,
-                taken: None,
+                accept_effects: Vec::new(),
+                refuse_effects: None,
+                message: None,
                 store: None,
                 incoming_copy: None,
                 is_required: false,
                 spontaneous: true,
             },
         );
-        reacted.map(|_| ())
+        result.map(|_| ())
     }
 
     /// Stores and atomics that hit without a row of their own. A write without effect, because no other copy is
     /// current, is left out. Loads that hit never have an effect.
-    fn hits(&mut self) {
+    fn add_write_hits(&mut self) {
         let controller = self.remote.controller;
-        let hit = |state: usize| write_hits(controller, state);
-        let states: Vec<usize> = (0..controller.states.len()).filter(|&s| hit(s)).collect();
+        let is_hit = |state: usize| write_hits(controller, state);
+        let states: Vec<usize> = (0..controller.states.len())
+            .filter(|&s| is_hit(s))
+            .collect();
         if states.is_empty() || !self.facts.coherent {
             return;
         }
         let (l, line) = self.line_index();
         let r = self.parameter("r", self.remote_type);
         let state = self.remote.state.at(l).at(r);
-        let here = Expr::disjunction(
+        let in_hit_state = Expr::disjunction(
             states
                 .iter()
                 .map(|&s| state.clone().is(self.remote.states.nth(s as u32))),
@@ -106,14 +108,14 @@ impl<'p> System<'p> {
         let context = Self::context(false, &line, Some(r.into()));
         let changes = self.has_other_current_copy(&line, Some(&r.into()));
         let changes = changes.or(self.has_posted_stores(&context));
-        let mut body = vec![self.does(r, &line, &performs(Access::Store), false)];
-        body.extend(self.in_order(&context, true));
+        let mut body = vec![self.note_action(r, &line, &performs(Access::Store), false)];
+        body.extend(self.assert_store_order(&context, true));
         body.extend(self.mark_copies_stale(&line, true));
         body.push(self.current.at(l).at(r).set(true));
         self.build.rule(Rule {
             name: format!("{} store hits", controller.name),
             parameters: vec![l, r],
-            guard: here.and(changes),
+            guard: in_hit_state.and(changes),
             body,
             spontaneous: true,
             priority: 0,
@@ -141,24 +143,24 @@ impl<'p> System<'p> {
                 let place = ends(variable.at(l), from.as_ref(), to.as_ref());
                 let mut arrival = self.counted_arrival(index, place);
                 let ends = (from.as_ref(), to.as_ref());
-                let free = self.has_no_predecessor(message, direction, &line, ends);
-                arrival.present = arrival.present.and(free);
+                let no_predecessor = self.has_no_predecessor(message, direction, &line, ends);
+                arrival.present = arrival.present.and(no_predecessor);
                 arrival
             }
             Storage::Queued(queue, label) => {
-                let other = self.queues[queue]
+                let sending_home = self.queues[queue]
                     .senders
                     .map(|homes| self.parameter("h", homes));
-                let place = match other {
-                    Some(other) => self.queue_between(queue, &line, &other.into()),
+                let place = match sending_home {
+                    Some(sending_home) => self.queue_between(queue, &line, &sending_home.into()),
                     None => self.queue_at(queue, &line, from.as_ref(), to.as_ref()),
                 };
                 let mut arrival = self.queued_arrival(index, queue, label, place, &line);
-                arrival.parameters.extend(other);
+                arrival.parameters.extend(sending_home);
                 arrival
             }
         };
-        let admitted = self.admitted(message, direction, &line);
+        let admitted = self.is_admitted(message, direction, &line);
         arrival.present = arrival.present.and(admitted);
         let present = arrival.present.clone();
         let entry = match self.flows[index].storage {
@@ -169,8 +171,8 @@ impl<'p> System<'p> {
             Storage::Counted(_) => None,
         };
         if let Some(entry) = &entry {
-            arrival.present = arrival.present.and(entry.open());
-            arrival.removal.extend(entry.leaves());
+            arrival.present = arrival.present.and(entry.can_be_consumed());
+            arrival.removal.extend(entry.removal());
         }
         // Fields that are not stored have the constant that every send gives them.
         let fields = |stored: Vec<Expr>| -> Vec<Expr> {
@@ -184,7 +186,7 @@ impl<'p> System<'p> {
         let context = |stored: Vec<Expr>| Context {
             home,
             line: line.clone(),
-            own: to.clone(),
+            remote: to.clone(),
             sender: from.clone(),
             fields: fields(stored),
             each: None,
@@ -198,8 +200,8 @@ impl<'p> System<'p> {
             // Nothing depends on which home sent the message, unless homes keep an order.
             from: (direction != Direction::BetweenHomes).then(|| self.agent(from.as_ref(), &line)),
         };
-        let taker = self.agent(to.as_ref(), &line);
-        consume.push(self.note_message(message, taker, receives, &line, home));
+        let receiving_agent = self.agent(to.as_ref(), &line);
+        consume.push(self.note_message(message, receiving_agent, receives, &line, home));
         consume.extend(arrival.removal);
         let mut parameters = vec![l];
         parameters.extend(sender);
@@ -207,8 +209,8 @@ impl<'p> System<'p> {
         parameters.extend(arrival.parameters);
         self.in_flight(index, &parameters, &present, &before);
         let agent = &self.side(home).controller.name;
-        let at = before.clone();
-        let taken = self.react(
+        let guard_context = before.clone();
+        let is_taken = self.react(
             Event::Message(message),
             Trigger {
                 name: format!("{agent} takes {}", kind.name),
@@ -217,9 +219,9 @@ impl<'p> System<'p> {
                 before,
                 after,
                 consume,
-                taking: Vec::new(),
-                refusing: None,
-                taken: Some(message),
+                accept_effects: Vec::new(),
+                refuse_effects: None,
+                message: Some(message),
                 store: tickets.map(|tickets| {
                     let ticket = arrival.ticket.unwrap_or(tickets.low.into());
                     ConsumedStore::new(ticket, tickets)
@@ -230,7 +232,12 @@ impl<'p> System<'p> {
             },
         )?;
         if let Some(entry) = entry {
-            self.blocks(message, entry, (parameters, present, taken), &at);
+            self.add_blocking_rule(
+                message,
+                entry,
+                (parameters, present, is_taken),
+                &guard_context,
+            );
         }
         Ok(())
     }
@@ -255,8 +262,8 @@ impl<'p> System<'p> {
         let before: Vec<Expr> = parameters.iter().map(|&p| p.into()).collect();
         let ticket = tickets.map(|ty| self.parameter("ticket", ty));
         parameters.extend(ticket);
-        let early = has_ordered_followers.then(|| self.parameter("early", TypeId::BOOL));
-        parameters.extend(early);
+        let follower_bit = has_ordered_followers.then(|| self.parameter("early", TypeId::BOOL));
+        parameters.extend(follower_bit);
         let current = carries.then(|| self.parameter("current", TypeId::BOOL));
         parameters.extend(current);
         for &parameter in &parameters {
@@ -341,14 +348,14 @@ impl<'p> System<'p> {
         };
         let (l, line) = self.line_index();
         let state = memory.state.at(l);
-        let is = |label: u32| state.clone().is(memory.states.nth(label));
-        let becomes = |label: u32| state.clone().set(memory.states.nth(label));
+        let is_in_state = |label: u32| state.clone().is(memory.states.nth(label));
+        let set_state = |label: u32| state.clone().set(memory.states.nth(label));
         let current = memory.current.at(l);
-        let of_memory = self.memory.at(l);
+        let memory_bit = self.memory.at(l);
         let read_only = "memory is read for a remote while the device may write it under its lock";
-        let reads = self.unlocked(&line, &[lock::WRITE], read_only);
+        let reads = self.assert_unlocked(&line, &[lock::WRITE], read_only);
         let excluded = "a store reaches memory while the device holds the lock";
-        let stores = self.unlocked(&line, &[lock::READ, lock::WRITE], excluded);
+        let stores = self.assert_unlocked(&line, &[lock::READ, lock::WRITE], excluded);
         let may_write: Vec<Stmt> = self.may_write(&line).into_iter().collect();
         let write_everything = self.mark_copies_stale(&line, true);
         let write_partly = self.mark_copies_stale(&line, false);
@@ -361,10 +368,10 @@ impl<'p> System<'p> {
                     vec![
                         assert(
                             Violation::new("data value", "memory is read while it is stale"),
-                            of_memory.clone(),
+                            memory_bit.clone(),
                         ),
-                        current.clone().set(of_memory.clone()),
-                        becomes(slot::SAMPLED),
+                        current.clone().set(memory_bit.clone()),
+                        set_state(slot::SAMPLED),
                     ],
                 ]
                 .concat(),
@@ -375,9 +382,9 @@ impl<'p> System<'p> {
                 [
                     may_write.clone(),
                     vec![
-                        of_memory.clone().set(current.clone()),
+                        memory_bit.clone().set(current.clone()),
                         current.clone().set(false),
-                        becomes(slot::DONE),
+                        set_state(slot::DONE),
                     ],
                 ]
                 .concat(),
@@ -389,7 +396,7 @@ impl<'p> System<'p> {
                     may_write.clone(),
                     stores.clone().into_iter().collect(),
                     write_everything,
-                    vec![of_memory.set(true), becomes(slot::DONE)],
+                    vec![memory_bit.set(true), set_state(slot::DONE)],
                 ]
                 .concat(),
             ),
@@ -400,17 +407,17 @@ impl<'p> System<'p> {
                     may_write,
                     stores.into_iter().collect(),
                     write_partly,
-                    vec![becomes(slot::DONE)],
+                    vec![set_state(slot::DONE)],
                 ]
                 .concat(),
             ),
         ];
-        for (what, from, body) in steps {
-            let note = self.does(self.memory_agent, &line, what, true);
+        for (action, from, body) in steps {
+            let note = self.note_action(self.memory_agent, &line, action, true);
             self.build.rule(Rule {
-                name: format!("memory {what}"),
+                name: format!("memory {action}"),
                 parameters: vec![l],
-                guard: is(from),
+                guard: is_in_state(from),
                 body: [vec![note], body].concat(),
                 spontaneous: false,
                 priority: 0,
@@ -423,8 +430,8 @@ impl<'p> System<'p> {
     fn memory_answers(&mut self, memory: Slot, l: VariableId) -> Result<(), SystemError> {
         let line = Expr::from(l);
         let state = memory.state.at(l);
-        let is = |label: u32| state.clone().is(memory.states.nth(label));
-        let becomes = |label: u32| state.clone().set(memory.states.nth(label));
+        let is_in_state = |label: u32| state.clone().is(memory.states.nth(label));
+        let set_state = |label: u32| state.clone().set(memory.states.nth(label));
         let current = memory.current.at(l);
         let alternatives = self
             .home
@@ -441,7 +448,7 @@ impl<'p> System<'p> {
             let consume = vec![
                 incoming_copy.begin(current.clone()),
                 current.clone().set(false),
-                becomes(slot::IDLE),
+                set_state(slot::IDLE),
             ];
             let name = if alternatives == 0 {
                 "takes the memory's data".to_string()
@@ -449,8 +456,14 @@ impl<'p> System<'p> {
                 format!("takes the memory's data, choice {alternative}")
             };
             let is_required = alternative == 0;
-            let trigger =
-                self.home_trigger(&line, l, &name, is(slot::SAMPLED), consume, is_required);
+            let trigger = self.home_trigger(
+                &line,
+                l,
+                &name,
+                is_in_state(slot::SAMPLED),
+                consume,
+                is_required,
+            );
             self.react(
                 Event::MemoryData(alternative),
                 Trigger {
@@ -459,9 +472,9 @@ impl<'p> System<'p> {
                 },
             )?;
         }
-        let consume = vec![becomes(slot::IDLE)];
+        let consume = vec![set_state(slot::IDLE)];
         let name = "hears that memory is done";
-        let trigger = self.home_trigger(&line, l, name, is(slot::DONE), consume, true);
+        let trigger = self.home_trigger(&line, l, name, is_in_state(slot::DONE), consume, true);
         self.react(Event::MemoryDone, trigger).map(|_| ())
     }
 
@@ -479,20 +492,20 @@ impl<'p> System<'p> {
 
     fn add_device_requests(&mut self, device: Device) -> Result<(), SystemError> {
         let (l, line) = self.line_index();
-        let (asked, accepted) = (device.asked.at(l), device.accepted.at(l));
-        let mut idle = asked.clone().is(0);
+        let (requested, accepted) = (device.requested.at(l), device.accepted.at(l));
+        let mut idle = requested.clone().is(0);
         if !self.options.overlaps_requests {
             idle = idle.and(accepted.clone().is(0));
         }
         let locals = &self.home.controller.locals;
         for (k, local) in locals.iter().enumerate() {
             let code = k as i32 + 1;
-            let asks = format!("asks for {}", local.name);
-            let note = self.does(device.agent, &line, &asks, true);
-            let mut body = vec![note, asked.clone().set(code)];
-            body.extend(self.asked(k, &line));
+            let action = format!("asks for {}", local.name);
+            let note = self.note_action(device.agent, &line, &action, true);
+            let mut body = vec![note, requested.clone().set(code)];
+            body.extend(self.watch_request(k, &line));
             self.build.rule(Rule {
-                name: format!("device {asks}"),
+                name: format!("device {action}"),
                 parameters: vec![l],
                 guard: idle.clone().and(self.may_request_operation(k, &line)),
                 body,
@@ -501,15 +514,15 @@ impl<'p> System<'p> {
             });
             let takes = format!("takes {}", local.name);
             let consume = vec![
-                self.does(self.home_agent(&line), &line, &takes, true),
-                asked.clone().set(0),
+                self.note_action(self.home_agent(&line), &line, &takes, true),
+                requested.clone().set(0),
             ];
-            let present = asked.clone().is(code);
+            let present = requested.clone().is(code);
             let trigger = self.home_trigger(&line, l, &takes, present, consume, false);
             self.react(
                 Event::Local(k as u8),
                 Trigger {
-                    taking: vec![
+                    accept_effects: vec![
                         assert(
                             Violation::new(
                                 "one local operation at a time",
@@ -519,7 +532,7 @@ impl<'p> System<'p> {
                         ),
                         accepted.clone().set(code),
                     ],
-                    refusing: Some(vec![self.does(
+                    refuse_effects: Some(vec![self.note_action(
                         self.home_agent(&line),
                         &line,
                         &format!("refuses {}", local.name),
@@ -535,32 +548,32 @@ impl<'p> System<'p> {
     /// The device unlocks, and writes while its lock allows it.
     fn device_locks(&mut self, device: Device) -> Result<(), SystemError> {
         let (l, line) = self.line_index();
-        let (locals, held) = (&self.home.controller.locals, device.lock.at(l));
-        let is = |label: u32| held.clone().is(device.locks.nth(label));
+        let (locals, lock_state) = (&self.home.controller.locals, device.lock.at(l));
+        let is_lock = |label: u32| lock_state.clone().is(device.locks.nth(label));
         // A device may unlock a line that it has not locked. Refusing has no effect, so only a home that takes the
         // unlock matters.
         let unlocks = "unlocks a line that it has not locked";
-        let consume = vec![self.does(device.agent, &line, unlocks, true)];
-        let present = is(lock::NONE);
+        let consume = vec![self.note_action(device.agent, &line, unlocks, true)];
+        let present = is_lock(lock::NONE);
         let trigger = self.home_trigger(&line, l, "takes a stray unlock", present, consume, false);
         self.react(
             Event::Unlock,
             Trigger {
-                taking: vec![error(Violation::new(
+                accept_effects: vec![error(Violation::new(
                     "lock",
                     "the home takes an unlock of a line that is not locked",
                 ))],
                 ..trigger
             },
         )?;
-        let consume = vec![self.does(device.agent, &line, "unlocks", true)];
-        let present = is(lock::READ).or(is(lock::WRITE));
+        let consume = vec![self.note_action(device.agent, &line, "unlocks", true)];
+        let present = is_lock(lock::READ).or(is_lock(lock::WRITE));
         let trigger = self.home_trigger(&line, l, "takes the unlock", present, consume, false);
         self.react(
             Event::Unlock,
             Trigger {
-                taking: vec![held.clone().set(device.locks.nth(lock::UNLOCKING))],
-                refusing: Some(vec![error(Violation::new(
+                accept_effects: vec![lock_state.clone().set(device.locks.nth(lock::UNLOCKING))],
+                refuse_effects: Some(vec![error(Violation::new(
                     "lock",
                     "the home refuses an unlock of a line that is locked",
                 ))]),
@@ -569,15 +582,15 @@ impl<'p> System<'p> {
         )?;
         // An outer level writes lines whose permission it has revoked, in a rule of its own.
         let writes = locals.iter().any(|l| l.locks && l.ensures == Right::None);
-        if writes && self.lent.is_none() {
+        if writes && self.backing_permission.is_none() {
             let changes = self.has_other_current_copy(&line, None);
-            let mut body = vec![self.does(device.agent, &line, "writes", true)];
+            let mut body = vec![self.note_action(device.agent, &line, "writes", true)];
             body.extend(self.mark_copies_stale(&line, true));
             body.push(self.memory.at(l).set(true));
             self.build.rule(Rule {
                 name: "device writes under its lock".into(),
                 parameters: vec![l],
-                guard: is(lock::WRITE).and(changes),
+                guard: is_lock(lock::WRITE).and(changes),
                 body,
                 spontaneous: true,
                 priority: 0,
@@ -604,9 +617,9 @@ impl<'p> System<'p> {
             before: context.clone(),
             after: context,
             consume,
-            taking: Vec::new(),
-            refusing: None,
-            taken: None,
+            accept_effects: Vec::new(),
+            refuse_effects: None,
+            message: None,
             store: None,
             incoming_copy: None,
             is_required,

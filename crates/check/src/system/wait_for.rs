@@ -40,14 +40,16 @@ impl System<'_> {
                 " waits in channel {} for ",
                 self.protocol.channel_of(message).name
             )),
-            Piece::Agent(self.agent(context.own.as_ref(), &context.line)),
+            Piece::Agent(self.agent(context.remote.as_ref(), &context.line)),
             text(", which is in "),
         ]);
         words.extend(self.state_words(context));
         if let Storage::Queued(queue, _) = self.flows[flow].storage {
-            let (from, to) = (context.sender.as_ref(), context.own.as_ref());
+            let (from, to) = (context.sender.as_ref(), context.remote.as_ref());
             let queue = match (self.queues[queue].senders, parameters.last()) {
-                (Some(_), Some(&other)) => self.queue_between(queue, &context.line, &other.into()),
+                (Some(_), Some(&sending_home)) => {
+                    self.queue_between(queue, &context.line, &sending_home.into())
+                }
                 _ => self.queue_at(queue, &context.line, from, to),
             };
             let length = queue.field("length");
@@ -70,7 +72,7 @@ impl System<'_> {
     }
 
     /// Describes all other waits: of agents, the device and the memory.
-    pub fn waiting(&mut self) {
+    pub fn describe_waits(&mut self) {
         // Agents come before messages in flight, as readers look for them first.
         let in_flight = std::mem::take(&mut self.remarks);
         for home in [false, true] {
@@ -89,7 +91,7 @@ impl System<'_> {
         let context = Context {
             home,
             line: line.clone(),
-            own: r.map(Expr::from),
+            remote: r.map(Expr::from),
             sender: None,
             fields: Vec::new(),
             each: None,
@@ -99,22 +101,22 @@ impl System<'_> {
             if state.stable() {
                 continue;
             }
-            let agent = self.agent(context.own.as_ref(), &line);
+            let agent = self.agent(context.remote.as_ref(), &line);
             let mut words = vec![Piece::Agent(agent), text(" in ")];
             words.extend(self.state_words(&context));
             words.push(text(" waits for "));
             for (i, &message) in state.waits.iter().enumerate() {
-                let alone = self.remotes == 1;
+                let is_single_remote = self.remotes == 1;
                 let sources = self.flows.iter().filter(|flow| {
                     let between = matches!(flow.direction, Direction::Between);
                     flow.message == message
                         && flow.direction.is_to_remote() != home
-                        && !(between && alone)
+                        && !(between && is_single_remote)
                 });
                 let sources: Vec<String> = sources
                     .map(|flow| match flow.direction {
                         Direction::ToRemote => format!("the {}", self.home.controller.name),
-                        Direction::ToHome if alone => {
+                        Direction::ToHome if is_single_remote => {
                             format!("the {}", self.remote.controller.name)
                         }
                         Direction::ToHome => format!("a {}", self.remote.controller.name),
@@ -124,13 +126,13 @@ impl System<'_> {
                         }
                     })
                     .collect();
-                let or = if i == 0 { "" } else { " or " };
+                let separator = if i == 0 { "" } else { " or " };
                 let from = match sources.is_empty() {
                     true => ", which no agent sends".into(),
                     false => format!(" from {}", sources.join(" or ")),
                 };
                 words.push(text(format!(
-                    "{or}{}{from} on channel {}",
+                    "{separator}{}{from} on channel {}",
                     self.protocol.message(message).name,
                     self.protocol.channel_of(message).name
                 )));
@@ -166,10 +168,10 @@ impl System<'_> {
             for (k, local) in home.locals.iter().enumerate() {
                 let code = k as i32 + 1;
                 let (name, home) = (&local.name, &home.name);
-                let asked = device.asked.at(l).is(code);
+                let is_requested = device.requested.at(l).is(code);
                 remark(
                     self,
-                    asked,
+                    is_requested,
                     format!("the device waits for the {home} to accept {name}"),
                 );
                 let accepted = device.accepted.at(l).is(code);

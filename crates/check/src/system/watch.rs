@@ -35,8 +35,8 @@ pub(super) struct Watch {
 /// State variables of the watched remote.
 #[derive(Clone, Copy)]
 pub(super) struct WatchedRemote {
-    pub which: VariableId,
-    pub under_way: VariableId,
+    pub remote: VariableId,
+    pub outstanding: VariableId,
     /// Per state a goal, see [`super::progress`].
     pub goal: TableId,
 }
@@ -49,6 +49,6 @@ impl Watch {
 
     /// The watched remote.
     pub fn which(&self) -> Option<VariableId> {
-        self.remote.map(|remote| remote.which)
+        self.remote.map(|remote| remote.remote)
     }
 }

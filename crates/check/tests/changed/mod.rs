@@ -24,8 +24,8 @@ pub fn changed(name: &str, changes: &[(&str, &str)]) -> String {
 /// States and transitions of a system without violation, or the violated property.
 pub fn search(text: &str, remotes: u16, lines: u8, symmetry: bool) -> Result<(u128, u128), String> {
     let protocol = parse(text).unwrap_or_else(|errors| {
-        let all = errors.iter().map(|e| e.render("text", text, false));
-        panic!("{}", all.collect::<String>())
+        let messages = errors.iter().map(|e| e.render("text", text, false));
+        panic!("{}", messages.collect::<String>())
     });
     let Home::Controller(home) = &protocol.home else {
         panic!("it is written as rows");

@@ -11,7 +11,7 @@ pub struct Fault {
     single: fn(Expression) -> Expression,
     set: fn(Set) -> Set,
     statement: fn(Statement) -> Option<Statement>,
-    whole: fn(&mut Protocol),
+    change_protocol: fn(&mut Protocol),
 }
 
 const NONE: Fault = Fault {
@@ -19,7 +19,7 @@ const NONE: Fault = Fault {
     single: |e| e,
     set: |set| set,
     statement: Some,
-    whole: |_| {},
+    change_protocol: |_| {},
 };
 
 /// Faults that a lowering has had or could have.
@@ -90,10 +90,10 @@ pub const FAULTS: [Fault; 19] = [
         name: "none is in every set",
         single: |e| match e {
             Expression::In(remote, set) => {
-                let none =
+                let is_none =
                     Expression::Binary(Operator::Equal, remote.clone(), Box::new(Expression::None));
                 let member = Expression::In(remote, set);
-                Expression::Binary(Operator::Or, Box::new(none), Box::new(member))
+                Expression::Binary(Operator::Or, Box::new(is_none), Box::new(member))
             }
             other => other,
         },
@@ -128,17 +128,17 @@ pub const FAULTS: [Fault; 19] = [
     },
     Fault {
         name: "messages overtake each other in an order",
-        whole: |protocol| protocol.orders.clear(),
+        change_protocol: |protocol| protocol.orders.clear(),
         ..NONE
     },
     Fault {
         name: "each sender of a network has a queue of its own",
-        whole: |protocol| protocol.networks.clear(),
+        change_protocol: |protocol| protocol.networks.clear(),
         ..NONE
     },
     Fault {
         name: "an input queue has room for one message more",
-        whole: |protocol| {
+        change_protocol: |protocol| {
             for network in &mut protocol.networks {
                 network.capacity = network.capacity.map(|capacity| capacity + 1);
             }
@@ -160,7 +160,7 @@ pub const FAULTS: [Fault; 19] = [
     },
     Fault {
         name: "an atomic access is a write",
-        whole: |protocol| {
+        change_protocol: |protocol| {
             for rule in &mut protocol.remote.rules {
                 if rule.event == Event::Access(Access::Atomic) {
                     rule.event = Event::Access(Access::WritePartial);
@@ -171,8 +171,8 @@ pub const FAULTS: [Fault; 19] = [
     },
     Fault {
         name: "statements run backwards",
-        whole: |protocol| {
-            for controller in both(protocol) {
+        change_protocol: |protocol| {
+            for controller in controllers(protocol) {
                 for rule in &mut controller.rules {
                     if let Effect::Take { body, .. } = &mut rule.effect {
                         body.reverse();
@@ -184,8 +184,8 @@ pub const FAULTS: [Fault; 19] = [
     },
     Fault {
         name: "the last row of an event is tried first",
-        whole: |protocol| {
-            for controller in both(protocol) {
+        change_protocol: |protocol| {
+            for controller in controllers(protocol) {
                 controller.rules.reverse();
             }
         },
@@ -193,7 +193,7 @@ pub const FAULTS: [Fault; 19] = [
     },
 ];
 
-fn both(protocol: &mut Protocol) -> Vec<&mut Controller> {
+fn controllers(protocol: &mut Protocol) -> Vec<&mut Controller> {
     match &mut protocol.home {
         Home::Controller(home) => vec![&mut protocol.remote, home],
         Home::Policy(_) => unreachable!("these homes are written as rows"),
@@ -204,7 +204,7 @@ impl Fault {
     /// The input that a lowering with this fault effectively lowers.
     pub fn seeded(&self, protocol: &Protocol) -> Protocol {
         let mut seeded = protocol.clone();
-        for controller in both(&mut seeded) {
+        for controller in controllers(&mut seeded) {
             for rule in &mut controller.rules {
                 rule.guard = rule.guard.take().map(|guard| self.single(guard));
                 if let Effect::Take { body, .. } = &mut rule.effect {
@@ -213,7 +213,7 @@ impl Fault {
                 }
             }
         }
-        (self.whole)(&mut seeded);
+        (self.change_protocol)(&mut seeded);
         seeded
     }
 

@@ -116,10 +116,10 @@ pub const TYPES: [Tried; 5] = [
 ];
 
 /// An assignment to a variable of the type, in its short or long form.
-fn change(variable: &str, operator: &str, by: &str, short: bool) -> String {
+fn change(variable: &str, operator: &str, operand: &str, short: bool) -> String {
     match short {
-        true => format!("{variable} {operator}= {by}"),
-        false => format!("{variable} := {variable} {operator} {by}"),
+        true => format!("{variable} {operator}= {operand}"),
+        false => format!("{variable} := {variable} {operator} {operand}"),
     }
 }
 
@@ -156,13 +156,13 @@ pub fn too_much(tried: &Tried, operator: &str, short: bool) -> [String; 3] {
     let action = change("x", operator, "y", short);
     let at_home = format!("  H | Try | {action}, send Found (f = x, y = y) | D\n");
     let at_remote = "  H | Try | send Found (f = x, y = y) | D\n";
-    let taken = format!("  W | Found | x := f, {action} | I\n");
+    let assigning_row = format!("  W | Found | x := f, {action} | I\n");
     let in_field = format!("  H | Try | send Found (f = x {operator} y, y = y) | D\n");
-    let ignored = "  W | Found | | I\n";
+    let ignoring_row = "  W | Found | | I\n";
     [
-        text(tried, "", ignored, &at_home),
-        text(tried, "", &taken, at_remote),
-        text(tried, "", ignored, &in_field),
+        text(tried, "", ignoring_row, &at_home),
+        text(tried, "", &assigning_row, at_remote),
+        text(tried, "", ignoring_row, &in_field),
     ]
 }
 

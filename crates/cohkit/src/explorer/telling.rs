@@ -2,7 +2,7 @@
 //!
 //! A step is described by its kind and by its changes: messages sent, and agents in other states.
 
-use cohkit_base::sequence::{homes, lifeline, Action, Sequence, Step as Told};
+use cohkit_base::sequence::{homes, lifeline, Action, Sequence, Step as SequenceStep};
 use cohkit_protocol::execute::{Configuration, Machine};
 use cohkit_protocol::terms::MessageId;
 use cohkit_protocol::value_text::AgentNames;
@@ -12,7 +12,7 @@ use serde_json::{json, Value};
 
 /// The parts of a message that do not change while it is in flight.
 #[derive(Clone, PartialEq)]
-struct Letter {
+struct MessageHeader {
     line: u8,
     message: MessageId,
     from: usize,
@@ -21,19 +21,19 @@ struct Letter {
 }
 
 /// A message sequence under construction.
-pub(super) struct Telling<'s> {
+pub(super) struct SequenceBuilder<'s> {
     system: &'s System<'s>,
     machines: [Machine<'s>; 2],
     names: AgentNames,
     sequence: Sequence,
     /// Messages in flight, oldest first, with their numbers.
-    under_way: Vec<(Letter, u32)>,
+    under_way: Vec<(MessageHeader, u32)>,
     flights: u32,
 }
 
-impl<'s> Telling<'s> {
+impl<'s> SequenceBuilder<'s> {
     /// Creates an empty sequence for the system's agents.
-    pub fn new(system: &'s System<'s>) -> Telling<'s> {
+    pub fn new(system: &'s System<'s>) -> SequenceBuilder<'s> {
         let protocol = system.protocol;
         let remotes = (0..u16::from(system.remotes)).map(|number| {
             let name = protocol.remote_name(&system.of_each, number);
@@ -48,7 +48,7 @@ impl<'s> Telling<'s> {
         if !system.home.locals.is_empty() {
             agents.push("device".into());
         }
-        Telling {
+        SequenceBuilder {
             system,
             machines: [
                 Machine::new(&protocol.remote, system.of_each),
@@ -78,7 +78,7 @@ impl<'s> Telling<'s> {
     }
 
     fn step(&mut self, agent: usize, line: u8, action: Action) {
-        self.sequence.steps.push(Told {
+        self.sequence.steps.push(SequenceStep {
             agent,
             action,
             line: (self.system.lines > 1).then_some(line.into()),
@@ -86,82 +86,86 @@ impl<'s> Telling<'s> {
         });
     }
 
-    fn does(&mut self, agent: usize, line: u8, what: impl Into<String>) {
-        let what = what.into();
-        self.step(agent, line, Action::Does { what });
+    fn record_action(&mut self, agent: usize, line: u8, description: impl Into<String>) {
+        let description = description.into();
+        self.step(agent, line, Action::Does { what: description });
     }
 
     /// Appends a step, given the states before and after it.
-    pub fn tell(&mut self, step: Step, [before, after]: [&World<Current>; 2]) {
+    pub fn append_step(&mut self, step: Step, [before, after]: [&World<Current>; 2]) {
         let (memory, device) = (self.memory(), self.memory() + 1);
         let local = |number: u8| self.system.home.locals[usize::from(number)].name.clone();
         match step {
             Step::Access(line, remote, access) => {
-                self.does(remote.into(), line, access.name());
+                self.record_action(remote.into(), line, access.name());
             }
-            Step::Hit(line, remote) => self.does(remote.into(), line, "store"),
+            Step::Hit(line, remote) => self.record_action(remote.into(), line, "store"),
             Step::Arrives(arrival) | Step::Chooses(arrival, _) => {
                 if let Some(flight) = before.network.at(arrival) {
                     let letter = self.letter(flight);
-                    self.takes(&letter);
+                    self.record_receive(&letter);
                 }
             }
             Step::Blocks(order) => {
                 if let Some(flight) = before.network.at(Arrival::Ordered(order)) {
                     let agent = flight.to.map_or(self.home(flight.line), usize::from);
-                    let (line, what) = before.describe_step(self.system, step);
-                    self.does(agent, line.unwrap_or(0), what);
+                    let (line, description) = before.describe_step(self.system, step);
+                    self.record_action(agent, line.unwrap_or(0), description);
                 }
             }
             Step::Memory(line) => {
-                let what = match before.lines[usize::from(line)].operation {
+                let description = match before.lines[usize::from(line)].operation {
                     Operation::Read => "is read",
                     _ => "is written",
                 };
-                self.does(memory, line, what);
+                self.record_action(memory, line, description);
             }
             Step::Read(line, _) => {
-                self.does(self.home(line), line, "takes what memory has read");
+                self.record_action(self.home(line), line, "takes what memory has read");
             }
             Step::Written(line) => {
-                self.does(self.home(line), line, "hears that memory is done");
+                self.record_action(self.home(line), line, "hears that memory is done");
             }
             Step::Asks(line, number) => {
-                let what = format!("asks for {}", local(number));
-                self.does(device, line, what);
+                let description = format!("asks for {}", local(number));
+                self.record_action(device, line, description);
             }
             Step::Local(line) => {
-                let asked = before.lines[usize::from(line)].asked;
-                let what = asked.map_or("a local operation".into(), local);
-                self.does(self.home(line), line, format!("takes {what}"));
+                let requested = before.lines[usize::from(line)].asked;
+                let description = requested.map_or("a local operation".into(), local);
+                self.record_action(self.home(line), line, format!("takes {description}"));
             }
-            Step::Unlock(line) => self.does(device, line, "unlocks"),
-            Step::Writes(line) => self.does(device, line, "writes"),
+            Step::Unlock(line) => self.record_action(device, line, "unlocks"),
+            Step::Writes(line) => self.record_action(device, line, "writes"),
             Step::Lends(line, _) | Step::TakesBack(line, _) | Step::OthersWrite(line) => {
-                self.does(device, line, before.describe_step(self.system, step).1);
+                self.record_action(device, line, before.describe_step(self.system, step).1);
             }
         }
-        self.sent(after);
-        self.changed(before, after);
+        self.record_sends(after);
+        self.record_state_changes(before, after);
     }
 
-    fn letter(&self, flight: &InFlightMessage<Current>) -> Letter {
-        let end = |end: Option<u8>| end.map_or(self.home(flight.line), usize::from);
-        Letter {
+    fn letter(&self, flight: &InFlightMessage<Current>) -> MessageHeader {
+        let agent_of = |end: Option<u8>| end.map_or(self.home(flight.line), usize::from);
+        MessageHeader {
             line: flight.line,
             message: flight.message,
-            from: end(flight.from),
-            to: end(flight.to),
+            from: agent_of(flight.from),
+            to: agent_of(flight.to),
             fields: flight.fields.clone(),
         }
     }
 
     /// Records the receipt of a message; of equal messages, the oldest.
-    fn takes(&mut self, letter: &Letter) {
-        let Some(place) = self.under_way.iter().position(|(one, _)| one == letter) else {
+    fn record_receive(&mut self, letter: &MessageHeader) {
+        let Some(index) = self
+            .under_way
+            .iter()
+            .position(|(header, _)| header == letter)
+        else {
             return;
         };
-        let (letter, flight) = self.under_way.remove(place);
+        let (letter, flight) = self.under_way.remove(index);
         let action = Action::Receive {
             message: self.words(&letter),
             from: letter.from,
@@ -171,12 +175,16 @@ impl<'s> Telling<'s> {
     }
 
     /// Records messages that are in flight now and were not before as sent.
-    fn sent(&mut self, after: &World<Current>) {
-        let mut known: Vec<Letter> = self.under_way.iter().map(|(one, _)| one.clone()).collect();
+    fn record_sends(&mut self, after: &World<Current>) {
+        let mut known_headers: Vec<MessageHeader> = self
+            .under_way
+            .iter()
+            .map(|(header, _)| header.clone())
+            .collect();
         for flight in after.network.flights() {
             let letter = self.letter(flight);
-            if let Some(place) = known.iter().position(|one| *one == letter) {
-                known.swap_remove(place);
+            if let Some(index) = known_headers.iter().position(|header| *header == letter) {
+                known_headers.swap_remove(index);
                 continue;
             }
             let action = Action::Send {
@@ -190,7 +198,7 @@ impl<'s> Telling<'s> {
         }
     }
 
-    fn changed(&mut self, before: &World<Current>, after: &World<Current>) {
+    fn record_state_changes(&mut self, before: &World<Current>, after: &World<Current>) {
         for (line, (old, new)) in (0..).zip(before.lines.iter().zip(&after.lines)) {
             let (old, new) = (self.states(line, old), self.states(line, new));
             for ((agent, old), (_, state)) in old.into_iter().zip(new) {
@@ -207,18 +215,19 @@ impl<'s> Telling<'s> {
             .remotes
             .iter()
             .enumerate()
-            .map(|(at, remote)| (at, self.state(0, &remote.configuration)));
+            .map(|(agent, remote)| (agent, self.state(0, &remote.configuration)));
         let home = self.state(1, &line.home);
         remotes.chain([(self.home(number), home)]).collect()
     }
 
-    fn state(&self, machine: usize, at: &Configuration) -> String {
+    fn state(&self, machine: usize, configuration: &Configuration) -> String {
         let machine = &self.machines[machine];
-        self.names.configuration(machine, at.state, &at.slots)
+        self.names
+            .configuration(machine, configuration.state, &configuration.slots)
     }
 
     /// Text of a message with its fields.
-    fn words(&self, letter: &Letter) -> String {
+    fn words(&self, letter: &MessageHeader) -> String {
         let message = self.system.protocol.message(letter.message);
         self.names.message(message, &letter.fields)
     }
@@ -234,18 +243,18 @@ impl<'s> Telling<'s> {
     }
 
     /// For each line: its agents with states, permissions and currency of copies, its memory, and the device's lock.
-    pub fn lines(&self, at: &World<Current>) -> Value {
-        let lines = (0..).zip(&at.lines).map(|(number, line)| {
+    pub fn lines(&self, world: &World<Current>) -> Value {
+        let lines = (0..).zip(&world.lines).map(|(number, line)| {
             let agents = self.states(number, line).into_iter().map(|(agent, state)| {
                 let remote = line.remotes.get(agent);
-                let right = remote.map(|remote| {
+                let permission = remote.map(|remote| {
                     let state = usize::from(remote.configuration.state);
                     self.system.protocol.remote.states[state].right
                 });
                 json!({
                     "agent": self.sequence.agents[agent],
                     "state": state,
-                    "may": right.map(|right| format!("{right:?}").to_lowercase()),
+                    "may": permission.map(|permission| format!("{permission:?}").to_lowercase()),
                     "current": remote.map(|remote| remote.copy),
                 })
             });

@@ -68,7 +68,7 @@ impl Document {
     /// Returns true if the document uses the file at a path.
     pub(super) fn uses(&self, path: &Path) -> bool {
         let mut uses = self.analysis.uses.iter();
-        uses.any(|(_, file)| same(&composed::beside(&self.path, file), path))
+        uses.any(|(_, file)| is_same_file(&composed::resolve_used_file(&self.path, file), path))
     }
 
     /// Range of a span, in the positions of the protocol.
@@ -87,43 +87,43 @@ impl Document {
 
     /// Diagnostics of the document, with the wording of the command.
     pub(super) fn diagnostics(&self) -> Vec<Diagnostic> {
-        let told = self.analysis.diagnostics.iter().map(|wrong| {
-            let mut message = wrong.message.clone();
+        let diagnostics = self.analysis.diagnostics.iter().map(|error| {
+            let mut message = error.message.clone();
             // The message often starts with the label.
-            if !message.starts_with(&wrong.label) {
-                message += &format!(": {}", wrong.label);
+            if !message.starts_with(&error.label) {
+                message += &format!(": {}", error.label);
             }
-            let mut elsewhere = Vec::new();
-            for (place, note) in &wrong.notes {
-                match place {
+            let mut related = Vec::new();
+            for (note_span, note) in &error.notes {
+                match note_span {
                     None => message += &format!("\nhelp: {note}"),
-                    Some(span) => elsewhere.push(DiagnosticRelatedInformation {
+                    Some(span) => related.push(DiagnosticRelatedInformation {
                         location: self.location(*span),
                         message: note.clone(),
                     }),
                 }
             }
             Diagnostic {
-                range: self.places.range(&self.text, wrong.span),
+                range: self.places.range(&self.text, error.span),
                 severity: Some(DiagnosticSeverity::ERROR),
-                code: Some(NumberOrString::String(wrong.code.name().to_string())),
+                code: Some(NumberOrString::String(error.code.name().to_string())),
                 source: Some("cohkit".to_string()),
                 message,
-                related_information: Some(elsewhere),
+                related_information: Some(related),
                 ..Diagnostic::default()
             }
         });
-        told.collect()
+        diagnostics.collect()
     }
 
     /// Name at a position, or ending there.
     pub(super) fn mention(&self, position: Position) -> Option<&Mention> {
-        let at = self.places.byte(&self.text, position);
+        let byte = self.places.byte(&self.text, position);
         let mentions = &self.analysis.mentions;
-        let within = mentions
+        let containing = mentions
             .iter()
-            .find(|one| one.span.start <= at && at < one.span.end);
-        within.or_else(|| mentions.iter().find(|one| one.span.end == at))
+            .find(|mention| mention.span.start <= byte && byte < mention.span.end);
+        containing.or_else(|| mentions.iter().find(|mention| mention.span.end == byte))
     }
 
     /// Declaration of the name at a position; for the name of a used file, the start of that file.
@@ -131,42 +131,42 @@ impl Document {
         if let Some(mention) = self.mention(position) {
             return Some(self.location(mention.declaration));
         }
-        let at = self.places.byte(&self.text, position);
+        let byte = self.places.byte(&self.text, position);
         let mut uses = self.analysis.uses.iter();
-        let (_, file) = uses.find(|(span, _)| span.start <= at && at <= span.end)?;
+        let (_, file) = uses.find(|(span, _)| span.start <= byte && byte <= span.end)?;
         // A protocol that is only shipped in the command has no file to open.
-        let there = composed::beside(&self.path, file).is_file();
-        let file = there.then(|| beside(&self.uri, file))??;
+        let exists = composed::resolve_used_file(&self.path, file).is_file();
+        let file = exists.then(|| sibling_uri(&self.uri, file))??;
         Some(Location::new(file, Range::default()))
     }
 
     /// Kind and declaration of the name at a position, and the rows of the tables at this place.
     pub(super) fn hover(&self, position: Position, cancel: &AtomicBool) -> Option<Hover> {
-        let mut told = Vec::new();
+        let mut sections = Vec::new();
         let mention = self.mention(position);
         if let Some(mention) = mention {
-            let declared = self.places.position(&self.text, mention.declaration.start);
-            let line = self.places.line(&self.text, declared.line).trim();
-            told.push(format!(
+            let declaration = self.places.position(&self.text, mention.declaration.start);
+            let line = self.places.line(&self.text, declaration.line).trim();
+            sections.push(format!(
                 "{} `{}`, line {}\n```cohkit\n{line}\n```",
                 mention.what,
                 self.words(mention.span),
-                declared.line + 1
+                declaration.line + 1
             ));
         }
-        let at = self.places.byte(&self.text, position);
+        let byte = self.places.byte(&self.text, position);
         let rows = self.rows(cancel).iter();
         let rows: Vec<_> = rows
-            .filter(|(_, row)| row.span.start <= at && at < row.span.end)
+            .filter(|(_, row)| row.span.start <= byte && byte < row.span.end)
             .collect();
         if !rows.is_empty() {
-            told.push(table(&rows));
+            sections.push(table(&rows));
         }
         let contents = MarkupContent {
             kind: MarkupKind::Markdown,
-            value: told.join("\n\n"),
+            value: sections.join("\n\n"),
         };
-        (!told.is_empty()).then_some(Hover {
+        (!sections.is_empty()).then_some(Hover {
             contents: HoverContents::Markup(contents),
             range: mention.map(|mention| self.places.range(&self.text, mention.span)),
         })
@@ -196,8 +196,8 @@ impl Document {
 
     /// Names and keywords that fit at a position.
     pub(super) fn completions(&self, position: Position) -> Vec<CompletionItem> {
-        let at = self.places.byte(&self.text, position);
-        let Some(expected) = text::expected_at(&self.text, at) else {
+        let byte = self.places.byte(&self.text, position);
+        let Some(expected) = text::expected_at(&self.text, byte) else {
             return Vec::new();
         };
         let mut blocks = self.analysis.blocks.iter();
@@ -205,11 +205,11 @@ impl Document {
         let agent = agent.and_then(|start| blocks.find(|block| block.start == start));
         // States and variables are local to an agent.
         let fits = |mention: &&Mention| {
-            let own = ["state", "variable"].contains(&mention.what);
-            let within =
+            let is_local = ["state", "variable"].contains(&mention.what);
+            let is_in_agent =
                 agent.is_none_or(|block| (block.start..block.end).contains(&mention.span.start));
-            let named = expected.names.as_ref();
-            named.is_none_or(|names| names.contains(&mention.what)) && (within || !own)
+            let kinds = expected.names.as_ref();
+            kinds.is_none_or(|names| names.contains(&mention.what)) && (is_in_agent || !is_local)
         };
         let names: BTreeSet<(&str, &str)> = self
             .declarations()
@@ -217,10 +217,10 @@ impl Document {
             .map(|mention| (self.words(mention.span), mention.what))
             .collect();
         let names = names.into_iter().filter(|(name, _)| !name.is_empty());
-        let names = names.map(|(name, what)| CompletionItem {
+        let names = names.map(|(name, kind)| CompletionItem {
             label: name.to_string(),
-            kind: Some(completion(what)),
-            detail: Some(what.to_string()),
+            kind: Some(completion(kind)),
+            detail: Some(kind.to_string()),
             ..CompletionItem::default()
         });
         let words = expected.words.iter().map(|word| CompletionItem {
@@ -234,11 +234,11 @@ impl Document {
     /// Edit that formats the file; none if it is formatted already, or contains characters outside the language.
     pub(super) fn formatting(&self) -> Option<TextEdit> {
         let formatted = text::format(&self.text).ok()?;
-        let whole = Span {
+        let full_span = Span {
             start: 0,
             end: self.text.len() as u32,
         };
-        (formatted != self.text).then(|| TextEdit::new(self.range(whole), formatted))
+        (formatted != self.text).then(|| TextEdit::new(self.range(full_span), formatted))
     }
 
     fn declarations(&self) -> impl Iterator<Item = &Mention> {
@@ -249,18 +249,29 @@ impl Document {
     /// Blocks of the document, each with the names that it declares.
     pub(super) fn symbols(&self) -> Vec<DocumentSymbol> {
         let blocks = self.analysis.blocks.iter().map(|&block| {
-            let within =
-                |one: &&Mention| block.start <= one.span.start && one.span.end <= block.end;
-            let names = self.declarations().filter(within);
-            let names = names
-                .map(|one| self.symbol(self.words(one.span), one.what, one.span, one.span, None));
-            let head = self.words(block).lines().next().unwrap_or_default();
-            let name = head.split(['{', '#']).next().unwrap_or_default().trim();
-            let first = Span {
+            let is_in_block =
+                |name: &&Mention| block.start <= name.span.start && name.span.end <= block.end;
+            let names = self.declarations().filter(is_in_block);
+            let names = names.map(|mention| {
+                self.symbol(
+                    self.words(mention.span),
+                    mention.what,
+                    mention.span,
+                    mention.span,
+                    None,
+                )
+            });
+            let first_line = self.words(block).lines().next().unwrap_or_default();
+            let name = first_line
+                .split(['{', '#'])
+                .next()
+                .unwrap_or_default()
+                .trim();
+            let name_span = Span {
                 start: block.start,
                 end: block.start + name.len() as u32,
             };
-            self.symbol(name, "block", block, first, Some(names.collect()))
+            self.symbol(name, "block", block, name_span, Some(names.collect()))
         });
         blocks.collect()
     }
@@ -272,12 +283,12 @@ impl Document {
     fn symbol(
         &self,
         name: &str,
-        what: &str,
-        whole: Span,
-        own: Span,
+        description: &str,
+        span: Span,
+        name_span: Span,
         children: Option<Vec<DocumentSymbol>>,
     ) -> DocumentSymbol {
-        let kind = match what {
+        let kind = match description {
             "block" => SymbolKind::NAMESPACE,
             "state" => SymbolKind::ENUM_MEMBER,
             "message" => SymbolKind::EVENT,
@@ -286,20 +297,20 @@ impl Document {
         };
         DocumentSymbol {
             // Editors reject a symbol without a name.
-            name: if name.is_empty() { what } else { name }.to_string(),
-            detail: Some(what.to_string()),
+            name: if name.is_empty() { description } else { name }.to_string(),
+            detail: Some(description.to_string()),
             kind,
             tags: None,
             deprecated: None,
-            range: self.places.range(&self.text, whole),
-            selection_range: self.places.range(&self.text, own),
+            range: self.places.range(&self.text, span),
+            selection_range: self.places.range(&self.text, name_span),
             children,
         }
     }
 }
 
-fn completion(what: &str) -> CompletionItemKind {
-    match what {
+fn completion(kind: &str) -> CompletionItemKind {
+    match kind {
         "state" => CompletionItemKind::ENUM_MEMBER,
         "message" => CompletionItemKind::EVENT,
         "field" => CompletionItemKind::FIELD,
@@ -330,10 +341,10 @@ fn table(rows: &[&(&'static str, Row)]) -> String {
 }
 
 /// URI of a file named relative to this one.
-fn beside(uri: &Uri, file: &str) -> Option<Uri> {
+fn sibling_uri(uri: &Uri, file: &str) -> Option<Uri> {
     let (folder, _) = uri.as_str().rsplit_once('/')?;
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte);
-    let name = file.bytes().map(|byte| match plain(byte) {
+    let is_unreserved = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte);
+    let name = file.bytes().map(|byte| match is_unreserved(byte) {
         true => char::from(byte).to_string(),
         false => format!("%{byte:02X}"),
     });
@@ -343,14 +354,14 @@ fn beside(uri: &Uri, file: &str) -> Option<Uri> {
 }
 
 /// Returns true if both paths name the same file.
-pub(super) fn same(one: &Path, other: &Path) -> bool {
+pub(super) fn is_same_file(left: &Path, right: &Path) -> bool {
     let canonical_path = |path: &Path| path.canonicalize();
-    one == other
-        || matches!((canonical_path(one), canonical_path(other)), (Ok(one), Ok(other)) if one == other)
+    left == right
+        || matches!((canonical_path(left), canonical_path(right)), (Ok(left), Ok(right)) if left == right)
 }
 
 /// Path of a URI, the base for the files that a document uses; empty if it is not valid text.
 fn path(uri: &Uri) -> PathBuf {
-    let decoded = uri.path().as_estr().decode().into_string();
-    decoded.map_or_else(|_| PathBuf::new(), |path| PathBuf::from(path.as_ref()))
+    let decoded_path = uri.path().as_estr().decode().into_string();
+    decoded_path.map_or_else(|_| PathBuf::new(), |path| PathBuf::from(path.as_ref()))
 }

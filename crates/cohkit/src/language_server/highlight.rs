@@ -23,7 +23,10 @@ const DECLARATION: u32 = 1;
 /// Token types and modifiers to which [`Document::tokens`] refers by number.
 pub(super) fn legend() -> SemanticTokensLegend {
     SemanticTokensLegend {
-        token_types: TYPES.iter().map(|(_, its)| its.clone()).collect(),
+        token_types: TYPES
+            .iter()
+            .map(|(_, token_type)| token_type.clone())
+            .collect(),
         token_modifiers: vec![SemanticTokenModifier::DECLARATION],
     }
 }
@@ -34,32 +37,33 @@ impl Document {
         let mut data = Vec::new();
         let (mut line, mut start, mut end) = (0, 0, 0);
         for mention in &self.analysis.mentions {
-            let number = TYPES
+            let type_number = TYPES
                 .iter()
                 .position(|(names, _)| names.contains(&mention.what));
-            let (Some(number), true) = (number, data.is_empty() || mention.span.start >= end)
+            let (Some(type_number), true) =
+                (type_number, data.is_empty() || mention.span.start >= end)
             else {
                 continue;
             };
             end = mention.span.end;
             let range = self.range(mention.span);
-            let at = range.start;
-            let same_line = at.line == line && !data.is_empty();
+            let position = range.start;
+            let same_line = position.line == line && !data.is_empty();
             data.push(SemanticToken {
-                delta_line: at.line - line,
+                delta_line: position.line - line,
                 delta_start: if same_line {
-                    at.character - start
+                    position.character - start
                 } else {
-                    at.character
+                    position.character
                 },
-                length: range.end.character - at.character,
-                token_type: number as u32,
+                length: range.end.character - position.character,
+                token_type: type_number as u32,
                 token_modifiers_bitset: match mention.span == mention.declaration {
                     true => DECLARATION,
                     false => 0,
                 },
             });
-            (line, start) = (at.line, at.character);
+            (line, start) = (position.line, position.character);
         }
         SemanticTokens {
             result_id: None,

@@ -39,24 +39,24 @@ pub(super) enum Message {
 ///
 /// The input ends within a message, cannot be read, or has no valid header.
 pub(super) fn read(input: &mut impl BufRead) -> Result<Option<Vec<u8>>, String> {
-    let (mut begun, mut length) = (false, None);
+    let (mut in_header, mut length) = (false, None);
     loop {
         let mut line = Vec::new();
-        let taken = input
+        let result = input
             .by_ref()
             .take(LONGEST_LINE)
             .read_until(b'\n', &mut line);
-        taken.map_err(|error| error.to_string())?;
-        match (line.is_empty(), begun) {
+        result.map_err(|error| error.to_string())?;
+        match (line.is_empty(), in_header) {
             (true, false) => return Ok(None),
             (true, true) => return Err("it ends inside a header".to_string()),
-            _ => begun = true,
+            _ => in_header = true,
         }
-        let shown = String::from_utf8_lossy(&line);
-        let Some(line) = shown.strip_suffix("\r\n") else {
-            let shown = shown.trim_end();
+        let line_text = String::from_utf8_lossy(&line);
+        let Some(line) = line_text.strip_suffix("\r\n") else {
+            let line_text = line_text.trim_end();
             return Err(format!(
-                "a line of a header ends with CR and LF, not `{shown}`"
+                "a line of a header ends with CR and LF, not `{line_text}`"
             ));
         };
         if line.is_empty() {
@@ -76,8 +76,8 @@ pub(super) fn read(input: &mut impl BufRead) -> Result<Option<Vec<u8>>, String> 
         ));
     }
     let mut body = Vec::new();
-    let taken = input.by_ref().take(length).read_to_end(&mut body);
-    match taken.map_err(|error| error.to_string())? as u64 == length {
+    let result = input.by_ref().take(length).read_to_end(&mut body);
+    match result.map_err(|error| error.to_string())? as u64 == length {
         true => Ok(Some(body)),
         false => Err("it ends inside a message".to_string()),
     }
@@ -89,14 +89,14 @@ pub(super) fn read(input: &mut impl BufRead) -> Result<Option<Vec<u8>>, String> 
 ///
 /// The error response to an invalid message.
 pub(super) fn parse(body: &[u8]) -> Result<Message, Value> {
-    let refused = |code, what: &str| Err(refusal(&Value::Null, code, what));
+    let reject = |code, message: &str| Err(refusal(&Value::Null, code, message));
     let mut value: Value = match serde_json::from_slice(body) {
         Ok(value) => value,
-        Err(error) => return refused(NO_JSON, &error.to_string()),
+        Err(error) => return reject(NO_JSON, &error.to_string()),
     };
-    let known = |id: &&Value| id.is_string() || id.is_number();
-    let (named, id) = (value.get("id").is_some(), value.get("id"));
-    let id = id.filter(known).cloned();
+    let is_valid_id = |id: &&Value| id.is_string() || id.is_number();
+    let (has_id, id) = (value.get("id").is_some(), value.get("id"));
+    let id = id.filter(is_valid_id).cloned();
     let method = value["method"].as_str().map(str::to_string);
     match (method, id) {
         (Some(method), Some(id)) => Ok(Message::Request {
@@ -104,12 +104,12 @@ pub(super) fn parse(body: &[u8]) -> Result<Message, Value> {
             method,
             params: value["params"].take(),
         }),
-        (Some(method), None) if !named => Ok(Message::Notification {
+        (Some(method), None) if !has_id => Ok(Message::Notification {
             method,
             params: value["params"].take(),
         }),
         (None, Some(_)) if value.get("method").is_none() => Ok(Message::Response),
-        _ => refused(INVALID_REQUEST, "neither a request nor a notification"),
+        _ => reject(INVALID_REQUEST, "neither a request nor a notification"),
     }
 }
 
@@ -129,7 +129,7 @@ pub(super) fn notification(method: &str, params: Value) -> Value {
 }
 
 /// Prefixes a message with its header.
-pub(super) fn framed(message: &Value) -> String {
+pub(super) fn with_header(message: &Value) -> String {
     let body = message.to_string();
     format!("Content-Length: {}\r\n\r\n{body}", body.len())
 }

@@ -8,20 +8,20 @@ use std::collections::BTreeSet;
 impl Document {
     /// Locations of the name at a position, in order; declarations are included only on request.
     pub(super) fn references(&self, position: Position, declaration: bool) -> Vec<Location> {
-        let Some(found) = self.mention(position) else {
+        let Some(mention) = self.mention(position) else {
             return Vec::new();
         };
-        let (spans, declarations) = same_name(&self.analysis, found);
-        let wanted = spans
+        let (spans, declarations) = same_name(&self.analysis, mention);
+        let selected = spans
             .into_iter()
             .filter(|span| declaration || !declarations.contains(span));
-        wanted.map(|span| self.location(span)).collect()
+        selected.map(|span| self.location(span)).collect()
     }
 
     /// Name at a position, with its span; every declared name can be renamed.
     pub(super) fn renamed_name(&self, position: Position) -> Option<(Span, &str)> {
-        let found = self.mention(position)?;
-        Some((found.span, self.words(found.span)))
+        let mention = self.mention(position)?;
+        Some((mention.span, self.words(mention.span)))
     }
 
     /// Edits that rename the name at a position.
@@ -30,21 +30,23 @@ impl Document {
     ///
     /// The new name is invalid, or the file would become invalid or change its meaning.
     pub(super) fn rename(&self, position: Position, new: &str) -> Result<Vec<TextEdit>, String> {
-        let found = self.mention(position);
-        let found = found.ok_or("no name that the file declares is at this position")?;
-        let (spans, _) = same_name(&self.analysis, found);
-        let renamed = replaced(self.text(), &spans, new);
-        let after = text::analyse(&renamed);
-        if after.diagnostics.len() > self.analysis.diagnostics.len() {
-            let first = after.diagnostics.iter().find(|new| {
-                let mut known = self.analysis.diagnostics.iter();
-                known.all(|old| old.message != new.message)
+        let mention = self.mention(position);
+        let mention = mention.ok_or("no name that the file declares is at this position")?;
+        let (spans, _) = same_name(&self.analysis, mention);
+        let renamed = replace_spans(self.text(), &spans, new);
+        let analysis = text::analyse(&renamed);
+        if analysis.diagnostics.len() > self.analysis.diagnostics.len() {
+            let new_error = analysis.diagnostics.iter().find(|new| {
+                let mut old_diagnostics = self.analysis.diagnostics.iter();
+                old_diagnostics.all(|old| old.message != new.message)
             });
-            let why = first.or(after.diagnostics.first());
-            let why = why.map_or_else(String::new, |error| error.message.clone());
-            return Err(format!("with the name `{new}` the file is invalid: {why}"));
+            let reason = new_error.or(analysis.diagnostics.first());
+            let reason = reason.map_or_else(String::new, |error| error.message.clone());
+            return Err(format!(
+                "with the name `{new}` the file is invalid: {reason}"
+            ));
         }
-        if shape(&after) != shape(&self.analysis) {
+        if shape(&analysis) != shape(&self.analysis) {
             return Err(format!(
                 "the name `{new}` means something else at one of these places"
             ));
@@ -63,30 +65,30 @@ fn same_name(analysis: &Analysis, mention: &Mention) -> (BTreeSet<Span>, BTreeSe
     let mut declarations = BTreeSet::from([mention.declaration]);
     let mut spans = BTreeSet::from([mention.span]);
     loop {
-        let known = (declarations.len(), spans.len());
-        for one in &analysis.mentions {
-            if declarations.contains(&one.declaration) || spans.contains(&one.span) {
-                declarations.insert(one.declaration);
-                spans.insert(one.span);
+        let counts = (declarations.len(), spans.len());
+        for candidate in &analysis.mentions {
+            if declarations.contains(&candidate.declaration) || spans.contains(&candidate.span) {
+                declarations.insert(candidate.declaration);
+                spans.insert(candidate.span);
             }
         }
-        if known == (declarations.len(), spans.len()) {
+        if counts == (declarations.len(), spans.len()) {
             return (spans, declarations);
         }
     }
 }
 
 /// Returns the text with these spans replaced by another name.
-fn replaced(text: &str, spans: &BTreeSet<Span>, new: &str) -> String {
-    let mut other = String::with_capacity(text.len());
-    let mut copied = 0;
+fn replace_spans(text: &str, spans: &BTreeSet<Span>, new: &str) -> String {
+    let mut replaced_text = String::with_capacity(text.len());
+    let mut copied_until = 0;
     for span in spans {
-        other.push_str(&text[copied..span.start as usize]);
-        other.push_str(new);
-        copied = span.end as usize;
+        replaced_text.push_str(&text[copied_until..span.start as usize]);
+        replaced_text.push_str(new);
+        copied_until = span.end as usize;
     }
-    other.push_str(&text[copied..]);
-    other
+    replaced_text.push_str(&text[copied_until..]);
+    replaced_text
 }
 
 /// Declaration that each name refers to, by the order of all spans: equal before and after a renaming that keeps the
@@ -95,12 +97,18 @@ fn shape(analysis: &Analysis) -> Vec<(usize, usize, &'static str)> {
     let spans: BTreeSet<Span> = analysis
         .mentions
         .iter()
-        .flat_map(|one| [one.span, one.declaration])
+        .flat_map(|mention| [mention.span, mention.declaration])
         .collect();
     let spans: Vec<Span> = spans.into_iter().collect();
-    let order = |span: Span| spans.partition_point(|one| *one < span);
+    let position_of = |span: Span| spans.partition_point(|other| *other < span);
     let mentions = analysis.mentions.iter();
     mentions
-        .map(|one| (order(one.span), order(one.declaration), one.what))
+        .map(|mention| {
+            (
+                position_of(mention.span),
+                position_of(mention.declaration),
+                mention.what,
+            )
+        })
         .collect()
 }

@@ -15,16 +15,16 @@ impl Places {
         let mut lines = Vec::new();
         let mut start = 0;
         let bytes = text.as_bytes();
-        for (at, byte) in bytes.iter().enumerate() {
+        for (index, byte) in bytes.iter().enumerate() {
             let ends = match byte {
                 b'\n' => true,
-                b'\r' => bytes.get(at + 1) != Some(&b'\n'),
+                b'\r' => bytes.get(index + 1) != Some(&b'\n'),
                 _ => false,
             };
             if ends {
-                let both = *byte == b'\n' && at > start && bytes[at - 1] == b'\r';
-                lines.push((start, at - usize::from(both)));
-                start = at + 1;
+                let is_crlf = *byte == b'\n' && index > start && bytes[index - 1] == b'\r';
+                lines.push((start, index - usize::from(is_crlf)));
+                start = index + 1;
             }
         }
         lines.push((start, text.len()));
@@ -36,9 +36,10 @@ impl Places {
         let byte = text.len().min(byte as usize);
         let line = self.lines.partition_point(|line| line.0 <= byte) - 1;
         let (start, end) = self.lines[line];
-        let before = text[start..end].char_indices();
-        let before = before.take_while(|(at, one)| start + at + one.len_utf8() <= byte);
-        let units: usize = before.map(|(_, one)| one.len_utf16()).sum();
+        let preceding = text[start..end].char_indices();
+        let preceding =
+            preceding.take_while(|(offset, sign)| start + offset + sign.len_utf8() <= byte);
+        let units: usize = preceding.map(|(_, sign)| sign.len_utf16()).sum();
         Position::new(line as u32, units as u32)
     }
 
@@ -53,12 +54,12 @@ impl Places {
             return text.len() as u32;
         };
         let mut units = 0;
-        let mut after = text[start..end].char_indices().skip_while(|(_, one)| {
-            let before = units + one.len_utf16() <= position.character as usize;
-            units += one.len_utf16();
-            before
+        let mut following = text[start..end].char_indices().skip_while(|(_, sign)| {
+            let is_before = units + sign.len_utf16() <= position.character as usize;
+            units += sign.len_utf16();
+            is_before
         });
-        after.next().map_or(end, |(at, _)| start + at) as u32
+        following.next().map_or(end, |(offset, _)| start + offset) as u32
     }
 
     /// Line of the text, counted from 0.
@@ -76,24 +77,42 @@ mod tests {
     fn positions_in_utf16_round_trip() {
         let text = "a𝄞b\r\né\rc\n";
         let places = Places::of(text);
-        let at = |byte| {
+        let position_at = |byte| {
             let position = places.position(text, byte);
             (position.line, position.character)
         };
         // A character of four bytes is two code units; a byte within it is at its start.
         assert_eq!(
-            (at(0), at(1), at(3), at(5)),
+            (
+                position_at(0),
+                position_at(1),
+                position_at(3),
+                position_at(5)
+            ),
             ((0, 0), (0, 1), (0, 1), (0, 3))
         );
         assert_eq!(
-            (at(6), at(7), at(8), at(10)),
+            (
+                position_at(6),
+                position_at(7),
+                position_at(8),
+                position_at(10)
+            ),
             ((0, 4), (0, 4), (1, 0), (1, 1))
         );
         assert_eq!(
-            (at(11), at(12), at(13), at(99)),
+            (
+                position_at(11),
+                position_at(12),
+                position_at(13),
+                position_at(99)
+            ),
             ((2, 0), (2, 1), (3, 0), (3, 0))
         );
-        for (byte, _) in text.char_indices().filter(|(_, one)| *one != '\n') {
+        for (byte, _) in text
+            .char_indices()
+            .filter(|(_, character)| *character != '\n')
+        {
             let byte = byte as u32;
             assert_eq!(places.byte(text, places.position(text, byte)), byte);
         }

@@ -1,8 +1,9 @@
 //! Litmus tests in the simulator: an observed outcome decides, an outcome that was not observed does not.
 
 use super::{
-    asked, between, cannot, home, key, listed, observation, observed, placed, relation, values,
-    Expected, LitmusOptions, NotJudged, On, Report, Test,
+    cannot, cores_key, cores_text, home, kinds_text, observation, observation_text, outcome_list,
+    quantifier_key, relation, values, Expected, LitmusOptions, MemorySystem, NotJudged, Report,
+    Test,
 };
 use crate::check_request::quoted;
 use crate::outcome::{ExitStatus, Failure};
@@ -20,11 +21,11 @@ use std::path::Path;
 
 /// Runs a test `runs` times, with consecutive seeds from `seed` on.
 pub(super) fn run(
-    (source, on): (&Source, On),
+    (source, memory_system): (&Source, MemorySystem),
     test: &Test,
-    how: &LitmusOptions,
+    litmus_options: &LitmusOptions,
     (seed, runs): (u64, u64),
-    goes_on: &mut dyn FnMut() -> bool,
+    should_continue: &mut dyn FnMut() -> bool,
 ) -> Result<Report, NotJudged> {
     let Test {
         file,
@@ -42,7 +43,7 @@ pub(super) fn run(
         })
     };
     let threads = program.threads.len() as u16;
-    let machines = match on.lower {
+    let machines = match memory_system.lower {
         None => vec![Machine {
             upper: level(source, threads)?,
             lower: None,
@@ -54,37 +55,40 @@ pub(super) fn run(
                     lower: Some(level(lower, below)?),
                 })
             };
-            let spread = clusters(threads).into_iter();
-            spread.map(machine).collect::<Result<_, _>>()?
+            let spreads = clusters(threads).into_iter();
+            spreads.map(machine).collect::<Result<_, _>>()?
         }
     };
-    let allowed = how.allowed(program)?;
-    let cores = how.cores;
+    let allowed = litmus_options.allowed(program)?;
+    let cores = litmus_options.cores;
     let runs = Runs { cores, runs, seed };
-    let (seen, not_run) = match observe(&machines, &test.kinds(), program, &runs, goes_on) {
-        Ok(seen) => (seen, None),
-        Err(NotRun::Interrupted) => {
-            return Err(Failure::new(ExitStatus::Interrupted, "interrupted").into())
-        }
-        // The threads may run when placed on other kinds.
-        Err(NotRun::Lacks(what) | NotRun::Cannot(what)) if source.protocol.several_tables() => {
-            (SeedOutcomes::default(), Some(what))
-        }
-        Err(NotRun::Lacks(what) | NotRun::Cannot(what)) => {
-            return Err(cannot(source, program, &what).into())
-        }
-    };
+    let (outcomes, not_run) =
+        match observe(&machines, &test.kinds(), program, &runs, should_continue) {
+            Ok(outcomes) => (outcomes, None),
+            Err(NotRun::Interrupted) => {
+                return Err(Failure::new(ExitStatus::Interrupted, "interrupted").into())
+            }
+            // The threads may run when placed on other kinds.
+            Err(NotRun::Lacks(reason) | NotRun::Cannot(reason))
+                if source.protocol.several_tables() =>
+            {
+                (SeedOutcomes::default(), Some(reason))
+            }
+            Err(NotRun::Lacks(reason) | NotRun::Cannot(reason)) => {
+                return Err(cannot(source, program, &reason).into())
+            }
+        };
     let timed = Timed {
         protocol: &source.protocol.name,
-        path: on.file,
+        path: memory_system.file,
         file: file.as_deref(),
         program,
-        kinds: test.on(Some(source)),
+        kinds: test.kind_names(Some(source)),
         stores: stores.as_deref(),
-        how: *how,
-        expected: Expected::of(test, how, true),
+        options: *litmus_options,
+        expected: Expected::of(test, litmus_options, true),
         seed,
-        seen,
+        outcomes,
         not_run,
         allowed,
     };
@@ -105,10 +109,10 @@ struct Timed<'t> {
     kinds: Option<Vec<String>>,
     /// One letter for the variant of each write; the program's name ends with them.
     stores: Option<&'t str>,
-    how: LitmusOptions,
+    options: LitmusOptions,
     expected: Expected,
     seed: u64,
-    seen: SeedOutcomes,
+    outcomes: SeedOutcomes,
     /// Reason why nothing was run, if nothing was.
     not_run: Option<String>,
     allowed: BTreeSet<Outcome>,
@@ -117,14 +121,14 @@ struct Timed<'t> {
 impl Timed<'_> {
     /// First seed with a deciding outcome, and true if this outcome is expected; `None` if no deciding outcome was
     /// observed.
-    fn decides(&self) -> Option<(u64, bool)> {
-        let first = |decides: &dyn Fn(&Outcome) -> bool| {
-            let ends = self.seen.ends.iter();
-            let ends = ends.filter(|(end, _)| decides(end));
+    fn deciding_seed(&self) -> Option<(u64, bool)> {
+        let first_seed = |is_deciding: &dyn Fn(&Outcome) -> bool| {
+            let ends = self.outcomes.ends.iter();
+            let ends = ends.filter(|(end, _)| is_deciding(end));
             ends.map(|(_, &(_, seed))| seed).min()
         };
-        let forbidden = |end: &Outcome| self.how.guaranteed && !self.allowed.contains(end);
-        if let Some(seed) = first(&forbidden) {
+        let is_forbidden = |end: &Outcome| self.options.guaranteed && !self.allowed.contains(end);
+        if let Some(seed) = first_seed(&is_forbidden) {
             return Some((seed, false));
         }
         let program = self.program;
@@ -135,18 +139,18 @@ impl Timed<'_> {
             | (Expected::Condition, Quantifier::Forall) => (false, false),
             _ => (true, true),
         };
-        let seed = first(&|end| program.holds(end) == satisfies);
+        let seed = first_seed(&|end| program.holds(end) == satisfies);
         seed.map(|seed| (seed, expected))
     }
 
     fn breaks_guarantee(&self) -> bool {
-        let mut ends = self.seen.ends.keys();
-        self.how.guaranteed && ends.any(|end| !self.allowed.contains(end))
+        let mut ends = self.outcomes.ends.keys();
+        self.options.guaranteed && ends.any(|end| !self.allowed.contains(end))
     }
 
     /// Outcome for the exit code. Without a deciding outcome it is undecided, as another seed may show one.
     fn outcome(&self) -> ExitStatus {
-        match (&self.seen.failure, self.decides()) {
+        match (&self.outcomes.failure, self.deciding_seed()) {
             (Some(_), _) | (None, Some((_, false))) => ExitStatus::Violated,
             (None, None) => ExitStatus::Undecided,
             (None, Some((_, true))) => ExitStatus::Success,
@@ -154,15 +158,15 @@ impl Timed<'_> {
     }
 
     /// Command that reproduces the deciding run.
-    fn again(&self) -> Option<String> {
-        let failure = self.seen.failure.as_ref();
-        let decides = || self.decides().map(|(seed, _)| seed);
-        let seed = failure.map(|(_, seed)| *seed).or_else(decides)?;
+    fn reproduce_command(&self) -> Option<String> {
+        let failure = self.outcomes.failure.as_ref();
+        let decisive_seed = || self.deciding_seed().map(|(seed, _)| seed);
+        let seed = failure.map(|(_, seed)| *seed).or_else(decisive_seed)?;
         let name = &self.program.name;
-        let mixed = |stores: &str| name.strip_suffix(stores).map(str::trim_end);
-        let name = self.stores.and_then(mixed).unwrap_or(name);
+        let without_variant = |stores: &str| name.strip_suffix(stores).map(str::trim_end);
+        let name = self.stores.and_then(without_variant).unwrap_or(name);
         let test = self.file.unwrap_or(name);
-        let cores = key(self.how.cores).replace('_', "-");
+        let cores = cores_key(self.options.cores).replace('_', "-");
         let path = &self.path?.display().to_string();
         let (test, path) = (quoted(test), quoted(path));
         let kinds = self
@@ -179,53 +183,60 @@ impl Timed<'_> {
 
     fn text(&self) -> String {
         let program = self.program;
-        let verdict = match (&self.seen.failure, self.outcome()) {
+        let verdict = match (&self.outcomes.failure, self.outcome()) {
             (Some(_), _) => "violated: ",
             _ if self.breaks_guarantee() => "violated: ",
             (None, ExitStatus::Success | ExitStatus::Violated) => "",
             (None, _) => "undecided: ",
         };
-        let (name, on) = (&program.name, self.protocol);
-        let (kinds, between) = (placed(self.kinds.as_deref()), between(self.how.cores));
+        let (name, protocol) = (&program.name, self.protocol);
+        let (kinds, cores) = (
+            kinds_text(self.kinds.as_deref()),
+            cores_text(self.options.cores),
+        );
         let mut text =
-            format!("{name} on {on}{kinds} in the simulator, cores {between}: {verdict}");
-        if let Some(why) = &self.not_run {
-            return text + why + "\n";
+            format!("{name} on {protocol}{kinds} in the simulator, cores {cores}: {verdict}");
+        if let Some(reason) = &self.not_run {
+            return text + reason + "\n";
         }
-        let ends = &self.seen.ends;
-        let runs = counted(self.seen.runs, "run");
-        let _ = match &self.seen.failure {
+        let ends = &self.outcomes.ends;
+        let runs = counted(self.outcomes.runs, "run");
+        let _ = match &self.outcomes.failure {
             Some((failure, _)) => writeln!(text, "after {runs}: {}", failure.trim_end()),
-            None if self.decides().is_none() => {
+            None if self.deciding_seed().is_none() => {
                 let satisfying = ends.keys().filter(|end| program.holds(end)).count();
-                let all = counted(ends.len() as u64, "outcome");
-                let asks = program.quantifier;
+                let outcomes = counted(ends.len() as u64, "outcome");
+                let quantifier = program.quantifier;
                 writeln!(
                     text,
-                    "{satisfying} of {all} satisfy the condition of `{asks}`, in {runs}"
+                    "{satisfying} of {outcomes} satisfy the condition of `{quantifier}`, in {runs}"
                 )
             }
-            None => writeln!(text, "{}, in {runs}", observed(program, ends.keys())),
+            None => writeln!(
+                text,
+                "{}, in {runs}",
+                observation_text(program, ends.keys())
+            ),
         };
-        let all = ends.iter().map(|(end, (count, seed))| {
+        let rows = ends.iter().map(|(end, (count, seed))| {
             let times = counted(*count, "time");
             (end, format!(": {times}, first with seed {seed}"))
         });
-        text.push_str(&listed(program, all, &self.how, &self.allowed));
-        let relation = relation(ends.keys(), &self.how, &self.allowed);
+        text.push_str(&outcome_list(program, rows, &self.options, &self.allowed));
+        let relation = relation(ends.keys(), &self.options, &self.allowed);
         let _ = writeln!(text, "  {relation}");
-        if let Some(again) = self.again() {
-            let _ = writeln!(text, "  again: {again}");
+        if let Some(command) = self.reproduce_command() {
+            let _ = writeln!(text, "  again: {command}");
         }
         text
     }
 
     fn json(&self) -> Value {
         let program = self.program;
-        let (outcome, reason) = match (&self.seen.failure, self.outcome()) {
+        let (outcome, reason) = match (&self.outcomes.failure, self.outcome()) {
             (Some((failure, _)), _) => ("violated", Some(failure.trim_end().to_string())),
             _ if self.breaks_guarantee() => {
-                let model = self.how.model;
+                let model = self.options.model;
                 ("violated", Some(format!("guarantee: {model}")))
             }
             (None, ExitStatus::Success) => ("yes", None),
@@ -235,7 +246,7 @@ impl Timed<'_> {
                 Some(self.not_run.as_deref().unwrap_or("not_seen").to_string()),
             ),
         };
-        let ends = self.seen.ends.iter().map(|(end, (count, seed))| {
+        let ends = self.outcomes.ends.iter().map(|(end, (count, seed))| {
             json!({
                 "values": values(program, end),
                 "fulfils": program.holds(end),
@@ -244,31 +255,31 @@ impl Timed<'_> {
                 "seed": seed,
             })
         });
-        let mut told = json!({
+        let mut value = json!({
             "test": program.name,
             "protocol": self.protocol,
-            "cores": key(self.how.cores),
-            "model": self.how.model.name(),
-            "condition": asked(program),
-            "observation": observation(program, self.seen.ends.keys()),
+            "cores": cores_key(self.options.cores),
+            "model": self.options.model.name(),
+            "condition": quantifier_key(program),
+            "observation": observation(program, self.outcomes.ends.keys()),
             "outcome": outcome,
             "reason": reason,
             "ends": ends.collect::<Vec<_>>(),
             "allowed": self.allowed.len(),
-            "runs": self.seen.runs,
+            "runs": self.outcomes.runs,
             "seed": self.seed,
             "run": {
                 "file": self.file,
-                "again": self.again(),
+                "again": self.reproduce_command(),
                 "version": env!("CARGO_PKG_VERSION"),
             },
         });
         if let Some(kinds) = &self.kinds {
-            told["kinds"] = json!(kinds);
+            value["kinds"] = json!(kinds);
         }
-        if let Some(expected) = self.how.as_expected(self.outcome()) {
-            told["expected"] = expected;
+        if let Some(expected) = self.options.as_expected(self.outcome()) {
+            value["expected"] = expected;
         }
-        told
+        value
     }
 }

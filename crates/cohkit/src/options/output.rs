@@ -50,7 +50,7 @@ impl Output {
 
 impl Form {
     /// Returns a value as JSON, CSV or statistics, as requested.
-    pub fn told(&self, value: Value, console: &Console) -> String {
+    pub fn format_output(&self, value: Value, console: &Console) -> String {
         self.defined(value, None, console)
     }
 

@@ -88,9 +88,9 @@ pub(crate) struct Run {
 
 impl Run {
     /// Returns true for a machine with cores beside far memory.
-    pub(crate) fn beside(&self) -> bool {
+    pub(crate) fn uses_near_memory(&self) -> bool {
         let machine = self.platform.is_some() || !self.set.is_empty() || self.evict.is_some();
-        let told = self.counters || self.races || self.drawn.timeline.is_some();
-        machine || told || !self.channels.is_empty() || self.unverified
+        let reports = self.counters || self.races || self.drawn.timeline.is_some();
+        machine || reports || !self.channels.is_empty() || self.unverified
     }
 }

@@ -1,7 +1,7 @@
 //! RTL as the home of a simulated machine.
 
 use super::lockstep::cache;
-use super::{built, compile, origin};
+use super::{build_library, compile, origin};
 use crate::console::Console;
 use crate::files;
 use crate::interrupt::CleanupGuard;
@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 /// Returns the RTL home that replaces the simulator's home, if the options ask for it. Builds it in the platform's size
 /// if it is missing.
-pub(crate) fn instead(
+pub(crate) fn build_clocked_home(
     options: &Executed,
     source: &Source,
     platform: &Platform,
@@ -40,9 +40,9 @@ pub(crate) fn instead(
         rom: &rom,
         package: &text,
     };
-    let tidy = CleanupGuard::new();
-    let library = built(&cache, printed, shape, false, console)?;
-    drop(tidy);
+    let cleanup_guard = CleanupGuard::new();
+    let library = build_library(&cache, printed, shape, false, console)?;
+    drop(cleanup_guard);
     let rows = library.with_file_name(format!("{}.mem", protocol.name));
     files::write(&rows, &image(protocol, &home, &rom, &origin))?;
     let line_bytes = protocol.line_bytes;
@@ -59,9 +59,9 @@ pub(crate) fn instead(
 
 /// Shape of the home for a platform: a directory with as many sets and ways as the remote's cache.
 fn shape(platform: &Platform) -> Result<Shape, Failure> {
-    let cannot = |what: String, help: &str| {
+    let reject = |reason: String, help: &str| {
         let message = format!(
-            "error: the home in hardware does not fit the platform {}: {what}\n  help: {help}",
+            "error: the home in hardware does not fit the platform {}: {reason}\n  help: {help}",
             platform.name
         );
         Err(Failure::new(ExitStatus::BadInput, message))
@@ -69,19 +69,19 @@ fn shape(platform: &Platform) -> Result<Shape, Failure> {
     let (slices, units) = (platform.home.slices.value, platform.home.units.value);
     let (sets, ways) = (platform.cache.sets.value, platform.cache.ways.value);
     if platform.remotes != 1 {
-        return cannot(
+        return reject(
             format!("it serves one remote, not {}", platform.remotes),
             "`--set remotes=1`",
         );
     }
     if slices != 2 || units > 32 {
-        return cannot(
+        return reject(
             format!("it has two slices of up to 32 units, not {slices} of {units}"),
             "`--set home.slices=2 --set home.units=32`",
         );
     }
     if ways < 4 || !ways.is_power_of_two() || sets < 2 * slices * units {
-        return cannot(
+        return reject(
             format!("its directory has 4, 8 or 16 ways and at least 2 sets in each unit, as many in all as the cache has; that has {sets} sets of {ways} ways"),
             "other numbers by `--set cache.sets=8192 --set cache.ways=16`",
         );

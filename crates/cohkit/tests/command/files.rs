@@ -17,15 +17,18 @@ fn is_empty(folder: &Path) -> bool {
 fn file_output_equals_standard_output() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let file = folder.path().join("table.md");
-    let shown = cohkit([Path::new("table"), &tiny()])
+    let to_stdout = cohkit([Path::new("table"), &tiny()])
         .output()
         .expect("starts");
-    let written = cohkit([Path::new("table"), &tiny(), Path::new("--out"), &file])
+    let to_file = cohkit([Path::new("table"), &tiny(), Path::new("--out"), &file])
         .output()
         .expect("starts");
-    assert!(written.status.success());
-    assert!(written.stdout.is_empty() && written.stderr.is_empty());
-    assert_eq!(fs::read(&file).expect("the file is there"), shown.stdout);
+    assert!(to_file.status.success());
+    assert!(to_file.stdout.is_empty() && to_file.stderr.is_empty());
+    assert_eq!(
+        fs::read(&file).expect("the file is there"),
+        to_stdout.stdout
+    );
     assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 1);
 }
 
@@ -117,8 +120,8 @@ fn a_file_beyond_the_limit_is_reported_and_nothing_is_left() {
     let attempt = r#"ulimit -f 0; exec "$cohkit" table "$text" --out "$folder/out""#;
     let (code, message, base) = script(&["env"], attempt).expect("bash runs");
     assert_eq!(code, Some(4), "{message}");
-    let says = "the limit on the size of files is reached; nothing was written";
-    assert!(message.contains(says), "{message}");
+    let expected = "the limit on the size of files is reached; nothing was written";
+    assert!(message.contains(expected), "{message}");
     assert!(is_empty(&base.path().join("folder")));
 }
 
@@ -211,25 +214,25 @@ fn an_interrupted_run_leaves_nothing_of_its_timeline() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let file = folder.path().join("run.pftrace");
     fs::write(&file, "kept").expect("written");
-    let long = ["sim", "enzian-cohkit", "random-mixed", "--accesses"];
-    let mut child = cohkit(long)
+    let arguments = ["sim", "enzian-cohkit", "random-mixed", "--accesses"];
+    let mut child = cohkit(arguments)
         .args(["1000000000", "--timeline"])
         .arg(&file)
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
         .expect("starts");
-    let inside = || fs::read_dir(folder.path()).expect("it is there").count();
-    while inside() < 2 {
+    let file_count = || fs::read_dir(folder.path()).expect("it is there").count();
+    while file_count() < 2 {
         assert!(child.try_wait().expect("it can be asked").is_none());
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
-    let killed = Command::new("kill")
+    let status = Command::new("kill")
         .args(["-INT", &child.id().to_string()])
         .status();
-    assert!(killed.expect("kill runs").success());
+    assert!(status.expect("kill runs").success());
     assert_eq!(child.wait().expect("it ends").code(), Some(130));
-    assert_eq!(inside(), 1);
+    assert_eq!(file_count(), 1);
     assert_eq!(fs::read_to_string(&file).expect("it is there"), "kept");
 }
 
@@ -238,29 +241,34 @@ const MODEL: &str = "var a: boolean; startstate begin a := false; end; rule begi
 #[test]
 fn exported_models_replace_no_model() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let (one, two) = (folder.path().join("one"), folder.path().join("two"));
-    let file = one.join("m.m");
-    for other in [&one, &two] {
-        fs::create_dir(other).expect("a folder");
-        fs::write(other.join("m.m"), MODEL).expect("a model");
+    let (first_folder, second_folder) = (folder.path().join("one"), folder.path().join("two"));
+    let file = first_folder.join("m.m");
+    for model_folder in [&first_folder, &second_folder] {
+        fs::create_dir(model_folder).expect("a folder");
+        fs::write(model_folder.join("m.m"), MODEL).expect("a model");
     }
     let run = |arguments: &[&Path]| {
         let output = (cohkit(["check"]).args(arguments)).output();
         let output = output.expect("starts");
         (output.status.code(), text(&output.stderr))
     };
-    let (code, said) = run(&[&file, Path::new("--export-murphi"), &one]);
+    let (code, stderr) = run(&[&file, Path::new("--export-murphi"), &first_folder]);
     assert!(
-        code == Some(2) && said.contains("would overwrite this model"),
-        "{said}"
+        code == Some(2) && stderr.contains("would overwrite this model"),
+        "{stderr}"
     );
     assert_eq!(fs::read_to_string(&file).expect("it is there"), MODEL);
     for option in ["--export-murphi", "--chart-svg"] {
-        let third = folder.path().join("three");
-        let (code, said) = run(&[&file, &two.join("m.m"), Path::new(option), &third]);
+        let output_folder = folder.path().join("three");
+        let (code, stderr) = run(&[
+            &file,
+            &second_folder.join("m.m"),
+            Path::new(option),
+            &output_folder,
+        ]);
         assert!(
-            code == Some(2) && said.contains("files of the same name"),
-            "{said}"
+            code == Some(2) && stderr.contains("files of the same name"),
+            "{stderr}"
         );
     }
 }
@@ -276,8 +284,8 @@ fn a_model_without_states_is_warned_of() {
     assert_eq!(output.status.code(), Some(0));
     assert!(text(&output.stderr).contains("no start state is left"));
     // A start state that violates an assertion counts as a start state.
-    let wrong = MODEL.replace("a := false;", "a := false; assert a;");
-    fs::write(&file, wrong).expect("a model");
+    let failing = MODEL.replace("a := false;", "a := false; assert a;");
+    fs::write(&file, failing).expect("a model");
     let output = cohkit([Path::new("check"), &file])
         .output()
         .expect("starts");

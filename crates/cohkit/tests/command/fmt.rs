@@ -32,10 +32,10 @@ fn a_file_is_formatted_in_place_and_keeps_its_permissions() {
     assert_eq!(check.status.code(), Some(1));
     assert!(text(&check.stderr).contains("is not formatted"));
     assert_eq!(fs::read_to_string(&file).expect("it is there"), UNFORMATTED);
-    let formats = cohkit(["fmt".as_ref(), file.as_os_str()])
+    let formatted = cohkit(["fmt".as_ref(), file.as_os_str()])
         .output()
         .expect("starts");
-    assert_eq!(transcript(&formats), "exit code 0\n");
+    assert_eq!(transcript(&formatted), "exit code 0\n");
     assert_eq!(fs::read_to_string(&file).expect("it is there"), TIDY);
     #[cfg(unix)]
     assert_eq!(mode(), 0o640);
@@ -58,22 +58,22 @@ fn standard_input_is_formatted_to_standard_output() {
 #[test]
 fn fmt_skips_a_file_with_invalid_characters() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let (bad, good) = (
+    let (invalid, valid) = (
         folder.path().join("bad.coh"),
         folder.path().join("good.coh"),
     );
-    fs::write(&bad, "protocol p\nI | load ? | I\n").expect("it is written");
-    fs::write(&good, UNFORMATTED).expect("it is written");
-    let output = cohkit(["fmt".as_ref(), bad.as_os_str(), good.as_os_str()]).output();
+    fs::write(&invalid, "protocol p\nI | load ? | I\n").expect("it is written");
+    fs::write(&valid, UNFORMATTED).expect("it is written");
+    let output = cohkit(["fmt".as_ref(), invalid.as_os_str(), valid.as_os_str()]).output();
     let output = output.expect("starts");
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).contains("`?` has no meaning here"));
     assert!(text(&output.stderr).contains("bad.coh:2:10"));
     assert_eq!(
-        fs::read_to_string(&bad).expect("it is there"),
+        fs::read_to_string(&invalid).expect("it is there"),
         "protocol p\nI | load ? | I\n"
     );
-    assert_eq!(fs::read_to_string(&good).expect("it is there"), TIDY);
+    assert_eq!(fs::read_to_string(&valid).expect("it is there"), TIDY);
 }
 
 #[test]

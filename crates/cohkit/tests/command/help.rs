@@ -1,6 +1,6 @@
 //! The help of every command: it fits a terminal of 80 columns, and its example runs.
 
-use crate::rtl::{built, SYNTHESIS};
+use crate::rtl::{build_folder, SYNTHESIS};
 use crate::{cohkit, require, text};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -9,9 +9,9 @@ use std::process::{Command, Output};
 /// Subcommands of a command, according to its help, without those of Python and `help` itself.
 fn commands(words: &[String]) -> Vec<Vec<String>> {
     let help = help(words, "--help");
-    let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1);
-    let listed = listed.take_while(|line| !line.is_empty());
-    let names = listed.filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
+    let command_lines = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let command_lines = command_lines.take_while(|line| !line.is_empty());
+    let names = command_lines.filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
     let python = ["reproduce", "sweep", "report", "explore"];
     let names = names.filter(|name| !["", "help"].contains(name) && !python.contains(name));
     names.map(|name| [words, &[name.into()]].concat()).collect()
@@ -25,19 +25,19 @@ fn help(words: &[String], flag: &str) -> String {
 }
 
 /// Creates a folder in which the examples find the files of the repository's root, with its own `out`.
-fn workplace() -> tempfile::TempDir {
+fn example_folder() -> tempfile::TempDir {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let root = root.canonicalize().expect("it is there");
-    let place = tempfile::tempdir().expect("a temporary folder");
+    let folder = tempfile::tempdir().expect("a temporary folder");
     for name in ["docs", "litmus", "protocols", "platforms"] {
-        symlink(root.join(name), place.path().join(name)).expect("the link is made");
+        symlink(root.join(name), folder.path().join(name)).expect("the link is made");
     }
-    std::fs::create_dir(place.path().join("out")).expect("the folder is made");
-    place
+    std::fs::create_dir(folder.path().join("out")).expect("the folder is made");
+    folder
 }
 
 /// Runs a line in a folder, with the command and the tools of `make setup` in the path.
-fn shell(line: &str, place: &Path) -> Output {
+fn shell(line: &str, folder: &Path) -> Output {
     let command = PathBuf::from(env!("CARGO_BIN_EXE_cohkit"));
     let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.venv/bin");
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -47,14 +47,14 @@ fn shell(line: &str, place: &Path) -> Output {
     let mut shell = Command::new("bash");
     shell
         .args(["-c", line])
-        .current_dir(place)
+        .current_dir(folder)
         .env("PATH", path);
     shell.output().expect("bash runs")
 }
 
 /// Prepares the example of a command; returns false if a tool for it is missing.
-fn prepared(words: &str, place: &Path) -> bool {
-    let before = match words {
+fn prepare_example(words: &str, folder: &Path) -> bool {
+    let preparation = match words {
         "run" => "riscv64-unknown-elf-gcc @docs/riscv/flags docs/riscv/sum.c -o out/sum.elf",
         "trace" => "cohkit sim enzian-dc-ddr random-mixed --region 64KiB --accesses 2000 --trace out/trace.json",
         _ => "true",
@@ -67,23 +67,30 @@ fn prepared(words: &str, place: &Path) -> bool {
     if !tool.is_empty() && !require::require(tool) {
         return false;
     }
-    let done = shell(before, place);
-    assert!(done.status.success(), "{before}: {}", text(&done.stderr));
+    let output = shell(preparation, folder);
+    assert!(
+        output.status.success(),
+        "{preparation}: {}",
+        text(&output.stderr)
+    );
     true
 }
 
 #[test]
 fn every_help_fits_a_terminal_and_shows_an_example_that_runs() {
-    let place = workplace();
-    let mut all = commands(&[]);
-    let below: Vec<Vec<String>> = all.iter().flat_map(|words| commands(words)).collect();
-    assert!(!below.is_empty(), "`rtl` has commands");
-    all.extend(below);
-    for words in std::iter::once(Vec::new()).chain(all) {
+    let folder = example_folder();
+    let mut command_words = commands(&[]);
+    let subcommands: Vec<Vec<String>> = command_words
+        .iter()
+        .flat_map(|words| commands(words))
+        .collect();
+    assert!(!subcommands.is_empty(), "`rtl` has commands");
+    command_words.extend(subcommands);
+    for words in std::iter::once(Vec::new()).chain(command_words) {
         for flag in ["-h", "--help"] {
             let help = help(&words, flag);
-            let long: Vec<&str> = help.lines().filter(|l| l.chars().count() > 80).collect();
-            assert!(long.is_empty(), "{words:?} {flag}: {long:#?}");
+            let long_lines: Vec<&str> = help.lines().filter(|l| l.chars().count() > 80).collect();
+            assert!(long_lines.is_empty(), "{words:?} {flag}: {long_lines:#?}");
         }
         let help = help(&words, "--help");
         let mut lines = help.lines().skip_while(|line| *line != "Example:").skip(1);
@@ -95,18 +102,22 @@ fn every_help_fits_a_terminal_and_shows_an_example_that_runs() {
             assert_eq!(example, SYNTHESIS);
             continue;
         }
-        if !prepared(&words, place.path()) {
+        if !prepare_example(&words, folder.path()) {
             continue;
         }
         // Builds of the hardware are shared by all tests.
-        let kept = match words.as_str() {
-            "rtl test" | "rtl measure" => format!(" --build '{}'", built().display()),
+        let build_option = match words.as_str() {
+            "rtl test" | "rtl measure" => format!(" --build '{}'", build_folder().display()),
             _ => String::new(),
         };
-        let done = shell(&format!("{example}{kept}"), place.path());
-        assert!(done.status.success(), "{example}: {}", text(&done.stderr));
+        let output = shell(&format!("{example}{build_option}"), folder.path());
+        assert!(
+            output.status.success(),
+            "{example}: {}",
+            text(&output.stderr)
+        );
         // The language server only answers requests, and its input is empty here.
-        let speaks = words != "language-server";
-        assert_eq!(!done.stdout.is_empty(), speaks, "{example}");
+        let prints = words != "language-server";
+        assert_eq!(!output.stdout.is_empty(), prints, "{example}");
     }
 }

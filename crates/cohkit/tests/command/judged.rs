@@ -4,14 +4,17 @@
 use crate::{cohkit, text};
 use std::path::{Path, PathBuf};
 
-fn at(name: &str) -> PathBuf {
+fn protocol_file(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/command/judged");
     folder.join(format!("{name}.coh"))
 }
 
 /// Exit code and output of a command on a protocol file.
-fn ended(arguments: &[&str], name: &str) -> (Option<i32>, String) {
-    let output = cohkit(arguments).arg(at(name)).output().expect("it starts");
+fn run_on(arguments: &[&str], name: &str) -> (Option<i32>, String) {
+    let output = cohkit(arguments)
+        .arg(protocol_file(name))
+        .output()
+        .expect("it starts");
     let printed = text(&output.stdout) + &text(&output.stderr);
     (output.status.code(), printed)
 }
@@ -21,21 +24,21 @@ const NOTE: &str = "verified, with a note";
 
 #[test]
 fn verdicts_are_right() {
-    let mut wrong = String::new();
+    let mut mismatches = String::new();
     for (name, verdict) in VERDICTS {
-        let (code, printed) = ended(&["check", "--threads", "1"], name);
-        let noted = printed.contains("from which it can never");
-        let right = match *verdict {
-            "verified" => code == Some(0) && !noted,
-            NOTE => code == Some(0) && noted,
-            violated => code == Some(1) && printed.contains(violated),
+        let (code, printed) = run_on(&["check", "--threads", "1"], name);
+        let has_note = printed.contains("from which it can never");
+        let is_expected = match *verdict {
+            "verified" => code == Some(0) && !has_note,
+            NOTE => code == Some(0) && has_note,
+            violation => code == Some(1) && printed.contains(violation),
         };
-        if !right {
-            wrong += &format!("{name}: {verdict} expected\n{printed}\n");
+        if !is_expected {
+            mismatches += &format!("{name}: {verdict} expected\n{printed}\n");
         }
     }
-    assert!(wrong.is_empty(), "{wrong}");
-    let folder = at("").parent().map(Path::read_dir);
+    assert!(mismatches.is_empty(), "{mismatches}");
+    let folder = protocol_file("").parent().map(Path::read_dir);
     let files = folder.expect("a folder").expect("it can be read");
     assert_eq!(
         files.count(),
@@ -46,40 +49,43 @@ fn verdicts_are_right() {
 
 /// Arguments of a simulation of two caches on a small region, with further quantities set; the protocol file follows
 /// them.
-fn simulated<'a>(quantities: &[&'a str]) -> Vec<&'a str> {
-    let mut words = vec!["sim", "thunderx1-2s", "random-mixed"];
+fn simulate_arguments<'a>(quantities: &[&'a str]) -> Vec<&'a str> {
+    let mut arguments = vec!["sim", "thunderx1-2s", "random-mixed"];
     for quantity in ["remotes=2", "cores.used=2"].iter().chain(quantities) {
-        words.extend(["--set", quantity]);
+        arguments.extend(["--set", quantity]);
     }
-    words.extend(["--region", "2KiB", "--accesses", "3000", "--protocol"]);
-    words
+    arguments.extend(["--region", "2KiB", "--accesses", "3000", "--protocol"]);
+    arguments
 }
 
 #[test]
 fn verdict_names_undeliverable_message_and_missing_row() {
-    let sent = "a row of directory cannot be executed: Recall is sent to `none`";
-    let simulated = simulated(&[]);
-    for command in [&["check"][..], &["litmus", "MP", "--protocol"], &simulated] {
-        let (code, printed) = ended(command, "owner_forgotten");
+    let undeliverable = "a row of directory cannot be executed: Recall is sent to `none`";
+    let simulation = simulate_arguments(&[]);
+    for command in [&["check"][..], &["litmus", "MP", "--protocol"], &simulation] {
+        let (code, printed) = run_on(command, "owner_forgotten");
         assert!(printed.contains("no unexpected message"), "{printed}");
-        assert!(printed.replace("\n", " ").contains(sent), "{printed}");
+        assert!(
+            printed.replace("\n", " ").contains(undeliverable),
+            "{printed}"
+        );
         assert_eq!(code, Some(1));
     }
-    let (_, printed) = ended(&["check"], "channel_of_other_kind");
-    let kind = "cpu takes Recall, but has no rule for it in this state";
-    assert!(printed.contains(kind), "{printed}");
+    let (_, printed) = run_on(&["check"], "channel_of_other_kind");
+    let missing_row = "cpu takes Recall, but has no rule for it in this state";
+    assert!(printed.contains(missing_row), "{printed}");
 }
 
 /// A simulation reports lost and repeated stores as violations of the same property as the checker does.
 #[test]
 fn simulations_find_stores_that_are_given_up_late_or_lost() {
-    let simulated = simulated(&[
+    let simulation = simulate_arguments(&[
         "cores.write_buffer=0B",
         "cores.outstanding=1",
         "cores.prefetch=0",
         "cores.l1=0B",
     ]);
-    for (name, property, what) in [
+    for (name, property, message) in [
         (
             "store_refused_and_written",
             "data value",
@@ -91,10 +97,10 @@ fn simulations_find_stores_that_are_given_up_late_or_lost() {
             "has completed is not performed",
         ),
     ] {
-        let (code, printed) = ended(&simulated, name);
+        let (code, printed) = run_on(&simulation, name);
         let printed = printed.replace("\n", " ");
         assert!(printed.contains(property), "{name}: {printed}");
-        assert!(printed.contains(what), "{name}: {printed}");
+        assert!(printed.contains(message), "{name}: {printed}");
         assert_eq!(code, Some(1), "{name}");
     }
 }
@@ -102,10 +108,10 @@ fn simulations_find_stores_that_are_given_up_late_or_lost() {
 /// Regression: litmus tests took the row for one that cannot be executed.
 #[test]
 fn row_without_channel_capacity_waits() {
-    let (code, printed) = ended(&["check"], "full_queue");
+    let (code, printed) = run_on(&["check"], "full_queue");
     assert!(!printed.contains("cannot be executed"), "{printed}");
     assert_eq!(code, Some(1));
-    let (code, printed) = ended(&["litmus", "SB", "--protocol"], "full_queue");
+    let (code, printed) = run_on(&["litmus", "SB", "--protocol"], "full_queue");
     assert!(!printed.contains("cannot be executed"), "{printed}");
     assert!(printed.contains("deadlock"), "{printed}");
     assert_eq!(code, Some(1));

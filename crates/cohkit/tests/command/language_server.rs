@@ -9,22 +9,22 @@ use std::sync::mpsc::{channel, Receiver};
 use std::time::Duration;
 
 /// Time limit for a message from the server.
-const PATIENCE: Duration = Duration::from_secs(60);
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// An editor with its own server.
 struct Editor {
     server: Child,
-    to: Option<ChildStdin>,
-    from: Receiver<Value>,
-    asked: u64,
+    input: Option<ChildStdin>,
+    messages: Receiver<Value>,
+    request_count: u64,
 }
 
 /// Reads the next message; `None` if the server has ended.
-fn message(from: &mut BufReader<ChildStdout>) -> Option<Value> {
+fn read_message(output: &mut BufReader<ChildStdout>) -> Option<Value> {
     let mut length = 0;
     loop {
         let mut line = String::new();
-        if from.read_line(&mut line).expect("it writes") == 0 {
+        if output.read_line(&mut line).expect("it writes") == 0 {
             return None;
         }
         match line.trim().strip_prefix("Content-Length: ") {
@@ -34,7 +34,7 @@ fn message(from: &mut BufReader<ChildStdout>) -> Option<Value> {
         }
     }
     let mut message = vec![0; length];
-    from.read_exact(&mut message).expect("it writes");
+    output.read_exact(&mut message).expect("it writes");
     Some(serde_json::from_slice(&message).expect("it writes JSON"))
 }
 
@@ -44,32 +44,32 @@ impl Editor {
         let command = command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut server = command.spawn().expect("the server starts");
         let mut output = BufReader::new(server.stdout.take().expect("it has an output"));
-        let (sends, from) = channel();
+        let (sender, messages) = channel();
         std::thread::spawn(move || {
-            while let Some(message) = message(&mut output) {
-                if sends.send(message).is_err() {
+            while let Some(message) = read_message(&mut output) {
+                if sender.send(message).is_err() {
                     break;
                 }
             }
         });
-        let to = server.stdin.take();
-        let asked = 0;
+        let input = server.stdin.take();
+        let request_count = 0;
         Editor {
             server,
-            to,
-            from,
-            asked,
+            input,
+            messages,
+            request_count,
         }
     }
 
-    fn initialised() -> Editor {
+    fn start_initialised() -> Editor {
         let mut editor = Editor::start();
-        let begun = editor.ask(
+        let response = editor.request(
             "initialize",
             json!({ "capabilities": {}, "processId": null }),
         );
-        assert_eq!(begun["result"]["capabilities"]["textDocumentSync"], 1);
-        editor.tell("initialized", json!({}));
+        assert_eq!(response["result"]["capabilities"]["textDocumentSync"], 1);
+        editor.notify("initialized", json!({}));
         editor
     }
 
@@ -78,78 +78,81 @@ impl Editor {
     }
 
     fn send_bytes(&mut self, body: &[u8]) {
-        let to = self.to.as_mut().expect("not closed");
-        write!(to, "Content-Length: {}\r\n\r\n", body.len()).expect("it reads");
-        to.write_all(body).expect("it reads");
-        to.flush().expect("it reads");
+        let input = self.input.as_mut().expect("not closed");
+        write!(input, "Content-Length: {}\r\n\r\n", body.len()).expect("it reads");
+        input.write_all(body).expect("it reads");
+        input.flush().expect("it reads");
     }
 
     fn receive(&mut self) -> Value {
-        let message = self.from.recv_timeout(PATIENCE);
+        let message = self.messages.recv_timeout(RESPONSE_TIMEOUT);
         message.expect("the server says something")
     }
 
-    fn tell(&mut self, method: &str, params: Value) {
+    fn notify(&mut self, method: &str, params: Value) {
         self.send(&json!({ "jsonrpc": "2.0", "method": method, "params": params }));
     }
 
-    fn ask(&mut self, method: &str, params: Value) -> Value {
-        self.asked += 1;
-        let id = self.asked;
+    fn request(&mut self, method: &str, params: Value) -> Value {
+        self.request_count += 1;
+        let id = self.request_count;
         self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }));
-        let answer = self.receive();
-        assert_eq!(answer["id"], id, "{answer}");
-        answer
+        let response = self.receive();
+        assert_eq!(response["id"], id, "{response}");
+        response
     }
 
     /// Opens a document, and returns its diagnostics.
     fn open(&mut self, uri: &str, text: &str) -> Vec<Value> {
         let document = json!({ "uri": uri, "languageId": "cohkit", "version": 1, "text": text });
-        self.tell("textDocument/didOpen", json!({ "textDocument": document }));
-        self.published(uri)
+        self.notify("textDocument/didOpen", json!({ "textDocument": document }));
+        self.published_diagnostics(uri)
     }
 
     fn change(&mut self, uri: &str, text: &str) -> Vec<Value> {
         let document = json!({ "uri": uri, "version": 2 });
         let changes = json!([{ "text": text }]);
         let params = json!({ "textDocument": document, "contentChanges": changes });
-        self.tell("textDocument/didChange", params);
-        self.published(uri)
+        self.notify("textDocument/didChange", params);
+        self.published_diagnostics(uri)
     }
 
     fn close(&mut self, uri: &str) {
         let params = json!({ "textDocument": { "uri": uri } });
-        self.tell("textDocument/didClose", params);
+        self.notify("textDocument/didClose", params);
     }
 
-    fn published(&mut self, uri: &str) -> Vec<Value> {
-        let told = self.receive();
-        assert_eq!(told["method"], "textDocument/publishDiagnostics", "{told}");
-        assert_eq!(told["params"]["uri"], uri);
-        told["params"]["diagnostics"]
+    fn published_diagnostics(&mut self, uri: &str) -> Vec<Value> {
+        let notification = self.receive();
+        assert_eq!(
+            notification["method"], "textDocument/publishDiagnostics",
+            "{notification}"
+        );
+        assert_eq!(notification["params"]["uri"], uri);
+        notification["params"]["diagnostics"]
             .as_array()
             .expect("a list")
             .clone()
     }
 
-    fn at(&mut self, what: &str, uri: &str, (line, character): (usize, usize)) -> Value {
+    fn request_at(&mut self, method: &str, uri: &str, (line, character): (usize, usize)) -> Value {
         let position = json!({ "line": line, "character": character });
         let params = json!({ "textDocument": { "uri": uri }, "position": position });
-        let answer = self.ask(&format!("textDocument/{what}"), params);
-        assert!(answer.get("error").is_none(), "{answer}");
-        answer["result"].clone()
+        let response = self.request(&format!("textDocument/{method}"), params);
+        assert!(response.get("error").is_none(), "{response}");
+        response["result"].clone()
     }
 
     fn symbols(&mut self, uri: &str) -> Vec<Value> {
         let params = json!({ "textDocument": { "uri": uri } });
-        let answer = self.ask("textDocument/documentSymbol", params);
-        answer["result"].as_array().expect("a list").clone()
+        let response = self.request("textDocument/documentSymbol", params);
+        response["result"].as_array().expect("a list").clone()
     }
 
     /// Ends the server, and returns its exit code.
-    fn end(mut self) -> Option<i32> {
-        assert_eq!(self.ask("shutdown", Value::Null)["result"], Value::Null);
-        self.tell("exit", Value::Null);
+    fn shut_down(mut self) -> Option<i32> {
+        assert_eq!(self.request("shutdown", Value::Null)["result"], Value::Null);
+        self.notify("exit", Value::Null);
         self.server.wait().expect("it ends").code()
     }
 }
@@ -160,7 +163,7 @@ fn protocols() -> Vec<(PathBuf, String)> {
     let files = std::fs::read_dir(folder).expect("it can be read");
     let files = files.map(|file| file.expect("it can be read").path());
     let mut files: Vec<PathBuf> = files
-        .filter(|file| file.extension().is_some_and(|ending| ending == "coh"))
+        .filter(|file| file.extension().is_some_and(|extension| extension == "coh"))
         .collect();
     files.sort();
     let text = |file: &PathBuf| std::fs::read_to_string(file).expect("it can be read");
@@ -179,7 +182,8 @@ fn words(text: &str) -> Vec<(&str, (usize, usize))> {
     let mut words = Vec::new();
     for (number, line) in text.split('\n').enumerate() {
         let mut end = 0;
-        let parts = line.split(|one: char| !one.is_ascii_alphanumeric() && one != '_');
+        let parts =
+            line.split(|character: char| !character.is_ascii_alphanumeric() && character != '_');
         for word in parts.filter(|word| !word.is_empty()) {
             let start = end + line[end..].find(word).expect("it is a part");
             end = start + word.len();
@@ -190,18 +194,18 @@ fn words(text: &str) -> Vec<(&str, (usize, usize))> {
 }
 
 /// Start of a range.
-fn at(range: &Value) -> (usize, usize) {
+fn start_of(range: &Value) -> (usize, usize) {
     let number = |name: &str| range["start"][name].as_u64().expect("a number") as usize;
     (number("line"), number("character"))
 }
 
 /// Text in a range, which must be a range of the text.
-fn within(text: &str, range: &Value) -> String {
-    let place = |end: &str| {
+fn text_in(text: &str, range: &Value) -> String {
+    let position = |end: &str| {
         let number = |name: &str| range[end][name].as_u64().expect("a number") as usize;
         (number("line"), number("character"))
     };
-    let ((first, start), (last, end)) = (place("start"), place("end"));
+    let ((first, start), (last, end)) = (position("start"), position("end"));
     assert!((first, start) <= (last, end), "{range}");
     let text = text.replace("\r\n", "\n").replace('\r', "\n");
     let lines: Vec<Vec<u16>> = text
@@ -214,9 +218,9 @@ fn within(text: &str, range: &Value) -> String {
     );
     let mut units = Vec::new();
     for (number, line) in lines.iter().enumerate().take(last + 1).skip(first) {
-        let from = if number == first { start } else { 0 };
-        let to = if number == last { end } else { line.len() };
-        units.extend(&line[from..to]);
+        let start_unit = if number == first { start } else { 0 };
+        let end_unit = if number == last { end } else { line.len() };
+        units.extend(&line[start_unit..end_unit]);
         if number < last {
             units.push(u16::from(b'\n'));
         }
@@ -226,83 +230,97 @@ fn within(text: &str, range: &Value) -> String {
 
 #[test]
 fn shipped_protocols_resolve_every_name_to_its_declaration() {
-    let mut editor = Editor::initialised();
+    let mut editor = Editor::start_initialised();
     let mut files = 0;
     for (file, text) in protocols() {
         let uri = uri(&file);
         assert_eq!(editor.open(&uri, &text), Vec::<Value>::new(), "{uri}");
-        let (mut found, mut elsewhere) = (0, 0);
+        let (mut resolved, mut resolved_elsewhere) = (0, 0);
         for (word, place) in words(&text) {
-            let declared = editor.at("definition", &uri, place);
-            let behind = (place.0, place.1 + word.len());
-            assert_eq!(editor.at("definition", &uri, behind), declared, "{uri}");
-            if declared.is_null() {
+            let definition = editor.request_at("definition", &uri, place);
+            let word_end = (place.0, place.1 + word.len());
+            assert_eq!(
+                editor.request_at("definition", &uri, word_end),
+                definition,
+                "{uri}"
+            );
+            if definition.is_null() {
                 continue;
             }
-            if declared["uri"] != uri.as_str() {
+            if definition["uri"] != uri.as_str() {
                 // The name of a used file.
-                let used = declared["uri"].as_str().unwrap_or_default();
-                let used = Path::new(used.strip_prefix("file://").expect("a file"));
-                let name = used.file_name().and_then(|name| name.to_str());
-                assert!(used.is_file() && name.is_some_and(|name| name.contains(word)));
+                let used_file = definition["uri"].as_str().unwrap_or_default();
+                let used_file = Path::new(used_file.strip_prefix("file://").expect("a file"));
+                let name = used_file.file_name().and_then(|name| name.to_str());
+                assert!(used_file.is_file() && name.is_some_and(|name| name.contains(word)));
                 files += 1;
                 continue;
             }
-            found += 1;
-            let declaration = within(&text, &declared["range"]);
+            resolved += 1;
+            let declaration = text_in(&text, &definition["range"]);
             assert_eq!(declaration, word, "{uri}:{place:?}");
-            elsewhere += usize::from(at(&declared["range"]) != place);
-            let again = editor.at("definition", &uri, at(&declared["range"]));
-            assert_eq!(again, declared, "{uri}:{place:?}");
-            if at(&declared["range"]) != place {
-                let offered = editor.at("completion", &uri, place);
-                let mut offered = offered.as_array().expect("a list").iter();
+            resolved_elsewhere += usize::from(start_of(&definition["range"]) != place);
+            let definition_of_definition =
+                editor.request_at("definition", &uri, start_of(&definition["range"]));
+            assert_eq!(definition_of_definition, definition, "{uri}:{place:?}");
+            if start_of(&definition["range"]) != place {
+                let completions = editor.request_at("completion", &uri, place);
+                let mut completions = completions.as_array().expect("a list").iter();
                 assert!(
-                    offered.any(|name| name["label"] == word),
+                    completions.any(|name| name["label"] == word),
                     "{uri}:{place:?}: {word} is not completed"
                 );
             }
         }
         // A composition is short; in another protocol file, two words of five are names, comments apart.
-        let composes = cohkit_protocol::text::composes(&text);
-        let plain = text.lines().filter_map(|line| line.split('#').next());
-        let all: usize = plain.map(|line| words(line).len()).sum();
-        let least = match (composes, all) {
+        let is_composition = cohkit_protocol::text::composes(&text);
+        let code_lines = text.lines().filter_map(|line| line.split('#').next());
+        let word_count: usize = code_lines.map(|line| words(line).len()).sum();
+        let min_resolved = match (is_composition, word_count) {
             (true, _) => 10,
-            (false, 0..200) => all * 2 / 5,
+            (false, 0..200) => word_count * 2 / 5,
             (false, _) => 100,
         };
-        assert!(found >= least, "{uri}: only {found} names are known");
-        assert!(elsewhere * 2 > found, "{uri}: {elsewhere} of {found}");
+        assert!(
+            resolved >= min_resolved,
+            "{uri}: only {resolved} names are known"
+        );
+        assert!(
+            resolved_elsewhere * 2 > resolved,
+            "{uri}: {resolved_elsewhere} of {resolved}"
+        );
         let symbols = editor.symbols(&uri);
         assert!(symbols.len() > 2, "{uri}: {symbols:?}");
         for block in &symbols {
-            let whole = within(&text, &block["range"]);
+            let block_text = text_in(&text, &block["range"]);
             let name = block["name"].as_str().expect("a name");
-            assert!(whole.starts_with(name), "{block}");
-            assert_eq!(within(&text, &block["selectionRange"]), name);
+            assert!(block_text.starts_with(name), "{block}");
+            assert_eq!(text_in(&text, &block["selectionRange"]), name);
             for name in block["children"].as_array().expect("a list") {
                 assert_eq!(
-                    within(&text, &name["range"]),
+                    text_in(&text, &name["range"]),
                     name["name"].as_str().expect("a name")
                 );
                 assert_eq!(name["selectionRange"], name["range"]);
-                let within = |end: &str| {
-                    let place = |of: &Value| at(&json!({ "start": of["range"][end] }));
-                    place(name).cmp(&place(block))
+                let end_order = |end: &str| {
+                    let position = |item: &Value| start_of(&json!({ "start": item["range"][end] }));
+                    position(name).cmp(&position(block))
                 };
-                assert!(within("start").is_ge() && within("end").is_le(), "{block}");
+                assert!(
+                    end_order("start").is_ge() && end_order("end").is_le(),
+                    "{block}"
+                );
             }
         }
     }
     assert!(files > 4, "only {files}");
-    assert_eq!(editor.end(), Some(0));
+    assert_eq!(editor.shut_down(), Some(0));
 }
 
 #[test]
 fn hover_on_a_row_shows_its_table_entry() {
-    let mut editor = Editor::initialised();
-    let mut shown = 0;
+    let mut editor = Editor::start_initialised();
+    let mut row_count = 0;
     for (file, text) in protocols() {
         let table = cohkit(["table", "--agent", "remote", "--json"])
             .arg(&file)
@@ -316,9 +334,9 @@ fn hover_on_a_row_shows_its_table_entry() {
         editor.open(&uri, &text);
         for row in table["rows"].as_array().expect("rows") {
             let line = row["line"].as_u64().expect("a line") as usize - 1;
-            let told = text.lines().nth(line).expect("it is there");
-            let start = told.len() - told.trim_start().len();
-            let hover = editor.at("hover", &uri, (line, start));
+            let line_text = text.lines().nth(line).expect("it is there");
+            let start = line_text.len() - line_text.trim_start().len();
+            let hover = editor.request_at("hover", &uri, (line, start));
             let hover = hover["contents"]["value"].as_str().unwrap_or_default();
             let word = |name: &str| row[name].as_str().unwrap_or_default().replace('|', "\\|");
             let actions = row["actions"].as_array().expect("a list").iter();
@@ -337,11 +355,11 @@ fn hover_on_a_row_shows_its_table_entry() {
                 "{uri}:{}: {cells} is not in\n{hover}",
                 line + 1
             );
-            shown += usize::from(hover.contains(&cells));
+            row_count += usize::from(hover.contains(&cells));
         }
     }
-    assert!(shown > 200, "only {shown} rows");
-    assert_eq!(editor.end(), Some(0));
+    assert!(row_count > 200, "only {row_count} rows");
+    assert_eq!(editor.shut_down(), Some(0));
 }
 
 /// Cells of the rows of a Markdown table.
@@ -359,8 +377,8 @@ fn rows(table: &str) -> Vec<Vec<String>> {
 
 #[test]
 fn hover_lists_first_rows_and_counts_the_rest() {
-    let mut editor = Editor::initialised();
-    let (mut cut, mut bars) = (0, 0);
+    let mut editor = Editor::start_initialised();
+    let (mut truncated_count, mut escaped_bars) = (0, 0);
     for (file, text) in protocols() {
         if !(file.ends_with("eci.coh") || file.ends_with("back-invalidate.coh")) {
             continue;
@@ -371,15 +389,15 @@ fn hover_lists_first_rows_and_counts_the_rest() {
         let uri = uri(&file);
         editor.open(&uri, &text);
         for (_, place) in words(&text) {
-            let hover = editor.at("hover", &uri, place);
+            let hover = editor.request_at("hover", &uri, place);
             let hover = hover["contents"]["value"].as_str().unwrap_or_default();
             for row in rows(hover) {
                 assert_eq!(row.len(), 6, "{row:?}");
-                bars += row.iter().filter(|cell| cell.contains('|')).count();
+                escaped_bars += row.iter().filter(|cell| cell.contains('|')).count();
             }
         }
         for (number, line) in text.lines().enumerate() {
-            let own: Vec<&Value> = (table.iter())
+            let rows_of_line: Vec<&Value> = (table.iter())
                 .filter(|row| row["line"] == number as u64 + 1)
                 .collect();
             let start = line.len() - line.trim_start().len();
@@ -387,46 +405,52 @@ fn hover_lists_first_rows_and_counts_the_rest() {
             {
                 continue;
             }
-            let hover = editor.at("hover", &uri, (number, start));
+            let hover = editor.request_at("hover", &uri, (number, start));
             let hover = hover["contents"]["value"].as_str().unwrap_or_default();
             let shown = rows(hover);
-            let more = hover.split("\nand ").nth(1);
-            let more = more.map_or(0, |more| {
-                more.trim_end_matches(" more\n").parse().expect("a number")
+            let hidden_count = hover.split("\nand ").nth(1);
+            let hidden_count = hidden_count.map_or(0, |remainder| {
+                remainder
+                    .trim_end_matches(" more\n")
+                    .parse()
+                    .expect("a number")
             });
             assert_eq!(
-                shown.len() + more,
-                own.len(),
+                shown.len() + hidden_count,
+                rows_of_line.len(),
                 "{uri}:{}: {hover}",
                 number + 1
             );
-            assert_eq!(shown.len(), own.len().min(12));
-            cut += usize::from(more > 0);
-            for (shown, row) in shown.iter().zip(own) {
+            assert_eq!(shown.len(), rows_of_line.len().min(12));
+            truncated_count += usize::from(hidden_count > 0);
+            for (shown, row) in shown.iter().zip(rows_of_line) {
                 let word = |name: &str| row[name].as_str().unwrap_or_default();
                 assert_eq!(shown[1..4], ["state", "event", "guard"].map(word), "{uri}");
                 assert_eq!(shown[5], word("next"));
             }
         }
     }
-    assert!(cut > 3 && bars > 0, "{cut} {bars}");
-    assert_eq!(editor.end(), Some(0));
+    assert!(
+        truncated_count > 3 && escaped_bars > 0,
+        "{truncated_count} {escaped_bars}"
+    );
+    assert_eq!(editor.shut_down(), Some(0));
 }
 
 #[test]
 fn hover_describes_names_and_policies() {
-    let mut editor = Editor::initialised();
+    let mut editor = Editor::start_initialised();
     let source = std::fs::read_to_string(crate::tiny()).expect("it can be read");
     let uri = "file:///tiny.coh";
     editor.open(uri, &source);
-    let mut told = String::new();
+    let mut transcript = String::new();
     for (word, place) in words(&source) {
         if word == "Get" {
-            let hover = editor.at("hover", uri, place);
-            told += hover["contents"]["value"].as_str().unwrap_or("nothing");
-            told += "\n---\n";
-            assert_eq!(at(&hover["range"]), place);
-            assert_eq!(within(&source, &hover["range"]), "Get");
+            let hover = editor.request_at("hover", uri, place);
+            transcript += hover["contents"]["value"].as_str().unwrap_or("nothing");
+            transcript += "\n---\n";
+            assert_eq!(start_of(&hover["range"]), place);
+            assert_eq!(text_in(&source, &hover["range"]), "Get");
         }
     }
     expect_test::expect![[r#"
@@ -460,35 +484,37 @@ fn hover_describes_names_and_policies() {
         | home for one remote, constructed | I_fI.clean_invalidate | Get |  | stall |  |
 
         ---
-    "#]].assert_eq(&told);
-    assert_eq!(editor.end(), Some(0));
+    "#]].assert_eq(&transcript);
+    assert_eq!(editor.shut_down(), Some(0));
 }
 
 #[test]
 fn completion_lists_names_with_their_kind() {
-    let mut editor = Editor::initialised();
+    let mut editor = Editor::start_initialised();
     let source = std::fs::read_to_string(crate::tiny()).expect("it can be read");
     let uri = "file:///tiny.coh";
     editor.open(uri, &source);
-    let mut told = String::new();
+    let mut transcript = String::new();
     // Positions in the actions of the remote's first row, and in its last cell.
-    for behind in ["I     | load  | send ", "I     | load  | send Get  | "] {
-        let before = &source[..source.find(behind).expect("the row is there") + behind.len()];
-        let line = before.matches('\n').count();
-        let column = before.len() - before.rfind('\n').map_or(0, |at| at + 1);
-        told += &format!("{behind}^\n");
-        let completion = editor.at("completion", uri, (line, column));
+    for cell_start in ["I     | load  | send ", "I     | load  | send Get  | "] {
+        let preceding_text =
+            &source[..source.find(cell_start).expect("the row is there") + cell_start.len()];
+        let line = preceding_text.matches('\n').count();
+        let column =
+            preceding_text.len() - preceding_text.rfind('\n').map_or(0, |newline| newline + 1);
+        transcript += &format!("{cell_start}^\n");
+        let completion = editor.request_at("completion", uri, (line, column));
         for item in completion.as_array().expect("a list") {
             let word = |name: &str| item[name].as_str().unwrap_or("?");
-            told += &format!("{}: {}, {}\n", word("label"), word("detail"), item["kind"]);
+            transcript += &format!("{}: {}, {}\n", word("label"), word("detail"), item["kind"]);
         }
     }
     for block in editor.symbols(uri) {
-        told += &format!("{} {}:", block["name"], block["kind"]);
+        transcript += &format!("{} {}:", block["name"], block["kind"]);
         for name in block["children"].as_array().expect("a list") {
-            told += &format!(" {} {}", name["name"], name["kind"]);
+            transcript += &format!(" {} {}", name["name"], name["kind"]);
         }
-        told.push('\n');
+        transcript.push('\n');
     }
     expect_test::expect![[r#"
         I     | load  | send ^
@@ -511,44 +537,44 @@ fn completion_lists_names_with_their_kind() {
         "home" 3:
         "system alone" 3: "alone" 13
     "#]]
-    .assert_eq(&told);
-    assert_eq!(editor.end(), Some(0));
+    .assert_eq(&transcript);
+    assert_eq!(editor.shut_down(), Some(0));
 }
 
 /// Applies edits, which must not overlap, to a text.
-fn edited(text: &str, edits: &[Value]) -> String {
-    let byte = |position: &Value| {
+fn apply_edits(text: &str, edits: &[Value]) -> String {
+    let byte_offset = |position: &Value| {
         let number = |name: &str| position[name].as_u64().expect("a number") as usize;
         let mut lines = text.split_inclusive('\n');
-        let before: usize = lines.by_ref().take(number("line")).map(str::len).sum();
+        let line_start: usize = lines.by_ref().take(number("line")).map(str::len).sum();
         let line = lines.next().unwrap_or_default();
         let mut units = 0;
-        let within = line.chars().take_while(|one| {
-            units += one.len_utf16();
+        let preceding_characters = line.chars().take_while(|character| {
+            units += character.len_utf16();
             units <= number("character")
         });
-        before + within.map(char::len_utf8).sum::<usize>()
+        line_start + preceding_characters.map(char::len_utf8).sum::<usize>()
     };
     let mut edits: Vec<(usize, usize, &str)> = edits
         .iter()
         .map(|edit| {
-            let new = edit["newText"].as_str().expect("a text");
+            let new_text = edit["newText"].as_str().expect("a text");
             (
-                byte(&edit["range"]["start"]),
-                byte(&edit["range"]["end"]),
-                new,
+                byte_offset(&edit["range"]["start"]),
+                byte_offset(&edit["range"]["end"]),
+                new_text,
             )
         })
         .collect();
     edits.sort_unstable();
-    let mut other = String::new();
+    let mut edited_text = String::new();
     let mut copied = 0;
-    for (start, end, new) in edits {
-        other.push_str(&text[copied..start]);
-        other.push_str(new);
+    for (start, end, new_text) in edits {
+        edited_text.push_str(&text[copied..start]);
+        edited_text.push_str(new_text);
         copied = end;
     }
-    other + &text[copied..]
+    edited_text + &text[copied..]
 }
 
 impl Editor {
@@ -557,15 +583,15 @@ impl Editor {
         &mut self,
         uri: &str,
         (line, character): (usize, usize),
-        new: &str,
+        new_name: &str,
     ) -> Result<Vec<Value>, String> {
         let position = json!({ "line": line, "character": character });
         let params =
-            json!({ "textDocument": { "uri": uri }, "position": position, "newName": new });
-        let answer = self.ask("textDocument/rename", params);
-        match answer.get("error") {
+            json!({ "textDocument": { "uri": uri }, "position": position, "newName": new_name });
+        let response = self.request("textDocument/rename", params);
+        match response.get("error") {
             Some(error) => Err(error["message"].as_str().expect("a sentence").to_string()),
-            None => Ok(answer["result"]["changes"][uri]
+            None => Ok(response["result"]["changes"][uri]
                 .as_array()
                 .expect("a list")
                 .clone()),
@@ -575,7 +601,7 @@ impl Editor {
 
 #[test]
 fn every_name_of_a_shipped_protocol_is_renamed_everywhere() {
-    let mut editor = Editor::initialised();
+    let mut editor = Editor::start_initialised();
     for (file, text) in protocols() {
         if cohkit_protocol::text::composes(&text) {
             continue;
@@ -596,19 +622,20 @@ fn every_name_of_a_shipped_protocol_is_renamed_everywhere() {
             "grant",
             "acknowledgement",
         ];
-        let free = |name: &&Value| !classes.contains(&name["name"].as_str().expect("a name"));
-        for name in names.iter().filter(free).step_by(3) {
-            let place = at(&name["selectionRange"]);
+        let is_renamable =
+            |name: &&Value| !classes.contains(&name["name"].as_str().expect("a name"));
+        for name in names.iter().filter(is_renamable).step_by(3) {
+            let place = start_of(&name["selectionRange"]);
             let (line, character) = place;
             let params = json!({
                 "textDocument": { "uri": uri }, "position": { "line": line, "character": character },
                 "context": { "includeDeclaration": true },
             });
-            let references = editor.ask("textDocument/references", params)["result"].clone();
+            let references = editor.request("textDocument/references", params)["result"].clone();
             let references = references.as_array().expect("a list");
             for reference in references {
                 assert_eq!(
-                    within(&text, &reference["range"]),
+                    text_in(&text, &reference["range"]),
                     name["name"].as_str().expect("a name")
                 );
             }
@@ -616,7 +643,7 @@ fn every_name_of_a_shipped_protocol_is_renamed_everywhere() {
                 .rename(&uri, place, "renamed_name")
                 .expect("no other has this name");
             assert_eq!(edits.len(), references.len(), "{uri}: {name}");
-            let renamed = edited(&text, &edits);
+            let renamed = apply_edits(&text, &edits);
             assert_eq!(
                 editor.change(&uri, &renamed),
                 Vec::<Value>::new(),
@@ -625,78 +652,82 @@ fn every_name_of_a_shipped_protocol_is_renamed_everywhere() {
             editor.change(&uri, &text);
         }
     }
-    assert_eq!(editor.end(), Some(0));
+    assert_eq!(editor.shut_down(), Some(0));
 }
 
 #[test]
 fn a_renaming_that_would_change_the_meaning_is_refused() {
-    let mut editor = Editor::initialised();
+    let mut editor = Editor::start_initialised();
     let source = std::fs::read_to_string(crate::tiny()).expect("it can be read");
     let uri = "file:///tiny.coh";
     editor.open(uri, &source);
-    let before = &source[..source.find("IS  waits").expect("it is there")];
-    let place = (before.matches('\n').count(), 4);
-    for (new, why) in [
+    let preceding_text = &source[..source.find("IS  waits").expect("it is there")];
+    let place = (preceding_text.matches('\n').count(), 4);
+    for (new_name, reason) in [
         ("S", "a second state `S`"),
         ("1S", "expected"),
         ("send", "`send`"),
         ("", "`waits`"),
     ] {
-        let refused = editor.rename(uri, place, new).expect_err("it is refused");
-        assert!(refused.contains(why), "{new}: {refused}");
+        let error = editor
+            .rename(uri, place, new_name)
+            .expect_err("it is refused");
+        assert!(error.contains(reason), "{new_name}: {error}");
     }
-    let nothing = editor.rename(uri, (0, 2), "other").expect_err("a comment");
+    let error_on_comment = editor.rename(uri, (0, 2), "other").expect_err("a comment");
     assert_eq!(
-        nothing,
+        error_on_comment,
         "no name that the file declares is at this position"
     );
-    assert_eq!(editor.end(), Some(0));
+    assert_eq!(editor.shut_down(), Some(0));
 }
 
 #[test]
 fn server_formats_like_the_fmt_command() {
-    let mut editor = Editor::initialised();
+    let mut editor = Editor::start_initialised();
     let source = std::fs::read_to_string(crate::tiny()).expect("it can be read");
     let formatted = cohkit_protocol::text::format(&source).expect("it has no strange characters");
     let untidy = formatted.replace("  ", " ");
     let uri = "file:///tiny.coh";
     editor.open(uri, &untidy);
     let params = json!({ "textDocument": { "uri": uri }, "options": { "tabSize": 2, "insertSpaces": true } });
-    let edits = editor.ask("textDocument/formatting", params.clone())["result"].clone();
+    let edits = editor.request("textDocument/formatting", params.clone())["result"].clone();
     assert_eq!(
-        edited(&untidy, edits.as_array().expect("a list")),
+        apply_edits(&untidy, edits.as_array().expect("a list")),
         formatted
     );
     editor.change(uri, &formatted);
     assert_eq!(
-        editor.ask("textDocument/formatting", params)["result"],
+        editor.request("textDocument/formatting", params)["result"],
         json!([])
     );
-    assert_eq!(editor.end(), Some(0));
+    assert_eq!(editor.shut_down(), Some(0));
 }
 
 #[test]
 fn each_name_has_a_semantic_token_of_its_kind() {
     let mut editor = Editor::start();
-    let begun = editor.ask(
+    let response = editor.request(
         "initialize",
         json!({ "capabilities": {}, "processId": null }),
     );
-    let legend =
-        begun["result"]["capabilities"]["semanticTokensProvider"]["legend"]["tokenTypes"].clone();
-    editor.tell("initialized", json!({}));
+    let legend = response["result"]["capabilities"]["semanticTokensProvider"]["legend"]
+        ["tokenTypes"]
+        .clone();
+    editor.notify("initialized", json!({}));
     let source = std::fs::read_to_string(crate::tiny()).expect("it can be read");
     let uri = "file:///tiny.coh";
     editor.open(uri, &source);
     let params = json!({ "textDocument": { "uri": uri } });
-    let tokens = editor.ask("textDocument/semanticTokens/full", params)["result"]["data"].clone();
+    let tokens =
+        editor.request("textDocument/semanticTokens/full", params)["result"]["data"].clone();
     let numbers = tokens.as_array().expect("a list").iter();
     let numbers: Vec<usize> = numbers
         .map(|number| number.as_u64().expect("a number") as usize)
         .collect();
     let lines: Vec<&str> = source.lines().collect();
     let (mut line, mut start) = (0, 0);
-    let mut told = String::new();
+    let mut transcript = String::new();
     for token in numbers.chunks(5) {
         start = if token[0] == 0 {
             start + token[1]
@@ -706,26 +737,26 @@ fn each_name_has_a_semantic_token_of_its_kind() {
         line += token[0];
         if lines[line].starts_with("  S     | evict") {
             let kind = legend[token[3]].as_str().expect("a name");
-            told += &format!(
+            transcript += &format!(
                 "{} {kind} {}\n",
                 &lines[line][start..start + token[2]],
                 token[4]
             );
         }
     }
-    assert_eq!(told, "S enumMember 0\nPut event 0\nI enumMember 0\n");
-    assert_eq!(editor.end(), Some(0));
+    assert_eq!(transcript, "S enumMember 0\nPut event 0\nI enumMember 0\n");
+    assert_eq!(editor.shut_down(), Some(0));
 }
 
 #[test]
 fn diagnostics_are_complete() {
-    let mut editor = Editor::initialised();
+    let mut editor = Editor::start_initialised();
     let source = std::fs::read_to_string(crate::tiny()).expect("it can be read");
     let uri = "file:///tiny.coh";
     editor.open(uri, &source);
-    let twice = source.replace("grant:   Data", "grant:   Data, Get");
-    let told = editor.change(uri, &twice.replace("send Put", "send Pit"));
-    let told = serde_json::to_string_pretty(&told).expect("JSON");
+    let duplicated = source.replace("grant:   Data", "grant:   Data, Get");
+    let diagnostics = editor.change(uri, &duplicated.replace("send Put", "send Pit"));
+    let diagnostics = serde_json::to_string_pretty(&diagnostics).expect("JSON");
     expect_test::expect![[r#"
         [
           {
@@ -813,45 +844,50 @@ fn diagnostics_are_complete() {
             "severity": 1,
             "source": "cohkit"
           }
-        ]"#]].assert_eq(&told);
-    assert_eq!(editor.end(), Some(0));
+        ]"#]].assert_eq(&diagnostics);
+    assert_eq!(editor.shut_down(), Some(0));
 }
 
 #[test]
 fn diagnostics_carry_the_latest_document_version() {
     let (_folder, uri, text) = two_levels();
-    let mut editor = Editor::initialised();
+    let mut editor = Editor::start_initialised();
     let version = |editor: &mut Editor, uri: &str| {
-        let told = editor.receive();
-        assert_eq!(told["params"]["uri"], uri, "{told}");
-        let wrong = told["params"]["diagnostics"].as_array().map(Vec::len);
-        (told["params"]["version"].clone(), wrong)
+        let notification = editor.receive();
+        assert_eq!(notification["params"]["uri"], uri, "{notification}");
+        let diagnostic_count = notification["params"]["diagnostics"]
+            .as_array()
+            .map(Vec::len);
+        (notification["params"]["version"].clone(), diagnostic_count)
     };
     let open = |editor: &mut Editor, uri: &str, version: i32, text: &str| {
         let document =
             json!({ "uri": uri, "languageId": "cohkit", "version": version, "text": text });
-        editor.tell("textDocument/didOpen", json!({ "textDocument": document }));
+        editor.notify("textDocument/didOpen", json!({ "textDocument": document }));
     };
     open(&mut editor, &uri, 3, &text);
     assert_eq!(version(&mut editor, &uri), (json!(3), Some(0)));
-    let used = uri.replace("two-level", "mesi");
-    open(&mut editor, &used, 40, "protocol");
-    let (own, wrong) = version(&mut editor, &used);
-    assert!(own == 40 && wrong > Some(0));
-    let (own, wrong) = version(&mut editor, &uri);
-    assert!(own == 3 && wrong > Some(0), "{own}");
+    let used_uri = uri.replace("two-level", "mesi");
+    open(&mut editor, &used_uri, 40, "protocol");
+    let (document_version, diagnostic_count) = version(&mut editor, &used_uri);
+    assert!(document_version == 40 && diagnostic_count > Some(0));
+    let (document_version, diagnostic_count) = version(&mut editor, &uri);
+    assert!(
+        document_version == 3 && diagnostic_count > Some(0),
+        "{document_version}"
+    );
     let document = json!({ "uri": uri, "version": 7 });
     let changes = json!([{ "text": text.replace("mesi.coh", "nowhere.coh") }, { "text": text.replace("\"mesi.coh\"", "\"mesi-l1.coh\"") }, { "text": "protocol x @" }]);
     let params = json!({ "textDocument": document, "contentChanges": changes });
-    editor.tell("textDocument/didChange", params);
-    let told = editor.receive();
-    assert_eq!(told["params"]["version"], 7);
-    let message = told["params"]["diagnostics"][0]["message"].as_str();
+    editor.notify("textDocument/didChange", params);
+    let notification = editor.receive();
+    assert_eq!(notification["params"]["version"], 7);
+    let message = notification["params"]["diagnostics"][0]["message"].as_str();
     assert!(
         message.is_some_and(|message| message.starts_with("`@`")),
-        "{told}"
+        "{notification}"
     );
-    assert_eq!(editor.end(), Some(0));
+    assert_eq!(editor.shut_down(), Some(0));
 }
 
 #[test]
@@ -875,7 +911,7 @@ fn missing_files_have_no_definitions() {
         .replace('é', "%C3%A9")
         .replace('#', "%23");
     let uri = format!("file://{folder}/two-level.coh");
-    let mut editor = Editor::initialised();
+    let mut editor = Editor::start_initialised();
     let text = text.replace("\"mesi.coh\"", "\"äußere %.coh\"");
     assert_eq!(editor.open(&uri, &text), Vec::<Value>::new());
     let mut place = |name: &str| {
@@ -883,22 +919,22 @@ fn missing_files_have_no_definitions() {
             .lines()
             .position(|line| line.contains(name))
             .expect("it is there");
-        editor.at("definition", &uri, (line, 6))
+        editor.request_at("definition", &uri, (line, 6))
     };
-    let declared = place("use \"äußere");
+    let definition = place("use \"äußere");
     assert_eq!(
-        declared["uri"],
+        definition["uri"],
         format!("file://{folder}/%C3%A4u%C3%9Fere%20%25.coh")
     );
     // This file only ships with the command, and has no path here.
     assert!(place("use \"mesi-l1").is_null());
-    assert_eq!(editor.end(), Some(0));
+    assert_eq!(editor.shut_down(), Some(0));
 }
 
 /// Pseudo-random numbers of a seed.
-struct Chance(u64);
+struct Random(u64);
 
-impl Chance {
+impl Random {
     fn below(&mut self, bound: usize) -> usize {
         self.0 = self
             .0
@@ -908,7 +944,7 @@ impl Chance {
     }
 
     /// Removes, moves, or inserts parts of a text, so that it becomes invalid.
-    fn broken(&mut self, text: &str) -> String {
+    fn corrupt(&mut self, text: &str) -> String {
         const PARTS: [&str; 12] = [
             "𝄞",
             "\"é𝄞\" ",
@@ -925,16 +961,16 @@ impl Chance {
         ];
         let mut characters: Vec<char> = text.chars().collect();
         for _ in 0..=self.below(4) {
-            let at = self.below(characters.len());
-            let end = (at + self.below(40)).min(characters.len());
+            let start = self.below(characters.len());
+            let end = (start + self.below(40)).min(characters.len());
             match self.below(3) {
-                0 => drop(characters.drain(at..end)),
+                0 => drop(characters.drain(start..end)),
                 1 => {
-                    let part: Vec<char> = characters[at..end].to_vec();
-                    let to = self.below(characters.len());
-                    characters.splice(to..to, part);
+                    let part: Vec<char> = characters[start..end].to_vec();
+                    let target = self.below(characters.len());
+                    characters.splice(target..target, part);
                 }
-                _ => drop(characters.splice(at..at, PARTS[self.below(PARTS.len())].chars())),
+                _ => drop(characters.splice(start..start, PARTS[self.below(PARTS.len())].chars())),
             }
         }
         characters.into_iter().collect()
@@ -943,79 +979,80 @@ impl Chance {
 
 #[test]
 fn broken_documents_get_positioned_diagnostics() {
-    let mut editor = Editor::initialised();
+    let mut editor = Editor::start_initialised();
     let texts = protocols();
-    let plain = texts
+    let single_protocols = texts
         .iter()
         .filter(|(_, text)| !cohkit_protocol::text::composes(text));
-    let plain: Vec<_> = plain.collect();
+    let single_protocols: Vec<_> = single_protocols.collect();
     let uri = "file:///broken%20%F0%9D%84%9E.coh";
     editor.open(uri, "");
-    let (mut wrong, mut beyond, mut known) = (0, 0, 0);
+    let (mut diagnostic_count, mut surrogate_count, mut definition_count) = (0, 0, 0);
     for seed in 0..720 {
-        let mut chance = Chance(seed);
-        let text = chance.broken(&plain[seed as usize % plain.len()].1);
+        let mut chance = Random(seed);
+        let text = chance.corrupt(&single_protocols[seed as usize % single_protocols.len()].1);
         if cohkit_protocol::text::composes(&text) {
             continue;
         }
         let expected = cohkit_protocol::text::parse(&text)
             .err()
             .unwrap_or_default();
-        let told = editor.change(uri, &text);
-        assert_eq!(told.len(), expected.len(), "seed {seed}");
-        for (told, expected) in told.iter().zip(&expected) {
-            wrong += 1;
+        let diagnostics = editor.change(uri, &text);
+        assert_eq!(diagnostics.len(), expected.len(), "seed {seed}");
+        for (diagnostic, expected) in diagnostics.iter().zip(&expected) {
+            diagnostic_count += 1;
             let place = |end: u32| {
                 // A line terminator belongs to its line, and adds no code units.
-                let before = &text[..end as usize];
-                let cut = !before.ends_with('\r') || !text[end as usize..].starts_with('\n');
-                let before = if cut {
-                    before
+                let preceding_text = &text[..end as usize];
+                let ends_outside_terminator =
+                    !preceding_text.ends_with('\r') || !text[end as usize..].starts_with('\n');
+                let preceding_text = if ends_outside_terminator {
+                    preceding_text
                 } else {
-                    &before[..before.len() - 1]
+                    &preceding_text[..preceding_text.len() - 1]
                 };
-                let before = before.replace("\r\n", "\n").replace('\r', "\n");
-                let line = before.rsplit('\n').next().expect("there is one");
-                json!({ "line": before.matches('\n').count(), "character": line.encode_utf16().count() })
+                let preceding_text = preceding_text.replace("\r\n", "\n").replace('\r', "\n");
+                let line = preceding_text.rsplit('\n').next().expect("there is one");
+                json!({ "line": preceding_text.matches('\n').count(), "character": line.encode_utf16().count() })
             };
             let range =
                 json!({ "start": place(expected.span.start), "end": place(expected.span.end) });
-            assert_eq!(told["range"], range, "seed {seed}: {told}");
-            assert_eq!(told["code"], expected.code.name(), "seed {seed}");
-            let message = told["message"].as_str().expect("a message");
+            assert_eq!(diagnostic["range"], range, "seed {seed}: {diagnostic}");
+            assert_eq!(diagnostic["code"], expected.code.name(), "seed {seed}");
+            let message = diagnostic["message"].as_str().expect("a message");
             assert!(
                 message.starts_with(&expected.message),
                 "seed {seed}: {message}"
             );
-            within(&text, &told["range"]);
-            for other in told["relatedInformation"].as_array().expect("a list") {
-                within(&text, &other["location"]["range"]);
+            text_in(&text, &diagnostic["range"]);
+            for related in diagnostic["relatedInformation"].as_array().expect("a list") {
+                text_in(&text, &related["location"]["range"]);
             }
-            let before = &text[..expected.span.start as usize];
-            let line = before.rsplit('\n').next().expect("there is one");
-            beyond += usize::from(line.chars().any(|one| one.len_utf16() > 1));
+            let preceding_text = &text[..expected.span.start as usize];
+            let line = preceding_text.rsplit('\n').next().expect("there is one");
+            surrogate_count += usize::from(line.chars().any(|character| character.len_utf16() > 1));
         }
         for block in editor.symbols(uri) {
-            within(&text, &block["range"]);
-            within(&text, &block["selectionRange"]);
+            text_in(&text, &block["range"]);
+            text_in(&text, &block["selectionRange"]);
         }
         for _ in 0..8 {
             let lines = text.split('\n').count();
             let place = (chance.below(lines + 2), chance.below(90));
-            let declared = editor.at("definition", uri, place);
-            if !declared.is_null() {
-                known += 1;
-                within(&text, &declared["range"]);
+            let definition = editor.request_at("definition", uri, place);
+            if !definition.is_null() {
+                definition_count += 1;
+                text_in(&text, &definition["range"]);
             }
-            editor.at("hover", uri, place);
+            editor.request_at("hover", uri, place);
         }
-        editor.at("completion", uri, (0, 0));
+        editor.request_at("completion", uri, (0, 0));
     }
     assert!(
-        wrong > 300 && beyond > 5 && known > 100,
-        "{wrong} {beyond} {known}"
+        diagnostic_count > 300 && surrogate_count > 5 && definition_count > 100,
+        "{diagnostic_count} {surrogate_count} {definition_count}"
     );
-    assert_eq!(editor.end(), Some(0));
+    assert_eq!(editor.shut_down(), Some(0));
 }
 
 /// A composition in its own folder, with the two files that it uses.
@@ -1023,10 +1060,10 @@ fn two_levels() -> (tempfile::TempDir, String, String) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let canonical_path = folder.path().canonicalize().expect("it is there");
     for name in ["two-level.coh", "mesi.coh", "mesi-l1.coh"] {
-        let from = protocols()
+        let source = protocols()
             .into_iter()
             .find(|(path, _)| path.ends_with(name));
-        let (_, text) = from.expect("it ships");
+        let (_, text) = source.expect("it ships");
         std::fs::write(canonical_path.join(name), text).expect("it can be written");
     }
     let file = canonical_path.join("two-level.coh");
@@ -1037,47 +1074,50 @@ fn two_levels() -> (tempfile::TempDir, String, String) {
 #[test]
 fn composition_reads_the_protocols_it_uses() {
     let (_folder, uri, text) = two_levels();
-    let mut editor = Editor::initialised();
+    let mut editor = Editor::start_initialised();
     assert!(editor.open(&uri, &text).is_empty());
-    let told = editor.change(&uri, &text.replace("mesi.coh", "nowhere.coh"));
-    assert_eq!(told[0]["code"], "use", "{told:?}");
+    let diagnostics = editor.change(&uri, &text.replace("mesi.coh", "nowhere.coh"));
+    assert_eq!(diagnostics[0]["code"], "use", "{diagnostics:?}");
     // Contents in the editor take precedence over those on disk: here a cache has another name.
     assert!(editor.change(&uri, &text).is_empty());
-    let outer = uri.replace("two-level", "mesi");
-    let kept = std::fs::read_to_string(outer.strip_prefix("file://").expect("a file"));
-    let kept = kept.expect("it can be read");
+    let outer_uri = uri.replace("two-level", "mesi");
+    let outer_text = std::fs::read_to_string(outer_uri.strip_prefix("file://").expect("a file"));
+    let outer_text = outer_text.expect("it can be read");
     let open = |editor: &mut Editor, text: &str| {
-        assert!(editor.open(&outer, text).is_empty());
-        editor.published(&uri)
+        assert!(editor.open(&outer_uri, text).is_empty());
+        editor.published_diagnostics(&uri)
     };
-    let told = open(&mut editor, &kept.replace("cache", "store2"));
-    assert!(!told.is_empty(), "it has no `cache` any more");
-    editor.close(&outer);
-    assert!(editor.published(&outer).is_empty());
-    assert!(editor.published(&uri).is_empty(), "the file still has it");
+    let diagnostics = open(&mut editor, &outer_text.replace("cache", "store2"));
+    assert!(!diagnostics.is_empty(), "it has no `cache` any more");
+    editor.close(&outer_uri);
+    assert!(editor.published_diagnostics(&outer_uri).is_empty());
+    assert!(
+        editor.published_diagnostics(&uri).is_empty(),
+        "the file still has it"
+    );
     // A document that uses nothing affects no other document.
     assert_eq!(editor.open("file:///else.coh", "x").len(), 1);
-    assert_eq!(editor.end(), Some(0));
+    assert_eq!(editor.shut_down(), Some(0));
 }
 
 #[test]
 fn invalid_requests_are_rejected_and_the_server_continues() {
-    let mut editor = Editor::initialised();
+    let mut editor = Editor::start_initialised();
     let place = json!({ "line": 0, "character": 0 });
     let closed = json!({ "textDocument": { "uri": "file:///closed.coh" }, "position": place });
-    let answer = editor.ask("textDocument/hover", closed.clone());
+    let response = editor.request("textDocument/hover", closed.clone());
     assert_eq!(
-        answer["error"]["message"],
+        response["error"]["message"],
         "`file:///closed.coh` is not open"
     );
-    let answer = editor.ask("textDocument/hover", json!({ "position": -1 }));
-    assert_eq!(answer["error"]["code"], -32602, "{answer}");
-    let answer = editor.ask("textDocument/foldingRange", json!({}));
-    assert_eq!(answer["error"]["code"], -32601, "{answer}");
-    let answer = editor.ask("initialize", json!({ "capabilities": {} }));
-    assert_eq!(answer["error"]["code"], -32600, "{answer}");
-    editor.tell("textDocument/didChange", json!({ "textDocument": 3 }));
-    editor.tell("$/cancelRequest", json!({ "id": 77 }));
+    let response = editor.request("textDocument/hover", json!({ "position": -1 }));
+    assert_eq!(response["error"]["code"], -32602, "{response}");
+    let response = editor.request("textDocument/foldingRange", json!({}));
+    assert_eq!(response["error"]["code"], -32601, "{response}");
+    let response = editor.request("initialize", json!({ "capabilities": {} }));
+    assert_eq!(response["error"]["code"], -32600, "{response}");
+    editor.notify("textDocument/didChange", json!({ "textDocument": 3 }));
+    editor.notify("$/cancelRequest", json!({ "id": 77 }));
     for (body, code) in [
         (&b"{\"jsonrpc\": \"2.0\", \"id\": 1"[..], -32700),
         (b"", -32700),
@@ -1088,17 +1128,17 @@ fn invalid_requests_are_rejected_and_the_server_continues() {
         (b"{\"method\": 3}", -32600),
     ] {
         editor.send_bytes(body);
-        let answer = editor.receive();
-        assert_eq!(answer["error"]["code"], code, "{answer}");
-        assert!(answer["id"].is_null(), "{answer}");
+        let response = editor.receive();
+        assert_eq!(response["error"]["code"], code, "{response}");
+        assert!(response["id"].is_null(), "{response}");
     }
     // A response is not answered, whatever it contains.
     editor.send_bytes(b"{\"id\": 5, \"result\": null}");
     // Header names are case-insensitive.
-    let to = editor.to.as_mut().expect("not closed");
+    let input = editor.input.as_mut().expect("not closed");
     let body = r#"{"id": "a", "method": "x"}"#;
     write!(
-        to,
+        input,
         "content-LENGTH:{}\r\nContent-Type: x\r\n\r\n{body}",
         body.len()
     )
@@ -1110,40 +1150,40 @@ fn invalid_requests_are_rejected_and_the_server_continues() {
         assert_eq!(editor.open(uri, "home @ 3").len(), 1);
         editor.close(uri);
         assert!(
-            editor.published(uri).is_empty(),
+            editor.published_diagnostics(uri).is_empty(),
             "nothing is wrong with what is closed"
         );
     }
-    let mut gone = closed;
-    gone["textDocument"]["uri"] = uri.into();
-    let answer = editor.ask("textDocument/definition", gone);
-    assert_eq!(answer["error"]["code"], -32602, "{answer}");
-    assert_eq!(editor.end(), Some(0));
+    let mut closed_document = closed;
+    closed_document["textDocument"]["uri"] = uri.into();
+    let response = editor.request("textDocument/definition", closed_document);
+    assert_eq!(response["error"]["code"], -32602, "{response}");
+    assert_eq!(editor.shut_down(), Some(0));
 }
 
 #[test]
 fn server_enforces_the_lsp_lifecycle() {
     let mut editor = Editor::start();
-    let answer = editor.ask("textDocument/hover", json!({}));
-    assert_eq!(answer["error"]["code"], -32002, "{answer}");
-    let answer = editor.ask("shutdown", Value::Null);
-    assert_eq!(answer["error"]["code"], -32002, "{answer}");
-    editor.tell("textDocument/didOpen", json!({}));
-    editor.ask("initialize", json!({ "capabilities": {} }));
-    editor.tell("initialized", json!({}));
-    assert!(editor.ask("shutdown", Value::Null)["result"].is_null());
-    let answer = editor.ask("textDocument/hover", json!({}));
-    assert_eq!(answer["error"]["code"], -32600, "{answer}");
+    let response = editor.request("textDocument/hover", json!({}));
+    assert_eq!(response["error"]["code"], -32002, "{response}");
+    let response = editor.request("shutdown", Value::Null);
+    assert_eq!(response["error"]["code"], -32002, "{response}");
+    editor.notify("textDocument/didOpen", json!({}));
+    editor.request("initialize", json!({ "capabilities": {} }));
+    editor.notify("initialized", json!({}));
+    assert!(editor.request("shutdown", Value::Null)["result"].is_null());
+    let response = editor.request("textDocument/hover", json!({}));
+    assert_eq!(response["error"]["code"], -32600, "{response}");
     editor.close("file:///closed.coh");
-    editor.tell("exit", Value::Null);
+    editor.notify("exit", Value::Null);
     assert_eq!(editor.server.wait().expect("it ends").code(), Some(0));
     // The protocol requires this exit code for an `exit` without `shutdown`.
-    for mut editor in [Editor::start(), Editor::initialised()] {
-        editor.tell("exit", Value::Null);
+    for mut editor in [Editor::start(), Editor::start_initialised()] {
+        editor.notify("exit", Value::Null);
         assert_eq!(editor.server.wait().expect("it ends").code(), Some(1));
     }
-    for mut editor in [Editor::start(), Editor::initialised()] {
-        editor.to = None;
+    for mut editor in [Editor::start(), Editor::start_initialised()] {
+        editor.input = None;
         assert_eq!(editor.server.wait().expect("it ends").code(), Some(0));
     }
 }
@@ -1151,7 +1191,7 @@ fn server_enforces_the_lsp_lifecycle() {
 #[test]
 fn invalid_lsp_input_ends_the_server_with_a_message() {
     let endless = "x".repeat(1 << 20);
-    for (input, says) in [
+    for (input, expected) in [
         (
             "check protocols/msi.coh\r\n\r\n",
             "`check protocols/msi.coh`",
@@ -1161,25 +1201,25 @@ fn invalid_lsp_input_ends_the_server_with_a_message() {
         ("Content-Length: -1\r\n\r\n", "`Content-Length: -1`"),
         ("Content-Length: 18446744073709551615\r\n\r\n", "at most"),
         ("Content-Type: a\r\n\r\n{}", "`Content-Length`"),
-        ("Content-Length: 30\r\n\r\n{}", "ends within"),
-        ("Content-Length: 30\r\n", "ends within"),
+        ("Content-Length: 30\r\n\r\n{}", "ends inside a message"),
+        ("Content-Length: 30\r\n", "ends inside a message"),
         (&endless, "ends with CR and LF"),
     ] {
         let mut command = cohkit(["language-server"]);
         let command = command.stdin(Stdio::piped()).stderr(Stdio::piped());
         let mut server = command.spawn().expect("the server starts");
-        let mut to = server.stdin.take().expect("it has an input");
+        let mut server_input = server.stdin.take().expect("it has an input");
         // The server may end before it has read everything.
-        let _ = to.write_all(input.as_bytes());
-        drop(to);
+        let _ = server_input.write_all(input.as_bytes());
+        drop(server_input);
         let output = server.wait_with_output().expect("it ends");
-        let said = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{said}");
-        let begins = "error: invalid language server protocol on standard input: ";
+        let stderr = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{stderr}");
+        let message_start = "error: invalid language server protocol on standard input: ";
         assert!(
-            said.starts_with(begins) && said.contains(says),
-            "{says}: {said}"
+            stderr.starts_with(message_start) && stderr.contains(expected),
+            "{expected}: {stderr}"
         );
-        assert!(said.len() < 1000, "{said}");
+        assert!(stderr.len() < 1000, "{stderr}");
     }
 }

@@ -6,17 +6,17 @@ use std::process::Command;
 
 /// Runs the command under a limit on its address space in KiB, as batch systems set it.
 #[cfg(target_os = "linux")]
-fn limited(kibibytes: u64, arguments: &[&str]) -> std::process::Output {
-    let own = cohkit::<&str>([]);
+fn run_limited(kibibytes: u64, arguments: &[&str]) -> std::process::Output {
+    let cohkit_command = cohkit::<&str>([]);
     let mut command = Command::new("sh");
     command
         .arg("-c")
         .arg(format!(
             "ulimit -c 0; ulimit -v {kibibytes}; exec \"$0\" \"$@\""
         ))
-        .arg(own.get_program())
+        .arg(cohkit_command.get_program())
         .args(arguments);
-    if let Some(folder) = own.get_current_dir() {
+    if let Some(folder) = cohkit_command.get_current_dir() {
         command.current_dir(folder);
     }
     command.output().expect("sh starts")
@@ -55,12 +55,12 @@ fn a_limit_on_addresses_is_an_outcome_and_no_abort() {
     ];
     for kibibytes in [40_000, 100_000, 200_000, 300_000, 500_000] {
         for arguments in commands {
-            let ended = limited(kibibytes, arguments);
-            let said = text(&ended.stderr);
-            match ended.status.code() {
+            let output = run_limited(kibibytes, arguments);
+            let stderr = text(&output.stderr);
+            match output.status.code() {
                 Some(0 | 3) => {}
-                Some(4) => assert!(said.contains("help: "), "{said}"),
-                _ => panic!("{kibibytes} KiB, {arguments:?}: {}", transcript(&ended)),
+                Some(4) => assert!(stderr.contains("help: "), "{stderr}"),
+                _ => panic!("{kibibytes} KiB, {arguments:?}: {}", transcript(&output)),
             }
         }
     }
@@ -75,33 +75,34 @@ fn very_many_rows_for_one_state_and_event_are_refused() {
     let row = "  IM_AD SM_AD    | InvAck  ";
     assert!(msi.contains(row), "the text has such a row");
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let with = |count: usize| {
-        let guarded = "  IM_AD SM_AD | InvAck if early > 200 | early += 1 | stay\n";
+    let check_with_rows = |count: usize| {
+        let guarded_row = "  IM_AD SM_AD | InvAck if early > 200 | early += 1 | stay\n";
         let file = folder.path().join(format!("rows_{count}.coh"));
-        std::fs::write(&file, msi.replace(row, &(guarded.repeat(count) + row))).expect("written");
+        std::fs::write(&file, msi.replace(row, &(guarded_row.repeat(count) + row)))
+            .expect("written");
         let mut command = cohkit(["check", "--remotes", "2", "--lines", "1"]);
         command.arg(file).output().expect("the command starts")
     };
-    let most = with(999);
-    assert_eq!(most.status.code(), Some(0), "{}", transcript(&most));
+    let at_limit = check_with_rows(999);
+    assert_eq!(at_limit.status.code(), Some(0), "{}", transcript(&at_limit));
     // The file with 100,000 rows exceeds the maximum length of a protocol file.
     for count in [1_000, 20_000, 100_000] {
-        let ended = with(count);
-        assert_eq!(ended.status.code(), Some(2), "{}", transcript(&ended));
-        let said = text(&ended.stderr);
+        let output = check_with_rows(count);
+        assert_eq!(output.status.code(), Some(2), "{}", transcript(&output));
+        let stderr = text(&output.stderr);
         if count == 100_000 {
-            assert!(said.contains("the file has 5"), "{said}");
+            assert!(stderr.contains("the file has 5"), "{stderr}");
             continue;
         }
-        let more = "error[too-many]: more than 1000 rows for one state and event\n";
-        assert!(said.starts_with(more), "{said}");
+        let expected = "error[too-many]: more than 1000 rows for one state and event\n";
+        assert!(stderr.starts_with(expected), "{stderr}");
         // The error is at the 1,001st row: the existing row after 1,000 added ones, or else one of the added rows.
         let line = 1
             + msi[..msi.find(row).expect("found before")]
                 .matches('\n')
                 .count()
             + 1000;
-        let place = format!("rows_{count}.coh:{line}:3\n");
-        assert!(said.contains(&place), "{place}: {said}");
+        let position = format!("rows_{count}.coh:{line}:3\n");
+        assert!(stderr.contains(&position), "{position}: {stderr}");
     }
 }

@@ -3,7 +3,7 @@
 use crate::{cohkit, text};
 use serde_json::Value;
 
-fn answer(arguments: &[&str]) -> Value {
+fn link_json(arguments: &[&str]) -> Value {
     let mut command = cohkit(["link", "--json"]);
     let output = command.args(arguments).output().expect("starts");
     assert!(output.status.success(), "{}", text(&output.stderr));
@@ -11,8 +11,8 @@ fn answer(arguments: &[&str]) -> Value {
 }
 
 /// Rates of the entries of a list, under this key.
-fn rates(answer: &Value, list: &str, key: &str) -> Vec<f64> {
-    let entries = answer[list].as_array().expect("a list");
+fn rates(report: &Value, list: &str, key: &str) -> Vec<f64> {
+    let entries = report[list].as_array().expect("a list");
     let rate = |entry: &Value| entry[key].as_f64().expect("a rate");
     entries.iter().map(rate).collect()
 }
@@ -20,7 +20,7 @@ fn rates(answer: &Value, list: &str, key: &str) -> Vec<f64> {
 #[test]
 fn published_rates_match_formula_and_simulation() {
     // Two ECI links together have 24.04 GiB/s for messages, and 22.62 GiB/s for lines; these are the rates of one.
-    let eci = answer(&["eci"]);
+    let eci = link_json(&["eci"]);
     let gib = |rate: f64| (rate * 100.0 / f64::from(1 << 30)).round() / 100.0;
     let steps = rates(&eci, "steps", "bytes_per_second");
     assert_eq!(
@@ -33,16 +33,19 @@ fn published_rates_match_formula_and_simulation() {
         assert_eq!(data, [11.31, 11.31, 6.78, 6.78]);
     }
     // Large writes in both directions at once, in GB/s.
-    for (link, published) in [("pcie3", 12.99), ("pcie4", 25.99), ("pcie5", 51.98)] {
-        let driven = rates(&answer(&[link]), "data", "driven_bytes_per_second")[1] / 1e9;
-        assert!((driven / published - 1.0).abs() < 0.001, "{link}: {driven}");
+    for (link, published_rate) in [("pcie3", 12.99), ("pcie4", 25.99), ("pcie5", 51.98)] {
+        let driven = rates(&link_json(&[link]), "data", "driven_bytes_per_second")[1] / 1e9;
+        assert!(
+            (driven / published_rate - 1.0).abs() < 0.001,
+            "{link}: {driven}"
+        );
     }
 }
 
 #[test]
 fn the_same_seed_gives_the_same_errors() {
-    let noisy = |seed| {
-        answer(&[
+    let noisy_link = |seed| {
+        link_json(&[
             "cxl68",
             "--bit-errors",
             "1e-6",
@@ -52,14 +55,14 @@ fn the_same_seed_gives_the_same_errors() {
             seed,
         ])
     };
-    assert_eq!(noisy("1"), noisy("1"));
-    assert_ne!(noisy("1")["data"], noisy("2")["data"]);
-    assert!(rates(&noisy("1"), "data", "sent_again_percent")[0] > 0.0);
+    assert_eq!(noisy_link("1"), noisy_link("1"));
+    assert_ne!(noisy_link("1")["data"], noisy_link("2")["data"]);
+    assert!(rates(&noisy_link("1"), "data", "sent_again_percent")[0] > 0.0);
 }
 
 #[test]
 fn invalid_link_option_lists_valid_values() {
-    for (arguments, said) in [
+    for (arguments, expected) in [
         (["eci", "--lanes", "17"], "eci has 1 to 16 lanes, not 17"),
         (["eci", "--lanes", "0"], "eci has 1 to 16 lanes, not 0"),
         (["pcie4", "--lanes", "3"], "1, 2, 4, 8 or 16 lanes, not 3"),
@@ -75,6 +78,6 @@ fn invalid_link_option_lists_valid_values() {
         assert_eq!(output.status.code(), Some(2));
         let errors = text(&output.stderr);
         assert!(errors.starts_with("error: "), "{errors}");
-        assert!(errors.contains(said), "{errors}");
+        assert!(errors.contains(expected), "{errors}");
     }
 }

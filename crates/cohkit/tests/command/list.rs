@@ -14,21 +14,21 @@ fn files(folder: &str, ending: &str) -> Vec<String> {
     let entries = std::fs::read_dir(format!("../../{folder}")).expect("the folder is there");
     let names = entries.map(|entry| entry.expect("an entry").file_name());
     let names = names.map(|name| name.to_string_lossy().into_owned());
-    let mut found: Vec<String> = names.filter(|name| name.ends_with(ending)).collect();
-    found.sort();
-    found
+    let mut matching: Vec<String> = names.filter(|name| name.ends_with(ending)).collect();
+    matching.sort();
+    matching
 }
 
 #[test]
 fn list_can_be_limited_to_one_kind() {
-    let told = |name: &str| {
+    let list_output = |name: &str| {
         let output = cohkit(["list", name]).output().expect("starts");
         (text(&output.stdout), text(&output.stderr))
     };
-    let (output, _) = told("workloads");
+    let (output, _) = list_output("workloads");
     assert!(output.starts_with("workloads (cohkit sim PLATFORM NAME)\n  sequential-read "));
     assert_eq!(output.matches("(cohkit ").count(), 1, "{output}");
-    let (output, error) = told("platform");
+    let (output, error) = list_output("platform");
     assert!(
         output.is_empty() && error.contains("did you mean `platforms`?"),
         "{error}"
@@ -37,14 +37,14 @@ fn list_can_be_limited_to_one_kind() {
 
 #[test]
 fn list_describes_every_shipped_item() {
-    let all = json(&["list"]);
+    let report = json(&["list"]);
     let names = |key: &str| -> Vec<String> {
-        let things = all[key].as_array().expect("a list");
-        for thing in things {
-            assert!(thing["text"].as_str() > Some(""), "{key}: {thing}");
+        let items = report[key].as_array().expect("a list");
+        for item in items {
+            assert!(item["text"].as_str() > Some(""), "{key}: {item}");
         }
-        let name = |thing: &Value| thing["name"].as_str().expect("a name").to_string();
-        things.iter().map(name).collect()
+        let name = |item: &Value| item["name"].as_str().expect("a name").to_string();
+        items.iter().map(name).collect()
     };
     let protocols = files("protocols", ".coh").into_iter();
     let protocols: Vec<String> = protocols.map(|file| format!("protocols/{file}")).collect();
@@ -60,7 +60,7 @@ fn list_describes_every_shipped_item() {
     assert!(names("experiments").contains(&"cckit-fig7".to_string()));
     // The text has one line for each item.
     let output = cohkit(["list"]).output().expect("starts");
-    let shown = text(&output.stdout);
+    let stdout = text(&output.stdout);
     for key in [
         "protocols",
         "platforms",
@@ -70,7 +70,7 @@ fn list_describes_every_shipped_item() {
     ] {
         for name in names(key) {
             let line = |line: &str| line.starts_with(&format!("  {name} "));
-            assert!(shown.lines().any(line), "{name} in\n{shown}");
+            assert!(stdout.lines().any(line), "{name} in\n{stdout}");
         }
     }
 }
@@ -79,9 +79,9 @@ fn list_describes_every_shipped_item() {
 fn shipped_files_are_printed_and_accepted_by_name() {
     for (folder, ending) in [("protocols", ".coh"), ("platforms", ".toml")] {
         for file in files(folder, ending) {
-            let written = std::fs::read(format!("../../{folder}/{file}")).expect("it can be read");
+            let contents = std::fs::read(format!("../../{folder}/{file}")).expect("it can be read");
             let output = cohkit(["list", file.trim_end_matches(ending)]).output();
-            assert_eq!(output.expect("starts").stdout, written, "{file}");
+            assert_eq!(output.expect("starts").stdout, contents, "{file}");
         }
     }
     // Shipped protocols work without a checkout.
@@ -100,14 +100,14 @@ fn shipped_files_are_printed_and_accepted_by_name() {
         let file = folder.path().join(name);
         std::fs::create_dir_all(file.parent().expect("a folder")).expect("it is made");
         std::fs::copy(tiny(), file).expect("it is copied");
-        let own = table(name);
-        assert!(own.starts_with("tiny: "), "{own}");
+        let output = table(name);
+        assert!(output.starts_with("tiny: "), "{output}");
     }
 }
 
 #[test]
 fn dash_reads_standard_input() {
-    let given = || File::open(tiny()).expect("it can be read");
+    let input = || File::open(tiny()).expect("it can be read");
     for arguments in [
         &["table", "-"][..],
         &["check", "-"],
@@ -121,23 +121,23 @@ fn dash_reads_standard_input() {
             "-",
         ],
     ] {
-        let output = cohkit(arguments).stdin(given()).output().expect("starts");
+        let output = cohkit(arguments).stdin(input()).output().expect("starts");
         assert!(output.status.success(), "{}", text(&output.stderr));
-        let said = text(&output.stdout);
-        assert!(said.starts_with("tiny"), "{said}");
+        let printed = text(&output.stdout);
+        assert!(printed.starts_with("tiny"), "{printed}");
     }
     let test = File::open("../../litmus/SB.litmus").expect("it can be read");
     let output = cohkit(["litmus", "-"]).stdin(test).output();
-    let said = text(&output.expect("starts").stdout);
-    assert!(said.starts_with("SB "), "{said}");
-    let output = cohkit(["check", "-", "--watch"]).stdin(given()).output();
-    let said = text(&output.expect("starts").stderr);
-    assert!(said.contains("cannot be watched"), "{said}");
+    let printed = text(&output.expect("starts").stdout);
+    assert!(printed.starts_with("SB "), "{printed}");
+    let output = cohkit(["check", "-", "--watch"]).stdin(input()).output();
+    let printed = text(&output.expect("starts").stderr);
+    assert!(printed.contains("cannot be watched"), "{printed}");
 }
 
 #[test]
 fn invalid_numbers_are_rejected_with_their_range() {
-    for (arguments, says) in [
+    for (arguments, expected) in [
         (
             &["check", "msi", "--remotes", "9"][..],
             "error: invalid value '9' for '--remotes <N>': it must be 1 to 8\n",
@@ -166,10 +166,13 @@ fn invalid_numbers_are_rejected_with_their_range() {
         ),
     ] {
         let output = cohkit(arguments).output().expect("starts");
-        let said = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{said}");
-        assert!(said.starts_with(says), "{said}");
-        assert!(!said.contains("..") && !said.contains("not in"), "{said}");
+        let stderr = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{stderr}");
+        assert!(stderr.starts_with(expected), "{stderr}");
+        assert!(
+            !stderr.contains("..") && !stderr.contains("not in"),
+            "{stderr}"
+        );
     }
 }
 
@@ -178,24 +181,24 @@ fn invalid_numbers_are_rejected_with_their_range() {
 fn a_platform_is_printed_with_its_origins() {
     for file in files("platforms", ".toml") {
         let name = file.trim_end_matches(".toml");
-        let written = std::fs::read_to_string(format!("../../platforms/{file}"));
-        let written = written.expect("it can be read");
-        let of_name = json(&["platform", name]);
-        let quantities = of_name["quantities"].as_array().expect("a list");
-        let origins = written.matches("origin = \"").count();
+        let contents = std::fs::read_to_string(format!("../../platforms/{file}"));
+        let contents = contents.expect("it can be read");
+        let by_name = json(&["platform", name]);
+        let quantities = by_name["quantities"].as_array().expect("a list");
+        let origins = contents.matches("origin = \"").count();
         assert_eq!(quantities.len(), origins, "{file}");
         for quantity in quantities {
             let origin = quantity["origin"].as_str().expect("text");
             let origin = format!("origin = \"{origin}\"");
-            assert!(written.contains(&origin), "{file}: {quantity}");
+            assert!(contents.contains(&origin), "{file}: {quantity}");
         }
-        let mut of_file = json(&["platform", &format!("../../platforms/{file}")]);
-        of_file["run"]["command"] = of_name["run"]["command"].clone();
-        assert_eq!(of_file, of_name);
+        let mut by_file = json(&["platform", &format!("../../platforms/{file}")]);
+        by_file["run"]["command"] = by_name["run"]["command"].clone();
+        assert_eq!(by_file, by_name);
     }
     let output = cohkit(["platform", "enzian-dc-ddr"]).output();
-    let shown = text(&output.expect("starts").stdout);
-    let line = shown.lines().find(|line| line.starts_with("link.latency"));
+    let stdout = text(&output.expect("starts").stdout);
+    let line = stdout.lines().find(|line| line.starts_with("link.latency"));
     let words: Vec<&str> = line.expect("it is shown").split_whitespace().collect();
     assert_eq!(
         words,
@@ -205,7 +208,7 @@ fn a_platform_is_printed_with_its_origins() {
 
 #[test]
 fn unknown_name_is_rejected_with_the_known_ones() {
-    for (arguments, known) in [
+    for (arguments, expected) in [
         (&["platform", "enzian"][..], "enzian-dc-ddr"),
         (&["sim", "enzian", "random-read"], "enzian-dc-ddr"),
         (&["sim", "enzian-dc-ddr", "reads"], "sequential-read"),
@@ -247,9 +250,9 @@ fn unknown_name_is_rejected_with_the_known_ones() {
         ),
     ] {
         let output = cohkit(arguments).output().expect("starts");
-        let said = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{said}");
-        assert!(said.contains(known), "{arguments:?}: {said}");
+        let stderr = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{stderr}");
+        assert!(stderr.contains(expected), "{arguments:?}: {stderr}");
     }
 }
 
@@ -278,11 +281,11 @@ fn negative_numbers_are_refused_in_words_of_the_option() {
         ),
     ] {
         let output = cohkit(arguments).output().expect("starts");
-        let said = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{said}");
+        let stderr = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{stderr}");
         let number = arguments[arguments.len() - 1];
-        let begins = format!("error: invalid value '{number}' for '{option}': ");
-        assert!(said.starts_with(&begins), "{said}");
-        assert!(!said.contains("invalid digit"), "{said}");
+        let expected = format!("error: invalid value '{number}' for '{option}': ");
+        assert!(stderr.starts_with(&expected), "{stderr}");
+        assert!(!stderr.contains("invalid digit"), "{stderr}");
     }
 }

@@ -21,30 +21,33 @@ fn the_condition_of_the_file_decides() {
     assert_eq!(litmus(&[sb]).0, Some(1));
     assert_eq!(litmus(&[sb, "--cores", "store-buffer"]).0, Some(0));
     assert_eq!(litmus(&[fenced, "--cores", "store-buffer"]).0, Some(0));
-    let (code, shown, _) = litmus(&[&[sb, "--cores", "store-buffer"][..], &mesi].concat());
-    assert_eq!(code, Some(0), "{shown}");
+    let (code, stdout, _) = litmus(&[&[sb, "--cores", "store-buffer"][..], &mesi].concat());
+    assert_eq!(code, Some(0), "{stdout}");
     assert!(
-        shown.contains("exactly the outcomes of total store order"),
-        "{shown}"
+        stdout.contains("exactly the outcomes of total store order"),
+        "{stdout}"
     );
-    let few = [&[sb, "--max-states", "100"][..], &mesi].concat();
-    let (code, shown, _) = litmus(&few);
-    assert_eq!(code, Some(3), "{shown}");
-    assert!(shown.contains("raise it with `--max-states N`"), "{shown}");
+    let limited = [&[sb, "--max-states", "100"][..], &mesi].concat();
+    let (code, stdout, _) = litmus(&limited);
+    assert_eq!(code, Some(3), "{stdout}");
+    assert!(
+        stdout.contains("raise it with `--max-states N`"),
+        "{stdout}"
+    );
 }
 
 #[test]
 fn shapes_are_run_by_their_names_and_printed() {
     assert_eq!(litmus(&["SB"]).0, Some(1));
     assert_eq!(litmus(&["SB", "--cores", "store-buffer"]).0, Some(0));
-    let (code, shown, _) = litmus(&["MP+po+dmb.sy", "--model", "rc"]);
-    assert_eq!(code, Some(0), "{shown}");
+    let (code, stdout, _) = litmus(&["MP+po+dmb.sy", "--model", "rc"]);
+    assert_eq!(code, Some(0), "{stdout}");
     assert!(
-        shown.contains("under release consistency: Sometimes, 1 of 4"),
-        "{shown}"
+        stdout.contains("under release consistency: Sometimes, 1 of 4"),
+        "{stdout}"
     );
-    let (code, shown, _) = litmus(&["MP+poll+poaa", "--model", "rc"]);
-    assert_eq!(code, Some(1), "{shown}");
+    let (code, stdout, _) = litmus(&["MP+poll+poaa", "--model", "rc"]);
+    assert_eq!(code, Some(1), "{stdout}");
     // A stronger protocol shows a subset of the outcomes.
     let mesi = [
         "SB",
@@ -53,11 +56,11 @@ fn shapes_are_run_by_their_names_and_printed() {
         "--protocol",
         "../../protocols/mesi.coh",
     ];
-    let (code, shown, _) = litmus(&mesi);
-    assert_eq!(code, Some(1), "{shown}");
+    let (code, stdout, _) = litmus(&mesi);
+    assert_eq!(code, Some(1), "{stdout}");
     assert!(
-        shown.contains("3 of the 4 outcomes of release consistency, and no other"),
-        "{shown}"
+        stdout.contains("3 of the 4 outcomes of release consistency, and no other"),
+        "{stdout}"
     );
 
     let (code, printed, _) = litmus(&["WRC+data+dmb.sy", "--print"]);
@@ -65,44 +68,45 @@ fn shapes_are_run_by_their_names_and_printed() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("printed.litmus");
     std::fs::write(&file, &printed).expect("written");
-    let again = litmus(&[file.to_str().expect("a path"), "--print"]);
+    let reprinted = litmus(&[file.to_str().expect("a path"), "--print"]);
     assert!(printed.contains("EOR"), "{printed}");
-    assert_eq!(again.0, Some(0));
-    let (code, all, _) = litmus(&["--shapes", "--print"]);
+    assert_eq!(reprinted.0, Some(0));
+    let (code, all_shapes, _) = litmus(&["--shapes", "--print"]);
     assert_eq!(code, Some(0));
-    assert!(all.matches("AArch64 ").count() >= 200);
-    let (code, _, said) = litmus(&["SB+dmb.syz"]);
+    assert!(all_shapes.matches("AArch64 ").count() >= 200);
+    let (code, _, stderr) = litmus(&["SB+dmb.syz"]);
     assert_eq!(code, Some(2));
-    assert!(said.contains("no classic shape"), "{said}");
-    assert!(said.contains("did you mean `SB+dmb.sys`?"), "{said}");
+    assert!(stderr.contains("no such file or classic shape"), "{stderr}");
+    assert!(stderr.contains("did you mean `SB+dmb.sys`?"), "{stderr}");
 }
 
 /// Threads run on the L1s of clusters: exactly the outcomes that their cores allow are observed.
 #[test]
 fn two_levels_show_the_allowed_outcomes_of_their_cores() {
-    let on = ["SB", "--protocol", "../../protocols/two-level.coh"];
-    let simulate = |more: &[&str]| litmus(&[&on, &["--simulate", "200"][..], more].concat());
-    let (code, shown, _) = simulate(&[]);
-    assert_eq!(code, Some(3), "{shown}");
+    let arguments = ["SB", "--protocol", "../../protocols/two-level.coh"];
+    let simulate =
+        |extra: &[&str]| litmus(&[&arguments, &["--simulate", "200"][..], extra].concat());
+    let (code, stdout, _) = simulate(&[]);
+    assert_eq!(code, Some(3), "{stdout}");
     assert!(
-        shown.contains("exactly the outcomes of sequential consistency"),
-        "{shown}"
+        stdout.contains("exactly the outcomes of sequential consistency"),
+        "{stdout}"
     );
-    let (code, shown, _) = simulate(&["--cores", "store-buffer"]);
-    assert_eq!(code, Some(0), "{shown}");
+    let (code, stdout, _) = simulate(&["--cores", "store-buffer"]);
+    assert_eq!(code, Some(0), "{stdout}");
     assert!(
-        shown.contains("exactly the outcomes of total store order"),
-        "{shown}"
+        stdout.contains("exactly the outcomes of total store order"),
+        "{stdout}"
     );
     assert!(
-        shown.contains("--protocol ../../protocols/two-level.coh"),
-        "{shown}"
+        stdout.contains("--protocol ../../protocols/two-level.coh"),
+        "{stdout}"
     );
-    let (code, shown, _) = litmus(&[&on[..], &["--cores", "store-buffer"]].concat());
-    assert_eq!(code, Some(0), "{shown}");
+    let (code, stdout, _) = litmus(&[&arguments[..], &["--cores", "store-buffer"]].concat());
+    assert_eq!(code, Some(0), "{stdout}");
     assert!(
-        shown.contains("exactly the outcomes of total store order"),
-        "{shown}"
+        stdout.contains("exactly the outcomes of total store order"),
+        "{stdout}"
     );
 }
 
@@ -110,21 +114,21 @@ fn two_levels_show_the_allowed_outcomes_of_their_cores() {
 /// nothing.
 #[test]
 fn the_simulator_shows_and_never_verifies() {
-    let on = [
+    let simulator_options = [
         "--protocol",
         "../../protocols/mesi.coh",
         "--simulate",
         "200",
     ];
-    let simulate = |more: &[&str]| litmus(&[more, &on[..]].concat());
-    let (code, shown, _) = simulate(&["SB"]);
-    assert_eq!(code, Some(3), "{shown}");
+    let simulate = |extra: &[&str]| litmus(&[extra, &simulator_options[..]].concat());
+    let (code, stdout, _) = simulate(&["SB"]);
+    assert_eq!(code, Some(3), "{stdout}");
     assert!(
-        shown.contains("undecided: 0 of 3 outcomes satisfy"),
-        "{shown}"
+        stdout.contains("undecided: 0 of 3 outcomes satisfy"),
+        "{stdout}"
     );
-    let (code, shown, _) = simulate(&["SB", "--cores", "store-buffer"]);
-    assert_eq!(code, Some(0), "{shown}");
+    let (code, stdout, _) = simulate(&["SB", "--cores", "store-buffer"]);
+    assert_eq!(code, Some(0), "{stdout}");
     let fenced = "../../litmus/SB+dmbs.litmus";
     assert_eq!(simulate(&[fenced, "--cores", "store-buffer"]).0, Some(3));
 
@@ -134,62 +138,64 @@ fn the_simulator_shows_and_never_verifies() {
     let text = std::fs::read_to_string(fenced).expect("it ships");
     std::fs::write(&file, text.replace("DMB SY", "DMB ST")).expect("written");
     let path = file.to_str().expect("a path");
-    let (code, shown, _) = simulate(&[path, "--cores", "store-buffer", "--seed", "1000"]);
-    assert_eq!(code, Some(1), "{shown}");
-    let again = shown
+    let (code, stdout, _) = simulate(&[path, "--cores", "store-buffer", "--seed", "1000"]);
+    assert_eq!(code, Some(1), "{stdout}");
+    let reproduce_arguments = stdout
         .lines()
         .find_map(|line| line.trim().strip_prefix("again: cohkit litmus "));
-    let again: Vec<&str> = again.expect("a command").split(' ').collect();
-    let (code, shown, said) = litmus(&again);
-    assert_eq!(code, Some(1), "{shown}{said}");
+    let reproduce_arguments: Vec<&str> =
+        reproduce_arguments.expect("a command").split(' ').collect();
+    let (code, stdout, stderr) = litmus(&reproduce_arguments);
+    assert_eq!(code, Some(1), "{stdout}{stderr}");
     assert!(
-        shown.contains("Always, 1 of 1 outcome: `~exists` does not hold, in 1 run"),
-        "{shown}"
+        stdout.contains("Always, 1 of 1 outcome: `~exists` does not hold, in 1 run"),
+        "{stdout}"
     );
 
-    let (code, shown, _) = simulate(&["MP", "--json", "--seed", "7"]);
+    let (code, stdout, _) = simulate(&["MP", "--json", "--seed", "7"]);
     assert_eq!(code, Some(3));
-    let all: Value = serde_json::from_str(&shown).expect("JSON");
-    assert_eq!((&all[0]["runs"], &all[0]["seed"]), (&200.into(), &7.into()));
+    let entries: Value = serde_json::from_str(&stdout).expect("JSON");
     assert_eq!(
-        (&all[0]["outcome"], &all[0]["reason"]),
+        (&entries[0]["runs"], &entries[0]["seed"]),
+        (&200.into(), &7.into())
+    );
+    assert_eq!(
+        (&entries[0]["outcome"], &entries[0]["reason"]),
         (&"undecided".into(), &"not_seen".into())
     );
-    let ends = all[0]["ends"].as_array().expect("a list");
+    let outcomes = entries[0]["ends"].as_array().expect("a list");
     assert_eq!(
-        ends.iter()
-            .filter_map(|end| end["seen"].as_u64())
+        outcomes
+            .iter()
+            .filter_map(|outcome| outcome["seen"].as_u64())
             .sum::<u64>(),
         200
     );
-    let (code, _, said) = litmus(&["SB", "--simulate", "3"]);
-    assert_eq!(code, Some(2), "{said}");
-    let on = |text: &str| {
+    let (code, _, stderr) = litmus(&["SB", "--simulate", "3"]);
+    assert_eq!(code, Some(2), "{stderr}");
+    let run_on = |text: &str| {
         let text = format!("../../protocols/{text}.coh");
         litmus(&["SB", "--simulate", "1", "--protocol", &text])
     };
     // A protocol whose home performs the stores runs, too.
-    let (code, shown, said) = on("write-through");
-    assert_eq!(code, Some(3), "{shown}{said}");
-    let (code, _, said) = on("eci-both");
-    assert_eq!(code, Some(2), "{said}");
-    assert!(
-        said.contains("composes something else than two levels"),
-        "{said}"
-    );
+    let (code, stdout, stderr) = run_on("write-through");
+    assert_eq!(code, Some(3), "{stdout}{stderr}");
+    let (code, _, stderr) = run_on("eci-both");
+    assert_eq!(code, Some(2), "{stderr}");
+    assert!(stderr.contains("does not compose two levels"), "{stderr}");
 }
 
 #[test]
 fn litmus_json_lists_allowed_and_observed_outcomes() {
-    let (code, shown, _) = litmus(&[
+    let (code, stdout, _) = litmus(&[
         "../../litmus/MP.litmus",
         "--protocol",
         "../../protocols/msi.coh",
         "--json",
     ]);
     assert_eq!(code, Some(0));
-    let all: Value = serde_json::from_str(&shown).expect("JSON");
-    let test = &all[0];
+    let entries: Value = serde_json::from_str(&stdout).expect("JSON");
+    let test = &entries[0];
     assert_eq!(
         (&test["outcome"], &test["observation"]),
         (&"yes".into(), &"never".into())
@@ -199,7 +205,7 @@ fn litmus_json_lists_allowed_and_observed_outcomes() {
     assert_eq!(test["ends"][0]["values"]["1:X0"], 0);
     assert!(test["ends"]
         .as_array()
-        .is_some_and(|ends| ends.iter().all(|end| end["allowed"] == true)));
+        .is_some_and(|outcomes| outcomes.iter().all(|outcome| outcome["allowed"] == true)));
 }
 
 #[test]
@@ -207,16 +213,16 @@ fn input_errors_name_their_position() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("wrong.litmus");
     std::fs::write(&file, "AArch64 wrong\n{ 0:X1=x; }\n P0 ;\n LDX W0,[X1] ;\n").expect("written");
-    let (code, _, said) = litmus(&[file.to_str().expect("a path")]);
+    let (code, _, stderr) = litmus(&[file.to_str().expect("a path")]);
     assert_eq!(code, Some(2));
     assert!(
-        said.contains("`LDX` is not a supported instruction"),
-        "{said}"
+        stderr.contains("`LDX` is not a supported instruction"),
+        "{stderr}"
     );
-    assert!(said.contains("wrong.litmus:4:2"), "{said}");
-    let (code, _, said) = litmus(&["none.litmus"]);
+    assert!(stderr.contains("wrong.litmus:4:2"), "{stderr}");
+    let (code, _, stderr) = litmus(&["none.litmus"]);
     assert_eq!(code, Some(2));
-    assert!(said.contains("none.litmus: no such file"), "{said}");
+    assert!(stderr.contains("none.litmus: no such file"), "{stderr}");
 }
 
 /// A cache keeps its copy where it should lose it: the protocol is reported as violated, whatever the test's condition
@@ -229,37 +235,38 @@ fn a_fault_of_the_protocol_is_found() {
         .lines()
         .find(|line| line.trim_start().starts_with("S ") && line.contains("| Inv "))
         .expect("a row");
-    let kept = match row.rfind('|') {
-        Some(place) => format!("{}| stay", &row[..place]),
+    let mutated_row = match row.rfind('|') {
+        Some(offset) => format!("{}| stay", &row[..offset]),
         None => panic!("{row}"),
     };
     let file = folder.path().join("kept.coh");
-    std::fs::write(&file, text.replace(row, &kept)).expect("written");
+    std::fs::write(&file, text.replace(row, &mutated_row)).expect("written");
     let path = file.to_str().expect("a path");
-    let (code, shown, said) = litmus(&["../../litmus/SB.litmus", "--protocol", path]);
-    assert_eq!(code, Some(1), "{shown}{said}");
-    assert!(shown.contains("violated: "), "{shown}");
+    let (code, stdout, stderr) = litmus(&["../../litmus/SB.litmus", "--protocol", path]);
+    assert_eq!(code, Some(1), "{stdout}{stderr}");
+    assert!(stdout.contains("violated: "), "{stdout}");
 }
 
 /// Regression: an invalid test discarded the results of all tests before it, and the tests after it were not run.
 #[test]
 fn a_wrong_test_keeps_no_other_from_being_run() {
     let folder = tempfile::tempdir().expect("a folder");
-    let wrong = folder.path().join("wrong.litmus");
-    std::fs::write(&wrong, "").expect("written");
+    let invalid = folder.path().join("wrong.litmus");
+    std::fs::write(&invalid, "").expect("written");
     let (mp, sb) = ("../../litmus/MP.litmus", "../../litmus/SB.litmus");
-    let (code, shown, said) = litmus(&[mp, wrong.to_str().expect("a path"), "none.litmus", sb]);
-    assert_eq!(code, Some(2), "{said}");
+    let (code, stdout, stderr) =
+        litmus(&[mp, invalid.to_str().expect("a path"), "none.litmus", sb]);
+    assert_eq!(code, Some(2), "{stderr}");
     assert!(
-        shown.contains("MP on sequentially consistent memory"),
-        "{shown}"
+        stdout.contains("MP on sequentially consistent memory"),
+        "{stdout}"
     );
     assert!(
-        shown.contains("SB on sequentially consistent memory"),
-        "{shown}"
+        stdout.contains("SB on sequentially consistent memory"),
+        "{stdout}"
     );
-    assert!(said.contains("wrong.litmus:1:1"), "{said}");
-    assert!(said.contains("none.litmus: no such file"), "{said}");
+    assert!(stderr.contains("wrong.litmus:1:1"), "{stderr}");
+    assert!(stderr.contains("none.litmus: no such file"), "{stderr}");
 }
 
 /// Regression: of two increments from 0 to 2, both were reported to read 0. A home that performs the stores of caches
@@ -271,7 +278,7 @@ fn home_performed_atomics_without_a_result_are_rejected() {
     let increment = " MOV W0,#1 | MOV W0,#1 ;\n LDADDAL W0,W2,[X1] | LDADDAL W0,W2,[X1] ;\n";
     let text = format!("AArch64 INC\n{{ 0:X1=x; 1:X1=x; }}\n P0 | P1 ;\n{increment}forall (x=2)\n");
     std::fs::write(&file, text).expect("written");
-    let on = |protocol: &str| {
+    let run_on = |protocol: &str| {
         let file = file.to_str().expect("a path");
         litmus(&[
             file,
@@ -279,40 +286,40 @@ fn home_performed_atomics_without_a_result_are_rejected() {
             &format!("../../protocols/{protocol}.coh"),
         ])
     };
-    let (code, shown, said) = on("write-through");
-    assert_eq!(code, Some(2), "{shown}");
+    let (code, stdout, stderr) = run_on("write-through");
+    assert_eq!(code, Some(2), "{stdout}");
     assert!(
-        said.contains("cannot run INC: the home of write_through"),
-        "{said}"
+        stderr.contains("cannot run INC: the home of write_through"),
+        "{stderr}"
     );
-    let (code, shown, _) = on("mesi");
-    assert_eq!(code, Some(0), "{shown}");
-    assert!(shown.contains("exactly the outcomes"), "{shown}");
+    let (code, stdout, _) = run_on("mesi");
+    assert_eq!(code, Some(0), "{stdout}");
+    assert!(stdout.contains("exactly the outcomes"), "{stdout}");
 }
 
 #[test]
 fn chart_shows_the_shortest_path_to_the_deciding_outcome() {
     let mp = "../../ordering/mp.coh";
-    let (code, shown, _) = litmus(&["MP+popl+poap", "--protocol", mp, "--chart", "--json"]);
+    let (code, stdout, _) = litmus(&["MP+popl+poap", "--protocol", mp, "--chart", "--json"]);
     assert_eq!(code, Some(1));
-    let all: Value = serde_json::from_str(&shown).expect("JSON");
-    assert_eq!(all[0]["outcome"], "violated");
-    assert_eq!(all[0]["reason"], "guarantee: release consistency");
-    let steps = all[0]["sequence"]["steps"].as_array().expect("steps");
+    let entries: Value = serde_json::from_str(&stdout).expect("JSON");
+    assert_eq!(entries[0]["outcome"], "violated");
+    assert_eq!(entries[0]["reason"], "guarantee: release consistency");
+    let steps = entries[0]["sequence"]["steps"].as_array().expect("steps");
     let last = steps
         .iter()
         .rfind(|step| step["agent"] == 1 && step["action"]["what"].is_string());
     assert_eq!(last.expect("P1 acts")["action"]["what"], "finds x = 0");
-    assert_eq!(all[0]["steps"], 14);
+    assert_eq!(entries[0]["steps"], 14);
     // No outcome decides: none is forbidden, and none fulfils the condition.
-    let (code, shown, _) = litmus(&["CoWW", "--protocol", mp, "--chart", "--json"]);
+    let (code, stdout, _) = litmus(&["CoWW", "--protocol", mp, "--chart", "--json"]);
     assert_eq!(code, Some(1));
-    let all: Value = serde_json::from_str(&shown).expect("JSON");
-    assert_eq!(all[0].get("sequence"), None);
-    let two = "../../protocols/two-level.coh";
-    let (code, _, said) = litmus(&["SB", "--protocol", two, "--chart"]);
+    let entries: Value = serde_json::from_str(&stdout).expect("JSON");
+    assert_eq!(entries[0].get("sequence"), None);
+    let two_levels = "../../protocols/two-level.coh";
+    let (code, _, stderr) = litmus(&["SB", "--protocol", two_levels, "--chart"]);
     assert_eq!(code, Some(2));
-    assert!(said.contains("the text has two"), "{said}");
+    assert!(stderr.contains("but the specification has two"), "{stderr}");
 }
 
 #[test]
@@ -322,20 +329,20 @@ fn unreadable_test_does_not_stop_other_tests() {
         "../../litmus/MP.litmus",
         "../../litmus/refused/pair.litmus",
     ];
-    let (code, shown, said) = litmus(&files);
-    assert_eq!(code, Some(2), "{said}");
+    let (code, stdout, stderr) = litmus(&files);
+    assert_eq!(code, Some(2), "{stderr}");
     assert!(
-        shown.starts_with("MP on sequentially consistent memory")
-            && shown.matches("on sequentially consistent memory").count() == 1,
-        "{shown}"
+        stdout.starts_with("MP on sequentially consistent memory")
+            && stdout.matches("on sequentially consistent memory").count() == 1,
+        "{stdout}"
     );
     assert!(
-        said.contains("loop.litmus:7:24") && said.contains("pair.litmus:5:2"),
-        "{said}"
+        stderr.contains("loop.litmus:7:24") && stderr.contains("pair.litmus:5:2"),
+        "{stderr}"
     );
     assert!(
-        said.contains("2 of 3 tests are undecided: they could not be read"),
-        "{said}"
+        stderr.contains("2 of 3 tests are undecided: they could not be read"),
+        "{stderr}"
     );
 }
 
@@ -343,43 +350,45 @@ fn unreadable_test_does_not_stop_other_tests() {
 #[test]
 fn mixes_of_stores_are_tests_of_their_own() {
     let cord = ["--protocol", "../../ordering/cord.coh"];
-    let (code, shown, _) = litmus(&[&["MP+popl+poap", "--stores", "every"][..], &cord].concat());
+    let (code, stdout, _) = litmus(&[&["MP+popl+poap", "--stores", "every"][..], &cord].concat());
     assert_eq!(code, Some(1));
     assert_eq!(
-        shown
+        stdout
             .matches("exactly the outcomes of release consistency")
             .count(),
         9,
-        "{shown}"
+        "{stdout}"
     );
-    assert!(shown.contains("MP+popl+poap ba on cord"), "{shown}");
-    let (code, _, said) = litmus(&[&["MP+popl+poap", "--stores", "t"][..], &cord].concat());
+    assert!(stdout.contains("MP+popl+poap ba on cord"), "{stdout}");
+    let (code, _, stderr) = litmus(&[&["MP+popl+poap", "--stores", "t"][..], &cord].concat());
     assert_eq!(code, Some(2));
-    assert!(said.contains("--stores: `t` has 1 letter,"), "{said}");
+    assert!(stderr.contains("--stores: `t` has 1 letter,"), "{stderr}");
     let runs = ["MP+popl+poap", "--stores", "every", "--simulate", "4"];
-    let (code, shown, said) = litmus(&[&runs[..], &cord].concat());
-    assert_eq!(code, Some(3), "{said}");
-    assert_eq!(shown.matches("undecided: 0 of ").count(), 9, "{shown}");
+    let (code, stdout, stderr) = litmus(&[&runs[..], &cord].concat());
+    assert_eq!(code, Some(3), "{stderr}");
+    assert_eq!(stdout.matches("undecided: 0 of ").count(), 9, "{stdout}");
 }
 
 /// The printed command reproduces the run with the same mix.
 #[test]
 fn reproduce_command_repeats_the_deciding_mix() {
     let runs = ["MP", "--stores", "tb", "--simulate", "200"];
-    let (code, shown, _) =
+    let (code, stdout, _) =
         litmus(&[&runs[..], &["--protocol", "../../ordering/cord.coh"]].concat());
-    assert_eq!(code, Some(0), "{shown}");
-    let (_, again) = shown
+    assert_eq!(code, Some(0), "{stdout}");
+    let (_, reproduce_arguments) = stdout
         .split_once("again: cohkit litmus ")
         .expect("a command");
-    let again: Vec<&str> = again.split_whitespace().collect();
-    assert_eq!(again[0], "MP");
-    assert!(again.windows(2).any(|pair| pair == ["--stores", "tb"]));
-    let (code, shown, said) = litmus(&again);
-    assert_eq!(code, Some(0), "{said}");
+    let reproduce_arguments: Vec<&str> = reproduce_arguments.split_whitespace().collect();
+    assert_eq!(reproduce_arguments[0], "MP");
+    assert!(reproduce_arguments
+        .windows(2)
+        .any(|pair| pair == ["--stores", "tb"]));
+    let (code, stdout, stderr) = litmus(&reproduce_arguments);
+    assert_eq!(code, Some(0), "{stderr}");
     assert!(
-        shown.starts_with("MP tb on cord in the simulator"),
-        "{shown}"
+        stdout.starts_with("MP tb on cord in the simulator"),
+        "{stdout}"
     );
 }
 
@@ -388,23 +397,26 @@ fn reproduce_command_repeats_the_deciding_mix() {
 #[test]
 fn forbidden_outcome_exits_with_1_and_a_chart() {
     let clflush = "tests/command/clflush.coh";
-    let (code, shown, said) = litmus(&["MP+popl+poap", "--protocol", clflush]);
-    assert_eq!(code, Some(1), "{shown}{said}");
+    let (code, stdout, stderr) = litmus(&["MP+popl+poap", "--protocol", clflush]);
+    assert_eq!(code, Some(1), "{stdout}{stderr}");
     assert!(
-        shown.contains(": violated: Sometimes, 1 of 4 outcomes"),
-        "{shown}"
+        stdout.contains(": violated: Sometimes, 1 of 4 outcomes"),
+        "{stdout}"
     );
     assert!(
-        shown.contains("1:X0=1; 1:X2=0 (forbidden by release consistency)"),
-        "{shown}"
+        stdout.contains("1:X0=1; 1:X2=0 (forbidden by release consistency)"),
+        "{stdout}"
     );
-    assert!(shown.contains("  the shortest path there has "), "{shown}");
+    assert!(
+        stdout.contains("  the shortest path there has "),
+        "{stdout}"
+    );
     // Cores or a model chosen by the user make it a comparison.
-    let (code, shown, _) = litmus(&["MP+popl+poap", "--protocol", clflush, "--model", "sc"]);
-    assert_eq!(code, Some(0), "{shown}");
+    let (code, stdout, _) = litmus(&["MP+popl+poap", "--protocol", clflush, "--model", "sc"]);
+    assert_eq!(code, Some(0), "{stdout}");
     assert!(
-        shown.contains("forbidden by sequential consistency"),
-        "{shown}"
+        stdout.contains("forbidden by sequential consistency"),
+        "{stdout}"
     );
     let runs = ["MP+popl+poap", "--protocol", clflush, "--simulate", "200"];
     assert_eq!(litmus(&runs).0, Some(1));
@@ -414,15 +426,18 @@ fn forbidden_outcome_exits_with_1_and_a_chart() {
 #[test]
 fn threads_that_never_end_are_a_violation_with_a_chart() {
     let verdicts = "../litmus/tests/counts/verdicts";
-    for text in ["p01_slot_kept.coh", "m02_partial_livelock.coh"] {
-        let path = format!("{verdicts}/{text}");
-        let (code, shown, said) = litmus(&["SB", "--protocol", &path]);
-        assert_eq!(code, Some(1), "{text}: {shown}{said}");
+    for file in ["p01_slot_kept.coh", "m02_partial_livelock.coh"] {
+        let path = format!("{verdicts}/{file}");
+        let (code, stdout, stderr) = litmus(&["SB", "--protocol", &path]);
+        assert_eq!(code, Some(1), "{file}: {stdout}{stderr}");
         assert!(
-            shown.contains("violated: livelock: no outcome is reachable from a reachable state"),
-            "{shown}"
+            stdout.contains("violated: livelock: no outcome is reachable from a reachable state"),
+            "{stdout}"
         );
-        assert!(shown.contains("  the shortest path there has "), "{shown}");
+        assert!(
+            stdout.contains("  the shortest path there has "),
+            "{stdout}"
+        );
     }
 }
 
@@ -430,27 +445,34 @@ fn threads_that_never_end_are_a_violation_with_a_chart() {
 #[test]
 fn outcomes_differ_only_in_observed_values() {
     let folder = tempfile::tempdir().expect("a folder");
-    let shown = |condition: &str| {
+    let stdout_with = |condition: &str| {
         let file = folder.path().join("seen.litmus");
         let text = format!(
             "AArch64 seen\n{{ 0:X1=x; 0:X3=y; 1:X1=x; 1:X3=y; }}\n P0 | P1 ;\n MOV W0,#1 | MOV W0,#2 ;\n \
              STR W0,[X1] | STR W0,[X1] ;\n LDR W2,[X3] | STR W0,[X3] ;\n{condition}\n"
         );
         std::fs::write(&file, text).expect("written");
-        let (code, shown, said) = litmus(&[file.to_str().expect("a path")]);
-        assert!(said.is_empty(), "{said}");
-        (code, shown)
+        let (code, stdout, stderr) = litmus(&[file.to_str().expect("a path")]);
+        assert!(stderr.is_empty(), "{stderr}");
+        (code, stdout)
     };
-    let (code, one) = shown("exists (0:X2=2)");
+    let (code, one_outcome) = stdout_with("exists (0:X2=2)");
     assert_eq!(code, Some(0));
     assert!(
-        one.contains("Sometimes, 1 of 2 outcomes: `exists` holds\n    0:X2=0\n  * 0:X2=2\n"),
-        "{one}"
+        one_outcome
+            .contains("Sometimes, 1 of 2 outcomes: `exists` holds\n    0:X2=0\n  * 0:X2=2\n"),
+        "{one_outcome}"
     );
-    let (_, listed) = shown("locations [x; 0:X2;]\nexists (0:X2=2)");
-    assert!(listed.contains("Sometimes, 2 of 4 outcomes"), "{listed}");
-    let (_, all) = shown("");
-    assert!(all.contains("4 outcomes, no condition"), "{all}");
+    let (_, with_locations) = stdout_with("locations [x; 0:X2;]\nexists (0:X2=2)");
+    assert!(
+        with_locations.contains("Sometimes, 2 of 4 outcomes"),
+        "{with_locations}"
+    );
+    let (_, all_outcomes) = stdout_with("");
+    assert!(
+        all_outcomes.contains("4 outcomes, no condition"),
+        "{all_outcomes}"
+    );
 }
 
 #[test]
@@ -466,7 +488,7 @@ fn exit_code_follows_the_expectation_of_the_file() {
     };
     let mesi = ["--protocol", "../../protocols/mesi.coh"];
     let buffered = [&mesi[..], &["--cores", "store-buffer"]].concat();
-    for (expected, on_mesi, before_buffers, on_model) in [
+    for (expected, on_mesi, on_buffered_mesi, on_model) in [
         ("", 0, 0, 1),
         ("Result: Never", 0, 1, 0),
         ("Result: Sometimes", 0, 0, 1),
@@ -477,8 +499,8 @@ fn exit_code_follows_the_expectation_of_the_file() {
             code(expected, &buffered),
             code(expected, &[]),
         );
-        let wanted = (Some(on_mesi), Some(before_buffers), Some(on_model));
-        assert_eq!(codes, wanted, "{expected}");
+        let expected_codes = (Some(on_mesi), Some(on_buffered_mesi), Some(on_model));
+        assert_eq!(codes, expected_codes, "{expected}");
     }
     // A classic shape has no expectation of its own, and the outcome of `~exists` must never be observed.
     assert_eq!(

@@ -54,25 +54,26 @@ fn cohkit<A: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<Item = A>) -> 
 #[cfg(unix)]
 fn interrupt(child: &mut std::process::Child) {
     let number = child.id().to_string();
-    let listens = || match std::fs::read_to_string(format!("/proc/{number}/status")) {
+    let handles_interrupt = || match std::fs::read_to_string(format!("/proc/{number}/status")) {
         Ok(status) => {
-            let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
-            let caught = caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+            let caught_signals = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+            let caught_signals =
+                caught_signals.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
             // SIGINT has number 2.
-            caught.is_some_and(|mask| mask & 0b10 != 0)
+            caught_signals.is_some_and(|mask| mask & 0b10 != 0)
         }
         // Without `/proc`, the handler cannot be observed.
         Err(_) => true,
     };
-    while !listens() {
+    while !handles_interrupt() {
         if let Some(status) = child.try_wait().expect("it can be asked") {
             panic!("it ends by itself: {status}");
         }
         std::thread::sleep(Duration::from_millis(5));
     }
     std::thread::sleep(Duration::from_millis(300));
-    let killed = Command::new("kill").args(["-INT", &number]).status();
-    assert!(killed.expect("kill runs").success());
+    let kill_status = Command::new("kill").args(["-INT", &number]).status();
+    assert!(kill_status.expect("kill runs").success());
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -230,23 +231,23 @@ fn tabulate(contents: &[u8]) -> (i32, String) {
 
 #[test]
 fn bad_texts_are_refused_with_a_place() {
-    let good = std::fs::read_to_string(tiny()).expect("the text can be read");
-    let unknown = good.replace("send Put", "send Pt");
-    let huge = good.replace("# The", &"# a very long remark\n".repeat(500_000));
-    for (contents, says) in [
+    let valid = std::fs::read_to_string(tiny()).expect("the text can be read");
+    let unknown_message = valid.replace("send Put", "send Pt");
+    let too_long = valid.replace("# The", &"# a very long remark\n".repeat(500_000));
+    for (contents, expected) in [
         (String::new(), "text.coh"),
-        (unknown, "text.coh:31:"),
+        (unknown_message, "text.coh:31:"),
         (
-            good.replace("64 bytes", "99999999999999999999 bytes"),
+            valid.replace("64 bytes", "99999999999999999999 bytes"),
             "text.coh:5:",
         ),
-        (good.replace("remotes 1", "remotes 9"), "text.coh:42:"),
-        (huge, "text.coh"),
+        (valid.replace("remotes 1", "remotes 9"), "text.coh:42:"),
+        (too_long, "text.coh"),
     ] {
         let (code, message) = tabulate(contents.as_bytes());
         assert_eq!(code, 2, "{message}");
         assert!(message.starts_with("error"), "{message}");
-        assert!(message.contains(says), "{message}");
+        assert!(message.contains(expected), "{message}");
         assert!(message.len() < 20_000, "{} bytes of message", message.len());
     }
     let (code, message) = tabulate(&[0x7f, b'E', b'L', b'F', 0xff, 0, 1]);
@@ -256,9 +257,9 @@ fn bad_texts_are_refused_with_a_place() {
 
 #[test]
 fn no_truncation_of_a_text_panics() {
-    let good = std::fs::read(tiny()).expect("the text can be read");
-    for length in (0..good.len()).step_by(23) {
-        let (code, message) = tabulate(&good[..length]);
+    let valid = std::fs::read(tiny()).expect("the text can be read");
+    for length in (0..valid.len()).step_by(23) {
+        let (code, message) = tabulate(&valid[..length]);
         assert!(
             code <= 2,
             "cut after {length} bytes: exit code {code}\n{message}"
@@ -285,27 +286,27 @@ fn without_run(output: &Output) -> Value {
 
 #[test]
 fn json_without_run_does_not_depend_on_the_place() {
-    let here = cohkit(["table", "tests/command/tiny.coh", "--json"])
+    let result = cohkit(["table", "tests/command/tiny.coh", "--json"])
         .output()
         .expect("starts");
     let folder = tempfile::tempdir().expect("a temporary folder");
     std::fs::copy(tiny(), folder.path().join("other.coh")).expect("the text can be copied");
-    let there = cohkit(["table", "other.coh", "--json"])
+    let other_result = cohkit(["table", "other.coh", "--json"])
         .current_dir(folder.path())
         .output()
         .expect("starts");
-    let (here, there) = (without_run(&here), without_run(&there));
-    assert_eq!(here.to_string(), there.to_string());
-    assert_eq!(here["protocol"], "tiny");
-    let rows = here["rows"].as_array().expect("a list of rows");
-    let taken = rows.iter().filter(|row| !row["next"].is_null()).count();
-    assert_eq!(here["transitions"], taken);
+    let (result, other_result) = (without_run(&result), without_run(&other_result));
+    assert_eq!(result.to_string(), other_result.to_string());
+    assert_eq!(result["protocol"], "tiny");
+    let rows = result["rows"].as_array().expect("a list of rows");
+    let taken_rows = rows.iter().filter(|row| !row["next"].is_null()).count();
+    assert_eq!(result["transitions"], taken_rows);
     let states: std::collections::BTreeSet<_> =
         rows.iter().map(|row| row["state"].as_str()).collect();
-    assert_eq!(here["states"], states.len());
+    assert_eq!(result["states"], states.len());
     let events: std::collections::BTreeSet<_> =
         rows.iter().map(|row| row["event"].as_str()).collect();
-    assert_eq!(here["events"], events.len());
+    assert_eq!(result["events"], events.len());
 }
 
 /// The command line of each result is recorded for reports, and can be pasted into a shell.
@@ -328,13 +329,13 @@ fn json_records_a_command_line_that_a_shell_repeats() {
         recorded,
         r#"cohkit check 'my cache'"'"'s text.coh' --threads 1 --json"#
     );
-    let again = recorded.as_str().expect("a text").replacen(
+    let shell_command = recorded.as_str().expect("a text").replacen(
         "cohkit",
         &format!("'{}'", env!("CARGO_BIN_EXE_cohkit")),
         1,
     );
-    let shell = run(Command::new("sh").args(["-c", &again]));
-    assert_eq!(shell, recorded);
+    let rerun = run(Command::new("sh").args(["-c", &shell_command]));
+    assert_eq!(rerun, recorded);
 }
 
 #[test]
@@ -343,10 +344,10 @@ fn help_is_the_manual() {
     assert!(output.status.success());
     let help = text(&output.stdout);
     for code in [
-        "0  yes",
-        "1  no",
+        "0  success",
+        "1  violated",
         "2  bad input",
-        "3  not decided",
+        "3  undecided",
         "4  could not run",
         "130  interrupted",
     ] {

@@ -17,9 +17,13 @@ end;
 "#;
 
 /// Folder with the model, extended by `more`.
-fn stairs(more: &str) -> tempfile::TempDir {
+fn stairs(addition: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    fs::write(folder.path().join("stairs.m"), format!("{STAIRS}{more}")).expect("written");
+    fs::write(
+        folder.path().join("stairs.m"),
+        format!("{STAIRS}{addition}"),
+    )
+    .expect("written");
     folder
 }
 
@@ -40,9 +44,9 @@ fn check(folder: &Path, file: &str, options: &[&str]) -> (i32, String, String) {
 }
 
 fn entry(json: &str) -> Value {
-    let mut all: Vec<Value> = serde_json::from_str(json).expect("a list as JSON");
-    assert_eq!(all.len(), 1);
-    all.remove(0)
+    let mut entries: Vec<Value> = serde_json::from_str(json).expect("a list as JSON");
+    assert_eq!(entries.len(), 1);
+    entries.remove(0)
 }
 
 #[test]
@@ -57,13 +61,13 @@ fn deadlock_can_be_meant_in_three_ways() {
         0,
         "stairs: verified: 4 states up to symmetry, 7 transitions, depth 3".into(),
     );
-    let stuck = "stairs: violated: no deadlock: no rule leads to a different state";
-    assert_eq!(verdict(&[]), (1, stuck.into()));
-    assert_eq!(verdict(&["--deadlock", "stuttering"]), (1, stuck.into()));
+    let deadlock = "stairs: violated: no deadlock: no rule leads to a different state";
+    assert_eq!(verdict(&[]), (1, deadlock.into()));
+    assert_eq!(verdict(&["--deadlock", "stuttering"]), (1, deadlock.into()));
     assert_eq!(verdict(&["--deadlock", "stuck"]), verified);
     assert_eq!(verdict(&["--deadlock", "off"]), verified);
-    let plain = stairs("");
-    let (code, out, _) = check(plain.path(), "stairs.m", &["--deadlock", "stuck"]);
+    let without_rest = stairs("");
+    let (code, out, _) = check(without_rest.path(), "stairs.m", &["--deadlock", "stuck"]);
     assert_eq!(code, 1);
     assert!(
         out.starts_with("stairs: violated: no deadlock: no rule is enabled\n"),
@@ -95,8 +99,8 @@ fn symmetry_changes_counts_and_not_verdicts() {
 #[test]
 fn dialects_reject_each_others_constructs() {
     let folder = stairs("invariant \"all\" count == 3 || true;");
-    let said = |options: &[&str]| check(folder.path(), "stairs.m", options);
-    let (code, _, err) = said(&["--dialect", "cmurphi"]);
+    let check_with = |options: &[&str]| check(folder.path(), "stairs.m", options);
+    let (code, _, err) = check_with(&["--dialect", "cmurphi"]);
     assert_eq!(code, 2);
     let errors: Vec<_> = err
         .lines()
@@ -107,9 +111,12 @@ fn dialects_reject_each_others_constructs() {
         ["error: CMurphi has no `==`", "error: CMurphi has no `||`"]
     );
     assert!(err.contains("stairs.m:8:23"), "{err}");
-    assert_eq!(said(&["--dialect", "rumur", "--deadlock", "off"]).0, 0);
-    assert_eq!(said(&["--deadlock", "off"]).0, 0);
-    let (code, out, err) = said(&["--dialect", "murphi"]);
+    assert_eq!(
+        check_with(&["--dialect", "rumur", "--deadlock", "off"]).0,
+        0
+    );
+    assert_eq!(check_with(&["--deadlock", "off"]).0, 0);
+    let (code, out, err) = check_with(&["--dialect", "murphi"]);
     assert_eq!((code, out.as_str()), (2, ""));
     assert!(err.contains("[possible values: cmurphi, rumur]"), "{err}");
 }
@@ -141,14 +148,14 @@ fn order_dependent_model_is_undecided_and_replayable() {
     );
     let (code, out, err) = check(folder.path(), "stairs.m", &[]);
     assert_eq!((code, err.as_str()), (3, ""));
-    let said = "stairs: undecided: the order of a loop over a scalarset matters: \
+    let expected = "stairs: undecided: the order of a loop over a scalarset matters: \
                 its iterations store different values in `last`";
-    assert!(out.starts_with(said), "{out}");
+    assert!(out.starts_with(expected), "{out}");
     let (_, json, _) = check(folder.path(), "stairs.m", &["--json"]);
     fs::write(folder.path().join("trace.json"), json).expect("written");
     let (code, out, err) = check(folder.path(), "stairs.m", &["--replay", "trace.json"]);
     assert_eq!((code, err.as_str()), (3, ""));
-    assert!(out.starts_with(said), "{out}");
+    assert!(out.starts_with(expected), "{out}");
     let (code, out, _) = check(
         folder.path(),
         "stairs.m",
@@ -182,14 +189,14 @@ fn model_output_files_are_written_and_read_back() {
     };
     assert_eq!(counts("out/stairs.m"), counts("stairs.m"));
     fs::write(folder.path().join("trace.json"), &json).expect("written");
-    let (code, again, err) = check(
+    let (code, replayed, err) = check(
         folder.path(),
         "stairs.m",
         &["--replay", "trace.json", "--json"],
     );
     assert_eq!((code, err.as_str()), (1, ""));
     assert_eq!(
-        entry(&again)["counterexample"],
+        entry(&replayed)["counterexample"],
         entry(&json)["counterexample"]
     );
 }
@@ -213,8 +220,8 @@ fn recognised_messages_are_drawn() {
         serde_json::json!(["client_1", "client_2", "Home"])
     );
     fs::write(folder.path().join("trace.json"), &json).expect("written");
-    let (_, drawn, _) = check(folder.path(), "messages.m", &[]);
-    let (code, again, _) = check(folder.path(), "messages.m", &["--replay", "trace.json"]);
+    let (_, searched, _) = check(folder.path(), "messages.m", &[]);
+    let (code, replayed, _) = check(folder.path(), "messages.m", &["--replay", "trace.json"]);
     assert_eq!(code, 1);
     let chart = |text: &str| {
         let chart = text
@@ -224,10 +231,10 @@ fn recognised_messages_are_drawn() {
             .map(|line| line.trim_end().to_string())
             .collect::<Vec<_>>()
     };
-    assert!(chart(&drawn).len() > 10, "{drawn}");
+    assert!(chart(&searched).len() > 10, "{searched}");
     assert_eq!(
-        chart(&drawn).join("\n").trim_end(),
-        chart(&again).join("\n").trim_end()
+        chart(&searched).join("\n").trim_end(),
+        chart(&replayed).join("\n").trim_end()
     );
     // The other model has nothing like a message.
     let (code, _, err) = check(folder.path(), "stairs.m", &["--chart-svg", "charts"]);
@@ -246,8 +253,8 @@ fn a_file_without_end_is_not_read_for_ever() {
     std::os::unix::fs::symlink("/dev/zero", folder.path().join("endless.m")).expect("a link");
     let (code, _, err) = check(folder.path(), "endless.m", &[]);
     assert_eq!(code, 2);
-    let wanted = "error: endless.m: is larger than the limit of 256 MiB\n";
-    assert_eq!(err, wanted);
+    let expected = "error: endless.m: is larger than the limit of 256 MiB\n";
+    assert_eq!(err, expected);
 }
 
 #[test]
@@ -259,7 +266,7 @@ fn bad_files_are_bad_input_and_bad_places_cannot_be_written() {
     let (code, _, err) = check(folder.path(), "stairs.m", &["--remotes", "2"]);
     assert_eq!(code, 2);
     assert!(
-        err.contains("is a Murphi model, and `--remotes` is for protocol texts"),
+        err.contains("is a Murphi model, and `--remotes` is for protocol files"),
         "{err}"
     );
     fs::write(folder.path().join("file"), "").expect("written");

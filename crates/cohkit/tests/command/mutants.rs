@@ -2,7 +2,7 @@
 
 use crate::{cohkit, text};
 
-fn told(arguments: &[&str]) -> (Option<i32>, String, String) {
+fn mutants(arguments: &[&str]) -> (Option<i32>, String, String) {
     let output = cohkit(["mutants"])
         .args(arguments)
         .output()
@@ -16,13 +16,13 @@ fn told(arguments: &[&str]) -> (Option<i32>, String, String) {
 
 #[test]
 fn surviving_mutant_is_reported_and_printable() {
-    let (code, out, _) = told(&["msi", "--number", "80"]);
+    let (code, out, _) = mutants(&["msi", "--number", "80"]);
     assert_eq!(code, Some(1), "{out}");
     assert!(
         out.ends_with("survived: 80: S | store | send GetM | SM_AD: dropped\n"),
         "{out}"
     );
-    let (code, printed, _) = told(&["msi", "--number", "80", "--print"]);
+    let (code, printed, _) = mutants(&["msi", "--number", "80", "--print"]);
     assert_eq!(code, Some(0));
     let (first, rest) = printed.split_once('\n').expect("lines");
     assert_eq!(first, "# 80: S | store | send GetM | SM_AD: dropped");
@@ -31,14 +31,14 @@ fn surviving_mutant_is_reported_and_printable() {
 
 #[test]
 fn mutant_verdicts_are_independent_of_threads() {
-    let slice = ["msi", "--from", "2", "--every", "60", "--json", "--threads"];
-    let ran = ["1", "3"].map(|threads| told(&[&slice[..], &[threads]].concat()));
-    assert_eq!(ran[0], ran[1]);
-    let rows: serde_json::Value = serde_json::from_str(&ran[0].1).expect("JSON");
+    let arguments = ["msi", "--from", "2", "--every", "60", "--json", "--threads"];
+    let outputs = ["1", "3"].map(|threads| mutants(&[&arguments[..], &[threads]].concat()));
+    assert_eq!(outputs[0], outputs[1]);
+    let rows: serde_json::Value = serde_json::from_str(&outputs[0].1).expect("JSON");
     let rows = rows.as_array().expect("a list");
     assert_eq!(rows.len(), 10);
-    for (place, row) in rows.iter().enumerate() {
-        assert_eq!(row["number"], 2 + 60 * place);
+    for (index, row) in rows.iter().enumerate() {
+        assert_eq!(row["number"], 2 + 60 * index);
         assert!(
             row["fate"] == "rejected" || row["fate"] == "refuted",
             "{row}"
@@ -48,20 +48,20 @@ fn mutant_verdicts_are_independent_of_threads() {
 
 #[test]
 fn mutants_of_unsuitable_protocols_are_rejected() {
-    let (code, _, err) = told(&["msi", "--number", "5000"]);
+    let (code, _, err) = mutants(&["msi", "--number", "5000"]);
     assert_eq!(
         (code, err.as_str()),
         (Some(2), "error: msi: has mutants 0 to 556, and no 5000\n")
     );
-    let (code, _, err) = told(&["two-level"]);
+    let (code, _, err) = mutants(&["two-level"]);
     assert!(code == Some(2) && err.contains("composes others"), "{err}");
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("wrong.coh");
-    let (_, wrong, _) = told(&["msi", "--number", "120", "--print"]);
-    std::fs::write(&file, wrong).expect("room");
-    let (code, _, err) = told(&[file.to_str().expect("a name")]);
+    let (_, mutant, _) = mutants(&["msi", "--number", "120", "--print"]);
+    std::fs::write(&file, mutant).expect("room");
+    let (code, _, err) = mutants(&[file.to_str().expect("a name")]);
     assert!(
-        code == Some(2) && err.contains("the text itself does not hold"),
+        code == Some(2) && err.contains("the unmutated specification is not verified"),
         "{err}"
     );
 }

@@ -46,27 +46,27 @@ fn same_seed_same_bytes() {
         ];
         without_run(&cohkit(arguments).output().expect("starts"))
     };
-    let first = json();
-    assert_eq!(first.to_string(), json().to_string());
-    assert!(first["counts"]["hits"].as_u64() > Some(100));
+    let first_result = json();
+    assert_eq!(first_result.to_string(), json().to_string());
+    assert!(first_result["counts"]["hits"].as_u64() > Some(100));
 }
 
 /// Lines without holders are invalidated as fast as the device issues: one per clock of 322 MHz, for all slices
 /// together.
 #[test]
 fn local_operations_leave_the_device_one_in_a_clock() {
-    let takes = |more: &[&str]| {
+    let duration_ns = |options: &[&str]| {
         let numbers = ["--with", "outstanding=256", "--with", "held=0", "--json"];
         let base = ["play", "enzian-dc-bram", "invalidation"];
-        let all = [&base[..], &numbers, more].concat();
-        let played = without_run(&cohkit(all).output().expect("starts"));
-        assert_eq!(played["counts"]["invalidated"], 4096);
-        played["end_ns"].as_f64().expect("a number")
+        let arguments = [&base[..], &numbers, options].concat();
+        let result = without_run(&cohkit(arguments).output().expect("starts"));
+        assert_eq!(result["counts"]["invalidated"], 4096);
+        result["end_ns"].as_f64().expect("a number")
     };
-    let clock = 3.106;
-    assert!((4096.0 * clock..4400.0 * clock).contains(&takes(&[])));
+    let clock_ns = 3.106;
+    assert!((4096.0 * clock_ns..4400.0 * clock_ns).contains(&duration_ns(&[])));
     // The two slices together could process twice as many.
-    assert!(takes(&["--set", "device.issue=0ns"]) < 2400.0 * clock);
+    assert!(duration_ns(&["--set", "device.issue=0ns"]) < 2400.0 * clock_ns);
 }
 
 #[test]
@@ -89,28 +89,35 @@ fn numbers_are_listed() {
 fn applications_run_on_protocols_with_retries() {
     let eci = concat!(env!("CARGO_MANIFEST_DIR"), "/../../protocols/eci.coh");
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let again = folder.path().join("again.coh");
+    let with_retries = folder.path().join("again.coh");
     let text_of_eci = std::fs::read_to_string(eci).expect("it is there");
-    std::fs::write(&again, tried_again(&text_of_eci)).expect("written");
-    let played = |file: &std::path::Path| {
-        let numbers = ["rows=64", "device=200", "threads=2", "thread=200"];
+    std::fs::write(&with_retries, tried_again(&text_of_eci)).expect("written");
+    let run_with = |file: &std::path::Path| {
+        let parameters = ["rows=64", "device=200", "threads=2", "thread=200"];
         let mut command = cohkit(["play", "enzian-dc-ddr", "shared-table", "--json"]);
-        command.args(numbers.iter().flat_map(|number| ["--with", number]));
+        command.args(
+            parameters
+                .iter()
+                .flat_map(|parameter| ["--with", parameter]),
+        );
         let output = command.arg("--protocol").arg(file).output();
         let output = output.expect("starts");
         assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
         without_run(&output)
     };
-    let (plain, again) = (played(eci.as_ref()), played(&again));
-    assert_eq!(again["counts"]["increments"], plain["counts"]["increments"]);
-    let time = |played: &serde_json::Value| played["statistics"]["time_ns"].as_f64();
-    assert!(time(&again) > time(&plain));
+    let (without_retries, with_retries) = (run_with(eci.as_ref()), run_with(&with_retries));
+    assert_eq!(
+        with_retries["counts"]["increments"],
+        without_retries["counts"]["increments"]
+    );
+    let time = |result: &serde_json::Value| result["statistics"]["time_ns"].as_f64();
+    assert!(time(&with_retries) > time(&without_retries));
 }
 
 /// The device's view equals the sums of the rows, computed independently from the same table.
 #[test]
 fn a_view_is_given_with_its_rows() {
-    let view = |more: &[&str]| {
+    let view = |options: &[&str]| {
         let arguments = [
             "play",
             "enzian-dc-ddr",
@@ -120,7 +127,7 @@ fn a_view_is_given_with_its_rows() {
             "--json",
         ];
         without_run(
-            &cohkit([&arguments[..], more].concat())
+            &cohkit([&arguments[..], options].concat())
                 .output()
                 .expect("starts"),
         )
@@ -164,21 +171,27 @@ fn refused_translation_is_reported_with_its_access() {
     ];
     let locks_refused = "violated: permission of a page: thread 1 cannot write: the page is read-only (word 0 of line 968, address 0xf200, page 15, by device), and does not handle the page fault";
     let gather_refused = "violated: permission of a page: gather cannot read: the page is not mapped (word 64 of the host's memory, address 0x200, its access 0), and does not handle the page fault";
-    for (play, before, permission, refused) in [
+    for (play_arguments, prefix, permission, expected) in [
         (&locks[..], "agents.device.", "read_only=4", locks_refused),
         (&gather, "host.agents.device.", "absent=1", gather_refused),
     ] {
-        let used = format!("{before}translation.used=1");
-        let refuses = format!("{before}translation.{permission}");
-        let told = |more: &[&str]| {
-            let arguments = [&["play"], play, &["--set", &used], more].concat();
+        let enable_translation = format!("{prefix}translation.used=1");
+        let restrict_page = format!("{prefix}translation.{permission}");
+        let run_with = |extra: &[&str]| {
+            let arguments = [
+                &["play"],
+                play_arguments,
+                &["--set", &enable_translation],
+                extra,
+            ]
+            .concat();
             let output = cohkit(arguments).output().expect("it starts");
             (output.status.code(), text(&output.stdout))
         };
-        assert_eq!(told(&[]).0, Some(0));
-        let (code, said) = told(&["--set", &refuses]);
-        assert_eq!(code, Some(1), "{said}");
-        assert!(said.lines().any(|line| line == refused), "{said}");
+        assert_eq!(run_with(&[]).0, Some(0));
+        let (code, printed) = run_with(&["--set", &restrict_page]);
+        assert_eq!(code, Some(1), "{printed}");
+        assert!(printed.lines().any(|line| line == expected), "{printed}");
     }
 }
 
@@ -472,17 +485,17 @@ fn a_home_with_a_fault_is_not_played() {
     let downgrade =
         "E                    | ForwardShared            | send AckCleanShared       | S";
     assert!(eci.contains(downgrade));
-    let ignored = eci.replace(downgrade, "E | ForwardShared | send AckCleanShared | stay");
+    let mutated = eci.replace(downgrade, "E | ForwardShared | send AckCleanShared | stay");
     let folder = tempfile::tempdir().expect("a temporary folder");
     let file = folder.path().join("faulty.coh");
-    std::fs::write(&file, ignored).expect("it can be written");
+    std::fs::write(&file, mutated).expect("it can be written");
     let file = file.to_str().expect("a path of words");
     let message = |arguments: &[&str]| {
         let output = cohkit(arguments).output().expect("starts");
         assert_eq!(output.status.code(), Some(1), "{arguments:?}");
         text(&output.stderr)
     };
-    let played = message(&[
+    let play_error = message(&[
         "play",
         "enzian-dc-bram",
         "rpc",
@@ -491,30 +504,30 @@ fn a_home_with_a_fault_is_not_played() {
         "--protocol",
         file,
     ]);
-    assert!(played.starts_with("error: livelock: "), "{played}");
-    let simulated = message(&["sim", "enzian-dc-bram", "random-read", "--protocol", file]);
-    assert_eq!(played, simulated);
+    assert!(play_error.starts_with("error: livelock: "), "{play_error}");
+    let sim_error = message(&["sim", "enzian-dc-bram", "random-read", "--protocol", file]);
+    assert_eq!(play_error, sim_error);
 }
 
 /// A protocol is read with other parameters than its own; invalid parameters are reported.
 #[test]
 fn protocols_are_read_with_other_parameters() {
-    let play = |more: &[&str]| {
+    let play = |extra: &[&str]| {
         let base = ["play", "cxl-8x8", "remote-writes", "--protocol"];
-        let rest = ["../../ordering/cord.coh", "--with", "releases=2"];
-        let output = cohkit([&base[..], &rest, more].concat()).output();
+        let protocol_arguments = ["../../ordering/cord.coh", "--with", "releases=2"];
+        let output = cohkit([&base[..], &protocol_arguments, extra].concat()).output();
         crate::transcript(&output.expect("starts"))
     };
     let sizes = ["homes=8", "epochs=16", "entries=8", "most=300"];
-    let all: Vec<&str> = sizes.iter().flat_map(|size| ["--size", size]).collect();
-    let right = play(&all);
-    assert!(right.contains("delivered"), "{right}");
+    let size_options: Vec<&str> = sizes.iter().flat_map(|size| ["--size", size]).collect();
+    let valid_output = play(&size_options);
+    assert!(valid_output.contains("delivered"), "{valid_output}");
     // A counter with a bound above 255 takes the bits that the platform states: 32. An epoch, a turn and a number of
     // homes add 8, 8 and 4 bits, of which 8 fit into the header. Together they take 6 bytes beside a header and a word.
-    let release = right.lines().find(|line| line.contains("Release"));
+    let release = valid_output.lines().find(|line| line.contains("Release"));
     let cells: Vec<&str> = release.expect("it is told").split_whitespace().collect();
-    assert_eq!(cells, ["Release", "2", "60", "128"], "{right}");
-    for (size, said) in [
+    assert_eq!(cells, ["Release", "2", "60", "128"], "{valid_output}");
+    for (size, expected) in [
         (
             "houses=8",
             "the file has no size `houses`; did you mean `homes`? it has homes, epochs, most, counters, entries, slots, notes, line",
@@ -532,9 +545,9 @@ fn protocols_are_read_with_other_parameters() {
         ("line=48", "with these sizes the specification is invalid"),
         ("epochs=1", "with these sizes the specification is invalid"),
     ] {
-        let wrong = play(&["--size", size]);
-        assert!(wrong.starts_with("exit code 2"), "{wrong}");
-        assert!(wrong.contains(said), "{wrong}");
+        let invalid_output = play(&["--size", size]);
+        assert!(invalid_output.starts_with("exit code 2"), "{invalid_output}");
+        assert!(invalid_output.contains(expected), "{invalid_output}");
     }
 }
 
@@ -542,7 +555,7 @@ fn protocols_are_read_with_other_parameters() {
 #[test]
 fn application_unsupported_by_the_protocol_is_bad_input() {
     let applications = ["shared-table", "locks", "view", "invalidation", "rpc"];
-    for (protocol, lacks) in [
+    for (protocol, unsupported) in [
         ("msi-policy", &applications[..]),
         ("back-invalidate", &applications[..3]),
     ] {
@@ -557,18 +570,21 @@ fn application_unsupported_by_the_protocol_is_bad_input() {
             });
             let output = command.output();
             let output = output.expect("starts");
-            let said = text(&output.stderr);
-            if !lacks.contains(&application) {
-                assert_eq!(output.status.code(), Some(0), "{application}: {said}");
+            let stderr = text(&output.stderr);
+            if !unsupported.contains(&application) {
+                assert_eq!(output.status.code(), Some(0), "{application}: {stderr}");
                 continue;
             }
             // Nothing ran, so there is no report.
-            assert_eq!(output.status.code(), Some(2), "{application}: {said}");
+            assert_eq!(output.status.code(), Some(2), "{application}: {stderr}");
             assert!(output.stdout.is_empty(), "{}", text(&output.stdout));
-            let begins = "error: cannot simulate this application: ";
-            let ends = ", which the home of the protocol does not support\n";
-            assert!(said.starts_with(begins) && said.ends_with(ends), "{said}");
-            assert!(said.contains(" asks for a clean-invalidate"), "{said}");
+            let expected_start = "error: cannot simulate this application: ";
+            let expected_end = ", which the home of the protocol does not support\n";
+            assert!(
+                stderr.starts_with(expected_start) && stderr.ends_with(expected_end),
+                "{stderr}"
+            );
+            assert!(stderr.contains(" asks for a clean-invalidate"), "{stderr}");
         }
     }
     // An application that needs the operation only with other parameters fits.
@@ -593,13 +609,13 @@ fn endless_application_names_the_options_that_end_it() {
     ];
     let output = cohkit(table).output().expect("starts");
     assert_eq!(output.status.code(), Some(2));
-    let said = text(&output.stderr);
+    let stderr = text(&output.stderr);
     assert!(
-        said.ends_with("help: `--time 1ms` ends it, or `--with device=1000`\n"),
-        "{said}"
+        stderr.ends_with("help: `--time 1ms` ends it, or `--with device=1000`\n"),
+        "{stderr}"
     );
-    let ends = ["--with", "device=1000", "--with", "rows=100"];
-    let output = cohkit(table).args(ends).output().expect("starts");
+    let limits = ["--with", "device=1000", "--with", "rows=100"];
+    let output = cohkit(table).args(limits).output().expect("starts");
     assert!(output.status.success(), "{}", text(&output.stderr));
 }
 
@@ -626,24 +642,27 @@ fn run_within_warm_up_is_reported() {
 }
 
 /// Arguments that explore an application.
-fn explored<'a>(more: &[&'a str]) -> Vec<&'a str> {
+fn explore_arguments<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
     let exhaustive = ["play", "enzian-dc-bram", "--exhaustive"];
-    exhaustive.into_iter().chain(more.iter().copied()).collect()
+    exhaustive
+        .into_iter()
+        .chain(arguments.iter().copied())
+        .collect()
 }
 
 #[test]
 fn an_application_is_explored_in_every_order_of_events() {
     let numbers = ["invalidation", "--with", "lines=1"];
     check(
-        &explored(&numbers),
+        &explore_arguments(&numbers),
         expect![[r#"
         exit code 0
         eci on enzian-dc-bram: invalidation with lines=1 outstanding=1 dirty=0 held=1 after=0 cached=0, in every order of events
         verified: 2614 states, and the end is reachable from each; 4 are final states
     "#]],
     );
-    let json = |more: &[&str]| {
-        let arguments = explored(&[&numbers, more].concat());
+    let json = |extra: &[&str]| {
+        let arguments = explore_arguments(&[&numbers, extra].concat());
         without_run(&cohkit(arguments).output().expect("starts"))
     };
     let value = json(&["--json"]);
@@ -657,7 +676,7 @@ fn an_application_is_explored_in_every_order_of_events() {
 #[test]
 fn unexplorable_application_is_rejected_with_advice() {
     check(
-        &explored(&["invalidation"]),
+        &explore_arguments(&["invalidation"]),
         expect![[r#"
         exit code 2
         --- stderr
@@ -666,7 +685,7 @@ fn unexplorable_application_is_rejected_with_advice() {
     "#]],
     );
     check(
-        &explored(&["shared-table", "--with", "rows=1"]),
+        &explore_arguments(&["shared-table", "--with", "rows=1"]),
         expect![[r#"
             exit code 2
             --- stderr
@@ -675,10 +694,10 @@ fn unexplorable_application_is_rejected_with_advice() {
         "#]],
     );
     let numbers = ["records=1", "transactions=1", "messages=1"];
-    let with = numbers.iter().flat_map(|number| ["--with", *number]);
-    let arguments: Vec<&str> = ["locks"].into_iter().chain(with).collect();
+    let parameters = numbers.iter().flat_map(|number| ["--with", *number]);
+    let arguments: Vec<&str> = ["locks"].into_iter().chain(parameters).collect();
     check(
-        &explored(&arguments),
+        &explore_arguments(&arguments),
         expect![[r#"
         exit code 2
         --- stderr
@@ -686,7 +705,7 @@ fn unexplorable_application_is_rejected_with_advice() {
     "#]],
     );
     check(
-        &explored(&["invalidation", "--time", "1ms"]),
+        &explore_arguments(&["invalidation", "--time", "1ms"]),
         expect![[r#"
         exit code 2
         --- stderr
@@ -706,18 +725,22 @@ fn application_failure_is_reported_with_its_path() {
     let eci = concat!(env!("CARGO_MANIFEST_DIR"), "/../../protocols/eci.coh");
     let folder = tempfile::tempdir().expect("a temporary folder");
     let file = folder.path().join("mixed.coh");
-    let mut mixed = std::fs::read_to_string(eci).expect("it is there");
-    for (owner, right, wrong) in [("M", "Dirty", "Clean"), ("E", "Clean", "Dirty")] {
+    let mut mutated = std::fs::read_to_string(eci).expect("it is there");
+    for (owner, correct, swapped) in [("M", "Dirty", "Clean"), ("E", "Clean", "Dirty")] {
         let row = format!("  {owner}                    | ForwardShared            | send Ack");
-        let changed = mixed.replace(&format!("{row}{right}"), &format!("{row}{wrong}"));
-        assert_ne!(changed, mixed);
-        mixed = changed;
+        let replaced = mutated.replace(&format!("{row}{correct}"), &format!("{row}{swapped}"));
+        assert_ne!(replaced, mutated);
+        mutated = replaced;
     }
-    std::fs::write(&file, mixed).expect("written");
+    std::fs::write(&file, mutated).expect("written");
     let run = |json: &[&'static str]| {
-        let numbers = ["records=1", "threads=2", "transactions=1", "device=0"];
-        let mut command = cohkit(explored(&["locks", "--set", "remotes=2"]));
-        command.args(numbers.iter().flat_map(|number| ["--with", number]));
+        let parameters = ["records=1", "threads=2", "transactions=1", "device=0"];
+        let mut command = cohkit(explore_arguments(&["locks", "--set", "remotes=2"]));
+        command.args(
+            parameters
+                .iter()
+                .flat_map(|parameter| ["--with", parameter]),
+        );
         let output = command.arg("--protocol").arg(&file).args(json).output();
         let output = output.expect("starts");
         assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
@@ -726,24 +749,28 @@ fn application_failure_is_reported_with_its_path() {
     let value = without_run(&run(&["--json"]));
     assert_eq!(value["outcome"], "violated");
     let steps = value["violation"]["steps"].as_array().expect("steps").len();
-    let said = text(&run(&[]).stdout);
-    let lines: Vec<&str> = said.lines().skip(1).collect();
+    let stdout = text(&run(&[]).stdout);
+    let lines: Vec<&str> = stdout.lines().skip(1).collect();
     assert_eq!(lines.len(), 1 + steps);
     expect![["violated: thread 1 finds [1] in line 0, but [0] was written last"]]
         .assert_eq(lines[0]);
-    let first =
+    let first_step =
         "  1. thread 0: Update { line: 0, word: 0, update: CompareSwap { old: 0, new: 1 } }";
-    assert_eq!(lines[1], first);
+    assert_eq!(lines[1], first_step);
 }
 
 /// Only a constructed home knows the permissions of remotes.
 #[test]
 fn hand_written_homes_cannot_be_explored() {
     let msi = concat!(env!("CARGO_MANIFEST_DIR"), "/../../protocols/msi.coh");
-    let numbers = ["prefetcher", "--protocol", msi];
-    let with = ["lines=1", "blocks=0", "block=1", "reads=1"];
-    let mut command = cohkit(explored(&numbers));
-    command.args(with.iter().flat_map(|number| ["--with", number]));
+    let arguments = ["prefetcher", "--protocol", msi];
+    let parameters = ["lines=1", "blocks=0", "block=1", "reads=1"];
+    let mut command = cohkit(explore_arguments(&arguments));
+    command.args(
+        parameters
+            .iter()
+            .flat_map(|parameter| ["--with", parameter]),
+    );
     let output = command.output().expect("starts");
     assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
     expect![[r#"
@@ -767,31 +794,34 @@ fn thread_latency_breakdown_and_timeline_are_complete() {
             "200us",
             "--json",
         ];
-        let json = |more: &[&str]| {
-            let arguments = [&base[..], more].concat();
+        let json = |extra: &[&str]| {
+            let arguments = [&base[..], extra].concat();
             without_run(&cohkit(arguments).output().expect("starts"))
         };
-        let mut told = json(&["--explain", "--timeline", file]);
-        let members = told.as_object_mut().unwrap();
+        let mut result = json(&["--explain", "--timeline", file]);
+        let members = result.as_object_mut().unwrap();
         let explanation = members.remove("explanation").unwrap();
         let timeline = members.remove("timeline").unwrap();
-        assert_eq!(told, json(&[]), "{application}");
-        let total = |value: &serde_json::Value| value["total_ps"].as_u64().expect("a time");
+        assert_eq!(result, json(&[]), "{application}");
+        let total_ps = |value: &serde_json::Value| value["total_ps"].as_u64().expect("a time");
         let parts = explanation["parts"].as_array().unwrap();
-        let sum: u64 = parts.iter().map(total).sum();
-        assert_eq!(sum, total(&explanation["latency"]), "{application}");
+        let sum: u64 = parts.iter().map(total_ps).sum();
+        assert_eq!(sum, total_ps(&explanation["latency"]), "{application}");
         assert_eq!(
             timeline["accesses"], explanation["accesses"],
             "{application}"
         );
         assert_eq!(
-            explanation["accesses"], told["statistics"]["accesses"],
+            explanation["accesses"], result["statistics"]["accesses"],
             "{application}"
         );
         let mean = &explanation["latency"]["mean_ns"];
-        let measured = &told["statistics"]["latency_mean_ns"];
-        let difference = mean.as_f64().unwrap() - measured.as_f64().unwrap();
-        assert!(difference.abs() < 1e-6, "{application}: {mean} {measured}");
+        let measured_mean = &result["statistics"]["latency_mean_ns"];
+        let difference = mean.as_f64().unwrap() - measured_mean.as_f64().unwrap();
+        assert!(
+            difference.abs() < 1e-6,
+            "{application}: {mean} {measured_mean}"
+        );
         let bytes = std::fs::read(file).unwrap().len();
         assert_eq!(timeline["bytes"], bytes, "{application}");
     }
@@ -802,7 +832,7 @@ fn thread_latency_breakdown_and_timeline_are_complete() {
             .expect("starts");
         assert_eq!(output.status.code(), Some(2));
         let error = text(&output.stderr);
-        assert!(error.contains("tells of one run in time"), "{error}");
+        assert!(error.contains("reports on one timed run"), "{error}");
     }
 }
 
@@ -810,11 +840,11 @@ fn thread_latency_breakdown_and_timeline_are_complete() {
 fn a_graph_that_is_no_text_is_bad_input() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let file = folder.path().join("graph.mtx");
-    for (bytes, says) in [
+    for (bytes, expected) in [
         (&b"%%Matrix\xff"[..], "is not text: byte 8 is not UTF-8"),
         (
             b"\x1f\x8b\x08\0",
-            "is compressed by gzip\n  help: unpack it",
+            "is compressed by gzip\n  help: decompress it",
         ),
     ] {
         std::fs::write(&file, bytes).expect("written");
@@ -823,6 +853,6 @@ fn a_graph_that_is_no_text_is_bad_input() {
         let output = output.expect("starts");
         let error = text(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{error}");
-        assert!(error.contains(says), "{error}");
+        assert!(error.contains(expected), "{error}");
     }
 }

@@ -9,7 +9,7 @@ use std::process::{Command, Output, Stdio};
 
 /// Compiles a program that follows its arguments, in a folder with files beside and outside of it; `None` without
 /// compiler.
-fn compiled() -> Option<(tempfile::TempDir, PathBuf)> {
+fn compile() -> Option<(tempfile::TempDir, PathBuf)> {
     if !require("riscv-gcc") {
         return None;
     }
@@ -23,8 +23,12 @@ fn compiled() -> Option<(tempfile::TempDir, PathBuf)> {
         .arg(&program)
         .output()
         .expect("it starts");
-    let said = text(&output.stderr);
-    assert!(output.status.success(), "{said}\n{}", missing("riscv-gcc"));
+    let stderr = text(&output.stderr);
+    assert!(
+        output.status.success(),
+        "{stderr}\n{}",
+        missing("riscv-gcc")
+    );
     fs::create_dir(base.path().join("files")).expect("a folder");
     fs::write(base.path().join("files/inside"), "inside\n").expect("written");
     fs::write(base.path().join("outside"), "outside\n").expect("written");
@@ -46,57 +50,61 @@ fn run(program: &Path, options: &[&str], words: &[&str]) -> Output {
 /// Exit code and output, with both engines.
 #[test]
 fn command_ends_with_the_program_output_and_exit_code() {
-    let Some((_base, program)) = compiled() else {
+    let Some((_base, program)) = compile() else {
         return;
     };
-    let said = |options: &[&str], words: &[&str]| transcript(&run(&program, options, words));
-    assert_eq!(said(&[], &["say", "grün"]), "exit code 0\ngrün\n");
+    let run_output = |options: &[&str], words: &[&str]| transcript(&run(&program, options, words));
+    assert_eq!(run_output(&[], &["say", "grün"]), "exit code 0\ngrün\n");
     assert_eq!(
-        said(&[], &["code", "7"]),
+        run_output(&[], &["code", "7"]),
         "exit code 1\n--- stderr\non standard error\nthe program ends with code 7\n"
     );
-    let timed = said(&["--timed"], &["say", "grün"]);
+    let timed = run_output(&["--timed"], &["say", "grün"]);
     assert!(
         timed.starts_with("exit code 0\ngrün\n--- stderr\n"),
         "{timed}"
     );
-    assert_eq!(timed, said(&["--timed"], &["say", "grün"]));
+    assert_eq!(timed, run_output(&["--timed"], &["say", "grün"]));
     let source = include_str!("program.c").lines();
-    let line = source.take_while(|line| !line.contains("void crash("));
-    let line = format!("program.c:{}\n", line.count() + 1);
+    let crash_line = source.take_while(|line| !line.contains("void crash("));
+    let crash_line = format!("program.c:{}\n", crash_line.count() + 1);
     for options in [&[][..], &["--timed"]] {
-        let crash = said(options, &["crash"]);
+        let crash = run_output(options, &["crash"]);
         assert!(
             crash.starts_with("exit code 1\nbefore\n--- stderr\nerror: "),
             "{crash}"
         );
-        for part in ["program.elf: ", ": sw a5, 16(zero)\n  in crash + ", &line] {
+        for part in [
+            "program.elf: ",
+            ": sw a5, 16(zero)\n  in crash + ",
+            &crash_line,
+        ] {
             assert!(crash.contains(part), "{part} in {crash}");
         }
-        let ended = said(&[options, &["--most", "1000000"]].concat(), &["for-ever"]);
-        assert!(ended.starts_with("exit code 3\n"), "{ended}");
+        let endless = run_output(&[options, &["--most", "1000000"]].concat(), &["for-ever"]);
+        assert!(endless.starts_with("exit code 3\n"), "{endless}");
         assert!(
-            ended.contains("after 1000000 instructions\n  help: `--most N` gives it more\nthe program is at 0x8"),
-            "{ended}"
+            endless.contains("after 1000000 instructions\n  help: `--most N` gives it more\nthe program is at 0x8"),
+            "{endless}"
         );
     }
-    let little = said(&["--memory", "1"], &["say", "grün"]);
+    let small_memory = run_output(&["--memory", "1"], &["say", "grün"]);
     assert!(
-        little.starts_with("exit code 2\n") && little.contains("`--memory MIB`"),
-        "{little}"
+        small_memory.starts_with("exit code 2\n") && small_memory.contains("`--memory MIB`"),
+        "{small_memory}"
     );
 }
 
 /// A stack overflow changes nothing below the stack; `--set` runs the program on the host of a machine.
 #[test]
 fn stack_overflow_and_wild_jump_report_their_origin() {
-    let Some((_base, program)) = compiled() else {
+    let Some((_base, program)) = compile() else {
         return;
     };
     let host = &["--set", "host.cores=1"][..];
     for options in [&[][..], &["--timed"], host] {
-        let said = |word: &str| transcript(&run(&program, options, &[word]));
-        let overflow = said("overflow");
+        let output = |word: &str| transcript(&run(&program, options, &[word]));
+        let overflow = output("overflow");
         assert!(overflow.starts_with("exit code 1\n"), "{overflow}");
         for part in [
             "error: program.elf: stack overflow, down to 0x837f",
@@ -110,7 +118,7 @@ fn stack_overflow_and_wild_jump_report_their_origin() {
                 "{options:?}: {part} in {overflow}"
             );
         }
-        let jump = said("jump");
+        let jump = output("jump");
         for part in [
             "instruction access fault at 0x10, at 0x10\n  jumped to from 0x",
             "\n  in jump",
@@ -119,13 +127,16 @@ fn stack_overflow_and_wild_jump_report_their_origin() {
         }
     }
     // A program linked with its stack elsewhere in memory has all memory above its data for it.
-    let said = transcript(&run(&program, &["--memory", "256"], &["overflow"]));
-    assert!(said.contains(": stack overflow, down to 0x80"), "{said}");
+    let output = transcript(&run(&program, &["--memory", "256"], &["overflow"]));
+    assert!(
+        output.contains(": stack overflow, down to 0x80"),
+        "{output}"
+    );
 }
 
 #[test]
 fn program_reads_standard_input() {
-    let Some((_base, program)) = compiled() else {
+    let Some((_base, program)) = compile() else {
         return;
     };
     let mut child = command(&program, &[], &["echo"])
@@ -145,7 +156,7 @@ fn program_reads_standard_input() {
 #[test]
 fn programs_have_the_files_of_their_folder_and_no_others() {
     use std::os::unix::fs::symlink;
-    let Some((base, program)) = compiled() else {
+    let Some((base, program)) = compile() else {
         return;
     };
     let files = base.path().join("files");
@@ -153,7 +164,7 @@ fn programs_have_the_files_of_their_folder_and_no_others() {
     symlink("..", files.join("up")).expect("a link");
     symlink("../new", files.join("dangling")).expect("a link");
     symlink("inside", files.join("beside")).expect("a link");
-    let said = |words: &[&str]| transcript(&run(&program, &["--files", "files"], words));
+    let output = |words: &[&str]| transcript(&run(&program, &["--files", "files"], words));
     for name in [
         "inside",
         "./inside",
@@ -161,9 +172,9 @@ fn programs_have_the_files_of_their_folder_and_no_others() {
         "beside",
         "up/files/inside",
     ] {
-        assert_eq!(said(&["read", name]), "exit code 0\ninside\n", "{name}");
+        assert_eq!(output(&["read", name]), "exit code 0\ninside\n", "{name}");
     }
-    assert_eq!(said(&["write", "new"]), "exit code 0\n");
+    assert_eq!(output(&["write", "new"]), "exit code 0\n");
     assert_eq!(
         fs::read_to_string(files.join("new")).expect("made"),
         "written\n"
@@ -185,19 +196,19 @@ fn programs_have_the_files_of_their_folder_and_no_others() {
     ];
     for name in names {
         for verb in ["read", "write"] {
-            let said = said(&[verb, name]);
+            let output = output(&[verb, name]);
             assert!(
-                said.ends_with("the program ends with code 2\n"),
-                "{verb} {name}: {said}"
+                output.ends_with("the program ends with code 2\n"),
+                "{verb} {name}: {output}"
             );
         }
     }
     assert_eq!(fs::read_to_string(&outside).expect("there"), "outside\n");
     assert!(!base.path().join("new").exists());
     // Without a folder the program has no files.
-    let none = transcript(&run(&program, &[], &["read", "files/inside"]));
+    let without_folder = transcript(&run(&program, &[], &["read", "files/inside"]));
     assert_eq!(
-        none,
+        without_folder,
         "exit code 1\nPermission denied\n--- stderr\nthe program ends with code 2\n"
     );
 }
@@ -205,7 +216,7 @@ fn programs_have_the_files_of_their_folder_and_no_others() {
 #[cfg(target_os = "linux")]
 #[test]
 fn full_disk_reaches_the_program_and_full_stdout_the_user() {
-    let Some((base, program)) = compiled() else {
+    let Some((base, program)) = compile() else {
         return;
     };
     let full = File::options().write(true).open("/dev/full");
@@ -228,16 +239,19 @@ fn full_disk_reaches_the_program_and_full_stdout_the_user() {
         .output()
         .expect("it starts");
     assert_ne!(output.status.code(), Some(99), "{}", missing("mounts"));
-    let said = transcript(&output);
+    let printed = transcript(&output);
     // picolibc decides how the error is printed.
-    assert!(said.starts_with("exit code 1\n"), "{said}");
-    assert!(said.ends_with("the program ends with code 2\n"), "{said}");
+    assert!(printed.starts_with("exit code 1\n"), "{printed}");
+    assert!(
+        printed.ends_with("the program ends with code 2\n"),
+        "{printed}"
+    );
 }
 
 #[cfg(unix)]
 #[test]
 fn interrupt_ends_a_program_and_keeps_its_output() {
-    let Some((_base, program)) = compiled() else {
+    let Some((_base, program)) = compile() else {
         return;
     };
     // One program computes, the other waits for input.
@@ -256,20 +270,20 @@ fn interrupt_ends_a_program_and_keeps_its_output() {
         out.read_exact(&mut line).expect("it writes a line");
         assert_eq!(&line, b"before\n");
         let number = child.id().to_string();
-        let killed = Command::new("kill").args(["-INT", &number]).status();
-        assert!(killed.expect("kill runs").success());
+        let status = Command::new("kill").args(["-INT", &number]).status();
+        assert!(status.expect("kill runs").success());
         // The input stays open until the program has ended, as on a terminal.
         let output = child.wait_with_output().expect("ends");
         drop(input);
-        let said = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(130), "{said}");
-        let place = said.strip_prefix("interrupted\n");
-        let place = place.unwrap_or_else(|| panic!("{said}"));
+        let stderr = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(130), "{stderr}");
+        let position = stderr.strip_prefix("interrupted\n");
+        let position = position.unwrap_or_else(|| panic!("{stderr}"));
         // The position is reported, in whatever function it is, unless the program already waits for input.
-        if words == ["for-ever"] || !place.is_empty() {
-            assert!(place.starts_with("the program is at 0x8"), "{said}");
-            assert!(place.contains("\n  in "), "{said}");
-            assert_eq!(place.lines().count(), 2, "{said}");
+        if words == ["for-ever"] || !position.is_empty() {
+            assert!(position.starts_with("the program is at 0x8"), "{stderr}");
+            assert!(position.contains("\n  in "), "{stderr}");
+            assert_eq!(position.lines().count(), 2, "{stderr}");
         }
         assert_eq!(text(&output.stdout), "");
     }
@@ -279,34 +293,37 @@ fn interrupt_ends_a_program_and_keeps_its_output() {
 fn invalid_program_files_are_rejected_with_the_reason() {
     let base = tempfile::tempdir().expect("a temporary folder");
     let file = base.path().join("file");
-    let said = || transcript(&run(&file, &[], &[]));
+    let rejection = || transcript(&run(&file, &[], &[]));
     assert!(
-        said().contains("no such file\n  help: a program is"),
+        rejection().contains("no such file\n  help: a program is"),
         "{}",
-        said()
+        rejection()
     );
     fs::create_dir(&file).expect("a folder");
-    assert!(said().starts_with("exit code 2\n") && said().contains("is a folder"));
+    assert!(rejection().starts_with("exit code 2\n") && rejection().contains("is a folder"));
     fs::remove_dir(&file).expect("it is empty");
     // Our own command is a program, but for another machine.
-    let own = fs::read(env!("CARGO_BIN_EXE_cohkit")).expect("it can be read");
+    let host_binary = fs::read(env!("CARGO_BIN_EXE_cohkit")).expect("it can be read");
     for (bytes, reason) in [
-        (&b""[..], "no ELF file of 64 bits"),
-        (b"#!/bin/sh\n", "no ELF file of 64 bits"),
-        (b"\x7fELF\x02\x01\x01", "no ELF file of 64 bits"),
-        (&own[..1 << 12], "another machine"),
+        (&b""[..], "cannot read this as a 64-bit ELF file"),
+        (b"#!/bin/sh\n", "cannot read this as a 64-bit ELF file"),
+        (
+            b"\x7fELF\x02\x01\x01",
+            "cannot read this as a 64-bit ELF file",
+        ),
+        (&host_binary[..1 << 12], "another machine"),
         (
             b"\x7fELF\x01\x01\x01",
             "is 32-bit, but the core is 64-bit\n  help: docs/riscv.md",
         ),
     ] {
         fs::write(&file, bytes).expect("it can be written");
-        let said = said();
+        let rejection = rejection();
         assert!(
-            said.starts_with("exit code 2\n--- stderr\nerror: "),
-            "{said}"
+            rejection.starts_with("exit code 2\n--- stderr\nerror: "),
+            "{rejection}"
         );
-        assert!(said.contains(reason), "{said}");
+        assert!(rejection.contains(reason), "{rejection}");
     }
     for (files, code) in [("nowhere", 2), ("file", 2)] {
         let output = run(&file, &["--files", files], &[]);

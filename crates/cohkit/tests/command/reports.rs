@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Writes a shipped protocol with a change.
-fn changed(folder: &Path, name: &str, change: impl Fn(String) -> String) -> PathBuf {
+fn mutated_protocol(folder: &Path, name: &str, change: impl Fn(String) -> String) -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let text = fs::read_to_string(root.join(format!("protocols/{name}.coh"))).expect("shipped");
     let path = folder.join(format!("{name}.coh"));
@@ -16,16 +16,16 @@ fn changed(folder: &Path, name: &str, change: impl Fn(String) -> String) -> Path
 }
 
 /// MSI whose caches do not drop a line on an invalidation.
-fn faulty(folder: &Path) -> PathBuf {
-    let forgets = |line: &str| match line.contains(" S  ") && line.contains("| Inv  ") {
+fn faulty_msi(folder: &Path) -> PathBuf {
+    let keep_copy = |line: &str| match line.contains(" S  ") && line.contains("| Inv  ") {
         true => line.replace("| I", "| S").replace("| Snv", "| Inv") + "\n",
         false => line.to_string() + "\n",
     };
-    changed(folder, "msi", |text| text.lines().map(forgets).collect())
+    mutated_protocol(folder, "msi", |text| text.lines().map(keep_copy).collect())
 }
 
 /// Exit code and both outputs of a command in a folder.
-fn said(folder: &Path, arguments: &[&str]) -> (i32, String, String) {
+fn run_in(folder: &Path, arguments: &[&str]) -> (i32, String, String) {
     let output = cohkit(arguments)
         .current_dir(folder)
         .output()
@@ -45,20 +45,24 @@ fn coverage_adds_up_and_does_not_depend_on_threads() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let tiny = tiny();
     let tiny = tiny.to_str().expect("a UTF-8 path");
-    let of = |threads: &str| {
-        let (code, out, err) = said(
+    let result_with_threads = |threads: &str| {
+        let (code, out, err) = run_in(
             folder.path(),
             &["check", tiny, "--coverage", "--json", "--threads", threads],
         );
         assert_eq!((code, err.as_str()), (0, ""));
         entry(&out)
     };
-    let (one, two) = (of("1"), of("2"));
-    assert_eq!(one["coverage"], two["coverage"]);
-    let rules = one["coverage"]["rules"].as_array().expect("a list");
+    let (single_threaded, two_threaded) = (result_with_threads("1"), result_with_threads("2"));
+    assert_eq!(single_threaded["coverage"], two_threaded["coverage"]);
+    let rules = single_threaded["coverage"]["rules"]
+        .as_array()
+        .expect("a list");
     let fired: u64 = rules.iter().filter_map(|rule| rule["fired"].as_u64()).sum();
-    assert_eq!(fired, one["transitions"]);
-    let rows = one["coverage"]["rows"].as_array().expect("a list");
+    assert_eq!(fired, single_threaded["transitions"]);
+    let rows = single_threaded["coverage"]["rows"]
+        .as_array()
+        .expect("a list");
     let agents: std::collections::BTreeSet<_> = rows
         .iter()
         .filter_map(|row| row["agent"].as_str())
@@ -99,7 +103,7 @@ fn a_state_graph_is_written_whole_or_not_at_all() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let tiny = tiny();
     let tiny = tiny.to_str().expect("a UTF-8 path");
-    let (code, out, _) = said(
+    let (code, out, _) = run_in(
         folder.path(),
         &["check", tiny, "--graph", "tiny.json", "--json"],
     );
@@ -116,9 +120,9 @@ fn a_state_graph_is_written_whole_or_not_at_all() {
         count("edges").map(Value::from).as_ref(),
         Some(&verdict["transitions"])
     );
-    let msi = faulty(folder.path());
+    let msi = faulty_msi(folder.path());
     let msi = msi.to_str().expect("a UTF-8 path");
-    let mut all = String::new();
+    let mut transcript = String::new();
     for arguments in [
         &["check", tiny, "--graph", "tiny.svg"][..],
         &["check", tiny, "--graph", "missing/tiny.dot"],
@@ -126,11 +130,11 @@ fn a_state_graph_is_written_whole_or_not_at_all() {
         &["check", msi, "--graph", "tiny.dot"],
         &["check", msi, "--remotes", "3", "--graph", "tiny.dot"],
     ] {
-        let (code, _, err) = said(folder.path(), arguments);
-        let place = folder.path().display().to_string();
-        all += &format!(
+        let (code, _, err) = run_in(folder.path(), arguments);
+        let folder_name = folder.path().display().to_string();
+        transcript += &format!(
             "{code}: {}",
-            err.replace(&place, "FOLDER").replace(tiny, "TINY")
+            err.replace(&folder_name, "FOLDER").replace(tiny, "TINY")
         );
         assert!(!folder.path().join("tiny.dot").exists());
     }
@@ -145,62 +149,65 @@ fn a_state_graph_is_written_whole_or_not_at_all() {
           help: name it with `--system`
         2: error: tiny.dot: the state graph has more than 10000 states, too many to examine; nothing was written
           help: a smaller system has fewer states
-    "#]].assert_eq(&all);
-    let (code, ..) = said(
+    "#]].assert_eq(&transcript);
+    let (code, ..) = run_in(
         folder.path(),
         &["check", msi, "--remotes", "2", "--graph", "msi.dot"],
     );
     assert_eq!(code, 1);
     let dot = fs::read_to_string(folder.path().join("msi.dot")).expect("written");
-    let marked = dot
+    let marked_edges = dot
         .lines()
         .filter(|line| line.contains("->") && line.contains("color=red"));
-    let (_, out, _) = said(folder.path(), &["check", msi, "--remotes", "2", "--json"]);
+    let (_, out, _) = run_in(folder.path(), &["check", msi, "--remotes", "2", "--json"]);
     let steps = entry(&out)["counterexample"]["trace"]["steps"]
         .as_array()
         .map(Vec::len);
-    assert_eq!(Some(marked.count()), steps);
+    assert_eq!(Some(marked_edges.count()), steps);
 }
 
 #[test]
 fn counterexample_replays() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let msi = faulty(folder.path());
+    let msi = faulty_msi(folder.path());
     let msi = msi.to_str().expect("a UTF-8 path");
-    let at = |name: &str| folder.path().join(name);
-    let (code, json, _) = said(folder.path(), &["check", msi, "--remotes", "2", "--json"]);
+    let path = |name: &str| folder.path().join(name);
+    let (code, json, _) = run_in(folder.path(), &["check", msi, "--remotes", "2", "--json"]);
     assert_eq!(code, 1);
-    fs::write(at("all.json"), &json).expect("written");
+    fs::write(path("all.json"), &json).expect("written");
     let trace = &entry(&json)["counterexample"]["trace"];
-    fs::write(at("trace.json"), trace.to_string()).expect("written");
-    let (_, found, _) = said(folder.path(), &["check", msi, "--remotes", "2"]);
+    fs::write(path("trace.json"), trace.to_string()).expect("written");
+    let (_, checked_output, _) = run_in(folder.path(), &["check", msi, "--remotes", "2"]);
     for arguments in [
         &["check", msi, "--replay", "all.json"][..],
         &["check", msi, "--replay", "trace.json", "--remotes", "2"],
     ] {
-        let (code, again, err) = said(folder.path(), arguments);
+        let (code, replayed_output, err) = run_in(folder.path(), arguments);
         assert_eq!((code, err.as_str()), (1, ""));
         // All lines except the one with the effort of the search.
-        let counts = |line: &&str| !line.starts_with("  after ");
+        let is_not_effort = |line: &&str| !line.starts_with("  after ");
         assert_eq!(
-            again.lines().collect::<Vec<_>>(),
-            found.lines().filter(counts).collect::<Vec<_>>()
+            replayed_output.lines().collect::<Vec<_>>(),
+            checked_output
+                .lines()
+                .filter(is_not_effort)
+                .collect::<Vec<_>>()
         );
     }
-    let (code, again, _) = said(
+    let (code, replayed_output, _) = run_in(
         folder.path(),
         &["check", msi, "--replay", "all.json", "--json"],
     );
     assert_eq!(code, 1);
     assert_eq!(
-        entry(&again)["counterexample"],
+        entry(&replayed_output)["counterexample"],
         entry(&json)["counterexample"]
     );
 }
 
 /// MSI whose directory serves a GetM only if a guard holds that is never true, and otherwise answers Nack.
 fn nacking_msi(folder: &Path) -> PathBuf {
-    changed(folder, "msi", |text| {
+    mutated_protocol(folder, "msi", |text| {
         text.replace("count), InvAck", "count), InvAck, Nack")
             .replace("waits Data InvAck\n", "waits Data InvAck Nack\n")
             .replace(
@@ -221,41 +228,45 @@ fn starved_access_is_reported_and_replayed() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let msi = nacking_msi(folder.path());
     let msi = msi.to_str().expect("a UTF-8 path");
-    let (code, found, err) = said(folder.path(), &["check", msi, "--remotes", "2"]);
+    let (code, checked_output, err) = run_in(folder.path(), &["check", msi, "--remotes", "2"]);
     assert_eq!((code, err.as_str()), (1, ""));
-    let first = found.lines().next().unwrap_or_default();
+    let first_line = checked_output.lines().next().unwrap_or_default();
     assert_eq!(
-        first,
+        first_line,
         "msi remotes_2_lines_1: violated: progress: a store of cache 0, which is in IM_AD, can never be performed"
     );
-    assert!(found.contains("• store"), "{found}");
-    let (code, json, _) = said(folder.path(), &["check", msi, "--remotes", "2", "--json"]);
+    assert!(checked_output.contains("• store"), "{checked_output}");
+    let (code, json, _) = run_in(folder.path(), &["check", msi, "--remotes", "2", "--json"]);
     assert_eq!(code, 1);
-    let whole = entry(&json);
-    assert_eq!(whole["counterexample"]["kind"], "progress");
-    let properties = whole["properties"].as_array().expect("a list");
+    let verdict = entry(&json);
+    assert_eq!(verdict["counterexample"]["kind"], "progress");
+    let properties = verdict["properties"].as_array().expect("a list");
     let statuses = properties.iter().map(|property| {
         let status = property["status"].as_str().expect("text");
         (property["kind"].as_str().expect("text"), status)
     });
     for (kind, status) in statuses {
-        let violated = kind == "progress";
+        let is_violated = kind == "progress";
         assert_eq!(
             status,
-            if violated { "violated" } else { "holds" },
+            if is_violated { "violated" } else { "holds" },
             "{kind}"
         );
     }
     fs::write(folder.path().join("all.json"), &json).expect("written");
-    let (code, again, err) = said(folder.path(), &["check", msi, "--replay", "all.json"]);
+    let (code, replayed_output, err) =
+        run_in(folder.path(), &["check", msi, "--replay", "all.json"]);
     assert_eq!((code, err.as_str()), (1, ""));
-    let counts = |line: &&str| !line.starts_with("  after ");
+    let is_not_effort = |line: &&str| !line.starts_with("  after ");
     assert_eq!(
-        again.lines().collect::<Vec<_>>(),
-        found.lines().filter(counts).collect::<Vec<_>>()
+        replayed_output.lines().collect::<Vec<_>>(),
+        checked_output
+            .lines()
+            .filter(is_not_effort)
+            .collect::<Vec<_>>()
     );
     // Random walks do not check this property, and report so.
-    let (code, json, _) = said(
+    let (code, json, _) = run_in(
         folder.path(),
         &[
             "check",
@@ -268,11 +279,11 @@ fn starved_access_is_reported_and_replayed() {
         ],
     );
     assert_eq!(code, 3);
-    let whole = entry(&json);
-    let properties = whole["properties"].as_array().expect("a list");
-    let last = properties.last().expect("properties");
+    let verdict = entry(&json);
+    let properties = verdict["properties"].as_array().expect("a list");
+    let last_property = properties.last().expect("properties");
     assert_eq!(
-        (&last["kind"], &last["status"]),
+        (&last_property["kind"], &last_property["status"]),
         (&"progress".into(), &"undecided".into())
     );
 }
@@ -280,7 +291,7 @@ fn starved_access_is_reported_and_replayed() {
 #[test]
 fn an_access_that_never_begins_is_named_in_the_verdict() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let file = changed(folder.path(), "msi", |text| {
+    let file = mutated_protocol(folder.path(), "msi", |text| {
         let text = text.replace(
             "    M      reads writes dirty\n",
             "    M      reads writes dirty\n    X      reads\n",
@@ -291,11 +302,11 @@ fn an_access_that_never_begins_is_named_in_the_verdict() {
         )
     });
     let file = file.to_str().expect("a UTF-8 path");
-    let (code, found, err) = said(folder.path(), &["check", file, "--remotes", "2"]);
+    let (code, stdout, err) = run_in(folder.path(), &["check", file, "--remotes", "2"]);
     assert_eq!((code, err.as_str()), (0, ""));
     assert!(
-        found.contains("  note: never performed, as no cache ever starts it: read_once\n"),
-        "{found}"
+        stdout.contains("  note: never performed, as no cache ever starts it: read_once\n"),
+        "{stdout}"
     );
 }
 
@@ -303,58 +314,58 @@ fn an_access_that_never_begins_is_named_in_the_verdict() {
 #[test]
 fn verdict_names_missing_eviction_rows() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let file = changed(folder.path(), "write-through", |text| {
-        let row = |line: &&str| line.split('|').nth(1).map(str::trim) != Some("evict");
-        let lines: Vec<&str> = text.lines().filter(row).collect();
+    let file = mutated_protocol(folder.path(), "write-through", |text| {
+        let is_not_eviction = |line: &&str| line.split('|').nth(1).map(str::trim) != Some("evict");
+        let lines: Vec<&str> = text.lines().filter(is_not_eviction).collect();
         lines.join("\n") + "\n"
     });
     let file = file.to_str().expect("a UTF-8 path");
-    let (code, found, err) = said(folder.path(), &["check", file, "--remotes", "2"]);
+    let (code, stdout, err) = run_in(folder.path(), &["check", file, "--remotes", "2"]);
     assert_eq!((code, err.as_str()), (0, ""));
     let note = "  note: never performed, as the specification has no row for it: evict\n";
-    assert!(found.contains(note), "{found}");
+    assert!(stdout.contains(note), "{stdout}");
     // Accesses that bypass the caches are optional for a protocol.
-    let file = changed(folder.path(), "msi", |text| text);
+    let file = mutated_protocol(folder.path(), "msi", |text| text);
     let file = file.to_str().expect("a UTF-8 path");
-    let (code, found, _) = said(folder.path(), &["check", file, "--remotes", "2"]);
+    let (code, stdout, _) = run_in(folder.path(), &["check", file, "--remotes", "2"]);
     assert_eq!(code, 0);
-    assert!(!found.contains("never performed"), "{found}");
+    assert!(!stdout.contains("never performed"), "{stdout}");
 }
 
 #[test]
 fn a_trace_that_cannot_be_replayed_is_refused_with_the_reason() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let msi = faulty(folder.path());
+    let msi = faulty_msi(folder.path());
     let msi = msi.to_str().expect("a UTF-8 path");
-    let at = |name: &str| folder.path().join(name);
-    let (_, json, _) = said(folder.path(), &["check", msi, "--remotes", "2", "--json"]);
-    fs::write(at("good.json"), &json).expect("written");
-    let whole = entry(&json);
-    let trace = whole["counterexample"]["trace"].clone();
-    fs::write(at("bare.json"), trace.to_string()).expect("written");
-    let mut swapped = whole.clone();
+    let path = |name: &str| folder.path().join(name);
+    let (_, json, _) = run_in(folder.path(), &["check", msi, "--remotes", "2", "--json"]);
+    fs::write(path("good.json"), &json).expect("written");
+    let verdict = entry(&json);
+    let trace = verdict["counterexample"]["trace"].clone();
+    fs::write(path("bare.json"), trace.to_string()).expect("written");
+    let mut swapped = verdict.clone();
     let steps = swapped["counterexample"]["trace"]["steps"]
         .as_array_mut()
         .expect("a list");
     steps.swap(2, 3);
-    fs::write(at("swapped.json"), swapped.to_string()).expect("written");
-    let mut number = whole.clone();
-    number["counterexample"]["trace"]["steps"][4]["rule_index"] = 100_000.into();
-    fs::write(at("number.json"), number.to_string()).expect("written");
-    let mut sound = whole.clone();
-    sound["counterexample"] = Value::Null;
-    fs::write(at("sound.json"), sound.to_string()).expect("written");
-    fs::write(at("empty.json"), "").expect("written");
+    fs::write(path("swapped.json"), swapped.to_string()).expect("written");
+    let mut with_unknown_rule = verdict.clone();
+    with_unknown_rule["counterexample"]["trace"]["steps"][4]["rule_index"] = 100_000.into();
+    fs::write(path("number.json"), with_unknown_rule.to_string()).expect("written");
+    let mut without_counterexample = verdict.clone();
+    without_counterexample["counterexample"] = Value::Null;
+    fs::write(path("sound.json"), without_counterexample.to_string()).expect("written");
+    fs::write(path("empty.json"), "").expect("written");
     // The cut is before anything that depends on the machine.
-    let cut = json.find("\"steps\"").expect("a trace");
-    fs::write(at("cut.json"), &json[..cut]).expect("written");
-    fs::write(at("other.json"), "[{\"a\": 1}]").expect("written");
-    fs::write(at("list.json"), "[1]").expect("written");
-    fs::write(at("binary.json"), [0xff, 0xfd]).expect("written");
+    let cut_offset = json.find("\"steps\"").expect("a trace");
+    fs::write(path("cut.json"), &json[..cut_offset]).expect("written");
+    fs::write(path("other.json"), "[{\"a\": 1}]").expect("written");
+    fs::write(path("list.json"), "[1]").expect("written");
+    fs::write(path("binary.json"), [0xff, 0xfd]).expect("written");
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../protocols");
     let shipped = |name: &str| root.join(name).display().to_string();
-    let (right, mesi) = (shipped("msi.coh"), shipped("mesi.coh"));
-    let mut all = String::new();
+    let (correct_msi, mesi) = (shipped("msi.coh"), shipped("mesi.coh"));
+    let mut transcript = String::new();
     for arguments in [
         &[msi, "--replay", "missing.json"][..],
         &[msi, "--replay", "."],
@@ -369,15 +380,15 @@ fn a_trace_that_cannot_be_replayed_is_refused_with_the_reason() {
         &[msi, "--replay", "swapped.json"],
         &[msi, "--replay", "number.json"],
         &[msi, msi, "--replay", "good.json"],
-        &[&right, "--replay", "good.json"],
+        &[&correct_msi, "--replay", "good.json"],
         &[&mesi, "--replay", "good.json"],
         &[&mesi, "--replay", "bare.json", "--remotes", "2"],
         &[msi, "--replay", "good.json", "--coverage"],
     ] {
         let arguments = [&["check"], arguments].concat();
-        let (code, out, err) = said(folder.path(), &arguments);
+        let (code, out, err) = run_in(folder.path(), &arguments);
         assert_eq!(out, "", "{arguments:?}");
-        all += &format!("{code}: {}\n", err.lines().next().unwrap_or_default());
+        transcript += &format!("{code}: {}\n", err.lines().next().unwrap_or_default());
     }
     expect![[r#"
         2: error: missing.json: no such file
@@ -397,45 +408,48 @@ fn a_trace_that_cannot_be_replayed_is_refused_with_the_reason() {
         2: error: good.json: holds no counterexample for `mesi`, but of `msi remotes_2_lines_1`
         2: error: bare.json: does not fit mesi remotes_2_lines_1: step 3: rule 12 is `cache evict (l=0, r=0)`, but the trace says `directory takes GetS (l=0, s=0)`
         2: error: the argument '--replay <FILE>' cannot be used with '--coverage'
-    "#]].assert_eq(&all);
+    "#]].assert_eq(&transcript);
 }
 
 #[test]
 fn a_request_that_never_completes_is_explained() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     // The directory writes the line back, and sends no acknowledgement.
-    let forgets = "write, send PutAck, owner := none";
-    let msi = changed(folder.path(), "msi", |text| {
-        assert!(text.contains(forgets));
-        text.replace(forgets, "write, owner := none")
+    let row_actions = "write, send PutAck, owner := none";
+    let msi = mutated_protocol(folder.path(), "msi", |text| {
+        assert!(text.contains(row_actions));
+        text.replace(row_actions, "write, owner := none")
     });
     let msi = msi.to_str().expect("a UTF-8 path");
     let arguments = ["check", msi, "--remotes", "1", "--lines", "2"];
-    let (code, out, err) = said(folder.path(), &arguments);
+    let (code, out, err) = run_in(folder.path(), &arguments);
     assert_eq!((code, err.as_str()), (1, ""));
-    let (_, end) = out.rsplit_once("\n\n").expect("a chart and what follows");
+    let (_, explanation_text) = out.rsplit_once("\n\n").expect("a chart and what follows");
     expect![[r#"
         the end:
           agents waiting in this state:
             cache in MI_A waits for PutAck from the directory on channel forward, line 0
             cache in MI_A waits for PutAck from the directory on channel forward, line 1
     "#]]
-    .assert_eq(&format!("the end:\n{end}"));
-    let (_, json, _) = said(folder.path(), &[&arguments[..], &["--json"]].concat());
+    .assert_eq(&format!("the end:\n{explanation_text}"));
+    let (_, json, _) = run_in(folder.path(), &[&arguments[..], &["--json"]].concat());
     let explanation = &entry(&json)["counterexample"]["explanation"];
     let waits = explanation["waits"].as_array().expect("a list");
     for wait in waits {
-        assert!(end.contains(wait.as_str().expect("a sentence")), "{wait}");
+        assert!(
+            explanation_text.contains(wait.as_str().expect("a sentence")),
+            "{wait}"
+        );
     }
     assert!(!waits.is_empty());
     fs::write(folder.path().join("trace.json"), json).expect("written");
-    let (code, out, _) = said(folder.path(), &["check", msi, "--replay", "trace.json"]);
+    let (code, out, _) = run_in(folder.path(), &["check", msi, "--replay", "trace.json"]);
     assert_eq!(code, 1);
     assert!(
         out.contains("no deadlock: no rule leads to a different state"),
         "{out}"
     );
-    assert!(out.ends_with(end), "{out}");
+    assert!(out.ends_with(explanation_text), "{out}");
 }
 
 /// Path of a shipped Murphi model.
@@ -456,7 +470,7 @@ fn murphi_models_are_reported_on_alike() {
         "--graph",
         "graph.json",
     ];
-    let (code, json, err) = said(folder.path(), &arguments);
+    let (code, json, err) = run_in(folder.path(), &arguments);
     assert_eq!((code, err.as_str()), (1, ""));
     let verdict = entry(&json);
     let rules = verdict["coverage"]["rules"].as_array().expect("a list");
@@ -473,32 +487,32 @@ fn murphi_models_are_reported_on_alike() {
     assert_eq!(path, Some(steps + 1));
     let blocked = verdict["counterexample"]["explanation"]["blocked"].as_array();
     let blocked = blocked.expect("a list");
-    let fails = |rule: &Value| rule["fails"].as_array().map(Vec::len);
+    let failed_conditions = |rule: &Value| rule["fails"].as_array().map(Vec::len);
     assert!(!blocked.is_empty());
     assert!(
-        blocked.iter().all(|rule| fails(rule) > Some(0)),
+        blocked.iter().all(|rule| failed_conditions(rule) > Some(0)),
         "{blocked:?}"
     );
     fs::write(folder.path().join("all.json"), &json).expect("written");
-    let (code, again, err) = said(
+    let (code, replayed, err) = run_in(
         folder.path(),
         &["check", &philosophers, "--replay", "all.json", "--json"],
     );
     assert_eq!((code, err.as_str()), (1, ""));
-    let again = entry(&again);
-    assert_eq!(again["model"], "philosophers_deadlock");
-    assert_eq!(again["counterexample"], verdict["counterexample"]);
+    let replayed = entry(&replayed);
+    assert_eq!(replayed["model"], "philosophers_deadlock");
+    assert_eq!(replayed["counterexample"], verdict["counterexample"]);
 }
 
 #[test]
 fn a_trace_of_another_kind_of_text_is_refused() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let place = |path: &str| path.replace(&folder.path().display().to_string(), "FOLDER");
+    let replace_folder = |path: &str| path.replace(&folder.path().display().to_string(), "FOLDER");
     let (philosophers, both_wait) = (model("philosophers_deadlock"), model("both_wait"));
-    let (lights, msi) = (model("traffic_lights"), faulty(folder.path()));
+    let (lights, msi) = (model("traffic_lights"), faulty_msi(folder.path()));
     let msi = msi.to_str().expect("a UTF-8 path");
-    let record = |of: &[&str], name: &str| {
-        let (_, json, _) = said(folder.path(), &[&["check", "--json"], of].concat());
+    let record_trace = |arguments: &[&str], name: &str| {
+        let (_, json, _) = run_in(folder.path(), &[&["check", "--json"], arguments].concat());
         fs::write(folder.path().join(name), &json).expect("written");
         let trace = &entry(&json)["counterexample"]["trace"];
         fs::write(
@@ -507,10 +521,10 @@ fn a_trace_of_another_kind_of_text_is_refused() {
         )
         .expect("written");
     };
-    record(&[&philosophers], "philosophers.json");
-    record(&[&lights], "lights.json");
-    record(&[msi, "--remotes", "2"], "msi.json");
-    let mut all = String::new();
+    record_trace(&[&philosophers], "philosophers.json");
+    record_trace(&[&lights], "lights.json");
+    record_trace(&[msi, "--remotes", "2"], "msi.json");
+    let mut transcript = String::new();
     for (text, trace) in [
         (both_wait.as_str(), "philosophers.json"),
         (&both_wait, "bare-philosophers.json"),
@@ -519,13 +533,13 @@ fn a_trace_of_another_kind_of_text_is_refused() {
         // A state that is never reached has no trace.
         (&lights, "lights.json"),
     ] {
-        let (code, out, err) = said(folder.path(), &["check", text, "--replay", trace]);
+        let (code, out, err) = run_in(folder.path(), &["check", text, "--replay", trace]);
         assert_eq!(out, "", "{trace}");
-        let first = err
+        let first_error = err
             .lines()
             .find(|line| line.starts_with("error"))
             .unwrap_or_default();
-        all += &format!("{code}: {}\n", place(first));
+        transcript += &format!("{code}: {}\n", replace_folder(first_error));
     }
     expect![[r#"
         2: error: philosophers.json: holds no counterexample for `both_wait`, but of `philosophers_deadlock`
@@ -533,32 +547,33 @@ fn a_trace_of_another_kind_of_text_is_refused() {
         2: error: msi.json: holds no counterexample for `both_wait`, but of `msi remotes_2_lines_1`
         2: error: philosophers.json: holds no counterexample for `msi`, but of `philosophers_deadlock`
         2: error: lights.json: that `all lights are red` is never reached cannot be shown by a trace
-    "#]].assert_eq(&all);
+    "#]].assert_eq(&transcript);
 }
 
 #[test]
 fn csv_and_json_results_agree() {
-    let told = |form: &str| {
+    let output_as = |option: &str| {
         let output = cohkit(["check", "tests/command/tiny.coh", "../../protocols/msi.coh"])
-            .args(["--remotes", "1", form])
+            .args(["--remotes", "1", option])
             .output()
             .expect("the command starts");
         assert!(output.status.success(), "{}", text(&output.stderr));
         text(&output.stdout)
     };
-    let json: Value = serde_json::from_str(&told("--json")).expect("JSON");
-    let csv = told("--csv");
+    let json: Value = serde_json::from_str(&output_as("--json")).expect("JSON");
+    let csv = output_as("--csv");
     let mut lines = csv.lines().map(|line| line.split(',').collect::<Vec<_>>());
     let names = lines.next().expect("a head");
     let rows: Vec<Vec<&str>> = lines.collect();
     let entries = json.as_array().expect("a list");
     assert_eq!(rows.len(), entries.len());
-    let column = |name: &str| names.iter().position(|other| *other == name);
+    let column = |name: &str| names.iter().position(|column_name| *column_name == name);
     for name in ["outcome", "protocol", "states", "transitions"] {
-        let at = column(name).unwrap_or_else(|| panic!("no column `{name}` in {names:?}"));
+        let column_index =
+            column(name).unwrap_or_else(|| panic!("no column `{name}` in {names:?}"));
         for (row, entry) in rows.iter().zip(entries) {
             // Counted from the end: notes, an earlier column, contain commas.
-            let cell = row[row.len() + at - names.len()];
+            let cell = row[row.len() + column_index - names.len()];
             assert_eq!(cell, entry[name].to_string().trim_matches('"'), "{name}");
         }
     }

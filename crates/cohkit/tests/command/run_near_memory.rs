@@ -10,7 +10,7 @@ fn root() -> PathBuf {
 }
 
 /// Compiles a program into a folder.
-fn compiled(folder: &Path, flags: &str, source: &str, definitions: &[&str]) -> PathBuf {
+fn compile(folder: &Path, flags: &str, source: &str, definitions: &[&str]) -> PathBuf {
     let name = Path::new(source).file_stem().expect("a name");
     let program = folder.join(name).with_extension("elf");
     let output = Command::new("riscv64-unknown-elf-gcc")
@@ -22,8 +22,12 @@ fn compiled(folder: &Path, flags: &str, source: &str, definitions: &[&str]) -> P
         .arg(&program)
         .output()
         .expect("it starts");
-    let said = text(&output.stderr);
-    assert!(output.status.success(), "{said}\n{}", missing("riscv-gcc"));
+    let stderr = text(&output.stderr);
+    assert!(
+        output.status.success(),
+        "{stderr}\n{}",
+        missing("riscv-gcc")
+    );
     program
 }
 
@@ -42,26 +46,26 @@ fn channel_violation_names_its_line_and_the_host_continues() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     let programs = "crates/nearmemory/tests/programs";
-    compiled(folder, "host", &format!("{programs}/stray-host.c"), &[]);
-    compiled(folder, "channel", &format!("{programs}/stray.c"), &[]);
+    compile(folder, "host", &format!("{programs}/stray-host.c"), &[]);
+    compile(folder, "channel", &format!("{programs}/stray.c"), &[]);
     let run = |words: &[&str]| transcript(&run(folder, words));
     let source = include_str!("../../../nearmemory/tests/programs/stray.c");
     let line = source.lines().position(|line| line.contains("case 2:"));
     let line = line.expect("it is there") + 1;
-    let said = run(&["--cp", "stray=stray.elf", "stray-host.elf", "2"]);
+    let output = run(&["--cp", "stray=stray.elf", "stray-host.elf", "2"]);
     assert!(
-        said.starts_with("exit code 0\nstate 5 status -1 cause 7 value 0x4000000000 word 42 far 0\nagain 0 state 3 status 9\n"),
-        "{said}"
+        output.starts_with("exit code 0\nstate 5 status -1 cause 7 value 0x4000000000 word 42 far 0\nagain 0 state 3 status 9\n"),
+        "{output}"
     );
     for part in [
         "core 0 stops the channel program `stray`: store/AMO access fault at 0x4000000000 (far memory; a core accesses it only through its copy engine), at 0x",
         "sd s0, 0(a0)\n  in channel + ",
         &format!(", stray.c:{line}\n"),
     ] {
-        assert!(said.contains(part), "{part} in {said}");
+        assert!(output.contains(part), "{part} in {output}");
     }
     // The message names the reason that applies, not every possible one.
-    for (case, at, why) in [
+    for (case, address, reason) in [
         ("3", "0x200038", "a copy of 1 line from 0x4000001000 on, which is partly outside the far memory that the host granted it"),
         ("4", "0x200038", "a copy of 33 lines from 0x4000000000 on, which is partly outside the far memory that the host granted it"),
         ("5", "0x10", "of its instructions, which are read-only"),
@@ -70,22 +74,22 @@ fn channel_violation_names_its_line_and_the_host_continues() {
         ("10", "0x200040", "a copy of zero lines"),
         ("11", "0x1", "of its constants, which are read-only"),
     ] {
-        let said = run(&["--cp", "stray=stray.elf", "stray-host.elf", case]);
-        for part in [&format!(" store/AMO access fault at {at}"), &format!(" ({why}), at 0x")] {
-            assert!(said.contains(part), "{part} in {said}");
+        let output = run(&["--cp", "stray=stray.elf", "stray-host.elf", case]);
+        for part in [&format!(" store/AMO access fault at {address}"), &format!(" ({reason}), at 0x")] {
+            assert!(output.contains(part), "{part} in {output}");
         }
     }
     // Without `--cp` there are neither cores beside far memory nor far memory.
-    let said = run(&["stray-host.elf"]);
+    let output = run(&["stray-host.elf"]);
     for part in [
         "exit code 1\n",
         "error: stray-host.elf: load access fault at 0x7100000858, at 0x",
         "\n  help: `--cp NAME=PROGRAM` runs it on a machine with far memory and cores beside it, as docs/nearmemory.md shows\n",
     ] {
-        assert!(said.contains(part), "{part} in {said}");
+        assert!(output.contains(part), "{part} in {output}");
     }
     // Counters are the same in every run.
-    let counted = [
+    let with_counters = [
         "--counters",
         "--timed",
         "--cp",
@@ -93,15 +97,18 @@ fn channel_violation_names_its_line_and_the_host_continues() {
         "stray-host.elf",
         "8",
     ];
-    let said = run(&counted);
-    assert!(said.contains("\nmcc 0: lines fetched: 1\n"), "{said}");
-    assert_eq!(said, run(&counted));
+    let output = run(&with_counters);
+    assert!(output.contains("\nmcc 0: lines fetched: 1\n"), "{output}");
+    assert_eq!(output, run(&with_counters));
     // Functional simulation does not change the behaviour of programs.
-    let fast = run(&["--fast", "--cp", "stray=stray.elf", "stray-host.elf", "8"]);
-    let same =
+    let functional = run(&["--fast", "--cp", "stray=stray.elf", "stray-host.elf", "8"]);
+    let expected =
         "exit code 0\nstate 3 status 9 cause 0 value 0 word 42 far 42\nagain 0 state 3 status 9\n";
-    assert!(fast == same && said.starts_with(same), "{fast} {said}");
-    let both = run(&[
+    assert!(
+        functional == expected && output.starts_with(expected),
+        "{functional} {output}"
+    );
+    let rejected = run(&[
         "--fast",
         "--races",
         "--cp",
@@ -109,26 +116,26 @@ fn channel_violation_names_its_line_and_the_host_continues() {
         "stray-host.elf",
     ]);
     assert!(
-        both.contains("'--fast' cannot be used with '--races'"),
-        "{both}"
+        rejected.contains("'--fast' cannot be used with '--races'"),
+        "{rejected}"
     );
     // No channel program has this name.
-    let said = run(&["--cp", "other=stray.elf", "stray-host.elf", "2"]);
+    let output = run(&["--cp", "other=stray.elf", "stray-host.elf", "2"]);
     assert_eq!(
-        said,
+        output,
         "exit code 1\nerror -1\n--- stderr\nthe program ends with code 1\nno channel program is named `stray`; there are other\n  help: `--cp stray=PROGRAM` names one\n"
     );
-    compiled(folder, "host", "docs/riscv/accumulator/host.c", &[]);
-    let said = run(&["host.elf"]);
+    compile(folder, "host", "docs/riscv/accumulator/host.c", &[]);
+    let output = run(&["host.elf"]);
     assert_eq!(
-        said,
+        output,
         "exit code 1\nthe program cannot be started: error -1\n--- stderr\nthe program ends with code 1\nno channel program is named `sum`\n  help: `--cp sum=PROGRAM` names one\n"
     );
     // A channel program is rejected as a host program.
-    let said = run(&["--cp", "stray=stray.elf", "stray.elf"]);
+    let output = run(&["--cp", "stray=stray.elf", "stray.elf"]);
     assert!(
-        said.contains("error: stray.elf: this is a channel program, which a host starts\n  help: `--cp NAME=PROGRAM`"),
-        "{said}"
+        output.contains("error: stray.elf: this is a channel program, which a host starts\n  help: `--cp NAME=PROGRAM`"),
+        "{output}"
     );
 }
 
@@ -140,38 +147,38 @@ fn races_name_both_positions_and_fail_the_run() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     let programs = "crates/nearmemory/tests/programs";
-    let forgets = ["-DFORGETS=7"];
+    let definitions = ["-DFORGETS=7"];
     let host = format!("{programs}/forgets-host.c");
-    compiled(folder, "host", &host, &forgets);
-    compiled(
+    compile(folder, "host", &host, &definitions);
+    compile(
         folder,
         "channel",
         &format!("{programs}/forgets.c"),
-        &forgets,
+        &definitions,
     );
     let words = ["--cp", "forgets=forgets.elf", "forgets-host.elf"];
-    let said = transcript(&run(folder, &[&["--races"][..], &words].concat()));
+    let output = transcript(&run(folder, &[&["--races"][..], &words].concat()));
     let source = include_str!("../../../nearmemory/tests/programs/forgets-host.c");
-    let line = source.lines().position(|line| line.ends_with("// loads"));
-    let line = line.expect("it is there") + 1;
+    let load_line = source.lines().position(|line| line.ends_with("// loads"));
+    let load_line = load_line.expect("it is there") + 1;
     let channel = include_str!("../../../nearmemory/tests/programs/forgets.c");
-    let stores = channel.lines().position(|line| line.contains("nm_store("));
-    let stores = stores.expect("it is there") + 1;
-    assert!(said.starts_with("exit code 1\nsum "), "{said}");
+    let store_line = channel.lines().position(|line| line.contains("nm_store("));
+    let store_line = store_line.expect("it is there") + 1;
+    assert!(output.starts_with("exit code 1\nsum "), "{output}");
     for part in [
         "race: the line at 0x4000000000 is stale when it is loaded\nthe host's core 0 loads it, at 0x",
-        &format!(", forgets-host.c:{line}\ncore 0 of `forgets` wrote it, at 0x"),
+        &format!(", forgets-host.c:{load_line}\ncore 0 of `forgets` wrote it, at 0x"),
         ", scratchpad.h:",
         // The copy is made by a library function that is inlined into the program.
-        &format!(", called at forgets.c:{stores}\n"),
+        &format!(", called at forgets.c:{store_line}\n"),
         "\n1 race\n",
     ] {
-        assert!(said.contains(part), "{part} in {said}");
+        assert!(output.contains(part), "{part} in {output}");
     }
     // Races are reported only with `--races`.
-    let said = transcript(&run(folder, &words));
-    assert!(said.starts_with("exit code 0\nsum "), "{said}");
-    assert!(!said.contains("race"), "{said}");
+    let output = transcript(&run(folder, &words));
+    assert!(output.starts_with("exit code 0\nsum "), "{output}");
+    assert!(!output.contains("race"), "{output}");
 }
 
 #[test]
@@ -182,38 +189,38 @@ fn hostile_programs_and_wrong_options_are_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     let programs = "crates/nearmemory/tests/programs";
-    compiled(folder, "host", &format!("{programs}/stray-host.c"), &[]);
-    compiled(
+    compile(folder, "host", &format!("{programs}/stray-host.c"), &[]);
+    compile(
         folder,
         "channel",
         &format!("{programs}/stray.c"),
         &["-DELSEWHERE"],
     );
-    let said = |words: &[&str]| {
-        let said = transcript(&run(folder, &[words, &["stray-host.elf", "0"]].concat()));
-        said.replacen("--- stderr\n", "", 1)
+    let output = |words: &[&str]| {
+        let output = transcript(&run(folder, &[words, &["stray-host.elf", "0"]].concat()));
+        output.replacen("--- stderr\n", "", 1)
     };
     // Without verification in advance, the core rejects the program: it is not granted this far memory.
-    let refused = said(&["--cp", "stray=stray.elf"]);
+    let rejection = output(&["--cp", "stray=stray.elf"]);
     assert!(
-        refused.contains("core 0 refuses the channel program `stray`: 0x4000100000: the manifest requests far memory here"),
-        "{refused}"
+        rejection.contains("core 0 refuses the channel program `stray`: 0x4000100000: the manifest requests far memory here"),
+        "{rejection}"
     );
     // A host program is no channel program: verification rejects it, and without verification the machine.
     let host = ["--cp", "stray=stray-host.elf"];
-    let refused = said(&host);
+    let rejection = output(&host);
     assert!(
-        refused.starts_with("exit code 2\nerror: stray-host.elf: "),
-        "{refused}"
+        rejection.starts_with("exit code 2\nerror: stray-host.elf: "),
+        "{rejection}"
     );
-    let refused = said(&[&host[..], &["--unverified"]].concat());
+    let rejection = output(&[&host[..], &["--unverified"]].concat());
     assert!(
-        refused.starts_with("exit code 2\nerror: the channel program `stray`: "),
-        "{refused}"
+        rejection.starts_with("exit code 2\nerror: the channel program `stray`: "),
+        "{rejection}"
     );
-    let simulated = root().join("platforms/enzian-dc-ddr.toml");
-    let simulated = simulated.display().to_string();
-    for (words, told) in [
+    let platform_file = root().join("platforms/enzian-dc-ddr.toml");
+    let platform_file = platform_file.display().to_string();
+    for (words, expected) in [
         (&["--cp", "stray"][..], "error: `--cp stray` has no `=`"),
         (
             &["--set", "host.cores"],
@@ -249,10 +256,10 @@ fn hostile_programs_and_wrong_options_are_refused() {
         ),
         (
             &["--cp", "a=stray-host.elf"],
-            "  help: docs/nearmemory.md shows how a channel program is compiled",
+            "  help: docs/nearmemory.md shows how to compile a channel program",
         ),
         (
-            &["--platform", &simulated],
+            &["--platform", &platform_file],
             "enzian-dc-ddr.toml: this is a machine without cores beside far memory\n  help: `cohkit sim`",
         ),
         (
@@ -260,10 +267,10 @@ fn hostile_programs_and_wrong_options_are_refused() {
             "error: nowhere.toml: no such file",
         ),
     ] {
-        let said = said(words);
+        let output = output(words);
         assert!(
-            said.starts_with("exit code 2\n") && said.contains(told),
-            "{told} in {said}"
+            output.starts_with("exit code 2\n") && output.contains(expected),
+            "{expected} in {output}"
         );
     }
 }
@@ -278,33 +285,33 @@ fn positions_of_endless_programs_are_reported() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     let programs = "crates/nearmemory/tests/programs";
-    compiled(folder, "host", &format!("{programs}/astray-host.c"), &[]);
-    compiled(folder, "channel", &format!("{programs}/astray.c"), &[]);
+    compile(folder, "host", &format!("{programs}/astray-host.c"), &[]);
+    compile(folder, "channel", &format!("{programs}/astray.c"), &[]);
     let run = |options: &[&str], case: &str| {
         let words = ["--cp", "astray=astray.elf", "astray-host.elf", case];
         transcript(&run(folder, &[options, &words].concat()))
     };
-    let line = |source: &str, what: &str| {
-        let found = source.lines().position(|line| line.contains(what));
-        found.expect("it is there") + 1
+    let line_of = |source: &str, pattern: &str| {
+        let position = source.lines().position(|line| line.contains(pattern));
+        position.expect("it is there") + 1
     };
     let host = include_str!("../../../nearmemory/tests/programs/astray-host.c");
     let channel = include_str!("../../../nearmemory/tests/programs/astray.c");
-    let waits = line(host, "nm_wait");
-    let goes_on = line(channel, "for (;;)");
+    let wait_line = line_of(host, "nm_wait");
+    let loop_line = line_of(channel, "for (;;)");
     for options in [&[][..], &["--fast"]] {
-        let said = run(&[options, &["--most", "100000"]].concat(), "0");
-        assert!(said.starts_with("exit code 3\n"), "{said}");
+        let output = run(&[options, &["--most", "100000"]].concat(), "0");
+        assert!(output.starts_with("exit code 3\n"), "{output}");
         for part in [
-            "  help: `--most N` gives them more\nthe host's core 0 stands at 0x",
-            &format!(", called at astray-host.c:{waits}\n"),
+            "  help: `--most N` gives them more\nthe host's core 0 is at 0x",
+            &format!(", called at astray-host.c:{wait_line}\n"),
             "\ncore 0 of `astray` stands at 0x",
-            &format!(", astray.c:{goes_on}\n"),
+            &format!(", astray.c:{loop_line}\n"),
         ] {
-            assert!(said.contains(part), "{part} in {said}");
+            assert!(output.contains(part), "{part} in {output}");
         }
     }
-    for (case, told) in [
+    for (case, expected) in [
         (
             "1",
             "(of the register pipe that `NM_REGISTER_PIPE(3)` asks for)",
@@ -316,9 +323,15 @@ fn positions_of_endless_programs_are_reported() {
             "(below its stack; its `NM_CHANNEL` requests 512 bytes)",
         ),
         ("7", "\n  in data + 0\n  jumped to from 0x"),
-        ("7", &format!(", astray.c:{}\n", line(channel, "case 7:"))),
+        (
+            "7",
+            &format!(", astray.c:{}\n", line_of(channel, "case 7:")),
+        ),
         ("8", " at 0x4000000000\n  jumped to from 0x"),
-        ("8", &format!(", astray.c:{}\n", line(channel, "case 8:"))),
+        (
+            "8",
+            &format!(", astray.c:{}\n", line_of(channel, "case 8:")),
+        ),
         (
             "9",
             "(an access to two lines of the scratchpad, or an atomic access)",
@@ -328,12 +341,12 @@ fn positions_of_endless_programs_are_reported() {
             "(a lock of a line outside the scratchpad, which has 512)",
         ),
     ] {
-        let said = run(&[], case);
-        assert!(said.starts_with("exit code 0\nstate 5\n"), "{said}");
-        assert!(said.contains(told), "{told} in {said}");
+        let output = run(&[], case);
+        assert!(output.starts_with("exit code 0\nstate 5\n"), "{output}");
+        assert!(output.contains(expected), "{expected} in {output}");
     }
     // A core cannot wait for its own FIFO.
-    for (case, told) in [
+    for (case, expected) in [
         (
             "13",
             "store/AMO access fault at 0x220040 (the FIFO from core 2 to itself is full, and only this core can remove a word from it), at 0x",
@@ -344,9 +357,9 @@ fn positions_of_endless_programs_are_reported() {
         ),
     ] {
         let words = ["--cp", "astray=astray.elf", "astray-host.elf", case, "2"];
-        let said = transcript(&self::run(folder, &words));
-        assert!(said.starts_with("exit code 0\nstate 5\n"), "{said}");
-        assert!(said.contains(told), "{told} in {said}");
+        let output = transcript(&self::run(folder, &words));
+        assert!(output.starts_with("exit code 0\nstate 5\n"), "{output}");
+        assert!(output.contains(expected), "{expected} in {output}");
     }
     let words = ["--cp", "astray=astray.elf", "astray-host.elf", "15", "2"];
     assert_eq!(
@@ -354,11 +367,11 @@ fn positions_of_endless_programs_are_reported() {
         "exit code 0\nstate 3\n"
     );
     let words = ["--cp", "astray=astray.elf", "astray-host.elf", "0", "4"];
-    let said = transcript(&self::run(folder, &words));
-    let told = "load access fault at 0x7100004800 (of core 4 beside far memory, and there are 4, from 0 on), at 0x";
-    assert!(said.starts_with("exit code 1\n"), "{said}");
-    assert!(said.contains(told), "{said}");
-    for (case, told) in [
+    let output = transcript(&self::run(folder, &words));
+    let expected = "load access fault at 0x7100004800 (of core 4 beside far memory, and there are 4, from 0 on), at 0x";
+    assert!(output.starts_with("exit code 1\n"), "{output}");
+    assert!(output.contains(expected), "{output}");
+    for (case, expected) in [
         (
             "11",
             "store/AMO access fault at 0x4000000000 (atomic access; far memory is not coherent and does not support it), at 0x",
@@ -369,8 +382,8 @@ fn positions_of_endless_programs_are_reported() {
         ),
     ] {
         let words = ["--cp", "astray=astray.elf", "astray-host.elf", case];
-        let said = transcript(&self::run(folder, &words));
-        assert!(said.starts_with("exit code 1\n") && said.contains(told), "{said}");
+        let output = transcript(&self::run(folder, &words));
+        assert!(output.starts_with("exit code 1\n") && output.contains(expected), "{output}");
     }
 }
 
@@ -384,30 +397,30 @@ fn deadlock_and_two_core_race_name_both_positions() {
     let folder = folder.path();
     let programs = "crates/nearmemory/tests/programs";
     for name in ["gone", "coreww"] {
-        compiled(folder, "host", &format!("{programs}/{name}-host.c"), &[]);
-        compiled(folder, "channel", &format!("{programs}/{name}.c"), &[]);
+        compile(folder, "host", &format!("{programs}/{name}-host.c"), &[]);
+        compile(folder, "channel", &format!("{programs}/{name}.c"), &[]);
     }
-    let said = transcript(&run(folder, &["--cp", "gone=gone.elf", "gone-host.elf"]));
-    assert!(said.starts_with("exit code 1\n"), "{said}");
+    let output = transcript(&run(folder, &["--cp", "gone=gone.elf", "gone-host.elf"]));
+    assert!(output.starts_with("exit code 1\n"), "{output}");
     for part in [
         "error: gone-host.elf: livelock: no running program can write the polled addresses\nthe host's core 0 polls line 0 of the scratchpad of core 0, at 0x",
         ", called at gone-host.c:",
         "\ncore 0 of `gone` has ended with 0, at 0x",
         "\n  in _start",
     ] {
-        assert!(said.contains(part), "{part} in {said}");
+        assert!(output.contains(part), "{part} in {output}");
     }
-    let said = transcript(&run(
+    let output = transcript(&run(
         folder,
         &["--races", "--cp", "coreww=coreww.elf", "coreww-host.elf"],
     ));
-    assert!(said.starts_with("exit code 1\n"), "{said}");
+    assert!(output.starts_with("exit code 1\n"), "{output}");
     for part in [
         "race: the line at 0x4000000000 is stored by two programs without synchronisation\ncore 1 of `coreww` stores it, at 0x",
         "\ncore 0 of `coreww` stored it, at 0x",
         ", called at coreww.c:",
         "\n1 race\n",
     ] {
-        assert!(said.contains(part), "{part} in {said}");
+        assert!(output.contains(part), "{part} in {output}");
     }
 }

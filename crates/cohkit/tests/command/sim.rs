@@ -29,10 +29,10 @@ fn same_seed_same_bytes() {
         let arguments = [&["sim"], &SHORT[..], &["--seed", seed, "--json"]].concat();
         without_run(&cohkit(arguments).output().expect("starts"))
     };
-    let first = json("1");
-    assert_eq!(first.to_string(), json("1").to_string());
-    assert_ne!(first["statistics"], json("2")["statistics"]);
-    assert_eq!(first["statistics"]["accesses"], 30000.0);
+    let first_result = json("1");
+    assert_eq!(first_result.to_string(), json("1").to_string());
+    assert_ne!(first_result["statistics"], json("2")["statistics"]);
+    assert_eq!(first_result["statistics"]["accesses"], 30000.0);
     assert_eq!(sim(&SHORT), sim(&SHORT));
 }
 
@@ -54,7 +54,7 @@ fn a_shipped_platform_is_the_file_of_its_name() {
 
 #[test]
 fn setting_changes_its_quantity() {
-    let latency = |set: &[&str]| {
+    let latency = |settings: &[&str]| {
         let base = [
             "sim",
             "enzian-dc-bram",
@@ -62,8 +62,8 @@ fn setting_changes_its_quantity() {
             "--region",
             "12800B",
         ];
-        let one = ["--cores", "1", "--prefetch", "0", "--json"];
-        let arguments = [&base[..], &one, set].concat();
+        let single_core = ["--cores", "1", "--prefetch", "0", "--json"];
+        let arguments = [&base[..], &single_core, settings].concat();
         let value = without_run(&cohkit(arguments).output().expect("starts"));
         value["statistics"]["latency_mean_ns"]
             .as_f64()
@@ -78,26 +78,26 @@ fn setting_changes_its_quantity() {
 #[test]
 fn the_number_of_caches_can_be_set() {
     let base = ["sim", "enzian-dc-ddr", "random-write", "--region", "8KiB"];
-    let more = ["--cores", "4", "--accesses", "4000", "--json"];
-    let of = |set: &[&str]| {
-        let arguments = [&base[..], &more, set].concat();
+    let options = ["--cores", "4", "--accesses", "4000", "--json"];
+    let result_with = |settings: &[&str]| {
+        let arguments = [&base[..], &options, settings].concat();
         without_run(&cohkit(arguments).output().expect("starts"))
     };
-    let (one, four) = (of(&[]), of(&["--set", "remotes=4"]));
+    let (one_cache, four_caches) = (result_with(&[]), result_with(&["--set", "remotes=4"]));
     // A single cache never loses a line; four caches take lines from each other.
-    assert_eq!(one["messages"]["ForwardInvalid"], 0);
+    assert_eq!(one_cache["messages"]["ForwardInvalid"], 0);
     assert!(
-        four["messages"]["ForwardInvalid"].as_u64() > Some(1000),
-        "{four}"
+        four_caches["messages"]["ForwardInvalid"].as_u64() > Some(1000),
+        "{four_caches}"
     );
-    assert_eq!(four["failure"], serde_json::Value::Null);
-    assert_eq!(four["statistics"]["accesses"], 4000);
+    assert_eq!(four_caches["failure"], serde_json::Value::Null);
+    assert_eq!(four_caches["statistics"]["accesses"], 4000);
 }
 
 /// Properties of cores that the command does not state are those of the platform.
 #[test]
 fn core_defaults_come_from_the_platform() {
-    let workload = |workload: &str, more: &[&str]| {
+    let workload = |workload: &str, options: &[&str]| {
         let base = [
             "sim",
             "enzian-dc-bram",
@@ -106,14 +106,18 @@ fn core_defaults_come_from_the_platform() {
             "100",
             "--json",
         ];
-        without_run(&cohkit([&base[..], more].concat()).output().expect("starts"))["workload"]
+        without_run(
+            &cohkit([&base[..], options].concat())
+                .output()
+                .expect("starts"),
+        )["workload"]
             .take()
     };
-    let read = workload("sequential-read", &[]);
-    assert_eq!(read["cores"], 48);
-    assert_eq!(read["chunked"], true);
-    assert_eq!(read["prefetch"], 8);
-    let set = [
+    let result = workload("sequential-read", &[]);
+    assert_eq!(result["cores"], 48);
+    assert_eq!(result["chunked"], true);
+    assert_eq!(result["prefetch"], 8);
+    let by_setting = [
         "--set",
         "cores.used=5",
         "--set",
@@ -121,7 +125,7 @@ fn core_defaults_come_from_the_platform() {
         "--set",
         "cores.prefetch=3",
     ];
-    let told = [
+    let by_option = [
         "--cores",
         "5",
         "--prefetch",
@@ -129,20 +133,20 @@ fn core_defaults_come_from_the_platform() {
         "--set",
         "cores.chunked=0",
     ];
-    let read = workload("sequential-read", &set);
+    let result = workload("sequential-read", &by_setting);
     assert_eq!(
-        (&read["cores"], &read["chunked"]),
+        (&result["cores"], &result["chunked"]),
         (&5.into(), &false.into())
     );
-    assert_eq!(read, workload("sequential-read", &told));
-    assert_eq!(workload("random-read", &told)["prefetch"], 3);
+    assert_eq!(result, workload("sequential-read", &by_option));
+    assert_eq!(workload("random-read", &by_option)["prefetch"], 3);
     assert_eq!(workload("random-write", &[])["prefetch"], 0);
 }
 
 #[test]
 fn bad_input_gives_one_message() {
     let write = ["enzian-dc-ddr", "random-write"];
-    for (arguments, says) in [
+    for (arguments, expected) in [
         (
             &["enzian", "random-read"][..],
             "error: no platform is named `enzian`\n  help: the shipped platforms are clusters-4x4, cxl-512x8, cxl-8x8, enzian-cohkit, enzian-cpu-home, enzian-dc-bram, enzian-dc-ddr, hosts-512x8, hosts-8x8, n1sdp-u280, n1sdp-vck5000, peers-device-memory, peers-host-memory, thunderx1-2s, thunderx1-2s-eci, upi-8x8; ",
@@ -169,13 +173,13 @@ fn bad_input_gives_one_message() {
     ] {
         let (code, out, err) = sim(arguments);
         assert_eq!((code, out.as_str()), (2, ""), "{arguments:?}: {err}");
-        assert!(err.starts_with(says), "{arguments:?}: {err}");
+        assert!(err.starts_with(expected), "{arguments:?}: {err}");
     }
 }
 
 #[test]
 fn amounts_that_make_no_sense_are_refused() {
-    for (arguments, says) in [
+    for (arguments, expected) in [
         (&["--region", "-1GiB"][..], "error: the region `-1GiB` is not a number with a unit: "),
         (&["--region", ""], "error: the region `` is not a number with a unit: "),
         (&["--region", "1GiX"], "error: the region `1GiX` has the unknown unit `GiX` (units: "),
@@ -196,7 +200,7 @@ fn amounts_that_make_no_sense_are_refused() {
     ] {
         let (code, out, err) = sim(&[&["enzian-dc-ddr", "random-read"], arguments].concat());
         assert_eq!((code, out.as_str()), (2, ""), "{arguments:?}: {err}");
-        assert!(err.starts_with(says), "{arguments:?}: {err}");
+        assert!(err.starts_with(expected), "{arguments:?}: {err}");
     }
 }
 
@@ -206,7 +210,7 @@ fn a_file_that_is_no_platform_is_refused() {
     fs::create_dir(folder.path().join("folder.toml")).expect("it can be made");
     fs::write(folder.path().join("bytes.toml"), b"name\xff").expect("it can be written");
     fs::write(folder.path().join("empty.toml"), "").expect("it can be written");
-    for (file, says) in [
+    for (file, expected) in [
         (
             "folder.toml",
             "error: folder.toml: is a folder\n  help: name a file\n",
@@ -223,17 +227,17 @@ fn a_file_that_is_no_platform_is_refused() {
             .expect("starts");
         assert_eq!(output.status.code(), Some(2), "{file}");
         let err = text(&output.stderr);
-        assert!(err.starts_with(says), "{file}: {err}");
+        assert!(err.starts_with(expected), "{file}: {err}");
     }
 }
 
 /// Contents of a shipped protocol with changes.
-fn changed(protocol: &str, changes: &[(&str, &str)]) -> String {
+fn mutated_protocol(protocol: &str, changes: &[(&str, &str)]) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../protocols");
     let mut text = fs::read_to_string(path.join(protocol)).expect("the text can be read");
-    for (from, to) in changes {
-        assert!(text.contains(from), "{from}");
-        text = text.replace(from, to);
+    for (original, mutated) in changes {
+        assert!(text.contains(original), "{original}");
+        text = text.replace(original, mutated);
     }
     text
 }
@@ -241,7 +245,7 @@ fn changed(protocol: &str, changes: &[(&str, &str)]) -> String {
 /// The home can be constructed, but has a fault: it waits for a victim that may not exist.
 #[test]
 fn a_faulty_home_is_not_run() {
-    let text = changed(
+    let text = mutated_protocol(
         "eci.coh",
         &[
             (
@@ -293,23 +297,23 @@ system one { remotes 1; lines 1 }
 ";
     let folder = tempfile::tempdir().expect("a temporary folder");
     fs::write(folder.path().join("reader.coh"), only_reads).expect("it can be written");
-    let of = |workload| {
+    let run = |workload| {
         let output = cohkit(["sim", "enzian-dc-ddr", workload, "--protocol", "reader.coh"])
             .current_dir(folder.path())
             .output()
             .expect("starts");
         (output.status.code(), text(&output.stderr))
     };
-    assert_eq!(of("random-read"), (Some(0), String::new()));
-    let says = "error: the reader of `reader` has no row for `store`, which random-write needs\n  help: add such rows, or choose another workload\n";
-    assert_eq!(of("random-write"), (Some(2), says.to_string()));
+    assert_eq!(run("random-read"), (Some(0), String::new()));
+    let expected = "error: the reader of `reader` has no row for `store`, which random-write needs\n  help: add such rows, or choose another workload\n";
+    assert_eq!(run("random-write"), (Some(2), expected.to_string()));
 }
 
 #[cfg(target_os = "linux")]
 #[test]
 fn a_result_that_cannot_be_written_is_exit_code_4() {
     let base = ["enzian-dc-ddr", "random-read", "--accesses", "100"];
-    for (out, says) in [
+    for (out, expected) in [
         (
             "missing/out",
             "error: missing/out: its folder does not exist; nothing was written\n",
@@ -322,7 +326,7 @@ fn a_result_that_cannot_be_written_is_exit_code_4() {
     ] {
         let (code, _, err) = sim(&[&base[..], &["--out", out]].concat());
         assert_eq!(code, 4, "{err}");
-        assert!(err.starts_with(says), "{err}");
+        assert!(err.starts_with(expected), "{err}");
     }
     // An unusable output path is found before a run that would take very long.
     let (code, _, _) = sim(&[
@@ -334,12 +338,12 @@ fn a_result_that_cannot_be_written_is_exit_code_4() {
         "missing/out",
     ]);
     assert_eq!(code, 4);
-    let full = fs::File::options()
+    let full_device = fs::File::options()
         .write(true)
         .open("/dev/full")
         .expect("/dev/full");
     let output = cohkit([&["sim"], &base[..]].concat())
-        .stdout(full)
+        .stdout(full_device)
         .output()
         .expect("starts");
     assert_eq!(output.status.code(), Some(4));
@@ -356,11 +360,11 @@ fn progress_bar_requires_a_terminal() {
 fn errors_of_a_platform_show_their_place() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../platforms/enzian-dc-bram.toml");
-    let good = fs::read_to_string(shipped).expect("the platform can be read");
-    let wrong = good
+    let valid = fs::read_to_string(shipped).expect("the platform can be read");
+    let invalid = valid
         .replace("\"3.1ns\"", "3")
         .replace("remotes = 1", "remotes = 0");
-    fs::write(folder.path().join("wrong.toml"), wrong).expect("it can be written");
+    fs::write(folder.path().join("wrong.toml"), invalid).expect("it can be written");
     let output = cohkit(["sim", "wrong.toml", "random-read"])
         .current_dir(folder.path())
         .output()
@@ -407,18 +411,18 @@ fn a_run_without_progress_is_given_up_with_its_chart() {
 fn simulated_violation_is_printed_with_its_chart() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let texts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../protocols/msi.coh");
-    let good = fs::read_to_string(texts).expect("the text can be read");
-    let row = good
+    let valid = fs::read_to_string(texts).expect("the text can be read");
+    let row = valid
         .lines()
         .find(|line| line.trim_start().starts_with("M  ") && line.contains("| FwdGetM"))
         .expect("the row is there");
-    let wrong = good.replace(row, &format!("{}stay", row.trim_end_matches('I')));
-    fs::write(folder.path().join("wrong.coh"), wrong).expect("it can be written");
+    let mutated = valid.replace(row, &format!("{}stay", row.trim_end_matches('I')));
+    fs::write(folder.path().join("wrong.coh"), mutated).expect("it can be written");
     let platform =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../../platforms/enzian-dc-bram.toml");
     let platform = fs::read_to_string(platform).expect("the platform can be read");
-    let two = platform.replace("remotes = 1", "remotes = 2");
-    fs::write(folder.path().join("two.toml"), two).expect("it can be written");
+    let two_caches = platform.replace("remotes = 1", "remotes = 2");
+    fs::write(folder.path().join("two.toml"), two_caches).expect("it can be written");
     let output = cohkit(["sim", "two.toml", "random-write", "--protocol", "wrong.coh"])
         .args([
             "--cores",
@@ -469,11 +473,11 @@ fn an_interrupt_ends_a_run_and_writes_nothing() {
 fn lost_write_back_is_found_by_a_later_read() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let text = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../protocols/msi.coh");
-    let good = fs::read_to_string(&text).expect("the text can be read");
+    let valid = fs::read_to_string(&text).expect("the text can be read");
     let row = "M       | PutM if sender == owner                       | write, send";
-    assert_eq!(good.matches(row).count(), 1);
-    let wrong = good.replace(row, &row.replace("write, send", "send"));
-    fs::write(folder.path().join("wrong.coh"), wrong).expect("it can be written");
+    assert_eq!(valid.matches(row).count(), 1);
+    let mutated = valid.replace(row, &row.replace("write, send", "send"));
+    fs::write(folder.path().join("wrong.coh"), mutated).expect("it can be written");
     let msi = text.display().to_string();
     let run = |workload: &str, protocol: &str| {
         let output = cohkit(["sim", "enzian-dc-bram", workload, "--protocol", protocol])
@@ -505,7 +509,7 @@ fn lost_write_back_is_found_by_a_later_read() {
 #[test]
 fn each_kind_runs_its_own_workload() {
     let near = "../../protocols/eci-near.coh";
-    let json = |more: &[&str]| {
+    let json = |extra: &[&str]| {
         let base = [
             "sim",
             "enzian-cpu-home",
@@ -516,21 +520,21 @@ fn each_kind_runs_its_own_workload() {
         ];
         let options = ["--region", "64KiB", "--accesses", "3000", "--cores", "4"];
         without_run(
-            &cohkit([&base[..], &options, more].concat())
+            &cohkit([&base[..], &options, extra].concat())
                 .output()
                 .expect("starts"),
         )
     };
-    let both = json(&["--by", "device=random-write-line"]);
-    assert_eq!(both["workload"]["name"], "random-read");
-    assert_eq!(both["workload"]["cores"], 4);
-    assert_eq!(both["agents"]["llc"], both["workload"]);
-    assert_eq!(both["agents"]["device"]["name"], "random-write-line");
-    assert_eq!(both["statistics"]["accesses"], 6000.0);
-    assert_eq!(both["messages"]["WriteLine"], 3000);
-    let alone = json(&["--by", "llc=idle"]);
-    assert_eq!(alone["agents"]["llc"], serde_json::Value::Null);
-    assert_eq!(alone["statistics"]["accesses"], 3000.0);
+    let both_kinds = json(&["--by", "device=random-write-line"]);
+    assert_eq!(both_kinds["workload"]["name"], "random-read");
+    assert_eq!(both_kinds["workload"]["cores"], 4);
+    assert_eq!(both_kinds["agents"]["llc"], both_kinds["workload"]);
+    assert_eq!(both_kinds["agents"]["device"]["name"], "random-write-line");
+    assert_eq!(both_kinds["statistics"]["accesses"], 6000.0);
+    assert_eq!(both_kinds["messages"]["WriteLine"], 3000);
+    let device_only = json(&["--by", "llc=idle"]);
+    assert_eq!(device_only["agents"]["llc"], serde_json::Value::Null);
+    assert_eq!(device_only["statistics"]["accesses"], 3000.0);
     let slower = json(&[
         "--by",
         "llc=idle",
@@ -538,8 +542,8 @@ fn each_kind_runs_its_own_workload() {
         "agents.device.link.latency=1us",
     ]);
     let latency = |value: &serde_json::Value| value["statistics"]["latency_max_ns"].as_f64();
-    assert!(latency(&slower) > latency(&alone).map(|ns| ns + 1000.0));
-    for (arguments, what) in [
+    assert!(latency(&slower) > latency(&device_only).map(|ns| ns + 1000.0));
+    for (arguments, expected) in [
         (
             vec!["--protocol", near, "--by", "gpu=idle"],
             "error: the machine has no caching agents `gpu`\n  help: there are llc, device;",
@@ -554,17 +558,17 @@ fn each_kind_runs_its_own_workload() {
         ),
         (
             vec!["--protocol", near, "--by", "device=idle", "--by", "llc=idle"],
-            "error: no agent does anything\n",
+            "error: all agents are idle\n",
         ),
         (
             vec!["--protocol", "eci"],
             "error: cannot simulate: enzian-cpu-home has agents of a further kind, `device`, and eci has cpu\n",
         ),
     ] {
-        let all = [&["enzian-cpu-home", "random-read"], &arguments[..]].concat();
-        let (code, output, error) = sim(&all);
+        let all_arguments = [&["enzian-cpu-home", "random-read"], &arguments[..]].concat();
+        let (code, output, error) = sim(&all_arguments);
         assert_eq!((code, output.as_str()), (2, ""));
-        assert!(error.starts_with(what), "{error}");
+        assert!(error.starts_with(expected), "{error}");
     }
 }
 
@@ -574,27 +578,33 @@ const TWO: &str = "../../protocols/two-level.coh";
 fn two_level_statistics_are_separate_and_reproducible() {
     let options = ["--region", "64KiB", "--accesses", "5000"];
     let base = ["sim", "clusters-4x4", "random-mixed", "--protocol", TWO];
-    let json = |more: &[&str]| {
+    let json = |extra: &[&str]| {
         without_run(
-            &cohkit([&base[..], &options, more].concat())
+            &cohkit([&base[..], &options, extra].concat())
                 .output()
                 .expect("starts"),
         )
     };
-    let first = json(&["--json"]);
-    assert_eq!(first.to_string(), json(&["--json"]).to_string());
-    assert_eq!(first["statistics"]["accesses"], 5000.0);
-    let above = &first["above"];
+    let first_result = json(&["--json"]);
+    assert_eq!(first_result.to_string(), json(&["--json"]).to_string());
+    assert_eq!(first_result["statistics"]["accesses"], 5000.0);
+    let upper_level = &first_result["above"];
     // The L2s provide the lines that the L1s request, and both levels have sent messages.
     assert!(
-        above["statistics"]["brought"].as_f64() > Some(1000.0),
-        "{above}"
+        upper_level["statistics"]["brought"].as_f64() > Some(1000.0),
+        "{upper_level}"
     );
-    assert!(above["messages"]["FwdGetM"].as_u64() > Some(0), "{above}");
-    assert!(first["messages"]["Inv"].as_u64() > Some(0), "{first}");
+    assert!(
+        upper_level["messages"]["FwdGetM"].as_u64() > Some(0),
+        "{upper_level}"
+    );
+    assert!(
+        first_result["messages"]["Inv"].as_u64() > Some(0),
+        "{first_result}"
+    );
     let slower = json(&["--json", "--set", "below.link.latency=100ns"]);
     let latency = |value: &serde_json::Value| value["statistics"]["latency_mean_ns"].as_f64();
-    assert!(latency(&slower) > latency(&first).map(|ns| ns + 100.0));
+    assert!(latency(&slower) > latency(&first_result).map(|ns| ns + 100.0));
 }
 
 /// Two machines combined, and a composition of both directions: a host and a device cache each other's lines.
@@ -614,30 +624,30 @@ fn combined_machines_run_both_directions() {
     ];
     let (code, output, error) = sim(&run);
     assert_eq!((code, error.as_str()), (0, ""));
-    let told = output.split("\nthe host's memory:\n");
-    let told: Vec<&str> = told.collect();
-    assert_eq!(told.len(), 2, "{output}");
-    assert!(told[0].starts_with(
+    let parts = output.split("\nthe host's memory:\n");
+    let parts: Vec<&str> = parts.collect();
+    assert_eq!(parts.len(), 2, "{output}");
+    assert!(parts[0].starts_with(
         "eci_both on enzian-dc-ddr+enzian-cpu-home, 48 cores share 1 cache: sequential-read"
     ));
-    let [json, other] = [
+    let [json, idle_device] = [
         &["--json"][..],
         &["--json", "--by", "device=idle", "--by", "llc=random-write"],
     ]
-    .map(|more| {
-        let (code, output, error) = sim(&[&run[..], more].concat());
+    .map(|extra| {
+        let (code, output, error) = sim(&[&run[..], extra].concat());
         assert_eq!((code, error.as_str()), (0, ""));
         serde_json::from_str::<serde_json::Value>(&output).expect("it is JSON")
     });
-    for value in [&json, &other] {
+    for value in [&json, &idle_device] {
         assert_eq!(value["statistics"]["accesses"], 2000);
         assert_eq!(value["host"]["statistics"]["accesses"], 2000);
     }
     assert_eq!(json["host"]["messages"]["ReadExclusive"], 0);
-    assert_ne!(other["host"]["messages"]["ReadExclusive"], 0);
-    for (more, what) in [
+    assert_ne!(idle_device["host"]["messages"]["ReadExclusive"], 0);
+    for (extra, expected) in [
         (["--by", "dev=idle"], "error: the machine has no caching agents `dev`\n  help: there are cpu, llc, device;"),
-        (["--set", "host.agents.device.link.latency=1ns"], "error: the setting `host.agents.device.link.latency=1ns`: `host.agents.device.link.latency` is of the whole machine"),
+        (["--set", "host.agents.device.link.latency=1ns"], "error: the setting `host.agents.device.link.latency=1ns`: `host.agents.device.link.latency` applies to the whole machine"),
         (["--set", "link.layer=cxl-68"], "error: cannot simulate: enzian-dc-ddr+enzian-cpu-home: links of cxl-68 carry CXL.mem, whose home is the device, but not both directions"),
         (["--timeline=/dev/null", "--timeline-agent=device1"], "error: cannot simulate: there is no agent `device1`; did you mean `device`? there are cpu, home, llc, device, home"),
         (["--timeline=/dev/null", "--timeline-line=llc:1"], "error: invalid value 'llc:1' for '--timeline-line <N>': give a non-negative integer, or `host:` followed by one"),
@@ -646,56 +656,58 @@ fn combined_machines_run_both_directions() {
         (["--trace=/dev/null", "--trace-line=host:1024"], "error: there is no line 1024\n  help: the region has 1024"),
         (["--trace=/dev/null", "--trace-line=llc:1"], "error: invalid value 'llc:1' for '--trace-line <N>': give a non-negative integer, or `host:` followed by one"),
     ] {
-        let (code, _, error) = sim(&[&run[..], &more].concat());
-        assert!(code == 2 && error.starts_with(what), "{error}");
+        let (code, _, error) = sim(&[&run[..], &extra].concat());
+        assert!(code == 2 && error.starts_with(expected), "{error}");
     }
     // The latency breakdown is printed for each space, and a trace is available for lines of each.
     let (code, output, error) = sim(&[&run[..], &["--explain"]].concat());
     assert_eq!((code, error.as_str()), (0, ""));
-    let told: Vec<&str> = output.split("\nof the host's memory:\n").collect();
-    assert_eq!(told.len(), 2, "{output}");
-    for told in told {
+    let parts: Vec<&str> = output.split("\nof the host's memory:\n").collect();
+    assert_eq!(parts.len(), 2, "{output}");
+    for part in parts {
         assert!(
-            told.contains("\nlatency breakdown") && told.contains("\nlimited by"),
-            "{told}"
+            part.contains("\nlatency breakdown") && part.contains("\nlimited by"),
+            "{part}"
         );
     }
     let (_, output, _) = sim(&[&run[..], &["--explain", "--json"]].concat());
-    let told: serde_json::Value = serde_json::from_str(&output).expect("it is JSON");
-    for (of, value) in [("the device's", &told), ("the host's", &told["host"])] {
+    let result: serde_json::Value = serde_json::from_str(&output).expect("it is JSON");
+    for (side, value) in [("the device's", &result), ("the host's", &result["host"])] {
         let mean = &value["explanation"]["latency"]["mean_ns"];
-        assert_eq!(mean, &value["statistics"]["latency_mean_ns"], "{of}");
+        assert_eq!(mean, &value["statistics"]["latency_mean_ns"], "{side}");
     }
     let folder = tempfile::tempdir().expect("a temporary folder");
     let file = folder.path().join("run.pftrace");
-    let shown = file.display().to_string();
-    let counted = |more: &[&str]| {
-        let drawn = [&run[..], &["--json", "--timeline", &shown], more].concat();
-        let (code, output, error) = sim(&drawn);
+    let path = file.display().to_string();
+    let traced_accesses = |extra: &[&str]| {
+        let arguments = [&run[..], &["--json", "--timeline", &path], extra].concat();
+        let (code, output, error) = sim(&arguments);
         assert_eq!((code, error.as_str()), (0, ""));
-        let told: serde_json::Value = serde_json::from_str(&output).expect("it is JSON");
-        assert!(told["host"]["timeline"].is_null());
+        let result: serde_json::Value = serde_json::from_str(&output).expect("it is JSON");
+        assert!(result["host"]["timeline"].is_null());
         let bytes = std::fs::metadata(&file).expect("it is written").len();
-        assert_eq!(told["timeline"]["bytes"], bytes);
-        told["timeline"]["accesses"].as_u64()
+        assert_eq!(result["timeline"]["bytes"], bytes);
+        result["timeline"]["accesses"].as_u64()
     };
-    assert_eq!(counted(&[]), Some(4000));
-    let of_lines = ["1", "host:1"].map(|line| counted(&["--timeline-line", line]));
+    assert_eq!(traced_accesses(&[]), Some(4000));
+    let counts_of_lines = ["1", "host:1"].map(|line| traced_accesses(&["--timeline-line", line]));
     assert!(
-        of_lines
+        counts_of_lines
             .iter()
             .all(|&count| count > Some(0) && count < Some(100)),
-        "{of_lines:?}"
+        "{counts_of_lines:?}"
     );
     for (line, text) in [("1", "eci"), ("host:1", "eci-near")] {
-        let (code, _, error) =
-            sim(&[&run[..], &["--trace", &shown, "--trace-line", line]].concat());
+        let (code, _, error) = sim(&[&run[..], &["--trace", &path, "--trace-line", line]].concat());
         assert_eq!((code, error.as_str()), (0, ""));
         let text = format!("../../protocols/{text}.coh");
-        let judged = cohkit(["trace", &shown, "--protocol", &text]).output();
-        let judged = judged.expect("it starts");
-        let told = crate::text(&judged.stdout);
-        assert!(told.starts_with("trace 1: in order: "), "{line}: {told}");
+        let trace_check = cohkit(["trace", &path, "--protocol", &text]).output();
+        let trace_check = trace_check.expect("it starts");
+        let printed = crate::text(&trace_check.stdout);
+        assert!(
+            printed.starts_with("trace 1: in order: "),
+            "{line}: {printed}"
+        );
     }
     let (code, _, error) = sim(&[
         "enzian-dc-ddr",
@@ -703,32 +715,32 @@ fn combined_machines_run_both_directions() {
         "--accesses",
         "10",
         "--trace",
-        &shown,
+        &path,
         "--trace-line",
         "host:1",
     ]);
     assert_eq!((code, error.as_str()), (2, "error: there is no line of the host's memory\n  help: two machines joined by `+` have two address spaces\n"));
-    for (machine, protocol, what) in [
+    for (machine, protocol, expected) in [
         (machine, "../../protocols/eci.coh", "error: cannot simulate: enzian-dc-ddr+enzian-cpu-home has a second address space for the host's memory, but `eci` says nothing of that"),
         ("enzian-dc-ddr", BOTH, "error: cannot simulate: enzian-dc-ddr has no address space for the host's memory, whose protocol `eci_both` is"),
         ("enzian-dc-ddr+enzian-dc-ddr", BOTH, "error: enzian-dc-ddr has caching agents of one kind, but both host and device cache lines"),
         ("enzian-cohkit+enzian-cpu-home+enzian-cpu-home", BOTH, "error: "),
     ] {
         let (code, _, error) = sim(&[machine, "random-read", "--protocol", protocol]);
-        assert!(code == 2 && error.starts_with(what), "{error}");
+        assert!(code == 2 && error.starts_with(expected), "{error}");
     }
 }
 
 #[test]
 fn texts_and_machines_of_other_numbers_of_levels_are_refused() {
-    for (arguments, what) in [
+    for (arguments, expected) in [
         (
             ["enzian-dc-ddr", "random-read", "--protocol", TWO],
             "error: enzian-dc-ddr has one level of caches, but the specification has two\n",
         ),
         (
             ["clusters-4x4", "random-read", "--protocol", "../../protocols/mesi.coh"],
-            "error: cannot simulate: clusters-4x4 has two levels of caches, but `mesi` says nothing\n",
+            "error: cannot simulate: clusters-4x4 has two levels of caches, but `mesi` specifies one\n",
         ),
         (
             ["clusters-4x4", "random-read", "--protocol", "../../protocols/eci-both.coh"],
@@ -737,10 +749,10 @@ fn texts_and_machines_of_other_numbers_of_levels_are_refused() {
     ] {
         let (code, output, error) = sim(&arguments);
         assert_eq!((code, output.as_str()), (2, ""));
-        assert!(error.starts_with(what), "{error}");
+        assert!(error.starts_with(expected), "{error}");
     }
-    let both = ["clusters-4x4", "random-read", "--protocol", TWO];
-    for (more, what) in [
+    let two_levels = ["clusters-4x4", "random-read", "--protocol", TWO];
+    for (extra, expected) in [
         (["--trace", "/dev/null"], "`--trace` tells of one level"),
         (
             ["--set", "below.patience=1us"],
@@ -759,48 +771,54 @@ fn texts_and_machines_of_other_numbers_of_levels_are_refused() {
             "all together, must be 1 to 4096, not 16384",
         ),
     ] {
-        let (code, _, error) = sim(&[&both[..], &more[..]].concat());
+        let (code, _, error) = sim(&[&two_levels[..], &extra[..]].concat());
         assert_eq!(code, 2);
-        assert!(error.contains(what), "{error}");
+        assert!(error.contains(expected), "{error}");
     }
 }
 
 /// The breakdown has parts and steps; each adds up to the latency, and each gives columns of a table.
 #[test]
 fn latency_breakdown_sums_to_the_picosecond() {
-    let asked = [&["sim"], &SHORT[..], &["--explain"]].concat();
+    let explain_arguments = [&["sim"], &SHORT[..], &["--explain"]].concat();
     let json = |arguments: &[&str]| without_run(&cohkit(arguments).output().expect("starts"));
-    let explained = json(&[&asked[..], &["--json"]].concat());
-    let explanation = &explained["explanation"];
-    let total = |value: &serde_json::Value| value["total_ps"].as_u64().expect("a time");
-    for of in ["parts", "steps"] {
-        let all = explanation[of].as_array().expect("there are some");
-        let sum: u64 = all.iter().map(total).sum();
-        assert_eq!(sum, total(&explanation["latency"]), "{of}");
+    let result = json(&[&explain_arguments[..], &["--json"]].concat());
+    let explanation = &result["explanation"];
+    let total_ps = |value: &serde_json::Value| value["total_ps"].as_u64().expect("a time");
+    for kind in ["parts", "steps"] {
+        let entries = explanation[kind].as_array().expect("there are some");
+        let sum: u64 = entries.iter().map(total_ps).sum();
+        assert_eq!(sum, total_ps(&explanation["latency"]), "{kind}");
     }
-    let way = explanation["slowest"]["way"].as_array().expect("a way");
-    let ns: f64 = way.iter().filter_map(|moment| moment["ns"].as_f64()).sum();
-    let slowest = &explained["statistics"]["latency_max_ns"];
+    let slowest_path = explanation["slowest"]["way"].as_array().expect("a way");
+    let ns: f64 = slowest_path
+        .iter()
+        .filter_map(|moment| moment["ns"].as_f64())
+        .sum();
+    let slowest = &result["statistics"]["latency_max_ns"];
     assert!((ns - slowest.as_f64().expect("a time")).abs() < 1e-6);
-    let mut plain = json(&[&["sim"], &SHORT[..], &["--json"]].concat());
-    assert_eq!(plain["explanation"].take(), serde_json::Value::Null);
-    assert_eq!(plain["statistics"], explained["statistics"]);
-    let table = cohkit([&asked[..], &["--csv"]].concat()).output();
+    let mut plain_result = json(&[&["sim"], &SHORT[..], &["--json"]].concat());
+    assert_eq!(plain_result["explanation"].take(), serde_json::Value::Null);
+    assert_eq!(plain_result["statistics"], result["statistics"]);
+    let table = cohkit([&explain_arguments[..], &["--csv"]].concat()).output();
     let table = text(&table.expect("starts").stdout);
     let columns: Vec<&str> = table.lines().next().unwrap_or("").split(',').collect();
     for column in ["parts.queue.total_ps", "steps.unit.mean_ns", "limit.name"] {
         let column = format!("explanation.{column}");
         assert!(columns.contains(&column.as_str()), "{column}: {columns:?}");
     }
-    let (code, _, wrong) = sim(&[
+    let (code, _, rejection) = sim(&[
         "clusters-4x4",
         "random-read",
         "--protocol",
         TWO,
         "--explain",
     ]);
-    assert_eq!(code, 2, "{wrong}");
-    assert!(wrong.contains("tells of one level"), "{wrong}");
+    assert_eq!(code, 2, "{rejection}");
+    assert!(
+        rejection.contains("supports one level of caches"),
+        "{rejection}"
+    );
 }
 
 /// Regression: a file name with a text extension received a binary trace, which `cohkit report` then rejected with its
@@ -818,32 +836,32 @@ fn a_timeline_with_the_name_of_a_text_is_refused() {
 /// Regression: 48 cores behind one cache sent no invalidation, and the output did not mention the reason.
 #[test]
 fn simulation_reports_cores_that_share_a_cache() {
-    let few = ["--region", "64KiB", "--accesses", "200"];
-    let of = |arguments: &[&str]| {
-        let (code, out, err) = sim(&[arguments, &few].concat());
+    let short_run = ["--region", "64KiB", "--accesses", "200"];
+    let run = |arguments: &[&str]| {
+        let (code, out, err) = sim(&[arguments, &short_run].concat());
         assert_eq!((code, err.as_str()), (0, ""), "{arguments:?}");
         out
     };
-    let warning = "warning: thunderx1-2s has one cache, shared by all cores, but msi is for several caches: no row\nfor another cache's copies is reached\n";
+    let warning = "warning: thunderx1-2s has one cache, shared by all cores, but msi is for several caches: the run\ndoes not reach rows for copies in other caches\n";
     let msi = ["thunderx1-2s", "random-mixed", "--protocol", "msi"];
-    let one = of(&msi);
+    let one_cache = run(&msi);
     assert!(
-        one.starts_with("msi on thunderx1-2s, 48 cores share 1 cache: random-mixed of 64KiB"),
-        "{one}"
+        one_cache.starts_with("msi on thunderx1-2s, 48 cores share 1 cache: random-mixed of 64KiB"),
+        "{one_cache}"
     );
-    assert!(one.contains(warning), "{one}");
-    let two = of(&[&msi[..], &["--set", "remotes=2"]].concat());
+    assert!(one_cache.contains(warning), "{one_cache}");
+    let two_caches = run(&[&msi[..], &["--set", "remotes=2"]].concat());
     assert!(
-        two.starts_with("msi on thunderx1-2s, 48 cores, 24 share each of 2 caches: "),
-        "{two}"
+        two_caches.starts_with("msi on thunderx1-2s, 48 cores, 24 share each of 2 caches: "),
+        "{two_caches}"
     );
-    let hosts = of(&["hosts-8x8", "random-mixed", "--cores", "5"]);
+    let hosts = run(&["hosts-8x8", "random-mixed", "--cores", "5"]);
     assert!(
         hosts.starts_with("mesi on hosts-8x8, 5 cores, before 5 of 8 caches: "),
         "{hosts}"
     );
-    let eci = of(&["thunderx1-2s", "random-mixed"]);
-    for out in [two, hosts, eci] {
+    let eci = run(&["thunderx1-2s", "random-mixed"]);
+    for out in [two_caches, hosts, eci] {
         assert!(!out.contains("warning"), "{out}");
     }
 }
@@ -851,20 +869,20 @@ fn simulation_reports_cores_that_share_a_cache() {
 #[test]
 fn a_quantity_outside_its_plausible_range_is_warned_of() {
     let base = ["enzian-dc-ddr", "random-read", "--accesses", "100"];
-    let of = |more: &[&str]| {
-        let (code, out, _) = sim(&[&base[..], more].concat());
-        assert_eq!(code, 0, "{more:?}");
+    let stdout_with = |extra: &[&str]| {
+        let (code, out, _) = sim(&[&base[..], extra].concat());
+        assert_eq!(code, 0, "{extra:?}");
         out
     };
-    let said = "`link.latency` is set to 5us, outside its plausible range of 60ns to 140ns";
-    let out = of(&["--set", "link.latency=5us"]);
-    assert!(out.contains(&format!("\nwarning: {said}\n")), "{out}");
+    let warning = "`link.latency` is set to 5us, outside its plausible range of 60ns to 140ns";
+    let out = stdout_with(&["--set", "link.latency=5us"]);
+    assert!(out.contains(&format!("\nwarning: {warning}\n")), "{out}");
     let json = |set: &str| {
-        let out = of(&["--set", set, "--json"]);
+        let out = stdout_with(&["--set", set, "--json"]);
         let value: serde_json::Value = serde_json::from_str(&out).expect("it is JSON");
         value["warnings"].clone()
     };
-    assert_eq!(json("link.latency=5us"), serde_json::json!([said]));
+    assert_eq!(json("link.latency=5us"), serde_json::json!([warning]));
     for set in ["link.latency=60ns", "link.latency=140ns", "cores.used=12"] {
         assert_eq!(json(set), serde_json::json!([]), "{set}");
     }
@@ -878,13 +896,13 @@ fn a_quantity_outside_its_plausible_range_is_warned_of() {
         "link.latency=5us",
     ];
     let out = text(&cohkit(play).output().expect("starts").stdout);
-    assert!(out.contains(&format!("\nwarning: {said}\n")), "{out}");
+    assert!(out.contains(&format!("\nwarning: {warning}\n")), "{out}");
 }
 
 /// Regression: definitions made lines of 200 columns, and latencies were printed in the middle of fifty numbers.
 #[test]
 fn text_fits_a_page_and_begins_with_the_summary() {
-    let all = [
+    let runs = [
         vec!["hosts-8x8", "random-mixed", "--explain"],
         vec!["clusters-4x4", "random-mixed"],
         vec![
@@ -902,12 +920,12 @@ fn text_fits_a_page_and_begins_with_the_summary() {
             "eci-both",
         ],
     ];
-    for arguments in all {
+    for arguments in runs {
         let (code, out, _) =
             sim(&[&arguments[..], &["--region", "64KiB", "--accesses", "2000"]].concat());
         assert_eq!(code, 0, "{arguments:?}");
-        let long = out.lines().find(|line| line.chars().count() > 100);
-        assert_eq!(long, None, "{arguments:?}");
+        let long_line = out.lines().find(|line| line.chars().count() > 100);
+        assert_eq!(long_line, None, "{arguments:?}");
         let summary = out.find("\nloads  ").expect("there are loads");
         assert!(
             summary < out.find("\ntime_ns  ").expect("there is a time"),
@@ -919,7 +937,7 @@ fn text_fits_a_page_and_begins_with_the_summary() {
 /// Regression: half of the latencies of `random-mixed` were 0, as they included stores into write buffers.
 #[test]
 fn load_and_store_latencies_are_reported_separately() {
-    let of = |workload: &str, protocol: &str| {
+    let medians_and_counts = |workload: &str, protocol: &str| {
         let run = [
             "enzian-dc-ddr",
             workload,
@@ -933,11 +951,18 @@ fn load_and_store_latencies_are_reported_separately() {
         assert_eq!(code, 0, "{workload}");
         let value: serde_json::Value = serde_json::from_str(&out).expect("it is JSON");
         let names = ["load", "store", "store_visible"];
-        let of = |name: &str| value["statistics"][name].as_f64().expect("a number");
-        let medians = names.map(|name| of(&format!("{name}_latency_p50_ns")));
-        (medians, [of("loads"), of("stores"), of("stores_visible")])
+        let statistic = |name: &str| value["statistics"][name].as_f64().expect("a number");
+        let medians = names.map(|name| statistic(&format!("{name}_latency_p50_ns")));
+        (
+            medians,
+            [
+                statistic("loads"),
+                statistic("stores"),
+                statistic("stores_visible"),
+            ],
+        )
     };
-    let ([load, store, visible], [loads, stores, all]) = of("random-mixed", "eci");
+    let ([load, store, visible], [loads, stores, all]) = medians_and_counts("random-mixed", "eci");
     assert!(
         load > 100.0 && store == 0.0 && visible > 100.0,
         "{load} {store} {visible}"
@@ -946,11 +971,11 @@ fn load_and_store_latencies_are_reported_separately() {
         loads > 0.0 && loads + stores == 5000.0 && all == stores,
         "{loads} {stores} {all}"
     );
-    let ([load, _, visible], counts) = of("random-write", "eci");
+    let ([load, _, visible], counts) = medians_and_counts("random-write", "eci");
     assert!(load == 0.0 && visible > 100.0, "{load} {visible}");
     assert_eq!(counts, [0.0, 5000.0, 5000.0]);
     // Stores that are sent to the home become visible there.
-    let ([_, store, visible], counts) = of("random-write", "write-through");
+    let ([_, store, visible], counts) = medians_and_counts("random-write", "write-through");
     assert!(visible > store && visible > 100.0, "{store} {visible}");
     assert_eq!(counts, [0.0, 5000.0, 5000.0]);
 }
@@ -959,7 +984,7 @@ fn load_and_store_latencies_are_reported_separately() {
 #[test]
 fn a_line_that_bounces_is_named_by_its_address() {
     let folder = tempfile::tempdir().expect("a folder");
-    let of = |second: &str| {
+    let run_with = |second: &str| {
         let file = folder.path().join("my.trace");
         let mut trace = String::new();
         for n in 0..200 {
@@ -975,7 +1000,7 @@ fn a_line_that_bounces_is_named_by_its_address() {
         let json: serde_json::Value = serde_json::from_str(&json).expect("it is JSON");
         (out, json["bouncing_lines"].clone())
     };
-    let (out, json) = of("0x1fc8");
+    let (out, json) = run_with("0x1fc8");
     assert!(
         out.contains("the line at 0x1fc0 bounces between caches: "),
         "{out}"
@@ -992,7 +1017,7 @@ fn a_line_that_bounces_is_named_by_its_address() {
     let share = line["share"].as_f64().expect("a share");
     assert!(share > 0.4 && share < 1.0, "{line}");
     // Accesses to the same word are true sharing.
-    let (out, json) = of("0x1fc0");
+    let (out, json) = run_with("0x1fc0");
     assert!(
         out.contains("the line at 0x1fc0 bounces between caches: "),
         "{out}"
@@ -1000,7 +1025,7 @@ fn a_line_that_bounces_is_named_by_its_address() {
     assert!(!out.contains("false sharing"), "{out}");
     assert_eq!(json[0]["other_words"], 0);
     // Separate lines do not bounce.
-    let (out, json) = of("0x2000");
+    let (out, json) = run_with("0x2000");
     assert!(!out.contains("bounces"), "{out}");
     assert_eq!(json, serde_json::json!([]));
 }
@@ -1021,14 +1046,14 @@ fn requested_and_transferred_bytes_are_both_reported() {
     ];
     let (_, out, _) = sim(&run);
     let value: serde_json::Value = serde_json::from_str(&out).expect("it is JSON");
-    let of = |name: &str| value["statistics"][name].as_f64().expect("a number");
-    let bytes = |name: &str| of(name) * of("time_ns") / 1e9;
-    let near = |a: f64, b: f64| assert!((a / b - 1.0).abs() < 1e-9, "{a} {b}");
-    near(bytes("bandwidth_asked_bytes_per_s"), 8.0 * 1000.0);
-    near(bytes("bandwidth_bytes_per_s"), 128.0 * 1000.0);
-    let moved = of("link_bytes_to_home") + of("link_bytes_from_home");
-    near(bytes("bandwidth_moved_bytes_per_s"), moved);
-    assert!(moved > 0.0);
+    let statistic = |name: &str| value["statistics"][name].as_f64().expect("a number");
+    let bytes = |name: &str| statistic(name) * statistic("time_ns") / 1e9;
+    let assert_near = |a: f64, b: f64| assert!((a / b - 1.0).abs() < 1e-9, "{a} {b}");
+    assert_near(bytes("bandwidth_asked_bytes_per_s"), 8.0 * 1000.0);
+    assert_near(bytes("bandwidth_bytes_per_s"), 128.0 * 1000.0);
+    let moved_bytes = statistic("link_bytes_to_home") + statistic("link_bytes_from_home");
+    assert_near(bytes("bandwidth_moved_bytes_per_s"), moved_bytes);
+    assert!(moved_bytes > 0.0);
 }
 
 /// Regression: every machine ran ECI, which is for one cache; machines of 512 hosts ran 40 times slower with it.
@@ -1069,8 +1094,8 @@ fn platform_names_its_default_protocol() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("mine.toml");
     let text = fs::read_to_string("../../platforms/hosts-8x8.toml").expect("it is there");
-    let run = |named: &str| {
-        let text = text.replace("protocol = \"mesi\"\n", named);
+    let run = |protocol_line: &str| {
+        let text = text.replace("protocol = \"mesi\"\n", protocol_line);
         fs::write(&file, text).expect("written");
         sim(&[
             &file.display().to_string(),
@@ -1082,8 +1107,8 @@ fn platform_names_its_default_protocol() {
     assert!(run("").1.starts_with("eci on hosts-8x8, "));
     let (code, out, err) = run("protocol = \"mosi\"\n");
     assert_eq!((code, out.as_str()), (2, ""));
-    let says = "error: the platform hosts-8x8 names the protocol `mosi`, which is not shipped\n  help: there are ";
-    assert!(err.starts_with(says), "{err}");
+    let expected = "error: the platform hosts-8x8 names the protocol `mosi`, which is not shipped\n  help: there are ";
+    assert!(err.starts_with(expected), "{err}");
     let (_, _, err) = run("protocol = 3\n");
     assert!(err.starts_with("error: `protocol`"), "{err}");
 }
@@ -1094,31 +1119,35 @@ fn a_timeline_is_written_and_chosen() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("run.pftrace");
     let file = file.to_str().unwrap();
-    let drawn = |more: &[&str]| {
-        let arguments = [&["sim"], &SHORT[..], &["--json", "--timeline", file], more].concat();
-        let told = without_run(&cohkit(arguments).output().expect("starts"));
-        (told, fs::read(file).unwrap())
+    let run_with_timeline = |extra: &[&str]| {
+        let arguments = [&["sim"], &SHORT[..], &["--json", "--timeline", file], extra].concat();
+        let result = without_run(&cohkit(arguments).output().expect("starts"));
+        (result, fs::read(file).unwrap())
     };
-    let (mut all, bytes) = drawn(&[]);
-    let timeline = all.as_object_mut().unwrap().remove("timeline").unwrap();
+    let (mut full_result, bytes) = run_with_timeline(&[]);
+    let timeline = full_result
+        .as_object_mut()
+        .unwrap()
+        .remove("timeline")
+        .unwrap();
     assert_eq!(timeline["bytes"], bytes.len());
     assert_eq!(timeline["accesses"], 30_000);
-    let plain = [&["sim"], &SHORT[..], &["--json"]].concat();
-    let plain = without_run(&cohkit(plain).output().expect("starts"));
-    assert_eq!(all, plain);
-    let (part, fewer) = drawn(&["--timeline-window", "1us..2us"]);
-    assert!(fewer.len() < bytes.len() / 2 && part["timeline"]["accesses"] != 0);
-    let (part, fewer) = drawn(&["--timeline-size", "64KiB"]);
+    let plain_result = [&["sim"], &SHORT[..], &["--json"]].concat();
+    let plain_result = without_run(&cohkit(plain_result).output().expect("starts"));
+    assert_eq!(full_result, plain_result);
+    let (partial_result, partial_bytes) = run_with_timeline(&["--timeline-window", "1us..2us"]);
+    assert!(partial_bytes.len() < bytes.len() / 2 && partial_result["timeline"]["accesses"] != 0);
+    let (partial_result, partial_bytes) = run_with_timeline(&["--timeline-size", "64KiB"]);
     assert!(
-        fewer.len() < 200_000 && part["timeline"]["full_ns"].is_number(),
+        partial_bytes.len() < 200_000 && partial_result["timeline"]["full_ns"].is_number(),
         "{}",
-        part["timeline"]
+        partial_result["timeline"]
     );
-    for (more, what) in [
+    for (extra, expected) in [
         (["--timeline-window", "1us"], "`1us` is not `FROM..TO`"),
         (
             ["--timeline-window", "2us..1us"],
-            "has its end before its begin",
+            "must end after it begins",
         ),
         (["--timeline-window", "1..2"], "--timeline-window: "),
         (["--timeline-size", "much"], "--timeline-size: "),
@@ -1127,17 +1156,17 @@ fn a_timeline_is_written_and_chosen() {
             "there is no agent `nobody`; there are ",
         ),
     ] {
-        let (code, output, error) = sim(&[&SHORT[..], &["--timeline", file], &more].concat());
+        let (code, output, error) = sim(&[&SHORT[..], &["--timeline", file], &extra].concat());
         assert_eq!((code, output.as_str()), (2, ""), "{error}");
-        assert!(error.contains(what), "{error}");
+        assert!(error.contains(expected), "{error}");
     }
 }
 
 /// Exit code and both outputs of a simulation of the trace, written to its own file.
-fn of_trace(trace: &[u8], more: &[&str]) -> (i32, String, String) {
+fn simulate_trace(trace: &[u8], options: &[&str]) -> (i32, String, String) {
     let folder = tempfile::tempdir().expect("a folder");
     fs::write(folder.path().join("my.trace"), trace).expect("written");
-    let arguments = [&["sim", "enzian-dc-ddr", "trace:my.trace"], more].concat();
+    let arguments = [&["sim", "enzian-dc-ddr", "trace:my.trace"], options].concat();
     let output = cohkit(arguments)
         .current_dir(folder.path())
         .output()
@@ -1149,13 +1178,13 @@ fn of_trace(trace: &[u8], more: &[&str]) -> (i32, String, String) {
 #[test]
 fn a_trace_is_a_workload() {
     let trace = b"0 store 0x1000\n1 load 0x1008 500ns\n0 load 0x1000 1us\n";
-    let (code, out, _) = of_trace(trace, &["--json"]);
+    let (code, out, _) = simulate_trace(trace, &["--json"]);
     let value: serde_json::Value = serde_json::from_str(&out).expect("JSON");
     assert_eq!(code, 0);
     assert_eq!(value["workload"]["name"], "trace:my.trace");
     assert_eq!(value["workload"]["cores"], 2);
     assert_eq!(value["statistics"]["accesses"], 3.0);
-    let (_, out, _) = of_trace(trace, &["--json", "--accesses", "1", "--cores", "5"]);
+    let (_, out, _) = simulate_trace(trace, &["--json", "--accesses", "1", "--cores", "5"]);
     let value: serde_json::Value = serde_json::from_str(&out).expect("JSON");
     assert_eq!(value["workload"]["accesses"], 1);
     assert_eq!(value["workload"]["cores"], 5);
@@ -1163,7 +1192,7 @@ fn a_trace_is_a_workload() {
 
 #[test]
 fn a_wrong_trace_is_refused_with_its_line() {
-    let (code, _, error) = of_trace("# é\n0 load 0x1000\n0 lod 8\n".as_bytes(), &[]);
+    let (code, _, error) = simulate_trace("# é\n0 load 0x1000\n0 lod 8\n".as_bytes(), &[]);
     assert_eq!(code, 2);
     expect![[r#"
         error: `lod` is no access; did you mean `load`? there are load, store, read_once, write_line, write_partial, clean, evict, demote
@@ -1173,7 +1202,7 @@ fn a_wrong_trace_is_refused_with_its_line() {
           |   ^^^
     "#]]
     .assert_eq(&error);
-    for (trace, more, says) in [
+    for (trace, options, expected) in [
         (&b""[..], &[][..], "error: my.trace: it contains no access\n"),
         (b"COHKTRC1\0", &[], "error: my.trace: record 1: it has 1 of 16 bytes\n"),
         (
@@ -1197,8 +1226,8 @@ fn a_wrong_trace_is_refused_with_its_line() {
             "error: none: no such file\n  help: a trace has one access per line; docs/workloads.md describes the format; check the path\n",
         ),
     ] {
-        let (code, _, error) = of_trace(trace, more);
-        assert_eq!((code, error.as_str()), (2, says));
+        let (code, _, error) = simulate_trace(trace, options);
+        assert_eq!((code, error.as_str()), (2, expected));
     }
     let (code, _, error) = sim(&["enzian-dc-ddr", "trace:"]);
     assert_eq!(code, 2);

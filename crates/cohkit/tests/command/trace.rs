@@ -22,16 +22,19 @@ fn counterexamples_are_judged_and_invalid_traces_rejected() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("trace.json");
     let write = |text: &str| std::fs::write(&file, text).expect("it can be written");
-    for (what, said) in [
+    for (contents, expected) in [
         ("no JSON", "expected"),
         ("[]", "it contains no trace"),
         (r#"{"agents": ["a"], "steps": 3}"#, "a trace cannot be read"),
         (r#"{"agents": ["a"], "steps": []}"#, "no caching agents"),
     ] {
-        write(what);
+        write(contents);
         let (code, _, errors) = trace(&file, &MSI);
         assert_eq!(code, Some(2), "{errors}");
-        assert!(errors.contains(said) && errors.contains("help"), "{errors}");
+        assert!(
+            errors.contains(expected) && errors.contains("help"),
+            "{errors}"
+        );
     }
 
     // Unknown agents and receivers in a trace are no reason to abort.
@@ -41,11 +44,11 @@ fn counterexamples_are_judged_and_invalid_traces_rejected() {
             {"agent": 0, "visible": false, "action": {"kind": "send", "message": "GetS", "to": 99, "flight": 0}},
             {"agent": 98, "visible": false, "action": {"kind": "becomes", "state": "M"}}]}"#,
     );
-    let (code, shown, errors) = trace(&file, &MSI);
+    let (code, stdout, errors) = trace(&file, &MSI);
     assert_eq!(code, Some(1), "{errors}");
-    assert!(shown.contains("refused at step 2 of 3"), "{shown}");
-    let (code, shown, _) = trace(&file, &[&MSI[..], &["--json"]].concat());
-    let entries: Value = serde_json::from_str(&shown).expect("JSON");
+    assert!(stdout.contains("refused at step 2 of 3"), "{stdout}");
+    let (code, stdout, _) = trace(&file, &[&MSI[..], &["--json"]].concat());
+    let entries: Value = serde_json::from_str(&stdout).expect("JSON");
     assert_eq!(code, Some(1));
     assert_eq!(entries[0]["outcome"], "refused");
     assert_eq!(entries[0]["step"], 2);
@@ -64,18 +67,18 @@ fn a_trace_of_another_number_of_homes_is_refused() {
         .arg(&file);
     let output = run.output().expect("starts");
     assert!(output.status.success(), "{}", text(&output.stderr));
-    for (homes, told) in [
+    for (homes, expected) in [
         ("2", Ok("trace 1: in order: ")),
         ("1", Err("1 home")),
         ("3", Err("3 homes")),
     ] {
         let size = format!("homes={homes}");
-        let (code, shown, _) = trace(&file, &[&protocol[..], &["--size", &size]].concat());
-        match told {
-            Ok(begins) => assert!(code == Some(0) && shown.starts_with(begins), "{shown}"),
-            Err(has) => {
-                let why = format!("cord has {has}, but the trace has 2\n");
-                assert!(code == Some(1) && shown.contains(&why), "{shown}");
+        let (code, stdout, _) = trace(&file, &[&protocol[..], &["--size", &size]].concat());
+        match expected {
+            Ok(start) => assert!(code == Some(0) && stdout.starts_with(start), "{stdout}"),
+            Err(homes_text) => {
+                let reason = format!("cord has {homes_text}, but the trace has 2\n");
+                assert!(code == Some(1) && stdout.contains(&reason), "{stdout}");
             }
         }
     }

@@ -12,14 +12,14 @@ const MESSAGES: [&str; 2] = [
 ];
 
 /// Output of a command that finds a violation.
-fn violated(arguments: &[&str]) -> String {
+fn violation_output(arguments: &[&str]) -> String {
     let output = cohkit(arguments).output().expect("the command starts");
     assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
     text(&output.stdout)
 }
 
 /// Arguments of a simulation of a protocol on two caches and two homes.
-fn simulated<'a>(file: &'a str, options: &[&'a str]) -> Vec<&'a str> {
+fn simulate_arguments<'a>(file: &'a str, options: &[&'a str]) -> Vec<&'a str> {
     let machine = [
         "sim",
         "hosts-8x8",
@@ -46,17 +46,20 @@ fn simulated<'a>(file: &'a str, options: &[&'a str]) -> Vec<&'a str> {
 
 #[test]
 fn value_types_print_alike_in_all_charts() {
-    let charts = [vec!["check", EVERY_TYPE], simulated(EVERY_TYPE, &[])];
-    for chart in charts.iter().map(|arguments| violated(arguments)) {
+    let charts = [
+        vec!["check", EVERY_TYPE],
+        simulate_arguments(EVERY_TYPE, &[]),
+    ];
+    for chart in charts.iter().map(|arguments| violation_output(arguments)) {
         for words in MESSAGES.into_iter().chain([STATE]) {
             assert!(chart.contains(words), "{words} is not in\n{chart}");
         }
     }
     for arguments in [
         vec!["check", EVERY_TYPE, "--json"],
-        simulated(EVERY_TYPE, &["--json"]),
+        simulate_arguments(EVERY_TYPE, &["--json"]),
     ] {
-        let value: Value = serde_json::from_str(&violated(&arguments)).expect("it is JSON");
+        let value: Value = serde_json::from_str(&violation_output(&arguments)).expect("it is JSON");
         let json = value.to_string();
         for words in MESSAGES.into_iter().chain([STATE]) {
             assert!(json.contains(words), "{words} is not in\n{json}");
@@ -68,12 +71,12 @@ fn value_types_print_alike_in_all_charts() {
 #[test]
 fn every_type_of_value_reads_the_same_in_traces_and_timelines() {
     let folder = tempfile::tempdir().expect("a folder");
-    let of = |name: &str| folder.path().join(name).display().to_string();
-    let (file, trace, timeline) = (of("right.coh"), of("trace.json"), of("run.pftrace"));
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let (file, trace, timeline) = (path("right.coh"), path("trace.json"), path("run.pftrace"));
     let protocol = fs::read_to_string("../../tests/values/every-type.coh").expect("the file");
-    let right = protocol.replace("R | Data if first | unreachable", "S | evict | | I");
-    assert_ne!(protocol, right);
-    fs::write(&file, right).expect("it can be written");
+    let accepting = protocol.replace("R | Data if first | unreachable", "S | evict | | I");
+    assert_ne!(protocol, accepting);
+    fs::write(&file, accepting).expect("it can be written");
     let options = [
         "--trace",
         &trace,
@@ -82,34 +85,47 @@ fn every_type_of_value_reads_the_same_in_traces_and_timelines() {
         "--timeline-line",
         "0",
     ];
-    let output = cohkit(simulated(&file, &options)).output();
+    let output = cohkit(simulate_arguments(&file, &options)).output();
     let output = output.expect("the command starts");
     assert!(output.status.success(), "{}", text(&output.stderr));
-    let told = fs::read_to_string(&trace).expect("a trace");
+    let trace_text = fs::read_to_string(&trace).expect("a trace");
     for words in MESSAGES.into_iter().chain([STATE]) {
-        assert!(told.contains(words), "{words} is not in\n{told}");
+        assert!(
+            trace_text.contains(words),
+            "{words} is not in\n{trace_text}"
+        );
     }
-    let drawn = fs::read(&timeline).expect("a timeline");
-    let drawn = String::from_utf8_lossy(&drawn);
-    assert!(drawn.contains(STATE), "{STATE} is not in the timeline");
+    let timeline_text = fs::read(&timeline).expect("a timeline");
+    let timeline_text = String::from_utf8_lossy(&timeline_text);
+    assert!(
+        timeline_text.contains(STATE),
+        "{STATE} is not in the timeline"
+    );
     // The tables alone, read independently, agree.
-    let judged = cohkit(["trace", "--protocol", &file, &trace])
+    let trace_check = cohkit(["trace", "--protocol", &file, &trace])
         .output()
         .expect("starts");
-    assert!(judged.status.success(), "{}", text(&judged.stderr));
+    assert!(
+        trace_check.status.success(),
+        "{}",
+        text(&trace_check.stderr)
+    );
 }
 
 /// Regression: simulations named the wrong cache, `M owner=1` for cache 0.
 #[test]
 fn a_simulation_names_the_owner_that_a_check_names() {
     let file = "../../tests/values/owner-off-by-one.coh";
-    let checked = violated(&["check", file]);
-    assert!(checked.contains("[M owner=cache 1]"), "{checked}");
+    let check_output = violation_output(&["check", file]);
+    assert!(check_output.contains("[M owner=cache 1]"), "{check_output}");
     let arguments = ["sim", "hosts-8x8", "random-mixed", "--accesses", "2000"];
-    let simulated = violated(&[&arguments[..], &["--protocol", file]].concat());
+    let simulation_output = violation_output(&[&arguments[..], &["--protocol", file]].concat());
     assert!(
-        simulated.contains("cache 1 may read and write while cache 5 may read"),
-        "{simulated}"
+        simulation_output.contains("cache 1 may read and write while cache 5 may read"),
+        "{simulation_output}"
     );
-    assert!(simulated.contains("[M owner=cache 1]"), "{simulated}");
+    assert!(
+        simulation_output.contains("[M owner=cache 1]"),
+        "{simulation_output}"
+    );
 }

@@ -7,26 +7,26 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 /// Path of a shipped protocol file.
-fn shipped(name: &str) -> PathBuf {
+fn shipped_protocol(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../protocols")
         .join(name)
 }
 
 /// Copies a protocol file into a folder, with one change.
-fn changed(folder: &Path, text: &Path, from: &str, to: &str) -> PathBuf {
-    let good = fs::read_to_string(text).expect("the text can be read");
-    assert_eq!(good.matches(from).count(), 1, "{from}");
+fn mutated_copy(folder: &Path, source: &Path, original: &str, mutated: &str) -> PathBuf {
+    let valid = fs::read_to_string(source).expect("the text can be read");
+    assert_eq!(valid.matches(original).count(), 1, "{original}");
     let file = folder.join("changed.coh");
-    fs::write(&file, good.replace(from, to)).expect("the text can be written");
+    fs::write(&file, valid.replace(original, mutated)).expect("the text can be written");
     file
 }
 
 /// MSI whose caches keep a line on an invalidation.
 fn forgetful_msi(folder: &Path) -> PathBuf {
-    changed(
+    mutated_copy(
         folder,
-        &shipped("msi.coh"),
+        &shipped_protocol("msi.coh"),
         "  S              | Inv                     | send InvAck to requestor                       | I\n",
         "  S              | Inv                     | send InvAck to requestor                       | S\n",
     )
@@ -100,7 +100,7 @@ fn a_violation_is_shown_as_a_chart() {
 #[test]
 fn a_fault_of_the_construction_is_a_violation_too() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let file = changed(folder.path(), &tiny(), "send Gone | I", "send Gone | S");
+    let file = mutated_copy(folder.path(), &tiny(), "send Gone | I", "send Gone | S");
     let output = cohkit(["check"]).arg(&file).output().expect("starts");
     assert_eq!(output.status.code(), Some(1));
     let (out, err) = (text(&output.stdout), text(&output.stderr));
@@ -136,7 +136,7 @@ fn state_limit_gives_an_undecided_verdict() {
               note: assumes fairness: the home may resend a forward in a loop (in 1 of the home's transitions); the verdict holds if no message is overtaken forever
         "#]],
     );
-    let msi = shipped("msi.coh");
+    let msi = shipped_protocol("msi.coh");
     let output = cohkit([
         "check",
         "--max-memory",
@@ -160,10 +160,10 @@ fn state_limit_gives_an_undecided_verdict() {
 
 #[test]
 fn exceeded_capacity_is_undecided_with_a_chart() {
-    let msi = shipped("msi.coh");
-    let run = |more: &[&str]| {
+    let msi = shipped_protocol("msi.coh");
+    let run = |options: &[&str]| {
         cohkit(["check", "--remotes", "2", "--capacity", "1"])
-            .args(more)
+            .args(options)
             .arg(&msi)
             .output()
             .expect("starts")
@@ -202,10 +202,13 @@ fn exceeded_capacity_is_undecided_with_a_chart() {
     let verdicts = without_run(&run(&["--json"]));
     assert_eq!(verdicts[0]["outcome"], "undecided");
     assert_eq!(verdicts[0]["reason"], "capacity");
-    let shown = &verdicts[0]["counterexample"];
-    assert_eq!(shown["kind"], "capacity");
-    assert_eq!(shown["name"], "more than 1 message in flight on forward");
-    let steps = shown["sequences"][0]["steps"].as_array();
+    let counterexample = &verdicts[0]["counterexample"];
+    assert_eq!(counterexample["kind"], "capacity");
+    assert_eq!(
+        counterexample["name"],
+        "more than 1 message in flight on forward"
+    );
+    let steps = counterexample["sequences"][0]["steps"].as_array();
     assert!(!steps.expect("a list").is_empty());
     let output = cohkit(["check", "--remotes", "2", "--capacity", "255"])
         .arg(&msi)
@@ -270,9 +273,9 @@ fn no_more_threads_than_processors() {
 fn incomplete_requests_are_described() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     // The directory does not acknowledge an eviction while another cache shares the line.
-    let file = changed(
+    let file = mutated_copy(
         folder.path(),
-        &shipped("msi.coh"),
+        &shipped_protocol("msi.coh"),
         "  S S_D   | PutS PutM ",
         "  S | PutS | sharers := sharers - { sender } | stay\n  \
            S | PutM | send PutAck, sharers := sharers - { sender } | stay\n  \
@@ -326,7 +329,7 @@ fn uncheckable_systems_are_bad_input() {
         "#]],
     );
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let file = changed(
+    let file = mutated_copy(
         folder.path(),
         &tiny(),
         "system alone { remotes 1; lines 1 }\n",
@@ -341,7 +344,7 @@ fn uncheckable_systems_are_bad_input() {
 fn the_worst_of_a_batch_wins_and_the_rest_is_still_checked() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let violated = forgetful_msi(folder.path());
-    let checked = |files: &[&Path]| {
+    let check_files = |files: &[&Path]| {
         let mut command = cohkit(["check", "--max-states", "300"]);
         let output = command.args(files).output().expect("starts");
         let (out, err) = (text(&output.stdout), text(&output.stderr));
@@ -351,34 +354,37 @@ fn the_worst_of_a_batch_wins_and_the_rest_is_still_checked() {
         Path::new("missing.coh"),
         Path::new("tests/command/tiny.coh"),
     );
-    let (code, out, err) = checked(&[missing, tiny, &violated]);
+    let (code, out, err) = check_files(&[missing, tiny, &violated]);
     assert!(err.contains("missing.coh: no such file"), "{err}");
     assert!(out.contains("tiny alone: verified"), "{out}");
     assert!(out.contains("msi two_lines: undecided"), "{out}");
     assert_eq!(code, Some(2));
     // The undecided system comes after the violated one, or before it.
-    assert_eq!(checked(&[tiny, &violated]).0, Some(1));
-    let unknown = shipped("msi.coh");
-    assert_eq!(checked(&[&unknown, tiny]).0, Some(3));
-    assert_eq!(checked(&[&unknown, &violated]).0, Some(1));
-    assert_eq!(checked(&[&violated, &unknown]).0, Some(1));
+    assert_eq!(check_files(&[tiny, &violated]).0, Some(1));
+    let undecided = shipped_protocol("msi.coh");
+    assert_eq!(check_files(&[&undecided, tiny]).0, Some(3));
+    assert_eq!(check_files(&[&undecided, &violated]).0, Some(1));
+    assert_eq!(check_files(&[&violated, &undecided]).0, Some(1));
 }
 
 /// A violation found by programs wins over a system that exceeds the capacity of a channel. A placement of threads that
 /// violates a property wins over one without a row for an access.
 #[test]
 fn a_violation_wins_over_an_undecided_verdict() {
-    let ended = |arguments: &[&str], file: &str| {
+    let run_on = |arguments: &[&str], file: &str| {
         let mut command = cohkit(arguments);
-        let output = command.arg(verdicts().join(file)).output().expect("starts");
+        let output = command
+            .arg(verdict_folder().join(file))
+            .output()
+            .expect("starts");
         (output.status.code(), text(&output.stdout))
     };
-    let (code, out) = ended(&["check"], "update_not_acknowledged.coh");
+    let (code, out) = run_on(&["check"], "update_not_acknowledged.coh");
     assert!(out.contains("two: undecided"), "{out}");
     assert!(out.contains("programs: violated"), "{out}");
     assert_eq!(code, Some(1));
     let file = "device_not_invalidated.coh";
-    let (code, out) = ended(&["litmus", "SB", "--protocol"], file);
+    let (code, out) = run_on(&["litmus", "SB", "--protocol"], file);
     assert!(
         out.contains("(cpu, cpu), cores in order: violated"),
         "{out}"
@@ -404,10 +410,10 @@ fn json_results_are_independent_of_threads() {
         .expect("starts");
         without_run(&output)
     };
-    let one = verdicts("1");
-    assert_eq!(one.to_string(), verdicts("2").to_string());
-    assert_eq!(one.to_string(), verdicts("5").to_string());
-    let summary: Vec<_> = one
+    let single_threaded = verdicts("1");
+    assert_eq!(single_threaded.to_string(), verdicts("2").to_string());
+    assert_eq!(single_threaded.to_string(), verdicts("5").to_string());
+    let summary: Vec<_> = single_threaded
         .as_array()
         .expect("a list")
         .iter()
@@ -423,13 +429,15 @@ fn json_results_are_independent_of_threads() {
         "three_caches" "violated" 287
         "two_lines" "violated" 2421"#]]
     .assert_eq(&summary.join("\n"));
-    let counterexample = &one[1]["counterexample"];
+    let counterexample = &single_threaded[1]["counterexample"];
     assert_eq!(counterexample["name"], "single writer");
     let steps = &counterexample["sequences"][0]["steps"];
     assert!(!steps.as_array().expect("a list").is_empty());
     assert_eq!(
         counterexample["trace"]["steps"].as_array().map(Vec::len),
-        one[1]["depth"].as_u64().map(|depth| depth as usize)
+        single_threaded[1]["depth"]
+            .as_u64()
+            .map(|depth| depth as usize)
     );
 }
 
@@ -468,7 +476,12 @@ fn a_bad_place_for_results_is_found_before_the_search() {
     let models = folder.path().join("models");
     // A search of this system would take hours.
     let output = cohkit(["check", "--remotes", "4", "--lines", "4", "--export-murphi"])
-        .args([&models, Path::new("--out"), &missing, &shipped("moesi.coh")])
+        .args([
+            &models,
+            Path::new("--out"),
+            &missing,
+            &shipped_protocol("moesi.coh"),
+        ])
         .output()
         .expect("starts");
     assert_eq!(output.status.code(), Some(4));
@@ -490,9 +503,9 @@ fn texts_of_one_name_are_not_exported_over_each_other() {
     assert_eq!(output.status.code(), Some(2), "{}", transcript(&output));
     assert!(output.stdout.is_empty() && !models.exists());
     let message = text(&output.stderr);
-    let second_named = second.display().to_string();
-    for said in ["tests/command/tiny.coh", &second_named, "`tiny`"] {
-        assert!(message.contains(said), "{message}");
+    let second_name = second.display().to_string();
+    for expected in ["tests/command/tiny.coh", &second_name, "`tiny`"] {
+        assert!(message.contains(expected), "{message}");
     }
     // Without files to write, names may be equal.
     let output = cohkit(["check", "tests/command/tiny.coh"])
@@ -509,7 +522,7 @@ fn control_c_stops_soon_and_leaves_nothing() {
     let result = folder.path().join("result.json");
     // A search of this system would take hours.
     let mut child = cohkit(["check", "--remotes", "4", "--lines", "2", "--json", "--out"])
-        .args([&result, &shipped("moesi.coh")])
+        .args([&result, &shipped_protocol("moesi.coh")])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -523,40 +536,40 @@ fn control_c_stops_soon_and_leaves_nothing() {
 
 #[test]
 fn random_walks_print_their_reproduce_command() {
-    let walks = |steps: &str, more: &[&str]| {
+    let walks = |steps: &str, options: &[&str]| {
         let arguments = ["check", "tests/command/tiny.coh", "--simulate", steps];
-        let output = cohkit([&arguments, more].concat()).output();
+        let output = cohkit([&arguments, options].concat()).output();
         transcript(&output.expect("the command starts"))
     };
-    let once = walks("500", &["--remotes", "2", "--threads", "1"]);
+    let first_output = walks("500", &["--remotes", "2", "--threads", "1"]);
     expect![[r#"
         exit code 3
         tiny remotes_2_lines_1: undecided: random walks found no violation after 147 states, 500 steps on 1 walk of at most 500, 20 of 26 rules fired
           never fired: memory is written, memory takes the store, memory takes the partial store, home hears that memory is done
           note: assumes fairness: the home may resend a forward in a loop (in 1 of the home's transitions); the verdict holds if no message is overtaken forever
           again: cohkit check tests/command/tiny.coh --simulate 500 --remotes 2 --threads 1 --seed 0
-    "#]].assert_eq(&once);
-    let again = once
+    "#]].assert_eq(&first_output);
+    let reproduce_arguments = first_output
         .lines()
         .find_map(|line| line.trim().strip_prefix("again: cohkit "))
         .expect("there is a command to paste");
-    let output = cohkit(again.split(' '))
+    let output = cohkit(reproduce_arguments.split(' '))
         .output()
         .expect("the command starts");
-    let repeated = transcript(&output);
+    let reproduced_output = transcript(&output);
     assert_eq!(
-        repeated,
-        once.replace("--threads 1\n", "--threads 1 --seed 0\n")
+        reproduced_output,
+        first_output.replace("--threads 1\n", "--threads 1 --seed 0\n")
     );
     // Other thread numbers give the same walks, another seed gives others.
     let counts = |transcript: &str| transcript.lines().nth(1).map(str::to_string);
     assert_eq!(
         counts(&walks("500", &["--remotes", "2", "--threads", "2"])),
-        counts(&once)
+        counts(&first_output)
     );
     assert_ne!(
         counts(&walks("500", &["--remotes", "2", "--seed", "1"])),
-        counts(&once)
+        counts(&first_output)
     );
     // Random walks find a violation.
     check(
@@ -695,36 +708,43 @@ fn hash_compaction_rejects_options_that_need_all_states() {
             .output()
             .expect("the command starts");
         assert_eq!(output.status.code(), Some(2));
-        let said = String::from_utf8(output.stderr).expect("text");
-        let why = format!("`{}` needs the states that were expanded", option[0]);
-        assert!(said.contains(&why), "{said}");
+        let stderr = String::from_utf8(output.stderr).expect("text");
+        let reason = format!("`{}` needs the expanded states", option[0]);
+        assert!(stderr.contains(&reason), "{stderr}");
     }
 }
 
 #[test]
 fn guarantees_are_judged_by_litmus_programs() {
     let folder = tempfile::tempdir().expect("a folder");
-    let text = fs::read_to_string(shipped("write-through.coh")).expect("the text can be read");
-    let judged_with = |more: &str, options: &[&str]| {
+    let text =
+        fs::read_to_string(shipped_protocol("write-through.coh")).expect("the text can be read");
+    let check_with = |addition: &str, options: &[&str]| {
         let file = folder.path().join("guarantee.coh");
-        fs::write(&file, format!("{text}{more}\n")).expect("the text can be written");
+        fs::write(&file, format!("{text}{addition}\n")).expect("the text can be written");
         let arguments = ["check", file.to_str().expect("a path"), "--json"];
         let output = cohkit([&arguments, options].concat())
             .output()
             .expect("it runs");
         let entries: serde_json::Value =
             serde_json::from_slice(&output.stdout).expect("JSON is printed");
-        let last = entries.as_array().and_then(|all| all.last()).cloned();
-        (output.status.code(), last.expect("there are verdicts"))
+        let last_entry = entries
+            .as_array()
+            .and_then(|entries| entries.last())
+            .cloned();
+        (
+            output.status.code(),
+            last_entry.expect("there are verdicts"),
+        )
     };
-    let judged = |more: &str| judged_with(more, &[]);
+    let check_addition = |addition: &str| check_with(addition, &[]);
     // The limit also applies to each of the programs.
-    let (code, verdict) = judged_with("guarantee sc", &["--max-states", "100"]);
+    let (code, verdict) = check_with("guarantee sc", &["--max-states", "100"]);
     assert_eq!(code, Some(3));
     let reason = verdict["reason"].as_str().expect("a reason");
     assert!(reason.ends_with(" has too many states"), "{reason}");
     for model in ["sc", "tso", "rc"] {
-        let (code, verdict) = judged(&format!("guarantee {model}"));
+        let (code, verdict) = check_addition(&format!("guarantee {model}"));
         assert_eq!(code, Some(0), "{model}");
         assert_eq!(verdict["system"], "programs");
         assert_eq!(verdict["properties"][0]["status"], "holds");
@@ -733,26 +753,26 @@ fn guarantees_are_judged_by_litmus_programs() {
             .is_some_and(|count| count > 150));
     }
     // Some program detects each missing order of release consistency, and each weaker order.
-    let kept = "acquire before all; release after all; fence after all, before all";
-    for (orders, model, wanted) in [
-        (kept, "rc", 0),
-        (kept, "tso", 1),
+    let release_consistency = "acquire before all; release after all; fence after all, before all";
+    for (orders, model, expected_code) in [
+        (release_consistency, "rc", 0),
+        (release_consistency, "tso", 1),
         ("release after all; fence after all, before all", "rc", 1),
         ("acquire before all; fence after all, before all", "rc", 1),
         ("acquire before all; release after all; fence before all", "rc", 1),
         ("acquire before all; release after all; fence after all", "rc", 1),
         ("store before all; load before all; fence before all; release before all; acquire before all", "sc", 0),
     ] {
-        let (code, verdict) = judged(&format!("accesses {{ {orders} }}\nguarantee {model}"));
-        assert_eq!(code, Some(wanted), "{orders}: {model}: {verdict:#}");
-        if wanted == 1 {
-            let shown = &verdict["counterexample"];
+        let (code, verdict) = check_addition(&format!("accesses {{ {orders} }}\nguarantee {model}"));
+        assert_eq!(code, Some(expected_code), "{orders}: {model}: {verdict:#}");
+        if expected_code == 1 {
+            let counterexample = &verdict["counterexample"];
             let file = folder.path().join("guarantee.coh");
-            let program = shown["program"].as_str().expect("a program");
-            let again = ["litmus", program, "--protocol", file.to_str().expect("a path")];
-            let again = cohkit(again).output().expect("it runs");
-            let again = String::from_utf8_lossy(&again.stdout).into_owned();
-            assert!(again.contains("forbidden by"), "{orders}: {again}");
+            let program = counterexample["program"].as_str().expect("a program");
+            let litmus_arguments = ["litmus", program, "--protocol", file.to_str().expect("a path")];
+            let litmus_output = cohkit(litmus_arguments).output().expect("it runs");
+            let litmus_output = String::from_utf8_lossy(&litmus_output.stdout).into_owned();
+            assert!(litmus_output.contains("forbidden by"), "{orders}: {litmus_output}");
         }
     }
 }
@@ -760,9 +780,9 @@ fn guarantees_are_judged_by_litmus_programs() {
 #[test]
 fn two_levels_are_judged_together() {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../protocols");
-    let both = tests.join("two-level.coh").display().to_string();
+    let composition = tests.join("two-level.coh").display().to_string();
     check(
-        &["check", &both],
+        &["check", &composition],
         expect![[r#"
             exit code 0
             two_level joint.outer: verified: 497 states up to symmetry, 1176 transitions, depth 22
@@ -773,7 +793,7 @@ fn two_levels_are_judged_together() {
         "#]],
     );
     check(
-        &["check", &both, "--max-states", "1000"],
+        &["check", &composition, "--max-states", "1000"],
         expect![[r#"
             exit code 3
             two_level joint.outer: verified: 497 states up to symmetry, 1176 transitions, depth 22
@@ -786,14 +806,14 @@ fn two_levels_are_judged_together() {
     // A home that is correct alone may be wrong below a cache: this one grants a write permission that the cache above
     // lacks.
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let at = |name: &str| folder.path().join(name);
-    fs::copy(&both, at("two-level.coh")).expect("written");
-    let good = fs::read_to_string(tests.join("mesi-l1.coh")).expect("a text");
-    assert_eq!(good.matches("GetS if memory writes").count(), 1);
-    let bad = good.replace("GetS if memory writes", "GetS if owner == none");
-    fs::write(at("mesi-l1.coh"), bad).expect("written");
+    let path = |name: &str| folder.path().join(name);
+    fs::copy(&composition, path("two-level.coh")).expect("written");
+    let valid = fs::read_to_string(tests.join("mesi-l1.coh")).expect("a text");
+    assert_eq!(valid.matches("GetS if memory writes").count(), 1);
+    let mutated = valid.replace("GetS if memory writes", "GetS if owner == none");
+    fs::write(path("mesi-l1.coh"), mutated).expect("written");
     check(
-        &["check", &at("two-level.coh").display().to_string()],
+        &["check", &path("two-level.coh").display().to_string()],
         expect![[r#"
             exit code 1
             two_level joint.outer: verified: 497 states up to symmetry, 1176 transitions, depth 22
@@ -818,7 +838,7 @@ fn two_levels_are_judged_together() {
     );
     let mut command = cohkit([
         "check",
-        &at("two-level.coh").display().to_string(),
+        &path("two-level.coh").display().to_string(),
         "--json",
     ]);
     let output = command.output().expect("the command starts");
@@ -835,9 +855,9 @@ fn two_levels_are_judged_together() {
 
 #[test]
 fn a_text_that_composes_others_is_their_product() {
-    let both = shipped("eci-both.coh").display().to_string();
+    let composition = shipped_protocol("eci-both.coh").display().to_string();
     check(
-        &["check", &both],
+        &["check", &composition],
         expect![[r#"
             exit code 0
             eci_both both.far: verified: 15475 states, 56177 transitions, depth 23
@@ -850,50 +870,57 @@ fn a_text_that_composes_others_is_their_product() {
     );
     // A used file that is missing in the folder is taken from the shipped files; a file in the folder takes precedence.
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let at = |name: &str| folder.path().join(name);
-    let good = fs::read_to_string(shipped("eci-both.coh")).expect("a text");
-    fs::write(at("both.coh"), &good).expect("written");
+    let path = |name: &str| folder.path().join(name);
+    let valid = fs::read_to_string(shipped_protocol("eci-both.coh")).expect("a text");
+    fs::write(path("both.coh"), &valid).expect("written");
     let outcome = |arguments: &[&str]| {
-        let mut command = cohkit(["check", &at("both.coh").display().to_string()]);
+        let mut command = cohkit(["check", &path("both.coh").display().to_string()]);
         let output = command
             .args(arguments)
             .output()
             .expect("the command starts");
-        let said = [output.stdout, output.stderr].concat();
-        (output.status.code(), String::from_utf8(said).expect("text"))
+        let printed = [output.stdout, output.stderr].concat();
+        (
+            output.status.code(),
+            String::from_utf8(printed).expect("text"),
+        )
     };
-    let (code, said) = outcome(&[]);
-    assert_eq!(code, Some(0), "{said}");
-    let near = fs::read_to_string(shipped("eci-near.coh")).expect("a text");
+    let (code, printed) = outcome(&[]);
+    assert_eq!(code, Some(0), "{printed}");
+    let near = fs::read_to_string(shipped_protocol("eci-near.coh")).expect("a text");
     // Programs check parts, too: the systems of this part are verified, but its guarantee does not hold.
-    let promised = format!("{near}accesses {{ load after load }}\nguarantee sc\n");
-    fs::write(at("eci-near.coh"), promised).expect("written");
-    let (code, said) = outcome(&[]);
+    let with_guarantee = format!("{near}accesses {{ load after load }}\nguarantee sc\n");
+    fs::write(path("eci-near.coh"), with_guarantee).expect("written");
+    let (code, printed) = outcome(&[]);
     assert!(
-        said.contains("programs: violated: sequential consistency"),
-        "{said}"
+        printed.contains("programs: violated: sequential consistency"),
+        "{printed}"
     );
     assert!(
-        said.ends_with("\neci_both both: violated: a part is violated\n"),
-        "{said}"
+        printed.ends_with("\neci_both both: violated: a part is violated\n"),
+        "{printed}"
     );
-    assert_eq!(code, Some(1), "{said}");
+    assert_eq!(code, Some(1), "{printed}");
     let row = near.lines().find(|row| row.contains("send AckDropped "));
     let row = row.expect("an invalidation is answered");
-    let kept = format!("{} S", row.trim_end_matches([' ', 'I']));
-    fs::write(at("eci-near.coh"), near.replace(row, &kept)).expect("written");
-    let (code, said) = outcome(&[]);
+    let mutated_row = format!("{} S", row.trim_end_matches([' ', 'I']));
+    fs::write(path("eci-near.coh"), near.replace(row, &mutated_row)).expect("written");
+    let (code, printed) = outcome(&[]);
     assert!(
-        said.contains("\neci_both both: violated: a part is violated\n"),
-        "{said}"
+        printed.contains("\neci_both both: violated: a part is violated\n"),
+        "{printed}"
     );
-    assert_eq!(code, Some(1), "{said}");
-    for (option, why) in [
-        (&["--lines", "2"][..], "`--lines` is for one protocol"),
+    assert_eq!(code, Some(1), "{printed}");
+    for (option, expected) in [
+        (&["--lines", "2"][..], "`--lines` applies to one protocol"),
         (&["--system", "far"], "the only system is `both`"),
     ] {
-        let (code, said) = outcome(option);
-        assert_eq!((code, said.contains(why)), (Some(2), true), "{said}");
+        let (code, printed) = outcome(option);
+        assert_eq!(
+            (code, printed.contains(expected)),
+            (Some(2), true),
+            "{printed}"
+        );
     }
 }
 
@@ -910,7 +937,7 @@ fn joined_lines_are_checked_with_two_caches_and_two_lines() {
         ("widened_takes_first_sizes.coh", "b_widened: violated"),
     ] {
         let output = cohkit(["check"])
-            .arg(verdicts().join(file))
+            .arg(verdict_folder().join(file))
             .output()
             .expect("it runs");
         let printed = text(&output.stdout);
@@ -922,7 +949,7 @@ fn joined_lines_are_checked_with_two_caches_and_two_lines() {
 /// A note names the system of two caches and two lines that is too large; a smaller one is checked.
 #[test]
 fn systems_that_are_too_large_to_be_added_are_named() {
-    let printed = |name: &str| {
+    let check_output = |name: &str| {
         let text = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ordering");
         let output = cohkit(["check"])
             .arg(text.join(name))
@@ -930,23 +957,26 @@ fn systems_that_are_too_large_to_be_added_are_named() {
             .expect("it runs");
         self::text(&output.stdout)
     };
-    let large = printed("mp.coh");
+    let mp_output = check_output("mp.coh");
     assert!(
-        large.contains("note: 2 remotes and 2 lines together were not judged"),
-        "{large}"
+        mp_output.contains("note: 2 remotes and 2 lines together were not judged"),
+        "{mp_output}"
     );
-    let small = printed("seq.coh");
-    assert!(small.contains("shared_widened: verified"), "{small}");
+    let seq_output = check_output("seq.coh");
     assert!(
-        small.contains("not covered: more than 1 line given up unasked"),
-        "{small}"
+        seq_output.contains("shared_widened: verified"),
+        "{seq_output}"
+    );
+    assert!(
+        seq_output.contains("not covered: more than 1 line evicted spontaneously"),
+        "{seq_output}"
     );
 }
 
 /// A store that sends its bytes and drops its copy is posted, whatever state it leaves.
 #[test]
 fn a_posted_store_may_leave_a_state_with_a_copy() {
-    let file = verdicts().join("posted_from_copy.coh");
+    let file = verdict_folder().join("posted_from_copy.coh");
     let output = cohkit(["check"]).arg(&file).output().expect("it runs");
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     assert!(text(&output.stdout).contains("two: verified"));
@@ -961,13 +991,13 @@ fn progress_limit_is_reported_with_its_own_state_count() {
         .output()
         .expect("it runs");
     let printed = text(&output.stdout);
-    let told =
+    let expected =
         "so two: undecided: progress of store: the limit on states was reached after 1000 states; \
                 everything else holds in 348 states";
-    assert!(printed.contains(told), "{printed}");
+    assert!(printed.contains(expected), "{printed}");
 }
 
 /// Folder of protocols that were once judged wrongly: several with faults, and one without.
-fn verdicts() -> std::path::PathBuf {
+fn verdict_folder() -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/command/verdicts")
 }

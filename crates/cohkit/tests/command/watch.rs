@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 /// Time limit for a line of output.
-const PATIENCE: Duration = Duration::from_secs(60);
+const OUTPUT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A command that watches; its output arrives line by line.
 struct Watch {
@@ -20,22 +20,22 @@ struct Watch {
 impl Watch {
     fn start(files: &[&Path]) -> Watch {
         // Both streams share one pipe, as on a terminal: two pipes would not show the order of lines.
-        let (said, stream) = pipe().expect("a pipe");
-        let other = stream.try_clone().expect("another end");
+        let (output, stream) = pipe().expect("a pipe");
+        let stderr_stream = stream.try_clone().expect("another end");
         let command = cohkit(["check", "--watch"])
             .args(files)
             .stdout(stream)
-            .stderr(other)
+            .stderr(stderr_stream)
             .spawn()
             .expect("it starts");
-        let (sends, lines) = channel();
+        let (sender, lines) = channel();
         thread::spawn(move || {
-            for line in BufReader::new(said).lines().map_while(Result::ok) {
+            for line in BufReader::new(output).lines().map_while(Result::ok) {
                 assert!(
                     !line.contains('\u{1b}'),
                     "{line}: a terminal's history stays"
                 );
-                if sends.send(line).is_err() {
+                if sender.send(line).is_err() {
                     break;
                 }
             }
@@ -44,30 +44,30 @@ impl Watch {
     }
 
     /// Waits for a line that contains this text.
-    fn says(&self, what: &str) {
-        let mut before = String::new();
+    fn expect_output(&self, expected: &str) {
+        let mut earlier = String::new();
         loop {
-            let line = self.lines.recv_timeout(PATIENCE);
-            let line = line.unwrap_or_else(|_| panic!("`{what}` is not said after\n{before}"));
-            if line.contains(what) {
+            let line = self.lines.recv_timeout(OUTPUT_TIMEOUT);
+            let line = line.unwrap_or_else(|_| panic!("`{expected}` is not said after\n{earlier}"));
+            if line.contains(expected) {
                 break;
             }
-            before += &format!("{line}\n");
+            earlier += &format!("{line}\n");
         }
     }
 
     /// Waits until there is no output for a second: a file that changes during its check is checked once more.
-    fn is_quiet(&self) {
+    fn expect_silence(&self) {
         let lines = || self.lines.recv_timeout(Duration::from_secs(1)).ok();
-        let said = std::iter::from_fn(lines).take(100).count();
-        assert!(said < 100, "it goes on and on");
+        let line_count = std::iter::from_fn(lines).take(100).count();
+        assert!(line_count < 100, "it goes on and on");
     }
 
     /// Ends the command by Ctrl-C, and returns the output that was not consumed.
     fn end(mut self) -> Vec<String> {
         let number = self.command.id().to_string();
-        let killed = Command::new("kill").args(["-INT", &number]).status();
-        assert!(killed.expect("kill runs").success());
+        let status = Command::new("kill").args(["-INT", &number]).status();
+        assert!(status.expect("kill runs").success());
         assert_eq!(self.command.wait().expect("it ends").code(), Some(130));
         self.lines.iter().collect()
     }
@@ -75,44 +75,47 @@ impl Watch {
 
 /// Replaces a file as editors do: another file takes its name.
 fn replace(file: &Path, text: &str) {
-    let other = file.with_extension("new");
-    std::fs::write(&other, text).expect("it can be written");
-    std::fs::rename(&other, file).expect("it can be renamed");
+    let new_file = file.with_extension("new");
+    std::fs::write(&new_file, text).expect("it can be written");
+    std::fs::rename(&new_file, file).expect("it can be renamed");
 }
 
 #[test]
 fn watch_rechecks_after_changes_and_errors() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let good = std::fs::read_to_string(tiny()).expect("it can be read");
+    let valid = std::fs::read_to_string(tiny()).expect("it can be read");
     let file = folder.path().join("tiny.coh");
     // The file need not exist at first.
     let watch = Watch::start(&[&file]);
-    watch.says("tiny.coh");
-    watch.says("watching; Ctrl-C ends");
-    std::fs::write(&file, &good).expect("it can be written");
-    watch.says("changed: ");
-    watch.says("tiny alone: verified: ");
-    replace(&file, &good.replace("send Put", "send Pit"));
-    watch.says("changed: ");
-    watch.says("`Pit`");
+    watch.expect_output("tiny.coh");
+    watch.expect_output("watching; Ctrl-C ends");
+    std::fs::write(&file, &valid).expect("it can be written");
+    watch.expect_output("changed: ");
+    watch.expect_output("tiny alone: verified: ");
+    replace(&file, &valid.replace("send Put", "send Pit"));
+    watch.expect_output("changed: ");
+    watch.expect_output("`Pit`");
     // Written in place, with an unchanged size.
-    std::fs::write(&file, good.replace("send Gone | I", "send Gone | S"))
+    std::fs::write(&file, valid.replace("send Gone | I", "send Gone | S"))
         .expect("it can be written");
-    watch.says("changed: ");
-    watch.says("tiny alone: violated: ");
+    watch.expect_output("changed: ");
+    watch.expect_output("tiny alone: violated: ");
     std::fs::remove_file(&file).expect("it can be removed");
-    watch.says("changed: ");
-    replace(&file, &good);
-    watch.says("tiny alone: verified: ");
-    watch.is_quiet();
+    watch.expect_output("changed: ");
+    replace(&file, &valid);
+    watch.expect_output("tiny alone: verified: ");
+    watch.expect_silence();
     // Without changes there is no output.
     thread::sleep(Duration::from_secs(1));
-    let said = watch.end();
+    let output = watch.end();
     assert!(
-        !said.iter().any(|line| line.contains("changed: ")),
-        "{said:?}"
+        !output.iter().any(|line| line.contains("changed: ")),
+        "{output:?}"
     );
-    assert!(said.iter().any(|line| line == "interrupted"), "{said:?}");
+    assert!(
+        output.iter().any(|line| line == "interrupted"),
+        "{output:?}"
+    );
 }
 
 #[test]
@@ -127,22 +130,25 @@ fn a_text_that_is_used_is_watched_too() {
     // The check of this composition takes long, and is cancelled by a change.
     let watch = Watch::start(&[&folder.path().join("two-level.coh")]);
     thread::sleep(Duration::from_secs(1));
-    let used = folder.path().join("mesi.coh");
-    replace(&used, &read("mesi.coh").replace("protocol", "protocoll"));
-    watch.says("mesi.coh:");
+    let used_file = folder.path().join("mesi.coh");
+    replace(
+        &used_file,
+        &read("mesi.coh").replace("protocol", "protocoll"),
+    );
+    watch.expect_output("mesi.coh:");
     // The other used file is not in the folder yet: the shipped one is used.
-    replace(&used, &read("mesi.coh"));
-    watch.says("changed: ");
+    replace(&used_file, &read("mesi.coh"));
+    watch.expect_output("changed: ");
     thread::sleep(Duration::from_secs(1));
     replace(&folder.path().join("mesi-l1.coh"), "protocol");
-    watch.says("mesi-l1.coh");
-    watch.says("mesi-l1.coh:1:");
+    watch.expect_output("mesi-l1.coh");
+    watch.expect_output("mesi-l1.coh:1:");
     watch.end();
 }
 
 #[test]
 fn unwatchable_inputs_are_rejected() {
-    for (arguments, says) in [
+    for (arguments, expected) in [
         (&["/dev/stdin"][..], "cannot be watched"),
         (
             &["tests/command/tiny.coh", "--dialect", "rumur"],
@@ -157,7 +163,7 @@ fn unwatchable_inputs_are_rejected() {
         let output = output.expect("it starts");
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
         assert!(
-            text(&output.stderr).contains(says),
+            text(&output.stderr).contains(expected),
             "{}",
             text(&output.stderr)
         );

@@ -9,11 +9,11 @@ use std::process::Command;
 
 /// Paths of all markdown files of the repository, in a fixed order.
 fn documents() -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    files(&root(), &mut found);
-    found.retain(|path| path.extension().is_some_and(|extension| extension == "md"));
-    assert!(found.iter().any(|path| path.ends_with("README.md")));
-    found
+    let mut paths = Vec::new();
+    files(&root(), &mut paths);
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "md"));
+    assert!(paths.iter().any(|path| path.ends_with("README.md")));
+    paths
 }
 
 /// Runs one command line at the root with `cohkit` in the path. Returns the output of both streams, and true if it
@@ -46,12 +46,13 @@ fn matches(pattern: &[&str], lines: &[&str]) -> bool {
 #[test]
 fn documented_commands_print_the_documented_output() {
     let update = std::env::var_os("UPDATE_EXPECT").is_some();
-    let mut wrong = String::new();
+    let mut mismatches = String::new();
     let mut commands = 0;
     let python = ["docs/sweeps.md", "docs/reports.md"];
     for path in documents() {
-        let compiles = path.ends_with("docs/riscv.md") || path.ends_with("docs/nearmemory.md");
-        if compiles && !require::require("riscv-gcc") {
+        let needs_compiler =
+            path.ends_with("docs/riscv.md") || path.ends_with("docs/nearmemory.md");
+        if needs_compiler && !require::require("riscv-gcc") {
             continue;
         }
         let text = std::fs::read_to_string(&path).expect("the document can be read");
@@ -67,21 +68,21 @@ fn documented_commands_print_the_documented_output() {
                 let command = line.strip_prefix("$ ").unwrap_or_else(|| {
                     panic!("{}: not a command: {line}", path.display());
                 });
-                let mut shown = Vec::new();
+                let mut expected = Vec::new();
                 while let Some(line) =
                     lines.next_if(|line| *line != "```" && !line.starts_with("$ "))
                 {
-                    shown.push(line);
+                    expected.push(line);
                 }
                 commands += 1;
                 // Python implements these commands, and its tests run them.
-                let elsewhere = command.starts_with("cohkit reproduce")
+                let is_tested_elsewhere = command.starts_with("cohkit reproduce")
                     || python.iter().any(|name| path.ends_with(name));
-                if elsewhere
+                if is_tested_elsewhere
                     || command.starts_with("cohkit rtl test") && !require::require("verilator")
                 {
                     let _ = writeln!(rewritten, "{line}");
-                    for line in shown {
+                    for line in expected {
                         let _ = writeln!(rewritten, "{line}");
                     }
                     continue;
@@ -89,20 +90,20 @@ fn documented_commands_print_the_documented_output() {
                 let (printed, success) = shell(command);
                 // Trailing space would be invisible in the document.
                 let printed: Vec<_> = printed.lines().map(str::trim_end).collect();
-                let keep = shown.contains(&"...");
-                let rewrite = update && success && !keep;
-                if !(rewrite || success && matches(&shown, &printed)) {
+                let is_partial = expected.contains(&"...");
+                let rewrites = update && success && !is_partial;
+                if !(rewrites || success && matches(&expected, &printed)) {
                     let _ = writeln!(
-                        wrong,
+                        mismatches,
                         "{}: $ {command}\nshown:\n{}\nprinted{}:\n{}\n",
                         path.display(),
-                        shown.join("\n"),
+                        expected.join("\n"),
                         if success { "" } else { ", and failed" },
                         printed.join("\n"),
                     );
                 }
                 let _ = writeln!(rewritten, "{line}");
-                for line in if rewrite { printed } else { shown } {
+                for line in if rewrites { printed } else { expected } {
                     let _ = writeln!(rewritten, "{line}");
                 }
             }
@@ -112,13 +113,13 @@ fn documented_commands_print_the_documented_output() {
         }
     }
     assert!(commands > 0, "no document shows a command");
-    assert!(wrong.is_empty(), "{wrong}");
+    assert!(mismatches.is_empty(), "{mismatches}");
 }
 
 /// A block that starts with "```coh FILE" shows rows of that file, which is in the document's folder.
 #[test]
 fn excerpts_in_documents_match_their_files() {
-    let mut parts = 0;
+    let mut excerpts = 0;
     for path in documents() {
         let text = std::fs::read_to_string(&path).expect("the document can be read");
         let mut lines = text.lines();
@@ -126,37 +127,37 @@ fn excerpts_in_documents_match_their_files() {
             let Some(file) = line.strip_prefix("```coh ") else {
                 continue;
             };
-            parts += 1;
+            excerpts += 1;
             let file = path.parent().expect("a folder").join(file);
-            let whole = std::fs::read_to_string(&file)
+            let contents = std::fs::read_to_string(&file)
                 .unwrap_or_else(|error| panic!("{}: {error}", file.display()));
-            let mut rest = whole.lines();
-            for shown in lines.by_ref().take_while(|line| *line != "```") {
+            let mut remaining_lines = contents.lines();
+            for excerpt_line in lines.by_ref().take_while(|line| *line != "```") {
                 assert!(
-                    rest.any(|line| line == shown),
-                    "{}: not in {}, or not in this order: {shown}",
+                    remaining_lines.any(|line| line == excerpt_line),
+                    "{}: not in {}, or not in this order: {excerpt_line}",
                     path.display(),
                     file.display()
                 );
             }
         }
     }
-    assert!(parts > 0, "no document shows a part of a text");
+    assert!(excerpts > 0, "no document shows a part of a text");
 }
 
 /// Headings of a document as links name them: in lower case, with hyphens for spaces and without other marks.
 fn headings(text: &str) -> impl Iterator<Item = String> + '_ {
     // Lines in code blocks are no headings.
-    let parts = text.split("\n```").step_by(2);
-    let lines = parts.flat_map(str::lines);
+    let prose = text.split("\n```").step_by(2);
+    let lines = prose.flat_map(str::lines);
     let headings = lines.filter_map(|line| {
         line.trim_start_matches('#')
             .strip_prefix(' ')
             .filter(|_| line.starts_with('#'))
     });
     headings.map(|heading| {
-        let kept = |letter: &char| letter.is_alphanumeric() || "-_ ".contains(*letter);
-        let slug: String = heading.trim().chars().filter(kept).collect();
+        let is_kept = |letter: &char| letter.is_alphanumeric() || "-_ ".contains(*letter);
+        let slug: String = heading.trim().chars().filter(is_kept).collect();
         slug.to_lowercase().replace(' ', "-")
     })
 }
@@ -166,12 +167,12 @@ fn relative_links_resolve() {
     let (mut links, mut anchors) = (0, 0);
     for path in documents() {
         let text = std::fs::read_to_string(&path).expect("the document can be read");
-        let mut code = false;
+        let mut in_code = false;
         for line in text.lines() {
             if line.starts_with("```") {
-                code = !code;
+                in_code = !in_code;
             }
-            if code {
+            if in_code {
                 continue;
             }
             for part in line.split("](").skip(1) {
@@ -189,8 +190,8 @@ fn relative_links_resolve() {
                 if !anchor.is_empty() {
                     anchors += 1;
                     let text = std::fs::read_to_string(&target).expect("it can be read");
-                    let found = headings(&text).any(|heading| heading == anchor);
-                    assert!(found, "{}: {link}: no such heading", path.display());
+                    let is_found = headings(&text).any(|heading| heading == anchor);
+                    assert!(is_found, "{}: {link}: no such heading", path.display());
                 }
             }
         }
@@ -201,7 +202,7 @@ fn relative_links_resolve() {
 
 /// Tests named in a document: ``[file](path): `name`, `other` `` gives the path with each name.
 fn named_tests(text: &str) -> Vec<(&str, &str)> {
-    let mut found = Vec::new();
+    let mut tests = Vec::new();
     for part in text.split("](").skip(1) {
         let Some((path, names)) = part.split_once("): `") else {
             continue;
@@ -211,13 +212,13 @@ fn named_tests(text: &str) -> Vec<(&str, &str)> {
         }
         let mut pieces = names.split('`');
         while let Some(name) = pieces.next() {
-            found.push((path, name));
+            tests.push((path, name));
             if pieces.next() != Some(", ") {
                 break;
             }
         }
     }
-    found
+    tests
 }
 
 #[test]
@@ -259,14 +260,14 @@ fn properties_of_verdicts_are_in_the_language_reference() {
     let mut sources = Vec::new();
     files(&root().join("crates/check/src"), &mut sources);
     files(&root().join("crates/system/src"), &mut sources);
-    let mut named: Vec<String> = [WellDefined, NoDeadlock, Drain]
+    let mut verdict_properties: Vec<String> = [WellDefined, NoDeadlock, Drain]
         .map(|property| property.to_string())
         .to_vec();
-    named.push(cohkit_check::system::progress::PROGRESS.into());
-    named.push(cohkit_system::stores::PROGRAM_ORDER.into());
-    named.push(cohkit_system::stores::ATOMICITY.into());
+    verdict_properties.push(cohkit_check::system::progress::PROGRESS.into());
+    verdict_properties.push(cohkit_system::stores::PROGRAM_ORDER.into());
+    verdict_properties.push(cohkit_system::stores::ATOMICITY.into());
     let stores = "every store is performed once";
-    named.push(stores.into());
+    verdict_properties.push(stores.into());
     for path in sources {
         let source = std::fs::read_to_string(&path).expect("a source can be read");
         assert_eq!(
@@ -277,16 +278,17 @@ fn properties_of_verdicts_are_in_the_language_reference() {
         );
         let literals = source.split("Violation::new(").skip(1);
         let literals = literals.filter_map(|rest| rest.trim_start().strip_prefix('"'));
-        named.extend(literals.filter_map(|rest| Some(rest.split_once('"')?.0.to_string())));
+        verdict_properties
+            .extend(literals.filter_map(|rest| Some(rest.split_once('"')?.0.to_string())));
     }
-    named.sort();
-    named.dedup();
+    verdict_properties.sort();
+    verdict_properties.dedup();
     let reference = root().join("docs/language.md");
     let reference = std::fs::read_to_string(reference).expect("the reference can be read");
     let table = reference.split_once("| property | what it says |\n|---|---|\n");
     let table = table.expect("the table of properties").1.lines();
     let rows = table.map_while(|line| line.strip_prefix("| ")?.split_once(" | "));
-    let mut listed: Vec<String> = rows.map(|(name, _)| name.to_string()).collect();
-    listed.sort();
-    assert_eq!(named, listed);
+    let mut listed_properties: Vec<String> = rows.map(|(name, _)| name.to_string()).collect();
+    listed_properties.sort();
+    assert_eq!(verdict_properties, listed_properties);
 }

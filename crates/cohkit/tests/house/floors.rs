@@ -66,15 +66,19 @@ fn crates_depend_only_on_lower_layers() {
     };
     for package in packages() {
         let name = package["name"].as_str().expect("a name");
-        let own = floor(name).unwrap_or_else(|| panic!("give the crate {name} a floor in FLOORS"));
+        let own_floor =
+            floor(name).unwrap_or_else(|| panic!("give the crate {name} a floor in FLOORS"));
         for dependency in package["dependencies"].as_array().expect("a list") {
             // Tests may depend on any crate; shipped code only on lower layers.
             if dependency["kind"] == "dev" {
                 continue;
             }
-            let below = dependency["name"].as_str().expect("a name");
-            if let Some(floor) = floor(below) {
-                assert!(floor < own, "{name} must not depend on {below}");
+            let dependency_name = dependency["name"].as_str().expect("a name");
+            if let Some(floor) = floor(dependency_name) {
+                assert!(
+                    floor < own_floor,
+                    "{name} must not depend on {dependency_name}"
+                );
             }
         }
     }
@@ -82,30 +86,33 @@ fn crates_depend_only_on_lower_layers() {
 
 #[test]
 fn modules_have_no_cyclic_dependencies() {
-    let mut left: BTreeSet<(&str, &str)> = CYCLIC_FOLDERS.iter().copied().collect();
+    let mut unseen_cycles: BTreeSet<(&str, &str)> = CYCLIC_FOLDERS.iter().copied().collect();
     for package in packages() {
         let name = package["name"].as_str().expect("a name");
         let manifest = Path::new(package["manifest_path"].as_str().expect("a path"));
         let source = manifest.parent().expect("a folder").join("src");
         for folder in folders(&source) {
-            let inside = folder.strip_prefix(&source).expect("a folder below it");
-            let inside = inside.display().to_string();
+            let inner_path = folder.strip_prefix(&source).expect("a folder below it");
+            let inner_path = inner_path.display().to_string();
             let uses = modules(&source, &folder);
-            let circle = uses.keys().find_map(|module| circle(&uses, module));
-            let known = CYCLIC_FOLDERS
+            let cycle = uses.keys().find_map(|module| find_cycle(&uses, module));
+            let known_cycle = CYCLIC_FOLDERS
                 .iter()
-                .find(|known| **known == (name, &inside));
-            match (circle, known) {
-                (Some(circle), None) => panic!(
-                    "{name}: in src/{inside}, {} use each other in a circle",
-                    circle.join(" -> ")
+                .find(|known_cycle| **known_cycle == (name, &inner_path));
+            match (cycle, known_cycle) {
+                (Some(cycle), None) => panic!(
+                    "{name}: in src/{inner_path}, {} use each other in a circle",
+                    cycle.join(" -> ")
                 ),
-                (Some(_), Some(known)) => drop(left.remove(known)),
+                (Some(_), Some(known_cycle)) => drop(unseen_cycles.remove(known_cycle)),
                 (None, _) => {}
             }
         }
     }
-    assert!(left.is_empty(), "no circle is left in {left:?}");
+    assert!(
+        unseen_cycles.is_empty(),
+        "no circle is left in {unseen_cycles:?}"
+    );
 }
 
 /// Folders of a crate that contain modules.
@@ -114,7 +121,7 @@ fn folders(source: &Path) -> BTreeSet<PathBuf> {
     super::files(source, &mut files);
     let rust = files
         .iter()
-        .filter(|file| file.extension().is_some_and(|e| e == "rs"));
+        .filter(|file| file.extension().is_some_and(|extension| extension == "rs"));
     rust.filter_map(|file| file.parent().map(Path::to_path_buf))
         .collect()
 }
@@ -134,39 +141,39 @@ fn module_cycles_are_found_for_every_import_form() {
         "b/inner.rs",
         "use std::{fmt, io};\nuse crate::{\n    c::C,\n    d,\n};\n",
     );
-    let circle_of = |c: &str| {
+    let cycle_with = |c: &str| {
         write("c.rs", c);
-        circle(&modules(folder.path(), folder.path()), "a")
+        find_cycle(&modules(folder.path(), folder.path()), "a")
     };
     let test = "#[cfg(test)]\nmod tests {\n    use crate::a::A;\n}\n";
-    assert_eq!(circle_of(test), None);
-    let found = circle_of("fn c() { crate::a::f() }\n").expect("a circle");
-    assert_eq!(found, ["a", "b", "c", "a"]);
+    assert_eq!(cycle_with(test), None);
+    let cycle = cycle_with("fn c() { crate::a::f() }\n").expect("a circle");
+    assert_eq!(cycle, ["a", "b", "c", "a"]);
     write("b/inner.rs", "use super::super::c::C;\n");
-    assert!(circle_of("pub fn c() { super::a::f() }\n").is_some());
+    assert!(cycle_with("pub fn c() { super::a::f() }\n").is_some());
 }
 
 /// Dependencies between the modules of a folder, without tests.
 fn modules(source: &Path, folder: &Path) -> BTreeMap<String, BTreeSet<String>> {
     let mut files = Vec::new();
     super::files(folder, &mut files);
-    let above = folder.strip_prefix(source).expect("a folder below it");
-    let above: Vec<String> = (above.iter())
+    let outer_modules = folder.strip_prefix(source).expect("a folder below it");
+    let outer_modules: Vec<String> = (outer_modules.iter())
         .map(|part| part.to_string_lossy().into_owned() + "::")
         .collect();
-    let from_crate = format!("crate::{}", above.concat());
+    let from_crate = format!("crate::{}", outer_modules.concat());
     let text = |path: &PathBuf| std::fs::read_to_string(path).unwrap_or_default();
     let tests: String = (files.iter().map(text))
         .flat_map(|text| {
-            let after = text.split("#[cfg(test)]\nmod ").skip(1);
-            let names = after.filter_map(|rest| Some(rest.split_once(';')?.0.to_string() + " "));
+            let sections = text.split("#[cfg(test)]\nmod ").skip(1);
+            let names = sections.filter_map(|rest| Some(rest.split_once(';')?.0.to_string() + " "));
             names.collect::<Vec<_>>()
         })
         .collect();
     let mut uses: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for path in &files {
-        let inside = path.strip_prefix(folder).expect("a file below it");
-        let parts: Vec<String> = (inside.with_extension("").iter())
+        let inner_path = path.strip_prefix(folder).expect("a file below it");
+        let parts: Vec<String> = (inner_path.with_extension("").iter())
             .map(|part| part.to_string_lossy().into_owned())
             .filter(|part| part != "mod")
             .collect();
@@ -175,20 +182,22 @@ fn modules(source: &Path, folder: &Path) -> BTreeMap<String, BTreeSet<String>> {
             continue;
         };
         let is_test = tests.split(' ').any(|test| test == last);
-        if is_test || inside.extension().is_none_or(|e| e != "rs") || parts == ["lib"] {
+        if is_test || inner_path.extension().is_none_or(|e| e != "rs") || parts == ["lib"] {
             continue;
         }
         let code = without_comments(&text(path));
         let code = code.split("#[cfg(test)]\nmod tests {").next().unwrap_or("");
-        let up = "super::".repeat(parts.len());
-        let own = uses.entry(module.clone()).or_default();
-        for from_root in [&from_crate, &up] {
-            let after = code.match_indices(from_root);
-            for (at, _) in after.filter(|&(at, _)| !code[..at].ends_with([':', '_'])) {
-                own.extend(names(&code[at + from_root.len()..]));
+        let parent_prefix = "super::".repeat(parts.len());
+        let dependencies = uses.entry(module.clone()).or_default();
+        for from_root in [&from_crate, &parent_prefix] {
+            let uses_of_root = code.match_indices(from_root);
+            for (offset, _) in
+                uses_of_root.filter(|&(offset, _)| !code[..offset].ends_with([':', '_']))
+            {
+                dependencies.extend(names(&code[offset + from_root.len()..]));
             }
         }
-        own.remove(module);
+        dependencies.remove(module);
     }
     uses
 }
@@ -202,44 +211,44 @@ fn without_comments(text: &str) -> String {
 
 /// Names after `crate::`: one name, or the first of each path in braces.
 fn names(text: &str) -> Vec<String> {
-    let first = |path: &str| {
+    let first_name = |path: &str| {
         let path = path.trim();
-        let end = path.find(|c: char| !c.is_alphanumeric() && c != '_');
+        let end = path.find(|character: char| !character.is_alphanumeric() && character != '_');
         path[..end.unwrap_or(path.len())].to_string()
     };
     let Some(group) = text.strip_prefix('{') else {
-        return vec![first(text)];
+        return vec![first_name(text)];
     };
-    let (mut depth, mut start, mut found) = (1, 0, Vec::new());
-    for (at, c) in group.char_indices() {
-        depth += match c {
+    let (mut depth, mut start, mut names) = (1, 0, Vec::new());
+    for (offset, character) in group.char_indices() {
+        depth += match character {
             '{' => 1,
             '}' => -1,
             _ => 0,
         };
-        if depth == 0 || depth == 1 && c == ',' {
-            found.push(first(&group[start..at]));
-            start = at + 1;
+        if depth == 0 || depth == 1 && character == ',' {
+            names.push(first_name(&group[start..offset]));
+            start = offset + 1;
         }
         if depth == 0 {
             break;
         }
     }
-    found
+    names
 }
 
 /// Dependency path from a module back to itself, if there is one.
-fn circle(uses: &BTreeMap<String, BTreeSet<String>>, from: &str) -> Option<Vec<String>> {
-    let mut ways = vec![vec![from.to_string()]];
-    let mut met = BTreeSet::new();
-    while let Some(way) = ways.pop() {
-        for next in uses.get(way.last()?).into_iter().flatten() {
-            let longer: Vec<String> = way.iter().chain([next]).cloned().collect();
-            if next == from {
-                return Some(longer);
+fn find_cycle(uses: &BTreeMap<String, BTreeSet<String>>, start: &str) -> Option<Vec<String>> {
+    let mut paths = vec![vec![start.to_string()]];
+    let mut visited = BTreeSet::new();
+    while let Some(path) = paths.pop() {
+        for next in uses.get(path.last()?).into_iter().flatten() {
+            let extended: Vec<String> = path.iter().chain([next]).cloned().collect();
+            if next == start {
+                return Some(extended);
             }
-            if met.insert(next.clone()) {
-                ways.push(longer);
+            if visited.insert(next.clone()) {
+                paths.push(extended);
             }
         }
     }

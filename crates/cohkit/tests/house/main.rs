@@ -19,7 +19,7 @@ fn root() -> PathBuf {
 }
 
 /// Collects all files below a folder in a fixed order, without those that `make` produces.
-fn files(folder: &Path, found: &mut Vec<PathBuf>) {
+fn files(folder: &Path, paths: &mut Vec<PathBuf>) {
     let mut entries: Vec<_> = std::fs::read_dir(folder)
         .expect("the folder can be read")
         .map(|entry| entry.expect("the entry can be read").path())
@@ -28,7 +28,7 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) {
     for path in entries {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         if path.is_dir() {
-            let made = [
+            let generated = [
                 ".git",
                 ".hypothesis",
                 ".mypy_cache",
@@ -41,11 +41,11 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) {
                 "out",
                 "target",
             ];
-            if !made.contains(&name.as_ref()) {
-                files(&path, found);
+            if !generated.contains(&name.as_ref()) {
+                files(&path, paths);
             }
         } else if name != ".git" {
-            found.push(path);
+            paths.push(path);
         }
     }
 }
@@ -60,10 +60,10 @@ fn no_file_mentions_a_machine() {
         ("/wo", "rk/"),
     ]
     .map(|(first, second)| format!("{first}{second}"));
-    let mut all = Vec::new();
-    files(&root(), &mut all);
-    assert!(all.iter().any(|path| path.ends_with("Cargo.toml")));
-    for path in all {
+    let mut paths = Vec::new();
+    files(&root(), &mut paths);
+    assert!(paths.iter().any(|path| path.ends_with("Cargo.toml")));
+    for path in paths {
         let Ok(text) = std::fs::read_to_string(&path) else {
             continue;
         };

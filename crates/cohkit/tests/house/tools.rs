@@ -20,7 +20,7 @@ fn programs(texts: &[(&str, &str)]) -> tempfile::TempDir {
 #[test]
 fn missing_tool_fails_a_test_unless_waived() {
     let nowhere = OsStr::new("/nonexistent");
-    let all = [
+    let tools = [
         "rumur",
         "verilator",
         "qemu",
@@ -29,27 +29,30 @@ fn missing_tool_fails_a_test_unless_waived() {
         "z3",
         "mounts",
     ];
-    for name in all {
-        let what = require::is_there(name, nowhere, "").expect_err(name);
-        assert!(what.contains("this test needs "), "{what}");
-        assert!(what.contains(&format!("COHKIT_WITHOUT={name}")), "{what}");
+    for name in tools {
+        let message = require::is_there(name, nowhere, "").expect_err(name);
+        assert!(message.contains("this test needs "), "{message}");
+        assert!(
+            message.contains(&format!("COHKIT_WITHOUT={name}")),
+            "{message}"
+        );
         assert_eq!(require::is_there(name, nowhere, name), Ok(false));
         // Only the tool's own name disables its tests.
-        let other = if name == "z3" { "yosys" } else { "z3" };
-        assert!(require::is_there(name, nowhere, other).is_err());
+        let other_tool = if name == "z3" { "yosys" } else { "z3" };
+        assert!(require::is_there(name, nowhere, other_tool).is_err());
     }
     assert_eq!(require::is_there("z3", nowhere, "rumur,z3"), Ok(false));
-    let what = require::is_there("z3", nowhere, "z4").expect_err("there is no z4");
+    let message = require::is_there("z3", nowhere, "z4").expect_err("there is no z4");
     assert!(
-        what.contains("names `z4`") && what.contains("verilator"),
-        "{what}"
+        message.contains("names `z4`") && message.contains("verilator"),
+        "{message}"
     );
     // Verilator builds nothing without a C++ compiler.
-    let half = programs(&[("verilator", ""), ("make", "")]);
-    assert!(require::is_there("verilator", half.path().as_os_str(), "").is_err());
-    let whole = programs(&[("verilator", ""), ("make", ""), ("c++", "")]);
-    let there = require::is_there("verilator", whole.path().as_os_str(), "");
-    assert_eq!(there, Ok(true));
+    let incomplete = programs(&[("verilator", ""), ("make", "")]);
+    assert!(require::is_there("verilator", incomplete.path().as_os_str(), "").is_err());
+    let complete = programs(&[("verilator", ""), ("make", ""), ("c++", "")]);
+    let result = require::is_there("verilator", complete.path().as_os_str(), "");
+    assert_eq!(result, Ok(true));
 }
 
 #[test]
@@ -61,17 +64,20 @@ fn missing_tool_message_explains_the_waiver() {
 /// No test decides by itself that a tool may be missing.
 #[test]
 fn no_test_passes_over_a_missing_tool_in_silence() {
-    let mut found = Vec::new();
-    files(&root(), &mut found);
+    let mut paths = Vec::new();
+    files(&root(), &mut paths);
     let is_test = |path: &&PathBuf| {
         let path = path.strip_prefix(root()).unwrap_or(path);
-        let here = Path::new("crates/cohkit/tests/house/tools.rs");
-        let of = |ends: &str| path.extension().is_some_and(|extension| extension == ends);
+        let this_file = Path::new("crates/cohkit/tests/house/tools.rs");
+        let has_extension = |suffix: &str| {
+            path.extension()
+                .is_some_and(|extension| extension == suffix)
+        };
         let tests = path.iter().any(|part| part == "tests");
-        tests && (of("rs") || of("py")) && path != here
+        tests && (has_extension("rs") || has_extension("py")) && path != this_file
     };
-    let mut looked = 0;
-    for path in found.iter().filter(is_test) {
+    let mut examined = 0;
+    for path in paths.iter().filter(is_test) {
         let text = std::fs::read_to_string(path).expect("it can be read");
         for word in [
             "skipped: ",
@@ -81,9 +87,9 @@ fn no_test_passes_over_a_missing_tool_in_silence() {
         ] {
             assert!(!text.contains(word), "{}: {word}", path.display());
         }
-        looked += 1;
+        examined += 1;
     }
-    assert!(looked > 50, "only {looked}");
+    assert!(examined > 50, "only {examined}");
 }
 
 #[test]
@@ -103,8 +109,8 @@ fn continuous_integration_leaves_nothing_out() {
         .env("CI", "false")
         .output()
         .expect("it starts");
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert_eq!(said, "test, CI=true, without 'nothing'\n");
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(stdout, "test, CI=true, without 'nothing'\n");
 }
 
 /// Set-up on a machine that has only cargo, and where nothing can be installed. It ends at the latest at its search for
@@ -112,31 +118,32 @@ fn continuous_integration_leaves_nothing_out() {
 #[test]
 fn failed_installation_ends_setup_in_ci() {
     let setup = |ci: &str| {
-        let bare = programs(&[("cargo", ""), ("id", "echo 1")]);
+        let minimal_path = programs(&[("cargo", ""), ("id", "echo 1")]);
         for tool in ["bash", "dirname", "env"] {
-            let found = std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default())
+            let program = std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default())
                 .map(|folder| folder.join(tool))
                 .find(|file| file.is_file())
                 .expect("there are these");
-            std::os::unix::fs::symlink(found, bare.path().join(tool)).expect("own folder");
+            std::os::unix::fs::symlink(program, minimal_path.path().join(tool))
+                .expect("own folder");
         }
         let output = Command::new("bash")
             .arg(root().join("tools/setup"))
             .env_clear()
-            .env("PATH", bare.path())
+            .env("PATH", minimal_path.path())
             .env("CI", ci)
             .output()
             .expect("bash starts");
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(4), "{said}");
-        said
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(4), "{stderr}");
+        stderr
     };
-    let here = setup("");
-    for what in ["missing: rumur", "missing: Verilator", "missing: Python"] {
-        assert!(here.contains(what), "{here}");
+    let local_stderr = setup("");
+    for message in ["missing: rumur", "missing: Verilator", "missing: Python"] {
+        assert!(local_stderr.contains(message), "{local_stderr}");
     }
-    assert!(here.contains("COHKIT_WITHOUT="), "{here}");
-    let there = setup("true");
-    assert!(there.contains("missing: rumur"), "{there}");
-    assert!(!there.contains("missing: Verilator"), "{there}");
+    assert!(local_stderr.contains("COHKIT_WITHOUT="), "{local_stderr}");
+    let ci_stderr = setup("true");
+    assert!(ci_stderr.contains("missing: rumur"), "{ci_stderr}");
+    assert!(!ci_stderr.contains("missing: Verilator"), "{ci_stderr}");
 }

@@ -57,11 +57,11 @@ pub(super) struct Returns {
 
 impl Known {
     /// Analyses all functions. Recursive ones get cells from `next` on.
-    pub fn all(model: &Model, sizes: &[u32], next: &mut Cell) -> Vec<Known> {
-        let mut all: Vec<Known> = Vec::new();
+    pub fn analyse_all(model: &Model, sizes: &[u32], next: &mut Cell) -> Vec<Known> {
+        let mut functions: Vec<Known> = Vec::new();
         for (f, function) in model.functions.iter().enumerate() {
             let mut known = Known {
-                removes: removes(model, &all, &function.body),
+                removes: removes(model, &functions, &function.body),
                 argument_area: *next,
                 ..Known::default()
             };
@@ -80,9 +80,9 @@ impl Known {
                     .map(|ty| sizes[ty.index()])
                     .sum::<u32>();
             }
-            all.push(known);
+            functions.push(known);
         }
-        all
+        functions
     }
 }
 
@@ -97,21 +97,21 @@ enum EvaluatedArgument {
 impl Compiler<'_> {
     /// Emits code in which a name is an alias of a place. `removes` is true if the code may remove elements from
     /// multisets.
-    pub(super) fn aliased<R>(
+    pub(super) fn with_alias<R>(
         &mut self,
         id: VariableId,
         place: &Place,
         removes: bool,
         f: impl FnOnce(&mut Self) -> R,
     ) -> R {
-        let (at, _, mut elements) = self.locate_in_elements(place);
+        let (location, _, mut elements) = self.locate_in_elements(place);
         if !removes {
             elements.clear();
         }
-        let before = self.aliases[id.index()].replace(at);
+        let outer_alias = self.aliases[id.index()].replace(location);
         let elements_before = std::mem::replace(&mut self.alias_elements[id.index()], elements);
         let result = f(self);
-        self.aliases[id.index()] = before;
+        self.aliases[id.index()] = outer_alias;
         self.alias_elements[id.index()] = elements_before;
         result
     }
@@ -125,7 +125,7 @@ impl Compiler<'_> {
     pub(super) fn two_values(&mut self, a: &Expr, b: &Expr) -> (Value, Value) {
         let mut a = self.value(a);
         if visit::calls(b) {
-            let dst = self.temporary();
+            let dst = self.new_temporary();
             self.emit(Op::Copy { dst, a: a.cell });
             a.cell = dst;
         }
@@ -138,12 +138,12 @@ impl Compiler<'_> {
     }
 
     /// Jumps to `to` if the equality of two arrays or records has the value `when`.
-    pub(super) fn aggregates(&mut self, a: &Expr, b: &Expr, when: bool, to: Label) {
+    pub(super) fn jump_if_aggregates_equal(&mut self, a: &Expr, b: &Expr, when: bool, to: Label) {
         let Some(ty) = self.model.type_of(a) else {
             return;
         };
-        let (a, b) = (self.aggregate(a, ty), self.aggregate(b, ty));
-        let end = self.label();
+        let (a, b) = (self.locate_aggregate(a, ty), self.locate_aggregate(b, ty));
+        let end = self.new_label();
         let different = if when { end } else { to };
         for part in 0..self.sizes[ty.index()] {
             let mark = self.temporary;
@@ -160,7 +160,7 @@ impl Compiler<'_> {
         if when {
             self.emit(Op::Jump { to: to.0 });
         }
-        self.place(end);
+        self.bind_label(end);
     }
 
     /// Emits a call; returns the location of its result.
@@ -173,24 +173,24 @@ impl Compiler<'_> {
             let ty = model.variable(parameter).ty;
             passed.push(match argument {
                 Argument::Place(place) => {
-                    let (at, _, mut elements) = self.locate_in_elements(place);
+                    let (location, _, mut elements) = self.locate_in_elements(place);
                     if !self.functions[id.index()].removes {
                         elements.clear();
                     }
-                    EvaluatedArgument::Place(at, elements)
+                    EvaluatedArgument::Place(location, elements)
                 }
                 Argument::Value(e) if model.bounds(ty).is_none() => {
-                    EvaluatedArgument::Parts(self.aggregate(e, ty))
+                    EvaluatedArgument::Parts(self.locate_aggregate(e, ty))
                 }
                 Argument::Value(e) => {
                     let mut value = self.value(e);
                     self.check(value, ty, |m| m.variable(parameter).name.clone());
                     // A call in a later argument may overwrite the cell.
-                    let later = arguments[i + 1..]
+                    let has_later_call = arguments[i + 1..]
                         .iter()
                         .any(|a| matches!(a, Argument::Value(e) if visit::calls(e)));
-                    if later {
-                        let dst = self.temporary();
+                    if has_later_call {
+                        let dst = self.new_temporary();
                         self.emit(Op::Copy { dst, a: value.cell });
                         value.cell = dst;
                     }
@@ -199,7 +199,7 @@ impl Compiler<'_> {
             });
         }
         let result = function.result.map_or(0, |ty| self.sizes[ty.index()]);
-        let result = self.room(result);
+        let result = self.allocate_temporaries(result);
         match self.functions[id.index()].recursive {
             true => self.call_recursive(id, &passed, result),
             false => self.inline(id, passed, result),
@@ -215,25 +215,27 @@ impl Compiler<'_> {
         let (mut known, mut places) = (Vec::new(), Vec::new());
         for (&parameter, passed) in function.parameters.iter().zip(passed) {
             let p = parameter.index();
-            let own = Location {
+            let parameter_location = Location {
                 base: self.cells[p],
                 offset: None,
                 len: self.sizes[model.variable(parameter).ty.index()],
             };
             let assigned = self.functions[id.index()].assigned.contains(&parameter);
             match passed {
-                EvaluatedArgument::Place(at, elements) => {
-                    self.aliases[p] = Some(at);
+                EvaluatedArgument::Place(location, elements) => {
+                    self.aliases[p] = Some(location);
                     self.alias_elements[p] = elements;
                     places.push(p);
                 }
-                EvaluatedArgument::Parts(at) => self.copy(at, own, own.len),
+                EvaluatedArgument::Parts(location) => {
+                    self.copy(location, parameter_location, parameter_location.len)
+                }
                 EvaluatedArgument::Value(value) => {
                     if value.lo == value.hi && value.lo != UNDEFINED && !assigned {
                         known.push((p, value.lo));
                     } else {
                         self.emit(Op::Copy {
-                            dst: own.base,
+                            dst: parameter_location.base,
                             a: value.cell,
                         });
                     }
@@ -241,20 +243,20 @@ impl Compiler<'_> {
             }
         }
         for &(p, value) in &known {
-            self.known[p] = Some(value);
+            self.bound_values[p] = Some(value);
         }
-        let end = self.label();
-        let before = self.returns.replace(Returns {
+        let end = self.new_label();
+        let outer_returns = self.returns.replace(Returns {
             to: result,
             ty: function.result,
             end,
         });
         self.block(&function.body);
-        self.missing_return(function);
-        self.place(end);
-        self.returns = before;
+        self.emit_missing_return(function);
+        self.bind_label(end);
+        self.returns = outer_returns;
         for (p, _) in known {
-            self.known[p] = None;
+            self.bound_values[p] = None;
         }
         for p in places {
             self.aliases[p] = None;
@@ -263,10 +265,10 @@ impl Compiler<'_> {
         self.temporary = mark;
     }
 
-    fn missing_return(&mut self, function: &Function) {
+    fn emit_missing_return(&mut self, function: &Function) {
         if function.result.is_some() && !always_returns(&function.body) {
-            let why = format!("`{}` returns without a value", function.name);
-            self.fail(&Violation::ill_defined(why));
+            let reason = format!("`{}` returns without a value", function.name);
+            self.emit_violation(&Violation::ill_defined(reason));
         }
     }
 
@@ -274,28 +276,33 @@ impl Compiler<'_> {
         let function = &self.model.functions[id.index()];
         let binding: Vec<ParameterBinding> =
             (0..passed.len()).map(|i| self.binding(passed, i)).collect();
-        let (rooms, returned) = self.argument_area(id);
+        let (argument_locations, returned) = self.argument_area(id);
         let in_element = |passed: &EvaluatedArgument| matches!(passed, EvaluatedArgument::Place(_, e) if !e.is_empty());
         if passed.iter().any(in_element) {
-            self.fail(&Violation::limit(format!(
+            self.emit_violation(&Violation::limit(format!(
                 "`{}` calls itself, removes elements from multisets and is passed a part of an element, \
                  which is not supported; pass the value, or the index of the element",
                 function.name
             )));
         }
-        for ((passed, binding), &room) in passed.iter().zip(&binding).zip(&rooms) {
+        for ((passed, binding), &argument_location) in
+            passed.iter().zip(&binding).zip(&argument_locations)
+        {
             match (passed, binding) {
                 (&EvaluatedArgument::Value(value), _) => self.emit(Op::Copy {
-                    dst: room.base,
+                    dst: argument_location.base,
                     a: value.cell,
                 }),
-                (&EvaluatedArgument::Parts(at), _)
-                | (&EvaluatedArgument::Place(at, _), ParameterBinding::Own) => {
-                    self.copy(at, room, room.len)
+                (&EvaluatedArgument::Parts(location), _)
+                | (&EvaluatedArgument::Place(location, _), ParameterBinding::Own) => {
+                    self.copy(location, argument_location, argument_location.len)
                 }
-                (&EvaluatedArgument::Place(at, _), _) => {
-                    if let Some(a) = at.offset {
-                        self.emit(Op::Copy { dst: room.base, a });
+                (&EvaluatedArgument::Place(location, _), _) => {
+                    if let Some(a) = location.offset {
+                        self.emit(Op::Copy {
+                            dst: argument_location.base,
+                            a,
+                        });
                     }
                 }
             }
@@ -303,9 +310,13 @@ impl Compiler<'_> {
         let code = self.recursion(id, &binding);
         let name = function.name.clone();
         self.emit_at(Op::Call { to: code }, |_| name);
-        for ((passed, binding), &room) in passed.iter().zip(&binding).zip(&rooms) {
-            if let (&EvaluatedArgument::Place(at, _), ParameterBinding::Own) = (passed, binding) {
-                self.copy(room, at, room.len);
+        for ((passed, binding), &argument_location) in
+            passed.iter().zip(&binding).zip(&argument_locations)
+        {
+            if let (&EvaluatedArgument::Place(location, _), ParameterBinding::Own) =
+                (passed, binding)
+            {
+                self.copy(argument_location, location, argument_location.len);
             }
         }
         self.copy(returned, result, result.len);
@@ -313,12 +324,12 @@ impl Compiler<'_> {
 
     /// Meaning of the parameter to which the given argument is passed.
     fn binding(&mut self, passed: &[EvaluatedArgument], argument: usize) -> ParameterBinding {
-        let EvaluatedArgument::Place(at, _) = passed[argument] else {
+        let EvaluatedArgument::Place(location, _) = passed[argument] else {
             return ParameterBinding::Own;
         };
-        if (at.base as usize) < self.program.slots.len() {
-            let (base, len) = (at.base, at.len);
-            let computed = at.offset.is_some();
+        if (location.base as usize) < self.program.slots.len() {
+            let (base, len) = (location.base, location.len);
+            let computed = location.offset.is_some();
             return ParameterBinding::State {
                 base,
                 len,
@@ -326,16 +337,20 @@ impl Compiler<'_> {
             };
         }
         for (i, earlier) in passed[..argument].iter().enumerate() {
-            let EvaluatedArgument::Place(other, _) = *earlier else {
+            let EvaluatedArgument::Place(earlier_location, _) = *earlier else {
                 continue;
             };
-            if (other.base, other.offset) == (at.base, at.offset) && at.offset.is_none() {
+            if (earlier_location.base, earlier_location.offset) == (location.base, location.offset)
+                && location.offset.is_none()
+            {
                 return ParameterBinding::Same(i);
             }
-            if other.base < at.base + at.len && at.base < other.base + other.len {
-                let why =
+            if earlier_location.base < location.base + location.len
+                && location.base < earlier_location.base + earlier_location.len
+            {
+                let reason =
                     "two places of one local variable are passed to a function that calls itself";
-                self.fail(&Violation::ill_defined(why.to_string()));
+                self.emit_violation(&Violation::ill_defined(reason.to_string()));
             }
         }
         ParameterBinding::Own
@@ -360,7 +375,7 @@ impl Compiler<'_> {
     fn argument_area(&self, id: FunctionId) -> (Vec<Location>, Location) {
         let function = &self.model.functions[id.index()];
         let mut base = self.functions[id.index()].argument_area;
-        let mut room = |ty: TypeId| {
+        let mut location_of = |ty: TypeId| {
             let len = self.sizes[ty.index()];
             base += len;
             Location {
@@ -371,14 +386,14 @@ impl Compiler<'_> {
         };
         let arguments = function.parameters.iter();
         let arguments = arguments
-            .map(|&p| room(self.model.variable(p).ty))
+            .map(|&p| location_of(self.model.variable(p).ty))
             .collect();
-        let none = Location {
+        let no_result = Location {
             base: self.functions[id.index()].argument_area,
             offset: None,
             len: 0,
         };
-        (arguments, function.result.map_or(none, room))
+        (arguments, function.result.map_or(no_result, location_of))
     }
 
     pub(super) fn call_cost(&self, id: FunctionId) -> usize {
@@ -386,7 +401,7 @@ impl Compiler<'_> {
     }
 
     /// Computes the cost of each function.
-    pub(super) fn call_costs(&mut self) {
+    pub(super) fn compute_call_costs(&mut self) {
         for f in 0..self.functions.len() {
             let body = &self.model.functions[f].body;
             let cost = body.iter().map(|s| stmt_cost(self, s));
@@ -395,12 +410,12 @@ impl Compiler<'_> {
     }
 
     /// Emits the code of recursive functions, and resolves the calls to it.
-    pub(super) fn recursive_functions(&mut self) {
+    pub(super) fn emit_recursive_functions(&mut self) {
         // Emitting one may add others to the list.
         let mut next = 0;
         while next < self.recursions.len() {
             self.without_assumption = false;
-            self.recursions[next].entry = self.piece(|c| c.recursive_function(next));
+            self.recursions[next].entry = self.emit_piece(|c| c.emit_recursive_function(next));
             next += 1;
         }
         for op in &mut self.program.code {
@@ -410,49 +425,65 @@ impl Compiler<'_> {
         }
     }
 
-    fn recursive_function(&mut self, number: usize) {
+    fn emit_recursive_function(&mut self, number: usize) {
         let model = self.model;
         let id = self.recursions[number].function;
         let passed = self.recursions[number].passed.clone();
         let function = &model.functions[id.index()];
-        let own = |c: &Self, p: VariableId| Location {
+        let location_of = |c: &Self, p: VariableId| Location {
             base: c.cells[p.index()],
             offset: None,
             len: c.sizes[model.variable(p).ty.index()],
         };
-        let (rooms, to) = self.argument_area(id);
-        for ((&parameter, &binding), &room) in function.parameters.iter().zip(&passed).zip(&rooms) {
-            let cells = own(self, parameter);
+        let (argument_locations, to) = self.argument_area(id);
+        for ((&parameter, &binding), &argument_location) in function
+            .parameters
+            .iter()
+            .zip(&passed)
+            .zip(&argument_locations)
+        {
+            let cells = location_of(self, parameter);
             self.aliases[parameter.index()] = match binding {
                 ParameterBinding::Own => {
-                    self.copy(room, cells, room.len);
+                    self.copy(argument_location, cells, argument_location.len);
                     None
                 }
-                ParameterBinding::Same(earlier) => Some(own(self, function.parameters[earlier])),
+                ParameterBinding::Same(earlier) => {
+                    Some(location_of(self, function.parameters[earlier]))
+                }
                 ParameterBinding::State {
                     base,
                     len,
                     computed,
                 } => {
                     if computed {
-                        self.copy(room, cells, 1);
+                        self.copy(argument_location, cells, 1);
                     }
                     let offset = computed.then_some(cells.base);
                     Some(Location { base, offset, len })
                 }
             };
         }
-        let end = self.label();
+        let end = self.new_label();
         let ty = function.result;
         self.returns = Some(Returns { to, ty, end });
         self.block(&function.body);
-        self.missing_return(function);
-        self.place(end);
+        self.emit_missing_return(function);
+        self.bind_label(end);
         self.returns = None;
-        for ((&parameter, &binding), &room) in function.parameters.iter().zip(&passed).zip(&rooms) {
+        for ((&parameter, &binding), &argument_location) in function
+            .parameters
+            .iter()
+            .zip(&passed)
+            .zip(&argument_locations)
+        {
             self.aliases[parameter.index()] = None;
             if binding == ParameterBinding::Own && model.variable(parameter).role == Role::Alias {
-                self.copy(own(self, parameter), room, room.len);
+                self.copy(
+                    location_of(self, parameter),
+                    argument_location,
+                    argument_location.len,
+                );
             }
         }
         self.emit(Op::Back);
@@ -467,7 +498,7 @@ impl Compiler<'_> {
         if let Some(e) = value {
             match ty {
                 Some(ty) if self.model.bounds(ty).is_none() => {
-                    let from = self.aggregate(e, ty);
+                    let from = self.locate_aggregate(e, ty);
                     self.copy(from, to, to.len);
                 }
                 Some(ty) => {
@@ -502,11 +533,11 @@ impl Compiler<'_> {
         let conversion = self.conversion(to, e);
         let from = self.model.type_of(e);
         let value = self.value(e);
-        let (least, most) = self.model.numbers;
-        let (shift, lo, hi) = conversion.unwrap_or((0, least, most));
-        let dst = self.temporary();
+        let (min_number, max_number) = self.model.numbers;
+        let (shift, lo, hi) = conversion.unwrap_or((0, min_number, max_number));
+        let dst = self.new_temporary();
         self.emit(Op::Copy { dst, a: value.cell });
-        let end = self.label();
+        let end = self.new_label();
         if value.lo == UNDEFINED {
             let b = self.constant(UNDEFINED).cell;
             let op = Comparison::Equal;
@@ -517,8 +548,8 @@ impl Compiler<'_> {
                 to: end.0,
             });
         }
-        let inside = value.lo.max(UNDEFINED + 1) >= lo && value.hi <= hi;
-        if !inside || value.lo == UNDEFINED && lo > 0 {
+        let is_in_range = value.lo.max(UNDEFINED + 1) >= lo && value.hi <= hi;
+        if !is_in_range || value.lo == UNDEFINED && lo > 0 {
             let name = self.model.types[to.index()].name.clone();
             let bounds = self.bounds(lo, hi);
             self.emit_showing(Op::Check { a: dst, bounds }, from, |_| name);
@@ -528,11 +559,15 @@ impl Compiler<'_> {
             let op = Arithmetic::Add;
             self.emit(Op::Arithmetic { op, dst, a: dst, b });
         }
-        self.place(end);
-        let lacks = value.lo == UNDEFINED;
+        self.bind_label(end);
+        let may_be_undefined = value.lo == UNDEFINED;
         Value {
             cell: dst,
-            lo: if lacks { value.lo } else { lo + shift },
+            lo: if may_be_undefined {
+                value.lo
+            } else {
+                lo + shift
+            },
             hi: hi + shift,
         }
     }
@@ -541,18 +576,18 @@ impl Compiler<'_> {
 /// True if statements may remove elements from multisets. `functions` are the analysed functions before the one that
 /// contains the statements.
 fn removes(model: &Model, functions: &[Known], block: &[Stmt]) -> bool {
-    let mut any = false;
+    let mut may_remove = false;
     visit::block(block, &mut |node| match node {
-        Node::Stmt(Stmt::Remove(..) | Stmt::RemoveWhere(..)) => any = true,
+        Node::Stmt(Stmt::Remove(..) | Stmt::RemoveWhere(..)) => may_remove = true,
         Node::Stmt(Stmt::Assign(to, _) | Stmt::Clear(to) | Stmt::Undefine(to)) => {
-            any |= model.holds_multiset(model.type_of_place(to));
+            may_remove |= model.holds_multiset(model.type_of_place(to));
         }
         Node::Expr(Expr::Call(id, _)) | Node::Stmt(Stmt::Call(id, _)) => {
-            any |= functions.get(id.index()).is_some_and(|f| f.removes);
+            may_remove |= functions.get(id.index()).is_some_and(|f| f.removes);
         }
         _ => {}
     });
-    any
+    may_remove
 }
 
 /// True if statements never run to their end.

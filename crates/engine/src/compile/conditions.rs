@@ -5,7 +5,7 @@ use super::*;
 impl Compiler<'_> {
     /// Emits code that jumps to `to` if a condition has the value `when`, and falls through otherwise.
     pub(super) fn jump(&mut self, e: &Expr, when: bool, to: Label) {
-        if let Some(value) = self.known(e) {
+        if let Some(value) = self.constant_value(e) {
             if (value != 0) == when {
                 self.emit(Op::Jump { to: to.0 });
             }
@@ -13,15 +13,19 @@ impl Compiler<'_> {
         }
         match e {
             Expr::Not(a) => self.jump(a, !when, to),
-            Expr::Binary(Operator::And, a, b) => self.both(a, true, b, true, when, to),
-            Expr::Binary(Operator::Or, a, b) => self.both(a, false, b, false, !when, to),
-            Expr::Binary(Operator::Implies, a, b) => self.both(a, true, b, false, !when, to),
+            Expr::Binary(Operator::And, a, b) => self.jump_conjunction(a, true, b, true, when, to),
+            Expr::Binary(Operator::Or, a, b) => {
+                self.jump_conjunction(a, false, b, false, !when, to)
+            }
+            Expr::Binary(Operator::Implies, a, b) => {
+                self.jump_conjunction(a, true, b, false, !when, to)
+            }
             Expr::Line(line, e) => {
                 self.line = *line;
                 self.jump(e, when, to);
             }
             Expr::Alias(id, place, e) => {
-                self.aliased(*id, place, visit::calls(e), |c| c.jump(e, when, to))
+                self.with_alias(*id, place, visit::calls(e), |c| c.jump(e, when, to))
             }
             Expr::Let(id, value, e) => {
                 let mark = self.temporary;
@@ -33,7 +37,7 @@ impl Compiler<'_> {
                 if self.is_aggregate(a) =>
             {
                 let mark = self.temporary;
-                self.aggregates(a, b, when == (*op == Operator::Equal), to);
+                self.jump_if_aggregates_equal(a, b, when == (*op == Operator::Equal), to);
                 self.temporary = mark;
             }
             Expr::Binary(op, a, b) => {
@@ -51,13 +55,13 @@ impl Compiler<'_> {
                 self.temporary = mark;
                 self.emit(Op::JumpIf { op, a, b, to: to.0 });
             }
-            Expr::Forall(id, body) => self.quantified(*id, body, true, when, to),
-            Expr::Exists(id, body) => self.quantified(*id, body, false, !when, to),
+            Expr::Forall(id, body) => self.jump_quantified(*id, body, true, when, to),
+            Expr::Exists(id, body) => self.jump_quantified(*id, body, false, !when, to),
             Expr::ForallSteps(id, steps, body) => {
-                self.quantified_steps(*id, steps, body, true, when, to)
+                self.jump_quantified_steps(*id, steps, body, true, when, to)
             }
             Expr::ExistsSteps(id, steps, body) => {
-                self.quantified_steps(*id, steps, body, false, !when, to)
+                self.jump_quantified_steps(*id, steps, body, false, !when, to)
             }
             Expr::IsUndefined(place) => {
                 let mark = self.temporary;
@@ -76,7 +80,7 @@ impl Compiler<'_> {
                 let conversion = self.conversion(*ty, e);
                 let value = self.value(e);
                 let (_, lo, hi) = conversion.unwrap_or((0, 0, -1));
-                let end = self.label();
+                let end = self.new_label();
                 let outside = if when { end } else { to };
                 let (lo, hi) = (self.constant(lo).cell, self.constant(hi).cell);
                 let op = Comparison::Less;
@@ -95,7 +99,7 @@ impl Compiler<'_> {
                 if when {
                     self.emit(Op::Jump { to: to.0 });
                 }
-                self.place(end);
+                self.bind_label(end);
                 self.temporary = mark;
             }
             _ => {
@@ -119,12 +123,20 @@ impl Compiler<'_> {
     }
 
     /// Jumps to `to` if "`a` is `x` and `b` is `y`" has the value `when`.
-    pub(super) fn both(&mut self, a: &Expr, x: bool, b: &Expr, y: bool, when: bool, to: Label) {
+    pub(super) fn jump_conjunction(
+        &mut self,
+        a: &Expr,
+        x: bool,
+        b: &Expr,
+        y: bool,
+        when: bool,
+        to: Label,
+    ) {
         if when {
-            let end = self.label();
+            let end = self.new_label();
             self.jump(a, !x, end);
             self.jump(b, y, to);
-            self.place(end);
+            self.bind_label(end);
         } else {
             self.jump(a, !x, to);
             self.jump(b, !y, to);
@@ -132,7 +144,7 @@ impl Compiler<'_> {
     }
 
     /// Jumps to `to` if "the body is `x` for all values" has the value `when`.
-    pub(super) fn quantified(
+    pub(super) fn jump_quantified(
         &mut self,
         id: VariableId,
         body: &Expr,
@@ -140,26 +152,26 @@ impl Compiler<'_> {
         when: bool,
         to: Label,
     ) {
-        let around = self.enclosing_quantifiers.len();
+        let outer_count = self.enclosing_quantifiers.len();
         if let Type::Scalarset(2..) = self.model.ty(self.model.variable(id).ty) {
             self.enclosing_quantifiers.push(id);
         }
-        if self.every.contains(&id) {
-            self.quantified_over_every(id, body, x, when, to);
+        if self.exhaustive_quantifiers.contains(&id) {
+            self.jump_quantified_exhaustive(id, body, x, when, to);
         } else {
-            let end = self.label();
-            let broken = if when { end } else { to };
-            self.repeat(id, cost(self, body), |c| c.jump(body, !x, broken));
+            let end = self.new_label();
+            let decided = if when { end } else { to };
+            self.repeat(id, cost(self, body), |c| c.jump(body, !x, decided));
             if when {
                 self.emit(Op::Jump { to: to.0 });
             }
-            self.place(end);
+            self.bind_label(end);
         }
-        self.enclosing_quantifiers.truncate(around);
+        self.enclosing_quantifiers.truncate(outer_count);
     }
 
-    /// As [`Compiler::quantified`], but evaluates all values even once the result is decided.
-    fn quantified_over_every(
+    /// As [`Compiler::jump_quantified`], but evaluates all values even once the result is decided.
+    fn jump_quantified_exhaustive(
         &mut self,
         id: VariableId,
         body: &Expr,
@@ -168,31 +180,34 @@ impl Compiler<'_> {
         to: Label,
     ) {
         let mark = self.temporary;
-        let broken = self.temporary();
+        let decided_cell = self.new_temporary();
         let (no, yes) = (self.constant(0).cell, self.constant(1).cell);
-        self.emit(Op::Copy { dst: broken, a: no });
+        self.emit(Op::Copy {
+            dst: decided_cell,
+            a: no,
+        });
         self.repeat(id, cost(self, body), |c| {
-            let next = c.label();
+            let next = c.new_label();
             c.jump(body, x, next);
             c.emit(Op::Copy {
-                dst: broken,
+                dst: decided_cell,
                 a: yes,
             });
-            c.place(next);
+            c.bind_label(next);
         });
         let op = Comparison::Equal;
         let b = if when { no } else { yes };
         self.emit(Op::JumpIf {
             op,
-            a: broken,
+            a: decided_cell,
             b,
             to: to.0,
         });
         self.temporary = mark;
     }
 
-    /// As [`Compiler::quantified`], for the numbers of a sequence.
-    pub(super) fn quantified_steps(
+    /// As [`Compiler::jump_quantified`], for the numbers of a sequence.
+    pub(super) fn jump_quantified_steps(
         &mut self,
         id: VariableId,
         steps: &Steps,
@@ -202,13 +217,13 @@ impl Compiler<'_> {
         to: Label,
     ) {
         let mark = self.temporary;
-        let end = self.label();
-        let broken = if when { end } else { to };
-        self.repeat_steps(id, steps, cost(self, body), |c| c.jump(body, !x, broken));
+        let end = self.new_label();
+        let decided = if when { end } else { to };
+        self.repeat_steps(id, steps, cost(self, body), |c| c.jump(body, !x, decided));
         if when {
             self.emit(Op::Jump { to: to.0 });
         }
-        self.place(end);
+        self.bind_label(end);
         self.temporary = mark;
     }
 }

@@ -10,9 +10,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Finds slots and cells that are never undefined, and simplifies the code.
 pub(super) fn prove(program: &mut Program) {
-    let may_lack = program.slots.iter().any(|slot| slot.undefined);
+    let may_be_undefined = program.slots.iter().any(|slot| slot.undefined);
     // The effects of a call are not visible in a single piece of code.
-    if !may_lack || !program.saved.is_empty() {
+    if !may_be_undefined || !program.saved.is_empty() {
         return;
     }
     let mut slots = undefined_start_slots(program);
@@ -22,44 +22,44 @@ pub(super) fn prove(program: &mut Program) {
     loop {
         mix_bags(program, &mut slots);
         mix_elements(&elements, &mut slots);
-        let mut more = false;
+        let mut has_grown = false;
         for rule in program.rules.iter().filter(|rule| rule.guard.is_some()) {
-            let begun = flows.entry(rule.body);
-            let flow = begun.or_insert_with(|| Flow::new(program, rule.body));
-            flow.follow(&slots);
+            let flow_entry = flows.entry(rule.body);
+            let flow = flow_entry.or_insert_with(|| Flow::new(program, rule.body));
+            flow.analyse(&slots);
             for slot in flow.undefined_at_exit() {
-                more |= !std::mem::replace(&mut slots[slot], true);
+                has_grown |= !std::mem::replace(&mut slots[slot], true);
             }
         }
-        if !more {
+        if !has_grown {
             break;
         }
     }
-    let beginning: Vec<bool> = program.slots.iter().map(|slot| slot.undefined).collect();
+    let initially_undefined: Vec<bool> = program.slots.iter().map(|slot| slot.undefined).collect();
     let starts: FxHashSet<u32> = program.starts.iter().map(|start| start.body).collect();
     let mut changes = Vec::new();
     for &entry in &program.pieces {
         let slots = match starts.contains(&entry) {
-            true => &beginning,
+            true => &initially_undefined,
             false => &slots,
         };
-        let begun = flows.entry(entry);
-        let flow = begun.or_insert_with(|| Flow::new(program, entry));
-        flow.follow(slots);
+        let flow_entry = flows.entry(entry);
+        let flow = flow_entry.or_insert_with(|| Flow::new(program, entry));
+        flow.analyse(slots);
         flow.collect_simplifications(&mut changes);
     }
     drop(flows);
     for (slot, &undefined) in program.slots.iter_mut().zip(&slots) {
         slot.undefined = undefined;
     }
-    let mut out = vec![false; program.code.len()];
-    for (at, op) in changes {
+    let mut removed = vec![false; program.code.len()];
+    for (address, op) in changes {
         match op {
-            Some(op) => program.code[at as usize] = op,
-            None => out[at as usize] = true,
+            Some(op) => program.code[address as usize] = op,
+            None => removed[address as usize] = true,
         }
     }
-    remove_instructions(program, &out);
+    remove_instructions(program, &removed);
 }
 
 /// Maximum number of start states that are run for this analysis.
@@ -97,14 +97,14 @@ fn mix_bags(program: &Program, undefined: &mut [bool]) {
 /// Groups of slots whose names differ only in indices.
 fn elements(program: &Program) -> Vec<Vec<usize>> {
     let mut groups: Vec<Vec<usize>> = Vec::new();
-    let mut known: FxHashMap<String, usize> = FxHashMap::default();
+    let mut group_of_path: FxHashMap<String, usize> = FxHashMap::default();
     for (slot, Slot { name, .. }) in program.slots.iter().enumerate() {
         // Slots such as `a[client_1].b[2]` belong to the group `a[].b[]`.
         let path: Vec<&str> = name
             .split('[')
             .map(|part| part.split_once(']').map_or(part, |(_, rest)| rest))
             .collect();
-        let group = *known.entry(path.join("[]")).or_insert(groups.len());
+        let group = *group_of_path.entry(path.join("[]")).or_insert(groups.len());
         if group == groups.len() {
             groups.push(Vec::new());
         }
@@ -132,9 +132,9 @@ struct Flow<'a> {
     /// State at each jump target; one bit per cell.
     states: FxHashMap<u32, Vec<u64>>,
     /// State at the entry; `None` before the first analysis.
-    first: Option<Vec<u64>>,
+    entry_state: Option<Vec<u64>>,
     /// State at the end.
-    last: Vec<u64>,
+    exit_state: Vec<u64>,
 }
 
 fn get(bits: &[u64], i: usize) -> bool {
@@ -147,12 +147,12 @@ fn set(bits: &mut [u64], i: usize, value: bool) {
 
 /// Joins two states; returns true if the first one has grown.
 fn join(into: &mut [u64], from: &[u64]) -> bool {
-    let mut more = false;
+    let mut has_grown = false;
     for (into, from) in into.iter_mut().zip(from) {
-        more |= from & !*into != 0;
+        has_grown |= from & !*into != 0;
         *into |= from;
     }
-    more
+    has_grown
 }
 
 impl<'a> Flow<'a> {
@@ -175,15 +175,15 @@ impl<'a> Flow<'a> {
             entry,
             code,
             states: FxHashMap::default(),
-            first: None,
-            last: vec![0; cells.len().div_ceil(64)],
+            entry_state: None,
+            exit_state: vec![0; cells.len().div_ceil(64)],
             cells,
         }
     }
 
     /// Analyses the piece, if these slots may be undefined at its entry.
-    fn follow(&mut self, slots: &[bool]) {
-        let mut first = vec![0; self.last.len()];
+    fn analyse(&mut self, slots: &[bool]) {
+        let mut first = vec![0; self.exit_state.len()];
         for (&cell, &number) in &self.cells {
             let undefined = match slots.get(cell as usize) {
                 Some(&slot) => slot,
@@ -191,43 +191,43 @@ impl<'a> Flow<'a> {
             };
             set(&mut first, number, undefined);
         }
-        if self.first.as_ref() == Some(&first) {
+        if self.entry_state.as_ref() == Some(&first) {
             return;
         }
-        self.first = Some(first);
+        self.entry_state = Some(first);
         self.states.clear();
-        self.last.fill(0);
+        self.exit_state.fill(0);
         // Only backward jumps require another round.
-        while self.round(|_, _, _, _| {}) {}
+        while self.analyse_round(|_, _, _, _| {}) {}
     }
 
     /// Analyses the code once. Returns true if a backward jump has changed the state at its target.
-    /// `see` receives each reachable instruction, with the state before it.
-    fn round(&mut self, mut see: impl FnMut(&Self, u32, Op, &[u64])) -> bool {
-        let mut again = false;
-        let mut now = self.first.clone();
+    /// `visit` receives each reachable instruction, with the state before it.
+    fn analyse_round(&mut self, mut visit: impl FnMut(&Self, u32, Op, &[u64])) -> bool {
+        let mut needs_another_round = false;
+        let mut current = self.entry_state.clone();
         for (i, &op) in self.code.iter().enumerate() {
-            let at = self.entry + i as u32;
-            if let Some(joined) = self.states.get_mut(&at) {
-                if let Some(now) = &now {
-                    join(joined, now);
+            let address = self.entry + i as u32;
+            if let Some(joined) = self.states.get_mut(&address) {
+                if let Some(current) = &current {
+                    join(joined, current);
                 }
-                now = Some(joined.clone());
+                current = Some(joined.clone());
             }
-            let Some(mut state) = now.take() else {
+            let Some(mut state) = current.take() else {
                 continue;
             };
-            see(self, at, op, &state);
+            visit(self, address, op, &state);
             let mut jump = |flow: &mut Self, to: u32, state: &[u64]| {
-                let known = flow.states.get_mut(&to);
-                let more = match known {
-                    Some(known) => join(known, state),
+                let old_state = flow.states.get_mut(&to);
+                let has_grown = match old_state {
+                    Some(old_state) => join(old_state, state),
                     None => {
                         flow.states.insert(to, state.to_vec());
                         true
                     }
                 };
-                again |= more && to <= at;
+                needs_another_round |= has_grown && to <= address;
             };
             match op {
                 Op::Jump { to } => {
@@ -235,17 +235,17 @@ impl<'a> Flow<'a> {
                     continue;
                 }
                 Op::JumpIf { op, a, to, .. } => {
-                    let mut there = state.clone();
+                    let mut jump_state = state.clone();
                     if self.tests_undefined(self.code[i]) {
                         let equal = op == Comparison::Equal;
-                        set(&mut there, self.cells[&a], equal);
+                        set(&mut jump_state, self.cells[&a], equal);
                         set(&mut state, self.cells[&a], !equal);
                     }
-                    jump(self, to, &there);
+                    jump(self, to, &jump_state);
                 }
                 Op::Return { verdict } => {
                     if verdict {
-                        join(&mut self.last, &state);
+                        join(&mut self.exit_state, &state);
                     }
                     continue;
                 }
@@ -261,8 +261,8 @@ impl<'a> Flow<'a> {
                 | Op::Table { dst, .. } => set(&mut state, self.cells[&dst], false),
                 Op::Load { dst, base, len, .. } => {
                     let mut cells = region(self.program, base, len);
-                    let any = cells.any(|cell| get(&state, self.cells[&cell]));
-                    set(&mut state, self.cells[&dst], any);
+                    let may_be_undefined = cells.any(|cell| get(&state, self.cells[&cell]));
+                    set(&mut state, self.cells[&dst], may_be_undefined);
                 }
                 Op::Store { a, base, len, .. } => {
                     if get(&state, self.cells[&a]) {
@@ -273,9 +273,9 @@ impl<'a> Flow<'a> {
                 }
                 Op::Cover { .. } | Op::Disagree { .. } | Op::Call { .. } | Op::Note { .. } => {}
             }
-            now = Some(state);
+            current = Some(state);
         }
-        again
+        needs_another_round
     }
 
     /// True if an instruction tests whether a cell is undefined.
@@ -297,7 +297,7 @@ impl<'a> Flow<'a> {
     fn undefined_at_exit(&self) -> impl Iterator<Item = usize> + '_ {
         let count = self.program.slots.len();
         let mut slots: Vec<usize> = (self.cells.iter())
-            .filter(|&(&cell, &number)| (cell as usize) < count && get(&self.last, number))
+            .filter(|&(&cell, &number)| (cell as usize) < count && get(&self.exit_state, number))
             .map(|(&cell, _)| cell as usize)
             .collect();
         slots.sort_unstable();
@@ -306,10 +306,10 @@ impl<'a> Flow<'a> {
 
     /// Adds possible simplifications: replacements of instructions, or `None` to remove one.
     fn collect_simplifications(&mut self, changes: &mut Vec<(u32, Option<Op>)>) {
-        self.round(|flow, at, op, state| {
+        self.analyse_round(|flow, address, op, state| {
             let defined = |cell: Cell| !get(state, flow.cells[&cell]);
             match op {
-                Op::Defined { a } if defined(a) => changes.push((at, None)),
+                Op::Defined { a } if defined(a) => changes.push((address, None)),
                 Op::JumpIf {
                     op: comparison,
                     a,
@@ -317,7 +317,7 @@ impl<'a> Flow<'a> {
                     ..
                 } if flow.tests_undefined(op) && defined(a) => {
                     let jumps = comparison == Comparison::NotEqual;
-                    changes.push((at, jumps.then_some(Op::Jump { to })));
+                    changes.push((address, jumps.then_some(Op::Jump { to })));
                 }
                 _ => {}
             }
@@ -337,45 +337,45 @@ fn region(program: &Program, base: Cell, len: u16) -> std::ops::Range<Cell> {
 }
 
 /// Removes instructions, and adjusts all positions in the code.
-fn remove_instructions(program: &mut Program, out: &[bool]) {
-    let mut moved = Vec::with_capacity(out.len() + 1);
+fn remove_instructions(program: &mut Program, removed: &[bool]) {
+    let mut new_positions = Vec::with_capacity(removed.len() + 1);
     let mut next = 0;
-    for &out in out {
-        moved.push(next);
-        next += !out as u32;
+    for &removed in removed {
+        new_positions.push(next);
+        next += !removed as u32;
     }
-    moved.push(next);
-    let there = |at: &mut u32| *at = moved[*at as usize];
-    let mut keep = out.iter();
+    new_positions.push(next);
+    let relocate = |address: &mut u32| *address = new_positions[*address as usize];
+    let mut keep = removed.iter();
     program.code.retain(|_| keep.next() == Some(&false));
     for op in &mut program.code {
         if let Op::Jump { to } | Op::JumpIf { to, .. } | Op::Call { to } = op {
-            there(to);
+            relocate(to);
         }
     }
-    program.pieces.iter_mut().for_each(there);
+    program.pieces.iter_mut().for_each(relocate);
     for instance in program.starts.iter_mut().chain(&mut program.rules) {
-        there(&mut instance.body);
-        instance.guard.iter_mut().for_each(there);
+        relocate(&mut instance.body);
+        instance.guard.iter_mut().for_each(relocate);
         if let Some(every) = &mut instance.every {
-            there(&mut every.next);
+            relocate(&mut every.next);
         }
     }
     program
         .invariants
         .iter_mut()
-        .for_each(|c| there(&mut c.entry));
-    program.quiescent.iter_mut().flatten().for_each(there);
-    program.covers.iter_mut().flatten().for_each(there);
+        .for_each(|c| relocate(&mut c.entry));
+    program.quiescent.iter_mut().flatten().for_each(relocate);
+    program.covers.iter_mut().flatten().for_each(relocate);
     program
         .liveness
         .iter_mut()
         .flat_map(|l| &mut l.1)
-        .for_each(there);
-    program.assumptions.iter_mut().for_each(there);
+        .for_each(relocate);
+    program.assumptions.iter_mut().for_each(relocate);
     let sites = std::mem::take(&mut program.sites);
     program.sites = (sites.into_iter())
-        .filter(|(at, _)| !out[*at as usize])
-        .map(|(at, site)| (moved[at as usize], site))
+        .filter(|(address, _)| !removed[*address as usize])
+        .map(|(address, site)| (new_positions[address as usize], site))
         .collect();
 }

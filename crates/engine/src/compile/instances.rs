@@ -5,12 +5,12 @@ use super::*;
 use crate::visit::{self, Node};
 
 impl Compiler<'_> {
-    pub(super) fn starts(&mut self) {
+    pub(super) fn compile_starts(&mut self) {
         let model = self.model;
         for (source, start) in model.starts.iter().enumerate() {
             let cost = start.body.iter().map(|s| stmt_cost(self, s)).sum();
             let instance = |c: &mut Self| {
-                let body = c.body(&start.body);
+                let body = c.emit_body(&start.body);
                 Instance {
                     source: source as u32,
                     number: c.program.start_count(),
@@ -22,29 +22,42 @@ impl Compiler<'_> {
                     priority: 0,
                 }
             };
-            if let Some(mut every) = self.every(&start.parameters, cost) {
-                every.next = self.next(&Expr::Bool(true), &every.parameters, &start.parameters);
-                let every = Some(every);
-                let all = instance(self);
-                self.program.starts.push(Instance { every, ..all });
+            if let Some(mut parameter_loop) = self.parameter_loop(&start.parameters, cost) {
+                parameter_loop.next = self.next(
+                    &Expr::Bool(true),
+                    &parameter_loop.parameters,
+                    &start.parameters,
+                );
+                let parameter_loop = Some(parameter_loop);
+                let shared = instance(self);
+                self.program.starts.push(Instance {
+                    every: parameter_loop,
+                    ..shared
+                });
                 continue;
             }
-            self.instances(&start.parameters, |c, arguments| {
-                let one = instance(c);
-                c.program.starts.push(Instance { arguments, ..one });
+            self.for_each_instance(&start.parameters, |c, arguments| {
+                let separate = instance(c);
+                c.program.starts.push(Instance {
+                    arguments,
+                    ..separate
+                });
             });
         }
     }
 
-    pub(super) fn rules(&mut self) {
+    pub(super) fn compile_rules(&mut self) {
         let model = self.model;
         for (source, rule) in model.rules.iter().enumerate() {
             let body: usize = rule.body.iter().map(|s| stmt_cost(self, s)).sum();
             let cost = cost(self, &rule.guard) + body;
             let instance = |c: &mut Self| {
-                let possible = c.known(&rule.guard) != Some(0);
+                let possible = c.constant_value(&rule.guard) != Some(0);
                 let (guard, body) = match possible {
-                    true => (Some(c.claim(&rule.guard, false)), c.body(&rule.body)),
+                    true => (
+                        Some(c.emit_claim(&rule.guard, false)),
+                        c.emit_body(&rule.body),
+                    ),
                     false => (None, 0),
                 };
                 Instance {
@@ -58,22 +71,29 @@ impl Compiler<'_> {
                     priority: rule.priority,
                 }
             };
-            if let Some(mut every) = self.every(&rule.parameters, cost) {
-                every.next = self.next(&rule.guard, &every.parameters, &rule.parameters);
-                let every = Some(every);
-                let all = instance(self);
-                self.program.rules.push(Instance { every, ..all });
+            if let Some(mut parameter_loop) = self.parameter_loop(&rule.parameters, cost) {
+                parameter_loop.next =
+                    self.next(&rule.guard, &parameter_loop.parameters, &rule.parameters);
+                let parameter_loop = Some(parameter_loop);
+                let shared = instance(self);
+                self.program.rules.push(Instance {
+                    every: parameter_loop,
+                    ..shared
+                });
                 continue;
             }
-            self.instances(&rule.parameters, |c, arguments| {
-                let one = instance(c);
-                c.program.rules.push(Instance { arguments, ..one });
+            self.for_each_instance(&rule.parameters, |c, arguments| {
+                let separate = instance(c);
+                c.program.rules.push(Instance {
+                    arguments,
+                    ..separate
+                });
             });
         }
     }
 
     /// Cells of the parameters, if the combinations are too many for separate code; else `None`.
-    fn every(&self, parameters: &[VariableId], cost: usize) -> Option<ParameterLoop> {
+    fn parameter_loop(&self, parameters: &[VariableId], cost: usize) -> Option<ParameterLoop> {
         let values = |&p: &VariableId| self.model.count(self.model.variable(p).ty);
         let count: u64 = parameters.iter().map(values).product();
         let parameter = |&p: &VariableId| Parameter {
@@ -83,9 +103,9 @@ impl Compiler<'_> {
         };
         let nodes = count as usize * (cost + 4).max(MIN_NODES);
         // Models built for systems always have separate code, since only this shows which lines are independent.
-        let built = !self.model.undefined;
+        let is_built = !self.model.undefined;
         let too_many =
-            count as usize > MAX_SEPARATE_COMBINATIONS || !built && nodes > self.max_nodes;
+            count as usize > MAX_SEPARATE_COMBINATIONS || !is_built && nodes > self.max_nodes;
         (too_many && !parameters.is_empty()).then(|| ParameterLoop {
             parameters: parameters.iter().map(parameter).collect(),
             next: 0,
@@ -96,16 +116,16 @@ impl Compiler<'_> {
     /// Emits code that advances the parameters to the next values for which a guard holds.
     fn next(&mut self, guard: &Expr, cells: &[Parameter], names: &[VariableId]) -> u32 {
         self.without_assumption = false;
-        self.piece(|c| {
-            let (top, none) = (c.label(), c.label());
+        self.emit_piece(|c| {
+            let (top, exhausted) = (c.new_label(), c.new_label());
             // Advances a parameter; the parameters after it have their first values there.
-            let next: Vec<Label> = names.iter().map(|_| c.label()).collect();
+            let next: Vec<Label> = names.iter().map(|_| c.new_label()).collect();
             // Advances a parameter; the parameters after it may have any values.
-            let skip: Vec<Label> = names.iter().map(|_| c.label()).collect();
-            c.place(top);
+            let skip: Vec<Label> = names.iter().map(|_| c.new_label()).collect();
+            c.bind_label(top);
             // A failing conjunct also fails for all values of the parameters that it does not read.
             c.conjuncts_of_guard(guard, names, &mut None, &mut |last| match last {
-                None => none,
+                None => exhausted,
                 Some(last) => skip[last],
             });
             c.emit(Op::Return { verdict: true });
@@ -113,15 +133,15 @@ impl Compiler<'_> {
                 let Parameter { cell, lo, hi } = cells[last];
                 let (lo, hi) = (c.constant(lo).cell, c.constant(hi).cell);
                 let one = c.constant(1).cell;
-                c.place(skip[last]);
-                for behind in &cells[last + 1..] {
-                    let (dst, a) = (behind.cell, c.constant(behind.lo).cell);
+                c.bind_label(skip[last]);
+                for later_parameter in &cells[last + 1..] {
+                    let (dst, a) = (later_parameter.cell, c.constant(later_parameter.lo).cell);
                     c.emit(Op::Copy { dst, a });
                 }
-                c.place(next[last]);
-                let full = c.label();
+                c.bind_label(next[last]);
+                let at_max = c.new_label();
                 let op = Comparison::Equal;
-                let to = full.0;
+                let to = at_max.0;
                 c.emit(Op::JumpIf {
                     op,
                     a: cell,
@@ -135,12 +155,14 @@ impl Compiler<'_> {
                     b: one,
                 });
                 c.emit(Op::Jump { to: top.0 });
-                c.place(full);
+                c.bind_label(at_max);
                 c.emit(Op::Copy { dst: cell, a: lo });
-                let before = last.checked_sub(1).map_or(none, |before| next[before]);
-                c.emit(Op::Jump { to: before.0 });
+                let previous = last
+                    .checked_sub(1)
+                    .map_or(exhausted, |previous| next[previous]);
+                c.emit(Op::Jump { to: previous.0 });
             }
-            c.place(none);
+            c.bind_label(exhausted);
             c.emit(Op::Return { verdict: false });
         })
     }
@@ -165,11 +187,11 @@ impl Compiler<'_> {
                 self.conjuncts_of_guard(b, names, last, fails);
             }
             _ => {
-                let asked = (*last).max(last_used_name(e, names));
-                let to = fails(asked);
+                let last_read = (*last).max(last_used_name(e, names));
+                let to = fails(last_read);
                 self.jump(e, false, to);
-                if self.sure(e, names).is_none() {
-                    *last = asked;
+                if self.defined_bounds(e, names).is_none() {
+                    *last = last_read;
                 }
             }
         }
@@ -177,21 +199,24 @@ impl Compiler<'_> {
 
     /// Bounds of an expression that is defined for all values of these parameters and reads nothing else; `None` for
     /// others.
-    fn sure(&self, e: &Expr, names: &[VariableId]) -> Option<(Number, Number)> {
-        if let Some(value) = self.known(e) {
+    fn defined_bounds(&self, e: &Expr, names: &[VariableId]) -> Option<(Number, Number)> {
+        if let Some(value) = self.constant_value(e) {
             return Some((value, value));
         }
         match e {
-            Expr::Line(_, e) => self.sure(e, names),
+            Expr::Line(_, e) => self.defined_bounds(e, names),
             Expr::Read(place) | Expr::Peek(place)
                 if place.path.is_empty() && names.contains(&place.variable) =>
             {
                 let domain = self.domain(place.variable);
                 Some((*domain.start(), *domain.end()))
             }
-            Expr::Not(a) => self.sure(a, names),
+            Expr::Not(a) => self.defined_bounds(a, names),
             Expr::Binary(op, a, b) => {
-                let (a, b) = (self.sure(a, names)?, self.sure(b, names)?);
+                let (a, b) = (
+                    self.defined_bounds(a, names)?,
+                    self.defined_bounds(b, names)?,
+                );
                 let bounds = match op {
                     Operator::Add => (a.0.checked_add(b.0)?, a.1.checked_add(b.1)?),
                     Operator::Subtract => (a.0.checked_sub(b.1)?, a.1.checked_sub(b.0)?),
@@ -199,15 +224,15 @@ impl Compiler<'_> {
                     op if op.arithmetic() => return None,
                     _ => (0, 1),
                 };
-                let (least, most) = self.model.numbers;
-                (least <= bounds.0 && bounds.1 <= most).then_some(bounds)
+                let (min_number, max_number) = self.model.numbers;
+                (min_number <= bounds.0 && bounds.1 <= max_number).then_some(bounds)
             }
             _ => None,
         }
     }
 
     /// Calls `f` for each combination of values of the parameters, the last varying fastest.
-    pub(super) fn instances(
+    pub(super) fn for_each_instance(
         &mut self,
         parameters: &[VariableId],
         mut f: impl FnMut(&mut Self, Vec<Number>),
@@ -216,7 +241,7 @@ impl Compiler<'_> {
         let mut arguments: Vec<Number> = first.collect();
         loop {
             for (p, &value) in parameters.iter().zip(&arguments) {
-                self.known[p.index()] = Some(value);
+                self.bound_values[p.index()] = Some(value);
             }
             f(self, arguments.clone());
             // The next combination: the last parameter below its maximum advances, and those after it restart.
@@ -231,7 +256,7 @@ impl Compiler<'_> {
             }
         }
         for p in parameters {
-            self.known[p.index()] = None;
+            self.bound_values[p.index()] = None;
         }
     }
 }
@@ -239,7 +264,7 @@ impl Compiler<'_> {
 /// Index of the last of these names that occurs in an expression.
 fn last_used_name(e: &Expr, names: &[VariableId]) -> Option<usize> {
     let mut last = None;
-    let mut see = |place: &Place| {
+    let mut note_use = |place: &Place| {
         last = last.max(names.iter().position(|&name| name == place.variable));
     };
     visit::expr(e, &mut |node| match node {
@@ -250,7 +275,7 @@ fn last_used_name(e: &Expr, names: &[VariableId]) -> Option<usize> {
             | Expr::Present(place, _)
             | Expr::Count(_, place, _),
         )
-        | Node::Target(place) => see(place),
+        | Node::Target(place) => note_use(place),
         Node::Expr(_) | Node::Stmt(_) => {}
     });
     last

@@ -7,7 +7,7 @@ use super::*;
 const UNROLL: u64 = 4096;
 
 impl Compiler<'_> {
-    pub(super) fn unrolls(&self, bound: VariableId, cost: usize) -> bool {
+    pub(super) fn is_unrolled(&self, bound: VariableId, cost: usize) -> bool {
         let count = self.model.count(self.model.variable(bound).ty);
         count.saturating_mul(cost as u64) <= UNROLL
     }
@@ -15,12 +15,12 @@ impl Compiler<'_> {
     /// Emits `f` for each value of a bound variable, unrolled or as a loop.
     pub(super) fn repeat(&mut self, id: VariableId, cost: usize, mut f: impl FnMut(&mut Self)) {
         let domain = self.domain(id);
-        if self.unrolls(id, cost) {
+        if self.is_unrolled(id, cost) {
             for value in domain {
-                self.known[id.index()] = Some(value);
+                self.bound_values[id.index()] = Some(value);
                 f(self);
             }
-            self.known[id.index()] = None;
+            self.bound_values[id.index()] = None;
             return;
         }
         let cell = self.cells[id.index()];
@@ -33,8 +33,8 @@ impl Compiler<'_> {
             dst: cell,
             a: first,
         });
-        let (top, end) = (self.label(), self.label());
-        self.place(top);
+        let (top, end) = (self.new_label(), self.new_label());
+        self.bind_label(top);
         f(self);
         self.emit(Op::JumpIf {
             op: Comparison::Equal,
@@ -49,7 +49,7 @@ impl Compiler<'_> {
             b: one,
         });
         self.emit(Op::Jump { to: top.0 });
-        self.place(end);
+        self.bind_label(end);
     }
 
     /// Emits `f` as a loop over the values of a bound variable, in the order held by the cells of `order`.
@@ -61,13 +61,13 @@ impl Compiler<'_> {
     ) {
         let (zero, one) = (self.constant(0).cell, self.constant(1).cell);
         let last = self.constant(Number::from(order.count) - 1).cell;
-        let round = self.temporary();
+        let round = self.new_temporary();
         self.emit(Op::Copy {
             dst: round,
             a: zero,
         });
-        let (top, end) = (self.label(), self.label());
-        self.place(top);
+        let (top, end) = (self.new_label(), self.new_label());
+        self.bind_label(top);
         self.emit(Op::Load {
             dst: self.cells[id.index()],
             offset: round,
@@ -88,7 +88,7 @@ impl Compiler<'_> {
             b: one,
         });
         self.emit(Op::Jump { to: top.0 });
-        self.place(end);
+        self.bind_label(end);
     }
 
     /// Emits `f` for the numbers of a sequence, unrolled or as a loop.
@@ -99,10 +99,12 @@ impl Compiler<'_> {
         cost: usize,
         mut f: impl FnMut(&mut Self),
     ) {
-        let by = self.known(&steps.by);
-        if let (Some(from), Some(to), Some(by)) =
-            (self.known(&steps.from), self.known(&steps.to), by)
-        {
+        let by = self.constant_value(&steps.by);
+        if let (Some(from), Some(to), Some(by)) = (
+            self.constant_value(&steps.from),
+            self.constant_value(&steps.to),
+            by,
+        ) {
             if by > 0 && to < from || by < 0 && from < to {
                 return;
             }
@@ -112,42 +114,47 @@ impl Compiler<'_> {
             };
             if rounds.saturating_mul(cost.max(1) as u64) <= UNROLL {
                 for round in 0..rounds {
-                    self.known[id.index()] =
+                    self.bound_values[id.index()] =
                         Some(from.wrapping_add((round as Number).wrapping_mul(by)));
                     f(self);
                 }
-                self.known[id.index()] = None;
+                self.bound_values[id.index()] = None;
                 return;
             }
         }
         let cell = self.cells[id.index()];
-        let kept = |c: &mut Self, e: &Expr| {
+        let saved_value = |c: &mut Self, e: &Expr| {
             let value = c.value(e);
-            let dst = c.temporary();
+            let dst = c.new_temporary();
             c.emit(Op::Copy { dst, a: value.cell });
             Value { cell: dst, ..value }
         };
-        let from = kept(self, &steps.from).cell;
-        let to = kept(self, &steps.to);
-        let step = kept(self, &steps.by).cell;
+        let from = saved_value(self, &steps.from).cell;
+        let to = saved_value(self, &steps.to);
+        let step = saved_value(self, &steps.by).cell;
         let last = to.cell;
         let zero = self.constant(0).cell;
         self.emit(Op::Copy { dst: cell, a: from });
         if by.is_none_or(|by| by == 0) {
-            let fine = self.label();
+            let continue_label = self.new_label();
             let op = Comparison::NotEqual;
             self.emit(Op::JumpIf {
                 op,
                 a: step,
                 b: zero,
-                to: fine.0,
+                to: continue_label.0,
             });
-            self.fail(&Violation::ill_defined("a loop has steps of 0"));
-            self.place(fine);
+            self.emit_violation(&Violation::ill_defined("a loop has steps of 0"));
+            self.bind_label(continue_label);
         }
-        let (top, down, body, end) = (self.label(), self.label(), self.label(), self.label());
+        let (top, down, body, end) = (
+            self.new_label(),
+            self.new_label(),
+            self.new_label(),
+            self.new_label(),
+        );
         let op = Comparison::Less;
-        self.place(top);
+        self.bind_label(top);
         self.emit(Op::JumpIf {
             op,
             a: step,
@@ -161,25 +168,27 @@ impl Compiler<'_> {
             to: end.0,
         });
         self.emit(Op::Jump { to: body.0 });
-        self.place(down);
+        self.bind_label(down);
         self.emit(Op::JumpIf {
             op,
             a: cell,
             b: last,
             to: end.0,
         });
-        self.place(body);
+        self.bind_label(body);
         f(self);
         // If the next number would overflow, the loop ends.
-        let (least, most) = Model::NUMBERS;
-        let beyond = match by {
-            Some(by) if by > 0 && to.hi > most - by => Some((self.constant(most - by).cell, cell)),
-            Some(by) if by < 0 && to.lo < least - by => {
-                Some((cell, self.constant(least - by).cell))
+        let (min_number, max_number) = Model::NUMBERS;
+        let overflow_test = match by {
+            Some(by) if by > 0 && to.hi > max_number - by => {
+                Some((self.constant(max_number - by).cell, cell))
+            }
+            Some(by) if by < 0 && to.lo < min_number - by => {
+                Some((cell, self.constant(min_number - by).cell))
             }
             _ => None,
         };
-        if let Some((a, b)) = beyond {
+        if let Some((a, b)) = overflow_test {
             let op = Comparison::Less;
             self.emit(Op::JumpIf {
                 op,
@@ -188,7 +197,7 @@ impl Compiler<'_> {
                 to: end.0,
             });
         }
-        let next = self.temporary();
+        let next = self.new_temporary();
         self.emit_at(
             Op::Arithmetic {
                 op: Arithmetic::Add,
@@ -200,6 +209,6 @@ impl Compiler<'_> {
         );
         self.emit(Op::Copy { dst: cell, a: next });
         self.emit(Op::Jump { to: top.0 });
-        self.place(end);
+        self.bind_label(end);
     }
 }

@@ -65,18 +65,19 @@ pub(crate) fn compile_with_node_limit(
     // Values of a scalarset have no order. An error for one value must therefore not depend on whether another value
     // decides a quantifier first. If errors are possible, quantifiers evaluate all values.
     let sites = program.sites.values();
-    let mut every: Vec<VariableId> = sites
+    let mut exhaustive_quantifiers: Vec<VariableId> = sites
         .flat_map(|site| &site.enclosing_quantifiers)
         .copied()
         .collect();
-    every.sort_unstable();
-    every.dedup();
-    if !every.is_empty() {
-        let told_apart = crate::symmetry_check::told_apart(model);
-        every.retain(|&id| !told_apart.contains(&model.variable(id).ty));
+    exhaustive_quantifiers.sort_unstable();
+    exhaustive_quantifiers.dedup();
+    if !exhaustive_quantifiers.is_empty() {
+        let asymmetric_sets = crate::symmetry_check::asymmetric_sets(model);
+        exhaustive_quantifiers.retain(|&id| !asymmetric_sets.contains(&model.variable(id).ty));
     }
-    if !every.is_empty() {
-        program = compile_without_short_circuit(model, notes, settled, every, max_nodes);
+    if !exhaustive_quantifiers.is_empty() {
+        program =
+            compile_without_short_circuit(model, notes, settled, exhaustive_quantifiers, max_nodes);
     }
     if !program.orders.is_empty() {
         let packing = Packing::new(&program, 0..program.slots.len() as Cell);
@@ -106,9 +107,9 @@ impl Orbits for OrbitsOfModel {
 /// Orders of loops over scalarsets whose rounds may store different values. Their cells begin at `next`.
 fn loop_orders(model: &Model, settled: &Settled, next: &mut Cell) -> Vec<LoopOrder> {
     let mut orders: Vec<LoopOrder> = Vec::new();
-    let told_apart = match settled.is_empty() {
+    let asymmetric_sets = match settled.is_empty() {
         true => return orders,
-        false => crate::symmetry_check::told_apart(model),
+        false => crate::symmetry_check::asymmetric_sets(model),
     };
     for id in settled.keys() {
         let ty = model.variable(*id).ty;
@@ -120,7 +121,7 @@ fn loop_orders(model: &Model, settled: &Settled, next: &mut Cell) -> Vec<LoopOrd
         };
         for part in parts {
             let count = model.count(part) as u32;
-            if matches!(model.ty(part), Type::Scalarset(2..)) && !told_apart.contains(&part) {
+            if matches!(model.ty(part), Type::Scalarset(2..)) && !asymmetric_sets.contains(&part) {
                 members.push((first, part, count));
             }
             first += Number::from(count);
@@ -143,20 +144,21 @@ fn compile_without_short_circuit(
     model: &Model,
     notes: bool,
     settled: Settled,
-    every: Vec<VariableId>,
+    exhaustive_quantifiers: Vec<VariableId>,
     max_nodes: usize,
 ) -> Program {
-    let mut c = Compiler::new(model, notes, &settled);
-    c.max_nodes = max_nodes;
-    c.every = every;
-    c.call_costs();
+    let mut compiler = Compiler::new(model, notes, &settled);
+    compiler.max_nodes = max_nodes;
+    compiler.exhaustive_quantifiers = exhaustive_quantifiers;
+    compiler.compute_call_costs();
     // Start states need no checks of loop orders: each is a state like any other.
-    c.starts();
-    c.settled = settled;
-    c.rules();
+    compiler.compile_starts();
+    compiler.settled = settled;
+    compiler.compile_rules();
     for (i, invariant) in model.invariants.iter().enumerate() {
-        c.claims(invariant, |c, entries| {
-            c.program
+        compiler.for_each_claim(invariant, |compiler, entries| {
+            compiler
+                .program
                 .invariants
                 .extend(entries.iter().map(|&entry| Claim {
                     invariant: i as u32,
@@ -166,27 +168,29 @@ fn compile_without_short_circuit(
     }
     if let Some(quiescent) = &model.quiescent {
         let mut entries = Vec::new();
-        c.conjuncts(quiescent, &mut |c, e| entries.push(c.claim(e, true)));
-        c.program.quiescent = Some(entries);
+        compiler.conjuncts(quiescent, &mut |compiler, e| {
+            entries.push(compiler.emit_claim(e, true))
+        });
+        compiler.program.quiescent = Some(entries);
     }
     for cover in &model.covers {
-        let entry = cover.holds.as_ref().map(|e| c.claim(e, false));
-        c.program.covers.push(entry);
+        let entry = cover.holds.as_ref().map(|e| compiler.emit_claim(e, false));
+        compiler.program.covers.push(entry);
     }
     for (i, property) in model.liveness.iter().enumerate() {
-        c.instances(&property.parameters, |c, _| {
-            let entry = c.claim(&property.holds, true);
-            c.program.liveness.push((i as u32, vec![entry]));
+        compiler.for_each_instance(&property.parameters, |compiler, _| {
+            let entry = compiler.emit_claim(&property.holds, true);
+            compiler.program.liveness.push((i as u32, vec![entry]));
         });
     }
     for assumption in &model.assumptions {
-        c.instances(&assumption.parameters, |c, _| {
-            let entry = c.claim(&assumption.holds, true);
-            c.program.assumptions.push(entry);
+        compiler.for_each_instance(&assumption.parameters, |compiler, _| {
+            let entry = compiler.emit_claim(&assumption.holds, true);
+            compiler.program.assumptions.push(entry);
         });
     }
-    c.recursive_functions();
-    c.finish()
+    compiler.emit_recursive_functions();
+    compiler.finish()
 }
 
 struct Compiler<'a> {
@@ -200,7 +204,7 @@ struct Compiler<'a> {
     /// First cell of each variable.
     cells: Vec<Cell>,
     /// Values of the bound variables that are constants at this point.
-    known: Vec<Option<Number>>,
+    bound_values: Vec<Option<Number>>,
     constants: FxHashMap<Number, Cell>,
     constant_values: Vec<Number>,
     bounds: FxHashMap<(Number, Number), u32>,
@@ -224,11 +228,11 @@ struct Compiler<'a> {
     without_assumption: bool,
     /// Places that must receive equal values in all rounds, for all loops and for the enclosing ones.
     settled: Settled,
-    watched: Vec<LoopPlaces>,
+    watched_places: Vec<LoopPlaces>,
     /// Within such a loop: true if it takes the order of [`Program::orders`].
     in_order: Option<bool>,
     /// Names of quantifiers that evaluate all values, and enclosing quantifiers over scalarsets.
-    every: Vec<VariableId>,
+    exhaustive_quantifiers: Vec<VariableId>,
     enclosing_quantifiers: Vec<VariableId>,
     /// Line of the text of the current code, and of the start of the next piece.
     line: u32,
@@ -289,16 +293,16 @@ impl<'a> Compiler<'a> {
             }
         }
         let mut next = parts.len() as Cell;
-        let mut frame: Vec<Number> = parts.iter().map(|p| p.beginning(model)).collect();
+        let mut frame: Vec<Number> = parts.iter().map(|p| p.initial_value(model)).collect();
         let slots = parts.into_iter().map(|part| Slot {
-            undefined: part.beginning(model) == UNDEFINED,
+            undefined: part.initial_value(model) == UNDEFINED,
             name: part.name,
             ty: part.ty,
             lo: part.lo,
             hi: part.hi,
         });
         let slots = slots.collect();
-        let functions = calls::Known::all(model, &sizes, &mut next);
+        let functions = calls::Known::analyse_all(model, &sizes, &mut next);
         let reordered = next;
         next += 1;
         let orders = loop_orders(model, settled, &mut next);
@@ -358,7 +362,7 @@ impl<'a> Compiler<'a> {
             max_nodes: MAX_NODES,
             sizes,
             cells,
-            known: vec![None; model.variables.len()],
+            bound_values: vec![None; model.variables.len()],
             constants: FxHashMap::default(),
             constant_values: Vec::new(),
             bounds: FxHashMap::default(),
@@ -374,9 +378,9 @@ impl<'a> Compiler<'a> {
             returns: None,
             without_assumption: false,
             settled: Settled::new(),
-            watched: Vec::new(),
+            watched_places: Vec::new(),
             in_order: None,
-            every: Vec::new(),
+            exhaustive_quantifiers: Vec::new(),
             enclosing_quantifiers: Vec::new(),
             line: 0,
             first_line: 0,
@@ -406,10 +410,12 @@ impl<'a> Compiler<'a> {
     }
 
     /// Calls `f` with the entries of the conjuncts of each instance of a claim.
-    fn claims(&mut self, claim: &Invariant, mut f: impl FnMut(&mut Self, Vec<u32>)) {
-        self.instances(&claim.parameters, |c, _| {
+    fn for_each_claim(&mut self, claim: &Invariant, mut f: impl FnMut(&mut Self, Vec<u32>)) {
+        self.for_each_instance(&claim.parameters, |c, _| {
             let mut entries = Vec::new();
-            c.conjuncts(&claim.holds, &mut |c, e| entries.push(c.claim(e, true)));
+            c.conjuncts(&claim.holds, &mut |c, e| {
+                entries.push(c.emit_claim(e, true))
+            });
             f(c, entries);
         });
     }
@@ -435,12 +441,12 @@ impl<'a> Compiler<'a> {
                 self.conjuncts(a, f);
                 self.conjuncts(b, f);
             }
-            Expr::Forall(id, body) if self.unrolls(*id, cost(self, body)) => {
+            Expr::Forall(id, body) if self.is_unrolled(*id, cost(self, body)) => {
                 for value in self.domain(*id) {
-                    self.known[id.index()] = Some(value);
+                    self.bound_values[id.index()] = Some(value);
                     self.conjuncts(body, f);
                 }
-                self.known[id.index()] = None;
+                self.bound_values[id.index()] = None;
             }
             _ => f(self, e),
         }
@@ -448,27 +454,27 @@ impl<'a> Compiler<'a> {
 
     /// Emits code that returns true if a claim holds, and `without_assumption` if an assumption fails. Returns its
     /// entry.
-    fn claim(&mut self, e: &Expr, without_assumption: bool) -> u32 {
+    fn emit_claim(&mut self, e: &Expr, without_assumption: bool) -> u32 {
         self.without_assumption = without_assumption;
-        self.piece(|c| {
-            let no = c.label();
+        self.emit_piece(|c| {
+            let no = c.new_label();
             c.jump(e, false, no);
             c.emit(Op::Return { verdict: true });
-            c.place(no);
+            c.bind_label(no);
             c.emit(Op::Return { verdict: false });
         })
     }
 
     /// Emits code that runs statements. Returns its entry.
-    fn body(&mut self, body: &[Stmt]) -> u32 {
+    fn emit_body(&mut self, body: &[Stmt]) -> u32 {
         self.without_assumption = false;
-        self.piece(|c| {
+        self.emit_piece(|c| {
             c.block(body);
             c.emit(Op::Return { verdict: true });
         })
     }
 
-    fn piece(&mut self, f: impl FnOnce(&mut Self)) -> u32 {
+    fn emit_piece(&mut self, f: impl FnOnce(&mut Self)) -> u32 {
         let start = self.program.code.len();
         self.labels.clear();
         self.line = self.first_line;
@@ -508,37 +514,42 @@ impl<'a> Compiler<'a> {
     }
 
     /// Emits a violation.
-    fn fail(&mut self, violation: &Violation) {
+    fn emit_violation(&mut self, violation: &Violation) {
         let name = self.name(violation);
         self.emit_at(Op::Fail { name }, |_| String::new());
     }
 
-    /// Emits a violation by an ill-defined operation, unless cell `a` holds `wanted`.
-    fn fail_unless(&mut self, a: Cell, wanted: Number, why: impl FnOnce(&Model) -> String) {
-        let fine = self.label();
-        let b = self.constant(wanted).cell;
+    /// Emits a violation by an ill-defined operation, unless cell `a` holds `expected`.
+    fn emit_violation_unless(
+        &mut self,
+        a: Cell,
+        expected: Number,
+        reason: impl FnOnce(&Model) -> String,
+    ) {
+        let continue_label = self.new_label();
+        let b = self.constant(expected).cell;
         let op = Comparison::Equal;
         self.emit(Op::JumpIf {
             op,
             a,
             b,
-            to: fine.0,
+            to: continue_label.0,
         });
-        let why = why(self.model);
-        self.fail(&Violation::ill_defined(why));
-        self.place(fine);
+        let reason = reason(self.model);
+        self.emit_violation(&Violation::ill_defined(reason));
+        self.bind_label(continue_label);
     }
 
-    fn label(&mut self) -> Label {
+    fn new_label(&mut self) -> Label {
         self.labels.push(u32::MAX);
         Label(self.labels.len() as u32 - 1)
     }
 
-    fn place(&mut self, label: Label) {
+    fn bind_label(&mut self, label: Label) {
         self.labels[label.0 as usize] = self.program.code.len() as u32;
     }
 
-    fn temporary(&mut self) -> Cell {
+    fn new_temporary(&mut self) -> Cell {
         self.temporary += 1;
         self.max_temporaries = self.max_temporaries.max(self.temporary);
         self.temporary - 1

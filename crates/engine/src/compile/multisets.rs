@@ -3,27 +3,39 @@
 use super::*;
 
 /// Appends the multisets in a value of a type at a cell, inner ones first.
-pub(super) fn bags(model: &Model, sizes: &[u32], ty: TypeId, at: Cell, all: &mut Vec<Bag>) {
+pub(super) fn bags(
+    model: &Model,
+    sizes: &[u32],
+    ty: TypeId,
+    first_cell: Cell,
+    result: &mut Vec<Bag>,
+) {
     match model.ty(ty) {
         Type::Array { index, element } => {
             for i in 0..model.count(*index) as u32 {
-                bags(model, sizes, *element, at + i * sizes[element.index()], all);
+                bags(
+                    model,
+                    sizes,
+                    *element,
+                    first_cell + i * sizes[element.index()],
+                    result,
+                );
             }
         }
         Type::Record(fields) => {
-            let mut at = at;
+            let mut first_cell = first_cell;
             for &(_, part) in fields {
-                bags(model, sizes, part, at, all);
-                at += sizes[part.index()];
+                bags(model, sizes, part, first_cell, result);
+                first_cell += sizes[part.index()];
             }
         }
         Type::Multiset { capacity, element } => {
             let stride = 1 + sizes[element.index()];
             for i in 0..*capacity {
-                bags(model, sizes, *element, at + i * stride + 1, all);
+                bags(model, sizes, *element, first_cell + i * stride + 1, result);
             }
-            all.push(Bag {
-                first: at,
+            result.push(Bag {
+                first: first_cell,
                 capacity: *capacity,
                 stride,
             });
@@ -43,13 +55,13 @@ impl Compiler<'_> {
 
     /// Location of a slot of a multiset.
     pub(super) fn slot(&mut self, place: &Place, index: &Expr) -> Location {
-        let (at, ty) = self.locate(place);
-        self.slot_at(at, ty, index, place)
+        let (location, ty) = self.locate(place);
+        self.slot_at(location, ty, index, place)
     }
 
     pub(super) fn slot_at(
         &mut self,
-        at: Location,
+        location: Location,
         ty: TypeId,
         index: &Expr,
         bag: &Place,
@@ -58,8 +70,8 @@ impl Compiler<'_> {
         let stride = 1 + self.sizes[element.index()];
         let index = self.value(index);
         if index.lo == index.hi && (0..Number::from(capacity)).contains(&index.lo) {
-            let mut slot = at.part(index.lo as u32 * stride);
-            if at.offset.is_none() {
+            let mut slot = location.part(index.lo as u32 * stride);
+            if location.offset.is_none() {
                 slot.len = stride;
             }
             return slot;
@@ -69,14 +81,14 @@ impl Compiler<'_> {
             count: capacity,
             stride,
         });
-        let dst = self.temporary();
+        let dst = self.new_temporary();
         let op = Op::Index {
             dst,
             a: index.cell,
             shape,
         };
         self.emit_at(op, |m| m.spell(bag));
-        if let Some(sum) = at.offset {
+        if let Some(sum) = location.offset {
             let op = Arithmetic::Add;
             self.emit(Op::Arithmetic {
                 op,
@@ -87,7 +99,7 @@ impl Compiler<'_> {
         }
         Location {
             offset: Some(dst),
-            ..at
+            ..location
         }
     }
 
@@ -102,35 +114,35 @@ impl Compiler<'_> {
     }
 
     /// Emits `f` for each slot; the bound variable is the slot number.
-    fn slots(
+    fn for_each_slot(
         &mut self,
         id: VariableId,
         place: &Place,
         mut f: impl FnMut(&mut Self, Location, TypeId, Label),
     ) {
-        let (at, ty) = self.locate(place);
+        let (location, ty) = self.locate(place);
         let (capacity, element) = self.bag(ty);
         let stride = 1 + self.sizes[element.index()];
         for i in 0..capacity {
-            let mut slot = at.part(i * stride);
-            if at.offset.is_none() {
+            let mut slot = location.part(i * stride);
+            if location.offset.is_none() {
                 slot.len = stride;
             }
-            let next = self.label();
-            self.known[id.index()] = Some(i.into());
+            let next = self.new_label();
+            self.bound_values[id.index()] = Some(i.into());
             f(self, slot, element, next);
-            self.known[id.index()] = None;
-            self.place(next);
+            self.bound_values[id.index()] = None;
+            self.bind_label(next);
         }
     }
 
     pub(super) fn count(&mut self, id: VariableId, place: &Place, claim: &Expr) -> Value {
-        let dst = self.temporary();
+        let dst = self.new_temporary();
         let (zero, one) = (self.constant(0).cell, self.constant(1).cell);
         self.emit(Op::Copy { dst, a: zero });
-        let mut most = 0;
-        self.slots(id, place, |c, slot, _, next| {
-            most += 1;
+        let mut max_count = 0;
+        self.for_each_slot(id, place, |c, slot, _, next| {
+            max_count += 1;
             c.jump_if_present(slot, false, next);
             c.jump(claim, false, next);
             c.emit(Op::Arithmetic {
@@ -143,16 +155,16 @@ impl Compiler<'_> {
         Value {
             cell: dst,
             lo: 0,
-            hi: most,
+            hi: max_count,
         }
     }
 
     pub(super) fn insert(&mut self, place: &Place, element: &Expr) {
-        let (at, ty) = self.locate(place);
+        let (location, ty) = self.locate(place);
         let (capacity, element_type) = self.bag(ty);
         let size = self.sizes[element_type.index()];
         let from = match self.model.bounds(element_type) {
-            None => self.aggregate(element, element_type),
+            None => self.locate_aggregate(element, element_type),
             Some(_) => {
                 let value = self.value(element);
                 self.check(value, element_type, |m| m.spell(place));
@@ -163,49 +175,49 @@ impl Compiler<'_> {
                 }
             }
         };
-        let end = self.label();
+        let end = self.new_label();
         let one = self.constant(1).cell;
         for i in 0..capacity {
-            let slot = at.part(i * (1 + size));
-            let next = self.label();
+            let slot = location.part(i * (1 + size));
+            let next = self.new_label();
             self.jump_if_present(slot, true, next);
             self.store(slot, one);
             self.copy(from, slot.part(1), size);
             self.emit(Op::Jump { to: end.0 });
-            self.place(next);
+            self.bind_label(next);
         }
         let name = self.model.spell(place);
-        let why = format!("an element is added to `{name}`, which has room for {capacity}");
-        self.fail(&Violation::ill_defined(why));
-        self.place(end);
+        let reason = format!("an element is added to `{name}`, which has room for {capacity}");
+        self.emit_violation(&Violation::ill_defined(reason));
+        self.bind_label(end);
     }
 
     pub(super) fn remove(&mut self, place: &Place, index: &Expr) {
-        let (at, ty) = self.locate(place);
-        let slot = self.slot_at(at, ty, index, place);
+        let (location, ty) = self.locate(place);
+        let slot = self.slot_at(location, ty, index, place);
         let mark = self.temporary;
         let present = self.load(slot);
         self.temporary = mark;
-        self.fail_unless(present, 1, |m| {
+        self.emit_violation_unless(present, 1, |m| {
             let name = m.spell(place);
             format!("an element is removed from a slot of `{name}` that is empty")
         });
         let (_, element) = self.bag(ty);
-        self.empty(slot, element);
+        self.clear_slot(slot, element);
     }
 
     /// Removes the element from a slot.
-    fn empty(&mut self, slot: Location, element: TypeId) {
+    fn clear_slot(&mut self, slot: Location, element: TypeId) {
         let zero = self.constant(0).cell;
         self.store(slot, zero);
         self.fill_at(slot.part(1), element, false);
     }
 
     pub(super) fn remove_where(&mut self, id: VariableId, place: &Place, claim: &Expr) {
-        self.slots(id, place, |c, slot, element, next| {
+        self.for_each_slot(id, place, |c, slot, element, next| {
             c.jump_if_present(slot, false, next);
             c.jump(claim, false, next);
-            c.empty(slot, element);
+            c.clear_slot(slot, element);
         });
     }
 }

@@ -5,8 +5,8 @@ use super::*;
 impl Compiler<'_> {
     /// Location and type of a place. Emits code for the variable part of the address.
     pub(super) fn locate(&mut self, place: &Place) -> (Location, TypeId) {
-        let (at, ty, _) = self.locate_in_elements(place);
-        (at, ty)
+        let (location, ty, _) = self.locate_in_elements(place);
+        (location, ty)
     }
 
     /// As [`Compiler::locate`], with the multiset elements that contain the place. The code fails at run time if an
@@ -18,7 +18,7 @@ impl Compiler<'_> {
             let mark = self.temporary;
             let present = self.load(element.present);
             self.temporary = mark;
-            self.fail_unless(present, 1, |m| {
+            self.emit_violation_unless(present, 1, |m| {
                 let alias = &m.variable(place.variable).name;
                 format!(
                     "`{alias}` is used after its element was removed from `{}`",
@@ -27,7 +27,7 @@ impl Compiler<'_> {
             });
         }
         let mut ty = model.variable(place.variable).ty;
-        let mut at = self.aliases[place.variable.index()].unwrap_or(Location {
+        let mut location = self.aliases[place.variable.index()].unwrap_or(Location {
             base: self.cells[place.variable.index()],
             offset: None,
             len: self.sizes[ty.index()],
@@ -39,20 +39,20 @@ impl Compiler<'_> {
                         variable: place.variable,
                         path: place.path[..depth].to_vec(),
                     };
-                    let slot = self.slot_at(at, ty, e, &bag);
+                    let slot = self.slot_at(location, ty, e, &bag);
                     let mark = self.temporary;
                     let present = self.load(slot);
                     self.temporary = mark;
-                    self.fail_unless(present, 1, |m| {
+                    self.emit_violation_unless(present, 1, |m| {
                         format!("an empty slot of `{}` is used", m.spell(&bag))
                     });
                     elements.push(Element {
                         present: slot,
                         multiset: model.spell(&bag),
                     });
-                    at = slot.part(1);
-                    at.len = if at.offset.is_some() {
-                        at.len
+                    location = slot.part(1);
+                    location.len = if location.offset.is_some() {
+                        location.len
                     } else {
                         self.sizes[element.index()]
                     };
@@ -72,7 +72,7 @@ impl Compiler<'_> {
                             count: (hi - lo + 1) as u32,
                             stride,
                         });
-                        let dst = self.temporary();
+                        let dst = self.new_temporary();
                         let before = &place.path[..depth];
                         let name = |m: &Model| {
                             m.spell(&Place {
@@ -88,7 +88,7 @@ impl Compiler<'_> {
                             },
                             name,
                         );
-                        at.offset = Some(match at.offset {
+                        location.offset = Some(match location.offset {
                             None => dst,
                             Some(sum) => {
                                 self.emit(Op::Arithmetic {
@@ -117,45 +117,49 @@ impl Compiler<'_> {
                 // Excluded by validation.
                 _ => 0,
             };
-            at.base += part;
+            location.base += part;
             // After a computed index, the remainder of the array stays within reach.
-            at.len = if at.offset.is_some() {
-                at.len - part
+            location.len = if location.offset.is_some() {
+                location.len - part
             } else {
                 self.sizes[ty.index()]
             };
         }
-        (at, ty, elements)
+        (location, ty, elements)
     }
 
-    pub(super) fn load(&mut self, at: Location) -> Cell {
-        match at.offset {
-            None => at.base,
+    pub(super) fn load(&mut self, location: Location) -> Cell {
+        match location.offset {
+            None => location.base,
             Some(offset) => {
-                let dst = self.temporary();
+                let dst = self.new_temporary();
                 self.emit(Op::Load {
                     dst,
                     offset,
-                    base: at.base,
-                    len: reach(at.len),
+                    base: location.base,
+                    len: reach(location.len),
                 });
                 dst
             }
         }
     }
 
-    pub(super) fn store(&mut self, at: Location, a: Cell) {
-        match at.offset {
+    pub(super) fn store(&mut self, location: Location, a: Cell) {
+        match location.offset {
             Some(offset) => self.emit(Op::Store {
                 offset,
                 a,
-                base: at.base,
-                len: reach(at.len),
+                base: location.base,
+                len: reach(location.len),
             }),
-            None if (at.base as usize) < self.program.slots.len() => {
-                self.emit(Op::Set { dst: at.base, a })
-            }
-            None => self.emit(Op::Copy { dst: at.base, a }),
+            None if (location.base as usize) < self.program.slots.len() => self.emit(Op::Set {
+                dst: location.base,
+                a,
+            }),
+            None => self.emit(Op::Copy {
+                dst: location.base,
+                a,
+            }),
         }
     }
 }
@@ -178,7 +182,7 @@ pub(super) struct Part {
 
 impl Part {
     /// Value before the first assignment.
-    pub(super) fn beginning(&self, model: &Model) -> Number {
+    pub(super) fn initial_value(&self, model: &Model) -> Number {
         match model.undefined && !self.in_bag {
             true => UNDEFINED,
             false => self.lo,

@@ -13,46 +13,46 @@ impl Compiler<'_> {
 
     fn stmt(&mut self, stmt: &Stmt) {
         match stmt {
-            Stmt::Assign(place, value) => self.watched(place, |c| c.assign(place, value)),
+            Stmt::Assign(place, value) => self.watched_store(place, |c| c.assign(place, value)),
             Stmt::Let(id, Some(value)) => self.assign(&(*id).into(), value),
             Stmt::Let(id, None) if self.model.undefined => self.fill(&(*id).into(), true),
             Stmt::Let(id, None) => self.fill(&(*id).into(), false),
-            Stmt::Clear(place) => self.watched(place, |c| c.fill(place, false)),
-            Stmt::Undefine(place) => self.watched(place, |c| c.fill(place, true)),
+            Stmt::Clear(place) => self.watched_store(place, |c| c.fill(place, false)),
+            Stmt::Undefine(place) => self.watched_store(place, |c| c.fill(place, true)),
             Stmt::Line(line) => self.line = *line,
             Stmt::Alias(id, place, body) => {
                 let removes = self.removes(body);
-                self.aliased(*id, place, removes, |c| c.block(body));
+                self.with_alias(*id, place, removes, |c| c.block(body));
             }
             Stmt::ForSteps(id, steps, body) => {
                 let cost = body.iter().map(|s| stmt_cost(self, s)).sum();
                 self.repeat_steps(*id, steps, cost, |c| c.block(body));
             }
-            Stmt::While(condition, body, most) => {
-                let (top, end) = (self.label(), self.label());
-                let count = self.temporary();
+            Stmt::While(condition, body, max_rounds) => {
+                let (top, end) = (self.new_label(), self.new_label());
+                let count = self.new_temporary();
                 let (zero, one) = (self.constant(0).cell, self.constant(1).cell);
-                let limit = self.constant((*most).into()).cell;
+                let limit = self.constant((*max_rounds).into()).cell;
                 let line = self.line;
                 self.emit(Op::Copy {
                     dst: count,
                     a: zero,
                 });
-                self.place(top);
+                self.bind_label(top);
                 self.line = line;
                 self.jump(condition, false, end);
-                let fine = self.label();
+                let continue_label = self.new_label();
                 let op = Comparison::NotEqual;
                 self.emit(Op::JumpIf {
                     op,
                     a: count,
                     b: limit,
-                    to: fine.0,
+                    to: continue_label.0,
                 });
-                let why = format!("a loop runs more than {most} times");
+                let reason = format!("a loop runs more than {max_rounds} times");
                 self.line = line;
-                self.fail(&Violation::ill_defined(why));
-                self.place(fine);
+                self.emit_violation(&Violation::ill_defined(reason));
+                self.bind_label(continue_label);
                 self.block(body);
                 let op = Arithmetic::Add;
                 self.emit(Op::Arithmetic {
@@ -62,7 +62,7 @@ impl Compiler<'_> {
                     b: one,
                 });
                 self.emit(Op::Jump { to: top.0 });
-                self.place(end);
+                self.bind_label(end);
             }
             Stmt::Switch(subject, cases, otherwise) => self.switch(subject, cases, otherwise),
             Stmt::Return(value) => self.emit_return(value.as_ref()),
@@ -70,29 +70,29 @@ impl Compiler<'_> {
                 self.call(*id, arguments);
             }
             Stmt::Assume(claim) => {
-                let fine = self.label();
-                self.jump(claim, true, fine);
+                let continue_label = self.new_label();
+                self.jump(claim, true, continue_label);
                 let verdict = self.without_assumption;
                 self.emit(Op::Return { verdict });
-                self.place(fine);
+                self.bind_label(continue_label);
             }
             Stmt::Cover(id) => self.emit(Op::Cover { cover: id.0 }),
             Stmt::Insert(place, element) => self.insert(place, element),
             Stmt::Remove(place, index) => self.remove(place, index),
             Stmt::RemoveWhere(id, place, claim) => self.remove_where(*id, place, claim),
             Stmt::If(condition, then, otherwise) => {
-                if let Some(value) = self.known(condition) {
+                if let Some(value) = self.constant_value(condition) {
                     return self.block(if value != 0 { then } else { otherwise });
                 }
-                let (no, end) = (self.label(), self.label());
+                let (no, end) = (self.new_label(), self.new_label());
                 self.jump(condition, false, no);
                 self.block(then);
                 if !otherwise.is_empty() {
                     self.emit(Op::Jump { to: end.0 });
                 }
-                self.place(no);
+                self.bind_label(no);
                 self.block(otherwise);
-                self.place(end);
+                self.bind_label(end);
             }
             Stmt::For(id, body) => {
                 let cost = body.iter().map(|s| stmt_cost(self, s)).sum();
@@ -101,14 +101,14 @@ impl Compiler<'_> {
                     Some(groups) => self.watched_loop(*id, cost, groups, body),
                 }
             }
-            Stmt::Error(violation) => self.fail(violation),
+            Stmt::Error(violation) => self.emit_violation(violation),
             Stmt::Assert(name, claim) => {
-                let end = self.label();
+                let end = self.new_label();
                 let line = self.line;
                 self.jump(claim, true, end);
                 self.line = line;
-                self.fail(name);
-                self.place(end);
+                self.emit_violation(name);
+                self.bind_label(end);
             }
             Stmt::Note(note) if self.notes => self.note(note),
             Stmt::Note(_) => {}
@@ -131,11 +131,11 @@ impl Compiler<'_> {
             return self.repeat(id, cost, |c| c.block(body));
         };
         let order = self.program.orders[number].clone();
-        let around = self.watched.len();
+        let outer_count = self.watched_places.len();
         for places in groups {
-            let (stored, no) = (self.temporary(), self.constant(0).cell);
+            let (stored, no) = (self.new_temporary(), self.constant(0).cell);
             self.emit(Op::Copy { dst: stored, a: no });
-            self.watched.push(LoopPlaces {
+            self.watched_places.push(LoopPlaces {
                 places,
                 stored,
                 order: number as u32,
@@ -145,7 +145,7 @@ impl Compiler<'_> {
             Some(false) => self.repeat(id, cost, |c| c.block(body)),
             Some(true) => self.repeat_in_order(id, &order, |c| c.block(body)),
             None => {
-                let (reordered, end) = (self.label(), self.label());
+                let (reordered, end) = (self.new_label(), self.new_label());
                 let line = self.line;
                 let no = self.constant(0).cell;
                 self.emit(Op::JumpIf {
@@ -157,43 +157,47 @@ impl Compiler<'_> {
                 self.in_order = Some(false);
                 self.repeat(id, cost, |c| c.block(body));
                 self.emit(Op::Jump { to: end.0 });
-                self.place(reordered);
+                self.bind_label(reordered);
                 self.line = line;
                 self.in_order = Some(true);
                 self.repeat_in_order(id, &order, |c| c.block(body));
-                self.place(end);
+                self.bind_label(end);
                 self.in_order = None;
             }
         }
-        self.watched.truncate(around);
+        self.watched_places.truncate(outer_count);
     }
 
     /// Emits a store. In a watched place, it records a disagreement if an earlier round has stored a different value.
-    fn watched(&mut self, place: &Place, store: impl FnOnce(&mut Self)) {
-        let around = self.watched.iter().filter(|w| w.places.contains(place));
-        let around: Vec<(Cell, u32)> = around.map(|w| (w.stored, w.order)).collect();
-        if around.is_empty() {
+    fn watched_store(&mut self, place: &Place, store: impl FnOnce(&mut Self)) {
+        let watching_loops = self
+            .watched_places
+            .iter()
+            .filter(|w| w.places.contains(place));
+        let watching_loops: Vec<(Cell, u32)> =
+            watching_loops.map(|w| (w.stored, w.order)).collect();
+        if watching_loops.is_empty() {
             return store(self);
         }
         let value = |c: &mut Self| {
-            let at = c.locate(place).0;
-            let (a, dst) = (c.load(at), c.temporary());
+            let location = c.locate(place).0;
+            let (a, dst) = (c.load(location), c.new_temporary());
             c.emit(Op::Copy { dst, a });
             dst
         };
-        let before = value(self);
+        let old_value = value(self);
         store(self);
-        let now = value(self);
-        for (stored, order) in around {
-            let fine = self.label();
+        let new_value = value(self);
+        for (stored, order) in watching_loops {
+            let continue_label = self.new_label();
             let (no, yes) = (self.constant(0).cell, self.constant(1).cell);
-            for (a, b) in [(stored, no), (before, now)] {
+            for (a, b) in [(stored, no), (old_value, new_value)] {
                 let op = Comparison::Equal;
                 self.emit(Op::JumpIf {
                     op,
                     a,
                     b,
-                    to: fine.0,
+                    to: continue_label.0,
                 });
             }
             let place = self.model.spell(place);
@@ -201,7 +205,7 @@ impl Compiler<'_> {
                 "the order of a loop over a scalarset matters: its iterations store different values in `{place}`"
             )));
             self.emit_at(Op::Disagree { order, name }, |_| String::new());
-            self.place(fine);
+            self.bind_label(continue_label);
             self.emit(Op::Copy {
                 dst: stored,
                 a: yes,
@@ -212,26 +216,26 @@ impl Compiler<'_> {
     pub(super) fn assign(&mut self, place: &Place, value: &Expr) {
         let ty = self.model.type_of_place(place);
         if self.model.bounds(ty).is_none() {
-            let from = self.aggregate(value, ty);
+            let from = self.locate_aggregate(value, ty);
             let (to, _) = self.locate(place);
             self.copy(from, to, self.sizes[ty.index()]);
             return;
         }
         let value = self.value(value);
-        let (at, _) = self.locate(place);
+        let (location, _) = self.locate(place);
         self.check(value, ty, |m| m.spell(place));
-        self.store(at, value.cell);
+        self.store(location, value.cell);
     }
 
     /// Emits a check that a value lies in a simple type, unless this is known.
-    pub(super) fn check(&mut self, value: Value, ty: TypeId, what: impl FnOnce(&Model) -> String) {
+    pub(super) fn check(&mut self, value: Value, ty: TypeId, name: impl FnOnce(&Model) -> String) {
         let (lo, hi) = self.model.bounds(ty).unwrap_or(self.model.numbers);
-        let inside = value.lo >= lo && value.hi <= hi;
+        let is_in_range = value.lo >= lo && value.hi <= hi;
         // The undefined value is not out of range.
-        if inside || value.lo == value.hi && value.lo == UNDEFINED {
+        if is_in_range || value.lo == value.hi && value.lo == UNDEFINED {
             return;
         }
-        let (a, end) = (value.cell, self.label());
+        let (a, end) = (value.cell, self.new_label());
         if value.lo == UNDEFINED && self.model.undefined {
             let b = self.constant(UNDEFINED).cell;
             let op = Comparison::Equal;
@@ -243,37 +247,37 @@ impl Compiler<'_> {
             });
         }
         let bounds = self.bounds(lo, hi);
-        self.emit_showing(Op::Check { a, bounds }, Some(ty), what);
-        self.place(end);
+        self.emit_showing(Op::Check { a, bounds }, Some(ty), name);
+        self.bind_label(end);
     }
 
     /// Location of the parts of an array, record or multiset.
-    pub(super) fn aggregate(&mut self, e: &Expr, ty: TypeId) -> Location {
+    pub(super) fn locate_aggregate(&mut self, e: &Expr, ty: TypeId) -> Location {
         match e {
             Expr::Read(place) | Expr::Peek(place) => self.locate(place).0,
             Expr::Line(line, e) => {
                 self.line = *line;
-                self.aggregate(e, ty)
+                self.locate_aggregate(e, ty)
             }
             Expr::Call(id, arguments) => self.call(*id, arguments),
             Expr::Alias(id, place, e) => {
-                self.aliased(*id, place, visit::calls(e), |c| c.aggregate(e, ty))
+                self.with_alias(*id, place, visit::calls(e), |c| c.locate_aggregate(e, ty))
             }
             Expr::Let(id, value, e) => {
                 self.assign(&(*id).into(), value);
-                self.aggregate(e, ty)
+                self.locate_aggregate(e, ty)
             }
             // Validation excludes everything but the undefined value.
             _ => {
-                let at = self.room(self.sizes[ty.index()]);
-                self.fill_at(at, ty, true);
-                at
+                let location = self.allocate_temporaries(self.sizes[ty.index()]);
+                self.fill_at(location, ty, true);
+                location
             }
         }
     }
 
     /// Allocates consecutive temporary cells.
-    pub(super) fn room(&mut self, len: u32) -> Location {
+    pub(super) fn allocate_temporaries(&mut self, len: u32) -> Location {
         let base = self.temporary;
         self.temporary += len;
         self.max_temporaries = self.max_temporaries.max(self.temporary);
@@ -295,11 +299,11 @@ impl Compiler<'_> {
 
     /// Sets every part of a place to its first value, or makes it undefined.
     fn fill(&mut self, place: &Place, undefined: bool) {
-        let (at, ty) = self.locate(place);
-        self.fill_at(at, ty, undefined);
+        let (location, ty) = self.locate(place);
+        self.fill_at(location, ty, undefined);
     }
 
-    pub(super) fn fill_at(&mut self, at: Location, ty: TypeId, undefined: bool) {
+    pub(super) fn fill_at(&mut self, location: Location, ty: TypeId, undefined: bool) {
         let mut parts = Vec::new();
         leaves(self.model, ty, String::new(), false, &mut parts);
         for (i, part) in parts.iter().enumerate() {
@@ -308,20 +312,20 @@ impl Compiler<'_> {
                 false => part.lo,
             };
             let value = self.constant(value);
-            self.store(at.part(i as u32), value.cell);
+            self.store(location.part(i as u32), value.cell);
         }
     }
 
     fn switch(&mut self, subject: &Expr, cases: &[(Vec<Expr>, Vec<Stmt>)], otherwise: &[Stmt]) {
         let subject = self.value(subject);
-        let dst = self.temporary();
+        let dst = self.new_temporary();
         self.emit(Op::Copy {
             dst,
             a: subject.cell,
         });
-        let end = self.label();
+        let end = self.new_label();
         for (values, body) in cases {
-            let (here, next) = (self.label(), self.label());
+            let (case_label, next) = (self.new_label(), self.new_label());
             for value in values {
                 let mark = self.temporary;
                 let value = self.value(value);
@@ -331,17 +335,17 @@ impl Compiler<'_> {
                     op,
                     a: dst,
                     b: value.cell,
-                    to: here.0,
+                    to: case_label.0,
                 });
             }
             self.emit(Op::Jump { to: next.0 });
-            self.place(here);
+            self.bind_label(case_label);
             self.block(body);
             self.emit(Op::Jump { to: end.0 });
-            self.place(next);
+            self.bind_label(next);
         }
         self.block(otherwise);
-        self.place(end);
+        self.bind_label(end);
     }
 
     fn note(&mut self, note: &Note) {
@@ -349,15 +353,17 @@ impl Compiler<'_> {
         let index = self.program.notes.len() as u32 - 1;
         let values = self.temporary;
         for _ in 0..note.values() {
-            self.temporary();
+            self.new_temporary();
         }
         let mut next = values;
         match note {
             Note::Says { values, words, .. } => {
-                values.iter().for_each(|e| self.tell(e, &mut next));
+                values
+                    .iter()
+                    .for_each(|e| self.emit_note_value(e, &mut next));
                 self.phrase(words, &mut next);
             }
-            Note::Marks { member, .. } => self.tell(member, &mut next),
+            Note::Marks { member, .. } => self.emit_note_value(member, &mut next),
         }
         self.emit(Op::Note {
             note: index,
@@ -365,7 +371,7 @@ impl Compiler<'_> {
         });
     }
 
-    fn tell(&mut self, e: &Expr, next: &mut Cell) {
+    fn emit_note_value(&mut self, e: &Expr, next: &mut Cell) {
         let value = self.value(e);
         self.emit(Op::Copy {
             dst: *next,
@@ -378,16 +384,16 @@ impl Compiler<'_> {
         for piece in phrase {
             match piece {
                 Piece::Text(_) => {}
-                Piece::Value(e) | Piece::Agent(e) => self.tell(e, next),
+                Piece::Value(e) | Piece::Agent(e) => self.emit_note_value(e, next),
                 Piece::Choice(c, a, b) => {
-                    self.tell(c, next);
-                    let (no, end) = (self.label(), self.label());
+                    self.emit_note_value(c, next);
+                    let (no, end) = (self.new_label(), self.new_label());
                     self.jump(c, false, no);
                     self.phrase(a, next);
                     self.emit(Op::Jump { to: end.0 });
-                    self.place(no);
+                    self.bind_label(no);
                     self.phrase(b, next);
-                    self.place(end);
+                    self.bind_label(end);
                 }
             }
         }

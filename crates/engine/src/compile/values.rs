@@ -4,22 +4,26 @@ use super::*;
 
 impl Compiler<'_> {
     /// Value of an expression that is constant, if its evaluation cannot fail.
-    pub(super) fn known(&self, e: &Expr) -> Option<Number> {
+    pub(super) fn constant_value(&self, e: &Expr) -> Option<Number> {
         use Operator::*;
         match e {
             Expr::Int(n) => Some(*n),
             Expr::Bool(b) => Some((*b).into()),
             Expr::Label(_, n) => Some((*n).into()),
-            Expr::Read(Place { variable, path }) if path.is_empty() => self.known[variable.index()],
-            Expr::Peek(Place { variable, path }) if path.is_empty() => self.known[variable.index()],
-            Expr::Line(_, e) => self.known(e),
+            Expr::Read(Place { variable, path }) if path.is_empty() => {
+                self.bound_values[variable.index()]
+            }
+            Expr::Peek(Place { variable, path }) if path.is_empty() => {
+                self.bound_values[variable.index()]
+            }
+            Expr::Line(_, e) => self.constant_value(e),
             Expr::Convert(to, e) => {
-                let value = self.known(e)?;
+                let value = self.constant_value(e)?;
                 let (shift, lo, hi) = self.conversion(*to, e)?;
                 (lo..=hi).contains(&value).then(|| value + shift)
             }
             Expr::IsMember(e, ty) => {
-                let value = self.known(e)?;
+                let value = self.constant_value(e)?;
                 let (_, lo, hi) = self.conversion(*ty, e)?;
                 Some((lo..=hi).contains(&value).into())
             }
@@ -38,21 +42,23 @@ impl Compiler<'_> {
             | Expr::Count(..) => None,
             Expr::Table(id, index) => {
                 let table = &self.program.tables[id.index()];
-                let place = self.known(index)?.checked_sub(table.lo)?;
+                let place = self.constant_value(index)?.checked_sub(table.lo)?;
                 table.values.get(place as usize).map(|&value| value.into())
             }
-            Expr::Not(a) => Some(1 - self.known(a)?),
-            Expr::Negate(a) => Subtract.of(0, self.known(a)?, self.model.numbers),
-            Expr::If(c, a, b) => self.known(if self.known(c)? != 0 { a } else { b }),
+            Expr::Not(a) => Some(1 - self.constant_value(a)?),
+            Expr::Negate(a) => Subtract.of(0, self.constant_value(a)?, self.model.numbers),
+            Expr::If(c, a, b) => {
+                self.constant_value(if self.constant_value(c)? != 0 { a } else { b })
+            }
             Expr::Binary(op, a, b) => {
-                let a = self.known(a)?;
+                let a = self.constant_value(a)?;
                 match op {
                     And if a == 0 => return Some(0),
                     Or if a != 0 => return Some(1),
                     Implies if a == 0 => return Some(1),
                     _ => {}
                 }
-                let b = self.known(b)?;
+                let b = self.constant_value(b)?;
                 op.of(a, b, self.model.numbers)
             }
         }
@@ -60,7 +66,7 @@ impl Compiler<'_> {
 
     /// Emits code that computes a simple value. The result may be the cell of a variable itself.
     pub(super) fn value(&mut self, e: &Expr) -> Value {
-        if let Some(value) = self.known(e) {
+        if let Some(value) = self.constant_value(e) {
             return self.constant(value);
         }
         if let Expr::Binary(op, a, b) = e {
@@ -73,14 +79,14 @@ impl Compiler<'_> {
             Expr::Read(place) | Expr::Peek(place) => {
                 let (location, ty) = self.locate(place);
                 let cell = self.load(location);
-                let can_lack =
+                let may_be_undefined =
                     self.model.undefined && self.model.variable(place.variable).role != Role::Bound;
-                if can_lack && matches!(e, Expr::Peek(_)) {
+                if may_be_undefined && matches!(e, Expr::Peek(_)) {
                     let (_, hi) = self.model.bounds(ty).unwrap_or(self.model.numbers);
                     let lo = UNDEFINED;
                     return Value { cell, lo, hi };
                 }
-                if can_lack {
+                if may_be_undefined {
                     self.emit_showing(Op::Defined { a: cell }, Some(ty), |m| m.spell(place));
                 }
                 let (lo, hi) = self.model.bounds(ty).unwrap_or(self.model.numbers);
@@ -88,7 +94,7 @@ impl Compiler<'_> {
             }
             Expr::Table(id, index) => {
                 let index = self.value(index);
-                let dst = self.temporary();
+                let dst = self.new_temporary();
                 let op = Op::Table {
                     dst,
                     a: index.cell,
@@ -110,41 +116,43 @@ impl Compiler<'_> {
             }
             Expr::Undefined(_) => self.constant(UNDEFINED),
             Expr::Call(id, arguments) => {
-                let at = self.call(*id, arguments);
+                let location = self.call(*id, arguments);
                 let ty = self.model.functions[id.index()].result;
                 let (lo, hi) = ty.and_then(|ty| self.model.bounds(ty)).unwrap_or((0, 0));
                 Value {
-                    cell: at.base,
+                    cell: location.base,
                     lo: if self.model.undefined { UNDEFINED } else { lo },
                     hi,
                 }
             }
-            Expr::Alias(id, place, e) => self.aliased(*id, place, visit::calls(e), |c| c.value(e)),
+            Expr::Alias(id, place, e) => {
+                self.with_alias(*id, place, visit::calls(e), |c| c.value(e))
+            }
             Expr::Let(id, value, e) => {
                 self.assign(&(*id).into(), value);
                 self.value(e)
             }
             Expr::Convert(to, e) => self.convert(*to, e),
             Expr::Present(place, index) => {
-                let at = self.slot(place, index);
-                let cell = self.load(at);
+                let location = self.slot(place, index);
+                let cell = self.load(location);
                 Value { cell, lo: 0, hi: 1 }
             }
             Expr::Count(id, place, claim) => self.count(*id, place, claim),
             Expr::If(c, a, b) => {
-                if let Some(c) = self.known(c) {
+                if let Some(c) = self.constant_value(c) {
                     return self.value(if c != 0 { a } else { b });
                 }
-                let dst = self.temporary();
-                let (no, end) = (self.label(), self.label());
+                let dst = self.new_temporary();
+                let (no, end) = (self.new_label(), self.new_label());
                 self.jump(c, false, no);
                 let a = self.value(a);
                 self.emit(Op::Copy { dst, a: a.cell });
                 self.emit(Op::Jump { to: end.0 });
-                self.place(no);
+                self.bind_label(no);
                 let b = self.value(b);
                 self.emit(Op::Copy { dst, a: b.cell });
-                self.place(end);
+                self.bind_label(end);
                 Value {
                     cell: dst,
                     lo: a.lo.min(b.lo),
@@ -157,7 +165,7 @@ impl Compiler<'_> {
                     && !self.is_aggregate(a) =>
             {
                 let (a, b) = self.two_values(a, b);
-                let dst = self.temporary();
+                let dst = self.new_temporary();
                 let (op, a, b) = comparison(*op, a.cell, b.cell);
                 self.emit(Op::Compare { op, dst, a, b });
                 Value {
@@ -167,13 +175,13 @@ impl Compiler<'_> {
                 }
             }
             _ => {
-                let dst = self.temporary();
+                let dst = self.new_temporary();
                 let (zero, one) = (self.constant(0).cell, self.constant(1).cell);
-                let end = self.label();
+                let end = self.new_label();
                 self.emit(Op::Copy { dst, a: zero });
                 self.jump(e, false, end);
                 self.emit(Op::Copy { dst, a: one });
-                self.place(end);
+                self.bind_label(end);
                 Value {
                     cell: dst,
                     lo: 0,
@@ -184,7 +192,7 @@ impl Compiler<'_> {
     }
 
     pub(super) fn arithmetic(&mut self, op: Arithmetic, a: Value, b: Value) -> Value {
-        let dst = self.temporary();
+        let dst = self.new_temporary();
         self.emit_at(
             Op::Arithmetic {
                 op,
@@ -194,20 +202,20 @@ impl Compiler<'_> {
             },
             |_| String::new(),
         );
-        let (least, most) = self.model.numbers;
+        let (min_number, max_number) = self.model.numbers;
         let range = match op {
             Arithmetic::Add => a.lo.checked_add(b.lo).zip(a.hi.checked_add(b.hi)),
             Arithmetic::Subtract => a.lo.checked_sub(b.hi).zip(a.hi.checked_sub(b.lo)),
             _ => None,
         };
-        let inside = range.filter(|&(lo, hi)| least <= lo && hi <= most);
-        if inside.is_none() && self.model.numbers != Model::NUMBERS {
+        let range_in_numbers = range.filter(|&(lo, hi)| min_number <= lo && hi <= max_number);
+        if range_in_numbers.is_none() && self.model.numbers != Model::NUMBERS {
             // The engines compute with 64 bits only, so narrower numbers are checked here. The empty name marks a
             // result that is not stored.
-            let bounds = self.bounds(least, most);
+            let bounds = self.bounds(min_number, max_number);
             self.emit_at(Op::Check { a: dst, bounds }, |_| String::new());
         }
-        let (lo, hi) = inside.unwrap_or((least, most));
+        let (lo, hi) = range_in_numbers.unwrap_or((min_number, max_number));
         Value { cell: dst, lo, hi }
     }
 }

@@ -67,28 +67,29 @@ impl Machine<'_> {
     pub(super) fn compare_orders(
         &mut self,
         part: Part,
-        at: u32,
+        entry: u32,
         verdict: Result<bool, Fault>,
     ) -> Result<bool, Fault> {
         let program = self.program;
-        let found = std::mem::take(&mut self.disagreements);
+        let disagreements = std::mem::take(&mut self.disagreements);
         let fault = Fault {
-            at: found[0].1,
+            at: disagreements[0].1,
             value: 0,
         };
         let Some(orbits) = program.orbits.as_deref() else {
             return Err(fault);
         };
-        let (after, covered) = (self.frame.clone(), self.covered.clone());
+        let (state_after, covered) = (self.frame.clone(), self.covered.clone());
         let (log, notes) = (std::mem::take(&mut self.log), self.notes.len());
-        let mut before = after.clone();
+        let mut state_before = state_after.clone();
         if let Part::Body(..) = part {
             let overwritten = log.iter().rev();
-            overwritten.for_each(|&(slot, old)| before[slot as usize] = old);
+            overwritten.for_each(|&(slot, old)| state_before[slot as usize] = old);
         }
-        let conflict = self.conflict_of_orders(part, at, &before, &found, orbits, fault);
+        let conflict =
+            self.conflict_of_orders(part, entry, &state_before, &disagreements, orbits, fault);
         self.disagreements.clear();
-        self.frame = after;
+        self.frame = state_after;
         self.covered = covered;
         self.log = log;
         self.notes.truncate(notes);
@@ -103,15 +104,15 @@ impl Machine<'_> {
     fn conflict_of_orders(
         &mut self,
         part: Part,
-        at: u32,
-        before: &[Number],
-        found: &[(u32, u32)],
+        entry: u32,
+        state_before: &[Number],
+        disagreements: &[(u32, u32)],
         orbits: &dyn Orbits,
         fault: Fault,
     ) -> Option<Conflict> {
         let mut sets = Vec::new();
-        let mut moved = None;
-        self.add_sets(found, &mut sets);
+        let mut first_changes = None;
+        self.add_sets(disagreements, &mut sets);
         'sets: loop {
             let mut permutations: Vec<Vec<u32>> =
                 sets.iter().map(|&(_, size)| (0..size).collect()).collect();
@@ -123,36 +124,36 @@ impl Machine<'_> {
             }
             let mut first: Option<(Outcome, Order, RunResult)> = None;
             loop {
-                self.frame.copy_from_slice(before);
+                self.frame.copy_from_slice(state_before);
                 self.log.clear();
                 self.covered.fill(false);
                 self.set_order(&sets, &permutations);
                 self.prepare(part);
-                let verdict = self.execute(at);
-                let found = std::mem::take(&mut self.disagreements);
-                if self.add_sets(&found, &mut sets) {
+                let verdict = self.execute(entry);
+                let disagreements = std::mem::take(&mut self.disagreements);
+                if self.add_sets(&disagreements, &mut sets) {
                     // The order of another scalarset matters too: start again with it.
                     continue 'sets;
                 }
                 let outcome = self.outcome(part, verdict, orbits);
                 let slots = self.program.slots.len();
-                let now_moved = self.frame[..slots] != before[..slots];
-                if *moved.get_or_insert(now_moved) != now_moved {
+                let changes = self.frame[..slots] != state_before[..slots];
+                if *first_changes.get_or_insert(changes) != changes {
                     self.move_by_order = Some(fault);
                 }
                 let differs = first.as_ref().is_some_and(|first| first.0 != outcome);
                 if first.is_none() || differs {
                     let order = sets.iter().map(|set| set.0);
                     let order = order.zip(permutations.iter().cloned()).collect();
-                    let reached = self.reached(part, verdict);
+                    let result = self.run_result(part, verdict);
                     match first {
-                        None => first = Some((outcome, order, reached)),
+                        None => first = Some((outcome, order, result)),
                         Some((_, text, in_text)) => {
-                            return Some(Conflict::Results([(text, in_text), (order, reached)]));
+                            return Some(Conflict::Results([(text, in_text), (order, result)]));
                         }
                     }
                 }
-                if !next_of_all(&mut permutations) {
+                if !next_permutations(&mut permutations) {
                     return None;
                 }
             }
@@ -161,7 +162,7 @@ impl Machine<'_> {
 
     /// Adds the permuted scalarsets of these loops. Returns true if some are new.
     fn add_sets(&self, loops: &[(u32, u32)], sets: &mut Vec<(TypeId, u32)>) -> bool {
-        let before = sets.len();
+        let set_count = sets.len();
         for &(order, _) in loops {
             for &(_, set, size) in &self.program.orders[order as usize].members {
                 if sets.iter().all(|known| known.0 != set) {
@@ -169,7 +170,7 @@ impl Machine<'_> {
                 }
             }
         }
-        sets.len() > before
+        sets.len() > set_count
     }
 
     /// Makes loops take the values of the scalarsets in the given order.
@@ -205,17 +206,18 @@ impl Machine<'_> {
         };
         let covered = self.covered.clone();
         if let (Part::Body(..), true) = (part, holds) {
-            self.settle();
+            self.sort_multisets();
             let state = orbits.representative(&self.frame);
             return Outcome::State { state, covered };
         }
         let number = match part {
             Part::Guard(
                 Instance {
-                    every: Some(every), ..
+                    every: Some(parameter_loop),
+                    ..
                 },
                 _,
-            ) if holds => Some(every.place(|_, cell| self.frame[cell as usize])),
+            ) if holds => Some(parameter_loop.place(|_, cell| self.frame[cell as usize])),
             _ => None,
         };
         Outcome::Verdict {
@@ -226,7 +228,7 @@ impl Machine<'_> {
     }
 
     /// Result of a run, for messages.
-    fn reached(&self, part: Part, verdict: Result<bool, Fault>) -> RunResult {
+    fn run_result(&self, part: Part, verdict: Result<bool, Fault>) -> RunResult {
         match (part, verdict) {
             (_, Err(fault)) => RunResult::Fault(fault),
             (Part::Body(..), Ok(true)) => {
@@ -238,29 +240,29 @@ impl Machine<'_> {
 }
 
 /// Advances to the next combination of permutations; false after the last. The first ones are ascending.
-fn next_of_all(permutations: &mut [Vec<u32>]) -> bool {
+fn next_permutations(permutations: &mut [Vec<u32>]) -> bool {
     permutations
         .iter_mut()
         .rev()
-        .any(|one| next_permutation(one))
+        .any(|permutation| next_permutation(permutation))
 }
 
 /// Advances to the next permutation in lexicographic order. After the last, returns false and restarts at the first.
 fn next_permutation(values: &mut [u32]) -> bool {
-    let Some(at) = values.windows(2).rposition(|pair| pair[0] < pair[1]) else {
+    let Some(pivot) = values.windows(2).rposition(|pair| pair[0] < pair[1]) else {
         values.reverse();
         return false;
     };
-    let larger = values.iter().rposition(|&value| value > values[at]);
-    values.swap(at, larger.unwrap_or(at));
-    values[at + 1..].reverse();
+    let larger = values.iter().rposition(|&value| value > values[pivot]);
+    values.swap(pivot, larger.unwrap_or(pivot));
+    values[pivot + 1..].reverse();
     true
 }
 
 impl Conflict {
     /// Text of the conflict, to complete a sentence about it.
     pub fn describe(&self, model: &Model, program: &Program) -> String {
-        let [(text, in_text), (order, reached)] = match self {
+        let [(text_order, text_result), (order, result)] = match self {
             Conflict::TooMany => {
                 return format!(
                     "its scalarsets have more than {MAX_ORDERS} orders, too many to try all"
@@ -275,7 +277,7 @@ impl Conflict {
             });
             sets.collect::<Vec<_>>().join("; ")
         };
-        let result = |this: &RunResult, other: &RunResult| match this {
+        let describe_result = |own: &RunResult, other: &RunResult| match own {
             RunResult::Fault(fault) => match program.explain(model, *fault) {
                 Ok(violation) => violation.to_string(),
                 Err(message) => message,
@@ -284,31 +286,31 @@ impl Conflict {
             RunResult::Verdict(false) => "the condition does not hold".into(),
             RunResult::State(values) => {
                 let differs = |&slot: &usize| match other {
-                    RunResult::State(others) => values[slot] != others[slot],
+                    RunResult::State(other_values) => values[slot] != other_values[slot],
                     _ => false,
                 };
                 let slots: Vec<usize> = (0..values.len()).filter(differs).collect();
-                let shown = slots.iter().take(MAX_SHOWN_VALUES).map(|&slot| {
+                let shown_values = slots.iter().take(MAX_SHOWN_VALUES).map(|&slot| {
                     let Slot { name, ty, .. } = &program.slots[slot];
                     format!("`{name}` = {}", model.show(*ty, values[slot]))
                 });
-                let mut shown = shown.collect::<Vec<_>>().join(", ");
+                let mut shown_values = shown_values.collect::<Vec<_>>().join(", ");
                 match slots.len() {
-                    0 => shown = "the step succeeds".into(),
+                    0 => shown_values = "the step succeeds".into(),
                     n if n > MAX_SHOWN_VALUES => {
-                        shown += &format!(" and {} more", n - MAX_SHOWN_VALUES)
+                        shown_values += &format!(" and {} more", n - MAX_SHOWN_VALUES)
                     }
                     _ => {}
                 }
-                shown
+                shown_values
             }
         };
         format!(
             "in the order {} of the model file the result is: {}; in the order {}: {}; no permutation maps one to the other",
-            order_of(text),
-            result(in_text, reached),
+            order_of(text_order),
+            describe_result(text_result, result),
             order_of(order),
-            result(reached, in_text)
+            describe_result(result, text_result)
         )
     }
 }
@@ -319,13 +321,13 @@ mod tests {
 
     #[test]
     fn each_permutation_is_generated_once() {
-        let mut all = vec![vec![0, 1, 2], vec![0, 1]];
-        let mut seen = vec![all.clone()];
-        while next_of_all(&mut all) {
-            assert!(!seen.contains(&all));
-            seen.push(all.clone());
+        let mut permutations = vec![vec![0, 1, 2], vec![0, 1]];
+        let mut seen = vec![permutations.clone()];
+        while next_permutations(&mut permutations) {
+            assert!(!seen.contains(&permutations));
+            seen.push(permutations.clone());
         }
         assert_eq!(seen.len(), 12);
-        assert_eq!(all, seen[0]);
+        assert_eq!(permutations, seen[0]);
     }
 }

@@ -39,9 +39,9 @@ struct Lookup {
 struct Group {
     lookups: Vec<Lookup>,
     /// All rules of the group; fewer than 64 in the last group.
-    all: u64,
+    rules: u64,
     /// Rules whose guards need code in addition to the tables.
-    rest: u64,
+    needs_code: u64,
 }
 
 /// Guards of all rules of a view, numbered in its order.
@@ -82,16 +82,16 @@ impl Guards {
         let mut remaining_guards = vec![false; entries.len()];
         // Per rule: entry of each conjunct, its window, and the fields that it reads.
         let mut judged: Vec<Vec<(u32, usize, Vec<Field>)>> = Vec::new();
-        for (rest, &entry) in remaining_guards.iter_mut().zip(entries) {
+        for (needs_code, &entry) in remaining_guards.iter_mut().zip(entries) {
             let Some(entry) = entry else {
-                *rest = true;
+                *needs_code = true;
                 judged.push(Vec::new());
                 continue;
             };
             let piece = setting.program.piece(entry);
-            let mut own = Vec::new();
+            let mut judged_conjuncts = Vec::new();
             let conjuncts = conjuncts(setting, entry);
-            *rest = conjuncts.is_none();
+            *needs_code = conjuncts.is_none();
             for conjunct in conjuncts.into_iter().flatten() {
                 let mut places = conjunct.slots.iter().map(|&slot| window_of(slot));
                 let first = places.next().flatten();
@@ -100,10 +100,14 @@ impl Guards {
                         let fields = (conjunct.slots.iter())
                             .map(|&slot| setting.packing.field(slot))
                             .collect();
-                        own.push((copy(&mut scratch, piece, entry, &conjunct), window, fields));
+                        judged_conjuncts.push((
+                            copy(&mut scratch, piece, entry, &conjunct),
+                            window,
+                            fields,
+                        ));
                     }
                     None => {
-                        *rest = true;
+                        *needs_code = true;
                         // A conjunct after a possible fault must not exclude the rule first.
                         if conjunct.may_fault {
                             break;
@@ -111,7 +115,7 @@ impl Guards {
                     }
                 }
             }
-            judged.push(own);
+            judged.push(judged_conjuncts);
         }
         let mut machine = Machine::new(&scratch);
         machine.frame[..setting.frame.len()].copy_from_slice(setting.frame);
@@ -120,23 +124,25 @@ impl Guards {
             tables: Vec::new(),
         };
         for (group, judged) in judged.chunks(64).enumerate() {
-            let all = u64::MAX >> (64 - judged.len());
+            let all_rules = u64::MAX >> (64 - judged.len());
             let mut lookups: BTreeMap<usize, u32> = BTreeMap::new();
             for (rule, conjuncts) in judged.iter().enumerate() {
                 for &(entry, window, ref fields) in conjuncts {
                     let bits = windows[window].bits;
                     let table = *lookups.entry(window).or_insert_with(|| {
                         let table = guards.tables.len() as u32;
-                        guards.tables.resize(guards.tables.len() + (1 << bits), all);
+                        guards
+                            .tables
+                            .resize(guards.tables.len() + (1 << bits), all_rules);
                         table
                     });
-                    let own = &mut guards.tables[table as usize..][..1 << bits];
+                    let table_words = &mut guards.tables[table as usize..][..1 << bits];
                     let faulted = judge(
                         setting,
                         &mut machine,
                         entry,
                         (windows[window], fields),
-                        own,
+                        table_words,
                         1 << rule,
                     );
                     if faulted {
@@ -153,12 +159,12 @@ impl Guards {
             });
             guards.groups.push(Group {
                 lookups: lookups.collect(),
-                all,
-                rest: 0,
+                rules: all_rules,
+                needs_code: 0,
             });
         }
-        for (rule, &rest) in remaining_guards.iter().enumerate() {
-            guards.groups[rule / 64].rest |= (rest as u64) << (rule % 64);
+        for (rule, &needs_code) in remaining_guards.iter().enumerate() {
+            guards.groups[rule / 64].needs_code |= (needs_code as u64) << (rule % 64);
         }
         (guards, remaining_guards)
     }
@@ -171,14 +177,14 @@ impl Guards {
 
     /// Rules of a group that the tables do not exclude, and those among them whose guards need code.
     #[inline(always)]
-    pub fn enabled(&self, group: usize, state: &[u64]) -> (u64, u64) {
+    pub fn enabled_rules(&self, group: usize, state: &[u64]) -> (u64, u64) {
         let group = &self.groups[group];
-        let mut enabled = group.all;
+        let mut enabled = group.rules;
         for lookup in &group.lookups {
             let bits = (state[lookup.word as usize] >> lookup.shift) as u32 & lookup.mask;
             enabled &= self.tables[(lookup.table + bits) as usize];
         }
-        (enabled, enabled & group.rest)
+        (enabled, enabled & group.needs_code)
     }
 }
 
@@ -236,31 +242,31 @@ fn conjuncts(setting: &Setting, entry: u32) -> Option<Vec<Conjunct>> {
         Op::Return { verdict } => Some(verdict),
         _ => None,
     });
-    if returns != [Some(true), Some(false)] || !setting.knows(piece) {
+    if returns != [Some(true), Some(false)] || !setting.is_compilable(piece) {
         return None;
     }
     let target = |op: &Op| target(op).map(|to| (to - entry) as usize);
     // A cut is valid if only jumps to the failing return cross it.
-    let mut good = vec![true; n + 1];
+    let mut is_cut = vec![true; n + 1];
     for (i, op) in piece[..n].iter().enumerate() {
         if let Some(to) = target(op).filter(|&to| to != n + 1) {
-            let inside = if to > i { i + 1..to } else { to + 1..i + 1 };
-            good[inside].fill(false);
+            let crossed = if to > i { i + 1..to } else { to + 1..i + 1 };
+            is_cut[crossed].fill(false);
         }
     }
     let mut ranges = Ranges::of(setting, entry);
     // Jumps lead into conjuncts, so only ranges that hold everywhere can be used.
     ranges.forget();
-    let mut all = Vec::new();
+    let mut result = Vec::new();
     let mut from = 0;
     for to in 1..=n {
-        if to < n && (!good[to] || target(&piece[to - 1]).is_none()) {
+        if to < n && (!is_cut[to] || target(&piece[to - 1]).is_none()) {
             continue;
         }
-        all.push(conjunct(setting, &ranges, piece, from, to)?);
+        result.push(conjunct(setting, &ranges, piece, from, to)?);
         from = to;
     }
-    Some(all)
+    Some(result)
 }
 
 /// The conjunct between two cuts; `None` if it uses a cell that an earlier one computed, or changes the state.
@@ -310,7 +316,7 @@ fn conjunct(
         for cell in reads.into_iter().flatten() {
             if (cell as usize) < slots {
                 conjunct.slots.extend(packed(cell).then_some(cell));
-            } else if setting.fixed(cell).is_none() && !written.contains(&cell) {
+            } else if setting.fixed_range(cell).is_none() && !written.contains(&cell) {
                 return None;
             }
         }
@@ -349,18 +355,18 @@ fn judge(
     table: &mut [u64],
     rule: u64,
 ) -> bool {
-    let read = fields.iter().fold(0, |read, field| {
-        read | field.mask << (field.shift - window.shift)
+    let read_mask = fields.iter().fold(0, |read_mask, field| {
+        read_mask | field.mask << (field.shift - window.shift)
     });
     // Results by the bits that are read: not computed yet, or whether they exclude the rule.
-    let mut refused = [None; 1 << WINDOW];
-    let mut faulted = false;
+    let mut excluded = [None; 1 << WINDOW];
+    let mut has_faulted = false;
     for (bits, rules) in (0..).zip(table) {
         if *rules & rule == 0 {
             continue;
         }
-        let bits: u64 = bits & read;
-        let refuse = *refused[bits as usize].get_or_insert_with(|| {
+        let bits: u64 = bits & read_mask;
+        let excludes = *excluded[bits as usize].get_or_insert_with(|| {
             let mut possible = true;
             for field in fields {
                 let raw = (bits >> (field.shift - window.shift)) & field.mask;
@@ -372,14 +378,14 @@ fn judge(
                 None | Some(Ok(false)) => true,
                 Some(Ok(true)) => false,
                 Some(Err(_)) => {
-                    faulted = true;
+                    has_faulted = true;
                     false
                 }
             }
         });
-        if refuse {
+        if excludes {
             *rules &= !rule;
         }
     }
-    faulted
+    has_faulted
 }

@@ -11,7 +11,7 @@ pub(super) const MAX_PARAMETERS: usize = 16;
 
 /// A rule, for all values of its parameters.
 pub(super) struct ParameterizedRule {
-    every: ParameterLoop,
+    parameter_loop: ParameterLoop,
     /// Advances the values to the next ones, including the current ones, for which the guard holds. Does not change the
     /// state.
     next: Function,
@@ -22,10 +22,14 @@ pub(super) struct ParameterizedRule {
 pub(super) type Values = [i64; MAX_PARAMETERS];
 
 impl ParameterizedRule {
-    pub fn new(every: &ParameterLoop, next: Function, body: Function) -> ParameterizedRule {
-        debug_assert!(every.parameters.len() <= MAX_PARAMETERS);
+    pub fn new(
+        parameter_loop: &ParameterLoop,
+        next: Function,
+        body: Function,
+    ) -> ParameterizedRule {
+        debug_assert!(parameter_loop.parameters.len() <= MAX_PARAMETERS);
         ParameterizedRule {
-            every: every.clone(),
+            parameter_loop: parameter_loop.clone(),
             next,
             body,
         }
@@ -33,7 +37,7 @@ impl ParameterizedRule {
 
     pub fn first(&self) -> Values {
         let mut values = [0; MAX_PARAMETERS];
-        for (value, parameter) in values.iter_mut().zip(&self.every.parameters) {
+        for (value, parameter) in values.iter_mut().zip(&self.parameter_loop.parameters) {
             *value = parameter.lo;
         }
         values
@@ -41,7 +45,7 @@ impl ParameterizedRule {
 
     /// Advances to the next values, without a look at the guard; false after the last.
     pub fn advance(&self, values: &mut Values) -> bool {
-        let parameters = self.every.parameters.iter().zip(values).rev();
+        let parameters = self.parameter_loop.parameters.iter().zip(values).rev();
         for (&Parameter { lo, hi, .. }, value) in parameters {
             if *value < hi {
                 *value += 1;
@@ -54,7 +58,7 @@ impl ParameterizedRule {
 
     /// Position of the values among all combinations.
     pub fn place(&self, values: &Values) -> u32 {
-        self.every.place(|i, _| values[i])
+        self.parameter_loop.place(|i, _| values[i])
     }
 
     /// Advances to the next values for which the guard holds, starting with the current ones.

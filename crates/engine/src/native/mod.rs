@@ -38,7 +38,7 @@ const MAX_SHARED_INSTRUCTIONS: usize = 400;
 const MIN_ITEMS_PER_THREAD: usize = if cfg!(debug_assertions) { 1 } else { 8 };
 
 /// Machine code cannot decide a state; the interpreter has to expand it.
-pub(crate) struct Plain;
+pub(crate) struct NeedsInterpreter;
 
 /// Runs code with a constant number of words: the smallest prepared number that holds a state. Copies and comparisons
 /// then need no loops. Returns `None` for states larger than 256 words.
@@ -92,9 +92,9 @@ pub(crate) struct Kernel {
     bodies: Vec<Option<Function>>,
     /// Per rule: functions that fire it for many values of its parameters, in place of a body; empty if no rule needs
     /// them.
-    many: Vec<Option<ParameterizedRule>>,
+    parameterized_rules: Vec<Option<ParameterizedRule>>,
     /// Per rule: index of the first rule with a larger priority value; empty if all priorities are equal.
-    ends: Vec<u32>,
+    priority_ends: Vec<u32>,
     /// Bit mask of the spontaneous rules, in groups of 64 like those of the guards.
     spontaneous: Vec<u64>,
     /// Functions that judge whether a state is quiescent.
@@ -116,7 +116,7 @@ impl Drop for Native {
     #[allow(unsafe_code)]
     fn drop(&mut self) {
         self.kernel.bodies.clear();
-        self.kernel.many.clear();
+        self.kernel.parameterized_rules.clear();
         self.kernel.claims.clear();
         self.kernel.quiescent.clear();
         self.kernel.assumptions.clear();
@@ -152,71 +152,89 @@ impl Native {
         let (guards, remaining_guards) = Guards::new(&setting, &entries);
 
         // Entries of the code that each function runs, and its parameters.
-        let mut wanted: Vec<(Vec<u32>, &[Parameter])> = Vec::new();
-        let mut want = |entries: Vec<u32>, parameters| {
-            wanted.push((entries, parameters));
-            wanted.len() - 1
+        let mut requests: Vec<(Vec<u32>, &[Parameter])> = Vec::new();
+        let mut request = |entries: Vec<u32>, parameters| {
+            requests.push((entries, parameters));
+            requests.len() - 1
         };
-        let rest_ids: Vec<Option<usize>> = (entries.iter().zip(remaining_guards))
-            .map(|(&entry, rest)| Some(want(vec![entry.filter(|_| rest)?], &[])))
+        let remaining_guard_ids: Vec<Option<usize>> = (entries.iter().zip(remaining_guards))
+            .map(|(&entry, rest)| Some(request(vec![entry.filter(|_| rest)?], &[])))
             .collect();
         let mut body_ids = Vec::new();
         let mut many_ids = Vec::new();
         for rule in rules() {
-            let Some(every) = &rule.every else {
-                body_ids.push(Some(want(vec![rule.body], &[])));
+            let Some(parameter_loop) = &rule.every else {
+                body_ids.push(Some(request(vec![rule.body], &[])));
                 many_ids.push(None);
                 continue;
             };
-            if every.parameters.len() > MAX_PARAMETERS {
+            if parameter_loop.parameters.len() > MAX_PARAMETERS {
                 return None;
             }
-            let mut want = |entry| want(vec![entry], &every.parameters);
-            many_ids.push(Some((every, want(every.next), want(rule.body))));
+            let mut request = |entry| request(vec![entry], &parameter_loop.parameters);
+            many_ids.push(Some((
+                parameter_loop,
+                request(parameter_loop.next),
+                request(rule.body),
+            )));
             body_ids.push(None);
         }
-        let mut together = |entries: &[u32]| -> Vec<usize> {
+        let mut request_groups = |entries: &[u32]| -> Vec<usize> {
             let groups = group_pieces(program, entries);
-            groups.into_iter().map(|group| want(group, &[])).collect()
+            groups
+                .into_iter()
+                .map(|group| request(group, &[]))
+                .collect()
         };
         let claims: Vec<u32> = view.invariants.iter().map(|claim| claim.entry).collect();
-        let claim_ids = together(&claims);
-        let quiescent_ids = together(view.quiescent.as_deref().unwrap_or_default());
-        let assumption_ids = together(&program.assumptions);
-        let (modules, made) = compile(&setting, &wanted, effort, threads)?;
-        let plain = |id: usize| match made[id] {
+        let claim_ids = request_groups(&claims);
+        let quiescent_ids = request_groups(view.quiescent.as_deref().unwrap_or_default());
+        let assumption_ids = request_groups(&program.assumptions);
+        let (modules, compiled) = compile(&setting, &requests, effort, threads)?;
+        let plain_function = |id: usize| match compiled[id] {
             CompiledFunction::Plain(function) => Some(function),
             CompiledFunction::ParameterizedRule(_) => None,
         };
-        let many = |id: usize| match made[id] {
+        let parameterized_function = |id: usize| match compiled[id] {
             CompiledFunction::ParameterizedRule(function) => Some(function),
             CompiledFunction::Plain(_) => None,
         };
-        let all = |ids: Vec<usize>| ids.into_iter().map(plain).collect::<Option<Vec<_>>>();
+        let plain_functions = |ids: Vec<usize>| {
+            ids.into_iter()
+                .map(plain_function)
+                .collect::<Option<Vec<_>>>()
+        };
         let kernel = Kernel {
             words: packing.words,
             guards,
-            remaining_guards: rest_ids.into_iter().map(|id| plain(id?)).collect(),
-            bodies: body_ids.into_iter().map(|id| plain(id?)).collect(),
-            many: match many_ids.iter().any(Option::is_some) {
+            remaining_guards: remaining_guard_ids
+                .into_iter()
+                .map(|id| plain_function(id?))
+                .collect(),
+            bodies: body_ids.into_iter().map(|id| plain_function(id?)).collect(),
+            parameterized_rules: match many_ids.iter().any(Option::is_some) {
                 true => (many_ids.into_iter())
                     .map(|ids| {
-                        let (every, next, body) = ids?;
-                        Some(ParameterizedRule::new(every, many(next)?, many(body)?))
+                        let (parameter_loop, next, body) = ids?;
+                        Some(ParameterizedRule::new(
+                            parameter_loop,
+                            parameterized_function(next)?,
+                            parameterized_function(body)?,
+                        ))
                     })
                     .collect(),
                 false => Vec::new(),
             },
-            ends: ends(&rules().map(|rule| rule.priority).collect::<Vec<_>>()),
+            priority_ends: priority_ends(&rules().map(|rule| rule.priority).collect::<Vec<_>>()),
             spontaneous: (rules().collect::<Vec<_>>().chunks(64))
                 .map(|group| {
                     let bit = |(i, rule): (usize, &&Instance)| (rule.spontaneous as u64) << i;
                     group.iter().enumerate().map(bit).sum()
                 })
                 .collect(),
-            quiescent: all(quiescent_ids)?,
-            assumptions: all(assumption_ids)?,
-            claims: all(claim_ids)?,
+            quiescent: plain_functions(quiescent_ids)?,
+            assumptions: plain_functions(assumption_ids)?,
+            claims: plain_functions(claim_ids)?,
         };
         Some(Native {
             kernel,
@@ -254,31 +272,31 @@ enum CompiledFunction {
 /// the functions.
 fn compile(
     setting: &Setting,
-    wanted: &[(Vec<u32>, &[Parameter])],
+    requests: &[(Vec<u32>, &[Parameter])],
     effort: Effort,
     threads: usize,
 ) -> Option<(Vec<JITModule>, Vec<CompiledFunction>)> {
-    let threads = threads.min(wanted.len() / MIN_ITEMS_PER_THREAD).max(1);
-    let made = run_in_parallel((0..threads).collect(), |thread| {
+    let threads = threads.min(requests.len() / MIN_ITEMS_PER_THREAD).max(1);
+    let compiled = run_in_parallel((0..threads).collect(), |thread| {
         let mut compiler = Compiler::new(effort)?;
-        let share = || wanted.iter().skip(thread).step_by(threads);
+        let share = || requests.iter().skip(thread).step_by(threads);
         let ids: Vec<FuncId> = share()
             .map(|(entries, parameters)| compiler.function(setting, entries, parameters))
             .collect::<Option<_>>()?;
         compiler.module.finalize_definitions().ok()?;
-        let finished = |(&id, (_, parameters)): (&FuncId, &(_, &[Parameter]))| match parameters {
-            [] => CompiledFunction::Plain(compiler.finished(id)),
-            _ => CompiledFunction::ParameterizedRule(compiler.finished_many(id)),
+        let to_function = |(&id, (_, parameters)): (&FuncId, &(_, &[Parameter]))| match parameters {
+            [] => CompiledFunction::Plain(compiler.function_pointer(id)),
+            _ => CompiledFunction::ParameterizedRule(compiler.parameterized_function_pointer(id)),
         };
-        let made: Vec<CompiledFunction> = ids.iter().zip(share()).map(finished).collect();
-        Some((compiler.module, made))
+        let compiled: Vec<CompiledFunction> = ids.iter().zip(share()).map(to_function).collect();
+        Some((compiler.module, compiled))
     });
-    let (modules, made): (Vec<JITModule>, Vec<Vec<CompiledFunction>>) = made
+    let (modules, compiled): (Vec<JITModule>, Vec<Vec<CompiledFunction>>) = compiled
         .into_iter()
         .collect::<Option<Vec<_>>>()?
         .into_iter()
         .unzip();
-    let functions = (0..wanted.len()).map(|i| made[i % threads][i / threads]);
+    let functions = (0..requests.len()).map(|i| compiled[i % threads][i / threads]);
     Some((modules, functions.collect()))
 }
 
@@ -328,7 +346,7 @@ impl Compiler {
     ) -> Option<FuncId> {
         if !entries
             .iter()
-            .all(|&entry| setting.knows(setting.program.piece(entry)))
+            .all(|&entry| setting.is_compilable(setting.program.piece(entry)))
         {
             return None;
         }
@@ -340,34 +358,38 @@ impl Compiler {
         signature.returns.push(AbiParam::new(types::I32));
         signature.call_conv = self.module.isa().default_call_conv();
         self.context.func.name = UserFuncName::default();
-        let mut b = FunctionBuilder::new(&mut self.context.func, &mut self.builder);
-        let first = b.create_block();
-        b.append_block_params_for_function_params(first);
-        b.switch_to_block(first);
-        let state = b.block_params(first)[0];
-        let values = b.block_params(first).get(1).copied();
+        let mut builder = FunctionBuilder::new(&mut self.context.func, &mut self.builder);
+        let first = builder.create_block();
+        builder.append_block_params_for_function_params(first);
+        builder.switch_to_block(first);
+        let state = builder.block_params(first)[0];
+        let values = builder.block_params(first).get(1).copied();
         let values: Vec<_> = (values.into_iter())
             .flat_map(|values| {
                 let places = parameters.iter().zip((0..).step_by(size_of::<i64>()));
-                places.map(move |(parameter, at)| (parameter.cell, values, at))
+                places.map(move |(parameter, offset)| (parameter.cell, values, offset))
             })
             .collect();
-        let (no, fault) = (b.create_block(), b.create_block());
+        let (no_block, fault) = (builder.create_block(), builder.create_block());
         for &entry in entries {
-            let yes = b.create_block();
-            let exits = Continuations { yes, no, fault };
-            Translation::piece(setting, &mut b, (state, &values), entry, exits);
-            b.switch_to_block(yes);
+            let yes = builder.create_block();
+            let exits = Continuations {
+                yes,
+                no: no_block,
+                fault,
+            };
+            Translation::piece(setting, &mut builder, (state, &values), entry, exits);
+            builder.switch_to_block(yes);
         }
-        for (i, block) in [None, Some(no), Some(fault)].into_iter().enumerate() {
+        for (i, block) in [None, Some(no_block), Some(fault)].into_iter().enumerate() {
             if let Some(block) = block {
-                b.switch_to_block(block);
+                builder.switch_to_block(block);
             }
-            let answer = b.ins().iconst(types::I32, [1, 0, 2][i]);
-            b.ins().return_(&[answer]);
+            let answer = builder.ins().iconst(types::I32, [1, 0, 2][i]);
+            builder.ins().return_(&[answer]);
         }
-        b.seal_all_blocks();
-        b.finalize();
+        builder.seal_all_blocks();
+        builder.finalize();
         let signature = &self.context.func.signature;
         let id = self.module.declare_anonymous_function(signature).ok()?;
         let defined = self.module.define_function(id, &mut self.context);
@@ -376,7 +398,7 @@ impl Compiler {
     }
 
     #[allow(unsafe_code)]
-    fn finished(&self, id: FuncId) -> Function {
+    fn function_pointer(&self, id: FuncId) -> Function {
         let code = self.module.get_finalized_function(id);
         // SAFETY: this is the code of a function with this signature, finalized before.
         unsafe { std::mem::transmute::<*const u8, Function>(code) }
@@ -385,7 +407,7 @@ impl Compiler {
 
 impl Compiler {
     #[allow(unsafe_code)]
-    fn finished_many(&self, id: FuncId) -> many::Function {
+    fn parameterized_function_pointer(&self, id: FuncId) -> many::Function {
         let code = self.module.get_finalized_function(id);
         // SAFETY: this is the code of a function with this signature, finalized before.
         unsafe { std::mem::transmute::<*const u8, many::Function>(code) }
@@ -420,7 +442,7 @@ impl Kernel {
         parent: &[u64; W],
         spontaneous: bool,
         mut reach: impl FnMut(&[u64; W]),
-    ) -> Result<Fired, Plain> {
+    ) -> Result<Fired, NeedsInterpreter> {
         self.expand_by_rule(parent, spontaneous, |_, child| reach(child))
     }
 
@@ -432,7 +454,7 @@ impl Kernel {
         parent: &[u64; W],
         spontaneous: bool,
         mut reach: impl FnMut((usize, u32), &[u64; W]),
-    ) -> Result<Fired, Plain> {
+    ) -> Result<Fired, NeedsInterpreter> {
         let mut fired = Fired::default();
         // Rules from here on have a larger priority value than an enabled rule.
         let mut end = usize::MAX;
@@ -441,27 +463,27 @@ impl Kernel {
             if first >= end {
                 break;
             }
-            let (mut enabled, mut rest) = self.guards.enabled(group, parent);
+            let (mut enabled, mut undecided) = self.guards.enabled_rules(group, parent);
             if !spontaneous {
                 enabled &= !self.spontaneous[group];
-                rest &= enabled;
+                undecided &= enabled;
             }
-            while rest != 0 {
-                let rule = rest.trailing_zeros();
-                rest &= rest - 1;
+            while undecided != 0 {
+                let rule = undecided.trailing_zeros();
+                undecided &= undecided - 1;
                 let answer = match self.remaining_guards[first + rule as usize] {
                     Some(function) => self.judge(function, parent),
-                    None => self.any(first + rule as usize, parent),
+                    None => self.may_be_enabled(first + rule as usize, parent),
                 };
                 match answer {
                     1 => {}
                     0 => enabled &= !(1 << rule),
-                    _ => return Err(Plain),
+                    _ => return Err(NeedsInterpreter),
                 }
             }
-            if enabled != 0 && !self.ends.is_empty() {
+            if enabled != 0 && !self.priority_ends.is_empty() {
                 if end == usize::MAX {
-                    end = self.ends[first + enabled.trailing_zeros() as usize] as usize;
+                    end = self.priority_ends[first + enabled.trailing_zeros() as usize] as usize;
                 }
                 if end - first < 64 {
                     enabled &= (1 << (end - first)) - 1;
@@ -471,7 +493,7 @@ impl Kernel {
                 let rule = enabled.trailing_zeros() as usize;
                 enabled &= enabled - 1;
                 let Some(body) = self.bodies[first + rule] else {
-                    self.expand_many(first + rule, parent, &mut fired, &mut reach)?;
+                    self.expand_parameterized(first + rule, parent, &mut fired, &mut reach)?;
                     continue;
                 };
                 let mut child = *parent;
@@ -499,17 +521,17 @@ impl Kernel {
         child: &[u64; W],
         fired: &mut Fired,
         reach: &mut impl FnMut((usize, u32), &[u64; W]),
-    ) -> Result<(), Plain> {
+    ) -> Result<(), NeedsInterpreter> {
         match answer {
             1 => {}
             // An assumption within the body keeps the rule from firing.
             0 => return Ok(()),
-            _ => return Err(Plain),
+            _ => return Err(NeedsInterpreter),
         }
         fired.transitions += 1;
         if *child != *parent {
             fired.moves = true;
-            if self.all(&self.assumptions, child)? {
+            if self.all_hold(&self.assumptions, child)? {
                 reach(rule, child);
             }
         }
@@ -517,28 +539,28 @@ impl Kernel {
     }
 
     /// Fires a rule for all values of its parameters for which its guard holds.
-    fn expand_many<const W: usize>(
+    fn expand_parameterized<const W: usize>(
         &self,
         rule: usize,
         parent: &[u64; W],
         fired: &mut Fired,
         reach: &mut impl FnMut((usize, u32), &[u64; W]),
-    ) -> Result<(), Plain> {
-        let Some(Some(many)) = self.many.get(rule) else {
+    ) -> Result<(), NeedsInterpreter> {
+        let Some(Some(parameterized_rule)) = self.parameterized_rules.get(rule) else {
             return Ok(());
         };
-        let mut values = many.first();
+        let mut values = parameterized_rule.first();
         loop {
-            match many.next(parent, &mut values) {
+            match parameterized_rule.next(parent, &mut values) {
                 1 => {}
                 0 => return Ok(()),
-                _ => return Err(Plain),
+                _ => return Err(NeedsInterpreter),
             }
             let mut child = *parent;
-            let answer = many.fire(&mut child, &mut values);
-            let place = many.place(&values);
+            let answer = parameterized_rule.fire(&mut child, &mut values);
+            let place = parameterized_rule.place(&values);
             self.handle_successor((rule, place), answer, parent, &child, fired, reach)?;
-            if !many.advance(&mut values) {
+            if !parameterized_rule.advance(&mut values) {
                 return Ok(());
             }
         }
@@ -546,40 +568,42 @@ impl Kernel {
 
     /// Evaluates whether the guard of a rule with many parameter values holds for any of them. Evaluated only if
     /// priorities make other rules depend on it.
-    fn any(&self, rule: usize, state: &[u64]) -> u32 {
-        match self.many.get(rule) {
-            Some(Some(many)) if !self.ends.is_empty() => many.next(state, &mut many.first()),
+    fn may_be_enabled(&self, rule: usize, state: &[u64]) -> u32 {
+        match self.parameterized_rules.get(rule) {
+            Some(Some(parameterized_rule)) if !self.priority_ends.is_empty() => {
+                parameterized_rule.next(state, &mut parameterized_rule.first())
+            }
             _ => 1,
         }
     }
 
     /// True if all functions return yes.
     #[inline(always)]
-    fn all(&self, functions: &[Function], state: &[u64]) -> Result<bool, Plain> {
+    fn all_hold(&self, functions: &[Function], state: &[u64]) -> Result<bool, NeedsInterpreter> {
         for &function in functions {
             match self.judge(function, state) {
                 1 => {}
                 0 => return Ok(false),
-                _ => return Err(Plain),
+                _ => return Err(NeedsInterpreter),
             }
         }
         Ok(true)
     }
 
     /// True if a state is quiescent.
-    pub fn quiescent(&self, state: &[u64]) -> Result<bool, Plain> {
-        self.all(&self.quiescent, state)
+    pub fn is_quiescent(&self, state: &[u64]) -> Result<bool, NeedsInterpreter> {
+        self.all_hold(&self.quiescent, state)
     }
 
     /// True if all invariants hold in a state.
     #[inline(always)]
-    pub fn fine(&self, state: &[u64]) -> bool {
-        matches!(self.all(&self.claims, state), Ok(true))
+    pub fn satisfies_invariants(&self, state: &[u64]) -> bool {
+        matches!(self.all_hold(&self.claims, state), Ok(true))
     }
 }
 
 /// Per rule: index of the first rule with a larger priority value; empty if all priorities are equal.
-fn ends(priorities: &[i32]) -> Vec<u32> {
+fn priority_ends(priorities: &[i32]) -> Vec<u32> {
     let end = |p| priorities.partition_point(|&other| other <= p) as u32;
     match priorities.first() == priorities.last() {
         true => Vec::new(),

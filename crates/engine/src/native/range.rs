@@ -63,18 +63,18 @@ impl Range {
 
     pub fn union(self, other: Range) -> Range {
         let (lo, hi) = (self.lo.min(other.lo), self.hi.max(other.hi));
-        let apart = self.lo.abs_diff(other.lo);
-        let step = gcd(gcd(self.step, other.step), apart);
+        let distance = self.lo.abs_diff(other.lo);
+        let step = gcd(gcd(self.step, other.step), distance);
         Range { lo, hi, step }
     }
 
-    /// All values, if there are at most `most`.
-    pub fn values(self, most: usize) -> Option<impl Iterator<Item = Number>> {
+    /// All values, if there are at most `max_count`.
+    pub fn values(self, max_count: usize) -> Option<impl Iterator<Item = Number>> {
         let step = self.step.max(1);
         let last = self.hi.abs_diff(self.lo) / step;
         // `i * step` is at most `hi - lo`, which may need all 64 bits.
         let value = move |i: u64| self.lo.saturating_add_unsigned(i * step);
-        (last < most as u64).then(|| (0..=last).map(value))
+        (last < max_count as u64).then(|| (0..=last).map(value))
     }
 }
 
@@ -107,16 +107,16 @@ impl WideRange {
 
     /// Range of the valid results; all others are faults.
     pub fn numbers(self) -> Range {
-        let (least, most) = Model::NUMBERS;
-        match i128::from(least) <= self.lo && self.hi <= i128::from(most) {
+        let (min_number, max_number) = Model::NUMBERS;
+        match i128::from(min_number) <= self.lo && self.hi <= i128::from(max_number) {
             true => Range {
                 lo: self.lo as Number,
                 hi: self.hi as Number,
                 step: self.step,
             },
             false => {
-                let lo = self.lo.clamp(least.into(), most.into()) as Number;
-                Range::between(lo, self.hi.clamp(lo.into(), most.into()) as Number)
+                let lo = self.lo.clamp(min_number.into(), max_number.into()) as Number;
+                Range::between(lo, self.hi.clamp(lo.into(), max_number.into()) as Number)
             }
         }
     }
@@ -137,45 +137,47 @@ pub(super) fn arithmetic(op: Arithmetic, a: Range, b: Range) -> WideRange {
             hi: a_hi - b_lo,
             step: gcd(a.step, b.step),
         },
-        Arithmetic::Multiply => around([a_lo * b_lo, a_lo * b_hi, a_hi * b_lo, a_hi * b_hi]),
+        Arithmetic::Multiply => {
+            enclosing_range([a_lo * b_lo, a_lo * b_hi, a_hi * b_lo, a_hi * b_hi])
+        }
         // A quotient is no larger than the dividend, except for the negation of the least number.
         Arithmetic::Divide => {
-            let most = a_lo.abs().max(a_hi.abs());
-            WideRange::between(-most, most)
+            let max_result = a_lo.abs().max(a_hi.abs());
+            WideRange::between(-max_result, max_result)
         }
         Arithmetic::Remainder => {
-            let most = (b_lo.abs().max(b_hi.abs()) - 1).max(0);
-            let most = most.min(a_lo.abs().max(a_hi.abs()));
-            let lo = if a.lo < 0 { -most } else { 0 };
-            WideRange::between(lo, if a.hi > 0 { most } else { 0 })
+            let max_result = (b_lo.abs().max(b_hi.abs()) - 1).max(0);
+            let max_result = max_result.min(a_lo.abs().max(a_hi.abs()));
+            let lo = if a.lo < 0 { -max_result } else { 0 };
+            WideRange::between(lo, if a.hi > 0 { max_result } else { 0 })
         }
         // Results of non-negative numbers have no bits above the highest of either operand.
         Arithmetic::BitAnd | Arithmetic::BitOr | Arithmetic::BitXor if a.lo >= 0 && b.lo >= 0 => {
-            let most = (a.hi.max(b.hi).max(0) as u64 + 1).next_power_of_two();
-            WideRange::between(0, i128::from(most) - 1)
+            let max_result = (a.hi.max(b.hi).max(0) as u64 + 1).next_power_of_two();
+            WideRange::between(0, i128::from(max_result) - 1)
         }
         Arithmetic::BitAnd | Arithmetic::BitOr | Arithmetic::BitXor => {
             WideRange::between(Number::MIN.into(), Number::MAX.into())
         }
         Arithmetic::ShiftLeft | Arithmetic::ShiftRight => {
             // Other shift distances are left to the interpreter.
-            let (least, most) = (b.lo.clamp(0, 63), b.hi.clamp(0, 63));
+            let (min_shift, max_shift) = (b.lo.clamp(0, 63), b.hi.clamp(0, 63));
             let shifted = |value: i128, by: Number| match op {
                 Arithmetic::ShiftLeft => value << by,
                 _ => value >> by,
             };
-            around([
-                shifted(a_lo, least),
-                shifted(a_lo, most),
-                shifted(a_hi, least),
-                shifted(a_hi, most),
+            enclosing_range([
+                shifted(a_lo, min_shift),
+                shifted(a_lo, max_shift),
+                shifted(a_hi, min_shift),
+                shifted(a_hi, max_shift),
             ])
         }
     }
 }
 
 /// Range from the least to the greatest of some results.
-fn around(ends: [i128; 4]) -> WideRange {
+fn enclosing_range(ends: [i128; 4]) -> WideRange {
     let (mut lo, mut hi) = (ends[0], ends[0]);
     for end in ends {
         lo = lo.min(end);

@@ -12,7 +12,7 @@ pub(super) struct Ranges<'a> {
     /// Ranges of the cells that the piece writes, valid everywhere in it.
     cells: FxHashMap<Cell, Range>,
     /// Tighter ranges at the current instruction, known since the last jump target.
-    now: FxHashMap<Cell, Range>,
+    current: FxHashMap<Cell, Range>,
 }
 
 impl<'a> Ranges<'a> {
@@ -22,7 +22,7 @@ impl<'a> Ranges<'a> {
         let mut ranges = Ranges {
             setting,
             cells: FxHashMap::default(),
-            now: FxHashMap::default(),
+            current: FxHashMap::default(),
         };
         // Stores to a computed place are not tracked.
         for op in piece {
@@ -37,25 +37,25 @@ impl<'a> Ranges<'a> {
         for round in 0.. {
             let mut grown = false;
             ranges.forget();
-            for (at, op) in (entry..).zip(piece) {
-                if targets.contains(&at) {
+            for (address, op) in (entry..).zip(piece) {
+                if targets.contains(&address) {
                     ranges.forget();
                 }
-                let written = ranges.result(op);
-                ranges.pass(op);
+                let written = ranges.written_range(op);
+                ranges.advance(op);
                 let Some((dst, range)) = written else {
                     continue;
                 };
-                let before = ranges.cells.get(&dst).copied();
-                let mut after = before.map_or(range, |before| before.union(range));
-                if Some(after) != before {
+                let old_range = ranges.cells.get(&dst).copied();
+                let mut new_range = old_range.map_or(range, |old_range| old_range.union(range));
+                if Some(new_range) != old_range {
                     if round >= 3 {
                         // Arithmetic yields numbers only, so definedness is kept.
-                        let lo = after.lo.min(Model::NUMBERS.0);
-                        after = Range::between(lo, Number::MAX);
+                        let lo = new_range.lo.min(Model::NUMBERS.0);
+                        new_range = Range::between(lo, Number::MAX);
                     }
-                    grown |= Some(after) != before;
-                    ranges.cells.insert(dst, after);
+                    grown |= Some(new_range) != old_range;
+                    ranges.cells.insert(dst, new_range);
                 }
             }
             if !grown {
@@ -69,36 +69,41 @@ impl<'a> Ranges<'a> {
     /// Range of a cell at the current instruction.
     pub fn get(&self, cell: Cell) -> Range {
         let written = || self.cells.get(&cell).copied();
-        let parameter = || self.setting.of_parameter(cell);
-        let anywhere = || self.setting.fixed(cell).or_else(parameter).or_else(written);
-        let now = self.now.get(&cell).copied();
-        now.or_else(anywhere).unwrap_or(Range::ANY)
+        let parameter = || self.setting.parameter_range(cell);
+        let anywhere = || {
+            self.setting
+                .fixed_range(cell)
+                .or_else(parameter)
+                .or_else(written)
+        };
+        let current = self.current.get(&cell).copied();
+        current.or_else(anywhere).unwrap_or(Range::ANY)
     }
 
     /// Drops the tighter ranges, since the next instruction is a jump target.
     pub fn forget(&mut self) {
-        self.now.clear();
+        self.current.clear();
     }
 
     /// Advances past an instruction.
-    pub fn pass(&mut self, op: &Op) {
+    pub fn advance(&mut self, op: &Op) {
         let slots = self.setting.program.slots.len();
         match *op {
             Op::Set { dst, a } => {
                 let range = self.get(a);
-                self.now.insert(dst, range);
+                self.current.insert(dst, range);
             }
             Op::Store { base, .. } if (base as usize) < slots => {
-                self.now.retain(|&cell, _| cell as usize >= slots);
+                self.current.retain(|&cell, _| cell as usize >= slots);
             }
             Op::Store { base, len, .. } => {
                 let cells = base..base.saturating_add(len as u32);
-                self.now.retain(|cell, _| !cells.contains(cell));
+                self.current.retain(|cell, _| !cells.contains(cell));
             }
             Op::Check { a, bounds } => {
                 let (lo, hi) = self.setting.program.bounds[bounds as usize];
                 let range = self.get(a).clipped(lo, hi);
-                self.now.insert(a, range);
+                self.current.insert(a, range);
             }
             Op::Defined { a } => {
                 let mut range = self.get(a);
@@ -106,18 +111,18 @@ impl<'a> Ranges<'a> {
                     range = range.clipped(slot.lo, slot.hi);
                 }
                 let range = range.clipped(UNDEFINED + 1, Range::ANY.hi);
-                self.now.insert(a, range);
+                self.current.insert(a, range);
             }
             _ => {
-                if let Some((dst, range)) = self.result(op) {
-                    self.now.insert(dst, range);
+                if let Some((dst, range)) = self.written_range(op) {
+                    self.current.insert(dst, range);
                 }
             }
         }
     }
 
     /// Cell that an instruction writes, unless it is a slot, and the range of values written.
-    pub fn result(&self, op: &Op) -> Option<(Cell, Range)> {
+    pub fn written_range(&self, op: &Op) -> Option<(Cell, Range)> {
         let program = self.setting.program;
         Some(match *op {
             Op::Arithmetic { op, dst, a, b } => {
@@ -175,14 +180,14 @@ impl<'a> Ranges<'a> {
         match *op {
             Op::Arithmetic { op, a, b, .. } => {
                 let (a, b) = (self.get(a), self.get(b));
-                let odd = match op {
+                let has_invalid_operand = match op {
                     // An overflow of a division requires a negative divisor.
                     Arithmetic::Divide | Arithmetic::Remainder => b.lo <= 0,
                     Arithmetic::ShiftLeft | Arithmetic::ShiftRight => !b.within(0, 63),
                     _ => false,
                 };
                 let result = arithmetic(op, a, b);
-                odd || !result.fits() || result.meets_undefined()
+                has_invalid_operand || !result.fits() || result.meets_undefined()
             }
             Op::Check { a, bounds } => {
                 let (lo, hi) = program.bounds[bounds as usize];
@@ -233,18 +238,18 @@ mod tests {
 
     #[test]
     fn ranges_contain_every_result() {
-        let all = |lo, hi| Range::between(lo, hi);
-        let (least, most) = Model::NUMBERS;
+        let between = |lo, hi| Range::between(lo, hi);
+        let (min_number, max_number) = Model::NUMBERS;
         let operands = [
-            all(-3, 4),
-            all(0, 5),
-            all(2, 2),
-            all(-7, -2),
-            all(0, 0),
-            all(least, least + 3),
-            all(most - 3, most),
-            all(58, 65),
-            all(-1, 1),
+            between(-3, 4),
+            between(0, 5),
+            between(2, 2),
+            between(-7, -2),
+            between(0, 0),
+            between(min_number, min_number + 3),
+            between(max_number - 3, max_number),
+            between(58, 65),
+            between(-1, 1),
         ];
         let compute = |op: Arithmetic, a: Number, b: Number| {
             // Other shift distances are left to the interpreter.
@@ -266,9 +271,9 @@ mod tests {
                     for x in a.lo..=a.hi {
                         for y in b.lo..=b.hi {
                             let Some(z) = compute(op, x, y) else {
-                                let sure = wide.fits() && !wide.meets_undefined();
-                                let odd = y <= 0 || y > 63;
-                                assert!(odd || !sure, "{op:?} {x} {y}");
+                                let never_faults = wide.fits() && !wide.meets_undefined();
+                                let may_be_invalid = y <= 0 || y > 63;
+                                assert!(may_be_invalid || !never_faults, "{op:?} {x} {y}");
                                 continue;
                             };
                             assert!(range.lo <= z && z <= range.hi, "{op:?} {x} {y}");

@@ -91,11 +91,12 @@ impl<'a> Setting<'a> {
                 _ => {}
             }
         }
-        let every = program.rules.iter().chain(&program.starts);
-        let every = every.filter_map(|instance| instance.every.as_ref());
-        let parameters: FxHashMap<Cell, Range> = (every.flat_map(|every| &every.parameters))
-            .map(|p| (p.cell, Range::between(p.lo, p.hi)))
-            .collect();
+        let instances = program.rules.iter().chain(&program.starts);
+        let loops = instances.filter_map(|instance| instance.every.as_ref());
+        let parameters: FxHashMap<Cell, Range> = (loops
+            .flat_map(|each_loop| &each_loop.parameters))
+        .map(|p| (p.cell, Range::between(p.lo, p.hi)))
+        .collect();
         written.extend(parameters.keys());
         Setting {
             program,
@@ -108,12 +109,12 @@ impl<'a> Setting<'a> {
     }
 
     /// Range of a cell that holds the value of a parameter.
-    pub fn of_parameter(&self, cell: Cell) -> Option<Range> {
+    pub fn parameter_range(&self, cell: Cell) -> Option<Range> {
         self.parameters.get(&cell).copied()
     }
 
     /// Range of a cell that is a slot or never written; `None` for other cells.
-    pub fn fixed(&self, cell: Cell) -> Option<Range> {
+    pub fn fixed_range(&self, cell: Cell) -> Option<Range> {
         let Some(slot) = self.program.slots.get(cell as usize) else {
             let constant = !self.written.contains(&cell);
             return constant.then(|| Range::one(self.program.frame[cell as usize]));
@@ -126,7 +127,7 @@ impl<'a> Setting<'a> {
     }
 
     /// True if machine code can be generated for a piece.
-    pub fn knows(&self, piece: &[Op]) -> bool {
+    pub fn is_compilable(&self, piece: &[Op]) -> bool {
         piece.iter().all(|op| match *op {
             Op::Arithmetic { .. }
             | Op::Compare { .. }

@@ -7,7 +7,7 @@
 
 use super::recent::RecentStates;
 use super::*;
-use crate::native::{exact, with_words, Kernel, Plain};
+use crate::native::{exact, with_words, Kernel, NeedsInterpreter};
 use std::ops::Range;
 
 /// Number of successors in a batch.
@@ -18,7 +18,7 @@ pub(super) enum Stop {
     /// No machine code exists.
     NoMachineCode,
     /// The interpreter has to expand this state.
-    Plain(usize),
+    NeedsInterpreter(usize),
     /// The search was cancelled before the expansion of this state.
     Interrupted(usize),
 }
@@ -29,15 +29,15 @@ pub(super) trait Successors {
     type Policy: StorePolicy;
     fn store(&self) -> &Store;
     /// Next consecutive states to expand, beginning at `from`; `None` at the end.
-    fn ahead(&mut self, from: usize) -> Option<Range<usize>>;
+    fn next_states(&mut self, from: usize) -> Option<Range<usize>>;
     /// Prefetches the state that an entry of the table refers to.
     fn prefetch(&self, entry: u32);
     /// Enters a successor. Returns false if the interpreter has to repeat the parent.
     fn enter(&mut self, hash: u64, successor: &[u64], parent: usize) -> bool;
     /// Records that all successors of `parent` were entered; `transitions` is the number of rules fired.
-    fn done(&mut self, parent: usize, transitions: u64);
+    fn complete_parent(&mut self, parent: usize, transitions: u64);
     /// True if the search is cancelled.
-    fn cancelled(&self) -> bool;
+    fn is_cancelled(&self) -> bool;
 }
 
 /// Reusable buffers of one thread's expansion.
@@ -71,11 +71,11 @@ pub(super) fn expand_native<S: Successors>(
     workspace: &mut Workspace,
     successors: &mut S,
 ) -> Result<(), Stop> {
-    let done = match S::Policy::COMPACT {
+    let result = match S::Policy::COMPACT {
         false => with_words!(
             view.packing.words,
             W,
-            batches::<W, S>(kernel, from, view, workspace, successors)
+            expand_batches::<W, S>(kernel, from, view, workspace, successors)
         ),
         // Compacted states use dynamic dispatch: separate code for one thread and for several is not worthwhile.
         true => {
@@ -83,14 +83,14 @@ pub(super) fn expand_native<S: Successors>(
             with_words!(
                 view.packing.words,
                 W,
-                batches::<W, _>(kernel, from, view, workspace, successors)
+                expand_batches::<W, _>(kernel, from, view, workspace, successors)
             )
         }
     };
-    done.unwrap_or(Err(Stop::NoMachineCode))
+    result.unwrap_or(Err(Stop::NoMachineCode))
 }
 
-fn batches<const W: usize, S: Successors + ?Sized>(
+fn expand_batches<const W: usize, S: Successors + ?Sized>(
     kernel: &Kernel,
     from: usize,
     view: &View,
@@ -98,19 +98,21 @@ fn batches<const W: usize, S: Successors + ?Sized>(
     successors: &mut S,
 ) -> Result<(), Stop> {
     let words = exact::<W>(view.packing.words);
-    let Some(states) = successors.ahead(from) else {
+    let Some(states) = successors.next_states(from) else {
         return Ok(());
     };
     if workspace.recent.is_empty() {
-        let mut known = [0; W];
-        successors.store().read(states.start, &mut known[..words]);
-        workspace.recent.start(&known[..words]);
+        let mut known_state = [0; W];
+        successors
+            .store()
+            .read(states.start, &mut known_state[..words]);
+        workspace.recent.start(&known_state[..words]);
     }
     let (mut front, mut back) = (Batch::<W>::new(), Batch::new());
     // Next state to expand, and whether the interpreter has to expand it.
-    let (mut next, mut plain) = (states.start, false);
+    let (mut next, mut needs_interpreter) = (states.start, false);
     loop {
-        if successors.cancelled() {
+        if successors.is_cancelled() {
             // The memory of recent successors contains some that were not entered.
             workspace.recent.forget();
             let state = (front.parents.first()).map_or(next, |parent| parent.state);
@@ -125,35 +127,39 @@ fn batches<const W: usize, S: Successors + ?Sized>(
             }
         }
         back.clear();
-        while !plain && !back.is_full() {
-            let Some(states) = successors.ahead(next) else {
+        while !needs_interpreter && !back.is_full() {
+            let Some(states) = successors.next_states(next) else {
                 break;
             };
             let store = successors.store();
-            (next, plain) = back.fill::<S::Policy>(kernel, states, view, workspace, store);
+            (next, needs_interpreter) =
+                back.fill::<S::Policy>(kernel, states, view, workspace, store);
         }
-        back.sift(view, workspace);
+        back.filter_recent(view, workspace);
         let store = successors.store();
         for &hash in &back.hashes {
             store.table.prefetch(hash);
         }
         let mut child = 0;
         for parent in &front.parents {
-            let own = child..parent.end;
-            for (state, &hash) in front.states[own.clone()].iter().zip(&front.hashes[own]) {
+            let children = child..parent.end;
+            for (state, &hash) in front.states[children.clone()]
+                .iter()
+                .zip(&front.hashes[children])
+            {
                 if !successors.enter(hash, &state[..words], parent.state) {
                     // Later successors are not entered.
                     workspace.recent.forget();
-                    return Err(Stop::Plain(parent.state));
+                    return Err(Stop::NeedsInterpreter(parent.state));
                 }
             }
             child = parent.end;
-            successors.done(parent.state, parent.transitions);
+            successors.complete_parent(parent.state, parent.transitions);
         }
         std::mem::swap(&mut front, &mut back);
         if front.parents.is_empty() {
-            return match plain {
-                true => Err(Stop::Plain(next)),
+            return match needs_interpreter {
+                true => Err(Stop::NeedsInterpreter(next)),
                 false => Ok(()),
             };
         }
@@ -197,7 +203,7 @@ impl<const W: usize> Batch<W> {
         let end = states.end;
         for state in states {
             store.states.read::<K>(state, &mut parent[..words]);
-            let before = self.states.len();
+            let states_before = self.states.len();
             let reach = |child: &[u64; W]| {
                 let hash = hash(&child[..words]);
                 workspace.recent.prefetch(hash, words);
@@ -212,9 +218,9 @@ impl<const W: usize> Batch<W> {
                         transitions: fired.transitions,
                     });
                 }
-                Ok(_) | Err(Plain) => {
-                    self.states.truncate(before);
-                    self.hashes.truncate(before);
+                Ok(_) | Err(NeedsInterpreter) => {
+                    self.states.truncate(states_before);
+                    self.hashes.truncate(states_before);
                     return (state, true);
                 }
             }
@@ -227,26 +233,28 @@ impl<const W: usize> Batch<W> {
 
     /// Drops successors that were entered recently, and canonicalises the others.
     #[inline(always)]
-    fn sift(&mut self, view: &View, workspace: &mut Workspace) {
+    fn filter_recent(&mut self, view: &View, workspace: &mut Workspace) {
         let words = exact::<W>(view.packing.words);
-        let (mut child, mut kept) = (0, 0);
+        let (mut child, mut kept_count) = (0, 0);
         for parent in &mut self.parents {
-            let own = child..parent.end;
+            let children = child..parent.end;
             child = parent.end;
-            for i in own {
-                let (mut state, mut place) = (self.states[i], self.hashes[i]);
-                let known = workspace.recent.knows(place, &state, words);
-                if view.symmetry.is_some() && !known {
+            for i in children {
+                let (mut state, mut state_hash) = (self.states[i], self.hashes[i]);
+                let is_known = workspace
+                    .recent
+                    .contains_or_insert(state_hash, &state, words);
+                if view.symmetry.is_some() && !is_known {
                     view.canonicalise(&mut state[..words], &mut workspace.scratch);
-                    place = hash(&state[..words]);
+                    state_hash = hash(&state[..words]);
                 }
                 // The outcome is unpredictable, so the loop has no branch on it.
-                (self.states[kept], self.hashes[kept]) = (state, place);
-                kept += !known as usize;
+                (self.states[kept_count], self.hashes[kept_count]) = (state, state_hash);
+                kept_count += !is_known as usize;
             }
-            parent.end = kept;
+            parent.end = kept_count;
         }
-        self.states.truncate(kept);
-        self.hashes.truncate(kept);
+        self.states.truncate(kept_count);
+        self.hashes.truncate(kept_count);
     }
 }

@@ -13,7 +13,7 @@ use std::sync::OnceLock;
 pub(super) const SLAB: usize = 1 << 8;
 
 /// Maximum number of candidates; no stretch should need as many.
-const MOST: usize = 1 << 22;
+const MAX_CANDIDATES: usize = 1 << 22;
 
 struct Slab {
     parents: Box<[AtomicU32]>,
@@ -28,7 +28,7 @@ pub(super) struct Candidates {
     /// Number of slabs that may be used.
     end: usize,
     /// Number of slabs assigned to threads.
-    taken: AtomicUsize,
+    assigned_slabs: AtomicUsize,
 }
 
 /// Numbers of candidates that a thread may use next.
@@ -59,21 +59,21 @@ impl Candidates {
         Candidates {
             words,
             slabs: std::iter::repeat_with(OnceLock::new)
-                .take(MOST / SLAB)
+                .take(MAX_CANDIDATES / SLAB)
                 .collect(),
             end: 0,
-            taken: AtomicUsize::new(0),
+            assigned_slabs: AtomicUsize::new(0),
         }
     }
 
     /// Discards all candidates. Numbers of new ones will be below `numbers`. Returns true if all threads must give up
     /// their slabs, because the remaining ones are too few for `new` candidates.
     pub fn clear(&mut self, numbers: usize, new: usize) -> bool {
-        self.end = numbers.min(MOST) / SLAB;
-        let taken = self.taken.get_mut();
-        let scarce = *taken + new / SLAB > self.end;
+        self.end = numbers.min(MAX_CANDIDATES) / SLAB;
+        let assigned_slabs = self.assigned_slabs.get_mut();
+        let scarce = *assigned_slabs + new / SLAB > self.end;
         if scarce {
-            *taken = 0;
+            *assigned_slabs = 0;
         }
         scarce
     }
@@ -90,7 +90,7 @@ impl Candidates {
     #[cold]
     fn take_slab(&self, numbers: &mut Numbers) -> bool {
         if numbers.used == numbers.slabs.len() {
-            let number = self.taken.fetch_add(1, Ordering::Relaxed);
+            let number = self.assigned_slabs.fetch_add(1, Ordering::Relaxed);
             let Some(slab) = self.slabs[..self.end].get(number) else {
                 return false;
             };
@@ -134,7 +134,7 @@ impl Candidates {
 
     /// Marks the entry from [`Candidates::next`] as used; the thread continues with the next one.
     #[inline(always)]
-    pub fn used(&self, numbers: &mut Numbers) {
+    pub fn mark_used(&self, numbers: &mut Numbers) {
         numbers.next += 1;
     }
 
@@ -171,13 +171,13 @@ impl Candidates {
     /// Records another parent of an entry's state. If it is earlier than the recorded one, it replaces that one, which
     /// is returned.
     #[inline(always)]
-    pub fn found_by(&self, entry: u32, parent: u32) -> Option<u32> {
+    pub fn record_parent(&self, entry: u32, parent: u32) -> Option<u32> {
         let (slab, i) = self.slab(entry)?;
         // Most are not earlier. A plain read does not take the cache line from other threads.
         if slab.parents[i].load(Ordering::Relaxed) <= parent {
             return None;
         }
-        let before = slab.parents[i].fetch_min(parent, Ordering::Relaxed);
-        (before > parent).then_some(before)
+        let previous = slab.parents[i].fetch_min(parent, Ordering::Relaxed);
+        (previous > parent).then_some(previous)
     }
 }

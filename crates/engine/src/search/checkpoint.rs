@@ -130,7 +130,7 @@ impl Header {
                 .iter()
                 .flat_map(|number| number.to_le_bytes()),
         );
-        bytes.extend(sum(0, &bytes).to_le_bytes());
+        bytes.extend(checksum(0, &bytes).to_le_bytes());
         bytes
     }
 
@@ -138,11 +138,11 @@ impl Header {
         if bytes[..8] != MAGIC {
             return Err(CheckpointErrorKind::Format);
         }
-        let (front, own) = bytes.split_at(HEADER - 8);
-        if sum(0, front).to_le_bytes() != *own {
+        let (header_bytes, stored_checksum) = bytes.split_at(HEADER - 8);
+        if checksum(0, header_bytes).to_le_bytes() != *stored_checksum {
             return Err(CheckpointErrorKind::Damaged);
         }
-        let mut numbers = words(&front[8..]);
+        let mut numbers = words(&header_bytes[8..]);
         let mut next = || numbers.next().unwrap_or(0);
         Ok(Header {
             model: next(),
@@ -161,17 +161,17 @@ impl Header {
         })
     }
 
-    /// True if the header is consistent and can follow `before`.
-    fn follows(&self, before: &Header) -> bool {
+    /// True if the header is consistent and can follow `previous`.
+    fn follows(&self, previous: &Header) -> bool {
         let deadlock = |&state: &u64| state <= self.next;
-        self.states_before == before.states
-            && self.bits_before == before.bits
-            && (before.states..=MAX_STATES).contains(&self.states)
-            && self.bits >= before.bits
+        self.states_before == previous.states
+            && self.bits_before == previous.bits
+            && (previous.states..=MAX_STATES).contains(&self.states)
+            && self.bits >= previous.bits
             // One bit per state and one per completed parent; at most one parent after these has begun.
             && self.bits >= self.states
             && self.bits - self.states <= self.next + 1
-            && self.next >= before.next
+            && self.next >= previous.next
             && self.next <= self.level_end
             && self.level_end <= self.states
             && self.stretch_end <= self.states
@@ -180,12 +180,12 @@ impl Header {
 }
 
 /// Checksum. A change of the bytes leaves it unchanged with probability 2^-64.
-fn sum(before: u64, bytes: &[u8]) -> u64 {
-    let mut sum = hash(&[before, bytes.len() as u64]);
+fn checksum(initial: u64, bytes: &[u8]) -> u64 {
+    let mut checksum = hash(&[initial, bytes.len() as u64]);
     for word in words(bytes) {
-        sum = hash(&[sum, word]);
+        checksum = hash(&[checksum, word]);
     }
-    sum
+    checksum
 }
 
 /// Bytes as little-endian numbers; the last one is padded with zeros.
@@ -225,10 +225,10 @@ fn identity(program: &Program, view: &View) -> u64 {
         number_bits: _,
     } = program;
     let mut text = env!("CARGO_PKG_VERSION").to_string();
-    let all = (slots, frame, code, pieces, shapes, tables, starts, rules);
+    let program_parts = (slots, frame, code, pieces, shapes, tables, starts, rules);
     let _ = write!(
         text,
-        "{all:?}{:?}",
+        "{program_parts:?}{:?}",
         (invariants, quiescent, covers, liveness)
     );
     let _ = write!(
@@ -236,7 +236,7 @@ fn identity(program: &Program, view: &View) -> u64 {
         "{:?}",
         (assumptions, bags, saved, orders, names, bounds)
     );
-    let seen = (
+    let view_parts = (
         &view.packing,
         &view.rules,
         &view.invariants,
@@ -245,10 +245,10 @@ fn identity(program: &Program, view: &View) -> u64 {
     let symmetric = view.symmetry.is_some();
     let _ = write!(
         text,
-        "{seen:?}{:?}",
+        "{view_parts:?}{:?}",
         (view.stop_at_deadlock, view.deadlock, symmetric)
     );
-    sum(0, text.as_bytes())
+    checksum(0, text.as_bytes())
 }
 
 /// Position of the current search in its sequence of checkpoints.
@@ -280,7 +280,7 @@ impl<'a> Checkpoints<'a> {
         }
     }
 
-    fn wrong(&self, kind: CheckpointErrorKind) -> CheckpointError {
+    fn checkpoint_error(&self, kind: CheckpointErrorKind) -> CheckpointError {
         CheckpointError {
             component: self.component,
             number: self.number,
@@ -291,15 +291,15 @@ impl<'a> Checkpoints<'a> {
 
 impl Search<'_> {
     /// Stores a checkpoint if one is due.
-    pub(super) fn keep_if_due(&mut self) -> Result<(), CheckpointError> {
+    pub(super) fn save_checkpoint_if_due(&mut self) -> Result<(), CheckpointError> {
         match &self.checkpoints {
-            Some(checkpoints) if checkpoints.checkpoint_sink.is_due() => self.keep(),
+            Some(checkpoints) if checkpoints.checkpoint_sink.is_due() => self.save_checkpoint(),
             _ => Ok(()),
         }
     }
 
     /// Stores a checkpoint. No effect without a keeper, or without progress since the last one.
-    pub(super) fn keep(&mut self) -> Result<(), CheckpointError> {
+    pub(super) fn save_checkpoint(&mut self) -> Result<(), CheckpointError> {
         let Some(checkpoints) = &mut self.checkpoints else {
             return Ok(());
         };
@@ -325,16 +325,16 @@ impl Search<'_> {
             deadlocks: self
                 .deadlocks
                 .map(|d| d.map_or(0, |state| state as u64 + 1)),
-            contents: sum(sum(0, states), &bits),
+            contents: checksum(checksum(0, states), &bits),
         };
         if checkpoints.number > 0 && header.next == last.next && header.states == last.states {
             return Ok(());
         }
-        let front = header.write();
-        let parts = [&front[..], states, &bits];
+        let header_bytes = header.write();
+        let parts = [&header_bytes[..], states, &bits];
         (checkpoints.checkpoint_sink)
             .keep(checkpoints.component, checkpoints.number, &parts)
-            .map_err(|error| checkpoints.wrong(CheckpointErrorKind::NotKept(error)))?;
+            .map_err(|error| checkpoints.checkpoint_error(CheckpointErrorKind::NotKept(error)))?;
         checkpoints.last = header;
         checkpoints.number += 1;
         Ok(())
@@ -347,28 +347,29 @@ impl Search<'_> {
         };
         loop {
             let unreadable = |error| CheckpointErrorKind::Unreadable(error);
-            let kept =
+            let stored =
                 (checkpoints.checkpoint_sink).kept(checkpoints.component, checkpoints.number);
             let Some((mut reader, length)) =
-                kept.map_err(|error| checkpoints.wrong(unreadable(error)))?
+                stored.map_err(|error| checkpoints.checkpoint_error(unreadable(error)))?
             else {
                 break;
             };
             checkpoints.last = self
                 .restore(&mut *reader, length, &checkpoints.last, checkpoints.number)
-                .map_err(|kind| checkpoints.wrong(kind))?;
+                .map_err(|kind| checkpoints.checkpoint_error(kind))?;
             checkpoints.number += 1;
         }
-        let (last, any) = (checkpoints.last, checkpoints.number > 0);
-        self.transitions = last.transitions;
-        self.depth = last.depth;
-        self.next = last.next as usize;
-        self.stretch_end = last.stretch_end as usize;
-        self.level_end = last.level_end as usize;
-        self.deadlocks = (last.deadlocks).map(|state| state.checked_sub(1).map(|s| s as usize));
+        let (last_header, has_checkpoint) = (checkpoints.last, checkpoints.number > 0);
+        self.transitions = last_header.transitions;
+        self.depth = last_header.depth;
+        self.next = last_header.next as usize;
+        self.stretch_end = last_header.stretch_end as usize;
+        self.level_end = last_header.level_end as usize;
+        self.deadlocks =
+            (last_header.deadlocks).map(|state| state.checked_sub(1).map(|s| s as usize));
         self.resumed = self.store.len();
         self.checkpoints = Some(checkpoints);
-        Ok(any)
+        Ok(has_checkpoint)
     }
 
     /// Adds the contents of a checkpoint to those of earlier ones.
@@ -380,16 +381,16 @@ impl Search<'_> {
         number: u64,
     ) -> Result<Header, CheckpointErrorKind> {
         use CheckpointErrorKind::{Damaged, Format, OtherModel, Unreadable};
-        let mut front = [0; HEADER];
+        let mut header_bytes = [0; HEADER];
         if length < HEADER as u64 {
             return Err(Format);
         }
-        let failed = |error: io::Error| match error.kind() {
+        let read_error = |error: io::Error| match error.kind() {
             io::ErrorKind::UnexpectedEof => Damaged,
             _ => Unreadable(error),
         };
-        reader.read_exact(&mut front).map_err(failed)?;
-        let header = Header::read(&front)?;
+        reader.read_exact(&mut header_bytes).map_err(read_error)?;
+        let header = Header::read(&header_bytes)?;
         if header.model != last.model {
             return Err(OtherModel);
         }
@@ -403,16 +404,17 @@ impl Search<'_> {
             return Err(Damaged);
         }
         let mut contents = vec![0; states];
-        reader.read_exact(&mut contents).map_err(failed)?;
+        reader.read_exact(&mut contents).map_err(read_error)?;
         let mut genealogy = vec![0; bits as usize];
-        reader.read_exact(&mut genealogy).map_err(failed)?;
-        if sum(sum(0, &contents), &genealogy) != header.contents {
+        reader.read_exact(&mut genealogy).map_err(read_error)?;
+        if checksum(checksum(0, &contents), &genealogy) != header.contents {
             return Err(Damaged);
         }
         let genealogy: Vec<u64> = words(&genealogy).collect();
-        let (before, after) = (last.bits as usize, header.bits as usize);
-        let sound = (self.store.genealogy).restore(before, &genealogy, after, header.states);
-        match sound && self.enter_all(&contents, count) {
+        let (old_bits, new_bits) = (last.bits as usize, header.bits as usize);
+        let is_valid =
+            (self.store.genealogy).restore(old_bits, &genealogy, new_bits, header.states);
+        match is_valid && self.enter_all(&contents, count) {
             true => Ok(header),
             false => Err(Damaged),
         }
@@ -424,14 +426,14 @@ impl Search<'_> {
         let mut state = vec![0; packing.words];
         for i in 0..count {
             let bytes = &packed[i * packing.bytes..(i + 1) * packing.bytes];
-            for (word, from) in state.iter_mut().zip(words(bytes)) {
-                *word = from;
+            for (word, value) in state.iter_mut().zip(words(bytes)) {
+                *word = value;
             }
             let fits = packing.fields().iter().all(|field| {
                 let slot = &self.program.slots[field.slot as usize];
                 let raw = (state[field.word as usize] >> field.shift) & field.mask;
-                let most = (slot.hi.wrapping_sub(slot.lo) as u64) + slot.undefined as u64;
-                raw <= most
+                let max_raw = (slot.hi.wrapping_sub(slot.lo) as u64) + slot.undefined as u64;
+                raw <= max_raw
             });
             if !fits || !self.store.restore(&state) {
                 return false;

@@ -13,7 +13,7 @@
 
 use super::batch::BATCH;
 use super::*;
-use crate::native::{exact, with_words, Kernel, Plain};
+use crate::native::{exact, with_words, Kernel, NeedsInterpreter};
 use std::sync::atomic::AtomicUsize;
 use std::sync::Mutex;
 
@@ -46,19 +46,19 @@ impl Bits {
 
 impl Search<'_> {
     /// Looks for states from which rules that are not spontaneous never lead to a quiescent state.
-    pub(super) fn drain(&mut self) -> Verdict {
+    pub(super) fn check_drain(&mut self) -> Verdict {
         let view = self.view;
         match &view.quiescent {
-            Some(conjuncts) if !conjuncts.is_empty() => self.reach(conjuncts, None),
+            Some(conjuncts) if !conjuncts.is_empty() => self.check_reachability(conjuncts, None),
             _ => Verdict::Holds,
         }
     }
 
     /// Looks for states from which rules never lead to a state that satisfies a liveness property.
-    pub(super) fn liveness(&mut self) -> Verdict {
+    pub(super) fn check_liveness(&mut self) -> Verdict {
         let program = self.program;
         for (property, conjuncts) in &program.liveness {
-            let verdict = self.reach(conjuncts, Some(*property));
+            let verdict = self.check_reachability(conjuncts, Some(*property));
             if verdict != Verdict::Holds {
                 return verdict;
             }
@@ -67,8 +67,8 @@ impl Search<'_> {
     }
 
     /// Looks for states from which no state that satisfies all claims is reachable.
-    fn reach(&mut self, claims: &[u32], liveness: Option<u32>) -> Verdict {
-        match self.out_of_reach(claims, liveness.is_some()) {
+    fn check_reachability(&mut self, claims: &[u32], liveness: Option<u32>) -> Verdict {
+        match self.states_out_of_reach(claims, liveness.is_some()) {
             Err(Stopped::Interrupted) => Verdict::Undecided(Reason::Interrupted),
             Err(Stopped::Fault(state, fault)) => {
                 Verdict::FailedCheck(FailedCheck::Fault(fault), self.path(state))
@@ -92,7 +92,7 @@ impl Search<'_> {
         let mut dead_end = None;
         let mut worker = Worker::new(self.program, self.view);
         for &state in stuck {
-            self.moves(&[state], false, &mut worker, &mut |state, moves| {
+            self.visit_moves(&[state], false, &mut worker, &mut |state, moves| {
                 dead_end = moves.is_empty().then_some(state);
             });
             if dead_end.is_some() {
@@ -106,7 +106,7 @@ impl Search<'_> {
     }
 
     /// States from which no state that satisfies all claims is reachable; `None` if that takes too much memory.
-    fn out_of_reach(
+    fn states_out_of_reach(
         &mut self,
         claims: &[u32],
         spontaneous: bool,
@@ -116,24 +116,25 @@ impl Search<'_> {
             return Ok(None);
         };
         // `None` for all states at first, then the undecided ones.
-        let mut left: Option<Vec<u32>> = None;
+        let mut undecided: Option<Vec<u32>> = None;
         loop {
-            let before = left.as_ref().map_or(count, Vec::len);
-            let rest = self.sweep(left.as_deref(), &mut reached, spontaneous)?;
-            let (found, new) = (rest.len(), before - rest.len());
-            if found == 0 || new == 0 {
-                return Ok(Some(rest));
+            let count_before = undecided.as_ref().map_or(count, Vec::len);
+            let still_undecided = self.sweep(undecided.as_deref(), &mut reached, spontaneous)?;
+            let (undecided_count, decided_count) =
+                (still_undecided.len(), count_before - still_undecided.len());
+            if undecided_count == 0 || decided_count == 0 {
+                return Ok(Some(still_undecided));
             }
-            if self.exceeds_memory_limit((count / 8 + 8 * found) as u64) {
+            if self.exceeds_memory_limit((count / 8 + 8 * undecided_count) as u64) {
                 return Ok(None);
             }
-            left = Some(rest);
+            undecided = Some(still_undecided);
             // Sweeps that decide at least half of the states cost no more together than one further sweep of all.
-            if new < before / 2 {
+            if decided_count < count_before / 2 {
                 break;
             }
         }
-        self.backward(left.unwrap_or_default(), &reached, spontaneous)
+        self.decide_backward(undecided.unwrap_or_default(), &reached, spontaneous)
     }
 
     /// True if this many bytes in addition to the states exceed the memory limit.
@@ -156,37 +157,37 @@ impl Search<'_> {
         let judge = |first: usize| {
             let mut worker = Worker::new(program, view);
             let mut state_words = vec![0; words];
-            let mut held = Vec::new();
+            let mut satisfying = Vec::new();
             for state in first..count.min(first + STRETCH) {
                 if let (Some(kernel), true) = (kernel, is_drain) {
                     store.read(state, &mut state_words);
-                    if let Ok(holds) = kernel.quiescent(&state_words) {
-                        held.extend(holds.then_some(state));
+                    if let Ok(holds) = kernel.is_quiescent(&state_words) {
+                        satisfying.extend(holds.then_some(state));
                         continue;
                     }
                 }
                 worker.load(store, state);
                 match worker.holds(claims) {
-                    Ok(holds) => held.extend(holds.then_some(state)),
+                    Ok(holds) => satisfying.extend(holds.then_some(state)),
                     Err(fault) => return Err(Stopped::Fault(state, fault)),
                 }
             }
-            Ok(held)
+            Ok(satisfying)
         };
         let mut bits = Bits::new(count);
         for group in stretches.chunks(GROUP) {
-            if self.cancelled() {
+            if self.is_cancelled() {
                 return Err(Stopped::Interrupted);
             }
-            for held in self.group(group.to_vec(), judge) {
-                held?.into_iter().for_each(|state| bits.set(state));
+            for satisfying in self.run_group(group.to_vec(), judge) {
+                satisfying?.into_iter().for_each(|state| bits.set(state));
             }
         }
         Ok(Some(bits))
     }
 
     /// Runs `work` on each part of a group in parallel, and returns the results in order.
-    fn group<P: Send, T: Send>(&self, parts: Vec<P>, work: impl Fn(P) -> T + Sync) -> Vec<T> {
+    fn run_group<P: Send, T: Send>(&self, parts: Vec<P>, work: impl Fn(P) -> T + Sync) -> Vec<T> {
         let threads = self.options.threads.clamp(1, parts.len().max(1));
         if threads == 1 || self.store.len() < WORTH_THREADS {
             return parts.into_iter().map(work).collect();
@@ -214,36 +215,37 @@ impl Search<'_> {
         spontaneous: bool,
     ) -> Result<Vec<u32>, Stopped> {
         let count = states.map_or(self.store.len(), <[u32]>::len);
-        let mut rest = Vec::new();
+        let mut undecided = Vec::new();
         let ends: Vec<usize> = (0..count).rev().step_by(STRETCH).map(|i| i + 1).collect();
         for group in ends.chunks(GROUP) {
-            if self.cancelled() {
+            if self.is_cancelled() {
                 return Err(Stopped::Interrupted);
             }
-            let known = &*reached;
-            let results = self.group(group.to_vec(), |end| {
+            let reached_before = &*reached;
+            let results = self.run_group(group.to_vec(), |end| {
                 let stretch = end.saturating_sub(STRETCH)..end;
-                let own: Vec<u32> = match states {
+                let stretch_states: Vec<u32> = match states {
                     Some(states) => states[stretch].iter().rev().copied().collect(),
                     None => stretch.rev().map(|state| state as u32).collect(),
                 };
-                let to_do: Vec<u32> = (own.into_iter())
-                    .filter(|&state| !known.has(state as usize))
+                let unknown_states: Vec<u32> = (stretch_states.into_iter())
+                    .filter(|&state| !reached_before.has(state as usize))
                     .collect();
-                self.sweep_stretch(&to_do, known, spontaneous)
+                self.sweep_stretch(&unknown_states, reached_before, spontaneous)
             });
-            for (new, left) in results {
-                new.into_iter()
+            for (decided, still_undecided) in results {
+                decided
+                    .into_iter()
                     .for_each(|state| reached.set(state as usize));
-                rest.extend(left);
+                undecided.extend(still_undecided);
             }
             let ahead = group.last().map_or(0, |end| end.saturating_sub(STRETCH));
             self.next = self.store.len() - ahead;
-            self.tell(Phase::Drain);
+            self.report_progress(Phase::Drain);
         }
         self.next = self.store.len();
-        rest.reverse();
-        Ok(rest)
+        undecided.reverse();
+        Ok(undecided)
     }
 
     /// Divides states, in descending order, into those that lead to a reached state and the others.
@@ -253,31 +255,32 @@ impl Search<'_> {
         reached: &Bits,
         spontaneous: bool,
     ) -> (Vec<u32>, Vec<u32>) {
-        let (mut new, mut left) = (Vec::new(), Vec::new());
+        let (mut decided, mut undecided) = (Vec::new(), Vec::new());
         let Some((&last, &first)) = states.first().zip(states.last()) else {
-            return (new, left);
+            return (decided, undecided);
         };
         // States of this stretch that have been decided, by their distance from its first.
-        let mut own = Bits::new((last - first) as usize + 1);
+        let mut decided_bits = Bits::new((last - first) as usize + 1);
         let mut worker = Worker::new(self.program, self.view);
-        self.moves(states, spontaneous, &mut worker, &mut |state, targets| {
-            let there = |&target: &u32| {
-                let near = first <= target && target <= last;
-                reached.has(target as usize) || near && own.has((target - first) as usize)
+        self.visit_moves(states, spontaneous, &mut worker, &mut |state, targets| {
+            let is_reached = |&target: &u32| {
+                let in_stretch = first <= target && target <= last;
+                reached.has(target as usize)
+                    || in_stretch && decided_bits.has((target - first) as usize)
             };
-            if targets.iter().any(there) {
-                own.set(state - first as usize);
-                new.push(state as u32);
+            if targets.iter().any(is_reached) {
+                decided_bits.set(state - first as usize);
+                decided.push(state as u32);
             } else {
-                left.push(state as u32);
+                undecided.push(state as u32);
             }
         });
-        (new, left)
+        (decided, undecided)
     }
 
     /// Decides states, in ascending order, by following their moves backward. Returns those from which no reached state
     /// is reachable; `None` if the moves take too much memory.
-    fn backward(
+    fn decide_backward(
         &mut self,
         states: Vec<u32>,
         reached: &Bits,
@@ -287,33 +290,33 @@ impl Search<'_> {
         // state.
         let mut moves: Vec<(u32, u32)> = Vec::new();
         let mut queue: Vec<u32> = Vec::new();
-        let place = |state: u32| states.binary_search(&state).map(|place| place as u32);
-        let firsts: Vec<usize> = (0..states.len()).step_by(STRETCH).collect();
-        for group in firsts.chunks(GROUP) {
-            if self.cancelled() {
+        let position = |state: u32| states.binary_search(&state).map(|position| position as u32);
+        let starts: Vec<usize> = (0..states.len()).step_by(STRETCH).collect();
+        for group in starts.chunks(GROUP) {
+            if self.is_cancelled() {
                 return Err(Stopped::Interrupted);
             }
-            let results = self.group(group.to_vec(), |first| {
+            let results = self.run_group(group.to_vec(), |first| {
                 let part = &states[first..states.len().min(first + STRETCH)];
-                let (mut moves, mut there) = (Vec::new(), Vec::new());
+                let (mut moves, mut reaching) = (Vec::new(), Vec::new());
                 let mut worker = Worker::new(self.program, self.view);
-                self.moves(part, spontaneous, &mut worker, &mut |state, targets| {
-                    let Ok(from) = place(state as u32) else {
+                self.visit_moves(part, spontaneous, &mut worker, &mut |state, targets| {
+                    let Ok(from) = position(state as u32) else {
                         return;
                     };
-                    let gets_there = |&target: &u32| reached.has(target as usize);
-                    if targets.iter().any(gets_there) {
-                        there.push(from);
+                    let reaches_goal = |&target: &u32| reached.has(target as usize);
+                    if targets.iter().any(reaches_goal) {
+                        reaching.push(from);
                         return;
                     }
-                    let places = targets.iter().filter_map(|&target| place(target).ok());
-                    moves.extend(places.map(|to| (to, from)));
+                    let positions = targets.iter().filter_map(|&target| position(target).ok());
+                    moves.extend(positions.map(|to| (to, from)));
                 });
-                (moves, there)
+                (moves, reaching)
             });
-            for (more, there) in results {
-                moves.extend(more);
-                queue.extend(there);
+            for (group_moves, reaching) in results {
+                moves.extend(group_moves);
+                queue.extend(reaching);
             }
             // Sorting doubles the memory.
             if self.exceeds_memory_limit(
@@ -323,54 +326,59 @@ impl Search<'_> {
             }
         }
         moves.sort_unstable();
-        let mut gets_there = Bits::new(states.len());
+        let mut reaches_goal = Bits::new(states.len());
         queue
             .iter()
-            .for_each(|&state| gets_there.set(state as usize));
+            .for_each(|&state| reaches_goal.set(state as usize));
         while let Some(to) = queue.pop() {
-            let begin = moves.partition_point(|&(other, _)| other < to);
-            for &(_, from) in moves[begin..].iter().take_while(|&&(other, _)| other == to) {
-                if !gets_there.has(from as usize) {
-                    gets_there.set(from as usize);
+            let begin = moves.partition_point(|&(target, _)| target < to);
+            for &(_, from) in moves[begin..]
+                .iter()
+                .take_while(|&&(target, _)| target == to)
+            {
+                if !reaches_goal.has(from as usize) {
+                    reaches_goal.set(from as usize);
                     queue.push(from);
                 }
             }
         }
-        let never = |&place: &usize| !gets_there.has(place);
-        let rest = (0..states.len()).filter(never).map(|place| states[place]);
-        Ok(Some(rest.collect()))
+        let never_reaches = |&position: &usize| !reaches_goal.has(position);
+        let unreachable_states = (0..states.len())
+            .filter(never_reaches)
+            .map(|position| states[position]);
+        Ok(Some(unreachable_states.collect()))
     }
 
-    /// Calls `each` with each of the states and its successors, by spontaneous rules only if `spontaneous` is true.
-    fn moves(
+    /// Calls `visit` with each of the states and its successors, by spontaneous rules only if `spontaneous` is true.
+    fn visit_moves(
         &self,
         states: &[u32],
         spontaneous: bool,
         worker: &mut Worker,
-        each: &mut dyn FnMut(usize, &[u32]),
+        visit: &mut dyn FnMut(usize, &[u32]),
     ) {
         let words = self.view.packing.words;
         let kernel = self.native.as_ref().map(|native| &native.kernel);
-        let expand_native = kernel.and_then(|kernel| {
+        let native_result = kernel.and_then(|kernel| {
             with_words!(
                 words,
                 W,
-                self.native_moves::<W>(kernel, states, spontaneous, worker, each)
+                self.visit_moves_native::<W>(kernel, states, spontaneous, worker, visit)
             )
         });
-        if expand_native.is_none() {
+        if native_result.is_none() {
             for &state in states {
-                self.interpreted_moves(state as usize, spontaneous, worker, each);
+                self.visit_moves_interpreted(state as usize, spontaneous, worker, visit);
             }
         }
     }
 
-    fn interpreted_moves(
+    fn visit_moves_interpreted(
         &self,
         state: usize,
         spontaneous: bool,
         worker: &mut Worker,
-        each: &mut dyn FnMut(usize, &[u32]),
+        visit: &mut dyn FnMut(usize, &[u32]),
     ) {
         worker.load(&self.store, state);
         let mut targets = Vec::new();
@@ -378,17 +386,17 @@ impl Search<'_> {
             targets.extend(self.store.find(hash(&worker.child), &worker.child));
             Ok(())
         });
-        each(state, &targets);
+        visit(state, &targets);
     }
 
-    /// As [`Search::moves`], by machine code, in batches.
-    fn native_moves<const W: usize>(
+    /// As [`Search::visit_moves`], by machine code, in batches.
+    fn visit_moves_native<const W: usize>(
         &self,
         kernel: &Kernel,
         states: &[u32],
         spontaneous: bool,
         worker: &mut Worker,
-        each: &mut dyn FnMut(usize, &[u32]),
+        visit: &mut dyn FnMut(usize, &[u32]),
     ) {
         let words = exact::<W>(self.view.packing.words);
         let mut parent = [0; W];
@@ -398,23 +406,23 @@ impl Search<'_> {
         let mut targets: Vec<u32> = Vec::new();
         let mut look_up = |children: &mut Vec<([u64; W], u64)>,
                            parents: &mut Vec<(usize, usize)>,
-                           each: &mut dyn FnMut(usize, &[u32])| {
+                           visit: &mut dyn FnMut(usize, &[u32])| {
             for &(_, hash) in children.iter() {
                 if let Some(state) = self.store.table.guess(hash) {
                     self.store.states.prefetch(state);
                 }
             }
-            let mut first = 0;
+            let mut children_start = 0;
             for (state, end) in parents.drain(..) {
                 targets.clear();
                 // Without the spontaneous rules, rules of a larger priority value may fire, and lead to states that are
                 // not stored.
-                let found = children[first..end]
+                let stored_children = children[children_start..end]
                     .iter()
                     .filter_map(|(child, hash)| self.store.find(*hash, &child[..words]));
-                targets.extend(found);
-                each(state, &targets);
-                first = end;
+                targets.extend(stored_children);
+                visit(state, &targets);
+                children_start = end;
             }
             children.clear();
         };
@@ -423,7 +431,7 @@ impl Search<'_> {
             self.store
                 .states
                 .read::<FullStates>(state, &mut parent[..words]);
-            let before = children.len();
+            let children_before = children.len();
             let reach = |child: &[u64; W]| {
                 let mut child = *child;
                 let stored = &mut child[..words];
@@ -434,16 +442,16 @@ impl Search<'_> {
             };
             match kernel.expand(&parent, spontaneous, reach) {
                 Ok(_) => parents.push((state, children.len())),
-                Err(Plain) => {
-                    children.truncate(before);
-                    look_up(&mut children, &mut parents, each);
-                    self.interpreted_moves(state, spontaneous, worker, each);
+                Err(NeedsInterpreter) => {
+                    children.truncate(children_before);
+                    look_up(&mut children, &mut parents, visit);
+                    self.visit_moves_interpreted(state, spontaneous, worker, visit);
                 }
             }
             if children.len() >= BATCH {
-                look_up(&mut children, &mut parents, each);
+                look_up(&mut children, &mut parents, visit);
             }
         }
-        look_up(&mut children, &mut parents, each);
+        look_up(&mut children, &mut parents, visit);
     }
 }

@@ -5,7 +5,7 @@ use super::*;
 
 impl Search<'_> {
     /// Verdict on the covers: holds, or lists those that no run reaches.
-    pub(super) fn covered(&mut self) -> Verdict {
+    pub(super) fn check_covers(&mut self) -> Verdict {
         let covers = &self.program.covers;
         if covers.is_empty() {
             return Verdict::Holds;
@@ -16,17 +16,17 @@ impl Search<'_> {
         }
         let statements = covers.iter().any(Option::is_none);
         for state in 0..self.store.len() {
-            if worker.machine.covered.iter().all(|&met| met) {
+            if worker.machine.covered.iter().all(|&is_covered| is_covered) {
                 return Verdict::Holds;
             }
-            if state % 256 == 0 && self.cancelled() {
+            if state % 256 == 0 && self.is_cancelled() {
                 return Verdict::Undecided(Reason::Interrupted);
             }
             worker.load(&self.store, state);
             for (cover, entry) in covers.iter().enumerate() {
                 if let (Some(entry), false) = (*entry, worker.machine.covered[cover]) {
                     match worker.machine.run(entry) {
-                        Ok(met) => worker.machine.covered[cover] = met,
+                        Ok(is_covered) => worker.machine.covered[cover] = is_covered,
                         Err(fault) => {
                             return Verdict::FailedCheck(
                                 FailedCheck::Fault(fault),
@@ -40,9 +40,9 @@ impl Search<'_> {
                 let _ = worker.expand(true, |_, _| Ok(()));
             }
         }
-        let covered = worker.machine.covered.iter().zip(0..);
-        let unmet: Vec<u32> = covered.filter(|c| !c.0).map(|c| c.1).collect();
-        match unmet.is_empty() {
+        let cover_results = worker.machine.covered.iter().zip(0..);
+        let uncovered: Vec<u32> = cover_results.filter(|c| !c.0).map(|c| c.1).collect();
+        match uncovered.is_empty() {
             false => {
                 // No trace shows an unreached cover, so the path is only a start state, if one exists.
                 let path = match self.store.len() {
@@ -52,7 +52,7 @@ impl Search<'_> {
                     },
                     _ => self.path(0),
                 };
-                Verdict::FailedCheck(FailedCheck::Uncovered(unmet), path)
+                Verdict::FailedCheck(FailedCheck::Uncovered(uncovered), path)
             }
             true => Verdict::Holds,
         }

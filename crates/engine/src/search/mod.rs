@@ -267,7 +267,7 @@ pub(crate) fn search(
             options.compile(|| Guards::of(program, view, &Worker::new(program, view).machine.frame))
         }
     };
-    let mut s = Search {
+    let mut search_state = Search {
         program,
         view,
         guards: guards.as_ref(),
@@ -284,21 +284,23 @@ pub(crate) fn search(
         checkpoints: checkpoint_sink
             .map(|checkpoint_sink| Checkpoints::new(checkpoint_sink, component, program, view)),
         began: Instant::now(),
-        told: Instant::now(),
+        last_report: Instant::now(),
         deadlocks: [None; 2],
         native: None,
-        asked: None,
+        requested_effort: None,
         memory: None,
         workspace: Workspace::default(),
     };
-    let verdict = s.explore()?;
-    let deadlocks = s.deadlocks.map(|d| d.map(|state| s.path(state)));
+    let verdict = search_state.explore()?;
+    let deadlocks = search_state
+        .deadlocks
+        .map(|d| d.map(|state| search_state.path(state)));
     Ok(Found {
         verdict,
-        states: s.store.len() as u64,
-        transitions: s.transitions,
-        depth: s.depth,
-        memory: s.store.memory(),
+        states: search_state.store.len() as u64,
+        transitions: search_state.transitions,
+        depth: search_state.depth,
+        memory: search_state.store.memory(),
         deadlocks,
     })
 }
@@ -327,11 +329,11 @@ struct Search<'a> {
     resumed: usize,
     checkpoints: Option<Checkpoints<'a>>,
     began: Instant,
-    told: Instant,
+    last_report: Instant,
     deadlocks: [Option<usize>; 2],
     native: Option<Native>,
     /// Optimisation level of the last request for machine code.
-    asked: Option<Effort>,
+    requested_effort: Option<Effort>,
     /// Reusable memory of searches with several threads.
     memory: Option<Parallel>,
     workspace: Workspace,
@@ -345,35 +347,35 @@ impl Search<'_> {
             }
             self.level_end = self.store.len();
         }
-        if let Some(verdict) = self.visit()? {
+        if let Some(verdict) = self.visit_states()? {
             if let Verdict::Undecided(_) = verdict {
-                self.keep()?;
+                self.save_checkpoint()?;
             }
             self.depth += (self.store.len() > self.level_end) as u64;
             return Ok(verdict);
         }
-        if self.store.states.compacted() {
-            let all = self.view.quiescent.is_none()
+        if self.store.states.is_compacted() {
+            let no_further_checks = self.view.quiescent.is_none()
                 && self.program.covers.is_empty()
                 && self.program.liveness.is_empty();
-            return Ok(match all {
+            return Ok(match no_further_checks {
                 true => Verdict::Holds,
                 false => Verdict::Undecided(Reason::HashCompaction),
             });
         }
-        self.keep()?;
-        let covered = self.covered();
-        if covered != Verdict::Holds {
-            return Ok(covered);
+        self.save_checkpoint()?;
+        let covers_verdict = self.check_covers();
+        if covers_verdict != Verdict::Holds {
+            return Ok(covers_verdict);
         }
-        Ok(match self.drain() {
-            Verdict::Holds => self.liveness(),
+        Ok(match self.check_drain() {
+            Verdict::Holds => self.check_liveness(),
             verdict => verdict,
         })
     }
 
     /// Visits all states. Returns a verdict if it stops early.
-    fn visit(&mut self) -> Result<Option<Verdict>, CheckpointError> {
+    fn visit_states(&mut self) -> Result<Option<Verdict>, CheckpointError> {
         let threads = self.options.threads.max(1);
         if self.store.len() as u64 > self.state_limit() {
             return Ok(Some(Verdict::Undecided(Reason::MaxStates)));
@@ -385,25 +387,27 @@ impl Search<'_> {
             while self.next < self.level_end {
                 self.compile();
                 // A stretch may extend into the next level, unless that level must not be expanded.
-                let last = match self.options.max_depth {
+                let stretch_limit = match self.options.max_depth {
                     None => self.store.len(),
                     Some(_) => self.level_end,
                 };
                 if self.next >= self.stretch_end {
-                    if let Some(reason) = self.limit() {
+                    if let Some(reason) = self.exceeded_limit() {
                         return Ok(Some(Verdict::Undecided(reason)));
                     }
-                    self.stretch_end = last.min(self.next + self.stretch());
+                    self.stretch_end = stretch_limit.min(self.next + self.stretch_size());
                     self.store.states.forget_before(self.next);
                 }
-                let end = last.min(self.stretch_end);
-                let worth = threads > 1 && end - self.next >= WORTH_THREADS;
-                let parallel = worth.then(|| self.in_parallel(end, threads)).flatten();
+                let end = stretch_limit.min(self.stretch_end);
+                let use_threads = threads > 1 && end - self.next >= WORTH_THREADS;
+                let parallel = use_threads
+                    .then(|| self.expand_parallel(end, threads))
+                    .flatten();
                 self.next = match parallel {
                     Some(next) => next,
                     None => {
                         let end = end.min(self.level_end);
-                        match self.alone(end) {
+                        match self.expand_serial(end) {
                             Some(verdict) => return Ok(Some(verdict)),
                             None => end,
                         }
@@ -414,8 +418,8 @@ impl Search<'_> {
                     let children = self.store.genealogy.children_before(self.level_end as u64);
                     self.next_level(children as usize);
                 }
-                self.keep_if_due()?;
-                self.tell(Phase::Explore);
+                self.save_checkpoint_if_due()?;
+                self.report_progress(Phase::Explore);
             }
             self.next_level(self.store.len());
         }
@@ -432,20 +436,20 @@ impl Search<'_> {
 
     /// Requests machine code once it pays.
     fn compile(&mut self) {
-        let from = match self.options.engine {
+        let threshold = match self.options.engine {
             Engine::Adaptive => MIN_STATES_TO_COMPILE,
             Engine::Interpreter => usize::MAX,
             Engine::Native => 0,
         };
         let effort = match self.store.len() {
-            known if known < from => return,
+            known if known < threshold => return,
             known if known < MIN_STATES_TO_OPTIMISE => Effort::Quick,
             _ => Effort::Thorough,
         };
-        if self.asked < Some(effort) {
+        if self.requested_effort < Some(effort) {
             // If compilation failed once, do not retry.
-            let first = self.asked.replace(effort).is_none();
-            if first || self.native.is_some() {
+            let is_first = self.requested_effort.replace(effort).is_none();
+            if is_first || self.native.is_some() {
                 let (program, view, threads) = (self.program, self.view, self.options.threads);
                 self.native = self.options.compile(|| {
                     let frame = Worker::new(program, view).machine.frame;
@@ -465,24 +469,26 @@ impl Search<'_> {
             };
             if start % 4096 == 4095 {
                 let full = self.store.len() as u64 > self.state_limit();
-                let reason = full.then_some(Reason::MaxStates).or_else(|| self.limit());
+                let reason = full
+                    .then_some(Reason::MaxStates)
+                    .or_else(|| self.exceeded_limit());
                 if let Some(reason) = reason {
                     return Some(Verdict::Undecided(reason));
                 }
             }
-            let begun = worker.machine.start(start);
-            match begun.and_then(|begun| Ok(begun && worker.machine.satisfies_assumptions()?)) {
+            let exists = worker.machine.start(start);
+            match exists.and_then(|exists| Ok(exists && worker.machine.satisfies_assumptions()?)) {
                 Ok(true) => {}
                 Ok(false) => continue,
                 Err(fault) => return Some(Verdict::FailedCheck(FailedCheck::Fault(fault), path)),
             }
             worker.pack_child();
             let hash = hash(&worker.child);
-            let before = self.store.len();
+            let states_before = self.store.len();
             self.store.enter(hash, &worker.child, 0, || true);
-            if self.store.len() > before {
-                if let Some(broken) = worker.broken_invariant() {
-                    return Some(Verdict::FailedCheck(broken, path));
+            if self.store.len() > states_before {
+                if let Some(failed_check) = worker.violated_invariant() {
+                    return Some(Verdict::FailedCheck(failed_check, path));
                 }
             }
         }
@@ -491,15 +497,15 @@ impl Search<'_> {
 
     /// Number of parents in the next stretch. Smaller if each has many successors, so that few states are found between
     /// two checks of the limits.
-    fn stretch(&self) -> usize {
+    fn stretch_size(&self) -> usize {
         let successors = self.transitions / self.next.max(1) as u64 + 1;
         STRETCH
             .min((8 * STRETCH as u64 / successors) as usize)
             .max(64)
     }
 
-    fn limit(&self) -> Option<Reason> {
-        if self.cancelled() {
+    fn exceeded_limit(&self) -> Option<Reason> {
+        if self.is_cancelled() {
             return Some(Reason::Interrupted);
         }
         let full = self
@@ -509,7 +515,7 @@ impl Search<'_> {
         full.then_some(Reason::MaxMemory)
     }
 
-    fn cancelled(&self) -> bool {
+    fn is_cancelled(&self) -> bool {
         self.options
             .cancel
             .is_some_and(|c| c.load(Ordering::Relaxed))
@@ -522,14 +528,14 @@ impl Search<'_> {
             .min(MAX_STATES)
     }
 
-    fn tell(&mut self, phase: Phase) {
+    fn report_progress(&mut self, phase: Phase) {
         let Some(progress) = self.options.progress else {
             return;
         };
-        if self.told.elapsed() < Duration::from_millis(100) {
+        if self.last_report.elapsed() < Duration::from_millis(100) {
             return;
         }
-        self.told = Instant::now();
+        self.last_report = Instant::now();
         let states = self.store.len() as u64;
         let queue = states - self.next as u64;
         progress(&Progress {
@@ -541,7 +547,7 @@ impl Search<'_> {
             ahead: match phase {
                 Phase::Explore => {
                     let in_level = (self.level_end - self.next) as u64;
-                    estimate(&self.levels).map(|behind| in_level + behind)
+                    estimate(&self.levels).map(|later_levels| in_level + later_levels)
                 }
                 _ => Some(queue),
             },
@@ -552,32 +558,32 @@ impl Search<'_> {
     }
 
     /// Expands the states from `next` to `end` with one thread.
-    fn alone(&mut self, end: usize) -> Option<Verdict> {
+    fn expand_serial(&mut self, end: usize) -> Option<Verdict> {
         while self.next < end {
-            let plain = match self.expand_native(end) {
+            let interpreted_end = match self.expand_native(end) {
                 Ok(()) => return None,
                 Err(Stop::Interrupted(state)) => {
                     self.next = state;
                     return Some(Verdict::Undecided(Reason::Interrupted));
                 }
-                Err(Stop::Plain(state)) => {
+                Err(Stop::NeedsInterpreter(state)) => {
                     self.next = state;
                     state + 1
                 }
                 Err(Stop::NoMachineCode) => end,
             };
-            let verdict = self.plain(plain);
+            let verdict = self.expand_interpreted(interpreted_end);
             if verdict.is_some() {
                 return verdict;
             }
-            self.next = plain;
+            self.next = interpreted_end;
         }
         None
     }
 
     /// Expands the states from `next` to `end` by machine code.
     fn expand_native(&mut self, end: usize) -> Result<(), Stop> {
-        match self.store.states.compacted() {
+        match self.store.states.is_compacted() {
             true => self.expand_native_with::<Compact>(end),
             false => self.expand_native_with::<FullStates>(end),
         }
@@ -587,12 +593,12 @@ impl Search<'_> {
         let Some(native) = &self.native else {
             return Err(Stop::NoMachineCode);
         };
-        let most = self.state_limit();
-        let mut alone = SerialExpansion {
-            kept: PhantomData::<K>,
+        let max_states = self.state_limit();
+        let mut expansion = SerialExpansion {
+            policy: PhantomData::<K>,
             store: &mut self.store,
             end,
-            most,
+            max_states,
             kernel: &native.kernel,
             transitions: 0,
             cancel: self.options.cancel,
@@ -602,19 +608,19 @@ impl Search<'_> {
             self.next,
             self.view,
             &mut self.workspace,
-            &mut alone,
+            &mut expansion,
         );
-        self.transitions += alone.transitions;
+        self.transitions += expansion.transitions;
         result
     }
 
     /// Expands the states from `next` to `end` with the interpreter.
-    fn plain(&mut self, end: usize) -> Option<Verdict> {
+    fn expand_interpreted(&mut self, end: usize) -> Option<Verdict> {
         let mut worker = Worker::new(self.program, self.view);
         worker.guards = self.guards;
-        let most = self.state_limit();
+        let max_states = self.state_limit();
         for state in self.next..end {
-            if state % 256 == 0 && self.cancelled() {
+            if state % 256 == 0 && self.is_cancelled() {
                 self.next = state;
                 return Some(Verdict::Undecided(Reason::Interrupted));
             }
@@ -623,25 +629,25 @@ impl Search<'_> {
             let mut full = false;
             let result = worker.expand(true, |worker, _| {
                 let hash = hash(&worker.child);
-                let before = store.len();
-                let room = (before as u64) < most;
-                full |= !store.enter(hash, &worker.child, state as u64 + 1, || room);
-                if store.len() > before {
-                    if let Some(broken) = worker.broken_invariant() {
-                        return Err(broken);
+                let states_before = store.len();
+                let has_room = (states_before as u64) < max_states;
+                full |= !store.enter(hash, &worker.child, state as u64 + 1, || has_room);
+                if store.len() > states_before {
+                    if let Some(failed_check) = worker.violated_invariant() {
+                        return Err(failed_check);
                     }
                 }
                 Ok(())
             });
             let verdict = match result {
-                Err(event) => Some(self.broken(state, event)),
+                Err(event) => Some(self.violation_verdict(state, event)),
                 Ok(expansion) => {
                     self.transitions += expansion.transitions;
                     if full {
                         self.unfinished = expansion.transitions;
                         Some(Verdict::Undecided(Reason::MaxStates))
                     } else if !expansion.moves {
-                        self.stuck(&mut worker, state)
+                        self.handle_stuck_state(&mut worker, state)
                     } else {
                         None
                     }
@@ -656,8 +662,8 @@ impl Search<'_> {
     }
 
     /// Handles a state without moves: records it, or returns the verdict.
-    fn stuck(&mut self, worker: &mut Worker, state: usize) -> Option<Verdict> {
-        match worker.deadlock() {
+    fn handle_stuck_state(&mut self, worker: &mut Worker, state: usize) -> Option<Verdict> {
+        match worker.judge_deadlock() {
             Err(fault) => Some(Verdict::FailedCheck(
                 FailedCheck::Fault(fault),
                 self.path(state),
@@ -694,12 +700,12 @@ fn estimate(levels: &[u64; 4]) -> Option<u64> {
 
 /// Successor sink of a search with one thread and machine code.
 struct SerialExpansion<'a, K> {
-    kept: PhantomData<K>,
+    policy: PhantomData<K>,
     store: &'a mut Store,
     /// End of the states to be expanded.
     end: usize,
     /// Maximum number of states to store.
-    most: u64,
+    max_states: u64,
     kernel: &'a Kernel,
     transitions: u64,
     cancel: Option<&'a AtomicBool>,
@@ -714,7 +720,7 @@ impl<K: StorePolicy> Successors for SerialExpansion<'_, K> {
     }
 
     #[inline(always)]
-    fn ahead(&mut self, from: usize) -> Option<Range<usize>> {
+    fn next_states(&mut self, from: usize) -> Option<Range<usize>> {
         (from < self.end).then_some(from..self.end)
     }
 
@@ -725,19 +731,19 @@ impl<K: StorePolicy> Successors for SerialExpansion<'_, K> {
 
     #[inline(always)]
     fn enter(&mut self, hash: u64, state: &[u64], parent: usize) -> bool {
-        let room = (self.store.len() as u64) < self.most;
-        let accept = || room && self.kernel.fine(state);
+        let has_room = (self.store.len() as u64) < self.max_states;
+        let accept = || has_room && self.kernel.satisfies_invariants(state);
         self.store
             .enter_as::<K>(hash, state, parent as u64 + 1, accept)
     }
 
     #[inline(always)]
-    fn done(&mut self, _: usize, transitions: u64) {
+    fn complete_parent(&mut self, _: usize, transitions: u64) {
         self.transitions += transitions;
     }
 
     #[inline(always)]
-    fn cancelled(&self) -> bool {
+    fn is_cancelled(&self) -> bool {
         self.cancel.is_some_and(|c| c.load(Ordering::Relaxed))
     }
 }

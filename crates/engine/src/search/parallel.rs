@@ -24,7 +24,7 @@ pub(super) struct Parallel {
     candidates: Candidates,
     team: Team,
     /// Data of each thread.
-    own: Vec<ThreadState>,
+    thread_states: Vec<ThreadState>,
     /// Expected new states per parent, with a large margin.
     growth: f64,
 }
@@ -34,7 +34,7 @@ impl Parallel {
         let team = Team::new(threads);
         Parallel {
             candidates: Candidates::new(words),
-            own: (0..team.len()).map(|_| ThreadState::default()).collect(),
+            thread_states: (0..team.len()).map(|_| ThreadState::default()).collect(),
             team,
             growth: 4.0,
         }
@@ -46,7 +46,7 @@ impl Parallel {
 struct ThreadState {
     workspace: Workspace,
     numbers: Numbers,
-    found: Vec<Found>,
+    candidates_found: Vec<Found>,
 }
 
 /// A candidate that a thread found from this parent. Another thread may have found it from an earlier parent.
@@ -59,10 +59,10 @@ struct Found {
 /// A chunk that a thread expands.
 struct Chunk {
     parents: Range<usize>,
-    /// Range of its candidates in [`ThreadState::found`].
+    /// Range of its candidates in [`ThreadState::candidates_found`].
     candidates: Range<usize>,
     /// Deadlocks to be recorded, and whether they are quiescent.
-    stuck: Vec<(usize, bool)>,
+    deadlocks: Vec<(usize, bool)>,
 }
 
 /// Results of one thread.
@@ -76,7 +76,7 @@ struct ThreadResults {
 impl Search<'_> {
     /// Expands states from `next` on, at most to `end`, and returns the next state to expand.
     /// Returns `None`, without effect, if one thread has to expand the stretch.
-    pub(super) fn in_parallel(&mut self, end: usize, threads: usize) -> Option<usize> {
+    pub(super) fn expand_parallel(&mut self, end: usize, threads: usize) -> Option<usize> {
         let mut memory =
             (self.memory.take()).unwrap_or_else(|| Parallel::new(self.store.words(), threads));
         let next = self.expand_stretch_parallel(end, &mut memory);
@@ -88,7 +88,7 @@ impl Search<'_> {
         let Parallel {
             candidates,
             team,
-            own,
+            thread_states,
             growth,
         } = memory;
         let threads = team.len();
@@ -97,24 +97,24 @@ impl Search<'_> {
         let expected = ((end - first) as f64 * *growth) as usize + threads * SLAB;
         let table = &mut self.store.table;
         table.reserve(expected, &self.store.states, team);
-        let scarce = candidates.clear(table.most_numbers(), expected);
-        for own in own.iter_mut() {
-            own.found.clear();
-            own.numbers.restart();
+        let scarce = candidates.clear(table.number_limit(), expected);
+        for thread_state in thread_states.iter_mut() {
+            thread_state.candidates_found.clear();
+            thread_state.numbers.restart();
             if scarce {
-                own.numbers.forget();
+                thread_state.numbers.forget();
             }
         }
         let candidates = &*candidates;
         let lost: Vec<AtomicUsize> = (0..(end - first).div_ceil(CHUNK))
             .map(|_| AtomicUsize::new(0))
             .collect();
-        let all = SharedSearchData {
+        let shared = SharedSearchData {
             store: &self.store,
             kernel: self.native.as_ref().map(|native| &native.kernel),
             guards: self.guards,
             candidates,
-            lost: &lost,
+            lost_counts: &lost,
             first,
             end,
             chunk: AtomicUsize::new(0),
@@ -123,21 +123,28 @@ impl Search<'_> {
             cancel: self.options.cancel,
         };
         let (program, view) = (self.program, self.view);
-        let share = (self.store.table.left() / threads).saturating_sub(SLAB);
-        let finds = team.run_in_parallel(own.iter_mut().collect(), |own| {
-            match all.store.states.compacted() {
-                true => all.run::<Compact>(program, view, own, share),
-                false => all.run::<FullStates>(program, view, own, share),
-            }
-        });
-        let closed = all.closing.into_inner();
-        let failed = all.failed.into_inner();
+        let share = (self.store.table.free_entries() / threads).saturating_sub(SLAB);
+        let results =
+            team.run_in_parallel(
+                thread_states.iter_mut().collect(),
+                |thread_state| match shared.store.states.is_compacted() {
+                    true => shared.run::<Compact>(program, view, thread_state, share),
+                    false => shared.run::<FullStates>(program, view, thread_state, share),
+                },
+            );
+        let table_filled = shared.closing.into_inner();
+        let failed = shared.failed.into_inner();
 
         // Chunks in the order of their parents, each with the thread that expanded it.
-        let mut chunks: Vec<(usize, &Chunk)> = finds
+        let mut chunks: Vec<(usize, &Chunk)> = results
             .iter()
             .enumerate()
-            .flat_map(|(thread, finds)| finds.chunks.iter().map(move |chunk| (thread, chunk)))
+            .flat_map(|(thread, thread_results)| {
+                thread_results
+                    .chunks
+                    .iter()
+                    .map(move |chunk| (thread, chunk))
+            })
             .collect();
         chunks.sort_by_key(|(_, chunk)| chunk.parents.start);
         let count = |chunk: &Chunk| {
@@ -145,32 +152,32 @@ impl Search<'_> {
             chunk.candidates.len() - lost.load(Ordering::Relaxed)
         };
         // After a failure, some chunks are incomplete.
-        let new: usize = match failed {
+        let new_count: usize = match failed {
             true => 0,
             false => chunks.iter().map(|(_, chunk)| count(chunk)).sum(),
         };
-        if failed || (self.store.len() + new) as u64 > self.state_limit() {
-            for own in own {
-                for found in &own.found {
+        if failed || (self.store.len() + new_count) as u64 > self.state_limit() {
+            for thread_state in thread_states {
+                for found in &thread_state.candidates_found {
                     self.store.table.clear(found.place);
                 }
-                own.workspace.recent.forget();
+                thread_state.workspace.recent.forget();
             }
             return None;
         }
         let next = (chunks.last()).map_or(first, |(_, chunk)| chunk.parents.end);
         // Expect twice the observed growth, and four times if the table became full.
-        let average = new as f64 / (next - first).max(1) as f64;
-        *growth = 2.0 * average * if closed { 2.0 } else { 1.0 };
+        let average = new_count as f64 / (next - first).max(1) as f64;
+        *growth = 2.0 * average * if table_filled { 2.0 } else { 1.0 };
 
-        for finds in &finds {
-            self.transitions += finds.transitions;
-            self.store.table.counted(finds.entered);
+        for thread_results in &results {
+            self.transitions += thread_results.transitions;
+            self.store.table.add_to_count(thread_results.entered);
         }
-        for &(state, quiescent) in chunks.iter().flat_map(|(_, chunk)| &chunk.stuck) {
+        for &(state, quiescent) in chunks.iter().flat_map(|(_, chunk)| &chunk.deadlocks) {
             self.note_deadlock(state, quiescent);
         }
-        self.store_candidates(first, chunks, count, own, candidates, team);
+        self.store_candidates(first, chunks, count, thread_states, candidates, team);
         Some(next)
     }
 
@@ -181,7 +188,7 @@ impl Search<'_> {
         first: usize,
         chunks: Vec<(usize, &Chunk)>,
         count: impl Fn(&Chunk) -> usize,
-        own: &[ThreadState],
+        thread_states: &[ThreadState],
         candidates: &Candidates,
         team: &Team,
     ) {
@@ -191,20 +198,21 @@ impl Search<'_> {
             genealogy,
             table,
         } = &mut self.store;
-        let rooms = states.append(chunks.iter().map(|(_, chunk)| count(chunk)), team);
-        let mut work: Vec<(&[Found], Vec<_>)> =
-            own.iter().map(|own| (&*own.found, vec![])).collect();
-        for (&(thread, chunk), room) in chunks.iter().zip(rooms) {
-            work[thread].1.push((chunk, room, number));
+        let reservations = states.append(chunks.iter().map(|(_, chunk)| count(chunk)), team);
+        let mut work: Vec<(&[Found], Vec<_>)> = (thread_states.iter())
+            .map(|thread_state| (&*thread_state.candidates_found, vec![]))
+            .collect();
+        for (&(thread, chunk), reservation) in chunks.iter().zip(reservations) {
+            work[thread].1.push((chunk, reservation, number));
             number += count(chunk) as u32;
         }
         let words = self.view.packing.words;
-        let known = &*genealogy;
-        let families = team.run_in_parallel(work, |(found, chunks)| {
+        let parent_map = &*genealogy;
+        let fragments = team.run_in_parallel(work, |(found, chunks)| {
             let mut state = vec![0; words];
-            let mut store = |(chunk, mut room, mut number): (&Chunk, Reservation, u32)| {
+            let mut store = |(chunk, mut reservation, mut number): (&Chunk, Reservation, u32)| {
                 // Parents count from one in a genealogy.
-                let mut family = known.behind(chunk.parents.start as u64);
+                let mut fragment = parent_map.new_fragment(chunk.parents.start as u64);
                 let found = &found[chunk.candidates.clone()];
                 for i in 0..found.len() {
                     if let Some(ahead) = found.get(i + AHEAD) {
@@ -215,19 +223,19 @@ impl Search<'_> {
                         continue;
                     }
                     candidates.read(found.entry, &mut state);
-                    room.push(&state);
+                    reservation.push(&state);
                     table.replace(found.place, number);
-                    family.append_child((first + found.parent as usize) as u64 + 1);
+                    fragment.append_child((first + found.parent as usize) as u64 + 1);
                     number += 1;
                 }
-                family
+                fragment
             };
             chunks.into_iter().map(&mut store).collect::<Vec<_>>()
         });
-        let mut families: Vec<_> = families.into_iter().map(Vec::into_iter).collect();
+        let mut fragments: Vec<_> = fragments.into_iter().map(Vec::into_iter).collect();
         for (thread, _) in chunks {
-            if let Some(family) = families[thread].next() {
-                genealogy.append(&family);
+            if let Some(fragment) = fragments[thread].next() {
+                genealogy.append(&fragment);
             }
         }
         // The last chunks may have overfilled the table.
@@ -243,7 +251,7 @@ struct SharedSearchData<'a> {
     guards: Option<&'a Guards>,
     candidates: &'a Candidates,
     /// Per chunk: number of candidates that an earlier parent has taken over.
-    lost: &'a [AtomicUsize],
+    lost_counts: &'a [AtomicUsize],
     /// First state of the stretch, and the end of the stretch.
     first: usize,
     end: usize,
@@ -261,25 +269,25 @@ impl SharedSearchData<'_> {
         &self,
         program: &Program,
         view: &View,
-        own: &mut ThreadState,
+        thread_state: &mut ThreadState,
         share: usize,
     ) -> ThreadResults {
         let ThreadState {
             workspace,
             numbers,
-            found,
-        } = own;
+            candidates_found: found,
+        } = thread_state;
         let mut worker = Worker::new(program, view);
         worker.guards = self.guards;
         let mut thread = Thread {
-            kept: PhantomData::<K>,
-            all: self,
+            policy: PhantomData::<K>,
+            shared: self,
             judge: Worker::new(program, view),
             share,
             numbers,
-            found,
-            done: 0,
-            finds: ThreadResults {
+            candidates_found: found,
+            completed: 0,
+            results: ThreadResults {
                 transitions: 0,
                 chunks: Vec::new(),
                 entered: 0,
@@ -288,11 +296,11 @@ impl SharedSearchData<'_> {
         if !thread.expand(workspace, &mut worker) {
             self.failed.store(true, Ordering::Relaxed);
         }
-        thread.finds
+        thread.results
     }
 
     /// Takes the next chunk of parents; `None` after the last.
-    fn take(&self) -> Option<Range<usize>> {
+    fn take_chunk(&self) -> Option<Range<usize>> {
         if self.closing.load(Ordering::Relaxed) {
             return None;
         }
@@ -304,38 +312,38 @@ impl SharedSearchData<'_> {
 
 /// State of one thread.
 struct Thread<'a, K> {
-    kept: PhantomData<K>,
-    all: &'a SharedSearchData<'a>,
+    policy: PhantomData<K>,
+    shared: &'a SharedSearchData<'a>,
     /// Interpreter that judges invariants if no machine code exists.
     judge: Worker<'a>,
     /// Number of entries it may put into the table before the table counts as full.
     share: usize,
     numbers: &'a mut Numbers,
-    found: &'a mut Vec<Found>,
+    candidates_found: &'a mut Vec<Found>,
     /// Number of its completed chunks; later ones are in progress.
-    done: usize,
-    finds: ThreadResults,
+    completed: usize,
+    results: ThreadResults,
 }
 
 impl<K: StorePolicy> Thread<'_, K> {
     /// Expands chunks until none are left. Returns false if one thread has to repeat the stretch.
     fn expand(&mut self, workspace: &mut Workspace, worker: &mut Worker) -> bool {
-        let mut from = self.all.first;
+        let mut from = self.shared.first;
         loop {
-            let plain = match (self.all.kernel)
+            let interpreted_states = match (self.shared.kernel)
                 .map(|kernel| expand_native(kernel, from, worker.view, workspace, self))
             {
                 Some(Ok(())) => return true,
                 Some(Err(Stop::Interrupted(_))) => return false,
-                Some(Err(Stop::Plain(state))) => state..state + 1,
-                Some(Err(Stop::NoMachineCode)) | None => match self.ahead(from) {
+                Some(Err(Stop::NeedsInterpreter(state))) => state..state + 1,
+                Some(Err(Stop::NoMachineCode)) | None => match self.next_states(from) {
                     Some(states) => states,
                     None => return true,
                 },
             };
-            from = plain.end;
-            for state in plain {
-                if self.cancelled() || !self.plain(state, worker) {
+            from = interpreted_states.end;
+            for state in interpreted_states {
+                if self.is_cancelled() || !self.expand_interpreted(state, worker) {
                     return false;
                 }
             }
@@ -343,8 +351,8 @@ impl<K: StorePolicy> Thread<'_, K> {
     }
 
     /// Expands one state with the interpreter.
-    fn plain(&mut self, state: usize, worker: &mut Worker) -> bool {
-        worker.load(self.all.store, state);
+    fn expand_interpreted(&mut self, state: usize, worker: &mut Worker) -> bool {
+        worker.load(self.shared.store, state);
         let result = worker.expand(true, |worker, _| {
             match self.enter(hash(&worker.child), &worker.child, state) {
                 true => Ok(()),
@@ -354,27 +362,29 @@ impl<K: StorePolicy> Thread<'_, K> {
         });
         let Ok(expansion) = result else { return false };
         if !expansion.moves {
-            match worker.deadlock() {
+            match worker.judge_deadlock() {
                 Ok(None) => {}
                 Ok(Some(quiescent)) if !worker.view.stop_at_deadlock => {
-                    self.finds.chunks[self.done].stuck.push((state, quiescent));
+                    self.results.chunks[self.completed]
+                        .deadlocks
+                        .push((state, quiescent));
                 }
                 _ => return false,
             }
         }
-        self.done(state, expansion.transitions);
+        self.complete_parent(state, expansion.transitions);
         true
     }
 
     /// True if all invariants hold in a state.
-    fn fine(&mut self, state: &[u64]) -> bool {
-        match self.all.kernel {
-            Some(kernel) => kernel.fine(state),
+    fn satisfies_invariants(&mut self, state: &[u64]) -> bool {
+        match self.shared.kernel {
+            Some(kernel) => kernel.satisfies_invariants(state),
             None if self.judge.view.invariants.is_empty() => true,
             None => {
                 let packing = &self.judge.view.packing;
                 packing.unpack(state, &mut self.judge.machine.frame);
-                self.judge.broken_invariant().is_none()
+                self.judge.violated_invariant().is_none()
             }
         }
     }
@@ -385,21 +395,21 @@ impl<K: StorePolicy> Successors for Thread<'_, K> {
 
     #[inline(always)]
     fn store(&self) -> &Store {
-        self.all.store
+        self.shared.store
     }
 
     #[inline(always)]
-    fn ahead(&mut self, from: usize) -> Option<Range<usize>> {
-        let chunks = &mut self.finds.chunks;
-        let mut begun = chunks[self.done..].iter().map(|chunk| &chunk.parents);
-        if let Some(parents) = begun.find(|parents| from < parents.end) {
+    fn next_states(&mut self, from: usize) -> Option<Range<usize>> {
+        let chunks = &mut self.results.chunks;
+        let mut in_progress = chunks[self.completed..].iter().map(|chunk| &chunk.parents);
+        if let Some(parents) = in_progress.find(|parents| from < parents.end) {
             return Some(from.max(parents.start)..parents.end);
         }
-        let parents = self.all.take()?;
+        let parents = self.shared.take_chunk()?;
         chunks.push(Chunk {
             parents: parents.clone(),
             candidates: 0..0,
-            stuck: Vec::new(),
+            deadlocks: Vec::new(),
         });
         Some(parents)
     }
@@ -407,8 +417,8 @@ impl<K: StorePolicy> Successors for Thread<'_, K> {
     #[inline(always)]
     fn prefetch(&self, entry: u32) {
         match entry & CANDIDATE {
-            0 => self.all.store.states.prefetch(entry),
-            _ => self.all.candidates.prefetch(entry),
+            0 => self.shared.store.states.prefetch(entry),
+            _ => self.shared.candidates.prefetch(entry),
         }
     }
 
@@ -419,11 +429,11 @@ impl<K: StorePolicy> Successors for Thread<'_, K> {
             candidates,
             failed,
             ..
-        } = self.all;
+        } = self.shared;
         let Some(new) = candidates.next(self.numbers) else {
             return false;
         };
-        let parent = (parent - self.all.first) as u32;
+        let parent = (parent - self.shared.first) as u32;
         let same = |entry: u32| match entry & CANDIDATE {
             0 => store.states.is::<K>(entry as usize, state),
             _ if candidates.is(entry, state) => true,
@@ -438,22 +448,23 @@ impl<K: StorePolicy> Successors for Thread<'_, K> {
         let write = || candidates.write(new, state, parent);
         let place = match store.table.claim(hash, new, write, same) {
             Claimed::New(place) => {
-                self.finds.entered += 1;
-                if self.finds.entered > self.share {
-                    self.all.closing.store(true, Ordering::Relaxed);
+                self.results.entered += 1;
+                if self.results.entered > self.share {
+                    self.shared.closing.store(true, Ordering::Relaxed);
                 }
-                if !self.fine(state) {
-                    self.all.failed.store(true, Ordering::Relaxed);
+                if !self.satisfies_invariants(state) {
+                    self.shared.failed.store(true, Ordering::Relaxed);
                 }
                 place
             }
             Claimed::Known(entry, _) if entry & CANDIDATE == 0 => return true,
             Claimed::Known(entry, place) => {
-                let Some(before) = candidates.found_by(entry, parent) else {
+                let Some(earlier_parent) = candidates.record_parent(entry, parent) else {
                     return true;
                 };
-                self.all.lost[before as usize / CHUNK].fetch_add(1, Ordering::Relaxed);
-                self.found.push(Found {
+                self.shared.lost_counts[earlier_parent as usize / CHUNK]
+                    .fetch_add(1, Ordering::Relaxed);
+                self.candidates_found.push(Found {
                     entry,
                     parent,
                     place,
@@ -462,8 +473,8 @@ impl<K: StorePolicy> Successors for Thread<'_, K> {
             }
             Claimed::Full => return false,
         };
-        candidates.used(self.numbers);
-        self.found.push(Found {
+        candidates.mark_used(self.numbers);
+        self.candidates_found.push(Found {
             entry: new,
             parent,
             place,
@@ -472,22 +483,24 @@ impl<K: StorePolicy> Successors for Thread<'_, K> {
     }
 
     #[inline(always)]
-    fn done(&mut self, parent: usize, transitions: u64) {
-        self.finds.transitions += transitions;
-        let (before, begun) = self.finds.chunks.split_at_mut(self.done);
-        let Some(chunk) = begun.first_mut() else {
+    fn complete_parent(&mut self, parent: usize, transitions: u64) {
+        self.results.transitions += transitions;
+        let (completed_chunks, in_progress) = self.results.chunks.split_at_mut(self.completed);
+        let Some(chunk) = in_progress.first_mut() else {
             return;
         };
         if parent + 1 == chunk.parents.end {
-            let first = before.last().map_or(0, |chunk| chunk.candidates.end);
-            chunk.candidates = first..self.found.len();
-            self.done += 1;
+            let first = completed_chunks
+                .last()
+                .map_or(0, |chunk| chunk.candidates.end);
+            chunk.candidates = first..self.candidates_found.len();
+            self.completed += 1;
         }
     }
 
     #[inline(always)]
-    fn cancelled(&self) -> bool {
-        let set = |flag: &AtomicBool| flag.load(Ordering::Relaxed);
-        set(&self.all.failed) || self.all.cancel.is_some_and(set)
+    fn is_cancelled(&self) -> bool {
+        let is_set = |flag: &AtomicBool| flag.load(Ordering::Relaxed);
+        is_set(&self.shared.failed) || self.shared.cancel.is_some_and(is_set)
     }
 }

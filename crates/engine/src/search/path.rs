@@ -4,40 +4,40 @@ use super::*;
 
 impl Search<'_> {
     /// Verdict on an event in a state, with the path to it.
-    pub(super) fn broken(&self, state: usize, event: Event) -> Verdict {
-        let (mut path, mut worker) = self.walk(state);
+    pub(super) fn violation_verdict(&self, state: usize, event: Event) -> Verdict {
+        let (mut path, mut worker) = self.walk_to(state);
         let mut event = event;
         if self.view.symmetry.is_some() {
             // The path may end in another state of the orbit; there the same happens to other values.
-            let there = worker.expand(true, |worker, _| match worker.broken_invariant() {
-                Some(broken) => Err(broken),
+            let repeated = worker.expand(true, |worker, _| match worker.violated_invariant() {
+                Some(failed_check) => Err(failed_check),
                 None => Ok(()),
             });
-            event = there.err().unwrap_or(event);
+            event = repeated.err().unwrap_or(event);
         }
         path.rules.extend(event.rule);
-        Verdict::FailedCheck(event.what, path)
+        Verdict::FailedCheck(event.failed_check, path)
     }
 
     /// The path on which a state was first found, or a path to another state of its orbit.
     pub(super) fn path(&self, state: usize) -> Path {
-        self.walk(state).0
+        self.walk_to(state).0
     }
 
     /// Path to a state, and an interpreter with the state loaded.
-    fn walk(&self, state: usize) -> (Path, Worker<'_>) {
+    fn walk_to(&self, state: usize) -> (Path, Worker<'_>) {
         let mut worker = Worker::new(self.program, self.view);
         let mut states = vec![state];
         while let Some(parent) = self.store.genealogy.parent(states[states.len() - 1]) {
             states.push(parent);
         }
-        let states = self.stored(&states);
+        let states = self.read_states(&states);
         let mut path = Path::default();
-        let first = &states[states.len() - 1];
+        let start_state = &states[states.len() - 1];
         for candidate in 0..self.program.start_count() {
             if worker.machine.start(candidate) == Ok(true) {
                 worker.pack_child();
-                if worker.child == *first {
+                if worker.child == *start_state {
                     path.start = candidate;
                     break;
                 }
@@ -46,17 +46,17 @@ impl Search<'_> {
         for state in states.iter().rev().skip(1) {
             let packing = &self.view.packing;
             packing.pack(&worker.machine.frame, &mut worker.parent);
-            let mut taken = None;
+            let mut fired_rule = None;
             let _ = worker.expand(true, |worker, rule| {
                 if worker.child != *state {
                     return Ok(());
                 }
                 packing.pack(&worker.machine.frame, &mut worker.child);
-                taken = Some(rule);
+                fired_rule = Some(rule);
                 // Found: any error ends the expansion.
                 Err(FailedCheck::Deadlock)
             });
-            path.rules.extend(taken);
+            path.rules.extend(fired_rule);
             let child = std::mem::take(&mut worker.child);
             packing.unpack(&child, &mut worker.machine.frame);
             worker.child = child;
@@ -67,9 +67,9 @@ impl Search<'_> {
     }
 
     /// Packed states with these numbers. Each was found from the one after it.
-    fn stored(&self, numbers: &[usize]) -> Vec<Vec<u64>> {
+    fn read_states(&self, numbers: &[usize]) -> Vec<Vec<u64>> {
         let words = self.view.packing.words;
-        if !self.store.states.compacted() {
+        if !self.store.states.is_compacted() {
             let read = |&number: &usize| {
                 let mut state = vec![0; words];
                 self.store.read(number, &mut state);
@@ -85,8 +85,8 @@ impl Search<'_> {
             match states.last() {
                 None => {
                     for start in 0..self.program.start_count() {
-                        let begun = worker.machine.start(start) == Ok(true);
-                        if begun && worker.machine.satisfies_assumptions() == Ok(true) {
+                        let exists = worker.machine.start(start) == Ok(true);
+                        if exists && worker.machine.satisfies_assumptions() == Ok(true) {
                             worker.pack_child();
                             if self.store.is(number, &worker.child) {
                                 break;

@@ -20,14 +20,14 @@ pub(super) struct RecentStates {
 }
 
 impl RecentStates {
-    /// Empties the cache. Every place then holds `known`, a state that has been entered.
-    pub fn start(&mut self, known: &[u64]) {
-        let places = (BYTES / 8 / known.len().max(1)).max(1);
+    /// Empties the cache. Every place then holds `filler`, a state that has been entered.
+    pub fn start(&mut self, filler: &[u64]) {
+        let places = (BYTES / 8 / filler.len().max(1)).max(1);
         // Round down to a power of two.
         let places = 1 << places.ilog2();
         self.words.clear();
         for _ in 0..places {
-            self.words.extend_from_slice(known);
+            self.words.extend_from_slice(filler);
         }
     }
 
@@ -51,21 +51,26 @@ impl RecentStates {
     /// Prefetches the place of a hash.
     #[inline(always)]
     pub fn prefetch(&self, hash: u64, words: usize) {
-        let at = self.place(hash, words) * words;
-        prefetch(self.words.as_ptr().wrapping_add(at));
+        let offset = self.place(hash, words) * words;
+        prefetch(self.words.as_ptr().wrapping_add(offset));
     }
 
     /// True if the state is in the cache. Enters it otherwise.
     #[inline(always)]
-    pub fn knows<const W: usize>(&mut self, hash: u64, state: &[u64; W], words: usize) -> bool {
+    pub fn contains_or_insert<const W: usize>(
+        &mut self,
+        hash: u64,
+        state: &[u64; W],
+        words: usize,
+    ) -> bool {
         let words = exact::<W>(words);
         let place = self.place(hash, words);
-        let Some(kept) = self.words.get_mut(place * words..(place + 1) * words) else {
+        let Some(entry) = self.words.get_mut(place * words..(place + 1) * words) else {
             return false;
         };
-        let same = kept == &state[..words];
-        kept.copy_from_slice(&state[..words]);
-        same
+        let is_equal = entry == &state[..words];
+        entry.copy_from_slice(&state[..words]);
+        is_equal
     }
 }
 
@@ -78,21 +83,21 @@ mod tests {
     fn cache_reports_only_inserted_states() {
         let mut recent = RecentStates::default();
         recent.start(&[7, 7]);
-        assert!(recent.knows(hash(&[7, 7]), &[7, 7], 2));
-        let mut told = std::collections::BTreeSet::from([[7, 7]]);
-        let mut known = 0;
+        assert!(recent.contains_or_insert(hash(&[7, 7]), &[7, 7], 2));
+        let mut inserted = std::collections::BTreeSet::from([[7, 7]]);
+        let mut hits = 0;
         for i in 0..10_000u64 {
             let state = [i * i % 41, i % 17];
-            let here = recent.knows(hash(&state), &state, 2);
-            assert!(!here || told.contains(&state));
-            known += here as u32;
-            told.insert(state);
+            let is_cached = recent.contains_or_insert(hash(&state), &state, 2);
+            assert!(!is_cached || inserted.contains(&state));
+            hits += is_cached as u32;
+            inserted.insert(state);
         }
-        assert!(known > 100, "{known}");
+        assert!(hits > 100, "{hits}");
         recent.forget();
-        assert!(recent.is_empty() && !recent.knows(hash(&[7, 7]), &[7, 7], 2));
+        assert!(recent.is_empty() && !recent.contains_or_insert(hash(&[7, 7]), &[7, 7], 2));
         // A state without bits.
         recent.start(&[]);
-        assert!(!recent.knows(hash(&[]), &[0], 0));
+        assert!(!recent.contains_or_insert(hash(&[]), &[0], 0));
     }
 }

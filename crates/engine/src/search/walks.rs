@@ -52,7 +52,7 @@ pub(crate) struct Walked {
 struct Walk {
     path: Path,
     /// Event that ended the walk; `None` if it ended otherwise.
-    broken: Option<Event>,
+    violation: Option<Event>,
     transitions: u64,
     /// Hashes of the states on the path.
     hashes: Vec<u64>,
@@ -62,7 +62,7 @@ struct Walk {
 struct PossibleStep {
     rule: u32,
     /// Position of its state in [`Walker::states`], in words.
-    at: usize,
+    state_offset: usize,
 }
 
 /// Walks until the total of steps is reached, or a violation is found.
@@ -94,7 +94,7 @@ pub(crate) fn walk(
         states: Vec::new(),
     });
     let mut walkers: Vec<Walker> = walkers.collect();
-    let mut seen: FxHashSet<u64> = FxHashSet::default();
+    let mut known_hashes: FxHashSet<u64> = FxHashSet::default();
     let mut walked = Walked {
         verdict: Verdict::Undecided(Reason::MaxSteps),
         walks: 0,
@@ -106,9 +106,9 @@ pub(crate) fn walk(
         fired: FxHashSet::default(),
         memory: 0,
     };
-    let (began, mut told) = (Instant::now(), Instant::now());
-    let mut spent = 0;
-    'rounds: while spent < plan.steps {
+    let (began, mut last_report) = (Instant::now(), Instant::now());
+    let mut counted_steps = 0;
+    'rounds: while counted_steps < plan.steps {
         let first = walked.walks;
         let shares: Vec<(usize, &mut Walker)> = walkers.iter_mut().enumerate().collect();
         let round = run_in_parallel(shares, |(share, walker)| {
@@ -135,46 +135,46 @@ pub(crate) fn walk(
             walked.longest = walked.longest.max(steps);
             walked.fired.extend(fired);
             for hash in walk.hashes {
-                match seen.len() < MAX_COUNTED_STATES {
-                    true => _ = seen.insert(hash),
-                    false => walked.counted &= seen.contains(&hash),
+                match known_hashes.len() < MAX_COUNTED_STATES {
+                    true => _ = known_hashes.insert(hash),
+                    false => walked.counted &= known_hashes.contains(&hash),
                 }
             }
-            if let Some(event) = walk.broken {
-                let path = walkers[0].shortened(walk.path, event.rule);
-                walked.verdict = Verdict::FailedCheck(event.what, path);
+            if let Some(event) = walk.violation {
+                let path = walkers[0].shorten_path(walk.path, event.rule);
+                walked.verdict = Verdict::FailedCheck(event.failed_check, path);
                 break 'rounds;
             }
             // A walk without a start state counts as one step, so that the loop terminates.
-            spent += steps.max(1);
-            if spent >= plan.steps {
+            counted_steps += steps.max(1);
+            if counted_steps >= plan.steps {
                 break;
             }
         }
         if let Some(progress) = options.progress {
-            if told.elapsed() >= Duration::from_millis(100) {
-                told = Instant::now();
+            if last_report.elapsed() >= Duration::from_millis(100) {
+                last_report = Instant::now();
                 progress(&Progress {
                     phase: Phase::Walk,
-                    states: seen.len() as u64,
+                    states: known_hashes.len() as u64,
                     transitions: walked.transitions,
                     depth: walked.longest,
-                    queue: plan.steps.saturating_sub(spent),
-                    ahead: Some(plan.steps.saturating_sub(spent)),
-                    memory: memory(&seen),
+                    queue: plan.steps.saturating_sub(counted_steps),
+                    ahead: Some(plan.steps.saturating_sub(counted_steps)),
+                    memory: memory(&known_hashes),
                     rate: walked.steps as f64 / began.elapsed().as_secs_f64().max(1e-9),
                 });
             }
         }
     }
-    walked.states = seen.len() as u64;
-    walked.memory = memory(&seen);
+    walked.states = known_hashes.len() as u64;
+    walked.memory = memory(&known_hashes);
     walked
 }
 
 /// Memory of the hashes in bytes; independent of the machine.
-fn memory(seen: &FxHashSet<u64>) -> u64 {
-    (seen.len() * size_of::<u64>()) as u64
+fn memory(known_hashes: &FxHashSet<u64>) -> u64 {
+    (known_hashes.len() * size_of::<u64>()) as u64
 }
 
 /// Pseudo-random numbers from a seed (SplitMix64).
@@ -211,29 +211,29 @@ struct Walker<'a> {
 
 impl Walker<'_> {
     fn walk(&mut self, number: u64) -> Walk {
-        let mut chance = SplitMix64::of(self.plan.seed, number);
+        let mut random = SplitMix64::of(self.plan.seed, number);
         let mut walk = Walk {
             path: Path::default(),
-            broken: None,
+            violation: None,
             transitions: 0,
             hashes: Vec::new(),
         };
-        match self.begin(&mut chance, &mut walk) {
+        match self.move_to_start(&mut random, &mut walk) {
             Ok(true) => {}
             Ok(false) => return walk,
-            Err(event) => walk.broken = Some(event),
+            Err(event) => walk.violation = Some(event),
         }
-        while walk.broken.is_none() && (walk.path.rules.len() as u64) < self.plan.length {
+        while walk.violation.is_none() && (walk.path.rules.len() as u64) < self.plan.length {
             if self.cancel.is_some_and(|c| c.load(Ordering::Relaxed)) {
                 break;
             }
             match self.expand(&mut walk.transitions) {
-                Err(event) => walk.broken = Some(event),
+                Err(event) => walk.violation = Some(event),
                 Ok(()) if self.possible_steps.is_empty() => break,
                 Ok(()) => {
-                    let next = &self.possible_steps[chance.below(self.possible_steps.len())];
+                    let next = &self.possible_steps[random.below(self.possible_steps.len())];
                     let words = self.worker.parent.len();
-                    let state = &self.states[next.at..next.at + words];
+                    let state = &self.states[next.state_offset..next.state_offset + words];
                     self.worker.parent.copy_from_slice(state);
                     walk.path.rules.push(next.rule);
                     walk.hashes.push(hash(state));
@@ -244,23 +244,26 @@ impl Walker<'_> {
     }
 
     /// Moves to a random start state. Returns false if no start state exists.
-    fn begin(&mut self, chance: &mut SplitMix64, walk: &mut Walk) -> Result<bool, Event> {
+    fn move_to_start(&mut self, random: &mut SplitMix64, walk: &mut Walk) -> Result<bool, Event> {
         let starts = self.worker.program.start_count();
-        let first = chance.below(starts.max(1) as usize) as u32;
+        let first = random.below(starts.max(1) as usize) as u32;
         self.possible_steps.clear();
         for start in (first..starts).chain(0..first) {
             let machine = &mut self.worker.machine;
-            let begun = machine.start(start);
+            let exists = machine.start(start);
             let fault = |fault| Event {
                 rule: None,
-                what: FailedCheck::Fault(fault),
+                failed_check: FailedCheck::Fault(fault),
             };
             walk.path.start = start;
-            if !(begun.map_err(fault)? && machine.satisfies_assumptions().map_err(fault)?) {
+            if !(exists.map_err(fault)? && machine.satisfies_assumptions().map_err(fault)?) {
                 continue;
             }
-            if let Some(what) = self.worker.broken_invariant() {
-                return Err(Event { rule: None, what });
+            if let Some(failed_check) = self.worker.violated_invariant() {
+                return Err(Event {
+                    rule: None,
+                    failed_check,
+                });
             }
             self.worker.pack_child();
             self.worker.parent.copy_from_slice(&self.worker.child);
@@ -281,7 +284,7 @@ impl Walker<'_> {
                 return Ok(());
             }
         }
-        self.plain(transitions)
+        self.expand_interpreted(transitions)
     }
 
     /// As [`Walker::expand`], by machine code. Returns `None` if the interpreter has to judge the state.
@@ -292,17 +295,18 @@ impl Walker<'_> {
         parent[..words].copy_from_slice(&self.worker.parent);
         self.possible_steps.clear();
         self.states.clear();
-        let mut fine = true;
+        let mut invariants_hold = true;
         let (program, view) = (self.worker.program, self.worker.view);
-        let fired = kernel.expand_by_rule(&parent, true, |(instance, beyond), child: &[u64; W]| {
-            fine &= kernel.fine(child);
-            let rule = program.rules[view.rules[instance] as usize].number + beyond;
-            let at = self.states.len();
-            self.possible_steps.push(PossibleStep { rule, at });
+        let fired = kernel.expand_by_rule(&parent, true, |(instance, offset), child: &[u64; W]| {
+            invariants_hold &= kernel.satisfies_invariants(child);
+            let rule = program.rules[view.rules[instance] as usize].number + offset;
+            let state_offset = self.states.len();
+            self.possible_steps
+                .push(PossibleStep { rule, state_offset });
             self.states.extend_from_slice(&child[..words]);
         });
         match fired {
-            Ok(fired) if fine && !self.possible_steps.is_empty() => {
+            Ok(fired) if invariants_hold && !self.possible_steps.is_empty() => {
                 // If the interpreter repeats the state, it records the rules itself.
                 self.fired
                     .extend(self.possible_steps.iter().map(|next| next.rule));
@@ -313,7 +317,7 @@ impl Walker<'_> {
     }
 
     /// As [`Walker::expand`], by the interpreter.
-    fn plain(&mut self, transitions: &mut u64) -> Result<(), Event> {
+    fn expand_interpreted(&mut self, transitions: &mut u64) -> Result<(), Event> {
         let worker = &mut self.worker;
         worker
             .view
@@ -325,11 +329,11 @@ impl Walker<'_> {
         states.clear();
         let expansion = worker.expand(true, |worker, rule| {
             fired.insert(rule);
-            if let Some(broken) = worker.broken_invariant() {
-                return Err(broken);
+            if let Some(failed_check) = worker.violated_invariant() {
+                return Err(failed_check);
             }
-            let at = states.len();
-            possible_steps.push(PossibleStep { rule, at });
+            let state_offset = states.len();
+            possible_steps.push(PossibleStep { rule, state_offset });
             states.extend_from_slice(&worker.child);
             Ok(())
         })?;
@@ -337,17 +341,20 @@ impl Walker<'_> {
         if expansion.moves {
             return Ok(());
         }
-        let what = match worker.deadlock() {
+        let failed_check = match worker.judge_deadlock() {
             Err(fault) => FailedCheck::Fault(fault),
             Ok(Some(_)) => FailedCheck::Deadlock,
             Ok(None) => return Ok(()),
         };
-        Err(Event { rule: None, what })
+        Err(Event {
+            rule: None,
+            failed_check,
+        })
     }
 
     /// Shortest path from the start to the end of `path` through states of `path` only, followed by the rule `last`
     /// that violates a property.
-    fn shortened(&mut self, path: Path, last: Option<u32>) -> Path {
+    fn shorten_path(&mut self, path: Path, last: Option<u32>) -> Path {
         let rules = self.shortest_rule_sequence(&path).unwrap_or(path.rules);
         Path {
             start: path.start,
@@ -363,7 +370,7 @@ impl Walker<'_> {
         packing.pack(&worker.machine.frame, &mut state);
         // Predecessor of each state of the path, with the rule that leads from it.
         let mut reached: FxHashMap<Vec<u64>, Option<(Vec<u64>, u32)>> = FxHashMap::default();
-        let first = state.clone();
+        let start_state = state.clone();
         reached.insert(state.clone(), None);
         for &rule in &path.rules {
             packing.unpack(&state, &mut worker.machine.frame);
@@ -372,7 +379,7 @@ impl Walker<'_> {
             packing.pack(&worker.machine.frame, &mut state);
             reached.insert(state.clone(), None);
         }
-        let mut queue = VecDeque::from([first.clone()]);
+        let mut queue = VecDeque::from([start_state.clone()]);
         while let Some(from) = queue.pop_front() {
             if from == state {
                 break;
@@ -380,18 +387,18 @@ impl Walker<'_> {
             worker.parent.copy_from_slice(&from);
             packing.unpack(&from, &mut worker.machine.frame);
             let _ = worker.expand(true, |worker, rule| {
-                if worker.child == first {
+                if worker.child == start_state {
                     return Ok(());
                 }
-                if let Some(way @ None) = reached.get_mut(&worker.child) {
-                    *way = Some((from.clone(), rule));
+                if let Some(predecessor @ None) = reached.get_mut(&worker.child) {
+                    *predecessor = Some((from.clone(), rule));
                     queue.push_back(worker.child.clone());
                 }
                 Ok(())
             });
         }
         let mut rules = Vec::new();
-        while state != first {
+        while state != start_state {
             let (from, rule) = reached.remove(&state)??;
             rules.push(rule);
             state = from;

@@ -7,7 +7,7 @@ use crate::program::Instance;
 pub(super) struct Event {
     /// The rule that was tried; `None` for the state itself.
     pub rule: Option<u32>,
-    pub what: FailedCheck,
+    pub failed_check: FailedCheck,
 }
 
 /// Result of the expansion of a state.
@@ -67,7 +67,7 @@ impl<'a> Worker<'a> {
     }
 
     /// First invariant that the frame's state violates, if any.
-    pub fn broken_invariant(&mut self) -> Option<FailedCheck> {
+    pub fn violated_invariant(&mut self) -> Option<FailedCheck> {
         for claim in &self.view.invariants {
             match self.machine.run(claim.entry) {
                 Ok(true) => {}
@@ -79,7 +79,7 @@ impl<'a> Worker<'a> {
     }
 
     /// True if the frame's state is quiescent.
-    pub fn quiescent(&mut self) -> Result<bool, Fault> {
+    pub fn is_quiescent(&mut self) -> Result<bool, Fault> {
         match &self.view.quiescent {
             Some(conjuncts) => self.holds(conjuncts),
             None => Ok(true),
@@ -112,13 +112,13 @@ impl<'a> Worker<'a> {
         let mut priority = None;
         // Bit masks of the next 64 rules: those that the tables let through, and those whose guard the tables decide
         // only in part.
-        let (mut through, mut rest) = (u64::MAX, u64::MAX);
-        for (at, &instance) in view.rules.iter().enumerate() {
+        let (mut possible, mut undecided) = (u64::MAX, u64::MAX);
+        for (index, &instance) in view.rules.iter().enumerate() {
             if let Some(guards) = self.guards {
-                if at % 64 == 0 {
-                    (through, rest) = guards.enabled(at / 64, &self.parent);
+                if index % 64 == 0 {
+                    (possible, undecided) = guards.enabled_rules(index / 64, &self.parent);
                 }
-                if through >> (at % 64) & 1 == 0 {
+                if possible >> (index % 64) & 1 == 0 {
                     continue;
                 }
             }
@@ -126,19 +126,19 @@ impl<'a> Worker<'a> {
             if rule.spontaneous && !spontaneous {
                 continue;
             }
-            if priority.is_some_and(|first| rule.priority > first) {
+            if priority.is_some_and(|enabled_priority| rule.priority > enabled_priority) {
                 break;
             }
-            let sure = rest >> (at % 64) & 1 == 0;
+            let guard_decided = undecided >> (index % 64) & 1 == 0;
             let mut numbers = rule.numbers();
             while let Some(from) = numbers.next() {
-                let next = match sure {
+                let next = match guard_decided {
                     true => Ok(Some(from)),
                     false => self.machine.next(rule, from),
                 };
                 let next = next.map_err(|(number, fault)| Event {
                     rule: Some(number),
-                    what: FailedCheck::Fault(fault),
+                    failed_check: FailedCheck::Fault(fault),
                 })?;
                 let Some(number) = next else {
                     break;
@@ -148,15 +148,15 @@ impl<'a> Worker<'a> {
                 self.fire(rule, number, &mut expansion, &mut reach)?;
             }
         }
-        let judged = matches!(
+        let requires_move = matches!(
             view.deadlock,
             Deadlock::Stuttering | Deadlock::ExceptQuiescent
         );
         match expansion.move_by_order {
             // One state of the orbit has a move, and another has none.
-            Some((rule, fault)) if !expansion.moves && judged => Err(Event {
+            Some((rule, fault)) if !expansion.moves && requires_move => Err(Event {
                 rule: Some(rule),
-                what: FailedCheck::Fault(fault),
+                failed_check: FailedCheck::Fault(fault),
             }),
             _ => Ok(expansion),
         }
@@ -172,11 +172,11 @@ impl<'a> Worker<'a> {
         reach: &mut impl FnMut(&mut Self, u32) -> Result<(), FailedCheck>,
     ) -> Result<(), Event> {
         let view = self.view;
-        let broken = |what| Event {
+        let event = |failed_check| Event {
             rule: Some(number),
-            what,
+            failed_check,
         };
-        let fault = |fault| broken(FailedCheck::Fault(fault));
+        let fault = |fault| event(FailedCheck::Fault(fault));
         if !self.machine.fire(rule, number).map_err(fault)? {
             self.machine.undo();
             return Ok(());
@@ -195,7 +195,7 @@ impl<'a> Worker<'a> {
             expansion.moves |= self.machine.move_by_order.is_none();
             if self.machine.satisfies_assumptions().map_err(fault)? {
                 self.canonicalise_child();
-                reach(self, number).map_err(broken)?;
+                reach(self, number).map_err(event)?;
             }
         }
         self.machine.undo();
@@ -203,12 +203,12 @@ impl<'a> Worker<'a> {
     }
 
     /// Deadlock judgement of a state without moves: `None` if it is no deadlock, else true if it is quiescent.
-    pub fn deadlock(&mut self) -> Result<Option<bool>, Fault> {
+    pub fn judge_deadlock(&mut self) -> Result<Option<bool>, Fault> {
         Ok(match self.view.deadlock {
             Deadlock::Off => None,
             Deadlock::Stuttering | Deadlock::Stuck => Some(false),
             Deadlock::ExceptQuiescent => {
-                let quiescent = self.quiescent()?;
+                let quiescent = self.is_quiescent()?;
                 (!(quiescent && self.view.stop_at_deadlock)).then_some(quiescent)
             }
         })

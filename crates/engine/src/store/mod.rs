@@ -31,12 +31,12 @@ pub(crate) struct States {
     stride: usize,
     words: usize,
     /// Mask of the stored bits of a state's last word.
-    last: u64,
+    last_word_mask: u64,
     /// Concatenated states, and at least eight more bytes, so that all words can be read completely.
     bytes: Vec<u8>,
     count: usize,
     /// Complete states, with hash compaction; the other fields except `words` then describe signatures.
-    waiting: Option<Box<UnexpandedStates>>,
+    unexpanded: Option<Box<UnexpandedStates>>,
 }
 
 /// Storage policy as a type, so that code for each successor is specialised.
@@ -64,7 +64,7 @@ struct UnexpandedStates {
     first: usize,
     states: States,
     /// Maximum number of states so far.
-    most: usize,
+    max_count: usize,
 }
 
 static SINGLE_THREAD: Team = Team::SINGLE_THREAD;
@@ -74,17 +74,17 @@ const STEP: usize = 1 << 16;
 
 impl States {
     fn new(packing: &Packing) -> States {
-        let rest = packing.bytes % 8;
+        let tail_bytes = packing.bytes % 8;
         States {
             stride: packing.bytes,
             words: packing.words,
-            last: match rest {
+            last_word_mask: match tail_bytes {
                 0 => u64::MAX,
-                rest => (1 << (8 * rest)) - 1,
+                tail_bytes => (1 << (8 * tail_bytes)) - 1,
             },
             bytes: vec![0; 8],
             count: 0,
-            waiting: None,
+            unexpanded: None,
         }
     }
 
@@ -92,40 +92,40 @@ impl States {
         States {
             stride: size_of::<u64>(),
             words: packing.words,
-            last: u64::MAX,
+            last_word_mask: u64::MAX,
             bytes: vec![0; 8],
             count: 0,
-            waiting: Some(Box::new(UnexpandedStates {
+            unexpanded: Some(Box::new(UnexpandedStates {
                 first: 0,
                 states: States::new(packing),
-                most: 0,
+                max_count: 0,
             })),
         }
     }
 
     /// Allows the store to drop complete states before this one. No effect without hash compaction.
     pub fn forget_before(&mut self, state: usize) {
-        if let Some(waiting) = &mut self.waiting {
-            waiting.most = waiting.most();
-            let (gone, states) = (state - waiting.first, &mut waiting.states);
+        if let Some(unexpanded) = &mut self.unexpanded {
+            unexpanded.max_count = unexpanded.peak_count();
+            let (dropped, states) = (state - unexpanded.first, &mut unexpanded.states);
             // The rest is moved only if it is shorter than the dropped part.
-            if 2 * gone > states.count {
-                states.bytes.drain(..gone * states.stride);
-                states.count -= gone;
-                waiting.first = state;
+            if 2 * dropped > states.count {
+                states.bytes.drain(..dropped * states.stride);
+                states.count -= dropped;
+                unexpanded.first = state;
             }
         }
     }
 
     /// True if states with equal signatures count as equal.
     #[inline(always)]
-    pub fn compacted(&self) -> bool {
-        self.waiting.is_some()
+    pub fn is_compacted(&self) -> bool {
+        self.unexpanded.is_some()
     }
 
     #[inline(always)]
-    fn word(&self, at: usize) -> u64 {
-        match self.bytes[at..].first_chunk() {
+    fn word(&self, offset: usize) -> u64 {
+        match self.bytes[offset..].first_chunk() {
             Some(bytes) => u64::from_le_bytes(*bytes),
             None => 0,
         }
@@ -135,34 +135,34 @@ impl States {
     #[inline(always)]
     pub fn read<K: StorePolicy>(&self, state: usize, words: &mut [u64]) {
         if K::COMPACT {
-            if let Some(waiting) = &self.waiting {
-                waiting
+            if let Some(unexpanded) = &self.unexpanded {
+                unexpanded
                     .states
-                    .read::<FullStates>(state - waiting.first, words);
+                    .read::<FullStates>(state - unexpanded.first, words);
             }
             return;
         }
-        let at = state * self.stride;
+        let offset = state * self.stride;
         for (i, word) in words.iter_mut().enumerate() {
-            *word = self.word(at + 8 * i);
+            *word = self.word(offset + 8 * i);
         }
         if let Some(word) = words.last_mut() {
-            *word &= self.last;
+            *word &= self.last_word_mask;
         }
     }
 
     /// True if a stored state equals the packed one.
     #[inline(always)]
     pub fn is<K: StorePolicy>(&self, state: usize, words: &[u64]) -> bool {
-        let at = state * self.stride;
+        let offset = state * self.stride;
         if K::COMPACT {
-            return self.word(at) == hash(words);
+            return self.word(offset) == hash(words);
         }
-        let Some((last, whole)) = words.split_last() else {
+        let Some((last_word, front_words)) = words.split_last() else {
             return true;
         };
-        let tail = self.word(at + 8 * whole.len()) & self.last == *last;
-        tail && (whole.iter().enumerate()).all(|(i, &word)| self.word(at + 8 * i) == word)
+        let tail = self.word(offset + 8 * front_words.len()) & self.last_word_mask == *last_word;
+        tail && (front_words.iter().enumerate()).all(|(i, &word)| self.word(offset + 8 * i) == word)
     }
 
     /// Appends a state; returns its number.
@@ -171,20 +171,20 @@ impl States {
         if !K::COMPACT {
             return self.push_words(words);
         }
-        if let Some(waiting) = &mut self.waiting {
-            waiting.states.push_words(words);
+        if let Some(unexpanded) = &mut self.unexpanded {
+            unexpanded.states.push_words(words);
         }
         self.push_words(&[hash(words)])
     }
 
     #[inline(always)]
     fn push_words(&mut self, words: &[u64]) -> u32 {
-        let at = self.count * self.stride;
-        if at + 8 * words.len() + 8 > self.bytes.len() {
-            self.grow(at + 8 * words.len() + STEP, &SINGLE_THREAD);
+        let offset = self.count * self.stride;
+        if offset + 8 * words.len() + 8 > self.bytes.len() {
+            self.grow(offset + 8 * words.len() + STEP, &SINGLE_THREAD);
         }
         for (i, word) in words.iter().enumerate() {
-            if let Some(bytes) = self.bytes[at + 8 * i..].first_chunk_mut() {
+            if let Some(bytes) = self.bytes[offset + 8 * i..].first_chunk_mut() {
                 *bytes = word.to_le_bytes();
             }
         }
@@ -211,29 +211,29 @@ impl States {
             self.grow(end + STEP, team);
         }
         let mut rest = &mut self.bytes[first..];
-        let mut rooms = Vec::new();
+        let mut reservations = Vec::new();
         for &count in &counts {
-            let (bytes, behind) = rest.split_at_mut(count * self.stride);
-            rest = behind;
-            rooms.push(Reservation {
+            let (bytes, remaining) = rest.split_at_mut(count * self.stride);
+            rest = remaining;
+            reservations.push(Reservation {
                 bytes,
                 stride: self.stride,
-                whole: None,
+                full_states: None,
             });
         }
-        if let Some(waiting) = &mut self.waiting {
-            let whole = waiting.states.append(counts.into_iter(), team);
-            for (room, whole) in rooms.iter_mut().zip(whole) {
-                room.whole = Some(Box::new(whole));
+        if let Some(unexpanded) = &mut self.unexpanded {
+            let full_states = unexpanded.states.append(counts.into_iter(), team);
+            for (reservation, full_states) in reservations.iter_mut().zip(full_states) {
+                reservation.full_states = Some(Box::new(full_states));
             }
         }
-        rooms
+        reservations
     }
 
     #[cold]
     fn grow(&mut self, bytes: usize, team: &Team) {
-        let more = bytes - self.bytes.len();
-        pages::extend_pages(&mut self.bytes, more, || 0, team);
+        let additional = bytes - self.bytes.len();
+        pages::extend_pages(&mut self.bytes, additional, || 0, team);
     }
 }
 
@@ -249,11 +249,11 @@ impl StateHashes for States {
 
     #[inline(always)]
     fn hash(&self, state: u32) -> u64 {
-        if self.compacted() {
+        if self.is_compacted() {
             return self.word(state as usize * self.stride);
         }
         if self.words == 1 {
-            return hash(&[self.word(state as usize * self.stride) & self.last]);
+            return hash(&[self.word(state as usize * self.stride) & self.last_word_mask]);
         }
         let mut words = [0; 16];
         match words.get_mut(..self.words) {
@@ -275,15 +275,15 @@ pub(crate) struct Reservation<'a> {
     bytes: &'a mut [u8],
     stride: usize,
     /// Space for the complete states, with hash compaction; `bytes` is then for signatures.
-    whole: Option<Box<Reservation<'a>>>,
+    full_states: Option<Box<Reservation<'a>>>,
 }
 
 impl Reservation<'_> {
     /// Stores the next state.
     #[inline(always)]
     pub fn push(&mut self, words: &[u64]) {
-        if let Some(whole) = &mut self.whole {
-            whole.push_words(words);
+        if let Some(full_states) = &mut self.full_states {
+            full_states.push_words(words);
             return self.push_words(&[hash(words)]);
         }
         self.push_words(words)
@@ -307,8 +307,8 @@ impl Reservation<'_> {
 }
 
 impl UnexpandedStates {
-    fn most(&self) -> usize {
-        self.most.max(self.states.count)
+    fn peak_count(&self) -> usize {
+        self.max_count.max(self.states.count)
     }
 }
 
@@ -338,14 +338,15 @@ impl Store {
     /// states.
     pub fn memory(&self) -> u64 {
         let states = (self.states.count * self.states.stride) as u64;
-        let waiting = (self.states.waiting.as_ref())
-            .map_or(0, |waiting| (waiting.most() * waiting.states.stride) as u64);
-        states + waiting + self.table.memory() + self.genealogy.memory()
+        let unexpanded = (self.states.unexpanded.as_ref()).map_or(0, |unexpanded| {
+            (unexpanded.peak_count() * unexpanded.states.stride) as u64
+        });
+        states + unexpanded + self.table.memory() + self.genealogy.memory()
     }
 
     /// Reads a state.
     pub fn read(&self, state: usize, words: &mut [u64]) {
-        match self.states.compacted() {
+        match self.states.is_compacted() {
             true => self.states.read::<Compact>(state, words),
             false => self.states.read::<FullStates>(state, words),
         }
@@ -353,7 +354,7 @@ impl Store {
 
     /// True if a stored state equals the packed one.
     pub fn is(&self, state: usize, words: &[u64]) -> bool {
-        match self.states.compacted() {
+        match self.states.is_compacted() {
             true => self.states.is::<Compact>(state, words),
             false => self.states.is::<FullStates>(state, words),
         }
@@ -390,7 +391,7 @@ impl Store {
         parent: u64,
         accept: impl FnOnce() -> bool,
     ) -> bool {
-        match self.states.compacted() {
+        match self.states.is_compacted() {
             true => self.enter_as::<Compact>(hash, words, parent, accept),
             false => self.enter_as::<FullStates>(hash, words, parent, accept),
         }

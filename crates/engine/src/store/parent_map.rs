@@ -75,7 +75,7 @@ impl ParentMap {
 
     /// Ends the children of all parents before `parent`.
     #[inline(always)]
-    fn go_on(&mut self, parent: u64) {
+    fn advance_to(&mut self, parent: u64) {
         while self.parent < parent {
             let ones = (parent - self.parent).min(63);
             self.push((1 << ones) - 1, ones as usize);
@@ -86,12 +86,12 @@ impl ParentMap {
     /// Appends a child of this parent: 0 for start states, else the parent's number plus one.
     #[inline(always)]
     pub fn append_child(&mut self, parent: u64) {
-        self.go_on(parent);
+        self.advance_to(parent);
         self.push(0, 1);
     }
 
     /// An empty genealogy to append later. Its first children belong to `parent` or a later parent.
-    pub fn behind(&self, parent: u64) -> ParentMap {
+    pub fn new_fragment(&self, parent: u64) -> ParentMap {
         ParentMap {
             // Some of this parent's children may be recorded already.
             parent: parent.max(self.parent),
@@ -99,15 +99,19 @@ impl ParentMap {
         }
     }
 
-    /// Appends `other`, equivalent to pushing each entry.
-    pub fn append(&mut self, other: &ParentMap) {
-        if other.len == 0 {
+    /// Appends `fragment`, equivalent to pushing each entry.
+    pub fn append(&mut self, fragment: &ParentMap) {
+        if fragment.len == 0 {
             return;
         }
-        let ones: u64 = other.bits.iter().map(|word| word.count_ones() as u64).sum();
-        self.go_on(other.parent - ones);
+        let ones: u64 = fragment
+            .bits
+            .iter()
+            .map(|word| word.count_ones() as u64)
+            .sum();
+        self.advance_to(fragment.parent - ones);
         let shift = self.len % 64;
-        for &word in &other.bits {
+        for &word in &fragment.bits {
             if shift == 0 {
                 self.bits.push(word);
             } else {
@@ -117,9 +121,9 @@ impl ParentMap {
                 self.bits.push(word >> (64 - shift));
             }
         }
-        self.len += other.len;
+        self.len += fragment.len;
         self.bits.truncate(self.len.div_ceil(64));
-        self.parent = other.parent;
+        self.parent = fragment.parent;
     }
 
     /// Number of start states and of children of the states before number `parent`.
@@ -138,9 +142,9 @@ impl ParentMap {
     pub fn parent(&self, state: usize) -> Option<usize> {
         let mut zeros = 0;
         for (i, &word) in self.bits.iter().enumerate() {
-            let here = word.count_zeros() as usize;
-            if zeros + here <= state {
-                zeros += here;
+            let zeros_in_word = word.count_zeros() as usize;
+            if zeros + zeros_in_word <= state {
+                zeros += zeros_in_word;
                 continue;
             }
             // The state's zero is in this word; the number of earlier ones is its parent.
@@ -211,23 +215,26 @@ mod tests {
         // Children per parent, with parents that have none, in pieces of `piece` parents.
         let children = |parent: u64| (parent * parent / 7 + parent) % 5;
         for piece in [1, 3, 17, 64, 200] {
-            let (mut whole, mut joined) = (ParentMap::default(), ParentMap::default());
-            whole.append_child(0);
+            let (mut undivided, mut joined) = (ParentMap::default(), ParentMap::default());
+            undivided.append_child(0);
             joined.append_child(0);
             // A child that is recorded before the others of its parent.
-            whole.append_child(1);
+            undivided.append_child(1);
             joined.append_child(1);
             for first in (1..=400u64).step_by(piece) {
-                let mut part = joined.behind(first - 1);
+                let mut part = joined.new_fragment(first - 1);
                 for parent in first..(first + piece as u64).min(401) {
                     for _ in 0..children(parent) {
-                        whole.append_child(parent);
+                        undivided.append_child(parent);
                         part.append_child(parent);
                     }
                 }
                 joined.append(&part);
-                let all = (&joined.bits, joined.len, joined.parent);
-                assert_eq!(all, (&whole.bits, whole.len, whole.parent));
+                let joined_contents = (&joined.bits, joined.len, joined.parent);
+                assert_eq!(
+                    joined_contents,
+                    (&undivided.bits, undivided.len, undivided.parent)
+                );
             }
         }
     }

@@ -117,8 +117,8 @@ impl Bucket {
 
     /// First free lane. Later lanes are free too, unless threads claim entries concurrently.
     #[inline(always)]
-    fn filled(&self) -> usize {
-        (lanes(self.tags(), 0) | 1 << LANES).trailing_zeros() as usize
+    fn filled_lanes(&self) -> usize {
+        (lanes_with_tag(self.tags(), 0) | 1 << LANES).trailing_zeros() as usize
     }
 
     /// Puts an entry in a free lane. Requires that no other thread writes to the bucket.
@@ -133,7 +133,7 @@ impl Bucket {
 
 /// Bit mask of the lanes with this tag.
 #[inline(always)]
-fn lanes(tags: [u64; 2], tag: u8) -> u32 {
+fn lanes_with_tag(tags: [u64; 2], tag: u8) -> u32 {
     equal_bytes(tags, tag) & ((1 << LANES) - 1)
 }
 
@@ -169,11 +169,11 @@ fn bits(buckets: usize) -> u32 {
 
 /// Number of buckets after the next growth. Growth by a half keeps at least 62 % of the lanes in use: at most 8.6 bytes
 /// per entry.
-fn larger(buckets: usize) -> usize {
+fn grown_size(buckets: usize) -> usize {
     buckets + (buckets / 2).max(1)
 }
 /// Maximum number of entries in this many buckets, a load of 15/16.
-fn room(buckets: usize) -> usize {
+fn max_entries(buckets: usize) -> usize {
     buckets * LANES * 15 / 16
 }
 
@@ -195,7 +195,7 @@ fn first(hash: u64, buckets: usize) -> usize {
 
 /// Least lower half of the hashes whose first bucket this is.
 #[inline(always)]
-fn place(bucket: usize, buckets: usize) -> u64 {
+fn least_hash(bucket: usize, buckets: usize) -> u64 {
     ((bucket as u64) << 32).div_ceil(buckets as u64)
 }
 
@@ -203,8 +203,8 @@ impl Table {
     /// Memory of a table with this many entries, in bytes.
     pub fn memory(&self) -> u64 {
         let mut buckets = 1;
-        while room(buckets) < self.count {
-            buckets = larger(buckets);
+        while max_entries(buckets) < self.count {
+            buckets = grown_size(buckets);
         }
         (buckets * size_of::<Bucket>()) as u64
     }
@@ -216,13 +216,13 @@ impl Table {
 
     /// Number of an entry, without its bits of the hash.
     #[inline(always)]
-    fn plain(&self, kept: u32) -> u32 {
-        kept & (CANDIDATE | ((1 << self.bits) - 1))
+    fn entry_number(&self, stored: u32) -> u32 {
+        stored & (CANDIDATE | ((1 << self.bits) - 1))
     }
 
     /// Bits of a hash that an entry stores.
     #[inline(always)]
-    fn rest(&self, hash: u64) -> u32 {
+    fn stored_hash_bits(&self, hash: u64) -> u32 {
         ((hash as u32 >> UNSTORED_HASH_BITS) << self.bits) & !CANDIDATE
     }
 
@@ -236,8 +236,8 @@ impl Table {
     #[inline(always)]
     pub fn guess(&self, hash: u64) -> Option<u32> {
         let bucket = &self.buckets[self.first(hash)];
-        let lane = lanes(bucket.tags(), tag_of(hash)).trailing_zeros() as usize;
-        (lane < LANES).then(|| self.plain(bucket.entry(lane)))
+        let lane = lanes_with_tag(bucket.tags(), tag_of(hash)).trailing_zeros() as usize;
+        (lane < LANES).then(|| self.entry_number(bucket.entry(lane)))
     }
 
     /// Looks for an entry that `same` accepts; returns the free position for it otherwise.
@@ -245,34 +245,34 @@ impl Table {
     #[inline(always)]
     pub fn find(&self, hash: u64, mut same: impl FnMut(u32) -> bool) -> Result<u32, Place> {
         let tag = tag_of(hash);
-        let mut at = self.first(hash);
+        let mut bucket_index = self.first(hash);
         loop {
-            let bucket = &self.buckets[at];
+            let bucket = &self.buckets[bucket_index];
             let tags = bucket.tags();
-            let mut likely = lanes(tags, tag);
+            let mut likely = lanes_with_tag(tags, tag);
             while likely != 0 {
-                let entry = self.plain(bucket.entry(likely.trailing_zeros() as usize));
+                let entry = self.entry_number(bucket.entry(likely.trailing_zeros() as usize));
                 if same(entry) {
                     return Ok(entry);
                 }
                 likely &= likely - 1;
             }
-            let free = lanes(tags, 0);
+            let free = lanes_with_tag(tags, 0);
             if free != 0 {
                 return Err(Place {
-                    bucket: at as u32,
+                    bucket: bucket_index as u32,
                     lane: free.trailing_zeros(),
                 });
             }
-            at += 1;
-            if at == self.buckets.len() {
-                at = 0;
+            bucket_index += 1;
+            if bucket_index == self.buckets.len() {
+                bucket_index = 0;
             }
         }
     }
 
     /// Looks for an entry that `same` accepts, and inserts `new` if there is none, concurrently with other threads.
-    /// Calls `write` before other threads can see the entry. The caller reports insertions by [`Table::counted`].
+    /// Calls `write` before other threads can see the entry. The caller reports insertions by [`Table::add_to_count`].
     #[inline(always)]
     pub fn claim(
         &self,
@@ -284,24 +284,24 @@ impl Table {
         let mut write = Some(write);
         let tag = tag_of(hash);
         let first = self.first(hash);
-        let mut at = first;
+        let mut bucket_index = first;
         for distance in 0..self.buckets.len() {
-            let bucket = &self.buckets[at];
+            let bucket = &self.buckets[bucket_index];
             let place = |lane| Place {
-                bucket: at as u32,
+                bucket: bucket_index as u32,
                 lane,
             };
             let tags = bucket.tags();
-            let mut likely = lanes(tags, tag);
+            let mut likely = lanes_with_tag(tags, tag);
             while likely != 0 {
                 let lane = likely.trailing_zeros();
-                let entry = self.plain(bucket.entry(lane as usize));
+                let entry = self.entry_number(bucket.entry(lane as usize));
                 if same(entry) {
                     return Claimed::Known(entry, place(lane));
                 }
                 likely &= likely - 1;
             }
-            let mut free = lanes(tags, 0);
+            let mut free = lanes_with_tag(tags, 0);
             while free != 0 {
                 let lane = free.trailing_zeros() as usize;
                 if let Some(write) = write.take() {
@@ -309,8 +309,8 @@ impl Table {
                 }
                 // An entry's state is written before the entry is published, and read after the entry is read.
                 let (success, failure) = (Ordering::AcqRel, Ordering::Acquire);
-                let kept = !(new | self.rest(hash));
-                match bucket.entries[lane].compare_exchange(0, kept, success, failure) {
+                let stored = !(new | self.stored_hash_bits(hash));
+                match bucket.entries[lane].compare_exchange(0, stored, success, failure) {
                     Ok(_) => {
                         for (half, mark) in
                             Bucket::marks(lane, tag, distance).into_iter().enumerate()
@@ -322,8 +322,8 @@ impl Table {
                         return Claimed::New(place(lane as u32));
                     }
                     // Another thread has inserted an entry since the tags were read: compare it, whatever its tag.
-                    Err(kept) => {
-                        let entry = self.plain(!kept);
+                    Err(stored) => {
+                        let entry = self.entry_number(!stored);
                         if same(entry) {
                             return Claimed::Known(entry, place(lane as u32));
                         }
@@ -331,9 +331,9 @@ impl Table {
                     }
                 }
             }
-            at += 1;
-            if at == self.buckets.len() {
-                at = 0;
+            bucket_index += 1;
+            if bucket_index == self.buckets.len() {
+                bucket_index = 0;
             }
         }
         Claimed::Full
@@ -347,10 +347,13 @@ impl Table {
 
     /// Replaces the number of the entry at a position, concurrently with other threads at other positions.
     #[inline(always)]
-    pub fn replace(&self, place: Place, by: u32) {
+    pub fn replace(&self, place: Place, number: u32) {
         let entry = &self.buckets[place.bucket as usize].entries[place.lane as usize];
-        let kept = !entry.load(Ordering::Relaxed);
-        entry.store(!(kept ^ self.plain(kept) ^ by), Ordering::Relaxed);
+        let stored = !entry.load(Ordering::Relaxed);
+        entry.store(
+            !(stored ^ self.entry_number(stored) ^ number),
+            Ordering::Relaxed,
+        );
     }
 
     /// Removes an entry. All entries inserted after it must be removed too, since a look-up stops at a free lane.
@@ -365,83 +368,94 @@ impl Table {
     }
 
     /// Limit of the numbers of candidates.
-    pub fn most_numbers(&self) -> usize {
+    pub fn number_limit(&self) -> usize {
         // An entry with all bits set would look like a free lane.
         (1 << self.bits) - 1
     }
 
     /// Number of entries that fit before the table should grow.
-    pub fn left(&self) -> usize {
-        room(self.buckets.len()).saturating_sub(self.count)
+    pub fn free_entries(&self) -> usize {
+        max_entries(self.buckets.len()).saturating_sub(self.count)
     }
 
     /// Adds entries that [`Table::claim`] inserted to the count.
-    pub fn counted(&mut self, entries: usize) {
+    pub fn add_to_count(&mut self, entries: usize) {
         self.count += entries;
     }
 
-    /// Grows the table, if necessary, for `more` entries.
+    /// Grows the table, if necessary, for `additional` entries.
     #[inline(always)]
-    pub fn reserve(&mut self, more: usize, states: &(impl StateHashes + Sync), team: &Team) {
-        if self.count + more > room(self.buckets.len()) {
-            self.grow(more, states, team);
+    pub fn reserve(&mut self, additional: usize, states: &(impl StateHashes + Sync), team: &Team) {
+        if self.count + additional > max_entries(self.buckets.len()) {
+            self.grow(additional, states, team);
         }
     }
 
     /// Puts an entry at a position from [`Table::find`]. Requires free space; see [`Table::reserve`].
     #[inline(always)]
     pub fn fill(&mut self, free: Place, hash: u64, entry: u32) {
-        let (at, lane) = (free.bucket as usize, free.lane as usize);
-        let distance = match at.checked_sub(self.first(hash)) {
+        let (bucket_index, lane) = (free.bucket as usize, free.lane as usize);
+        let distance = match bucket_index.checked_sub(self.first(hash)) {
             Some(distance) => distance,
-            None => at + self.buckets.len() - self.first(hash),
+            None => bucket_index + self.buckets.len() - self.first(hash),
         };
-        self.buckets[at].put(lane, tag_of(hash), distance, entry | self.rest(hash));
+        self.buckets[bucket_index].put(
+            lane,
+            tag_of(hash),
+            distance,
+            entry | self.stored_hash_bits(hash),
+        );
         self.count += 1;
     }
 
     #[cold]
-    fn grow(&mut self, more: usize, states: &(impl StateHashes + Sync), team: &Team) {
-        let before = self.buckets.len();
-        let mut buckets = larger(before);
-        while self.count + more > room(buckets) {
-            buckets = larger(buckets);
+    fn grow(&mut self, additional: usize, states: &(impl StateHashes + Sync), team: &Team) {
+        let old_bucket_count = self.buckets.len();
+        let mut buckets = grown_size(old_bucket_count);
+        while self.count + additional > max_entries(buckets) {
+            buckets = grown_size(buckets);
         }
-        pages::extend_pages(&mut self.buckets, buckets - before, Bucket::default, team);
+        pages::extend_pages(
+            &mut self.buckets,
+            buckets - old_bucket_count,
+            Bucket::default,
+            team,
+        );
         let old = OldLayout {
-            buckets: before,
+            buckets: old_bucket_count,
             bits: self.bits,
         };
         self.bits = bits(buckets);
         // Buckets from `end` on are free at first, or completed.
-        let mut end = before;
-        let mut late = Vec::new();
+        let mut end = old_bucket_count;
+        let mut unplaced = Vec::new();
         while end > 0 {
             // Entries of these buckets belong at or after `end` in the larger table.
             let start = match end < LAST {
                 true => 0,
-                false => (end * before).div_ceil(buckets),
+                false => (end * old_bucket_count).div_ceil(buckets),
             };
             let threads = team.len().min((end - start).div_ceil(MIN_ITEMS_PER_THREAD));
             let part = (end - start).div_ceil(threads);
             let parts = (start..end).step_by(part).map(|start| {
                 let part = start..end.min(start + part);
                 // Each part of the old buckets has a disjoint range of new ones.
-                let [from, to] = [part.start, part.end].map(|i| first(place(i, before), buckets));
+                let [from, to] =
+                    [part.start, part.end].map(|i| first(least_hash(i, old_bucket_count), buckets));
                 match part.end == end {
                     true => (part, from.max(end)..buckets),
                     false => (part, from.max(end)..to),
                 }
             });
             let table = &*self;
-            let left = team.run_in_parallel(parts.collect(), |(part, room)| {
-                table.move_entries(&old, part, room, states)
+            let still_unplaced = team.run_in_parallel(parts.collect(), |(part, target_buckets)| {
+                table.move_entries(&old, part, target_buckets, states)
             });
-            late.extend(left.into_iter().flatten());
+            unplaced.extend(still_unplaced.into_iter().flatten());
             end = start;
         }
         let count = self.count;
-        for (entry, hash) in late {
+        for (entry, hash) in unplaced {
             if let Err(free) = self.find(hash, |_| false) {
                 self.fill(free, hash, entry);
             }
@@ -454,50 +468,50 @@ impl Table {
     fn recover_hash(
         &self,
         old: &OldLayout,
-        home: &BucketHashRange,
+        range: &BucketHashRange,
         tag: u64,
-        kept: u32,
+        stored: u32,
     ) -> Option<u64> {
         // Hashes of the old bucket that agree with the stored bits.
         let mask = u64::from((CANDIDATE - 1) >> old.bits);
-        let kept = u64::from(kept >> old.bits);
+        let stored = u64::from(stored >> old.bits);
         let (low, high) = (
-            home.low >> UNSTORED_HASH_BITS,
-            home.high >> UNSTORED_HASH_BITS,
+            range.low >> UNSTORED_HASH_BITS,
+            range.high >> UNSTORED_HASH_BITS,
         );
-        let middle = low + (kept.wrapping_sub(low) & mask);
+        let middle = low + (stored.wrapping_sub(low) & mask);
         if middle + mask < high {
             return None;
         }
-        let least = home.low.max(middle << UNSTORED_HASH_BITS);
-        let most = home
+        let low_hash = range.low.max(middle << UNSTORED_HASH_BITS);
+        let high_hash = range
             .high
             .min((middle << UNSTORED_HASH_BITS) | ((1 << UNSTORED_HASH_BITS) - 1));
-        (self.first(least) == self.first(most)).then_some(tag << 32 | least)
+        (self.first(low_hash) == self.first(high_hash)).then_some(tag << 32 | low_hash)
     }
 
     /// Moves entries from some buckets to their new positions. Returns, with their hashes, those that belong outside
-    /// the range `room`, or find no free lane in it.
+    /// the range `target_buckets`, or find no free lane in it.
     fn move_entries(
         &self,
         old: &OldLayout,
         part: Range<usize>,
-        room: Range<usize>,
+        target_buckets: Range<usize>,
         states: &impl StateHashes,
     ) -> Vec<(u32, u64)> {
-        let mut late = Vec::new();
+        let mut unplaced = Vec::new();
         // Works in groups, so that the required states are prefetched together.
         let mut entries = Vec::with_capacity(GROUP * LANES);
         let mut target = Target::default();
         for start in part.clone().step_by(GROUP) {
             entries.clear();
-            for at in start..part.end.min(start + GROUP) {
-                let bucket = &self.buckets[at];
+            for bucket_index in start..part.end.min(start + GROUP) {
+                let bucket = &self.buckets[bucket_index];
                 let [mut tags, mut distances] = bucket.tags();
                 distances >>= 32;
-                let home = old.home(at);
+                let home = old.hash_range(bucket_index);
                 for (lane, entry) in bucket.entries.iter().enumerate() {
-                    let kept = !entry.load(Ordering::Relaxed);
+                    let stored = !entry.load(Ordering::Relaxed);
                     entry.store(0, Ordering::Relaxed);
                     if lane == 8 {
                         tags = bucket.tags[1].load(Ordering::Relaxed);
@@ -511,11 +525,16 @@ impl Table {
                         break;
                     }
                     let hash = match distance {
-                        0 => self.recover_hash(old, &home, tag, kept),
+                        0 => self.recover_hash(old, &home, tag, stored),
                         MAX_STORED_DISTANCE => None,
-                        _ => self.recover_hash(old, &old.range_before(at, distance), tag, kept),
+                        _ => self.recover_hash(
+                            old,
+                            &old.range_before(bucket_index, distance),
+                            tag,
+                            stored,
+                        ),
                     };
-                    let number = kept & ((1 << old.bits) - 1);
+                    let number = stored & ((1 << old.bits) - 1);
                     if hash.is_none() {
                         states.prefetch(number);
                     }
@@ -525,37 +544,51 @@ impl Table {
                     tags.store(0, Ordering::Relaxed);
                 }
             }
-            target.look_at(self, first(old.home(start).low, self.buckets.len()));
+            target.count_entries(self, first(old.hash_range(start).low, self.buckets.len()));
             for &(entry, hash) in &entries {
                 let hash = hash.unwrap_or_else(|| states.hash(entry));
-                if !self.put(hash, entry, &room, &mut target) {
-                    late.push((entry, hash));
+                if !self.put(hash, entry, &target_buckets, &mut target) {
+                    unplaced.push((entry, hash));
                 }
             }
         }
-        late
+        unplaced
     }
 
-    /// Puts a new entry in its first bucket or a later one. Returns false if there is no free lane in `room`, the
-    /// buckets that only this thread uses.
+    /// Puts a new entry in its first bucket or a later one. Returns false if there is no free lane in
+    /// `target_buckets`, the buckets that only this thread uses.
     #[inline(always)]
-    fn put(&self, hash: u64, entry: u32, room: &Range<usize>, target: &mut Target) -> bool {
+    fn put(
+        &self,
+        hash: u64,
+        entry: u32,
+        target_buckets: &Range<usize>,
+        target: &mut Target,
+    ) -> bool {
         let first = self.first(hash);
-        if first < room.start {
+        if first < target_buckets.start {
             return false;
         }
-        for at in first..room.end {
-            let bucket = &self.buckets[at];
-            let lane = match target.filled.get_mut(at.wrapping_sub(target.first)) {
+        for bucket_index in first..target_buckets.end {
+            let bucket = &self.buckets[bucket_index];
+            let lane = match target
+                .filled
+                .get_mut(bucket_index.wrapping_sub(target.first_bucket))
+            {
                 Some(filled) => {
                     let lane = *filled as usize;
                     *filled += (lane < LANES) as u8;
                     lane
                 }
-                None => bucket.filled(),
+                None => bucket.filled_lanes(),
             };
             if lane < LANES {
-                bucket.put(lane, tag_of(hash), at - first, entry | self.rest(hash));
+                bucket.put(
+                    lane,
+                    tag_of(hash),
+                    bucket_index - first,
+                    entry | self.stored_hash_bits(hash),
+                );
                 return true;
             }
         }
@@ -572,15 +605,15 @@ struct BucketHashRange {
 /// Destination buckets: number of entries in each.
 #[derive(Default)]
 struct Target {
-    first: usize,
+    first_bucket: usize,
     filled: [u8; 2 * GROUP],
 }
 
 impl Target {
-    fn look_at(&mut self, table: &Table, first: usize) {
-        self.first = first;
+    fn count_entries(&mut self, table: &Table, first: usize) {
+        self.first_bucket = first;
         for (filled, bucket) in self.filled.iter_mut().zip(&table.buckets[first..]) {
-            *filled = bucket.filled() as u8;
+            *filled = bucket.filled_lanes() as u8;
         }
     }
 }
@@ -593,17 +626,17 @@ struct OldLayout {
 
 impl OldLayout {
     #[inline(always)]
-    fn home(&self, bucket: usize) -> BucketHashRange {
+    fn hash_range(&self, bucket: usize) -> BucketHashRange {
         BucketHashRange {
-            low: place(bucket, self.buckets),
-            high: place(bucket + 1, self.buckets) - 1,
+            low: least_hash(bucket, self.buckets),
+            high: least_hash(bucket + 1, self.buckets) - 1,
         }
     }
 
-    fn range_before(&self, at: usize, distance: usize) -> BucketHashRange {
-        self.home(match at.checked_sub(distance) {
+    fn range_before(&self, bucket_index: usize, distance: usize) -> BucketHashRange {
+        self.hash_range(match bucket_index.checked_sub(distance) {
             Some(bucket) => bucket,
-            None => at + self.buckets - distance,
+            None => bucket_index + self.buckets - distance,
         })
     }
 }
@@ -642,15 +675,15 @@ mod tests {
         for n in 0..50_000 {
             let hash = Numbers.hash(n);
             table.reserve(1, &Numbers, &teams[n as usize % 4]);
-            let found = table.find(hash, |entry| entry == n);
-            table.fill(found.err().unwrap(), hash, n);
+            let lookup = table.find(hash, |entry| entry == n);
+            table.fill(lookup.err().unwrap(), hash, n);
         }
         assert!((0..50_000).all(|n| has(&table, n)) && !has(&table, 50_000));
         assert_eq!(table.memory(), (table.buckets.len() * 64) as u64);
         assert_eq!(table.count, 50_000);
-        let kept = (table.buckets.iter().flat_map(|bucket| &bucket.entries))
+        let occupied = (table.buckets.iter().flat_map(|bucket| &bucket.entries))
             .filter(|entry| entry.load(Ordering::Relaxed) != 0);
-        assert_eq!(kept.count(), 50_000);
+        assert_eq!(occupied.count(), 50_000);
     }
 
     #[test]
@@ -674,8 +707,8 @@ mod tests {
             let buckets = table.buckets.len();
             table.reserve(1, &read, &team);
             moved += if table.buckets.len() > buckets { n } else { 0 };
-            let found = table.find(Numbers.hash(n), |entry| entry == n);
-            table.fill(found.err().unwrap(), Numbers.hash(n), n);
+            let lookup = table.find(Numbers.hash(n), |entry| entry == n);
+            table.fill(lookup.err().unwrap(), Numbers.hash(n), n);
         }
         let read = read.0.into_inner();
         assert!(0 < read && read < moved / 20, "{read} of {moved}");
@@ -691,15 +724,15 @@ mod tests {
             table.fill(free.err().unwrap(), Numbers.hash(n), n);
         }
         table.reserve(COUNT as usize, &Numbers, &Team::new(3));
-        let plain = |entry: u32| entry & !CANDIDATE;
+        let number_of = |entry: u32| entry & !CANDIDATE;
         let claim = |from: u32, step: u32| {
             let mut places = Vec::new();
             for i in 0..COUNT {
                 let n = (from + step * i) % COUNT;
                 let hash = Numbers.hash(n);
-                match table.claim(hash, n | CANDIDATE, || (), |entry| plain(entry) == n) {
+                match table.claim(hash, n | CANDIDATE, || (), |entry| number_of(entry) == n) {
                     Claimed::New(place) => places.push((n, place)),
-                    Claimed::Known(entry, _) => assert_eq!(plain(entry), n),
+                    Claimed::Known(entry, _) => assert_eq!(number_of(entry), n),
                     Claimed::Full => panic!("the table has room"),
                 }
             }
@@ -707,9 +740,9 @@ mod tests {
         };
         // The steps and the count are coprime.
         let mut places = std::thread::scope(|scope| {
-            let others = [(0, 1), (COUNT / 2, 1), (7, 3), (COUNT - 1, COUNT - 1)]
+            let claims = [(0, 1), (COUNT / 2, 1), (7, 3), (COUNT - 1, COUNT - 1)]
                 .map(|(from, step)| scope.spawn(move || claim(from, step)));
-            others.map(|thread| thread.join().unwrap()).concat()
+            claims.map(|thread| thread.join().unwrap()).concat()
         });
         places.sort_by_key(|&(n, _)| n);
         assert!(places.iter().map(|&(n, _)| n).eq(100..COUNT));
@@ -724,7 +757,7 @@ mod tests {
             }
         }
         assert!((0..COUNT).all(|n| has(&table, n) == (n < 100 || n % 3 != 2)));
-        table.counted(places.len());
+        table.add_to_count(places.len());
         assert_eq!(table.count, COUNT as usize);
         // After their removal, the table is as before.
         for &(_, place) in &places {
@@ -737,14 +770,14 @@ mod tests {
     fn a_full_table_takes_no_more() {
         let mut table = Table::default();
         table.reserve(20, &Numbers, &Team::SINGLE_THREAD);
-        let most = table.buckets.len() * LANES;
-        let news = (0..3 * most as u32).filter(|&n| {
+        let capacity = table.buckets.len() * LANES;
+        let inserted = (0..3 * capacity as u32).filter(|&n| {
             matches!(
                 table.claim(Numbers.hash(n), n, || (), |entry| entry == n),
                 Claimed::New(_)
             )
         });
-        assert_eq!(news.count(), most);
-        assert!((0..most as u32).all(|n| has(&table, n)));
+        assert_eq!(inserted.count(), capacity);
+        assert!((0..capacity as u32).all(|n| has(&table, n)));
     }
 }

@@ -136,7 +136,7 @@ pub(crate) struct Scratch {
     /// Smallest image so far, and the order that gives it.
     best: Vec<u64>,
     order: Vec<u32>,
-    found: bool,
+    has_best: bool,
 }
 
 /// Marks the absence of an element.
@@ -152,7 +152,7 @@ struct Order {
     /// Bit mask of the elements that are tied; elements beyond 64 share bits.
     tied: u64,
     /// One representative of each class of tied elements that can be exchanged.
-    different: Vec<u32>,
+    representatives: Vec<u32>,
 }
 
 pub(super) fn fold(a: u64, b: u64) -> u64 {
@@ -249,16 +249,16 @@ fn bit(element: u32) -> u64 {
 
 /// Sorts elements by their keys (stable insertion sort).
 #[inline(always)]
-fn arrange(elements: &mut [u32], key: impl Fn(u32) -> u64) {
+fn insertion_sort(elements: &mut [u32], key: impl Fn(u32) -> u64) {
     for end in 1..elements.len() {
         let element = elements[end];
-        let its = key(element);
-        let mut at = end;
-        while at > 0 && key(elements[at - 1]) > its {
-            elements[at] = elements[at - 1];
-            at -= 1;
+        let element_key = key(element);
+        let mut position = end;
+        while position > 0 && key(elements[position - 1]) > element_key {
+            elements[position] = elements[position - 1];
+            position -= 1;
         }
-        elements[at] = element;
+        elements[position] = element;
     }
 }
 
@@ -268,41 +268,41 @@ impl Order {
     #[inline]
     fn sort(&mut self, places: Range<usize>, key: impl Fn(u32) -> u64) -> bool {
         let elements = &mut self.elements[places.clone()];
-        arrange(elements, &key);
+        insertion_sort(elements, &key);
         let mut rank = places.start;
-        let (mut before, mut last) = (NONE, 0);
-        for (at, &element) in (places.start..).zip(&*elements) {
-            let its = key(element);
-            if before == NONE || its != last {
-                rank = at;
+        let (mut previous, mut last_key) = (NONE, 0);
+        for (position, &element) in (places.start..).zip(&*elements) {
+            let element_key = key(element);
+            if previous == NONE || element_key != last_key {
+                rank = position;
                 self.tied &= !bit(element);
             } else {
-                self.tied |= bit(before) | bit(element);
+                self.tied |= bit(previous) | bit(element);
             }
             self.ranks[element as usize] = rank as u32;
-            (before, last) = (element, its);
+            (previous, last_key) = (element, element_key);
         }
         rank > places.start
     }
 
     /// Next range of tied positions from `from` on.
     fn next_tie(&self, from: usize) -> Option<Range<usize>> {
-        let mut at = from;
-        while at < self.elements.len() {
-            let end = self.end_of_tie(at);
-            if end > at + 1 {
-                return Some(at..end);
+        let mut position = from;
+        while position < self.elements.len() {
+            let end = self.end_of_tie(position);
+            if end > position + 1 {
+                return Some(position..end);
             }
-            at = end;
+            position = end;
         }
         None
     }
 
-    fn end_of_tie(&self, at: usize) -> usize {
-        let rank = self.ranks[self.elements[at] as usize];
-        let rest = &self.elements[at + 1..];
+    fn end_of_tie(&self, position: usize) -> usize {
+        let rank = self.ranks[self.elements[position] as usize];
+        let rest = &self.elements[position + 1..];
         let tied = rest.iter().take_while(|&&e| self.ranks[e as usize] == rank);
-        at + 1 + tied.count()
+        position + 1 + tied.count()
     }
 }
 
@@ -313,12 +313,13 @@ impl Layout {
         self.parts.sort_by_key(|part| (part.element, part.shift));
         self.parts.dedup_by(|next, part| {
             let end = part.shift + part.mask.count_ones();
-            let together = (part.element, part.word, end) == (next.element, next.word, next.shift)
+            let is_adjacent = (part.element, part.word, end)
+                == (next.element, next.word, next.shift)
                 && part.mask < next.mask;
-            if together {
+            if is_adjacent {
                 part.mask |= next.mask;
             }
-            together
+            is_adjacent
         });
         let end = |element| self.parts.partition_point(|part| part.element <= element);
         self.ends = (0..elements).map(end).collect();
@@ -332,18 +333,18 @@ impl Layout {
 
     /// Allocates working memory for states of this layout.
     #[cold]
-    fn prepare(&self, s: &mut Scratch) {
+    fn allocate_scratch(&self, scratch: &mut Scratch) {
         let elements = self.ends.len();
-        s.keys = vec![0; elements];
-        s.signatures = vec![0; elements];
-        s.places = vec![0; elements];
-        s.order = vec![0; elements];
-        s.codes = vec![0; self.leaves.len()];
-        s.values = vec![0; self.leaves.len()];
-        s.held = vec![NONE; self.leaves.len()];
-        s.image = vec![0; self.leaves.len()];
-        s.best = vec![0; self.leaves.len()];
-        s.levels.push(Order {
+        scratch.keys = vec![0; elements];
+        scratch.signatures = vec![0; elements];
+        scratch.places = vec![0; elements];
+        scratch.order = vec![0; elements];
+        scratch.codes = vec![0; self.leaves.len()];
+        scratch.values = vec![0; self.leaves.len()];
+        scratch.held = vec![NONE; self.leaves.len()];
+        scratch.image = vec![0; self.leaves.len()];
+        scratch.best = vec![0; self.leaves.len()];
+        scratch.levels.push(Order {
             elements: vec![0; elements],
             ranks: vec![0; elements],
             ..Order::default()
@@ -353,30 +354,30 @@ impl Layout {
     /// Replaces a packed state, whose multisets are sorted, by its canonical form.
     #[inline]
     #[allow(unsafe_code)]
-    pub fn canonicalise(&self, words: &mut [u64], s: &mut Scratch) {
+    pub fn canonicalise(&self, words: &mut [u64], scratch: &mut Scratch) {
         match self.bmi2 {
             // SAFETY: the processor was tested for these instructions.
             #[cfg(target_arch = "x86_64")]
-            true => unsafe { self.with_bmi2(words, s) },
-            _ => self.with::<false>(words, s),
+            true => unsafe { self.canonicalise_with_bmi2(words, scratch) },
+            _ => self.canonicalise_with::<false>(words, scratch),
         }
     }
 
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "bmi2")]
-    fn with_bmi2(&self, words: &mut [u64], s: &mut Scratch) {
-        self.with::<true>(words, s);
+    fn canonicalise_with_bmi2(&self, words: &mut [u64], scratch: &mut Scratch) {
+        self.canonicalise_with::<true>(words, scratch);
     }
 
     #[inline(always)]
-    fn with<const BMI2: bool>(&self, words: &mut [u64], s: &mut Scratch) {
-        if s.levels.is_empty() {
-            self.prepare(s);
+    fn canonicalise_with<const BMI2: bool>(&self, words: &mut [u64], scratch: &mut Scratch) {
+        if scratch.levels.is_empty() {
+            self.allocate_scratch(scratch);
         }
-        self.keys::<BMI2>(words, &mut s.keys);
+        self.keys::<BMI2>(words, &mut scratch.keys);
         let (mut sorted, mut tied) = (true, false);
         for set in &self.sets {
-            let keys = &s.keys[set.start as usize..set.end as usize];
+            let keys = &scratch.keys[set.start as usize..set.end as usize];
             for pair in keys.windows(2) {
                 sorted &= pair[0] <= pair[1];
                 tied |= pair[0] == pair[1];
@@ -384,7 +385,7 @@ impl Layout {
         }
         // Tied elements without relations are equal.
         if !sorted || tied && !self.leaves.is_empty() {
-            self.rearrange::<BMI2>(words, s, sorted);
+            self.rearrange::<BMI2>(words, scratch, sorted);
         }
     }
 
@@ -409,60 +410,62 @@ impl Layout {
 
     /// Computes the order of the elements, and rearranges the state.
     #[inline(always)]
-    fn rearrange<const BMI2: bool>(&self, words: &mut [u64], s: &mut Scratch, sorted: bool) {
+    fn rearrange<const BMI2: bool>(&self, words: &mut [u64], scratch: &mut Scratch, sorted: bool) {
         if self.leaves.is_empty() {
-            for (place, element) in s.order.iter_mut().enumerate() {
+            for (place, element) in scratch.order.iter_mut().enumerate() {
                 *element = place as u32;
             }
             for set in &self.sets {
-                let elements = &mut s.order[set.start as usize..set.end as usize];
-                arrange(elements, |e| s.keys[e as usize]);
+                let elements = &mut scratch.order[set.start as usize..set.end as usize];
+                insertion_sort(elements, |e| scratch.keys[e as usize]);
             }
         } else {
-            let order = &mut s.levels[0];
+            let order = &mut scratch.levels[0];
             for (place, element) in order.elements.iter_mut().enumerate() {
                 *element = place as u32;
             }
             for set in &self.sets {
-                order.sort(set.start as usize..set.end as usize, |e| s.keys[e as usize]);
+                order.sort(set.start as usize..set.end as usize, |e| {
+                    scratch.keys[e as usize]
+                });
             }
-            self.read(words, s);
-            s.found = false;
-            match self.arrows.is_empty() && self.all_ties_exchangeable(s) {
+            self.read_leaves(words, scratch);
+            scratch.has_best = false;
+            match self.arrows.is_empty() && self.all_ties_exchangeable(scratch) {
                 // Any order of tied elements gives the same image, so the current order is canonical if keys are
                 // sorted.
                 true if sorted => return,
-                true => self.take(s, 0),
-                false => self.search(s, 0),
+                true => self.apply_order(scratch, 0),
+                false => self.search(scratch, 0),
             }
-            if s.best != s.values {
-                for (leaf, &value) in self.leaves.iter().zip(&s.best) {
+            if scratch.best != scratch.values {
+                for (leaf, &value) in self.leaves.iter().zip(&scratch.best) {
                     leaf.bits.set(words, value);
                 }
             }
         }
         let mut moved = false;
-        for (place, &element) in s.order.iter().enumerate() {
-            s.places[element as usize] = place as u32;
+        for (place, &element) in scratch.order.iter().enumerate() {
+            scratch.places[element as usize] = place as u32;
             moved |= place as u32 != element;
         }
         if !moved {
             return;
         }
         for parts in self.by_word.chunk_by(|a, b| a.word == b.word) {
-            let (mut kept, mut moved) = (u64::MAX, 0);
+            let (mut kept_mask, mut moved) = (u64::MAX, 0);
             for part in parts {
-                let from = s.order[part.element as usize] as usize;
-                kept &= !part.mask;
-                moved |= scatter::<BMI2>(s.keys[from] >> part.shift, part.mask);
+                let from = scratch.order[part.element as usize] as usize;
+                kept_mask &= !part.mask;
+                moved |= scatter::<BMI2>(scratch.keys[from] >> part.shift, part.mask);
             }
             let word = &mut words[parts[0].word as usize];
-            *word = *word & kept | moved;
+            *word = *word & kept_mask | moved;
         }
         for holder in &self.holders {
             let value = holder.bits.get(words);
             if let Some(element) = holder.member.held(value) {
-                let step = s.places[element as usize].wrapping_sub(element);
+                let step = scratch.places[element as usize].wrapping_sub(element);
                 holder.bits.set(words, moved_by(value, step));
             }
         }
@@ -470,113 +473,117 @@ impl Layout {
 
     /// Reads all leaves.
     #[inline]
-    fn read(&self, words: &[u64], s: &mut Scratch) {
+    fn read_leaves(&self, words: &[u64], scratch: &mut Scratch) {
         if !self.arrows.is_empty() {
-            let room = s.values.iter_mut().zip(&mut s.held);
-            for (arrow, (value, held)) in self.arrows.iter().zip(room) {
+            let targets = scratch.values.iter_mut().zip(&mut scratch.held);
+            for (arrow, (value, held)) in self.arrows.iter().zip(targets) {
                 *value = arrow.bits.get(words);
                 *held = arrow.member.held(*value).unwrap_or(NONE);
             }
             return;
         }
-        for (value, leaf) in s.values.iter_mut().zip(&self.leaves) {
+        for (value, leaf) in scratch.values.iter_mut().zip(&self.leaves) {
             *value = leaf.bits.get(words);
         }
-        for (at, leaf) in self.leaves.iter().enumerate() {
-            let absent = |present| s.values[present as usize] == 0;
+        for (leaf_index, leaf) in self.leaves.iter().enumerate() {
+            let absent = |present| scratch.values[present as usize] == 0;
             let members = match leaf.present.is_some_and(absent) {
                 true => &[][..],
                 false => &self.members[leaf.members.clone()],
             };
-            let held = members.iter().find_map(|member| member.held(s.values[at]));
-            s.held[at] = held.unwrap_or(NONE);
+            let held = members
+                .iter()
+                .find_map(|member| member.held(scratch.values[leaf_index]));
+            scratch.held[leaf_index] = held.unwrap_or(NONE);
         }
     }
 
     /// Tries all orders that extend the order of a level.
-    fn search(&self, s: &mut Scratch, level: usize) {
-        self.refine(s, level);
+    fn search(&self, scratch: &mut Scratch, level: usize) {
+        self.refine(scratch, level);
         if !self.arrows.is_empty() {
             // If no tied element is held, exact signatures describe tied elements completely.
-            let tied = s.levels[level].tied;
+            let tied = scratch.levels[level].tied;
             let holds = |&held: &u32| held != NONE && tied & bit(held) != 0;
-            if !s.held.iter().any(holds) {
-                return self.take(s, level);
+            if !scratch.held.iter().any(holds) {
+                return self.apply_order(scratch, level);
             }
         }
         let mut from = 0;
-        while let Some(tie) = s.levels[level].next_tie(from) {
-            s.levels[level].different.clear();
+        while let Some(tie) = scratch.levels[level].next_tie(from) {
+            scratch.levels[level].representatives.clear();
             for place in tie.clone() {
-                let element = s.levels[level].elements[place];
-                let mut known = 0..s.levels[level].different.len();
-                if !known.any(|i| self.is_exchangeable(s, s.levels[level].different[i], element)) {
-                    s.levels[level].different.push(element);
+                let element = scratch.levels[level].elements[place];
+                let mut known_representatives = 0..scratch.levels[level].representatives.len();
+                if !known_representatives.any(|i| {
+                    self.is_exchangeable(scratch, scratch.levels[level].representatives[i], element)
+                }) {
+                    scratch.levels[level].representatives.push(element);
                 }
             }
-            if s.levels[level].different.len() == 1 {
+            if scratch.levels[level].representatives.len() == 1 {
                 // The elements are indistinguishable, so any order gives the same image.
                 from = tie.end;
                 continue;
             }
-            if s.levels.len() == level + 1 {
-                s.levels.push(Order::default());
+            if scratch.levels.len() == level + 1 {
+                scratch.levels.push(Order::default());
             }
-            for i in 0..s.levels[level].different.len() {
-                let (upper, lower) = s.levels.split_at_mut(level + 1);
-                let element = upper[level].different[i];
+            for i in 0..scratch.levels[level].representatives.len() {
+                let (upper, lower) = scratch.levels.split_at_mut(level + 1);
+                let element = upper[level].representatives[i];
                 lower[0].clone_from(&upper[level]);
                 lower[0].sort(tie.clone(), |other| u64::from(other != element));
-                self.search(s, level + 1);
+                self.search(scratch, level + 1);
             }
             return;
         }
-        self.take(s, level);
+        self.apply_order(scratch, level);
     }
 
     /// True if any two tied elements can be exchanged.
-    fn all_ties_exchangeable(&self, s: &Scratch) -> bool {
-        let order = &s.levels[0];
+    fn all_ties_exchangeable(&self, scratch: &Scratch) -> bool {
+        let order = &scratch.levels[0];
         let mut pairs = order.elements.windows(2);
         pairs.all(|pair| {
-            let [one, other] = [pair[0], pair[1]];
-            let tied = order.ranks[one as usize] == order.ranks[other as usize];
-            !tied || self.is_exchangeable(s, one, other)
+            let [first, second] = [pair[0], pair[1]];
+            let tied = order.ranks[first as usize] == order.ranks[second as usize];
+            !tied || self.is_exchangeable(scratch, first, second)
         })
     }
 
     /// Takes a level's order, unless an earlier one gives a smaller image.
-    fn take(&self, s: &mut Scratch, level: usize) {
-        let order = &s.levels[level].elements;
+    fn apply_order(&self, scratch: &mut Scratch, level: usize) {
+        let order = &scratch.levels[level].elements;
         for (place, &element) in order.iter().enumerate() {
-            s.places[element as usize] = place as u32;
+            scratch.places[element as usize] = place as u32;
         }
-        let mut image = std::mem::take(&mut s.image);
-        self.apply(s, &s.places, &mut image);
-        s.image = image;
-        let order = &s.levels[level].elements;
-        if !s.found || s.image < s.best {
-            s.found = true;
-            s.order.copy_from_slice(order);
-            std::mem::swap(&mut s.best, &mut s.image);
+        let mut image = std::mem::take(&mut scratch.image);
+        self.apply_permutation(scratch, &scratch.places, &mut image);
+        scratch.image = image;
+        let order = &scratch.levels[level].elements;
+        if !scratch.has_best || scratch.image < scratch.best {
+            scratch.has_best = true;
+            scratch.order.copy_from_slice(order);
+            std::mem::swap(&mut scratch.best, &mut scratch.image);
         }
     }
 
     /// Splits ties by relations until a round splits no further tie.
-    fn refine(&self, s: &mut Scratch, level: usize) {
-        while s.levels[level].tied != 0 {
+    fn refine(&self, scratch: &mut Scratch, level: usize) {
+        while scratch.levels[level].tied != 0 {
             match self.arrows.is_empty() {
-                true => self.signatures(s, level),
-                false => self.exact_signatures(s, level),
+                true => self.compute_signatures(scratch, level),
+                false => self.compute_exact_signatures(scratch, level),
             }
-            let order = &mut s.levels[level];
+            let order = &mut scratch.levels[level];
             let mut from = 0;
-            let mut new = false;
+            let mut has_split = false;
             while let Some(tie) = order.next_tie(from) {
                 from = tie.end;
-                new |= order.sort(tie, |element| s.signatures[element as usize]);
+                has_split |= order.sort(tie, |element| scratch.signatures[element as usize]);
             }
-            if !new {
+            if !has_split {
                 return;
             }
         }
@@ -584,42 +591,51 @@ impl Layout {
 
     /// Exact signatures: numbers that are equal only for elements with equal relations, given the ranks of all.
     #[inline]
-    fn exact_signatures(&self, s: &mut Scratch, level: usize) {
-        let ranks = &s.levels[level].ranks;
-        s.signatures.fill(0);
-        for (arrow, (&value, &held)) in self.arrows.iter().zip(s.values.iter().zip(&s.held)) {
+    fn compute_exact_signatures(&self, scratch: &mut Scratch, level: usize) {
+        let ranks = &scratch.levels[level].ranks;
+        scratch.signatures.fill(0);
+        for (arrow, (&value, &held)) in self
+            .arrows
+            .iter()
+            .zip(scratch.values.iter().zip(&scratch.held))
+        {
             let mut value = value;
             if held != NONE {
                 value = moved_by(value, ranks[held as usize].wrapping_sub(held));
                 let from = arrow.into.wrapping_add(ranks[arrow.element as usize]);
-                s.signatures[held as usize] |= 1 << from;
+                scratch.signatures[held as usize] |= 1 << from;
             }
-            s.signatures[arrow.element as usize] |= value << arrow.out;
+            scratch.signatures[arrow.element as usize] |= value << arrow.out;
         }
     }
 
     /// Hashed signatures of the relations of each element, given the ranks of all.
-    fn signatures(&self, s: &mut Scratch, level: usize) {
-        let ranks = &s.levels[level].ranks;
-        s.signatures.fill(0);
+    fn compute_signatures(&self, scratch: &mut Scratch, level: usize) {
+        let ranks = &scratch.levels[level].ranks;
+        scratch.signatures.fill(0);
         for relation in &self.relations {
-            let mut whole = 0u64;
-            for at in relation.clone() {
-                let code = self.code(at, s.values[at], s.held[at], ranks);
-                s.codes[at] = code;
-                whole = whole.wrapping_add(mix_bits(code));
+            let mut relation_code = 0u64;
+            for leaf_index in relation.clone() {
+                let code = self.code(
+                    leaf_index,
+                    scratch.values[leaf_index],
+                    scratch.held[leaf_index],
+                    ranks,
+                );
+                scratch.codes[leaf_index] = code;
+                relation_code = relation_code.wrapping_add(mix_bits(code));
             }
-            for at in relation.clone() {
-                let leaf = &self.leaves[at];
-                let code = s.codes[at] ^ whole;
+            for leaf_index in relation.clone() {
+                let leaf = &self.leaves[leaf_index];
+                let code = scratch.codes[leaf_index] ^ relation_code;
                 let mut role = 1;
                 for &(element, _) in &self.moves[leaf.moves.clone()] {
                     role += 2;
-                    let signature = &mut s.signatures[element as usize];
+                    let signature = &mut scratch.signatures[element as usize];
                     *signature = signature.wrapping_add(mix_bits(code.wrapping_mul(role)));
                 }
-                if s.held[at] != NONE {
-                    let signature = &mut s.signatures[s.held[at] as usize];
+                if scratch.held[leaf_index] != NONE {
+                    let signature = &mut scratch.signatures[scratch.held[leaf_index] as usize];
                     *signature = signature.wrapping_add(mix_bits(code));
                 }
             }
@@ -628,8 +644,8 @@ impl Layout {
 
     /// Code of a leaf, with the ranks of its elements.
     #[inline(always)]
-    fn code(&self, at: usize, value: u64, held: u32, ranks: &[u32]) -> u64 {
-        let leaf = &self.leaves[at];
+    fn code(&self, leaf_index: usize, value: u64, held: u32, ranks: &[u32]) -> u64 {
+        let leaf = &self.leaves[leaf_index];
         let held = match held {
             NONE => value ^ 1 << 32,
             element => u64::from(ranks[element as usize]),
@@ -645,14 +661,19 @@ impl Layout {
 
     /// New position and value of a leaf if elements move to the given places.
     #[inline(always)]
-    fn moved(&self, at: usize, s: &Scratch, place: impl Fn(u32) -> u32) -> (usize, u64) {
-        let (leaf, value) = (&self.leaves[at], s.values[at]);
-        let mut to = at as u32;
+    fn move_leaf(
+        &self,
+        leaf_index: usize,
+        scratch: &Scratch,
+        place: impl Fn(u32) -> u32,
+    ) -> (usize, u64) {
+        let (leaf, value) = (&self.leaves[leaf_index], scratch.values[leaf_index]);
+        let mut to = leaf_index as u32;
         for &(element, stride) in &self.moves[leaf.moves.clone()] {
             to = to.wrapping_add(place(element).wrapping_sub(element).wrapping_mul(stride));
         }
         // Packed values of a set's elements are consecutive.
-        let value = match s.held[at] {
+        let value = match scratch.held[leaf_index] {
             NONE => value,
             element => moved_by(value, place(element).wrapping_sub(element)),
         };
@@ -660,13 +681,13 @@ impl Layout {
     }
 
     /// Applies a permutation of the elements to the leaves.
-    fn apply(&self, s: &Scratch, places: &[u32], image: &mut [u64]) {
+    fn apply_permutation(&self, scratch: &Scratch, places: &[u32], image: &mut [u64]) {
         let step = |element: u32| places[element as usize].wrapping_sub(element);
-        let values = s.values.iter().zip(&s.held);
-        for (at, (arrow, (&value, &held))) in (0..).zip(self.arrows.iter().zip(values)) {
+        let values = scratch.values.iter().zip(&scratch.held);
+        for (leaf_index, (arrow, (&value, &held))) in (0..).zip(self.arrows.iter().zip(values)) {
             let to = step(arrow.element)
                 .wrapping_mul(arrow.stride)
-                .wrapping_add(at);
+                .wrapping_add(leaf_index);
             image[to as usize] = match held {
                 NONE => value,
                 held => moved_by(value, step(held)),
@@ -675,15 +696,16 @@ impl Layout {
         if !self.arrows.is_empty() {
             return;
         }
-        for at in 0..self.leaves.len() {
-            let (to, value) = self.moved(at, s, |element| places[element as usize]);
+        for leaf_index in 0..self.leaves.len() {
+            let (to, value) =
+                self.move_leaf(leaf_index, scratch, |element| places[element as usize]);
             image[to] = value;
         }
-        self.settle(image);
+        self.sort_multisets(image);
     }
 
     /// Sorts multisets as in every stored state: elements before empty places, the smallest first.
-    fn settle(&self, image: &mut [u64]) {
+    fn sort_multisets(&self, image: &mut [u64]) {
         for bag in &self.bags {
             let order = |a: &[u64], b: &[u64]| b[0].cmp(&a[0]).then_with(|| a.cmp(b));
             let places = || image[bag.leaves.clone()].chunks_exact(bag.stride);
@@ -697,21 +719,21 @@ impl Layout {
     }
 
     /// True if exchanging two elements of a set leaves all leaves unchanged.
-    fn is_exchangeable(&self, s: &Scratch, one: u32, other: u32) -> bool {
+    fn is_exchangeable(&self, scratch: &Scratch, first: u32, second: u32) -> bool {
         let exchanged = |element: u32| match element {
-            _ if element == one => other,
-            _ if element == other => one,
+            _ if element == first => second,
+            _ if element == second => first,
             _ => element,
         };
         if self.bags.is_empty() {
-            return (0..s.values.len()).all(|at| {
-                let (to, value) = self.moved(at, s, exchanged);
-                s.values[to] == value
+            return (0..scratch.values.len()).all(|leaf_index| {
+                let (to, value) = self.move_leaf(leaf_index, scratch, exchanged);
+                scratch.values[to] == value
             });
         }
-        let mut image = vec![0; s.values.len()];
+        let mut image = vec![0; scratch.values.len()];
         let places: Vec<u32> = (0..self.ends.len() as u32).map(exchanged).collect();
-        self.apply(s, &places, &mut image);
-        image == s.values
+        self.apply_permutation(scratch, &places, &mut image);
+        image == scratch.values
     }
 }

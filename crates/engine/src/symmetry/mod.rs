@@ -27,7 +27,7 @@ pub(crate) struct Symmetry {
 impl Symmetry {
     /// Symmetry of a model; `None` if no permutation changes any state.
     pub fn of(model: &Model, program: &Program, packing: &Packing) -> Option<Symmetry> {
-        Walk::through(model, program).symmetry(program, packing)
+        Walk::of_state(model, program).symmetry(program, packing)
     }
 
     /// Symmetry of each independent part. The slots of a part are those in its packing; all other slots keep their
@@ -42,28 +42,28 @@ impl Symmetry {
     ) -> Result<Vec<Option<Symmetry>>, ComponentSymmetry> {
         let mut machine = Machine::new(program);
         let _ = machine.start(0);
-        let all = Walk::through(model, program);
+        let full_walk = Walk::of_state(model, program);
         let packings: Vec<&Packing> = parts.collect();
         let packed = |packing: &Packing, slot| packing.field(slot).mask != 0;
         // Per class of slots that permutations exchange: the part that contains them, or their constant value.
-        let mut together: FxHashMap<u64, (Option<usize>, Number)> = FxHashMap::default();
-        for visit in &all.visits {
+        let mut classes: FxHashMap<u64, (Option<usize>, Number)> = FxHashMap::default();
+        for visit in &full_walk.visits {
             let part = (packings.iter()).position(|packing| packed(packing, visit.slot));
             let value = machine.frame[visit.slot as usize];
             let element = |&(first, count, _): &(Number, u32, u32)| {
                 (first..first + Number::from(count)).contains(&value)
             };
-            let kept = match part {
+            let constant = match part {
                 Some(_) => 0,
                 None if visit.members.iter().any(element) => return Err(ComponentSymmetry),
                 None => value,
             };
-            if *together.entry(visit.seed).or_insert((part, kept)) != (part, kept) {
+            if *classes.entry(visit.seed).or_insert((part, constant)) != (part, constant) {
                 return Err(ComponentSymmetry);
             }
         }
         let symmetry = |packing: &&Packing| {
-            let mut walk = all.clone();
+            let mut walk = full_walk.clone();
             walk.visits.retain(|visit| packed(packing, visit.slot));
             walk.relations = (0..walk.visits.len()).map(|i| i..i + 1).collect();
             walk.symmetry(program, packing)
@@ -89,7 +89,7 @@ struct Visit {
     /// Equal for slots that a permutation may exchange.
     seed: u64,
     /// Elements that index it, each with the distance in slots to the next element's slot.
-    around: Vec<(u32, u32)>,
+    index_elements: Vec<(u32, u32)>,
     /// Ranges of its values that are elements: first value, count, and first element.
     members: Vec<(Number, u32, u32)>,
     /// Slot that is 1 if the enclosing multiset's place holds an element.
@@ -109,7 +109,7 @@ struct Walk<'a> {
     /// Single visits, or all visits of one place of a multiset.
     relations: Vec<Range<usize>>,
     /// Elements that index the current part, each with the distance in slots to the next element's slot.
-    around: Vec<(u32, u32)>,
+    index_elements: Vec<(u32, u32)>,
     /// Slot that is 1 if the multiset's current place holds an element.
     present: Option<Cell>,
 }
@@ -119,9 +119,9 @@ impl<'a> Walk<'a> {
         let mut sets = Vec::new();
         let mut elements = vec![None; model.types.len()];
         let mut first = 0;
-        let told_apart = crate::symmetry_check::told_apart(model);
+        let asymmetric_sets = crate::symmetry_check::asymmetric_sets(model);
         for (number, named) in model.types.iter().enumerate() {
-            if told_apart.contains(&TypeId(number as u32)) {
+            if asymmetric_sets.contains(&TypeId(number as u32)) {
                 continue;
             }
             let names = (model.interchangeable.as_ref())
@@ -144,18 +144,18 @@ impl<'a> Walk<'a> {
             sets,
             visits: Vec::new(),
             relations: Vec::new(),
-            around: Vec::new(),
+            index_elements: Vec::new(),
             present: None,
         }
     }
 
     /// Visits the whole state of a model.
-    fn through(model: &'a Model, program: &Program) -> Self {
+    fn of_state(model: &'a Model, program: &Program) -> Self {
         let mut walk = Walk::new(model);
         let mut slot = 0;
         for (number, variable) in model.variables.iter().enumerate() {
             if variable.role == Role::State {
-                walk.part(variable.ty, slot, fold(0, number as u64), false);
+                walk.visit_part(variable.ty, slot, fold(0, number as u64), false);
                 slot += walk.sizes[variable.ty.index()];
             }
         }
@@ -196,29 +196,31 @@ impl<'a> Walk<'a> {
     }
 
     /// Visits a part of the state that begins at `slot`. Parts with equal seeds are exchanged by permutations.
-    /// `together` is true inside a multiset, whose places are compared as a whole.
-    fn part(&mut self, ty: TypeId, slot: Cell, seed: u64, together: bool) {
+    /// `in_multiset` is true inside a multiset, whose places are compared as a whole.
+    fn visit_part(&mut self, ty: TypeId, slot: Cell, seed: u64, in_multiset: bool) {
         let model = self.model;
         match model.ty(ty) {
-            Type::Array { index, element } => self.array(*index, *element, slot, seed, together),
+            Type::Array { index, element } => {
+                self.visit_array(*index, *element, slot, seed, in_multiset)
+            }
             Type::Record(fields) => {
-                let mut at = slot;
+                let mut part_slot = slot;
                 for (number, &(_, field)) in fields.iter().enumerate() {
-                    self.part(field, at, fold(seed, number as u64), together);
-                    at += self.size(field);
+                    self.visit_part(field, part_slot, fold(seed, number as u64), in_multiset);
+                    part_slot += self.size(field);
                 }
             }
             Type::Multiset { capacity, element } => {
                 let stride = 1 + self.size(*element);
                 for place in 0..*capacity {
                     let first = self.visits.len();
-                    let at = slot + place * stride;
-                    self.visit(Vec::new(), at, fold(seed, 0), true);
-                    let outer = self.present.replace(at);
-                    self.part(*element, at + 1, fold(seed, 1), true);
+                    let part_slot = slot + place * stride;
+                    self.add_visit(Vec::new(), part_slot, fold(seed, 0), true);
+                    let outer = self.present.replace(part_slot);
+                    self.visit_part(*element, part_slot + 1, fold(seed, 1), true);
                     self.present = outer;
-                    if !together {
-                        self.join(first);
+                    if !in_multiset {
+                        self.add_relation(first);
                     }
                 }
             }
@@ -233,50 +235,69 @@ impl<'a> Walk<'a> {
                     members.extend(first.map(|first| (value, count, first)));
                     value = value.wrapping_add(Number::from(count));
                 }
-                self.visit(members, slot, seed, together);
+                self.add_visit(members, slot, seed, in_multiset);
             }
         }
     }
 
-    fn array(&mut self, index: TypeId, element: TypeId, slot: Cell, seed: u64, together: bool) {
+    fn visit_array(
+        &mut self,
+        index: TypeId,
+        element: TypeId,
+        slot: Cell,
+        seed: u64,
+        in_multiset: bool,
+    ) {
         let stride = self.size(element);
-        let mut at = slot;
+        let mut element_slot = slot;
         for (number, (count, first)) in self.values(index).into_iter().enumerate() {
             let seed = fold(seed, number as u64);
             for value in 0..count {
                 match first {
                     Some(first) => {
-                        self.around.push((first + value, stride));
-                        self.part(element, at, seed, together);
-                        self.around.pop();
+                        self.index_elements.push((first + value, stride));
+                        self.visit_part(element, element_slot, seed, in_multiset);
+                        self.index_elements.pop();
                     }
-                    None => self.part(element, at, fold(seed, u64::from(value)), together),
+                    None => self.visit_part(
+                        element,
+                        element_slot,
+                        fold(seed, u64::from(value)),
+                        in_multiset,
+                    ),
                 }
-                at += stride;
+                element_slot += stride;
             }
         }
     }
 
-    fn visit(&mut self, members: Vec<(Number, u32, u32)>, slot: Cell, seed: u64, together: bool) {
-        if members.is_empty() && self.around.is_empty() && !together {
+    fn add_visit(
+        &mut self,
+        members: Vec<(Number, u32, u32)>,
+        slot: Cell,
+        seed: u64,
+        in_multiset: bool,
+    ) {
+        if members.is_empty() && self.index_elements.is_empty() && !in_multiset {
             return;
         }
         self.visits.push(Visit {
             slot,
             seed,
-            around: self.around.clone(),
+            index_elements: self.index_elements.clone(),
             members,
             present: self.present,
         });
-        if !together {
-            self.join(self.visits.len() - 1);
+        if !in_multiset {
+            self.add_relation(self.visits.len() - 1);
         }
     }
 
     /// Groups the visits from `first` on as one relation, or drops them if no permutation affects them.
-    fn join(&mut self, first: usize) {
-        let still = |visit: &Visit| visit.around.is_empty() && visit.members.is_empty();
-        match self.visits[first..].iter().all(still) {
+    fn add_relation(&mut self, first: usize) {
+        let is_unaffected =
+            |visit: &Visit| visit.index_elements.is_empty() && visit.members.is_empty();
+        match self.visits[first..].iter().all(is_unaffected) {
             true => self.visits.truncate(first),
             false => self.relations.push(first..self.visits.len()),
         }
@@ -315,11 +336,11 @@ impl<'a> Walk<'a> {
         let mut related: Vec<&Visit> = Vec::new();
         for relation in self.relations {
             let first = &self.visits[relation.start];
-            let alone = relation.len() == 1;
+            let is_single = relation.len() == 1;
             let bits = bits(first.slot);
-            let width = match (&first.around[..], &first.members[..]) {
-                ([_], []) if alone => Some(u64::BITS - bits.mask.leading_zeros()),
-                ([], [_, ..]) if alone => Some(1),
+            let width = match (&first.index_elements[..], &first.members[..]) {
+                ([_], []) if is_single => Some(u64::BITS - bits.mask.leading_zeros()),
+                ([], [_, ..]) if is_single => Some(1),
                 _ => None,
             };
             let shift = width.and_then(|width| {
@@ -329,7 +350,7 @@ impl<'a> Walk<'a> {
                     shift
                 })
             });
-            match (shift, &first.around[..]) {
+            match (shift, &first.index_elements[..]) {
                 (Some(_), _) if bits.mask == 0 => {}
                 (Some(shift), &[(element, _)]) => layout.parts.push(Part {
                     word: bits.word,
@@ -358,7 +379,7 @@ impl<'a> Walk<'a> {
         }
         for (number, visit) in (0..).zip(&related) {
             let moves = layout.moves.len();
-            for &(element, stride) in &visit.around {
+            for &(element, stride) in &visit.index_elements {
                 // Distance in leaves, computed from the next element or, for the last, the previous one.
                 let last = layout.sets.iter().any(|set| set.end == element + 1);
                 let stride = match last {
@@ -427,6 +448,6 @@ fn arrows(layout: &Layout) -> Option<Vec<Arrow>> {
         })
     };
     // A leaf may alone be a place of a multiset, which is sorted, so multisets exclude arrows.
-    let alone = layout.bags.is_empty();
-    alone.then(|| layout.leaves.iter().map(arrow).collect())?
+    let has_no_bags = layout.bags.is_empty();
+    has_no_bags.then(|| layout.leaves.iter().map(arrow).collect())?
 }

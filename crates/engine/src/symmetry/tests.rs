@@ -16,8 +16,8 @@ fn model(shapes: &[u8], sizes: [u32; 2]) -> Model {
     let s = m.declare("S", Type::Scalarset(sizes[0]));
     let t = m.declare("T", Type::Scalarset(sizes[1]));
     let label = m.declare("L", Type::Enum(vec!["none".into(), "some".into()]));
-    let one = m.declare("one", Type::Union(vec![s, t]));
-    let either = m.declare("either", Type::Union(vec![label, s]));
+    let scalarset_union = m.declare("one", Type::Union(vec![s, t]));
+    let label_union = m.declare("either", Type::Union(vec![label, s]));
     let small = m.declare("small", Type::Range { lo: 0, hi: 1 });
     let wide = m.declare("wide", Type::Range { lo: 0, hi: 1 << 29 });
     let names = m.declare(
@@ -39,8 +39,8 @@ fn model(shapes: &[u8], sizes: [u32; 2]) -> Model {
     let next = array(s, s);
     let cross = array(s, t);
     let matrix = array(s, flags);
-    let both = array(one, small);
-    let of_either = array(either, t);
+    let by_union = array(scalarset_union, small);
+    let by_label_union = array(label_union, t);
     // Three of these do not fit in one key.
     let numbers = array(s, wide);
     let by_name = array(names, small);
@@ -65,13 +65,13 @@ fn model(shapes: &[u8], sizes: [u32; 2]) -> Model {
     );
     let kinds = [
         s,
-        either,
+        label_union,
         flags,
         next,
         cross,
         matrix,
-        both,
-        of_either,
+        by_union,
+        by_label_union,
         pairs,
         arrays,
         boxes,
@@ -94,10 +94,11 @@ fn model(shapes: &[u8], sizes: [u32; 2]) -> Model {
 }
 
 fn pairs_of_permutations(size: usize) -> impl Iterator<Item = (Vec<i64>, Vec<i64>)> {
-    let all = permutations(size);
-    let pairs = all.clone().into_iter();
+    let all_permutations = permutations(size);
+    let pairs = all_permutations.clone().into_iter();
     pairs.flat_map(move |one| {
-        all.clone()
+        all_permutations
+            .clone()
             .into_iter()
             .map(move |other| (one.clone(), other))
     })
@@ -132,7 +133,7 @@ proptest! {
                 }
             }
         }
-        program.settle(&mut frame, |_, _| {});
+        program.sort_multisets(&mut frame, |_, _| {});
         let packing = Packing::new(&program, 0..program.slots.len() as Cell);
         let Some(mut symmetry) = Symmetry::of(&model, &program, &packing) else { return Ok(()) };
         let canonical = |symmetry: &Symmetry, frame: &[i64]| {
@@ -147,21 +148,21 @@ proptest! {
         let scalarsets: Vec<usize> = (0..model.types.len())
             .filter(|&ty| matches!(model.types[ty].ty, Type::Scalarset(_)))
             .collect();
-        let mut seen = false;
+        let mut is_in_orbit = false;
         for first in permutations(sizes[0] as usize) {
             for (second, third) in pairs_of_permutations(sizes[1] as usize) {
-                let by = |ty: TypeId, value: i64| match scalarsets.iter().position(|&s| s == ty.index()) {
+                let permute = |ty: TypeId, value: i64| match scalarsets.iter().position(|&s| s == ty.index()) {
                     Some(0) => first[value as usize],
                     Some(_) => second[value as usize],
                     None => third[value as usize],
                 };
-                let mut other = image(&model, &frame, &by);
-                program.settle(&mut other, |_, _| {});
-                prop_assert_eq!(&canonical(&symmetry, &other), &expected);
-                seen |= other == expected;
+                let mut permuted = image(&model, &frame, &permute);
+                program.sort_multisets(&mut permuted, |_, _| {});
+                prop_assert_eq!(&canonical(&symmetry, &permuted), &expected);
+                is_in_orbit |= permuted == expected;
             }
         }
-        prop_assert!(seen, "the canonical form is not in the orbit");
+        prop_assert!(is_in_orbit, "the canonical form is not in the orbit");
         // Processors without BMI2 compute the same form.
         symmetry.layout.bmi2 = false;
         prop_assert_eq!(&canonical(&symmetry, &frame), &expected);

@@ -5,42 +5,42 @@ use super::*;
 impl Walk<'_> {
     /// Judges a loop: whether its result may depend on the order of its rounds, and why.
     pub(super) fn judge(&self, round: &Loop) -> Judgement {
-        if let Some(why) = &round.why {
-            return Judgement::Bad(why.clone());
+        if let Some(reason) = &round.why {
+            return Judgement::OrderDependent(reason.clone());
         }
         let shared: Vec<&Access> = (round.accesses.iter())
-            .filter(|a| !round.inside.contains(&a.spot.root))
+            .filter(|a| !round.local_variables.contains(&a.spot.root))
             .collect();
         let changes = shared.iter().any(|a| a.effect != Effect::Read);
         let set = |id: VariableId| &self.model.types[self.model.variable(id).ty.index()].name;
         if let Some(first) = round.returns.first() {
-            let same = match first {
+            let is_same = match first {
                 Some(key) => {
                     self.is_loop_invariant(key, round)
                         && round.returns.iter().all(|r| r.as_ref() == Some(key))
                 }
                 None => false,
             };
-            if !same || changes || round.can_fail || round.covers {
-                let why = "it returns at the first value that satisfies a condition";
-                return Judgement::Bad(why.into());
+            if !is_same || changes || round.can_fail || round.covers {
+                let reason = "it returns at the first value that satisfies a condition";
+                return Judgement::OrderDependent(reason.into());
             }
         }
         if round.assumes && (round.can_fail || round.covers) {
-            let what = match round.can_fail {
+            let earlier_event = match round.can_fail {
                 true => "it fails",
                 false => "a cover is reached",
             };
-            let why = format!("an `assume` may end it before {what}, or after");
-            return Judgement::Bad(why);
+            let reason = format!("an `assume` may end it before {earlier_event}, or after");
+            return Judgement::OrderDependent(reason);
         }
         let mut settled: Vec<(&Spot, Vec<&Place>)> = Vec::new();
         for (i, a) in shared.iter().enumerate() {
             for b in &shared[i..] {
                 if a.effect == Effect::Read && b.effect == Effect::Read
                     || self.accesses_commute(a, b, round)
-                    || !self.overlap(&a.spot, &b.spot)
-                    || self.apart(a, b, round)
+                    || !self.may_overlap(&a.spot, &b.spot)
+                    || self.are_distinct(a, b, round)
                 {
                     continue;
                 }
@@ -49,15 +49,15 @@ impl Walk<'_> {
                     && a.spot == b.spot
                 {
                     let known = settled.iter().position(|s| *s.0 == a.spot);
-                    let at = known.unwrap_or(settled.len());
+                    let position = known.unwrap_or(settled.len());
                     if known.is_none() {
                         settled.push((&a.spot, Vec::new()));
                     }
-                    settled[at].1.extend([&a.place, &b.place]);
+                    settled[position].1.extend([&a.place, &b.place]);
                     continue;
                 }
                 let (name, set) = (self.name(&a.spot), set(round.variable));
-                return Judgement::Bad(match (&a.effect, &b.effect) {
+                return Judgement::OrderDependent(match (&a.effect, &b.effect) {
                     (Effect::Read, _) | (_, Effect::Read) => {
                         format!("its effect for one `{set}` is read for another in `{name}`")
                     }
@@ -66,20 +66,20 @@ impl Walk<'_> {
             }
         }
         let group = |(_, places): (_, Vec<&Place>)| {
-            let mut all: Vec<Place> = Vec::new();
+            let mut distinct_places: Vec<Place> = Vec::new();
             for place in places {
-                if !all.contains(place) {
-                    all.push(place.clone());
+                if !distinct_places.contains(place) {
+                    distinct_places.push(place.clone());
                 }
             }
-            all
+            distinct_places
         };
-        Judgement::Good(settled.into_iter().map(group).collect())
+        Judgement::Exchangeable(settled.into_iter().map(group).collect())
     }
 
     /// True if a run can check the stored values of an access for equality in all rounds.
     pub(super) fn is_checkable_at_run_time(&self, a: &Access, round: &Loop) -> bool {
-        let is_loop_invariant = |at: &PathStep| match at {
+        let is_loop_invariant = |step: &PathStep| match step {
             PathStep::Field(_) => true,
             PathStep::Index(key) => key
                 .as_ref()
@@ -96,7 +96,9 @@ impl Walk<'_> {
 
     /// True if a value is the same in all rounds, provided that no round writes the variables it reads.
     pub(super) fn is_loop_invariant(&self, key: &Key, round: &Loop) -> bool {
-        !key.names.iter().any(|name| round.inside.contains(name))
+        !key.names
+            .iter()
+            .any(|name| round.local_variables.contains(name))
     }
 
     /// True if two accesses to one place can be exchanged.
@@ -111,29 +113,31 @@ impl Walk<'_> {
     }
 
     /// True if two places may overlap, in any rounds.
-    pub(super) fn overlap(&self, a: &Spot, b: &Spot) -> bool {
+    pub(super) fn may_overlap(&self, a: &Spot, b: &Spot) -> bool {
         if a.root != b.root {
             // An alias parameter of a recursive function may refer to any place.
             let [x, y] = [a.root, b.root].map(|root| self.model.variable(root).role);
             return matches!((x, y), (Role::Alias, Role::Alias | Role::State))
                 || matches!((x, y), (Role::State, Role::Alias));
         }
-        let number = |key: &Key| key.names.is_empty() && key.text.starts_with('#');
+        let is_number = |key: &Key| key.names.is_empty() && key.text.starts_with('#');
         a.path.iter().zip(&b.path).all(|pair| match pair {
             (PathStep::Field(x), PathStep::Field(y)) => x == y,
             (PathStep::Index(Some(x)), PathStep::Index(Some(y))) => {
-                x == y || !number(x) || !number(y)
+                x == y || !is_number(x) || !is_number(y)
             }
             _ => true,
         })
     }
 
     /// True if two places are different whenever they are accessed in different rounds.
-    pub(super) fn apart(&self, a: &Access, b: &Access, round: &Loop) -> bool {
-        let own = Key::of(round.variable);
+    pub(super) fn are_distinct(&self, a: &Access, b: &Access, round: &Loop) -> bool {
+        let round_value = Key::of(round.variable);
         let differ = |access: &Access, other: &Key| {
-            let pair = |p: &(Key, Key)| p.0 == own && p.1 == *other || p.1 == own && p.0 == *other;
-            self.is_loop_invariant(other, round) && access.apart.iter().any(pair)
+            let pair = |p: &(Key, Key)| {
+                p.0 == round_value && p.1 == *other || p.1 == round_value && p.0 == *other
+            };
+            self.is_loop_invariant(other, round) && access.distinct_values.iter().any(pair)
         };
         if a.spot.root != b.spot.root {
             return false;
@@ -144,7 +148,7 @@ impl Walk<'_> {
             let (PathStep::Index(Some(x)), PathStep::Index(Some(y))) = pair else {
                 continue;
             };
-            match (*x == own, *y == own) {
+            match (*x == round_value, *y == round_value) {
                 (true, true) => return true,
                 (true, false) if differ(a, y) => return true,
                 (false, true) if differ(b, x) => return true,
@@ -161,7 +165,7 @@ impl Walk<'_> {
 /// Judgement of a loop.
 pub(super) enum Judgement {
     /// The order does not matter, provided that each group of places receives the same value in all rounds.
-    Good(Vec<Vec<Place>>),
+    Exchangeable(Vec<Vec<Place>>),
     /// The order may matter; with the reason.
-    Bad(String),
+    OrderDependent(String),
 }

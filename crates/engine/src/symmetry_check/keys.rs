@@ -5,17 +5,17 @@ use super::*;
 impl Walk<'_> {
     /// True if no statement can change the value.
     pub(super) fn is_unmodifiable(&self, key: &Key) -> bool {
-        let bound = |&name: &VariableId| self.model.variable(name).role == Role::Bound;
-        key.names.iter().all(bound)
+        let is_bound = |&name: &VariableId| self.model.variable(name).role == Role::Bound;
+        key.names.iter().all(is_bound)
     }
 
     /// A place that is resolved here and used later: indices that may change are unknown.
     pub(super) fn fixed(&self, place: &Place) -> Spot {
         let mut spot = self.spot(place);
-        for at in &mut spot.path {
-            if let PathStep::Index(Some(key)) = at {
+        for step in &mut spot.path {
+            if let PathStep::Index(Some(key)) = step {
                 if !self.is_unmodifiable(key) {
-                    *at = PathStep::Index(None);
+                    *step = PathStep::Index(None);
                 }
             }
         }
@@ -37,8 +37,8 @@ impl Walk<'_> {
                 }
                 let spot = self.spot(place);
                 let mut key = Key::of(spot.root);
-                for at in spot.path {
-                    match at {
+                for step in spot.path {
+                    match step {
                         PathStep::Field(name) => key.text += &format!(".{name}"),
                         PathStep::Index(index) => {
                             let index = index?;

@@ -51,7 +51,7 @@ pub enum AsymmetricUse {
 }
 
 /// Scalarsets with asymmetric uses, sorted.
-pub(crate) fn told_apart(model: &Model) -> Vec<TypeId> {
+pub(crate) fn asymmetric_sets(model: &Model) -> Vec<TypeId> {
     let mut sets: Vec<TypeId> = asymmetric_uses(model)
         .0
         .into_iter()
@@ -70,9 +70,9 @@ pub type Settled = BTreeMap<VariableId, Vec<Vec<Place>>>;
 /// Finds all asymmetric uses of scalarsets in a valid model. Also returns the stores of loops that must be checked at
 /// run time.
 pub fn asymmetric_uses(model: &Model) -> (Vec<AsymmetryReport>, Settled) {
-    let all: Vec<TypeId> = (0..model.types.len() as u32).map(TypeId).collect();
-    let all: Vec<TypeId> = all.into_iter().filter(|&t| is_set(model, t)).collect();
-    if all.is_empty() {
+    let all_sets: Vec<TypeId> = (0..model.types.len() as u32).map(TypeId).collect();
+    let all_sets: Vec<TypeId> = all_sets.into_iter().filter(|&t| is_set(model, t)).collect();
+    if all_sets.is_empty() {
         return (Vec::new(), Settled::new());
     }
     let mut walk = Walk {
@@ -85,7 +85,7 @@ pub fn asymmetric_uses(model: &Model) -> (Vec<AsymmetryReport>, Settled) {
         line: 0,
         calls: Vec::new(),
         nodes: 0,
-        found: BTreeMap::new(),
+        reports: BTreeMap::new(),
         settled: Settled::new(),
     };
     // Start states need not be symmetric: each is a state like any other, and a permutation maps the successors of a
@@ -106,27 +106,31 @@ pub fn asymmetric_uses(model: &Model) -> (Vec<AsymmetryReport>, Settled) {
     let covers = model.covers.iter().filter_map(|cover| cover.holds.as_ref());
     covers.chain(&model.quiescent).for_each(|e| walk.expr(e));
     for &id in model.liveness.iter().flat_map(|claim| &claim.parameters) {
-        walk.slot_shows(id, "it is checked for each slot separately");
+        walk.report_slot_use(id, "it is checked for each slot separately");
     }
-    let mut found: Vec<AsymmetryReport> = walk.found.into_values().collect();
-    let mut whole = |sets: Vec<TypeId>, why: &str| {
+    let mut reports: Vec<AsymmetryReport> = walk.reports.into_values().collect();
+    let mut report_model = |sets: Vec<TypeId>, reason: &str| {
         if !sets.is_empty() {
-            let (why, place) = (why.into(), AsymmetricUse::Model);
-            found.push(AsymmetryReport { sets, why, place });
+            let (reason, place) = (reason.into(), AsymmetricUse::Model);
+            reports.push(AsymmetryReport {
+                sets,
+                why: reason,
+                place,
+            });
         }
     };
     if !model.undefined {
         let mut sets = Vec::new();
         let begin = |v: &&Variable| matches!(v.role, Role::State | Role::Local);
         (model.variables.iter().filter(begin)).for_each(|v| sets_in_first(model, v.ty, &mut sets));
-        whole(sets, "variables start with the first value of their type");
+        report_model(sets, "variables start with the first value of their type");
     }
     if walk.nodes >= MAX_NODES {
-        let why = "the model is too large to see whether its loops depend on an order";
-        whole(all, why);
+        let reason = "the model is too large to see whether its loops depend on an order";
+        report_model(all_sets, reason);
     }
     walk.settled.retain(|_, groups| !groups.is_empty());
-    (found, walk.settled)
+    (reports, walk.settled)
 }
 
 fn is_set(model: &Model, ty: TypeId) -> bool {
@@ -185,7 +189,7 @@ struct Access {
     /// Call depth of the access.
     calls: usize,
     /// Pairs of values that are known to differ at the access.
-    apart: Vec<(Key, Key)>,
+    distinct_values: Vec<(Key, Key)>,
 }
 
 /// A loop over a scalarset under analysis.
@@ -195,7 +199,7 @@ struct Loop {
     calls: usize,
     accesses: Vec<Access>,
     /// Variables whose lifetime lies within a round.
-    inside: Vec<VariableId>,
+    local_variables: Vec<VariableId>,
     /// Values returned from within the loop.
     returns: Vec<Option<Key>>,
     /// Another reason why the result may depend on the order.
@@ -205,7 +209,7 @@ struct Loop {
     /// True if a round may reach a cover statement.
     covers: bool,
     /// True if the loop calls a function that contains it.
-    again: bool,
+    recursive: bool,
 }
 
 struct Walk<'a> {
@@ -221,7 +225,7 @@ struct Walk<'a> {
     line: u32,
     calls: Vec<FunctionId>,
     nodes: usize,
-    found: BTreeMap<(AsymmetricUse, String), AsymmetryReport>,
+    reports: BTreeMap<(AsymmetricUse, String), AsymmetryReport>,
     settled: Settled,
 }
 
@@ -249,14 +253,14 @@ impl Walk<'_> {
                 let mut sets = Vec::new();
                 sets_in_first(self.model, self.model.type_of_place(to), &mut sets);
                 if !sets.is_empty() {
-                    let why = format!("`clear {}` chooses a first value", self.model.spell(to));
-                    self.find(sets, why, AsymmetricUse::Clear(self.line));
+                    let reason = format!("`clear {}` chooses a first value", self.model.spell(to));
+                    self.report(sets, reason, AsymmetricUse::Clear(self.line));
                 }
                 self.store(to, Some(constant("clear")));
             }
             Stmt::Undefine(to) => self.store(to, Some(constant(UNDEFINE))),
             Stmt::Let(id, e) => {
-                self.begin(*id);
+                self.begin_lifetime(*id);
                 match e {
                     Some(e) => self.assign(&(*id).into(), e),
                     None => self.store(&(*id).into(), None),
@@ -268,22 +272,22 @@ impl Walk<'_> {
             }
             Stmt::If(condition, then, otherwise) => {
                 self.expr(condition);
-                self.given(condition, true, |w| w.block(then));
-                self.given(condition, false, |w| w.block(otherwise));
+                self.assuming(condition, true, |w| w.block(then));
+                self.assuming(condition, false, |w| w.block(otherwise));
             }
             Stmt::For(id, body) => {
-                self.before_rounds(body);
-                self.each(*id, |w| w.block(body));
+                self.prepare_loop(body);
+                self.analyse_loop(*id, |w| w.block(body));
             }
             Stmt::ForSteps(id, steps, body) => {
                 self.steps(steps);
-                self.begin(*id);
-                self.before_rounds(body);
+                self.begin_lifetime(*id);
+                self.prepare_loop(body);
                 self.block(body);
             }
             Stmt::While(condition, body, _) => {
                 self.can_fail();
-                self.before_rounds(body);
+                self.prepare_loop(body);
                 self.expr(condition);
                 self.block(body);
             }
@@ -304,8 +308,8 @@ impl Walk<'_> {
                     None => Some(constant("")),
                 };
                 let depth = self.calls.len();
-                let here = self.loops.iter_mut().filter(|l| l.calls == depth);
-                here.for_each(|l| l.returns.push(key.clone()));
+                let current_loops = self.loops.iter_mut().filter(|l| l.calls == depth);
+                current_loops.for_each(|l| l.returns.push(key.clone()));
             }
             Stmt::Call(id, arguments) => self.call(*id, arguments),
             Stmt::Assume(e) => {
@@ -316,7 +320,7 @@ impl Walk<'_> {
                 self.can_fail();
                 self.expr(e);
                 self.access(to, Effect::Insert);
-                self.filled(to);
+                self.record_insertion(to);
             }
             Stmt::Remove(to, e) => {
                 self.can_fail();
@@ -324,36 +328,37 @@ impl Walk<'_> {
                     self.expr(e);
                 }
                 self.access(to, Effect::Write);
-                self.freed(to);
+                self.record_removal(to);
             }
             Stmt::RemoveWhere(id, to, claim) => {
                 // The removal of an element may depend on earlier removals, and slots are sorted by value.
                 let spot = self.spot(to);
-                self.open(*id);
-                self.number(*id, to);
+                self.open_loop(*id);
+                self.bind_slot_number(*id, to);
                 self.expr(claim);
                 let Some(round) = self.loops.pop() else {
                     return;
                 };
-                let own = |a: &Access| match a.spot.path.get(spot.path.len()) {
+                let is_own_element = |a: &Access| match a.spot.path.get(spot.path.len()) {
                     Some(PathStep::Index(Some(key))) => *key == Key::of(*id),
                     _ => false,
                 };
-                let again = |a: &Access| self.overlap(&a.spot, &spot) && !own(a);
-                let again = round.accesses.iter().any(again);
+                let depends_on_others =
+                    |a: &Access| self.may_overlap(&a.spot, &spot) && !is_own_element(a);
+                let depends_on_others = round.accesses.iter().any(depends_on_others);
                 let mut sets = Vec::new();
                 sets_in(self.model, self.model.type_of_place(to), &mut sets);
-                if again && !sets.is_empty() {
+                if depends_on_others && !sets.is_empty() {
                     let name = self.model.spell(to);
-                    let why = format!(
+                    let reason = format!(
                         "the element removed from `{name}` depends on the remaining elements"
                     );
-                    self.find(sets.clone(), why, AsymmetricUse::Loop(*id));
+                    self.report(sets.clone(), reason, AsymmetricUse::Loop(*id));
                 }
                 self.report_claim_effects(&round, sets);
                 self.merge_inner_loop(round);
                 self.access(to, Effect::Write);
-                self.freed(to);
+                self.record_removal(to);
             }
             Stmt::Error(_) => self.can_fail(),
             Stmt::Assert(_, e) => {
@@ -363,13 +368,13 @@ impl Walk<'_> {
         }
     }
 
-    fn find(&mut self, sets: Vec<TypeId>, why: String, place: AsymmetricUse) {
-        let found = AsymmetryReport {
+    fn report(&mut self, sets: Vec<TypeId>, reason: String, place: AsymmetricUse) {
+        let report = AsymmetryReport {
             sets,
-            why: why.clone(),
+            why: reason.clone(),
             place,
         };
-        self.found.entry((place, why)).or_insert(found);
+        self.reports.entry((place, reason)).or_insert(report);
     }
 
     fn can_fail(&mut self) {
@@ -377,23 +382,25 @@ impl Walk<'_> {
     }
 
     /// Records that a variable's lifetime begins.
-    fn begin(&mut self, id: VariableId) {
-        self.loops.iter_mut().for_each(|l| l.inside.push(id));
+    fn begin_lifetime(&mut self, id: VariableId) {
+        self.loops
+            .iter_mut()
+            .for_each(|l| l.local_variables.push(id));
     }
 
-    fn open(&mut self, variable: VariableId) {
-        self.begin(variable);
+    fn open_loop(&mut self, variable: VariableId) {
+        self.begin_lifetime(variable);
         self.loops.push(Loop {
             variable,
             calls: self.calls.len(),
             accesses: Vec::new(),
-            inside: vec![variable],
+            local_variables: vec![variable],
             returns: Vec::new(),
             why: None,
             assumes: false,
             can_fail: false,
             covers: false,
-            again: false,
+            recursive: false,
         });
     }
 
@@ -407,13 +414,13 @@ impl Walk<'_> {
     }
 
     /// Analyses a claim about every value of a type, or every element of a multiset; `sets` are its scalarsets.
-    fn claim(&mut self, id: VariableId, sets: Vec<TypeId>, claim: &Expr) {
+    fn analyse_claim(&mut self, id: VariableId, sets: Vec<TypeId>, condition: &Expr) {
         if sets.is_empty() {
-            self.begin(id);
-            return self.expr(claim);
+            self.begin_lifetime(id);
+            return self.expr(condition);
         }
-        self.open(id);
-        self.expr(claim);
+        self.open_loop(id);
+        self.expr(condition);
         if let Some(round) = self.loops.pop() {
             self.report_claim_effects(&round, sets);
             self.merge_inner_loop(round);
@@ -426,33 +433,33 @@ impl Walk<'_> {
             return;
         }
         let changes =
-            |a: &&Access| a.effect != Effect::Read && !round.inside.contains(&a.spot.root);
-        let why = match round.accesses.iter().find(changes) {
+            |a: &&Access| a.effect != Effect::Read && !round.local_variables.contains(&a.spot.root);
+        let reason = match round.accesses.iter().find(changes) {
             Some(access) => format!("it changes `{}`", self.name(&access.spot)),
-            None if round.again => "it calls its own function".into(),
+            None if round.recursive => "it calls its own function".into(),
             None if round.assumes => "it has an `assume`".into(),
             None if round.covers => "it has a `cover`".into(),
             None => return,
         };
-        self.find(sets, why, AsymmetricUse::Claim(round.variable));
+        self.report(sets, reason, AsymmetricUse::Claim(round.variable));
     }
 
     /// Analyses a loop over the values of a type.
-    fn each(&mut self, id: VariableId, body: impl FnOnce(&mut Self)) {
+    fn analyse_loop(&mut self, id: VariableId, body: impl FnOnce(&mut Self)) {
         let mut sets = Vec::new();
         sets_in(self.model, self.model.variable(id).ty, &mut sets);
         if sets.is_empty() {
-            self.begin(id);
+            self.begin_lifetime(id);
             return body(self);
         }
-        self.open(id);
+        self.open_loop(id);
         body(self);
         let Some(round) = self.loops.pop() else {
             return;
         };
         match self.judge(&round) {
-            Judgement::Bad(why) => self.find(sets, why, AsymmetricUse::Loop(id)),
-            Judgement::Good(groups) => {
+            Judgement::OrderDependent(reason) => self.report(sets, reason, AsymmetricUse::Loop(id)),
+            Judgement::Exchangeable(groups) => {
                 let known = self.settled.entry(id).or_default();
                 known.extend(groups);
             }
@@ -462,8 +469,8 @@ impl Walk<'_> {
 
     fn name(&self, spot: &Spot) -> String {
         let mut name = self.model.variable(spot.root).name.clone();
-        for at in &spot.path {
-            match at {
+        for step in &spot.path {
+            match step {
                 PathStep::Field(field) => name = format!("{name}.{field}"),
                 PathStep::Index(_) => name += "[..]",
             }
@@ -474,21 +481,21 @@ impl Walk<'_> {
     fn access(&mut self, place: &Place, effect: Effect) {
         self.indices(place);
         let spot = self.spot(place);
-        self.stale_slot_shows(&spot);
+        self.report_stale_slots(&spot);
         for outer in &mut self.loops {
             outer.accesses.push(Access {
                 spot: spot.clone(),
                 place: place.clone(),
                 effect: effect.clone(),
                 calls: self.calls.len(),
-                apart: self.facts.clone(),
+                distinct_values: self.facts.clone(),
             });
         }
     }
 
     /// Analyses the indices of a place.
     fn indices(&mut self, place: &Place) {
-        for (at, step) in place.path.iter().enumerate() {
+        for (depth, step) in place.path.iter().enumerate() {
             if let Step::Index(e) = step {
                 let name = |key: &Key| matches!(key.names[..], [one] if *key == Key::of(one));
                 if !self
@@ -497,7 +504,7 @@ impl Walk<'_> {
                 {
                     self.can_fail();
                 }
-                if !self.is_slot_in(e, place, at) {
+                if !self.is_slot_in(e, place, depth) {
                     self.expr(e);
                 }
             }
@@ -511,23 +518,23 @@ impl Walk<'_> {
 
     fn store(&mut self, to: &Place, value: Option<Key>) {
         self.access(to, value.map_or(Effect::Write, Effect::Same));
-        self.replaced(to);
+        self.record_store(to);
     }
 
     fn assign(&mut self, to: &Place, e: &Expr) {
         if self.loops.is_empty() {
             self.indices(to);
             self.expr(e);
-            return self.replaced(to);
+            return self.record_store(to);
         }
         self.can_fail();
-        let own = |w: &Self, e: &Expr| match e.without_line() {
+        let is_same_place = |w: &Self, e: &Expr| match e.without_line() {
             Expr::Read(place) | Expr::Peek(place) => w.spot(place) == w.spot(to),
             _ => false,
         };
         if let Expr::Binary(op, a, b) = e.without_line() {
             use Operator::*;
-            let (first, second) = (own(self, a), own(self, b));
+            let (first, second) = (is_same_place(self, a), is_same_place(self, b));
             let rest = if first { b } else { a };
             let sign = sign(self.model, rest);
             let effect = match (op, first, second) {
@@ -538,7 +545,7 @@ impl Walk<'_> {
                     is_increment: !is_increment,
                 }),
                 // An operand that is not always evaluated must not be able to fail.
-                (And | Or, true, false) if !self.fails(rest) => Some(Effect::Join(*op)),
+                (And | Or, true, false) if !self.may_fail(rest) => Some(Effect::Join(*op)),
                 _ => None,
             };
             if let Some(effect) = effect {
@@ -553,18 +560,18 @@ impl Walk<'_> {
     }
 
     /// True if the evaluation of an expression may be an error of the model.
-    fn fails(&mut self, e: &Expr) -> bool {
-        self.open(VariableId(u32::MAX));
+    fn may_fail(&mut self, e: &Expr) -> bool {
+        self.open_loop(VariableId(u32::MAX));
         self.expr(e);
-        self.loops.pop().is_none_or(|own| own.can_fail)
+        self.loops.pop().is_none_or(|round| round.can_fail)
     }
 
     /// Analyses code under the assumption that a condition is met, or is not met.
-    fn given(&mut self, condition: &Expr, met: bool, f: impl FnOnce(&mut Self)) {
-        let before = self.facts.len();
+    fn assuming(&mut self, condition: &Expr, met: bool, f: impl FnOnce(&mut Self)) {
+        let fact_count = self.facts.len();
         self.record_condition(condition, met);
         f(self);
-        self.facts.truncate(before);
+        self.facts.truncate(fact_count);
     }
 
     fn record_condition(&mut self, condition: &Expr, met: bool) {
@@ -603,7 +610,7 @@ impl Walk<'_> {
         match e {
             Expr::Int(_) | Expr::Bool(_) | Expr::Label(..) | Expr::Undefined(_) => {}
             Expr::Read(place) => {
-                self.slot_shows(place.variable, "it is used as a number");
+                self.report_slot_use(place.variable, "it is used as a number");
                 if self.model.undefined && self.model.variable(place.variable).role != Role::Bound {
                     self.can_fail();
                 }
@@ -622,24 +629,24 @@ impl Walk<'_> {
                 }
                 self.expr(a);
                 match op {
-                    And | Implies => self.given(a, true, |w| w.expr(b)),
-                    Or => self.given(a, false, |w| w.expr(b)),
+                    And | Implies => self.assuming(a, true, |w| w.expr(b)),
+                    Or => self.assuming(a, false, |w| w.expr(b)),
                     _ => self.expr(b),
                 }
             }
             Expr::If(c, a, b) => {
                 self.expr(c);
-                self.given(c, true, |w| w.expr(a));
-                self.given(c, false, |w| w.expr(b));
+                self.assuming(c, true, |w| w.expr(a));
+                self.assuming(c, false, |w| w.expr(b));
             }
             Expr::Forall(id, a) | Expr::Exists(id, a) => {
                 let mut sets = Vec::new();
                 sets_in(self.model, self.model.variable(*id).ty, &mut sets);
-                self.claim(*id, sets, a);
+                self.analyse_claim(*id, sets, a);
             }
             Expr::ForallSteps(id, steps, a) | Expr::ExistsSteps(id, steps, a) => {
                 self.steps(steps);
-                self.begin(*id);
+                self.begin_lifetime(*id);
                 self.expr(a);
             }
             Expr::Call(id, arguments) => self.call(*id, arguments),
@@ -648,24 +655,26 @@ impl Walk<'_> {
                 self.expr(a);
             }
             Expr::Let(id, value, a) => {
-                self.begin(*id);
+                self.begin_lifetime(*id);
                 self.expr(value);
                 self.expr(a);
             }
             Expr::Present(place, a) => {
                 // The lowering of `choose` creates slot numbers in this form.
                 match a.without_line() {
-                    Expr::Read(slot) if slot.path.is_empty() => self.number(slot.variable, place),
+                    Expr::Read(slot) if slot.path.is_empty() => {
+                        self.bind_slot_number(slot.variable, place)
+                    }
                     a => self.expr(a),
                 }
                 self.access(place, Effect::Read);
             }
             Expr::Count(id, place, a) => {
                 self.access(place, Effect::Read);
-                self.number(*id, place);
+                self.bind_slot_number(*id, place);
                 let mut sets = Vec::new();
                 sets_in(self.model, self.model.type_of_place(place), &mut sets);
-                self.claim(*id, sets, a);
+                self.analyse_claim(*id, sets, a);
             }
         }
     }
@@ -673,7 +682,7 @@ impl Walk<'_> {
     fn call(&mut self, id: FunctionId, arguments: &[Argument]) {
         let model = self.model;
         let function = &model.functions[id.index()];
-        let again = self.calls.iter().position(|&call| call == id);
+        let active_call = self.calls.iter().position(|&call| call == id);
         let mut bound = Vec::new();
         for (&parameter, argument) in function.parameters.iter().zip(arguments) {
             bound.push(match argument {
@@ -688,12 +697,12 @@ impl Walk<'_> {
                 }
             });
         }
-        if let Some(first) = again {
+        if let Some(first) = active_call {
             // Its effects are recorded at the outermost call.
             for outer in &mut self.loops {
-                outer.again |= first < outer.calls;
-                let why = || format!("`{}` calls itself", function.name);
-                outer.why.get_or_insert_with(why);
+                outer.recursive |= first < outer.calls;
+                let reason = || format!("`{}` calls itself", function.name);
+                outer.why.get_or_insert_with(reason);
             }
             return;
         }
@@ -707,11 +716,12 @@ impl Walk<'_> {
         });
         for (parameter, place, value) in bound {
             if place.is_none() {
-                self.begin(parameter);
+                self.begin_lifetime(parameter);
             }
-            let same = !recursive && !assigned.contains(&parameter);
+            let is_constant = !recursive && !assigned.contains(&parameter);
             self.places[parameter.index()] = place.filter(|_| !recursive);
-            self.values[parameter.index()] = value.filter(|key| same && self.is_unmodifiable(key));
+            self.values[parameter.index()] =
+                value.filter(|key| is_constant && self.is_unmodifiable(key));
         }
         // Facts about the caller's names hold here too, but a return does not leave the caller's loops.
         self.calls.push(id);

@@ -10,14 +10,14 @@ use std::collections::BTreeSet;
 /// Slot numbers in scope.
 pub(super) struct Slots {
     /// Per variable: the slot it names, if it is a slot number of a multiset with scalarsets.
-    known: Vec<Option<Slot>>,
+    by_variable: Vec<Option<Slot>>,
     /// Variables of the multisets from which this step may have removed elements.
     freed: BTreeSet<VariableId>,
 }
 
 struct Slot {
     /// The multiset.
-    of: Spot,
+    multiset: Spot,
     /// The scalarsets by whose values the multiset is sorted.
     sets: Vec<TypeId>,
     /// True if another element may occupy the slot by now.
@@ -27,7 +27,7 @@ struct Slot {
 impl Slots {
     pub fn new(model: &Model) -> Slots {
         Slots {
-            known: model.variables.iter().map(|_| None).collect(),
+            by_variable: model.variables.iter().map(|_| None).collect(),
             freed: BTreeSet::new(),
         }
     }
@@ -40,27 +40,27 @@ impl Slots {
 
 impl Walk<'_> {
     /// Records that a variable takes the slot numbers of a multiset.
-    pub(super) fn number(&mut self, id: VariableId, multiset: &Place) {
+    pub(super) fn bind_slot_number(&mut self, id: VariableId, multiset: &Place) {
         let mut sets = Vec::new();
         sets_in(self.model, self.model.type_of_place(multiset), &mut sets);
         let slot = Slot {
-            of: self.fixed(multiset),
+            multiset: self.fixed(multiset),
             sets,
             stale: false,
         };
-        self.slots.known[id.index()] = Some(slot).filter(|slot| !slot.sets.is_empty());
+        self.slots.by_variable[id.index()] = Some(slot).filter(|slot| !slot.sets.is_empty());
     }
 
     /// Reports a forbidden use of a slot number. No effect for other variables.
-    pub(super) fn slot_shows(&mut self, id: VariableId, why: &str) {
-        if let Some(slot) = &self.slots.known[id.index()] {
-            let (sets, name) = (slot.sets.clone(), self.name(&slot.of));
-            let why = match slot.stale {
+    pub(super) fn report_slot_use(&mut self, id: VariableId, reason: &str) {
+        if let Some(slot) = &self.slots.by_variable[id.index()] {
+            let (sets, name) = (slot.sets.clone(), self.name(&slot.multiset));
+            let reason = match slot.stale {
                 true => "another element may occupy the slot by then",
-                false => why,
+                false => reason,
             };
-            let why = format!("{why}, and `{name}` is sorted by values of a scalarset");
-            self.find(sets, why, AsymmetricUse::Slot(id));
+            let reason = format!("{reason}, and `{name}` is sorted by values of a scalarset");
+            self.report(sets, reason, AsymmetricUse::Slot(id));
         }
     }
 
@@ -70,23 +70,23 @@ impl Walk<'_> {
             Expr::Read(place) if place.path.is_empty() => Some(place.variable),
             _ => None,
         }
-        .filter(|id| self.slots.known[id.index()].is_some())
+        .filter(|id| self.slots.by_variable[id.index()].is_some())
     }
 
     /// True if an index is a slot number and indexes a multiset; reports use on another multiset.
-    pub(super) fn is_slot_in(&mut self, index: &Expr, place: &Place, at: usize) -> bool {
+    pub(super) fn is_slot_in(&mut self, index: &Expr, place: &Place, depth: usize) -> bool {
         if self.slot(index).is_none() {
             return false;
         }
         let multiset = Place {
             variable: place.variable,
-            path: place.path[..at].to_vec(),
+            path: place.path[..depth].to_vec(),
         };
-        let is = matches!(
+        let is_multiset = matches!(
             self.model.ty(self.model.type_of_place(&multiset)),
             Type::Multiset { .. }
         );
-        is && self.is_slot_of(index, &multiset)
+        is_multiset && self.is_slot_of(index, &multiset)
     }
 
     /// True if an expression is a slot number. Reports one of another multiset, and one whose element may have changed.
@@ -94,83 +94,92 @@ impl Walk<'_> {
         let Some(id) = self.slot(e) else {
             return false;
         };
-        let now = self.spot(multiset);
-        let stays = (now.path.iter()).all(|at| *at != PathStep::Index(None));
-        let why = match &self.slots.known[id.index()] {
-            Some(slot) if !stays || slot.of != now => {
+        let current = self.spot(multiset);
+        let is_resolved = (current.path.iter()).all(|step| *step != PathStep::Index(None));
+        let reason = match &self.slots.by_variable[id.index()] {
+            Some(slot) if !is_resolved || slot.multiset != current => {
                 "it may be used for another multiset than its own"
             }
             Some(slot) if slot.stale => "it is used too late",
             _ => return true,
         };
-        self.slot_shows(id, why);
+        self.report_slot_use(id, reason);
         true
     }
 
     /// True if two expressions are valid slot numbers of the same multiset.
     pub(super) fn are_slots_of_one(&self, a: &Expr, b: &Expr) -> bool {
-        let of = |e: &Expr| {
-            let slot = self.slots.known[self.slot(e)?.index()].as_ref()?;
-            let known = slot.of.path.iter().all(|at| *at != PathStep::Index(None));
-            (known && !slot.stale).then_some(&slot.of)
+        let slot_multiset = |e: &Expr| {
+            let slot = self.slots.by_variable[self.slot(e)?.index()].as_ref()?;
+            let is_known = slot
+                .multiset
+                .path
+                .iter()
+                .all(|step| *step != PathStep::Index(None));
+            (is_known && !slot.stale).then_some(&slot.multiset)
         };
-        of(a).is_some() && of(a) == of(b)
+        slot_multiset(a).is_some() && slot_multiset(a) == slot_multiset(b)
     }
 
     /// Reports a place in a slot whose element may have been replaced. Aliases can lead to such places.
-    pub(super) fn stale_slot_shows(&mut self, spot: &Spot) {
-        for at in &spot.path {
-            let PathStep::Index(Some(key)) = at else {
+    pub(super) fn report_stale_slots(&mut self, spot: &Spot) {
+        for step in &spot.path {
+            let PathStep::Index(Some(key)) = step else {
                 continue;
             };
             let [id] = key.names[..] else { continue };
             let stale = |slot: &Slot| slot.stale;
-            if *key == Key::of(id) && self.slots.known[id.index()].as_ref().is_some_and(stale) {
-                self.slot_shows(id, "");
+            if *key == Key::of(id)
+                && self.slots.by_variable[id.index()]
+                    .as_ref()
+                    .is_some_and(stale)
+            {
+                self.report_slot_use(id, "");
             }
         }
     }
 
     /// Records the removal of elements from a multiset.
-    pub(super) fn freed(&mut self, multiset: &Place) {
+    pub(super) fn record_removal(&mut self, multiset: &Place) {
         let root = self.spot(multiset).root;
         self.slots.freed.insert(root);
     }
 
     /// Records the insertion of an element into a multiset.
-    pub(super) fn filled(&mut self, multiset: &Place) {
+    pub(super) fn record_insertion(&mut self, multiset: &Place) {
         let root = self.spot(multiset).root;
         // The place of a recursive function's alias parameter is unknown.
         let unknown = |&id: &VariableId| self.model.variable(id).role == Role::Alias;
         let freed = &self.slots.freed;
         if freed.contains(&root) || freed.iter().any(unknown) || unknown(&root) && !freed.is_empty()
         {
-            self.stale(root);
+            self.mark_stale(root);
         }
     }
 
     /// Records a store. If the place contains a multiset, its elements are replaced.
-    pub(super) fn replaced(&mut self, place: &Place) {
+    pub(super) fn record_store(&mut self, place: &Place) {
         if (self.model).holds_multiset(self.model.type_of_place(place)) {
-            self.stale(self.spot(place).root);
+            self.mark_stale(self.spot(place).root);
         }
     }
 
-    fn stale(&mut self, root: VariableId) {
+    fn mark_stale(&mut self, root: VariableId) {
         let unknown = |id: VariableId| self.model.variable(id).role == Role::Alias;
-        for slot in self.slots.known.iter_mut().flatten() {
-            slot.stale |= slot.of.root == root || unknown(root) || unknown(slot.of.root);
+        for slot in self.slots.by_variable.iter_mut().flatten() {
+            slot.stale |=
+                slot.multiset.root == root || unknown(root) || unknown(slot.multiset.root);
         }
     }
 
     /// Prepares for a loop: a later round runs the first statements of the body after the last ones.
-    pub(super) fn before_rounds(&mut self, body: &[Stmt]) {
-        if self.slots.known.iter().all(Option::is_none) {
+    pub(super) fn prepare_loop(&mut self, body: &[Stmt]) {
+        if self.slots.by_variable.iter().all(Option::is_none) {
             return;
         }
         let (mut frees, mut fills, mut stores) = (!self.slots.freed.is_empty(), false, false);
         let mut called: Vec<FunctionId> = Vec::new();
-        let mut look = |block: &[Stmt], called: &mut Vec<FunctionId>| {
+        let mut scan = |block: &[Stmt], called: &mut Vec<FunctionId>| {
             visit::block(block, &mut |node| match node {
                 Node::Stmt(Stmt::Remove(..) | Stmt::RemoveWhere(..)) => frees = true,
                 Node::Stmt(Stmt::Insert(..)) => fills = true,
@@ -185,14 +194,17 @@ impl Walk<'_> {
                 _ => {}
             });
         };
-        look(body, &mut called);
-        let mut at = 0;
-        while at < called.len() {
-            look(&self.model.functions[called[at].index()].body, &mut called);
-            at += 1;
+        scan(body, &mut called);
+        let mut next = 0;
+        while next < called.len() {
+            scan(
+                &self.model.functions[called[next].index()].body,
+                &mut called,
+            );
+            next += 1;
         }
         if frees && fills || stores {
-            let slots = self.slots.known.iter_mut().flatten();
+            let slots = self.slots.by_variable.iter_mut().flatten();
             slots.for_each(|slot| slot.stale = true);
         }
     }

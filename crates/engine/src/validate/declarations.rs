@@ -134,25 +134,30 @@ impl Validator<'_> {
         let model = self.model;
         for table in &model.tables {
             self.place = format!("table `{}`", table.name);
-            let known = |id: TypeId| {
+            let bounds_of = |id: TypeId| {
                 (id.index() < model.types.len())
                     .then(|| model.bounds(id))
                     .flatten()
             };
-            let (Some(_), Some((least, most))) = (known(table.index), known(table.result)) else {
+            let (Some(_), Some((min_value, max_value))) =
+                (bounds_of(table.index), bounds_of(table.result))
+            else {
                 self.error("index and result must be simple types");
                 continue;
             };
-            let wanted = model.count(table.index);
-            if table.values.len() as u64 != wanted {
+            let expected_count = model.count(table.index);
+            if table.values.len() as u64 != expected_count {
                 self.error(format!(
-                    "it has {} values where its index has {wanted}",
+                    "it has {} values where its index has {expected_count}",
                     table.values.len()
                 ));
             }
-            if let Some(bad) = (table.values.iter()).find(|&&v| !(least..=most).contains(&v.into()))
+            if let Some(invalid_value) =
+                (table.values.iter()).find(|&&v| !(min_value..=max_value).contains(&v.into()))
             {
-                self.error(format!("the value {bad} is outside {least}..{most}"));
+                self.error(format!(
+                    "the value {invalid_value} is outside {min_value}..{max_value}"
+                ));
             }
         }
     }

@@ -25,7 +25,7 @@ impl Validator<'_> {
             },
             Expr::Read(place) | Expr::Peek(place) => self.place(place),
             Expr::Undefined(ty) => {
-                self.undefinable();
+                self.require_undefined_values();
                 Some(model.kind_of_type(*ty))
             }
             Expr::IsUndefined(place) => {
@@ -59,11 +59,13 @@ impl Validator<'_> {
             }
             Expr::Let(id, value, e) => {
                 let mut kind = None;
-                let wanted = self.expr(value);
+                let expected_kind = self.expr(value);
                 self.scoped(|v| {
                     v.bring_into_scope(*id, Role::Local);
-                    if let (Some(wanted), Some(local)) = (wanted, model.variables.get(id.index())) {
-                        if model.kind_of_type(local.ty) != wanted {
+                    if let (Some(expected_kind), Some(local)) =
+                        (expected_kind, model.variables.get(id.index()))
+                    {
+                        if model.kind_of_type(local.ty) != expected_kind {
                             v.error(format!("`{}` is given a value of another kind", local.name));
                         }
                     }
@@ -182,8 +184,8 @@ impl Validator<'_> {
         for step in &place.path {
             ty = match (model.ty(ty), step) {
                 (Type::Array { index, element }, Step::Index(e)) => {
-                    let wanted = model.kind_of_type(*index);
-                    self.expect(e, wanted, "an index");
+                    let expected_kind = model.kind_of_type(*index);
+                    self.expect(e, expected_kind, "an index");
                     *element
                 }
                 (Type::Record(fields), Step::Field(name)) => match fields
@@ -220,12 +222,12 @@ impl Validator<'_> {
         Some(model.kind_of_type(ty))
     }
 
-    pub(super) fn expect(&mut self, e: &Expr, wanted: Kind, what: &str) {
+    pub(super) fn expect(&mut self, e: &Expr, expected_kind: Kind, description: &str) {
         if let Some(kind) = self.expr(e) {
-            if kind != wanted {
+            if kind != expected_kind {
                 let text = format!(
-                    "{what} must be {} but is {}",
-                    self.name(wanted),
+                    "{description} must be {} but is {}",
+                    self.name(expected_kind),
                     self.name(kind)
                 );
                 self.error(text);

@@ -176,7 +176,7 @@ impl Validator<'_> {
         for start in &model.starts {
             self.place = format!("start `{}`", start.name);
             self.scoped(|v| {
-                v.numbered(&start.parameters, &mut instances);
+                v.add_numbered_parameters(&start.parameters, &mut instances);
                 v.block(&start.body);
             });
         }
@@ -184,7 +184,7 @@ impl Validator<'_> {
         for rule in &model.rules {
             self.place = format!("rule `{}`", rule.name);
             self.scoped(|v| {
-                v.numbered(&rule.parameters, &mut instances);
+                v.add_numbered_parameters(&rule.parameters, &mut instances);
                 v.expect(&rule.guard, Kind::Bool, "the guard");
                 v.block(&rule.body);
             });
@@ -248,15 +248,15 @@ impl Validator<'_> {
         }
     }
 
-    /// Brings the parameters of a rule or start state into scope, and adds its instances to `before`.
-    fn numbered(&mut self, parameters: &[VariableId], before: &mut u64) {
-        let all = before.saturating_add(self.combinations(parameters));
-        if all > MAX_INSTANCES && *before <= MAX_INSTANCES {
+    /// Brings the parameters of a rule or start state into scope, and adds its instances to `instances`.
+    fn add_numbered_parameters(&mut self, parameters: &[VariableId], instances: &mut u64) {
+        let total = instances.saturating_add(self.combinations(parameters));
+        if total > MAX_INSTANCES && *instances <= MAX_INSTANCES {
             self.error(format!(
-                "with the values of its parameters there are {all} rules or start states; the maximum is {MAX_INSTANCES}"
+                "with the values of its parameters there are {total} rules or start states; the maximum is {MAX_INSTANCES}"
             ));
         }
-        *before = all;
+        *instances = total;
     }
 
     /// Brings a variable into scope.
@@ -264,12 +264,15 @@ impl Validator<'_> {
         match self.model.variables.get(id.index()) {
             None => self.error(format!("there is no variable {}", id.0)),
             Some(v) if v.role != role => {
-                let wanted = match role {
+                let expected_role = match role {
                     Role::Bound => "bound",
                     Role::Alias => "alias",
                     Role::State | Role::Local => "local",
                 };
-                self.error(format!("`{}` must be a {wanted} variable here", v.name));
+                self.error(format!(
+                    "`{}` must be a {expected_role} variable here",
+                    v.name
+                ));
             }
             Some(v) if role == Role::Bound && self.scope.contains(&id) => {
                 self.error(format!("`{}` is bound inside itself", v.name));
@@ -330,11 +333,11 @@ impl Validator<'_> {
             let Some(parameter) = model.variables.get(p.index()) else {
                 continue;
             };
-            let wanted = model.kind_of_type(parameter.ty);
+            let expected_kind = model.kind_of_type(parameter.ty);
             match (argument, parameter.role) {
-                (Argument::Value(e), Role::Local) => self.expect(e, wanted, "an argument"),
+                (Argument::Value(e), Role::Local) => self.expect(e, expected_kind, "an argument"),
                 (Argument::Place(place), Role::Alias | Role::Local) => {
-                    if self.target(place).is_some_and(|kind| kind != wanted) {
+                    if self.target(place).is_some_and(|kind| kind != expected_kind) {
                         self.error(format!(
                             "`{}` is given a place of another type",
                             parameter.name

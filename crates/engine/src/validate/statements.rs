@@ -18,7 +18,7 @@ impl Validator<'_> {
                 self.target(place);
             }
             Stmt::Undefine(place) => {
-                self.undefinable();
+                self.require_undefined_values();
                 self.target(place);
             }
             Stmt::Line(_) => {}
@@ -48,11 +48,14 @@ impl Validator<'_> {
             }
             Stmt::Return(value) => {
                 let kind = value.as_ref().map(|e| self.expr(e));
-                let wanted = self.result.flatten().map(|ty| self.model.kind_of_type(ty));
-                match (kind, wanted) {
-                    (Some(Some(kind)), Some(wanted)) if kind != wanted => {
-                        let text =
-                            format!("{} is returned, not {}", self.name(kind), self.name(wanted));
+                let expected_kind = self.result.flatten().map(|ty| self.model.kind_of_type(ty));
+                match (kind, expected_kind) {
+                    (Some(Some(kind)), Some(expected_kind)) if kind != expected_kind => {
+                        let text = format!(
+                            "{} is returned, not {}",
+                            self.name(kind),
+                            self.name(expected_kind)
+                        );
                         self.error(text);
                     }
                     (Some(_), None) => {
@@ -93,12 +96,12 @@ impl Validator<'_> {
                 let kind = value.as_ref().and_then(|e| self.expr(e));
                 self.bring_into_scope(*id, Role::Local);
                 if let (Some(kind), Some(v)) = (kind, self.model.variables.get(id.index())) {
-                    let wanted = self.model.kind_of_type(v.ty);
-                    if kind != wanted {
+                    let expected_kind = self.model.kind_of_type(v.ty);
+                    if kind != expected_kind {
                         let text = format!(
                             "`{}` is {} but begins with {}",
                             v.name,
-                            self.name(wanted),
+                            self.name(expected_kind),
                             self.name(kind)
                         );
                         self.error(text);
@@ -120,7 +123,7 @@ impl Validator<'_> {
         }
     }
 
-    pub(super) fn undefinable(&mut self) {
+    pub(super) fn require_undefined_values(&mut self) {
         if !self.model.undefined {
             self.error("every variable of this model always has a value");
         }
@@ -129,15 +132,15 @@ impl Validator<'_> {
     pub(super) fn note(&mut self, note: &Note) {
         match note {
             Note::Says { values, words, .. } => {
-                values.iter().for_each(|value| self.told(value));
+                values.iter().for_each(|value| self.check_note_value(value));
                 self.phrase(words);
             }
-            Note::Marks { member, .. } => self.told(member),
+            Note::Marks { member, .. } => self.check_note_value(member),
         }
     }
 
     /// Checks a value of a note.
-    pub(super) fn told(&mut self, value: &Expr) {
+    pub(super) fn check_note_value(&mut self, value: &Expr) {
         if let Some(Kind::Aggregate(_)) = self.expr(value) {
             self.error("a note can contain only simple values");
         }
@@ -147,7 +150,7 @@ impl Validator<'_> {
         for piece in phrase {
             match piece {
                 Piece::Text(_) => {}
-                Piece::Value(e) => self.told(e),
+                Piece::Value(e) => self.check_note_value(e),
                 Piece::Agent(e) => self.expect(e, Kind::Int, "an agent"),
                 Piece::Choice(c, a, b) => {
                     self.expect(c, Kind::Bool, "a condition");

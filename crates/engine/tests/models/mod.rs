@@ -10,13 +10,13 @@ pub fn peterson(n: i32) -> Model {
     let pid = m.range("pid", 1, n);
     let level = m.range("level", 0, n - 1);
     let gate = m.range("gate", 1, n - 1);
-    let at = m.enumeration("at", ["away", "enters", "waits", "inside"]);
-    let ats = m.array("ats", pid, at);
+    let location = m.enumeration("at", ["away", "enters", "waits", "inside"]);
+    let locations = m.array("ats", pid, location);
     let levels = m.array("levels", pid, level);
     let pids = m.array("pids", gate, pid);
-    let [away, enters, waits, inside] = [0, 1, 2, 3].map(|i| at.nth(i));
+    let [away, enters, waits, inside] = [0, 1, 2, 3].map(|i| location.nth(i));
     let (pc, reached, turn) = (
-        m.state("pc", ats),
+        m.state("pc", locations),
         m.state("reached", levels),
         m.state("turn", pids),
     );
@@ -188,28 +188,28 @@ pub fn copies(parts: i32, final_state: bool) -> Model {
     let limit = m.state("limit", place);
     let ring = m.state("ring", cells);
     let (p, v) = (m.bound("p", part), m.bound("v", place));
-    let here = |field: &str| ring.at(p).field(field);
+    let ring_field = |field: &str| ring.at(p).field(field);
     m.start("start", vec![limit.set(3)]);
     m.rule(
         Rule::new("{p} starts with {v}")
             .over(p)
             .over(v)
-            .when(!here("busy"))
+            .when(!ring_field("busy"))
             .when(v.gt(0).and(v.le(limit)))
-            .does([here("busy").set(true), here("token").set(v)])
+            .does([ring_field("busy").set(true), ring_field("token").set(v)])
             .spontaneously(),
     );
     m.rule(
         Rule::new("move")
             .over(p)
-            .when(here("busy").and(here("token").gt(0)))
+            .when(ring_field("busy").and(ring_field("token").gt(0)))
             .does([
-                here("token").set(here("token") - 1),
+                ring_field("token").set(ring_field("token") - 1),
                 when(
-                    here("token").is(0),
+                    ring_field("token").is(0),
                     vec![
-                        here("busy").set(false),
-                        here("rounds").set((here("rounds") + 1) % 5),
+                        ring_field("busy").set(false),
+                        ring_field("rounds").set((ring_field("rounds") + 1) % 5),
                     ],
                 ),
             ]),
@@ -218,17 +218,17 @@ pub fn copies(parts: i32, final_state: bool) -> Model {
         m.rule(
             Rule::new("stop")
                 .over(p)
-                .when(!here("busy"))
-                .does([here("busy").set(true), here("rounds").set(0)]),
+                .when(!ring_field("busy"))
+                .does([ring_field("busy").set(true), ring_field("rounds").set(0)]),
         );
     }
-    m.invariant("tokens", p.all(here("token").le(limit)));
+    m.invariant("tokens", p.all(ring_field("token").le(limit)));
     m.invariant(
         "idle without token",
-        p.all(here("busy").or(here("token").is(0))),
+        p.all(ring_field("busy").or(ring_field("token").is(0))),
     );
     if !final_state {
-        m.quiescent(p.all(!here("busy")));
+        m.quiescent(p.all(!ring_field("busy")));
     }
     m.build().unwrap()
 }
@@ -237,7 +237,7 @@ pub fn copies(parts: i32, final_state: bool) -> Model {
 pub fn every_construct() -> Model {
     let mut m = Builder::new("every construct");
     let color = m.enumeration("Color", ["red", "green", "end"]);
-    let again = m.enumeration("begin", ["red", "I-1", "2nd"]);
+    let rule_label = m.enumeration("begin", ["red", "I-1", "2nd"]);
     let small = m.range("small", -1, 2);
     let row = m.array("row", color, small);
     let grid = m.array("grid", TypeId::BOOL, row);
@@ -245,10 +245,10 @@ pub fn every_construct() -> Model {
     let pairs = m.array("pairs", small, pair);
     let next = m.table("next color", color, color, [1, 2, 0]);
     let weight = m.table("weight", small, small, [-1, 2, 1, 0]);
-    let (cells, all, rule) = (
+    let (cells, pair_array, rule) = (
         m.state("cells", grid),
         m.state("all", pairs),
-        m.state("rule", again),
+        m.state("rule", rule_label),
     );
     let n = m.state("n", small);
     let (c, s, b) = (
@@ -257,14 +257,14 @@ pub fn every_construct() -> Model {
         m.bound("b", TypeId::BOOL),
     );
     let (t, p) = (m.local("t", small), m.local("p", pair));
-    let second = m.label(again, "2nd");
+    let second = m.label(rule_label, "2nd");
     m.starts(
         "begin with {b}",
         vec![b],
         vec![
             cells.at(b).at(color.nth(1)).set(2),
             n.set(Expr::from(b).then(1, 0)),
-            rule.set(again.nth(1)),
+            rule.set(rule_label.nth(1)),
         ],
     );
     m.rule(
@@ -283,8 +283,8 @@ pub fn every_construct() -> Model {
                 t.begin((n + 1) % 3),
                 Stmt::Let(p, None),
                 p.field("color").set(next.of(c)),
-                all.at(t).set(p),
-                all.at(-(t % 2)).field("while").set(weight.of(t)),
+                pair_array.at(t).set(p),
+                pair_array.at(-(t % 2)).field("while").set(weight.of(t)),
                 cells.at(!b).at(next.of(c)).set(t - 1),
                 n.set(t),
                 choose(
@@ -305,17 +305,20 @@ pub fn every_construct() -> Model {
                         assert("few", ((n - 1) * 2 + -n).le(-n + 4)),
                     ],
                 )]),
-                all.at(2).set(all.at(n)),
+                pair_array.at(2).set(pair_array.at(n)),
                 when(n.gt(2), vec![error("never")]),
             ]),
     );
-    let never = all
+    let never = pair_array
         .at(s)
         .field("color")
         .is(color.nth(1))
         .and(n.is(s))
         .and(n.lt(0));
-    m.invariant("bounds", s.all(all.at(s).field("while").ge(-1).and(!never)));
+    m.invariant(
+        "bounds",
+        s.all(pair_array.at(s).field("while").ge(-1).and(!never)),
+    );
     m.deadlock(Deadlock::ExceptQuiescent);
     m.quiescent(b.any(cells.at(b).at(color.nth(0)).lt(2)));
     m.build().unwrap()

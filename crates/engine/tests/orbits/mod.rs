@@ -7,20 +7,20 @@ use cohkit_engine::{check, Options, Outcome};
 use std::collections::BTreeSet;
 
 /// Parts of a value after a permutation of each scalarset's values.
-fn permuted(
+fn permute_parts(
     model: &Model,
     sizes: &[u32],
     ty: TypeId,
     parts: &[Number],
-    by: &dyn Fn(TypeId, Number) -> Number,
+    permute: &dyn Fn(TypeId, Number) -> Number,
 ) -> Vec<Number> {
     let simple = |ty: TypeId, value: Number| match model.ty(ty) {
         _ if value == UNDEFINED => value,
-        Type::Scalarset(_) => by(ty, value),
+        Type::Scalarset(_) => permute(ty, value),
         Type::Range { .. } => match &model.interchangeable {
-            Some(those) if those.names == ty => by(ty, value),
-            Some(those) if those.optional.contains(&ty) && value > 0 => {
-                by(those.names, value - 1) + 1
+            Some(symmetric) if symmetric.names == ty => permute(ty, value),
+            Some(symmetric) if symmetric.optional.contains(&ty) && value > 0 => {
+                permute(symmetric.names, value - 1) + 1
             }
             _ => value,
         },
@@ -31,7 +31,12 @@ fn permuted(
                 if value < first + count {
                     let inner = value - first;
                     let scalarset = matches!(model.ty(member), Type::Scalarset(_));
-                    return first + if scalarset { by(member, inner) } else { inner };
+                    return first
+                        + if scalarset {
+                            permute(member, inner)
+                        } else {
+                            inner
+                        };
                 }
                 first += count;
             }
@@ -46,7 +51,8 @@ fn permuted(
             let mut result = vec![0; parts.len()];
             for (place, part) in parts.chunks_exact(size).enumerate() {
                 let to = (simple(*index, place as Number + lo) - lo) as usize * size;
-                result[to..to + size].copy_from_slice(&permuted(model, sizes, *element, part, by));
+                result[to..to + size]
+                    .copy_from_slice(&permute_parts(model, sizes, *element, part, permute));
             }
             result
         }
@@ -54,9 +60,9 @@ fn permuted(
             let mut rest = parts;
             let mut result = Vec::new();
             for &(_, field) in fields {
-                let (part, others) = rest.split_at(sizes[field.index()] as usize);
-                result.extend(permuted(model, sizes, field, part, by));
-                rest = others;
+                let (part, remaining) = rest.split_at(sizes[field.index()] as usize);
+                result.extend(permute_parts(model, sizes, field, part, permute));
+                rest = remaining;
             }
             result
         }
@@ -68,7 +74,7 @@ fn permuted(
                 0 => slot.to_vec(),
                 _ => [
                     &slot[..1],
-                    &permuted(model, sizes, *element, &slot[1..], by)[..],
+                    &permute_parts(model, sizes, *element, &slot[1..], permute)[..],
                 ]
                 .concat(),
             };
@@ -82,16 +88,22 @@ fn permuted(
 pub fn image(
     model: &Model,
     frame: &[Number],
-    by: &dyn Fn(TypeId, Number) -> Number,
+    permute: &dyn Fn(TypeId, Number) -> Number,
 ) -> Vec<Number> {
     let sizes = model.sizes();
     let mut image = frame.to_vec();
-    let mut at = 0;
+    let mut first_slot = 0;
     for variable in model.variables.iter().filter(|v| v.role == Role::State) {
         let size = sizes[variable.ty.index()] as usize;
-        let parts = permuted(model, &sizes, variable.ty, &frame[at..at + size], by);
-        image[at..at + size].copy_from_slice(&parts);
-        at += size;
+        let parts = permute_parts(
+            model,
+            &sizes,
+            variable.ty,
+            &frame[first_slot..first_slot + size],
+            permute,
+        );
+        image[first_slot..first_slot + size].copy_from_slice(&parts);
+        first_slot += size;
     }
     image
 }
@@ -102,9 +114,9 @@ pub fn permutations(size: usize) -> Vec<Vec<Number>> {
         _ => permutations(size - 1)
             .into_iter()
             .flat_map(|shorter| {
-                (0..size).map(move |at| {
+                (0..size).map(move |index| {
                     let mut longer = shorter.clone();
-                    longer.insert(at, size as Number - 1);
+                    longer.insert(index, size as Number - 1);
                     longer
                 })
             })
@@ -125,8 +137,8 @@ pub fn assert_orbits(name: &str, model: &Model, names: TypeId, size: usize) {
         });
         images.min()
     };
-    let all = states(model, usize::MAX).expect("all states can be reached");
-    let orbits: BTreeSet<_> = all.into_iter().map(first_image).collect();
+    let all_states = states(model, usize::MAX).expect("all states can be reached");
+    let orbits: BTreeSet<_> = all_states.into_iter().map(first_image).collect();
     let report = check(model, &Options::default()).expect("it can be checked");
     assert!(report.symmetric, "{name}");
     assert_eq!(report.outcome, Outcome::Verified, "{name}");

@@ -24,7 +24,7 @@ pub enum Direction {
 #[derive(Clone, Copy, Debug)]
 pub struct Engine {
     /// Direction of the transfers.
-    pub way: Direction,
+    pub direction: Direction,
     /// Bytes per transfer.
     pub bytes: u64,
     /// Number of transfers.
@@ -42,7 +42,7 @@ pub struct Engine {
     /// Latency from the arrival of a read request at the host to its completions.
     pub memory: u64,
     /// Latency from the arrival of the status word to its detection by the polling core.
-    pub seen: u64,
+    pub detection: u64,
 }
 
 /// Event outside the link.
@@ -71,39 +71,39 @@ const BUFFER_DISTANCE: u64 = 1 << 20;
 
 /// Runs all transfers. Returns the start and end of each, in ticks.
 pub fn run(engine: &Engine, ends: Parameters, lanes: u32, delay: u64) -> Vec<(u64, u64)> {
-    Run::new(engine, ends, lanes, delay).finish()
+    TransferRun::new(engine, ends, lanes, delay).finish()
 }
 
-struct Run<'e> {
+struct TransferRun<'e> {
     engine: &'e Engine,
     payload: u64,
     /// End 0 is the host, end 1 the engine.
-    drive: Testbench<End<Message>>,
-    leaving: [VecDeque<Message>; 2],
+    bench: Testbench<End<Message>>,
+    outgoing: [VecDeque<Message>; 2],
     timers: BinaryHeap<Reverse<(u64, Timer)>>,
     requester: Requester,
     requests: VecDeque<Message>,
     times: Vec<(u64, u64)>,
-    done: u64,
+    completed: u64,
 }
 
-impl<'e> Run<'e> {
-    fn new(engine: &'e Engine, ends: Parameters, lanes: u32, delay: u64) -> Run<'e> {
+impl<'e> TransferRun<'e> {
+    fn new(engine: &'e Engine, ends: Parameters, lanes: u32, delay: u64) -> TransferRun<'e> {
         let payload = ends.payload.into();
         let ends = [End::new(ends.clone()), End::new(ends)];
-        let mut drive = Testbench::new(ends, lanes, delay, 0.0, 0);
+        let mut bench = Testbench::new(ends, lanes, delay, 0.0, 0);
         // Link initialisation: exchange of credits.
-        drive.advance(4 * delay + UP);
-        Run {
+        bench.advance(4 * delay + UP);
+        TransferRun {
             engine,
             payload,
-            drive,
-            leaving: Default::default(),
+            bench,
+            outgoing: Default::default(),
             timers: BinaryHeap::new(),
             requester: Requester::new(engine.tags, engine.request),
             requests: VecDeque::new(),
             times: Vec::new(),
-            done: 0,
+            completed: 0,
         }
     }
 
@@ -111,32 +111,35 @@ impl<'e> Run<'e> {
         for _ in 0..self.engine.queue.min(self.engine.transfers) {
             self.ring_doorbell();
         }
-        while self.done < self.engine.transfers {
+        while self.completed < self.engine.transfers {
             self.submit_messages();
-            let timer = self.timers.peek().map_or(u64::MAX, |Reverse((at, _))| *at);
-            let link = self.drive.next_at();
+            let timer = self
+                .timers
+                .peek()
+                .map_or(u64::MAX, |Reverse((time, _))| *time);
+            let link = self.bench.next_at();
             if timer == u64::MAX && link == u64::MAX {
                 break;
             }
             if timer <= link {
-                self.drive.advance(timer);
+                self.bench.advance(timer);
                 if let Some(Reverse((_, timer))) = self.timers.pop() {
                     self.handle_timer(timer);
                 }
             } else {
-                self.drive.step();
+                self.bench.step();
             }
             self.take();
         }
         self.times
     }
 
-    fn schedule_timer(&mut self, after: u64, timer: Timer) {
-        self.timers.push(Reverse((self.drive.now + after, timer)));
+    fn schedule_timer(&mut self, delay: u64, timer: Timer) {
+        self.timers.push(Reverse((self.bench.now + delay, timer)));
     }
 
     fn write(&mut self, side: usize, bytes: u16, label: u64) {
-        self.leaving[side].push_back(Message {
+        self.outgoing[side].push_back(Message {
             circuit: POSTED,
             bytes,
             label,
@@ -146,29 +149,30 @@ impl<'e> Run<'e> {
     /// Rings the doorbell of the next transfer.
     fn ring_doorbell(&mut self) {
         let number = self.times.len() as u64;
-        self.times.push((self.drive.now, 0));
+        self.times.push((self.bench.now, 0));
         self.write(0, WORD, DOORBELL | number);
     }
 
     fn handle_timer(&mut self, timer: Timer) {
         match timer {
             Timer::Fetch(number) => {
-                self.requester.want(2 * number, 0, self.engine.descriptor);
+                self.requester
+                    .queue_read(2 * number, 0, self.engine.descriptor);
             }
-            Timer::Begin(number) => match self.engine.way {
+            Timer::Begin(number) => match self.engine.direction {
                 Direction::ToDevice => {
-                    self.requester.want(
+                    self.requester.queue_read(
                         2 * number + 1,
                         number * BUFFER_DISTANCE,
                         self.engine.bytes,
                     );
                 }
                 Direction::ToHost => {
-                    let mut left = self.engine.bytes;
-                    while left > 0 {
-                        let now = left.min(self.payload);
-                        self.write(1, now as u16, DATA | number);
-                        left -= now;
+                    let mut remaining = self.engine.bytes;
+                    while remaining > 0 {
+                        let bytes = remaining.min(self.payload);
+                        self.write(1, bytes as u16, DATA | number);
+                        remaining -= bytes;
                     }
                     self.write(1, WORD, STATUS | number);
                 }
@@ -183,11 +187,11 @@ impl<'e> Run<'e> {
                     payload: self.payload,
                     boundary: 64,
                 };
-                self.leaving[0].extend(completer.answer(request));
+                self.outgoing[0].extend(completer.completions(request));
             }
             Timer::Done(number) => {
-                self.times[number as usize].1 = self.drive.now;
-                self.done += 1;
+                self.times[number as usize].1 = self.bench.now;
+                self.completed += 1;
                 if (self.times.len() as u64) < self.engine.transfers {
                     self.ring_doorbell();
                 }
@@ -200,14 +204,17 @@ impl<'e> Run<'e> {
         while let Some(request) = self.requester.next_request() {
             self.requests.push_back(request);
         }
-        for (side, end) in self.drive.ends_mut().iter_mut().enumerate() {
+        for (side, end) in self.bench.ends_mut().iter_mut().enumerate() {
             let requests = if side == 1 {
                 Some(&mut self.requests)
             } else {
                 None
             };
-            for queue in std::iter::once(&mut self.leaving[side]).chain(requests) {
-                while queue.front().is_some_and(|first| end.send(*first).is_ok()) {
+            for queue in std::iter::once(&mut self.outgoing[side]).chain(requests) {
+                while queue
+                    .front()
+                    .is_some_and(|message| end.send(*message).is_ok())
+                {
                     queue.pop_front();
                 }
             }
@@ -218,19 +225,19 @@ impl<'e> Run<'e> {
     fn take(&mut self) {
         for circuit in [POSTED, NON_POSTED, COMPLETIONS] {
             for side in 0..2 {
-                while let Some(message) = Layer::take(&mut self.drive.ends_mut()[side], circuit) {
-                    self.comes(message);
+                while let Some(message) = Layer::take(&mut self.bench.ends_mut()[side], circuit) {
+                    self.handle_message(message);
                 }
             }
         }
     }
 
-    fn comes(&mut self, message: Message) {
+    fn handle_message(&mut self, message: Message) {
         let engine = self.engine;
         let number = message.label & !KIND;
         match (message.circuit, message.label & KIND) {
             (POSTED, DOORBELL) => self.schedule_timer(engine.start, Timer::Fetch(number)),
-            (POSTED, STATUS) => self.schedule_timer(engine.seen, Timer::Done(number)),
+            (POSTED, STATUS) => self.schedule_timer(engine.detection, Timer::Done(number)),
             (NON_POSTED, _) => self.schedule_timer(engine.memory, Timer::Answer(message.label)),
             (COMPLETIONS, _) => {
                 debug_assert!(Span::of(message.label).bytes > 0);

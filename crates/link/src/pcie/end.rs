@@ -55,12 +55,12 @@ impl Parameters {
         }
     }
 
-    /// Adapts the retry timeout to a link with up to `way` bytes in flight per direction. It must exceed the round
-    /// trip, or intact packets are resent.
+    /// Adapts the retry timeout to a link with up to `bytes_in_flight` bytes in flight per direction. It must exceed
+    /// the round trip, or intact packets are resent.
     #[must_use]
-    pub fn over(self, way: u64) -> Parameters {
+    pub fn over(self, bytes_in_flight: u64) -> Parameters {
         Parameters {
-            patience: self.patience.max(4 * way),
+            patience: self.patience.max(4 * bytes_in_flight),
             ..self
         }
     }
@@ -101,7 +101,7 @@ pub enum Content<T> {
     Body(u16, T),
     /// ACK, or NAK if `true`: all packets before this number have been received. A NAK requests the following ones
     /// again.
-    Told(u16, bool),
+    AckNak(u16, bool),
     /// Total credits ever granted to a class, as (headers, data) modulo the counter size.
     Credits(u8, [u16; 2]),
     /// Idle.
@@ -114,7 +114,7 @@ pub struct Packet<T> {
     /// Contents.
     pub content: Content<T>,
     bytes: u64,
-    wrong: ErrorPattern,
+    errors: ErrorPattern,
 }
 
 impl<T> Default for Packet<T> {
@@ -122,7 +122,7 @@ impl<T> Default for Packet<T> {
         Packet {
             content: Content::Idle,
             bytes: LINK_PACKET,
-            wrong: ErrorPattern::default(),
+            errors: ErrorPattern::default(),
         }
     }
 }
@@ -130,22 +130,22 @@ impl<T> Default for Packet<T> {
 impl<T: Body> Packet<T> {
     /// True if the receiver detects bit errors. Undetected ones change the contents.
     #[inline]
-    fn is_wrong(&mut self) -> bool {
-        if self.wrong.is_empty() {
+    fn detect_errors(&mut self) -> bool {
+        if self.errors.is_empty() {
             return false;
         }
         let checksum = match self.content {
             Content::Body(..) => Checksum::Packet,
             _ => Checksum::LinkPacket,
         };
-        if self.wrong.is_detected(self.bytes, checksum) {
+        if self.errors.is_detected(self.bytes, checksum) {
             return true;
         }
-        for &bit in self.wrong.bits() {
+        for &bit in self.errors.bits() {
             match &mut self.content {
                 Content::Body(_, body) => body.corrupt(bit),
-                Content::Told(number, _) => *number ^= 1 << (bit % 12),
-                Content::Credits(_, given) => given[1] ^= 1 << (bit % 12),
+                Content::AckNak(number, _) => *number ^= 1 << (bit % 12),
+                Content::Credits(_, granted) => granted[1] ^= 1 << (bit % 12),
                 Content::Idle => {}
             }
         }
@@ -159,7 +159,7 @@ impl<T: Body> WireUnit for Packet<T> {
     }
 
     fn flip(&mut self, bit: u64) {
-        self.wrong.flip(bit);
+        self.errors.flip(bit);
     }
 
     #[inline]
@@ -168,7 +168,7 @@ impl<T: Body> WireUnit for Packet<T> {
     }
 
     #[inline]
-    fn brings(&self) -> Option<u32> {
+    fn completion_clocks(&self) -> Option<u32> {
         matches!(self.content, Content::Body(..)).then_some(0)
     }
 }
@@ -181,11 +181,11 @@ struct Flow {
     /// Total credits granted by the partner.
     limit: [u64; 2],
     /// Total credits granted to the partner.
-    given: [u64; 2],
-    /// Value of `given` last sent to the partner.
-    told: [u64; 2],
+    granted: [u64; 2],
+    /// Value of `granted` last sent to the partner.
+    advertised: [u64; 2],
     /// Credits of packets received and not taken.
-    held: [u64; 2],
+    occupied: [u64; 2],
 }
 
 /// One end of a PCIe link.
@@ -199,20 +199,20 @@ pub struct End<T> {
     /// Queued packets of each class, with their position in the order of submission.
     waiting: [VecDeque<(u64, T)>; 3],
     /// Total number of queued packets.
-    waits: usize,
-    came: [VecDeque<(u64, T)>; 3],
+    waiting_count: usize,
+    received: [VecDeque<(u64, T)>; 3],
     places: [u64; 2],
     /// Bytes received since the last acknowledgement and since the last credit return.
     owed: [u64; 2],
-    /// Bytes sent since the last acknowledgement and since the last credit return. `idle_interval` counts bytes sent since the
-    /// last progress of the sender.
-    since: [u64; 2],
+    /// Bytes sent since the last acknowledgement and since the last credit return. `idle_interval` counts bytes sent
+    /// since the last progress of the sender.
+    bytes_since: [u64; 2],
     idle_interval: u64,
-    told: u64,
-    refuse: bool,
+    acknowledged: u64,
+    nak_due: bool,
     turn: usize,
     /// Number of classes whose credits are sent even if unchanged: at the start, and for periodic repetition.
-    again: usize,
+    forced_credit_returns: usize,
     fresh: u64,
     /// Packets received without credit.
     pub overrun: u64,
@@ -230,23 +230,23 @@ impl<T: Body> End<T> {
         let mut flows = [Flow::default(); 3];
         for (flow, room) in flows.iter_mut().zip(&mut parameters.room) {
             *room = [room[0].min(127), room[1].min(2047)];
-            flow.given = *room;
+            flow.granted = *room;
         }
         End {
             sender: Sender::default(),
             receiver: Receiver::default(),
             flows,
             waiting: Default::default(),
-            waits: 0,
-            came: Default::default(),
+            waiting_count: 0,
+            received: Default::default(),
             places: [0; 2],
             owed: [0; 2],
-            since: [0; 2],
+            bytes_since: [0; 2],
             idle_interval: 0,
-            told: 0,
-            refuse: false,
+            acknowledged: 0,
+            nak_due: false,
             turn: 0,
-            again: 3,
+            forced_credit_returns: 3,
             fresh: 0,
             overrun: 0,
             damaged: 0,
@@ -256,8 +256,8 @@ impl<T: Body> End<T> {
 
     /// Adapts the retry timeout to the link: see [`Parameters::over`].
     #[must_use]
-    pub fn over(mut self, way: u64) -> End<T> {
-        self.parameters = self.parameters.over(way);
+    pub fn over(mut self, bytes_in_flight: u64) -> End<T> {
+        self.parameters = self.parameters.over(bytes_in_flight);
         self
     }
 
@@ -265,22 +265,22 @@ impl<T: Body> End<T> {
     /// passes requests and completions that lack credits.
     fn next_class(&self) -> Option<usize> {
         let posted = self.waiting[0].front().map_or(u64::MAX, |first| first.0);
-        let may = |class: usize| {
+        let candidate = |class: usize| {
             let (place, body) = self.waiting[class].front()?;
             let (flow, room, cost) = (self.flows[class], self.parameters.room[class], cost(body));
             let credit = (0..2).all(|k| room[k] == 0 || flow.used[k] + cost[k] <= flow.limit[k]);
             (*place <= posted && credit).then_some((*place, class))
         };
-        (0..3).filter_map(may).min().map(|(_, class)| class)
+        (0..3).filter_map(candidate).min().map(|(_, class)| class)
     }
 
     fn new_packet(&mut self) -> Option<Content<T>> {
-        if self.waits == 0 || !self.sender.has_room() {
+        if self.waiting_count == 0 || !self.sender.has_room() {
             return None;
         }
         let class = self.next_class()?;
         let (_, body) = self.waiting[class].pop_front()?;
-        self.waits -= 1;
+        self.waiting_count -= 1;
         let cost = cost(&body);
         for (used, cost) in self.flows[class].used.iter_mut().zip(cost) {
             *used += cost;
@@ -289,63 +289,63 @@ impl<T: Body> End<T> {
         Some(Content::Body(number, body))
     }
 
-    fn came(&mut self, body: T) {
+    fn receive_body(&mut self, body: T) {
         let class = usize::from(body.class());
         let room = self.parameters.room[class];
         let flow = &mut self.flows[class];
         for (k, cost) in cost(&body).into_iter().enumerate() {
-            flow.held[k] += cost;
-            self.overrun += u64::from(room[k] > 0 && flow.held[k] > room[k]);
+            flow.occupied[k] += cost;
+            self.overrun += u64::from(room[k] > 0 && flow.occupied[k] > room[k]);
         }
-        self.came[class].push_back((self.places[1], body));
+        self.received[class].push_back((self.places[1], body));
         self.places[1] += 1;
     }
 
     /// Creates an acknowledgement.
     fn acknowledge(&mut self) -> Content<T> {
-        self.told = self.receiver.taken();
-        self.since[0] = 0;
+        self.acknowledged = self.receiver.taken();
+        self.bytes_since[0] = 0;
         self.owed[0] = self.owed[0].saturating_sub(self.parameters.limit);
-        let refuse = std::mem::take(&mut self.refuse);
-        Content::Told(self.receiver.number(), refuse)
+        let refuse = std::mem::take(&mut self.nak_due);
+        Content::AckNak(self.receiver.number(), refuse)
     }
 
     /// Creates the credit return of one class. Classes take turns, those with changes first.
     fn credits(&mut self) -> Content<T> {
-        self.since[1] = 0;
+        self.bytes_since[1] = 0;
         self.owed[1] = self.owed[1].saturating_sub(self.parameters.limit);
-        self.again = self.again.saturating_sub(1);
-        let news = |step: &usize| {
+        self.forced_credit_returns = self.forced_credit_returns.saturating_sub(1);
+        let has_changed = |step: &usize| {
             let flow = &self.flows[(self.turn + step) % 3];
-            self.again == 0 && flow.given != flow.told
+            self.forced_credit_returns == 0 && flow.granted != flow.advertised
         };
-        let class = (self.turn + (0..3).find(news).unwrap_or(0)) % 3;
+        let class = (self.turn + (0..3).find(has_changed).unwrap_or(0)) % 3;
         self.turn = class + 1;
         let flow = &mut self.flows[class];
-        flow.told = flow.given;
-        let counted = std::array::from_fn(|k| (flow.given[k] % COUNTER_MODULUS[k]) as u16);
+        flow.advertised = flow.granted;
+        let counted = std::array::from_fn(|k| (flow.granted[k] % COUNTER_MODULUS[k]) as u16);
         Content::Credits(class as u8, counted)
     }
 
-    fn choose(&mut self) -> Content<T> {
+    fn next_content(&mut self) -> Content<T> {
         let limit = self.parameters.limit;
-        if self.refuse || self.owed[0] >= limit {
+        if self.nak_due || self.owed[0] >= limit {
             return self.acknowledge();
         }
-        if self.again > 0 || self.owed[1] >= limit {
+        if self.forced_credit_returns > 0 || self.owed[1] >= limit {
             return self.credits();
         }
-        if let Some((number, body)) = self.sender.again() {
+        if let Some((number, body)) = self.sender.resend_next() {
             self.idle_interval = 0;
             return Content::Body(number, body);
         }
         if let Some(content) = self.new_packet() {
             return content;
         }
-        if self.told != self.receiver.taken() && self.since[0] >= limit {
+        if self.acknowledged != self.receiver.taken() && self.bytes_since[0] >= limit {
             return self.acknowledge();
         }
-        if self.has_new_credits() && self.since[1] >= limit {
+        if self.has_new_credits() && self.bytes_since[1] >= limit {
             return self.credits();
         }
         Content::Idle
@@ -367,8 +367,8 @@ impl<T: Body> End<T> {
             let cost = cost(&body);
             (0..2).all(|k| room[k] == 0 || cost[k] <= room[k])
         };
-        let known = self.parameters.room.get(class).is_some_and(fits);
-        if !known || body.bytes() > self.parameters.payload {
+        let fits_buffer = self.parameters.room.get(class).is_some_and(fits);
+        if !fits_buffer || body.bytes() > self.parameters.payload {
             return Err(Rejection::Malformed);
         }
         if !self.has_room(body.class()) {
@@ -376,21 +376,21 @@ impl<T: Body> End<T> {
         }
         self.waiting[class].push_back((self.places[0], body));
         self.places[0] += 1;
-        self.waits += 1;
+        self.waiting_count += 1;
         Ok(())
     }
 
     /// True if packets of a class have been received.
     #[inline]
     pub fn holds(&self, class: u8) -> bool {
-        let came = self.came.get(usize::from(class));
-        came.is_some_and(|came| !came.is_empty())
+        let received = self.received.get(usize::from(class));
+        received.is_some_and(|received| !received.is_empty())
     }
 
     /// Packet that [`End::take`] would return.
     fn peek(&self, class: usize) -> Option<&T> {
-        let posted = self.came[0].front().map_or(u64::MAX, |first| first.0);
-        let (place, body) = self.came.get(class)?.front()?;
+        let posted = self.received[0].front().map_or(u64::MAX, |first| first.0);
+        let (place, body) = self.received.get(class)?.front()?;
         (*place <= posted).then_some(body)
     }
 
@@ -399,12 +399,12 @@ impl<T: Body> End<T> {
     pub fn take(&mut self, class: u8) -> Option<T> {
         let class = usize::from(class);
         self.peek(class)?;
-        let (_, body) = self.came[class].pop_front()?;
+        let (_, body) = self.received[class].pop_front()?;
         let flow = &mut self.flows[class];
         for (k, cost) in cost(&body).into_iter().enumerate() {
-            flow.held[k] -= cost;
+            flow.occupied[k] -= cost;
             if self.parameters.room[class][k] > 0 {
-                flow.given[k] += cost;
+                flow.granted[k] += cost;
             }
         }
         Some(body)
@@ -413,13 +413,13 @@ impl<T: Body> End<T> {
     /// Returns the next packet to send.
     pub fn packet(&mut self) -> Packet<T> {
         let mut packet = Packet::default();
-        self.leave(&mut packet);
+        self.transmit_packet(&mut packet);
         packet
     }
 
     /// See [`Layer::transmit`].
     #[inline]
-    pub fn leave(&mut self, packet: &mut Packet<T>) {
+    pub fn transmit_packet(&mut self, packet: &mut Packet<T>) {
         if self.sender.is_settled() {
             self.idle_interval = 0;
         } else if self.idle_interval >= self.parameters.patience {
@@ -427,10 +427,10 @@ impl<T: Body> End<T> {
             self.idle_interval = 0;
         }
         if self.fresh >= self.parameters.refresh {
-            (self.again, self.fresh) = (3, 0);
+            (self.forced_credit_returns, self.fresh) = (3, 0);
         }
-        packet.wrong.clear();
-        packet.content = self.choose();
+        packet.errors.clear();
+        packet.content = self.next_content();
         packet.bytes = match &packet.content {
             Content::Body(_, body) => {
                 let header = self.parameters.headers[usize::from(body.class())];
@@ -442,30 +442,36 @@ impl<T: Body> End<T> {
     }
 
     fn has_new_credits(&self) -> bool {
-        self.flows.iter().any(|flow| flow.told != flow.given)
+        self.flows
+            .iter()
+            .any(|flow| flow.advertised != flow.granted)
     }
 
     /// See [`Layer::idle_units`].
     pub fn idle_units(&self) -> u64 {
         let limit = self.parameters.limit;
-        if self.refuse
+        if self.nak_due
             || self.owed.iter().any(|&owed| owed >= limit)
-            || self.again > 0
+            || self.forced_credit_returns > 0
             || self.sender.is_resending()
             || self.waits()
         {
             return 0;
         }
         let mut bytes = self.parameters.refresh.saturating_sub(self.fresh);
-        let mut until = |when: bool, limit: u64, since: u64| {
-            if when {
+        let mut limit_skip = |applies: bool, limit: u64, since: u64| {
+            if applies {
                 bytes = bytes.min(limit.saturating_sub(since));
             }
         };
-        until(self.told != self.receiver.taken(), limit, self.since[0]);
-        until(self.has_new_credits(), limit, self.since[1]);
+        limit_skip(
+            self.acknowledged != self.receiver.taken(),
+            limit,
+            self.bytes_since[0],
+        );
+        limit_skip(self.has_new_credits(), limit, self.bytes_since[1]);
         let patience = self.parameters.patience;
-        until(!self.sender.is_settled(), patience, self.idle_interval);
+        limit_skip(!self.sender.is_settled(), patience, self.idle_interval);
         bytes.div_ceil(LINK_PACKET)
     }
 
@@ -479,7 +485,7 @@ impl<T: Body> End<T> {
         for counter in [&mut self.idle_interval, &mut self.fresh] {
             *counter += bytes;
         }
-        self.since = self.since.map(|since| since + bytes);
+        self.bytes_since = self.bytes_since.map(|since| since + bytes);
     }
 
     /// Processes a received packet.
@@ -488,35 +494,35 @@ impl<T: Body> End<T> {
             return;
         }
         self.owed = self.owed.map(|owed| owed + packet.bytes);
-        let wrong = packet.is_wrong();
-        self.damaged += u64::from(wrong);
+        let is_damaged = packet.detect_errors();
+        self.damaged += u64::from(is_damaged);
         match &mut packet.content {
             Content::Body(number, body) => {
-                let verdict = if wrong {
+                let verdict = if is_damaged {
                     self.receiver.refuse()
                 } else {
                     self.receiver.judge(*number)
                 };
                 match verdict {
-                    Verdict::New => self.came(body.take()),
+                    Verdict::New => self.receive_body(body.take()),
                     // Repeat the acknowledgement, which the partner has not received.
                     Verdict::Repeated => self.owed[0] = self.owed[0].max(self.parameters.limit),
-                    Verdict::Refuse => self.refuse = true,
+                    Verdict::Refuse => self.nak_due = true,
                     Verdict::Ignore => {}
                 }
             }
-            _ if wrong => {}
-            Content::Told(number, refused) => {
-                if self.sender.told(*number, *refused) {
+            _ if is_damaged => {}
+            Content::AckNak(number, refused) => {
+                if self.sender.acknowledge(*number, *refused) {
                     self.idle_interval = 0;
                 }
             }
             Content::Credits(class, counted) => {
                 let flow = &mut self.flows[usize::from(*class)];
-                for k in 0..2 {
-                    let more = u64::from(counted[k]) + COUNTER_MODULUS[k]
-                        - flow.limit[k] % COUNTER_MODULUS[k];
-                    flow.limit[k] += more % COUNTER_MODULUS[k];
+                for kind in 0..2 {
+                    let newly_granted = u64::from(counted[kind]) + COUNTER_MODULUS[kind]
+                        - flow.limit[kind] % COUNTER_MODULUS[kind];
+                    flow.limit[kind] += newly_granted % COUNTER_MODULUS[kind];
                 }
             }
             Content::Idle => {}
@@ -526,14 +532,16 @@ impl<T: Body> End<T> {
     /// See [`Layer::retrain`].
     pub fn retrain(&mut self) {
         self.sender.go_back();
-        self.again = 3;
-        self.told = self.told.min(self.receiver.taken().saturating_sub(1));
+        self.forced_credit_returns = 3;
+        self.acknowledged = self
+            .acknowledged
+            .min(self.receiver.taken().saturating_sub(1));
     }
 
     /// See [`Layer::waits`].
     #[inline]
     pub fn waits(&self) -> bool {
-        self.waits > 0
+        self.waiting_count > 0
     }
 
     /// See [`Layer::forget`].
@@ -545,9 +553,9 @@ impl<T: Body> End<T> {
     pub fn is_at_rest(&self) -> bool {
         self.sender.is_settled()
             && !self.waits()
-            && self.told == self.receiver.taken()
-            && !self.refuse
-            && self.again == 0
+            && self.acknowledged == self.receiver.taken()
+            && !self.nak_due
+            && self.forced_credit_returns == 0
             && !self.has_new_credits()
     }
 }
@@ -587,7 +595,7 @@ impl Layer for End<Message> {
     }
 
     fn transmit(&mut self, packet: &mut Packet<Message>) {
-        self.leave(packet);
+        self.transmit_packet(packet);
     }
 
     fn idle_units(&self) -> u64 {

@@ -42,8 +42,8 @@ impl Pcie {
     /// Bytes per second for packets, excluding acknowledgements, credit updates, and skips (4 of 1538 bytes).
     pub fn packets(&self) -> Ratio {
         let limit = u128::from(self.limit);
-        let (over, under) = (1538 * limit - 16 * 1538 - 4 * limit, 1538 * limit);
-        self.raw().times(over, under)
+        let (numerator, denominator) = (1538 * limit - 16 * 1538 - 4 * limit, 1538 * limit);
+        self.raw().times(numerator, denominator)
     }
 
     /// Bytes on the wire for a write of `bytes` bytes.
@@ -81,9 +81,9 @@ mod tests {
                 request: 512,
                 limit,
             };
-            let left = link.packets().value();
-            assert_eq!((left * 8.0 / 1e8).round() as u64, packets);
-            let data = |wire: u64| (left * 65536.0 / wire as f64 / 1e7).round() as u64;
+            let packet_rate = link.packets().value();
+            assert_eq!((packet_rate * 8.0 / 1e8).round() as u64, packets);
+            let data = |wire: u64| (packet_rate * 65536.0 / wire as f64 / 1e7).round() as u64;
             assert!(write.is_none_or(|w| w == data(link.write(65536))));
             assert!(read.is_none_or(|r| r == data(link.read(65536).1)));
         }

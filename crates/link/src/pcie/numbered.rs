@@ -11,7 +11,7 @@ pub const WINDOW: u64 = NUMBERS / 2 - 1;
 
 /// Sending side: keeps unacknowledged packets.
 pub struct Sender<T> {
-    kept: VecDeque<T>,
+    unacknowledged: VecDeque<T>,
     /// True if new packets are not kept.
     has_replay_disabled: bool,
     /// Number of the oldest unacknowledged packet.
@@ -29,7 +29,7 @@ pub struct Sender<T> {
 impl<T> Default for Sender<T> {
     fn default() -> Sender<T> {
         Sender {
-            kept: VecDeque::new(),
+            unacknowledged: VecDeque::new(),
             has_replay_disabled: false,
             base: 0,
             next: 0,
@@ -64,7 +64,7 @@ impl<T: Clone> Sender<T> {
     pub fn keep(&mut self, packet: &T) -> u16 {
         debug_assert!(self.has_room());
         if !self.has_replay_disabled {
-            self.kept.push_back(packet.clone());
+            self.unacknowledged.push_back(packet.clone());
         }
         self.top += 1;
         self.next = self.top;
@@ -77,8 +77,11 @@ impl<T: Clone> Sender<T> {
     }
 
     /// Returns the next packet to resend with its sequence number, if any.
-    pub fn again(&mut self) -> Option<(u16, T)> {
-        let packet = self.kept.get((self.next - self.base) as usize)?.clone();
+    pub fn resend_next(&mut self) -> Option<(u16, T)> {
+        let packet = self
+            .unacknowledged
+            .get((self.next - self.base) as usize)?
+            .clone();
         let number = (self.next % NUMBERS) as u16;
         self.next += 1;
         self.replayed += 1;
@@ -93,28 +96,28 @@ impl<T: Clone> Sender<T> {
     }
 
     /// Kept packets that a partner which expects packet `expected` has not accepted.
-    pub fn under_way(&self, expected: u64) -> impl Iterator<Item = &T> {
-        let known = expected.saturating_sub(self.base) as usize;
-        self.kept.iter().skip(known)
+    pub fn in_flight(&self, expected: u64) -> impl Iterator<Item = &T> {
+        let accepted = expected.saturating_sub(self.base) as usize;
+        self.unacknowledged.iter().skip(accepted)
     }
 
     /// Processes an ACK, or a NAK if `refused`: the partner has all packets before `expected`. Returns true if this is
     /// news.
-    pub fn told(&mut self, expected: u16, refused: bool) -> bool {
-        let known = (u64::from(expected) + NUMBERS - self.base % NUMBERS) % NUMBERS;
-        if known > self.top - self.base {
+    pub fn acknowledge(&mut self, expected: u16, refused: bool) -> bool {
+        let acknowledged = (u64::from(expected) + NUMBERS - self.base % NUMBERS) % NUMBERS;
+        if acknowledged > self.top - self.base {
             self.protocol_errors += 1;
             return false;
         }
-        for _ in 0..known.min(self.kept.len() as u64) {
-            self.kept.pop_front();
+        for _ in 0..acknowledged.min(self.unacknowledged.len() as u64) {
+            self.unacknowledged.pop_front();
         }
-        self.base += known;
+        self.base += acknowledged;
         self.next = self.next.max(self.base);
         if refused {
             self.go_back();
         }
-        known > 0 || refused
+        acknowledged > 0 || refused
     }
 }
 
@@ -205,11 +208,11 @@ mod tests {
             assert_eq!(receiver.judge(number), Verdict::New);
             // ACK cumulatively: only the last of 1,000 sequence numbers.
             if packet % 1000 == 999 {
-                assert!(sender.told(receiver.number(), false));
+                assert!(sender.acknowledge(receiver.number(), false));
             }
         }
         assert_eq!((receiver.taken(), sender.protocol_errors), (3 * NUMBERS, 0));
-        assert!(!sender.told(receiver.number() + 1, false));
+        assert!(!sender.acknowledge(receiver.number() + 1, false));
         assert_eq!(sender.protocol_errors, 1);
     }
 
@@ -219,15 +222,15 @@ mod tests {
         for packet in 'a'..='e' {
             sender.keep(&packet);
         }
-        assert!(sender.told(1, true));
-        assert_eq!(sender.again(), Some((1, 'b')));
+        assert!(sender.acknowledge(1, true));
+        assert_eq!(sender.resend_next(), Some((1, 'b')));
         // An ACK without news, then one for packets that are being resent.
-        assert!(!sender.told(1, false));
-        assert_eq!(sender.again(), Some((2, 'c')));
-        assert!(sender.told(4, false));
+        assert!(!sender.acknowledge(1, false));
+        assert_eq!(sender.resend_next(), Some((2, 'c')));
+        assert!(sender.acknowledge(4, false));
         assert!(sender.is_resending() && !sender.has_room());
-        assert_eq!(sender.again(), Some((4, 'e')));
-        assert_eq!((sender.again(), sender.keep(&'f')), (None, 5));
-        assert_eq!(sender.under_way(5).collect::<String>(), "f");
+        assert_eq!(sender.resend_next(), Some((4, 'e')));
+        assert_eq!((sender.resend_next(), sender.keep(&'f')), (None, 5));
+        assert_eq!(sender.in_flight(5).collect::<String>(), "f");
     }
 }

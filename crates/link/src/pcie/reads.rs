@@ -13,7 +13,7 @@ pub struct Span {
     /// Tag of the request.
     pub tag: u16,
     /// Offset of the first byte in its page.
-    pub from: u64,
+    pub offset: u64,
     /// Bytes requested. In a completion: bytes from its first byte to the end of the request.
     pub bytes: u64,
 }
@@ -21,14 +21,14 @@ pub struct Span {
 impl Span {
     /// Encodes the fields as a label, 16 bits each.
     pub fn label(self) -> u64 {
-        u64::from(self.tag) | self.from << 16 | self.bytes << 32
+        u64::from(self.tag) | self.offset << 16 | self.bytes << 32
     }
 
     /// Decodes a label.
     pub fn of(label: u64) -> Span {
         Span {
             tag: label as u16,
-            from: label >> 16 & 0xffff,
+            offset: label >> 16 & 0xffff,
             bytes: label >> 32 & 0xffff,
         }
     }
@@ -42,68 +42,71 @@ pub struct Unexpected {
 }
 
 #[derive(Clone, Copy)]
-struct Open {
+struct OpenRequest {
     read: u64,
-    left: u64,
+    remaining: u64,
 }
 
 /// Requester side.
 pub struct Requester {
-    most: u64,
-    free: VecDeque<u16>,
-    open: Vec<Option<Open>>,
+    max_request_bytes: u64,
+    free_tags: VecDeque<u16>,
+    open_requests: Vec<Option<OpenRequest>>,
     /// Reads not fully requested yet: (name, address, bytes).
-    wanted: VecDeque<(u64, u64, u64)>,
+    queued_reads: VecDeque<(u64, u64, u64)>,
     /// Bytes outstanding of each read, oldest first: (name, bytes).
-    left: VecDeque<(u64, u64)>,
+    outstanding_bytes: VecDeque<(u64, u64)>,
 }
 
 impl Requester {
-    /// Creates a requester with `tags` tags and requests of at most `most` bytes.
-    pub fn new(tags: u16, most: u64) -> Requester {
+    /// Creates a requester with `tags` tags and requests of at most `max_request_bytes` bytes.
+    pub fn new(tags: u16, max_request_bytes: u64) -> Requester {
         Requester {
-            most,
-            free: (0..tags).collect(),
-            open: vec![None; tags.into()],
-            wanted: VecDeque::new(),
-            left: VecDeque::new(),
+            max_request_bytes,
+            free_tags: (0..tags).collect(),
+            open_requests: vec![None; tags.into()],
+            queued_reads: VecDeque::new(),
+            outstanding_bytes: VecDeque::new(),
         }
     }
 
     /// Queues a read. The caller chooses the name `read`.
-    pub fn want(&mut self, read: u64, address: u64, bytes: u64) {
-        self.wanted.push_back((read, address, bytes));
-        self.left.push_back((read, bytes));
+    pub fn queue_read(&mut self, read: u64, address: u64, bytes: u64) {
+        self.queued_reads.push_back((read, address, bytes));
+        self.outstanding_bytes.push_back((read, bytes));
     }
 
     /// Number of reads not fully requested yet.
     pub fn waiting(&self) -> usize {
-        self.wanted.len()
+        self.queued_reads.len()
     }
 
     /// Number of outstanding requests.
-    pub fn open(&self) -> usize {
-        self.open.len() - self.free.len()
+    pub fn open_request_count(&self) -> usize {
+        self.open_requests.len() - self.free_tags.len()
     }
 
     /// Returns the next request, if a read is queued and a tag is free.
     pub fn next_request(&mut self) -> Option<Message> {
-        let (read, address, bytes) = self.wanted.front_mut()?;
-        let tag = self.free.pop_front()?;
-        let now = self.most.min(PAGE - *address % PAGE).min(*bytes);
+        let (read, address, bytes) = self.queued_reads.front_mut()?;
+        let tag = self.free_tags.pop_front()?;
+        let request_bytes = self
+            .max_request_bytes
+            .min(PAGE - *address % PAGE)
+            .min(*bytes);
         let span = Span {
             tag,
-            from: *address % PAGE,
-            bytes: now,
+            offset: *address % PAGE,
+            bytes: request_bytes,
         };
-        self.open[usize::from(tag)] = Some(Open {
+        self.open_requests[usize::from(tag)] = Some(OpenRequest {
             read: *read,
-            left: now,
+            remaining: request_bytes,
         });
-        *address += now;
-        *bytes -= now;
+        *address += request_bytes;
+        *bytes -= request_bytes;
         if *bytes == 0 {
-            self.wanted.pop_front();
+            self.queued_reads.pop_front();
         }
         Some(Message {
             circuit: NON_POSTED,
@@ -118,26 +121,32 @@ impl Requester {
     /// No outstanding request has this tag, or the completion is not the next one of its request.
     pub fn complete(&mut self, completion: Message) -> Result<Option<u64>, Unexpected> {
         let span = Span::of(completion.label);
-        let wrong = Unexpected { tag: span.tag };
-        let slot = self.open.get_mut(usize::from(span.tag)).ok_or(wrong)?;
-        let open = slot.as_mut().ok_or(wrong)?;
+        let unexpected = Unexpected { tag: span.tag };
+        let slot = self
+            .open_requests
+            .get_mut(usize::from(span.tag))
+            .ok_or(unexpected)?;
+        let request = slot.as_mut().ok_or(unexpected)?;
         let bytes = u64::from(completion.bytes);
-        if open.left != span.bytes || bytes > open.left {
-            return Err(wrong);
+        if request.remaining != span.bytes || bytes > request.remaining {
+            return Err(unexpected);
         }
-        open.left -= bytes;
-        let read = open.read;
-        if open.left == 0 {
+        request.remaining -= bytes;
+        let read = request.read;
+        if request.remaining == 0 {
             *slot = None;
-            self.free.push_back(span.tag);
+            self.free_tags.push_back(span.tag);
         }
-        let place = self.left.iter().position(|left| left.0 == read);
-        let place = place.ok_or(wrong)?;
-        self.left[place].1 -= bytes;
-        if self.left[place].1 > 0 {
+        let index = self
+            .outstanding_bytes
+            .iter()
+            .position(|entry| entry.0 == read);
+        let index = index.ok_or(unexpected)?;
+        self.outstanding_bytes[index].1 -= bytes;
+        if self.outstanding_bytes[index].1 > 0 {
             return Ok(None);
         }
-        self.left.remove(place);
+        self.outstanding_bytes.remove(index);
         Ok(Some(read))
     }
 }
@@ -153,20 +162,20 @@ pub struct Completer {
 
 impl Completer {
     /// Completions of a request, in order.
-    pub fn answer(self, request: Message) -> impl Iterator<Item = Message> {
+    pub fn completions(self, request: Message) -> impl Iterator<Item = Message> {
         let mut span = Span::of(request.label);
         std::iter::from_fn(move || {
             if span.bytes == 0 {
                 return None;
             }
-            let end = (span.from + self.payload) / self.boundary * self.boundary;
-            let bytes = span.bytes.min(end.max(span.from + 1) - span.from);
+            let end = (span.offset + self.payload) / self.boundary * self.boundary;
+            let bytes = span.bytes.min(end.max(span.offset + 1) - span.offset);
             let message = Message {
                 circuit: COMPLETIONS,
                 bytes: bytes as u16,
                 label: span.label(),
             };
-            span.from += bytes;
+            span.offset += bytes;
             span.bytes -= bytes;
             Some(message)
         })
@@ -177,30 +186,33 @@ impl Completer {
 mod tests {
     use super::*;
 
-    fn answers(from: u64, bytes: u64, payload: u64) -> Vec<u64> {
+    fn completion_sizes(offset: u64, bytes: u64, payload: u64) -> Vec<u64> {
         let mut requester = Requester::new(1, 4096);
-        requester.want(0, from, bytes);
+        requester.queue_read(0, offset, bytes);
         let request = requester.next_request().expect("a tag is free");
         let completer = Completer {
             payload,
             boundary: 64,
         };
-        completer.answer(request).map(|m| m.bytes.into()).collect()
+        completer
+            .completions(request)
+            .map(|m| m.bytes.into())
+            .collect()
     }
 
     #[test]
     fn all_but_the_last_completion_end_at_a_boundary() {
-        assert_eq!(answers(0, 512, 256), [256, 256]);
-        assert_eq!(answers(0x10, 512, 256), [240, 256, 16]);
-        assert_eq!(answers(0x3f, 2, 256), [2]);
-        assert_eq!(answers(0x3f, 300, 256), [193 + 64 - 64, 107]);
-        assert_eq!(answers(0, 256, 64), [64, 64, 64, 64]);
+        assert_eq!(completion_sizes(0, 512, 256), [256, 256]);
+        assert_eq!(completion_sizes(0x10, 512, 256), [240, 256, 16]);
+        assert_eq!(completion_sizes(0x3f, 2, 256), [2]);
+        assert_eq!(completion_sizes(0x3f, 300, 256), [193 + 64 - 64, 107]);
+        assert_eq!(completion_sizes(0, 256, 64), [64, 64, 64, 64]);
     }
 
     #[test]
     fn requests_have_a_tag_each_and_stay_inside_pages() {
         let mut requester = Requester::new(3, 512);
-        requester.want(7, 4096 - 256, 1500);
+        requester.queue_read(7, 4096 - 256, 1500);
         let spans: Vec<Span> = std::iter::from_fn(|| requester.next_request())
             .map(|request| Span::of(request.label))
             .collect();
@@ -208,7 +220,10 @@ mod tests {
             spans.iter().map(|s| s.bytes).collect::<Vec<_>>(),
             [256, 512, 512]
         );
-        assert_eq!((requester.waiting(), requester.open()), (1, 3));
+        assert_eq!(
+            (requester.waiting(), requester.open_request_count()),
+            (1, 3)
+        );
         // Completions of different requests arrive in any order; the last one of a request frees its tag.
         let completion = |span: Span| Message {
             circuit: COMPLETIONS,

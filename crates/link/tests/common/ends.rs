@@ -32,34 +32,34 @@ pub const TICKS: u64 = 100_000 * LANE_BYTE;
 pub fn filled<L: Layer>(
     ends: [L; 2],
     circuits: [(u8, u16); 2],
-    both: bool,
+    is_bidirectional: bool,
     ticks: u64,
 ) -> (u64, u64) {
-    let mut drive = Testbench::new(ends, 16, DELAY, 0.0, 0);
+    let mut bench = Testbench::new(ends, 16, DELAY, 0.0, 0);
     let mut start = None;
-    while drive.now < ticks + ticks / 8 {
+    while bench.now < ticks + ticks / 8 {
         let sides = circuits.into_iter().enumerate();
-        for (from, (circuit, bytes)) in sides.take(1 + usize::from(both)) {
-            drive.fill(from, circuit, bytes);
+        for (from, (circuit, bytes)) in sides.take(1 + usize::from(is_bidirectional)) {
+            bench.fill(from, circuit, bytes);
         }
-        drive.step();
-        drive.drain(0);
-        drive.drain(1);
-        if drive.now >= ticks / 8 && start.is_none() {
-            start = Some((drive.traffic[0].data, drive.wires[0].bits));
+        bench.step();
+        bench.drain(0);
+        bench.drain(1);
+        if bench.now >= ticks / 8 && start.is_none() {
+            start = Some((bench.traffic[0].data, bench.wires[0].bits));
         }
     }
     let (data, bits) = start.expect("the beginning is over");
     (
-        drive.traffic[0].data - data,
-        (drive.wires[0].bits - bits) / 8,
+        bench.traffic[0].data - data,
+        (bench.wires[0].bits - bits) / 8,
     )
 }
 
-pub fn agree(share: (u64, u64), formula: f64, within: f64) {
+pub fn agree(share: (u64, u64), formula: f64, tolerance: f64) {
     let share = share.0 as f64 / share.1 as f64;
     assert!(
-        (share / formula - 1.0).abs() < within,
+        (share / formula - 1.0).abs() < tolerance,
         "{share} by run, {formula} by formula"
     );
 }

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 
 /// One direction of the lanes.
 pub struct Wire {
-    pub under_way: VecDeque<Block>,
+    pub in_flight: VecDeque<Block>,
     pub delay: usize,
     pub noise: Noise,
     /// Blocks received, and how many of them were damaged.
@@ -21,7 +21,7 @@ pub struct Wire {
 impl Wire {
     fn new(delay: usize, rate: f64, seed: u64) -> Wire {
         Wire {
-            under_way: VecDeque::with_capacity(delay + 1),
+            in_flight: VecDeque::with_capacity(delay + 1),
             delay,
             noise: Noise::new(rate, seed),
             blocks: 0,
@@ -31,11 +31,11 @@ impl Wire {
 
     /// Sends a block. Returns the block sent `delay` slots before.
     fn pass(&mut self, block: Block) -> Option<Block> {
-        self.under_way.push_back(block);
-        if self.under_way.len() <= self.delay {
+        self.in_flight.push_back(block);
+        if self.in_flight.len() <= self.delay {
             return None;
         }
-        let mut block = self.under_way.pop_front()?;
+        let mut block = self.in_flight.pop_front()?;
         self.blocks += 1;
         self.damaged += u64::from(self.noise.pass(&mut block) > 0);
         Some(block)
@@ -45,7 +45,7 @@ impl Wire {
 /// Traffic of one direction. Each message carries its sequence number on its circuit, and words derived from it.
 pub struct Traffic {
     pub sent: [u64; CIRCUITS],
-    pub came: [u64; CIRCUITS],
+    pub received: [u64; CIRCUITS],
     pub words: u64,
 }
 
@@ -53,17 +53,17 @@ impl Traffic {
     fn new() -> Traffic {
         Traffic {
             sent: [0; CIRCUITS],
-            came: [0; CIRCUITS],
+            received: [0; CIRCUITS],
             words: 0,
         }
     }
 
     pub fn messages(&self) -> u64 {
-        self.came.iter().sum()
+        self.received.iter().sum()
     }
 
     pub fn is_complete(&self) -> bool {
-        self.sent == self.came
+        self.sent == self.received
     }
 }
 
@@ -76,8 +76,8 @@ pub fn message(circuit: u8, number: u64, quarters: u32) -> ([u64; LONGEST], usiz
     };
     let header = mask << 46 | number & 0xff_ffff_ffff;
     let words = (cohkit_link::end::eci_words)(circuit, header);
-    let mut chance = RandomGenerator::new(header ^ u64::from(circuit) << 59);
-    let mut message: [u64; LONGEST] = std::array::from_fn(|_| chance.next_u64());
+    let mut random = RandomGenerator::new(header ^ u64::from(circuit) << 59);
+    let mut message: [u64; LONGEST] = std::array::from_fn(|_| random.next_u64());
     message[0] = header;
     (message, words)
 }
@@ -103,10 +103,10 @@ impl Link {
 
     /// Advances both directions by one slot.
     pub fn slot(&mut self) {
-        for from in 0..2 {
-            let block = self.ends[from].block();
-            if let Some(block) = self.wires[from].pass(block) {
-                self.ends[1 - from].receive(&block);
+        for side in 0..2 {
+            let block = self.ends[side].block();
+            if let Some(block) = self.wires[side].pass(block) {
+                self.ends[1 - side].receive(&block);
             }
         }
     }
@@ -115,9 +115,9 @@ impl Link {
     pub fn send(&mut self, from: usize, circuit: u8, quarters: u32) -> bool {
         let number = &mut self.traffic[from].sent[usize::from(circuit)];
         let (message, words) = message(circuit, *number, quarters);
-        let taken = self.ends[from].send(circuit, &message[..words]).is_ok();
-        *number += u64::from(taken);
-        taken
+        let accepted = self.ends[from].send(circuit, &message[..words]).is_ok();
+        *number += u64::from(accepted);
+        accepted
     }
 
     /// Sends whole lines on a circuit until its queue is full.
@@ -128,7 +128,7 @@ impl Link {
     /// Drains a circuit of the end that `from` sends to, and checks the messages.
     pub fn drain(&mut self, from: usize, circuit: u8, limit: usize) {
         let traffic = &mut self.traffic[from];
-        let next = &mut traffic.came[usize::from(circuit)];
+        let next = &mut traffic.received[usize::from(circuit)];
         self.ends[1 - from].drain(circuit, limit, |words| {
             let quarters = (words[0] >> 46 & 15).count_ones();
             let (expected, length) = message(circuit, *next, quarters);
@@ -151,12 +151,12 @@ impl Link {
     }
 
     /// Advances by one slot with random traffic in both directions.
-    pub fn random_slot(&mut self, chance: &mut RandomGenerator) {
+    pub fn random_slot(&mut self, random: &mut RandomGenerator) {
         for from in 0..2 {
-            let circuit = chance.below(CIRCUITS as u64) as u8;
-            self.send(from, circuit, 1 + chance.below(4) as u32);
-            if chance.below(2) == 0 {
-                self.send(from, 4 + chance.below(2) as u8, 4);
+            let circuit = random.below(CIRCUITS as u64) as u8;
+            self.send(from, circuit, 1 + random.below(4) as u32);
+            if random.below(2) == 0 {
+                self.send(from, 4 + random.below(2) as u8, 4);
             }
         }
         self.slot();
@@ -186,9 +186,10 @@ impl Link {
 /// Expected share of slots for new blocks. An error costs a round trip until blocks arrive again, plus the sync blocks
 /// of both sides. If the answering sync block is damaged in turn, it also costs the sender's retry timeout.
 pub fn share_left(rate: f64, delay: usize) -> f64 {
-    let wrong = -(f64::ln_1p(-rate) * Block::BITS as f64).exp_m1();
-    let lost = (2 * delay + 2) as f64 + wrong * f64::from(Parameters::ECI.patience);
-    (1.0 - wrong) / (1.0 - wrong + wrong * lost)
+    let damage_probability = -(f64::ln_1p(-rate) * Block::BITS as f64).exp_m1();
+    let blocks_lost =
+        (2 * delay + 2) as f64 + damage_probability * f64::from(Parameters::ECI.patience);
+    (1.0 - damage_probability) / (1.0 - damage_probability + damage_probability * blocks_lost)
 }
 
 /// Seeds of random tests. `COHKIT_SEED=n` selects a single one.

@@ -329,12 +329,19 @@ fn refuted(protocol: &Protocol, programs: &[TestRun]) -> Option<String> {
     let mut readings = vec![protocol];
     for system in &protocol.systems {
         let sized = system.sized.as_deref();
-        let met = |other: &&Protocol| sized.is_none_or(|sized| *other == sized);
-        readings.extend(sized.filter(|_| !readings.iter().any(met)));
+        let is_known = |known: &&Protocol| sized.is_none_or(|sized| *known == sized);
+        readings.extend(sized.filter(|_| !readings.iter().any(is_known)));
     }
     readings.into_iter().find_map(|protocol| {
-        let of = |_| Cow::Borrowed(home(protocol));
-        let found = judge(protocol, model, programs.to_vec(), None, &of, &mut || true);
+        let home_of = |_| Cow::Borrowed(home(protocol));
+        let found = judge(
+            protocol,
+            model,
+            programs.to_vec(),
+            None,
+            &home_of,
+            &mut || true,
+        );
         match found.ended {
             Ended::Holds => None,
             Ended::Broken { program, what, .. } => Some(format!("{program}: {what}")),
@@ -346,9 +353,9 @@ fn refuted(protocol: &Protocol, programs: &[TestRun]) -> Option<String> {
 impl Fault {
     fn protocol(&self) -> Protocol {
         let mut text = self.text.to_string();
-        for (right, instead) in self.words {
-            assert!(text.contains(right), "{}: {right}", self.what);
-            text = text.replace(right, instead);
+        for (original, replacement) in self.words {
+            assert!(text.contains(original), "{}: {original}", self.what);
+            text = text.replace(original, replacement);
         }
         read(&text)
     }
@@ -356,7 +363,7 @@ impl Fault {
 
 #[test]
 fn every_counting_fault_is_refuted_by_its_named_program() {
-    let mut wrong = Vec::new();
+    let mut failures = Vec::new();
     for fault in FAULTS {
         let protocol = fault.protocol();
         let program = named(fault.program).expect("a program");
@@ -366,10 +373,10 @@ fn every_counting_fault_is_refuted_by_its_named_program() {
         }];
         match refuted(&protocol, &programs) {
             Some(found) if found.contains(fault.says) => {}
-            found => wrong.push(format!("{}: {}: {found:?}", protocol.name, fault.what)),
+            found => failures.push(format!("{}: {}: {found:?}", protocol.name, fault.what)),
         }
     }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
 #[test]
@@ -399,17 +406,17 @@ fn a_release_waits_for_all_acknowledgements() {
     let counter = read(include_str!("verdicts/g01ref.coh"));
     assert_eq!(refuted(&counter, &bursts(Model::Rc, 3)), None);
     // The outcome that first exposed the fault.
-    let shown = herd::read(include_str!("verdicts/g01.litmus")).expect("a program");
+    let program = herd::read(include_str!("verdicts/g01.litmus")).expect("a program");
     let options = Options {
         cores: Cores::Relaxed(bit.kept.expect("orders")),
         ..Options::default()
     };
-    let Found::Ends { ends, .. } = run(&bit, home(&bit), &shown, &options, &mut || true) else {
+    let Found::Ends { ends, .. } = run(&bit, home(&bit), &program, &options, &mut || true) else {
         panic!("it has outcomes")
     };
-    let allowed = allowed(&shown, Model::Rc).expect("a small program");
-    assert!(ends.iter().any(|end| shown.holds(end)));
-    assert!(!allowed.iter().any(|end| shown.holds(end)));
+    let allowed = allowed(&program, Model::Rc).expect("a small program");
+    assert!(ends.iter().any(|end| program.holds(end)));
+    assert!(!allowed.iter().any(|end| program.holds(end)));
 }
 
 /// Programs with livelock: in one protocol if two stores race, in the other always, because a register entry is kept.
@@ -420,9 +427,9 @@ fn livelock_violates_a_guarantee() {
         include_str!("verdicts/p01_slot_kept.coh"),
     ] {
         let protocol = read(text);
-        let of = |_| Cow::Borrowed(home(&protocol));
+        let home_of = |_| Cow::Borrowed(home(&protocol));
         let programs = classic(&protocol, 2);
-        let found = judge(&protocol, Model::Sc, programs, None, &of, &mut || true);
+        let found = judge(&protocol, Model::Sc, programs, None, &home_of, &mut || true);
         match found.ended {
             Ended::Broken {
                 program,

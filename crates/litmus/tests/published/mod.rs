@@ -14,17 +14,17 @@ const FORBIDDEN: bool = false;
 type Published = (&'static str, &'static [&'static str], &'static str, bool);
 
 /// Creates a test from the columns of its threads.
-fn test(architecture: &str, first: &str, threads: &[&str], condition: &str) -> Program {
+fn test(architecture: &str, initial: &str, threads: &[&str], condition: &str) -> Program {
     let columns: Vec<Vec<&str>> = threads
         .iter()
         .map(|thread| thread.split(';').map(str::trim).collect())
         .collect();
     let rows = columns.iter().map(Vec::len).max().unwrap_or(0);
-    let mut text = format!("{architecture} test\n{{ {first} }}\n");
-    let heads: Vec<String> = (0..threads.len())
+    let mut text = format!("{architecture} test\n{{ {initial} }}\n");
+    let headers: Vec<String> = (0..threads.len())
         .map(|number| format!("P{number}"))
         .collect();
-    text += &format!("{} ;\n", heads.join(" | "));
+    text += &format!("{} ;\n", headers.join(" | "));
     for row in 0..rows {
         let cells = columns.iter().map(|column| *column.get(row).unwrap_or(&""));
         text += &format!("{} ;\n", cells.collect::<Vec<_>>().join(" | "));
@@ -36,27 +36,35 @@ fn test(architecture: &str, first: &str, threads: &[&str], condition: &str) -> P
 /// Returns the tests on which a model disagrees with the published verdict.
 fn differences(
     model: Model,
-    (architecture, first): (&str, &str),
+    (architecture, initial): (&str, &str),
     published: &[Published],
 ) -> Vec<String> {
     let differs = |(name, threads, condition, allowed): &&Published| {
-        let test = test(architecture, first, threads, condition);
+        let test = test(architecture, initial, threads, condition);
         let ends = axioms::ends(&test, model).unwrap();
-        let found = ends.iter().any(|end| test.holds(end));
-        (found != *allowed)
-            .then(|| format!("{name}: {}", if found { "allowed" } else { "forbidden" }))
+        let is_allowed = ends.iter().any(|end| test.holds(end));
+        (is_allowed != *allowed).then(|| {
+            format!(
+                "{name}: {}",
+                if is_allowed { "allowed" } else { "forbidden" }
+            )
+        })
     };
-    published.iter().filter_map(|one| differs(&one)).collect()
+    published
+        .iter()
+        .filter_map(|test_case| differs(&test_case))
+        .collect()
 }
 
 /// Returns initial values: in all threads, the four named registers hold the addresses of x, y, z and w.
 fn addresses(threads: usize, names: [&str; 4]) -> String {
-    let of = |thread: usize| {
-        let all = names.iter().zip(["x", "y", "z", "w"]);
-        let all = all.map(move |(register, location)| format!("{thread}:{register}={location};"));
-        all.collect::<String>()
+    let thread_addresses = |thread: usize| {
+        let pairs = names.iter().zip(["x", "y", "z", "w"]);
+        let pairs =
+            pairs.map(move |(register, location)| format!("{thread}:{register}={location};"));
+        pairs.collect::<String>()
     };
-    (0..threads).map(of).collect()
+    (0..threads).map(thread_addresses).collect()
 }
 
 const STORE_X: &str = "MOV W0,#1; STR W0,[X1]";
@@ -71,7 +79,7 @@ fn armv8_matches_published_verdicts() {
     const LB_DMB: &str = "LDR W0,[X1]; DMB SY; MOV W2,#1; STR W2,[X3]";
     const LB_REL: &str = "LDR W0,[X1]; MOV W2,#1; STLR W2,[X3]";
     const LB: &str = "0:X0=1 /\\ 1:X0=1";
-    let two: &[Published] = &[
+    let two_threads: &[Published] = &[
         ("CoRR", &[STORE_X, "LDR W0,[X1]; LDR W2,[X1]"], MP, FORBIDDEN),
         ("CoRW1", &["LDR W0,[X1]; MOV W2,#1; STR W2,[X1]", ""], "0:X0=1", FORBIDDEN),
         ("CoWR", &["MOV W0,#1; STR W0,[X1]; LDR W2,[X1]", "MOV W0,#2; STR W0,[X1]"], "x=1 /\\ 0:X2=2 /\\ 0:X0=7", FORBIDDEN),
@@ -142,9 +150,9 @@ fn armv8_matches_published_verdicts() {
         ("lost update", &["LDXR W0,[X1]; ADD W2,W0,#1; STXR W4,W2,[X1]", "LDXR W0,[X1]; ADD W2,W0,#1; STXR W4,W2,[X1]"], "0:X4=0 /\\ 1:X4=0 /\\ x=1", FORBIDDEN),
         ("one fails", &["LDXR W0,[X1]; ADD W2,W0,#1; STXR W4,W2,[X1]", "LDXR W0,[X1]; ADD W2,W0,#1; STXR W4,W2,[X1]"], "0:X4=0 /\\ 1:X4=1 /\\ x=1", ALLOWED),
     ];
-    let first = addresses(2, ["X1", "X3", "X5", "X7"]);
-    let mut wrong = differences(Model::Armv8, ("AArch64", &first), two);
-    let more: &[Published] = &[
+    let initial = addresses(2, ["X1", "X3", "X5", "X7"]);
+    let mut disagreements = differences(Model::Armv8, ("AArch64", &initial), two_threads);
+    let more_threads: &[Published] = &[
         ("WRC", &[STORE_X, "LDR W0,[X1]; MOV W2,#1; STR W2,[X3]", "LDR W0,[X3]; LDR W2,[X1]", ""], "1:X0=1 /\\ 2:X0=1 /\\ 2:X2=0", ALLOWED),
         ("WRC+addrs", &[STORE_X, "LDR W0,[X1]; EOR W4,W0,W0; MOV W2,#1; STR W2,[X3,W4,SXTW]", "LDR W0,[X3]; EOR W4,W0,W0; LDR W2,[X1,W4,SXTW]", ""], "1:X0=1 /\\ 2:X0=1 /\\ 2:X2=0", FORBIDDEN),
         ("RDW", &["MOV W0,#1; STR W0,[X1]; DMB SY; MOV W2,#1; STR W2,[X3]", "LDR W0,[X3]; EOR W4,W0,W0; LDR W6,[X5,W4,SXTW]; LDR W8,[X5]; EOR W10,W8,W8; LDR W2,[X1,W10,SXTW]", "MOV W0,#1; STR W0,[X5]", ""], "1:X0=1 /\\ 1:X6=0 /\\ 1:X8=1 /\\ 1:X2=0", FORBIDDEN),
@@ -152,9 +160,13 @@ fn armv8_matches_published_verdicts() {
         ("IRIW", &[STORE_X, "LDR W0,[X1]; LDR W2,[X3]", "MOV W0,#1; STR W0,[X3]", "LDR W0,[X3]; LDR W2,[X1]"], "1:X0=1 /\\ 1:X2=0 /\\ 3:X0=1 /\\ 3:X2=0", ALLOWED),
         ("IRIW+addrs", &[STORE_X, "LDR W0,[X1]; EOR W4,W0,W0; LDR W2,[X3,W4,SXTW]", "MOV W0,#1; STR W0,[X3]", "LDR W0,[X3]; EOR W4,W0,W0; LDR W2,[X1,W4,SXTW]"], "1:X0=1 /\\ 1:X2=0 /\\ 3:X0=1 /\\ 3:X2=0", FORBIDDEN),
     ];
-    let first = addresses(4, ["X1", "X3", "X5", "X7"]);
-    wrong.extend(differences(Model::Armv8, ("AArch64", &first), more));
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    let initial = addresses(4, ["X1", "X3", "X5", "X7"]);
+    disagreements.extend(differences(
+        Model::Armv8,
+        ("AArch64", &initial),
+        more_threads,
+    ));
+    assert!(disagreements.is_empty(), "{}", disagreements.join("\n"));
 }
 
 #[test]
@@ -163,7 +175,7 @@ fn risc_v_matches_published_verdicts() {
     const MP: &str = "1:x5=1 /\\ 1:x8=0";
     const SB: &str = "0:x8=0 /\\ 1:x8=0";
     const LB: &str = "0:x5=1 /\\ 1:x5=1";
-    let two: &[Published] = &[
+    let two_threads: &[Published] = &[
         ("MP", &["li x5,1; sw x5,0(x6); sw x5,0(x7)", "lw x5,0(x7); lw x8,0(x6)"], MP, ALLOWED),
         ("MP+fence.rw.rws", &["li x5,1; sw x5,0(x6); fence rw,rw; sw x5,0(x7)", "lw x5,0(x7); fence rw,rw; lw x8,0(x6)"], MP, FORBIDDEN),
         ("MP+fence.w.w+fence.r.r", &[W_FENCE_W, "lw x5,0(x7); fence r,r; lw x8,0(x6)"], MP, FORBIDDEN),
@@ -189,14 +201,14 @@ fn risc_v_matches_published_verdicts() {
         ("2+2W+fence.w.ws", &["li x5,2; sw x5,0(x6); fence w,w; li x8,1; sw x8,0(x7)", "li x5,2; sw x5,0(x7); fence w,w; li x8,1; sw x8,0(x6)"], "x=2 /\\ y=2", FORBIDDEN),
         ("lost update", &["lr.w x5,0(x6); addi x8,x5,1; sc.w x9,x8,0(x6)", "lr.w x5,0(x6); addi x8,x5,1; sc.w x9,x8,0(x6)"], "0:x9=0 /\\ 1:x9=0 /\\ x=1", FORBIDDEN),
     ];
-    let first = addresses(2, ["x6", "x7", "x11", "x12"]);
-    let wrong = differences(Model::RiscV, ("RISCV", &first), two);
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    let initial = addresses(2, ["x6", "x7", "x11", "x12"]);
+    let disagreements = differences(Model::RiscV, ("RISCV", &initial), two_threads);
+    assert!(disagreements.is_empty(), "{}", disagreements.join("\n"));
 }
 
 #[test]
 fn x86_matches_published_tso_verdicts() {
-    let two: &[Published] = &[
+    let two_threads: &[Published] = &[
         (
             "SB",
             &["MOV [x],$1; MOV EAX,[y]", "MOV [y],$1; MOV EAX,[x]"],
@@ -280,27 +292,27 @@ fn x86_matches_published_tso_verdicts() {
             FORBIDDEN,
         ),
     ];
-    let wrong = differences(Model::Tso, ("X86", ""), two);
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    let disagreements = differences(Model::Tso, ("X86", ""), two_threads);
+    assert!(disagreements.is_empty(), "{}", disagreements.join("\n"));
 }
 
 /// On the classic shapes, Armv8 allows no outcome that `rc` forbids. It allows fewer only on shapes with exchanges.
 #[test]
 fn armv8_and_rc_differ_as_documented() {
-    let mut less = Vec::new();
-    let small = classic()
+    let mut stricter = Vec::new();
+    let shapes = classic()
         .into_iter()
         .filter(|shape| shape.threads.len() <= 3);
-    for shape in small {
+    for shape in shapes {
         let [armv8, rc] =
             [Model::Armv8, Model::Rc].map(|model| axioms::ends(&shape, model).unwrap());
         assert!(armv8.is_subset(&rc), "{}", shape.name);
         if armv8 != rc {
-            less.push(shape.name);
+            stricter.push(shape.name);
         }
     }
-    let swaps = |name: &String| name.contains("swp");
-    let others: Vec<&String> = less.iter().filter(|name| !swaps(name)).collect();
-    assert!(others.is_empty(), "{others:?}");
-    assert!(!less.is_empty());
+    let has_swap = |name: &String| name.contains("swp");
+    let without_swap: Vec<&String> = stricter.iter().filter(|name| !has_swap(name)).collect();
+    assert!(without_swap.is_empty(), "{without_swap:?}");
+    assert!(!stricter.is_empty());
 }

@@ -9,8 +9,8 @@ use cohkit_protocol::text::parse;
 
 pub fn read(text: &str) -> Protocol {
     parse(text).unwrap_or_else(|errors| {
-        let all = errors.iter().map(|e| e.render("text", text, false));
-        panic!("{}", all.collect::<String>())
+        let messages = errors.iter().map(|e| e.render("text", text, false));
+        panic!("{}", messages.collect::<String>())
     })
 }
 

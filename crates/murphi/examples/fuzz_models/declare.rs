@@ -50,30 +50,30 @@ impl Generator {
         self.indent += 1;
         let count = 3 + self.below(4);
         for _ in 0..count {
-            let of = |g: &mut Self| g.below(g.types.len());
+            let random_type = |g: &mut Self| g.below(g.types.len());
             let kind = match if self.large && self.random.once_in(3) {
                 1
             } else {
                 self.below(9)
             } {
-                8 if !self.rumur => Kind::Multiset(1 + self.below(3), of(self)),
+                8 if !self.rumur => Kind::Multiset(1 + self.below(3), random_type(self)),
                 0 => Kind::Enum(1 + self.below(3)),
                 1 => {
                     let low = match self.large && self.below(4) > 0 {
-                        true => self.far(),
+                        true => self.far_number(),
                         false => self.below(3) as i64 - 1,
                     };
                     let high = low + 1 + self.below(3) as i64;
                     match self.large && self.random.once_in(2) {
                         true => {
-                            let far = self.far();
-                            Kind::Wide(low.min(far), high.max(far))
+                            let other_end = self.far_number();
+                            Kind::Wide(low.min(other_end), high.max(other_end))
                         }
                         false => Kind::Range(low, high),
                     }
                 }
                 2 | 3 => Kind::Scalarset(1 + self.below(3)),
-                4 => Kind::Record((0..1 + self.below(3)).map(|_| of(self)).collect()),
+                4 => Kind::Record((0..1 + self.below(3)).map(|_| random_type(self)).collect()),
                 5 if !self.rumur => {
                     let find = |k: fn(&Kind) -> bool| self.types.iter().position(k);
                     let set = find(|k| matches!(k, Kind::Scalarset(n) if *n > 1));
@@ -82,7 +82,7 @@ impl Generator {
                         _ => Kind::Enum(2),
                     }
                 }
-                _ => Kind::Array(self.simple_type(), of(self)),
+                _ => Kind::Array(self.simple_type(), random_type(self)),
             };
             self.types.push(kind);
             let ty = self.types.len() - 1;
@@ -193,7 +193,7 @@ impl Generator {
         if let Some(ty) = local {
             let text = self.name("x");
             self.line(&format!("var {text}: {};", self.type_name(ty)));
-            self.between("begin");
+            self.separator_line("begin");
             if let Some(value) = self.value(ty, 1) {
                 self.line(&format!("{text} := {value};"));
             }
@@ -205,7 +205,7 @@ impl Generator {
                 fragile: false,
             });
         } else {
-            self.between("begin");
+            self.separator_line("begin");
         }
         if local.is_some() || !self.pure {
             self.statements(2, 1);
@@ -240,24 +240,24 @@ impl Generator {
         };
         let (range, globals) = (self.type_name(ty), self.scope.clone());
         let name = self.name("f");
-        let (left, var) = (format!("{name}_0"), format!("{name}_1"));
-        self.bind(&left, ty);
+        let (remaining, var) = (format!("{name}_0"), format!("{name}_1"));
+        self.bind(&remaining, ty);
         let function = self.random.once_in(2);
         let mut parameters = vec![(false, ty)];
         if function {
-            self.open(&format!("function {name}({left}: {range}): boolean;"));
-            self.between("begin");
+            self.open(&format!("function {name}({remaining}: {range}): boolean;"));
+            self.separator_line("begin");
             let (a, b) = (self.claim(1), self.claim(1));
-            self.line(&format!("if {left} <= {low} then return {a}; end;"));
+            self.line(&format!("if {remaining} <= {low} then return {a}; end;"));
             let sign = ["&", "|", "="][self.below(3)];
-            self.line(&format!("return ({b} {sign} {name}({left} - 1));"));
+            self.line(&format!("return ({b} {sign} {name}({remaining} - 1));"));
         } else {
             let other = 1 + self.below(self.declared - 1);
             let other_name = self.type_name(other);
             self.open(&format!(
-                "procedure {name}({left}: {range}; var {var}: {other_name});"
+                "procedure {name}({remaining}: {range}; var {var}: {other_name});"
             ));
-            self.between("begin");
+            self.separator_line("begin");
             self.scope.push(Named {
                 text: var.clone(),
                 ty: other,
@@ -267,8 +267,8 @@ impl Generator {
             });
             parameters.push((true, other));
             self.statements(2, 1);
-            self.open(&format!("if {left} > {low} then"));
-            self.line(&format!("{name}({left} - 1, {var});"));
+            self.open(&format!("if {remaining} > {low} then"));
+            self.line(&format!("{name}({remaining} - 1, {var});"));
             self.close("end;");
             self.statements(1, 1);
         }
@@ -294,9 +294,9 @@ impl Generator {
         let sets: Vec<usize> = (0..self.types.len())
             .filter(|&t| self.is_symmetric(t))
             .collect();
-        let over = !sets.is_empty() && self.random.once_in(2);
+        let in_ruleset = !sets.is_empty() && self.random.once_in(2);
         let globals = self.scope.len();
-        if over {
+        if in_ruleset {
             let ty = sets[self.below(sets.len())];
             let name = self.name("p");
             self.open(&format!("ruleset {name}: {} do", self.type_name(ty)));
@@ -304,11 +304,11 @@ impl Generator {
         }
         for _ in 0..1 + usize::from(self.random.once_in(4)) {
             self.open("startstate");
-            self.between("begin");
+            self.separator_line("begin");
             for variable in 0..globals {
                 let variable = self.scope[variable].clone();
-                let leave = variable.fragile && self.random.once_in(3);
-                if !leave {
+                let leaves_undefined = variable.fragile && self.random.once_in(3);
+                if !leaves_undefined {
                     self.initialise(&variable.text, variable.ty);
                 }
             }
@@ -317,7 +317,7 @@ impl Generator {
             }
             self.close("end;");
         }
-        if over {
+        if in_ruleset {
             self.close("end;");
         }
         self.scope.truncate(globals);
@@ -364,22 +364,22 @@ impl Generator {
             }
             false => None,
         };
-        if let Some((place, found)) = aliased {
+        if let Some((place, place_name)) = aliased {
             let name = self.name("a");
             self.open(&format!("alias {name}: {place} do"));
             self.scope.push(Named {
                 text: name,
-                ..found
+                ..place_name
             });
             open += 1;
         }
-        let mut taken = None;
+        let mut removal = None;
         if !self.rumur && self.random.once_in(2) {
             if let Some((place, element)) = self.multiset(true).filter(|m| !m.0.contains('[')) {
                 let name = self.slot(&place, element);
                 self.open(&format!("choose {name}: {place} do"));
                 open += 1;
-                taken = Some(format!("multisetremove({name}, {place});"));
+                removal = Some(format!("multisetremove({name}, {place});"));
             }
         }
         for _ in 0..1 + self.below(2) {
@@ -394,10 +394,10 @@ impl Generator {
             } else {
                 self.open(&format!("rule {priority}\"{name}\""));
             }
-            self.between("begin");
+            self.separator_line("begin");
             self.statements(3, 2);
-            if let (Some(take), true) = (&taken, self.random.below(4) > 0) {
-                self.line(take);
+            if let (Some(statement), true) = (&removal, self.random.below(4) > 0) {
+                self.line(statement);
             }
             self.close("end;");
         }

@@ -98,7 +98,7 @@ struct Generator {
     /// True if the construct being generated must not fail.
     safe: bool,
     /// True while an index is generated, which must have no indices of its own.
-    inside: bool,
+    in_index: bool,
     /// True if only locals may be written.
     pure: bool,
 }
@@ -117,7 +117,7 @@ pub fn model(seed: u64, rumur: bool) -> String {
         indent: 0,
         fresh: 0,
         safe: false,
-        inside: false,
+        in_index: false,
         pure: false,
     };
     generator.file();
@@ -148,7 +148,7 @@ impl Generator {
     }
 
     /// A line between the parts of a block.
-    fn between(&mut self, line: &str) {
+    fn separator_line(&mut self, line: &str) {
         self.close(line);
         self.indent += 1;
     }
@@ -234,28 +234,28 @@ impl Generator {
     }
 
     /// A number near or beyond 32 bits. No two of them compute -2^63, which only Rumur supports.
-    fn far(&mut self) -> i64 {
-        let near = self.below(3) as i64;
-        let all = [1 << 31, 1 << 32, 1 << 40, (1 << 53) + 1, (1 << 62) + 17];
+    fn far_number(&mut self) -> i64 {
+        let offset = self.below(3) as i64;
+        let bases = [1 << 31, 1 << 32, 1 << 40, (1 << 53) + 1, (1 << 62) + 17];
         let sign = [1, -1][self.below(2)];
-        sign * all[self.below(all.len())] - near
+        sign * bases[self.below(bases.len())] - offset
     }
 
     fn bound_of(&mut self, ty: usize) -> Option<String> {
-        let all: Vec<_> = self
+        let names: Vec<_> = self
             .scope
             .iter()
             .filter(|n| n.bound && n.ty == ty)
             .collect();
-        let texts: Vec<String> = all.iter().map(|n| n.text.clone()).collect();
+        let texts: Vec<String> = names.iter().map(|n| n.text.clone()).collect();
         (!texts.is_empty()).then(|| texts[self.random.below(texts.len())].clone())
     }
 
     fn index(&mut self, ty: usize) -> Option<String> {
-        if !self.safe && !self.inside && self.random.once_in(3) {
-            self.inside = true;
+        if !self.safe && !self.in_index && self.random.once_in(3) {
+            self.in_index = true;
             let place = self.place(|_, t| t == ty, false);
-            self.inside = false;
+            self.in_index = false;
             if let Some((place, _)) = place {
                 return Some(place);
             }
@@ -269,7 +269,7 @@ impl Generator {
     /// A place of a wanted type, with its properties.
     fn place(
         &mut self,
-        wanted: impl Fn(&Self, usize) -> bool,
+        accepts: impl Fn(&Self, usize) -> bool,
         write: bool,
     ) -> Option<(String, Named)> {
         for _ in 0..8 {
@@ -280,23 +280,23 @@ impl Generator {
             if write && !root.writable {
                 continue;
             }
-            let (mut text, mut found) = (root.text.clone(), root);
+            let (mut text, mut place_name) = (root.text.clone(), root);
             loop {
-                if wanted(self, found.ty) {
-                    return Some((text, found));
+                if accepts(self, place_name.ty) {
+                    return Some((text, place_name));
                 }
-                match self.types[found.ty].clone() {
+                match self.types[place_name.ty].clone() {
                     Kind::Record(fields) => {
                         let field = self.below(fields.len());
                         write!(text, ".f{field}").unwrap();
-                        found.ty = fields[field];
+                        place_name.ty = fields[field];
                     }
                     Kind::Array(index, element) => {
                         let Some(index) = self.index(index) else {
                             break;
                         };
                         write!(text, "[{index}]").unwrap();
-                        found.ty = element;
+                        place_name.ty = element;
                     }
                     _ => break,
                 }
@@ -306,16 +306,18 @@ impl Generator {
     }
 
     /// The value of a place of a simple type.
-    fn read(&mut self, wanted: impl Fn(&Self, usize) -> bool) -> Option<(String, usize)> {
-        let (text, found) = self.place(wanted, false)?;
-        let careful = found.fragile && self.below(8) > 0;
-        if found.bound || !(self.safe || careful) {
-            return Some((text, found.ty));
+    fn read(&mut self, accepts: impl Fn(&Self, usize) -> bool) -> Option<(String, usize)> {
+        let (text, place_name) = self.place(accepts, false)?;
+        let checks_defined = place_name.fragile && self.below(8) > 0;
+        if place_name.bound || !(self.safe || checks_defined) {
+            return Some((text, place_name.ty));
         }
-        let other = self.literal(found.ty).or_else(|| self.bound_of(found.ty))?;
+        let fallback = self
+            .literal(place_name.ty)
+            .or_else(|| self.bound_of(place_name.ty))?;
         Some((
-            format!("(isundefined({text}) ? {other} : {text})"),
-            found.ty,
+            format!("(isundefined({text}) ? {fallback} : {text})"),
+            place_name.ty,
         ))
     }
 
@@ -329,7 +331,7 @@ impl Generator {
                 }
                 Some((text, _)) if g.below(4) > 0 => text,
                 _ if g.large && !g.safe && g.random.once_in(3) => {
-                    format!("({})", g.far().to_string().replace('-', "0 - "))
+                    format!("({})", g.far_number().to_string().replace('-', "0 - "))
                 }
                 _ => g.below(5).to_string(),
             }
@@ -389,8 +391,9 @@ impl Generator {
 
     /// A multiset with the type of its elements.
     fn multiset(&mut self, write: bool) -> Option<(String, usize)> {
-        let (place, found) = self.place(|g, t| matches!(g.types[t], Kind::Multiset(..)), write)?;
-        match self.types[found.ty] {
+        let (place, place_name) =
+            self.place(|g, t| matches!(g.types[t], Kind::Multiset(..)), write)?;
+        match self.types[place_name.ty] {
             Kind::Multiset(_, element) => Some((place, element)),
             _ => None,
         }
@@ -410,20 +413,20 @@ impl Generator {
     }
 
     /// A call of a function with a wanted result type.
-    fn call(&mut self, wanted: impl Fn(&Self, usize) -> bool) -> Option<String> {
+    fn call(&mut self, accepts: impl Fn(&Self, usize) -> bool) -> Option<String> {
         if self.safe || self.functions.is_empty() {
             return None;
         }
-        let which = self.below(self.functions.len());
-        let result = self.functions[which].result?;
-        if !wanted(self, result) {
+        let function = self.below(self.functions.len());
+        let result = self.functions[function].result?;
+        if !accepts(self, result) {
             return None;
         }
-        self.arguments(which)
+        self.arguments(function)
     }
 
-    fn arguments(&mut self, which: usize) -> Option<String> {
-        let parameters = self.functions[which].parameters.clone();
+    fn arguments(&mut self, function: usize) -> Option<String> {
+        let parameters = self.functions[function].parameters.clone();
         let mut arguments: Vec<String> = Vec::new();
         for (var, ty) in parameters {
             if var {
@@ -436,7 +439,7 @@ impl Generator {
         }
         Some(format!(
             "{}({})",
-            self.functions[which].name,
+            self.functions[function].name,
             arguments.join(", ")
         ))
     }
@@ -470,7 +473,7 @@ impl Generator {
             }
             7 | 8 => self.quantified(d),
             9 => match self.place(|g, t| g.is_simple(t), false) {
-                Some((text, found)) if !found.bound => format!("isundefined({text})"),
+                Some((text, place_name)) if !place_name.bound => format!("isundefined({text})"),
                 _ => self.claim(0),
             },
             10 => self.call(|_, t| t == 0).unwrap_or_else(|| self.claim(0)),
@@ -548,16 +551,16 @@ impl Generator {
         }
     }
 
-    fn statements(&mut self, most: usize, depth: usize) {
-        for _ in 0..1 + self.below(most) {
+    fn statements(&mut self, max_count: usize, depth: usize) {
+        for _ in 0..1 + self.below(max_count) {
             self.statement(depth);
         }
     }
 
     fn assignment(&mut self) {
         for _ in 0..4 {
-            if let Some((place, found)) = self.place(|g, t| g.is_simple(t), true) {
-                if let Some(value) = self.value(found.ty, 2) {
+            if let Some((place, place_name)) = self.place(|g, t| g.is_simple(t), true) {
+                if let Some(value) = self.value(place_name.ty, 2) {
                     return self.line(&format!("{place} := {value};"));
                 }
             }
@@ -565,45 +568,47 @@ impl Generator {
     }
 
     fn statement(&mut self, depth: usize) {
-        let most = if depth == 0 { 14 } else { 20 };
-        match self.below(most) {
+        let kinds = if depth == 0 { 14 } else { 20 };
+        match self.below(kinds) {
             0..=6 => self.assignment(),
             7 => {
-                let Some((place, found)) = self.place(|g, t| !g.is_simple(t), true) else {
+                let Some((place, place_name)) = self.place(|g, t| !g.is_simple(t), true) else {
                     return self.assignment();
                 };
-                match self.place(|_, t| t == found.ty, false) {
+                match self.place(|_, t| t == place_name.ty, false) {
                     Some((from, _)) => self.line(&format!("{place} := {from};")),
                     None => self.assignment(),
                 }
             }
             8 => {
                 // The first value of a scalarset would differ from the others.
-                let any = self.random.once_in(8);
-                match self.place(|g, t| any || !g.has_symmetric(t), true) {
+                let allows_symmetric = self.random.once_in(8);
+                match self.place(|g, t| allows_symmetric || !g.has_symmetric(t), true) {
                     Some((place, _)) => self.line(&format!("clear {place};")),
                     None => self.assignment(),
                 }
             }
             9 => match self.place(|_, _| true, true) {
-                Some((place, found)) if found.fragile => self.line(&format!("undefine {place};")),
+                Some((place, place_name)) if place_name.fragile => {
+                    self.line(&format!("undefine {place};"))
+                }
                 _ => self.assignment(),
             },
-            10 => self.counting(),
+            10 => self.counting_loop(),
             11 => self.procedure_call(),
-            12 => self.each(),
-            13 => self.rare(),
+            12 => self.element_loop(),
+            13 => self.rare_statement(),
             14 | 15 => {
                 let claim = self.claim(2);
                 self.open(&format!("if {claim} then"));
                 self.statements(2, depth - 1);
                 if self.random.once_in(4) {
                     let claim = self.claim(1);
-                    self.between(&format!("elsif {claim} then"));
+                    self.separator_line(&format!("elsif {claim} then"));
                     self.statements(2, depth - 1);
                 }
                 if self.random.once_in(2) {
-                    self.between("else");
+                    self.separator_line("else");
                     self.statements(2, depth - 1);
                 }
                 self.close("end;");
@@ -613,7 +618,7 @@ impl Generator {
                 // Rounds that see each other's effects distinguish values of scalarsets.
                 let ty = self.simple_type();
                 if self.is_symmetric(ty) && self.below(3) > 0 {
-                    return self.each();
+                    return self.element_loop();
                 }
                 let name = self.name("l");
                 self.open(&format!("for {name}: {} do", self.type_name(ty)));
@@ -625,7 +630,7 @@ impl Generator {
             18 => {
                 let (low, span) = (self.below(3) as i64, self.below(3) as i64);
                 let low = match self.large && self.random.once_in(2) {
-                    true => self.far() + low,
+                    true => self.far_number() + low,
                     false => low,
                 };
                 let by = [" by 1", " by 2", ""][self.below(3)];
@@ -645,17 +650,17 @@ impl Generator {
                 self.close("end;");
             }
             _ => {
-                let Some((place, found)) = self.place(|_, _| true, !self.pure) else {
+                let Some((place, place_name)) = self.place(|_, _| true, !self.pure) else {
                     return;
                 };
-                if found.bound {
+                if place_name.bound {
                     return self.assignment();
                 }
                 let name = self.name("a");
                 self.open(&format!("alias {name}: {place} do"));
                 self.scope.push(Named {
                     text: name,
-                    ..found
+                    ..place_name
                 });
                 self.statements(2, depth - 1);
                 self.scope.pop();
@@ -665,8 +670,8 @@ impl Generator {
     }
 
     fn switch(&mut self, depth: usize) {
-        let plain = |g: &Self, t: usize| g.is_simple(t) && !g.is_symmetric(t);
-        let Some((value, ty)) = self.read(plain) else {
+        let is_ordered = |g: &Self, t: usize| g.is_simple(t) && !g.is_symmetric(t);
+        let Some((value, ty)) = self.read(is_ordered) else {
             return self.assignment();
         };
         self.open(&format!("switch {value}"));
@@ -689,14 +694,14 @@ impl Generator {
     }
 
     /// A loop that ends because it counts a place up.
-    fn counting(&mut self) {
+    fn counting_loop(&mut self) {
         // The place must not change while it is counted.
         let safe = std::mem::replace(&mut self.safe, true);
         let place = self.place(|g, t| matches!(g.types[t], Kind::Range(..)), true);
         self.safe = safe;
         match place {
-            Some((place, found)) => {
-                let Kind::Range(_, high) = self.types[found.ty] else {
+            Some((place, place_name)) => {
+                let Kind::Range(_, high) = self.types[place_name.ty] else {
                     return;
                 };
                 self.open(&format!("while {place} < {high} do"));
@@ -708,7 +713,7 @@ impl Generator {
     }
 
     /// A loop over a type with independent rounds: each writes its own element and reads other variables.
-    fn each(&mut self) {
+    fn element_loop(&mut self) {
         let arrays: Vec<Named> = self.scope.iter().filter(|n| n.writable).cloned().collect();
         let mut arrays: Vec<(Named, usize, usize)> = arrays
             .into_iter()
@@ -720,8 +725,8 @@ impl Generator {
         if arrays.is_empty() {
             return self.assignment();
         }
-        let which = self.below(arrays.len());
-        let (array, index, element) = arrays.swap_remove(which);
+        let array_number = self.below(arrays.len());
+        let (array, index, element) = arrays.swap_remove(array_number);
         let name = self.name("l");
         self.open(&format!("for {name}: {} do", self.type_name(index)));
         let place = format!("{}[{name}]", array.text);
@@ -745,7 +750,7 @@ impl Generator {
         self.close("end;");
     }
 
-    fn put_or_take(&mut self) {
+    fn change_multiset(&mut self) {
         let Some((place, element)) = self.multiset(true) else {
             return self.assignment();
         };
@@ -769,9 +774,9 @@ impl Generator {
         if self.pure || self.functions.is_empty() {
             return self.assignment();
         }
-        let which = self.below(self.functions.len());
-        let call = match self.functions[which].result {
-            None => self.arguments(which),
+        let function = self.below(self.functions.len());
+        let call = match self.functions[function].result {
+            None => self.arguments(function),
             Some(_) => None,
         };
         match call {
@@ -781,9 +786,9 @@ impl Generator {
     }
 
     /// Statements that would end most searches at once if every rule had one.
-    fn rare(&mut self) {
+    fn rare_statement(&mut self) {
         match self.below(12) {
-            8..=10 if !self.pure => self.put_or_take(),
+            8..=10 if !self.pure => self.change_multiset(),
             0 => {
                 let (a, b, c) = (self.claim(2), self.claim(1), self.claim(1));
                 self.line(&format!("assert ({a} | {b} | {c}) \"asserted\";"));

@@ -65,8 +65,8 @@ fn flat() -> Options<'static> {
 }
 
 fn run(model: &Model, options: &Options) -> Result<Report, Trouble> {
-    let found = catch_unwind(AssertUnwindSafe(|| check(model, options)));
-    match found {
+    let result = catch_unwind(AssertUnwindSafe(|| check(model, options)));
+    match result {
         Ok(Ok(report)) => Ok(report),
         Ok(Err(errors)) => Err(Refused(format!("{errors:?}"))),
         Err(_) => Err(Differ("a panic".into(), "a panic".into())),
@@ -102,24 +102,24 @@ fn kind(report: &Report) -> String {
     }
 }
 
-fn differ(name: &str, a: &Report, b: &Report) -> Trouble {
-    let what = format!("{name}: {}, {}", kind(a), kind(b));
-    let why = format!("{name}: {}\n{}", brief(a), brief(b));
-    Differ(what, why)
+fn disagreement(name: &str, a: &Report, b: &Report) -> Trouble {
+    let summary = format!("{name}: {}, {}", kind(a), kind(b));
+    let details = format!("{name}: {}\n{}", brief_report(a), brief_report(b));
+    Differ(summary, details)
 }
 
 /// Compares our engines: interpreted and compiled, with one thread and with two, in components, with symmetry and
 /// without, and printed and read again.
 pub fn ours(text: &str) -> Result<Agreed, Trouble> {
     let model = model(text)?;
-    let one = run(&model, &flat())?;
-    if let Outcome::Undecided { .. } | Outcome::Exceeded { .. } = one.outcome {
-        let why = format!("nothing limits the search: {:?}", one.outcome);
-        return Err(Differ("undecided".into(), why));
+    let expected = run(&model, &flat())?;
+    if let Outcome::Undecided { .. } | Outcome::Exceeded { .. } = expected.outcome {
+        let details = format!("nothing limits the search: {:?}", expected.outcome);
+        return Err(Differ("undecided".into(), details));
     }
     // Compiling takes most of the time, so most models are compiled for only one of the three searches.
-    let (all, compiled) = (text.len().is_multiple_of(8), text.len() % 3);
-    let engine = |turn: usize| match all || turn == compiled {
+    let (compile_all, compiled_turn) = (text.len().is_multiple_of(8), text.len() % 3);
+    let engine = |turn: usize| match compile_all || turn == compiled_turn {
         true => Engine::Native,
         false => Engine::Interpreter,
     };
@@ -129,10 +129,10 @@ pub fn ours(text: &str) -> Result<Agreed, Trouble> {
             threads,
             ..flat()
         };
-        let other = run(&model, &options)?;
-        if other != one {
+        let report = run(&model, &options)?;
+        if report != expected {
             let name = format!("{:?}, {threads} threads", options.engine);
-            return Err(differ(&name, &one, &other));
+            return Err(disagreement(&name, &expected, &report));
         }
     }
     let parts = run(
@@ -142,7 +142,7 @@ pub fn ours(text: &str) -> Result<Agreed, Trouble> {
             ..flat()
         },
     )?;
-    same(&one, &parts, "in parts")?;
+    compare_counts(&expected, &parts, "in parts")?;
     let symmetric = Options {
         symmetry: true,
         ..flat()
@@ -153,57 +153,60 @@ pub fn ours(text: &str) -> Result<Agreed, Trouble> {
         threads: 2,
         ..symmetric
     };
-    let other = run(&model, &options)?;
-    let counted = orbits.outcome != Outcome::Verified || other == orbits;
-    if other.outcome != orbits.outcome || !counted {
-        return Err(differ("orbits", &orbits, &other));
+    let report = run(&model, &options)?;
+    let same_counts = orbits.outcome != Outcome::Verified || report == orbits;
+    if report.outcome != orbits.outcome || !same_counts {
+        return Err(disagreement("orbits", &orbits, &report));
     }
     // A loop over a scalarset whose order matters leaves a search of orbits undecided.
     let decided = !matches!(orbits.outcome, Outcome::Exceeded { .. });
-    let fewer = one.outcome != Outcome::Verified || orbits.states <= one.states;
-    let equal = verdict(&one) == verdict(&orbits) && length(&one) == length(&orbits) && fewer;
+    let has_no_more_states =
+        expected.outcome != Outcome::Verified || orbits.states <= expected.states;
+    let equal = verdict(&expected) == verdict(&orbits)
+        && length(&expected) == length(&orbits)
+        && has_no_more_states;
     if decided && !equal {
-        return Err(differ("symmetry", &one, &orbits));
+        return Err(disagreement("symmetry", &expected, &orbits));
     }
     if let Ok(printed) = print(&model, Style::Plain) {
-        let again = read("model", &printed, Dialect::Rumur).map_err(|errors| {
-            let shown = errors
+        let reread = read("model", &printed, Dialect::Rumur).map_err(|errors| {
+            let rendered = errors
                 .iter()
                 .map(|e| e.render("printed.m", &printed, false));
-            let shown = shown.collect::<Vec<_>>().join("\n");
-            let what = errors.first().map_or(String::new(), |e| e.message.clone());
+            let rendered = rendered.collect::<Vec<_>>().join("\n");
+            let first_message = errors.first().map_or(String::new(), |e| e.message.clone());
             Differ(
-                what,
-                format!("what is printed is not read: {shown}\n{printed}"),
+                first_message,
+                format!("what is printed is not read: {rendered}\n{printed}"),
             )
         })?;
-        let mut again = again.model;
-        again.deadlock = model.deadlock;
-        same(&one, &run(&again, &flat())?, "printed")?;
+        let mut reread = reread.model;
+        reread.deadlock = model.deadlock;
+        compare_counts(&expected, &run(&reread, &flat())?, "printed")?;
     }
-    Ok(match one.outcome {
+    Ok(match expected.outcome {
         Outcome::Verified => Agreed::Verified {
-            states: one.states,
+            states: expected.states,
             orbits: match decided {
                 true => orbits.states,
-                false => one.states,
+                false => expected.states,
             },
         },
         _ => Agreed::Violated,
     })
 }
 
-fn same(a: &Report, b: &Report, name: &str) -> Result<(), Trouble> {
+fn compare_counts(a: &Report, b: &Report, name: &str) -> Result<(), Trouble> {
     let equal =
         a.outcome != Outcome::Verified || (a.states, a.transitions) == (b.states, b.transitions);
     if verdict(a) == verdict(b) && equal {
         return Ok(());
     }
-    Err(differ(name, a, b))
+    Err(disagreement(name, a, b))
 }
 
-fn brief(report: &Report) -> String {
-    let what = match &report.outcome {
+fn brief_report(report: &Report) -> String {
+    let outcome = match &report.outcome {
         Outcome::Violated {
             property,
             message,
@@ -214,7 +217,7 @@ fn brief(report: &Report) -> String {
         other => format!("{other:?}"),
     };
     format!(
-        "{} states, {} transitions, {what}",
+        "{} states, {} transitions, {outcome}",
         report.states, report.transitions
     )
 }
@@ -222,15 +225,18 @@ fn brief(report: &Report) -> String {
 /// Compares our result with that of Rumur, on a text in Rumur's dialect, without symmetry.
 pub fn rumur(text: &str, folder: &Path) -> Result<Agreed, Trouble> {
     let model = model(text)?;
-    let ours = run(&model, &flat())?;
+    let report = run(&model, &flat())?;
     let (source, c, program) = (folder.join("m.m"), folder.join("m.c"), folder.join("m"));
     std::fs::write(&source, text).unwrap();
-    let call = |command: &mut Command| {
+    let run_command = |command: &mut Command| {
         let output = command.output().unwrap();
-        let said = [output.stdout, output.stderr].concat();
-        (output.status, String::from_utf8_lossy(&said).into_owned())
+        let output_text = [output.stdout, output.stderr].concat();
+        (
+            output.status,
+            String::from_utf8_lossy(&output_text).into_owned(),
+        )
     };
-    let made = call(
+    let completed = run_command(
         Command::new("rumur")
             .args(rumur_options(&model, Style::Plain))
             // The type that Rumur chooses has no room for values between those of variables, unless it has 64 bits.
@@ -243,37 +249,40 @@ pub fn rumur(text: &str, folder: &Path) -> Result<Agreed, Trouble> {
             .arg(&c)
             .arg(&source),
     );
-    if !made.0.success() {
-        let why = format!("Rumur does not take it: {}", made.1);
-        return Err(Differ("Rumur does not take it".into(), why));
+    if !completed.0.success() {
+        let details = format!("Rumur does not take it: {}", completed.1);
+        return Err(Differ("Rumur does not take it".into(), details));
     }
-    let made = call(
+    let completed = run_command(
         Command::new("cc")
             .args(["-O0", "-w", "-o"])
             .arg(&program)
             .arg(&c)
             .arg("-lpthread"),
     );
-    if !made.0.success() {
-        return Err(Refused(format!("Rumur's program is not C: {}", made.1)));
+    if !completed.0.success() {
+        return Err(Refused(format!(
+            "Rumur's program is not C: {}",
+            completed.1
+        )));
     }
-    let (status, said) = call(&mut Command::new(&program));
+    let (status, output_text) = run_command(&mut Command::new(&program));
     // A signal ended the program: that is a failure of Rumur, not a verdict.
     if let Some(signal) = status.signal() {
         return Err(Refused(format!("Rumur's program ended by signal {signal}")));
     }
-    let fine = status.success();
-    let words: Vec<&str> = said.split_whitespace().collect();
+    let no_violation = status.success();
+    let words: Vec<&str> = output_text.split_whitespace().collect();
     let states = words.windows(2).filter(|w| w[1] == "states,");
     let Some(states) = states.filter_map(|w| w[0].parse::<u128>().ok()).next() else {
-        let why = format!("Rumur's program stopped: {said}");
-        return Err(Differ("Rumur's program stopped".into(), why));
+        let details = format!("Rumur's program stopped: {output_text}");
+        return Err(Differ("Rumur's program stopped".into(), details));
     };
-    let verified = ours.outcome == Outcome::Verified;
-    if fine != verified || fine && states != ours.states {
-        let what = format!("Rumur: {}, {fine}", kind(&ours));
-        let why = format!("we find {}; Rumur: {said}", brief(&ours));
-        return Err(Differ(what, why));
+    let verified = report.outcome == Outcome::Verified;
+    if no_violation != verified || no_violation && states != report.states {
+        let summary = format!("Rumur: {}, {no_violation}", kind(&report));
+        let details = format!("we find {}; Rumur: {output_text}", brief_report(&report));
+        return Err(Differ(summary, details));
     }
     Ok(match verified {
         true => Agreed::Verified {
@@ -289,34 +298,37 @@ pub fn rumur(text: &str, folder: &Path) -> Result<Agreed, Trouble> {
 pub fn shrink(text: &str, fails: impl Fn(&str) -> bool) -> String {
     let mut lines: Vec<String> = text.lines().map(Into::into).collect();
     loop {
-        let before = lines.len();
-        let mut at = 0;
-        while at < lines.len() {
-            match smaller(&lines, at)
+        let line_count = lines.len();
+        let mut line = 0;
+        while line < lines.len() {
+            match smaller_variants(&lines, line)
                 .into_iter()
                 .find(|l| fails(&(l.join("\n") + "\n")))
             {
-                Some(found) => lines = found,
-                None => at += 1,
+                Some(reduced) => lines = reduced,
+                None => line += 1,
             }
         }
-        if lines.len() == before {
+        if lines.len() == line_count {
             break;
         }
     }
-    for at in 0..lines.len() {
-        let mut from = 0;
-        while let Some(open) = lines[at][from..].find('(').map(|i| from + i) {
+    for line in 0..lines.len() {
+        let mut search_start = 0;
+        while let Some(open) = lines[line][search_start..]
+            .find('(')
+            .map(|i| search_start + i)
+        {
             let simpler = ["0", "1", "true", "false"].iter().filter_map(|constant| {
-                let close = open + closing(&lines[at][open..])?;
-                let mut fewer = lines.clone();
-                fewer[at].replace_range(open..=close, constant);
-                Some(fewer)
+                let close = open + closing(&lines[line][open..])?;
+                let mut reduced_lines = lines.clone();
+                reduced_lines[line].replace_range(open..=close, constant);
+                Some(reduced_lines)
             });
-            let found = simpler.into_iter().find(|l| fails(&(l.join("\n") + "\n")));
-            match found {
-                Some(found) => lines = found,
-                None => from = open + 1,
+            let reduced = simpler.into_iter().find(|l| fails(&(l.join("\n") + "\n")));
+            match reduced {
+                Some(reduced) => lines = reduced,
+                None => search_start = open + 1,
             }
         }
     }
@@ -333,35 +345,35 @@ fn closing(text: &str) -> Option<usize> {
 }
 
 /// Variants without a line, without its block, and without the lines that begin and end its block.
-fn smaller(lines: &[String], at: usize) -> Vec<Vec<String>> {
+fn smaller_variants(lines: &[String], start_line: usize) -> Vec<Vec<String>> {
     let indent = |line: &String| line.len() - line.trim_start().len();
-    let mut found = Vec::new();
-    let inner = lines[at + 1..]
+    let mut variants = Vec::new();
+    let inner = lines[start_line + 1..]
         .iter()
-        .take_while(|l| indent(l) > indent(&lines[at]))
+        .take_while(|l| indent(l) > indent(&lines[start_line]))
         .count();
-    let without = |gone: &dyn Fn(usize) -> bool| {
-        let kept = lines.iter().enumerate().filter(|(i, _)| !gone(*i));
-        kept.map(|(_, l)| l.clone()).collect::<Vec<_>>()
+    let without = |is_removed: &dyn Fn(usize) -> bool| {
+        let remaining = lines.iter().enumerate().filter(|(i, _)| !is_removed(*i));
+        remaining.map(|(_, l)| l.clone()).collect::<Vec<_>>()
     };
     // A block may have several parts, such as those of `if` and `rule`.
-    let mut end = at + inner + 1;
+    let mut end = start_line + inner + 1;
     while end < lines.len()
-        && indent(&lines[end]) == indent(&lines[at])
+        && indent(&lines[end]) == indent(&lines[start_line])
         && !lines[end].trim().starts_with("end")
     {
         end += 1;
-        while end < lines.len() && indent(&lines[end]) > indent(&lines[at]) {
+        while end < lines.len() && indent(&lines[end]) > indent(&lines[start_line]) {
             end += 1;
         }
     }
     if end < lines.len() && lines[end].trim().starts_with("end") {
-        found.push(without(&|i| (at..=end).contains(&i)));
-        found.push(without(&|i| i == at || i == end));
+        variants.push(without(&|i| (start_line..=end).contains(&i)));
+        variants.push(without(&|i| i == start_line || i == end));
     }
     if inner > 0 {
-        found.push(without(&|i| (at..=at + inner).contains(&i)));
+        variants.push(without(&|i| (start_line..=start_line + inner).contains(&i)));
     }
-    found.push(without(&|i| i == at));
-    found
+    variants.push(without(&|i| i == start_line));
+    variants
 }

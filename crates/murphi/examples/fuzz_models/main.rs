@@ -18,14 +18,14 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Maximum number of failures that are reduced and printed; the others are only counted.
-const SHOWN: u64 = 5;
+const MAX_PRINTED: u64 = 5;
 
 #[derive(Default)]
 struct Tally {
     next: AtomicU64,
     verified: AtomicU64,
     violated: AtomicU64,
-    refused: AtomicU64,
+    rejected: AtomicU64,
     failures: AtomicU64,
     states: AtomicU64,
 }
@@ -33,8 +33,8 @@ struct Tally {
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let option = |name: &str| {
-        let place = arguments.iter().position(|argument| argument == name)?;
-        arguments.get(place + 1)
+        let position = arguments.iter().position(|argument| argument == name)?;
+        arguments.get(position + 1)
     };
     let number = |name: &str| option(name)?.parse::<u64>().ok();
     let against = option("--against").map(String::as_str);
@@ -60,7 +60,7 @@ fn main() -> ExitCode {
                     if next >= count {
                         return;
                     }
-                    one(seed.wrapping_add(next), against, folder.path(), &tally);
+                    check_model(seed.wrapping_add(next), against, folder.path(), &tally);
                 }
             });
         }
@@ -71,13 +71,13 @@ fn main() -> ExitCode {
          \"violated\": {}, \"refused\": {}, \"states\": {}, \"failures\": {failures}}}",
         tally.verified.into_inner(),
         tally.violated.into_inner(),
-        tally.refused.into_inner(),
+        tally.rejected.into_inner(),
         tally.states.into_inner(),
     );
     ExitCode::from(u8::from(failures > 0))
 }
 
-fn one(seed: u64, against: &str, folder: &Path, tally: &Tally) {
+fn check_model(seed: u64, against: &str, folder: &Path, tally: &Tally) {
     let judge = |text: &str| match against {
         "rumur" => judge::rumur(text, folder),
         _ => judge::ours(text),
@@ -92,22 +92,22 @@ fn one(seed: u64, against: &str, folder: &Path, tally: &Tally) {
         Ok(_) => {
             add(&tally.violated, 1);
         }
-        Err(Trouble::Refused(why)) => {
-            if add(&tally.refused, 1) < SHOWN {
-                println!("refused: model {seed}\n{why}");
+        Err(Trouble::Refused(reason)) => {
+            if add(&tally.rejected, 1) < MAX_PRINTED {
+                println!("refused: model {seed}\n{reason}");
             }
         }
-        Err(Trouble::Differ(what, why)) => {
-            if add(&tally.failures, 1) >= SHOWN {
+        Err(Trouble::Differ(kind, reason)) => {
+            if add(&tally.failures, 1) >= MAX_PRINTED {
                 return;
             }
-            let alike = |t: &str| matches!(judge(t), Err(Trouble::Differ(w, _)) if w == what);
-            let small = judge::shrink(&text, alike);
-            let why = match judge(&small) {
-                Err(Trouble::Differ(_, why)) => why,
-                _ => why,
+            let fails_alike = |t: &str| matches!(judge(t), Err(Trouble::Differ(other_kind, _)) if other_kind == kind);
+            let shrunk = judge::shrink(&text, fails_alike);
+            let reason = match judge(&shrunk) {
+                Err(Trouble::Differ(_, reason)) => reason,
+                _ => reason,
             };
-            println!("failed: {why}\n----\n{small}----");
+            println!("failed: {reason}\n----\n{shrunk}----");
             println!("cargo run -p cohkit-murphi --example fuzz_models -- --seed {seed} --count 1 --against {against}");
         }
     }

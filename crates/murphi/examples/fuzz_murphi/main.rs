@@ -20,8 +20,8 @@ const BATCH: u64 = 1000;
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let option = |name: &str| {
-        let place = arguments.iter().position(|argument| argument == name)?;
-        arguments.get(place + 1)?.parse::<u64>().ok()
+        let position = arguments.iter().position(|argument| argument == name)?;
+        arguments.get(position + 1)?.parse::<u64>().ok()
     };
     let (Some(seed), Some(count), 4) = (option("--seed"), option("--count"), arguments.len())
     else {
@@ -46,13 +46,13 @@ fn main() -> ExitCode {
                     let dialect = [Dialect::Any, Dialect::CMurphi, Dialect::Rumur];
                     let dialect = dialect[number as usize % 3];
                     match catch_unwind(AssertUnwindSafe(|| mutate::check(&text, dialect))) {
-                        Ok(Ok(yes)) => {
-                            accepted.fetch_add(yes as u64, Ordering::Relaxed);
+                        Ok(Ok(is_accepted)) => {
+                            accepted.fetch_add(is_accepted as u64, Ordering::Relaxed);
                         }
                         failure => {
-                            let why = failure.unwrap_or_else(|_| Err("a panic".into()));
+                            let reason = failure.unwrap_or_else(|_| Err("a panic".into()));
                             if failures.fetch_add(1, Ordering::Relaxed) < 5 {
-                                println!("failed: {why:?}\n----\n{text}\n----");
+                                println!("failed: {reason:?}\n----\n{text}\n----");
                                 println!("cargo run --release -p cohkit-murphi --example fuzz_murphi -- --seed {number} --count 1");
                             }
                         }

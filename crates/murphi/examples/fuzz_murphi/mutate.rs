@@ -86,18 +86,18 @@ fn pieces(text: &str) -> Vec<&str> {
         _ if c.is_whitespace() => 1,
         _ => 2,
     };
-    let mut all = Vec::new();
-    let mut from = 0;
-    let mut last = None;
-    for (at, c) in text.char_indices() {
-        if last.is_some_and(|last| last != kind(c) || kind(c) == 2) {
-            all.push(&text[from..at]);
-            from = at;
+    let mut result = Vec::new();
+    let mut start = 0;
+    let mut last_kind = None;
+    for (offset, c) in text.char_indices() {
+        if last_kind.is_some_and(|last_kind| last_kind != kind(c) || kind(c) == 2) {
+            result.push(&text[start..offset]);
+            start = offset;
         }
-        last = Some(kind(c));
+        last_kind = Some(kind(c));
     }
-    all.push(&text[from..]);
-    all
+    result.push(&text[start..]);
+    result
 }
 
 impl Corpus {
@@ -126,17 +126,17 @@ impl Corpus {
             .map(|w| w.to_string())
             .collect();
         for _ in 0..1 + random.below(4) {
-            let at = random.below(words.len());
+            let position = random.below(words.len());
             match random.below(5) {
-                0 => words[at].clear(),
-                1 => words[at] = WORDS[random.below(WORDS.len())].into(),
-                2 => words.insert(at, format!(" {} ", WORDS[random.below(WORDS.len())])),
-                3 => words[at] = words[random.below(words.len())].clone(),
+                0 => words[position].clear(),
+                1 => words[position] = WORDS[random.below(WORDS.len())].into(),
+                2 => words.insert(position, format!(" {} ", WORDS[random.below(WORDS.len())])),
+                3 => words[position] = words[random.below(words.len())].clone(),
                 _ => {
-                    let to = (at + random.below(20)).min(words.len());
-                    let part = words[at..to].to_vec();
-                    let place = random.below(words.len());
-                    words.splice(place..place, part);
+                    let to = (position + random.below(20)).min(words.len());
+                    let part = words[position..to].to_vec();
+                    let target = random.below(words.len());
+                    words.splice(target..target, part);
                 }
             }
         }
@@ -144,7 +144,7 @@ impl Corpus {
     }
 }
 
-fn inside(text: &str, diagnostics: &[Diagnostic]) -> Result<(), String> {
+fn check_positions(text: &str, diagnostics: &[Diagnostic]) -> Result<(), String> {
     for d in diagnostics {
         let (start, end) = (d.span.start as usize, d.span.end as usize);
         if start > end || text.get(start..end).is_none() {
@@ -162,9 +162,9 @@ fn inside(text: &str, diagnostics: &[Diagnostic]) -> Result<(), String> {
 pub fn check(text: &str, dialect: Dialect) -> Result<bool, String> {
     match read("fuzzed", text, dialect) {
         Err(errors) if errors.is_empty() => Err("refused without a reason".into()),
-        Err(errors) => inside(text, &errors).map(|()| false),
+        Err(errors) => check_positions(text, &errors).map(|()| false),
         Ok(accepted) => {
-            inside(text, &accepted.warnings)?;
+            check_positions(text, &accepted.warnings)?;
             if let Ok(printed) = print(&accepted.model, Style::Plain) {
                 if let Err(errors) = read("printed", &printed, Dialect::Any) {
                     let error = errors[0].render("printed.m", &printed, false);

@@ -55,10 +55,10 @@ impl Printer<'_> {
         text
     }
 
-    /// An expression, in parentheses if its precedence is below `wanted`.
-    pub(super) fn expr(&self, e: &Expr, wanted: u8) -> String {
-        let (text, own) = self.bare(e);
-        if own < wanted {
+    /// An expression, in parentheses if its precedence is below `min_precedence`.
+    pub(super) fn expr(&self, e: &Expr, min_precedence: u8) -> String {
+        let (text, precedence) = self.bare(e);
+        if precedence < min_precedence {
             format!("({text})")
         } else {
             text
@@ -75,8 +75,8 @@ impl Printer<'_> {
             Expr::IsUndefined(place) => (format!("isundefined({})", self.place(place)), ATOM),
             Expr::Line(_, e) => self.bare(e),
             Expr::Call(id, arguments) => (self.call(*id, arguments), ATOM),
-            Expr::Alias(id, place, e) => self.meaning(*id, self.place(place)).bare(e),
-            Expr::Let(id, value, e) => self.meaning(*id, self.expr(value, ATOM)).bare(e),
+            Expr::Alias(id, place, e) => self.with_meaning(*id, self.place(place)).bare(e),
+            Expr::Let(id, value, e) => self.with_meaning(*id, self.expr(value, ATOM)).bare(e),
             Expr::Convert(to, e) => self.convert(*to, e),
             Expr::IsMember(e, ty) => self.is_member(e, *ty),
             // `undefined` can only be stored and passed.
@@ -120,7 +120,7 @@ impl Printer<'_> {
             Expr::Forall(id, body) => (self.quantified("forall", *id, body), ATOM),
             Expr::Exists(id, body) => (self.quantified("exists", *id, body), ATOM),
             Expr::Binary(op, a, b) => {
-                let (sign, own, left, right) = match op {
+                let (sign, precedence, left, right) = match op {
                     Operator::Implies => ("->", IMPLIES, OR, OR),
                     Operator::Or => ("|", OR, OR, AND),
                     Operator::And => ("&", AND, AND, NOT),
@@ -142,9 +142,9 @@ impl Printer<'_> {
                     Operator::ShiftRight => (">>", BITS, ATOM, ATOM),
                 };
                 let text = format!("{} {sign} {}", self.expr(a, left), self.expr(b, right));
-                match own == BITS {
+                match precedence == BITS {
                     true => (format!("({text})"), ATOM),
-                    false => (text, own),
+                    false => (text, precedence),
                 }
             }
         }
@@ -173,9 +173,9 @@ impl Printer<'_> {
     }
 
     /// A printer in which a name denotes an expression.
-    pub(super) fn meaning(&self, id: VariableId, meaning: String) -> Printer<'_> {
-        let mut all = self.meaning.clone();
-        all[id.index()] = Some(meaning);
+    pub(super) fn with_meaning(&self, id: VariableId, meaning: String) -> Printer<'_> {
+        let mut meanings = self.meaning.clone();
+        meanings[id.index()] = Some(meaning);
         Printer {
             model: self.model,
             text: String::new(),
@@ -183,22 +183,22 @@ impl Printer<'_> {
             for_people: self.for_people,
             names: self.names.clone(),
             numeric: self.numeric.clone(),
-            meaning: all,
+            meaning: meanings,
         }
     }
 
     /// Compares two operands, of which at least one may be undefined. A comparison reads both operands, so an invalid
     /// read in one is preserved whatever the other is.
     pub(super) fn equal(&self, a: &Expr, b: &Expr) -> String {
-        for (choice, other) in [(a, b), (b, a)] {
+        for (choice, other_value) in [(a, b), (b, a)] {
             if let Expr::If(condition, then, otherwise) = choice.without_line() {
                 let condition = self.expr(condition, binds::OR);
-                let [then, otherwise] = [then, otherwise].map(|e| self.equal(e, other));
+                let [then, otherwise] = [then, otherwise].map(|e| self.equal(e, other_value));
                 return format!("{condition} ? ({then}) : ({otherwise})");
             }
         }
         let (x, y) = (self.expr(a, binds::SUM), self.expr(b, binds::SUM));
-        let (value, lacking, place) = match (self.lacking(a), self.lacking(b)) {
+        let (value, operand, place) = match (self.undefined_place(a), self.undefined_place(b)) {
             (Some(a), Some(b)) => {
                 return format!(
                     "isundefined({a}) ? isundefined({b}) : (!isundefined({b}) & {x} = {y})"
@@ -210,7 +210,7 @@ impl Printer<'_> {
         };
         match self.is_state_independent(value) {
             true => format!("!isundefined({place}) & {x} = {y}"),
-            false => format!("isundefined({place}) ? {lacking} != {lacking} : {x} = {y}"),
+            false => format!("isundefined({place}) ? {operand} != {operand} : {x} = {y}"),
         }
     }
 
@@ -230,15 +230,15 @@ impl Printer<'_> {
     pub(super) fn can_be_undefined(&self, e: &Expr) -> bool {
         match e.without_line() {
             Expr::If(_, a, b) => self.can_be_undefined(a) || self.can_be_undefined(b),
-            e => self.lacking(e).is_some(),
+            e => self.undefined_place(e).is_some(),
         }
     }
 
     /// The place of a comparison's operand, if it may be undefined.
-    pub(super) fn lacking(&self, e: &Expr) -> Option<String> {
+    pub(super) fn undefined_place(&self, e: &Expr) -> Option<String> {
         match e.without_line() {
-            Expr::Peek(place) if self.can_lack(place) => Some(self.place(place)),
-            Expr::Convert(_, e) => self.lacking(e),
+            Expr::Peek(place) if self.may_be_undefined(place) => Some(self.place(place)),
+            Expr::Convert(_, e) => self.undefined_place(e),
             _ => None,
         }
     }
@@ -248,9 +248,9 @@ impl Printer<'_> {
             return self.bare(e);
         }
         let from = self.model.type_of(e).unwrap_or(to);
-        let up = self.model.offset_in_union(to, from);
-        let down = self.model.offset_in_union(from, to);
-        let shift = up.or(down.map(|offset| -offset)).unwrap_or(0);
+        let to_union = self.model.offset_in_union(to, from);
+        let from_union = self.model.offset_in_union(from, to);
+        let shift = to_union.or(from_union.map(|offset| -offset)).unwrap_or(0);
         match shift {
             0 => self.bare(e),
             1.. => (
@@ -272,7 +272,7 @@ impl Printer<'_> {
         let from = self.model.type_of(e).unwrap_or(ty);
         let lo = self.model.offset_in_union(from, ty).unwrap_or(0);
         let hi = lo + self.model.bounds(ty).map_or(0, |b| b.1);
-        let defined = match self.lacking(e) {
+        let defined = match self.undefined_place(e) {
             Some(place) => format!("!isundefined({place})"),
             None => "true".into(),
         };
@@ -280,7 +280,7 @@ impl Printer<'_> {
             return (defined, binds::NOT);
         }
         let value = self.expr(e, binds::SUM);
-        let inside = format!("{value} >= {lo} & {value} <= {hi}");
-        (format!("({defined} & {inside})"), binds::ATOM)
+        let is_in_range = format!("{value} >= {lo} & {value} <= {hi}");
+        (format!("({defined} & {is_in_range})"), binds::ATOM)
     }
 }

@@ -24,8 +24,8 @@ pub(super) struct Names {
     pub wide: String,
 }
 
-/// Turns a string into an identifier that is not in `taken`, and adds it there.
-pub(super) fn identifier(text: &str, taken: &mut FxHashSet<String>) -> String {
+/// Turns a string into an identifier that is not in `used_names`, and adds it there.
+pub(super) fn identifier(text: &str, used_names: &mut FxHashSet<String>) -> String {
     let safe = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
     let mut name: String = text.chars().map(safe).collect();
     if !name.starts_with(|c: char| c.is_ascii_alphabetic()) {
@@ -33,7 +33,7 @@ pub(super) fn identifier(text: &str, taken: &mut FxHashSet<String>) -> String {
     }
     let base = name.clone();
     let mut number = 1;
-    while is_keyword(&name) || !taken.insert(name.clone()) {
+    while is_keyword(&name) || !used_names.insert(name.clone()) {
         number += 1;
         name = format!("{base}_{number}");
     }
@@ -49,44 +49,44 @@ fn is_keyword(word: &str) -> bool {
 
 impl Names {
     pub fn new(model: &Model) -> Names {
-        let mut taken = FxHashSet::default();
+        let mut used_names = FxHashSet::default();
         let mut labels = FxHashMap::default();
         let mut variables = vec![String::new(); model.variables.len()];
         // Readers look for the names of state variables, so these are the last to be changed.
         for (variable, name) in model.variables.iter().zip(&mut variables) {
             if variable.role == Role::State {
-                *name = identifier(&variable.name, &mut taken);
+                *name = identifier(&variable.name, &mut used_names);
             }
         }
         for (t, named) in model.types.iter().enumerate() {
-            if let Type::Enum(all) = &named.ty {
-                for (i, label) in all.iter().enumerate() {
-                    labels.insert((t as u32, i as u32), identifier(label, &mut taken));
+            if let Type::Enum(enum_labels) = &named.ty {
+                for (i, label) in enum_labels.iter().enumerate() {
+                    labels.insert((t as u32, i as u32), identifier(label, &mut used_names));
                 }
             }
         }
         let types = model.types.iter().map(|named| match named.ty {
             Type::Bool => "boolean".to_string(),
-            _ => identifier(&named.name, &mut taken),
+            _ => identifier(&named.name, &mut used_names),
         });
         let types = types.collect();
         let tables = model
             .tables
             .iter()
-            .map(|t| identifier(&t.name, &mut taken))
+            .map(|t| identifier(&t.name, &mut used_names))
             .collect();
         let functions = model
             .functions
             .iter()
-            .map(|f| identifier(&f.name, &mut taken))
+            .map(|f| identifier(&f.name, &mut used_names))
             .collect();
         for (variable, name) in model.variables.iter().zip(&mut variables) {
             if variable.role != Role::State {
-                *name = identifier(&variable.name, &mut taken);
+                *name = identifier(&variable.name, &mut used_names);
             }
         }
-        let draining = identifier("draining", &mut taken);
-        let wide = identifier("in_64_bits", &mut taken);
+        let draining = identifier("draining", &mut used_names);
+        let wide = identifier("in_64_bits", &mut used_names);
         Names {
             types,
             variables,
@@ -105,9 +105,9 @@ mod tests {
 
     #[test]
     fn keywords_in_any_case_are_no_identifiers() {
-        let mut taken = FxHashSet::default();
+        let mut used_names = FxHashSet::default();
         let names = ["end", "eNd", "Traceuntil", "ended"];
-        let names = names.map(|name| identifier(name, &mut taken));
+        let names = names.map(|name| identifier(name, &mut used_names));
         assert_eq!(names, ["end_2", "eNd_2", "Traceuntil_2", "ended"]);
     }
 }

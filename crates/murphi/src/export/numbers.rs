@@ -18,39 +18,39 @@ const NUMBER_BOUND: i128 = 1 << 64;
 /// Width of the numbers that a model stores, computes or compares.
 pub(super) fn of(model: &Model) -> Bits {
     // If arithmetic beyond 32 bits is an error, there are no larger numbers.
-    if short(model.numbers.0.into(), model.numbers.1.into()) {
+    if fits_32_bits(model.numbers.0.into(), model.numbers.1.into()) {
         return Bits::Few;
     }
-    let mut more = false;
+    let mut exceeds_32_bits = false;
     for ty in 0..model.types.len() as u32 {
         let (lo, hi) = model.bounds(TypeId(ty)).unwrap_or((0, 0));
-        more |= !short(lo.into(), hi.into());
+        exceeds_32_bits |= !fits_32_bits(lo.into(), hi.into());
     }
-    let mut look = |node: Node| {
+    let mut check_node = |node: Node| {
         if let Node::Expr(e @ (Expr::Int(_) | Expr::Negate(_) | Expr::Binary(..))) = node {
             let (lo, hi) = bounds(model, e);
-            more |= !short(lo, hi);
+            exceeds_32_bits |= !fits_32_bits(lo, hi);
         }
     };
     let bodies = model.rules.iter().map(|rule| &rule.body);
     let bodies = bodies.chain(model.starts.iter().map(|start| &start.body));
     for body in bodies.chain(model.functions.iter().map(|function| &function.body)) {
-        visit::block(body, &mut look);
+        visit::block(body, &mut check_node);
     }
     let claims = model.invariants.iter().chain(&model.liveness);
     let claims = claims.chain(&model.assumptions).map(|claim| &claim.holds);
     let claims = claims.chain(model.rules.iter().map(|rule| &rule.guard));
     let claims = claims.chain(model.covers.iter().filter_map(|cover| cover.holds.as_ref()));
     for e in claims.chain(&model.quiescent) {
-        visit::expr(e, &mut look);
+        visit::expr(e, &mut check_node);
     }
-    match more {
+    match exceeds_32_bits {
         true => Bits::More,
         false => Bits::Few,
     }
 }
 
-fn short(lo: i128, hi: i128) -> bool {
+fn fits_32_bits(lo: i128, hi: i128) -> bool {
     i128::from(i32::MIN) <= lo && hi <= i128::from(i32::MAX)
 }
 
@@ -83,25 +83,25 @@ fn bounds(model: &Model, e: &Expr) -> (i128, i128) {
 
 /// Bounds of an operator's result.
 fn result(op: Operator, a: (i128, i128), b: (i128, i128)) -> (i128, i128) {
-    let most = |x: (i128, i128)| x.0.abs().max(x.1.abs());
+    let magnitude = |x: (i128, i128)| x.0.abs().max(x.1.abs());
     match op {
         Operator::Add => (a.0 + b.0, a.1 + b.1),
         Operator::Subtract => (a.0 - b.1, a.1 - b.0),
         Operator::Multiply => {
-            let most = most(a).saturating_mul(most(b));
-            (-most, most)
+            let magnitude = magnitude(a).saturating_mul(magnitude(b));
+            (-magnitude, magnitude)
         }
         Operator::ShiftLeft | Operator::ShiftRight => {
             // A shift in either direction, by the largest amount.
-            let by = match op {
+            let shift = match op {
                 Operator::ShiftLeft => b.1,
                 _ => -b.0,
             };
-            let most = most(a) << by.clamp(0, 62);
-            (-most, most)
+            let magnitude = magnitude(a) << shift.clamp(0, 62);
+            (-magnitude, magnitude)
         }
         // No result is larger than the operands, or has more bits.
-        _ => hull(hull(a, b), (-most(a).max(most(b)) - 1, 0)),
+        _ => hull(hull(a, b), (-magnitude(a).max(magnitude(b)) - 1, 0)),
     }
 }
 
@@ -118,7 +118,7 @@ mod tests {
         of(&read("test", text, dialect).expect("a model").model)
     }
 
-    fn with(range: &str, claim: &str) -> String {
+    fn model_text(range: &str, claim: &str) -> String {
         format!(
             "var n: {range}; startstate begin n := 0; end; rule begin n := 0; end; invariant {claim};"
         )
@@ -131,7 +131,7 @@ mod tests {
             ("0..2147483647", "n / 2 > -2147483647"),
         ] {
             assert_eq!(
-                bits(&with(range, claim), Dialect::Any),
+                bits(&model_text(range, claim), Dialect::Any),
                 Bits::Few,
                 "{claim}"
             );
@@ -145,13 +145,13 @@ mod tests {
             ("0..100", "(1 >> -n) > n"),
         ] {
             assert_eq!(
-                bits(&with(range, claim), Dialect::Any),
+                bits(&model_text(range, claim), Dialect::Any),
                 Bits::More,
                 "{claim}"
             );
         }
         // CMurphi computes in 32 bits in any case.
-        let large = with("0..100000", "n * n > n");
+        let large = model_text("0..100000", "n * n > n");
         assert_eq!(bits(&large, Dialect::CMurphi), Bits::Few);
     }
 }

@@ -30,14 +30,14 @@ impl Printer<'_> {
                     "alias {}: {place} do",
                     self.names.variables[id.index()]
                 ));
-                self.nested(|p| p.block(body));
+                self.indented(|p| p.block(body));
                 self.line("end;");
             }
             Stmt::ForSteps(id, steps, body) => self.for_steps(*id, steps, body),
             Stmt::While(condition, body, _) => {
                 let condition = self.expr(condition, 0);
                 self.line(format!("while {condition} do"));
-                self.nested(|p| p.block(body));
+                self.indented(|p| p.block(body));
                 self.line("end;");
             }
             Stmt::Switch(subject, cases, otherwise) => {
@@ -46,11 +46,11 @@ impl Printer<'_> {
                 for (values, body) in cases {
                     let values: Vec<_> = values.iter().map(|v| self.expr(v, 0)).collect();
                     self.line(format!("case {}:", values.join(", ")));
-                    self.nested(|p| p.block(body));
+                    self.indented(|p| p.block(body));
                 }
                 if !otherwise.is_empty() {
                     self.line("else");
-                    self.nested(|p| p.block(otherwise));
+                    self.indented(|p| p.block(otherwise));
                 }
                 self.line("end;");
             }
@@ -68,7 +68,7 @@ impl Printer<'_> {
                 self.line(format!("assume {e};"));
             }
             Stmt::Cover(id) => {
-                let name = quoted(&self.model.covers[id.index()].name);
+                let name = quote(&self.model.covers[id.index()].name);
                 self.line(format!("cover {name} true;"));
             }
             // Multisets are rejected.
@@ -80,10 +80,10 @@ impl Printer<'_> {
             Stmt::If(condition, then, otherwise) => {
                 let condition = self.expr(condition, 0);
                 self.line(format!("if {condition} then"));
-                self.nested(|p| p.block(then));
+                self.indented(|p| p.block(then));
                 if !otherwise.is_empty() {
                     self.line("else");
-                    self.nested(|p| p.block(otherwise));
+                    self.indented(|p| p.block(otherwise));
                 }
                 self.line("end;");
             }
@@ -95,13 +95,18 @@ impl Printer<'_> {
                     self.names.types[ty]
                 );
                 self.line(head);
-                self.nested(|p| p.block(body));
+                self.indented(|p| p.block(body));
                 self.line("end;");
             }
-            Stmt::Error(violation) => self.line(format!("error {};", quoted(&said(violation)))),
+            Stmt::Error(violation) => {
+                self.line(format!("error {};", quote(&violation_text(violation))))
+            }
             Stmt::Assert(violation, claim) => {
                 let claim = self.expr(claim, 0);
-                self.line(format!("assert {claim} {};", quoted(&said(violation))));
+                self.line(format!(
+                    "assert {claim} {};",
+                    quote(&violation_text(violation))
+                ));
             }
             Stmt::Note(_) => {}
         }
@@ -114,9 +119,9 @@ impl Printer<'_> {
             if self.can_be_undefined(a) || self.can_be_undefined(b) {
                 let condition = self.expr(condition, 0);
                 self.line(format!("if {condition} then"));
-                self.nested(|p| p.assign(place, a));
+                self.indented(|p| p.assign(place, a));
                 self.line("else");
-                self.nested(|p| p.assign(place, b));
+                self.indented(|p| p.assign(place, b));
                 return self.line("end;");
             }
         }
@@ -124,7 +129,7 @@ impl Printer<'_> {
         let text = self.expr(value, 0);
         match value.without_line() {
             Expr::Undefined(_) => self.line(format!("undefine {to};")),
-            Expr::Peek(from) if simple && self.can_lack(from) => {
+            Expr::Peek(from) if simple && self.may_be_undefined(from) => {
                 let from = self.place(from);
                 self.line(format!(
                     "if isundefined({from}) then undefine {to}; else {to} := {text}; end;"
@@ -134,7 +139,7 @@ impl Printer<'_> {
         }
     }
 
-    pub(super) fn can_lack(&self, place: &Place) -> bool {
+    pub(super) fn may_be_undefined(&self, place: &Place) -> bool {
         self.model.undefined && self.model.variable(place.variable).role != Role::Bound
     }
 
@@ -142,7 +147,7 @@ impl Printer<'_> {
         let name = self.names.variables[id.index()].clone();
         let [from, to, by] = [&steps.from, &steps.to, &steps.by].map(|e| self.expr(e, 0));
         // For an empty range Rumur counts in the other direction, or reports an error.
-        let sense = match by.starts_with('-') {
+        let direction_test = match by.starts_with('-') {
             true => format!(
                 "{} >= {}",
                 self.expr(&steps.from, binds::SUM),
@@ -158,22 +163,22 @@ impl Printer<'_> {
             Expr::Int(n) => Some(*n),
             _ => None,
         };
-        let known = (
+        let constants = (
             constant(&steps.from),
             constant(&steps.to),
             constant(&steps.by),
         );
-        if let (Some(from), Some(to), Some(by)) = known {
+        if let (Some(from), Some(to), Some(by)) = constants {
             if by > 0 && to < from || by < 0 && from < to {
                 return;
             }
         } else {
-            self.line(format!("if {sense} then"));
+            self.line(format!("if {direction_test} then"));
         }
         self.line(format!("for {name} := {from} to {to} by {by} do"));
-        self.nested(|p| p.block(body));
+        self.indented(|p| p.block(body));
         self.line("end;");
-        if !matches!(known, (Some(_), Some(_), Some(_))) {
+        if !matches!(constants, (Some(_), Some(_), Some(_))) {
             self.line("end;");
         }
     }

@@ -3,7 +3,7 @@
 use super::*;
 
 impl<'t> Lower<'t, '_> {
-    fn simple(expr: M, kind: Kind, span: Span) -> Option<Typed> {
+    fn simple_value(expr: M, kind: Kind, span: Span) -> Option<Typed> {
         Some(Typed {
             expr,
             kind,
@@ -17,8 +17,8 @@ impl<'t> Lower<'t, '_> {
     /// A variable or a part of one, read where its value is needed.
     pub(super) fn read_place(&self, place: Place, access: Access, ty: TypeId, span: Span) -> Typed {
         // CMurphi compares undefined values of these types.
-        let own = matches!(self.model.ty(ty), Type::Scalarset(_) | Type::Union(_));
-        let expr = match own && !self.strict {
+        let allows_undefined = matches!(self.model.ty(ty), Type::Scalarset(_) | Type::Union(_));
+        let expr = match allows_undefined && !self.strict {
             true => M::Peek(place.clone()),
             false => M::Read(place.clone()),
         };
@@ -35,10 +35,10 @@ impl<'t> Lower<'t, '_> {
     pub(super) fn expr(&mut self, e: &Expr<'t>) -> Option<Typed> {
         match &e.kind {
             ExprKind::Number(digits) => self.number(*digits),
-            ExprKind::Bool(b) => Self::simple(M::Bool(*b), Kind::Bool, e.span),
+            ExprKind::Bool(b) => Self::simple_value(M::Bool(*b), Kind::Bool, e.span),
             ExprKind::Name(name) => self.name(*name),
-            ExprKind::Field(of, name) => self.field(of, *name, e.span),
-            ExprKind::Index(of, index) => self.index(of, index, e.span),
+            ExprKind::Field(base, name) => self.field(base, *name, e.span),
+            ExprKind::Index(base, index) => self.index(base, index, e.span),
             ExprKind::Call(name, arguments) => {
                 let (id, arguments) = self.call(*name, arguments)?;
                 let Some(ty) = self.model.functions[id.index()].result else {
@@ -66,18 +66,18 @@ impl<'t> Lower<'t, '_> {
                     return None;
                 }
                 let expr = M::If(Box::new(c), Box::new(a.expr), Box::new(b.expr));
-                Self::simple(expr, a.kind, e.span)
+                Self::simple_value(expr, a.kind, e.span)
             }
-            ExprKind::Quantified(all, quantifiers, body) => {
-                let claim = self.quantified(*all, quantifiers, body)?;
-                Self::simple(claim, Kind::Bool, e.span)
+            ExprKind::Quantified(universal, quantifiers, body) => {
+                let claim = self.quantified(*universal, quantifiers, body)?;
+                Self::simple_value(claim, Kind::Bool, e.span)
             }
             ExprKind::IsUndefined(a) => {
                 let typed = self.expr(a)?;
                 let simple = !matches!(typed.kind, Kind::Aggregate(_));
                 match typed.place {
                     Some((place, _)) if simple => {
-                        Self::simple(M::IsUndefined(place), Kind::Bool, e.span)
+                        Self::simple_value(M::IsUndefined(place), Kind::Bool, e.span)
                     }
                     _ => {
                         self.error(a.span, "`isundefined` needs a variable of a simple type")
@@ -103,18 +103,18 @@ impl<'t> Lower<'t, '_> {
                     _ => false,
                 };
                 if !related {
-                    let (kind, wanted) = (self.kind_name(typed.kind), self.type_name(to));
-                    self.error(e.span, format!("{kind} is never {wanted}"))
+                    let (kind, target_type) = (self.kind_name(typed.kind), self.type_name(to));
+                    self.error(e.span, format!("{kind} is never {target_type}"))
                         .note("`ismember` asks which member of a union a value belongs to");
                     return None;
                 }
                 let expr = M::IsMember(Box::new(typed.expr), to);
-                Self::simple(expr, Kind::Bool, e.span)
+                Self::simple_value(expr, Kind::Bool, e.span)
             }
             ExprKind::Count(name, multiset, claim) => {
                 let (place, id, claim) = self.each_slot(*name, multiset, claim)?;
                 let expr = M::Count(id, place, Box::new(claim));
-                Self::simple(expr, Kind::Int, e.span)
+                Self::simple_value(expr, Kind::Int, e.span)
             }
         }
     }
@@ -129,7 +129,7 @@ impl<'t> Lower<'t, '_> {
         let (place, capacity) = self.multiset(multiset)?;
         let ty = self.slots(capacity);
         let id = self.variable(name.text, ty, Role::Bound);
-        self.bound.insert(id, name.span);
+        self.binding_spans.insert(id, name.span);
         let claim = self.scoped(|l| {
             l.declare(name, Meaning::Variable(id, Access::Slot));
             l.boolean(claim, "the claim")
@@ -157,7 +157,7 @@ impl<'t> Lower<'t, '_> {
     }
 
     fn number(&mut self, span: Span) -> Option<Typed> {
-        let words = self.words(span);
+        let words = self.text_of(span);
         let zeros = words.len() > 1 && words.bytes().all(|b| b.is_ascii_digit());
         if zeros && words.starts_with('0') && self.dialect == Dialect::Any {
             self.sink
@@ -167,13 +167,13 @@ impl<'t> Lower<'t, '_> {
         if words.to_ascii_lowercase().starts_with("0x") {
             self.require_dialect(Dialect::Rumur, span, "hexadecimal numbers");
         }
-        let most = self.model.numbers.1;
-        match crate::number(words, self.dialect).filter(|&n| n <= most) {
-            Some(n) => Self::simple(M::Int(n), Kind::Int, span),
+        let max = self.model.numbers.1;
+        match crate::number(words, self.dialect).filter(|&n| n <= max) {
+            Some(n) => Self::simple_value(M::Int(n), Kind::Int, span),
             None => {
                 let bits = self.model.number_bits();
                 self.error(span, format!("`{words}` is no number of {bits} bits"))
-                    .label(format!("at most {most}"));
+                    .label(format!("at most {max}"));
                 None
             }
         }
@@ -182,13 +182,13 @@ impl<'t> Lower<'t, '_> {
     fn name(&mut self, name: Name<'t>) -> Option<Typed> {
         match self.find(name.text).map(|s| s.meaning.clone()) {
             Some(Meaning::Constant(value, kind) | Meaning::Fixed(value, kind)) => {
-                Self::simple(value, kind, name.span)
+                Self::simple_value(value, kind, name.span)
             }
             Some(Meaning::Variable(id, access)) => {
                 let ty = self.model.variable(id).ty;
                 Some(self.read_place(id.into(), access, ty, name.span))
             }
-            Some(Meaning::Wrong) => None,
+            Some(Meaning::Invalid) => None,
             Some(Meaning::Type(_)) => {
                 self.error(name.span, format!("`{}` is a type, not a value", name.text))
                     .label("a value is needed here");
@@ -217,21 +217,21 @@ impl<'t> Lower<'t, '_> {
                         Meaning::Variable(..) | Meaning::Constant(..) | Meaning::Fixed(..)
                     )
                 };
-                self.unknown(name, "value", value);
+                self.report_unknown(name, "value", value);
                 None
             }
         }
     }
 
-    fn field(&mut self, of: &Expr<'t>, name: Name<'t>, span: Span) -> Option<Typed> {
-        let typed = self.expr(of)?;
+    fn field(&mut self, base: &Expr<'t>, name: Name<'t>, span: Span) -> Option<Typed> {
+        let typed = self.expr(base)?;
         let fields = match typed.ty.map(|ty| self.model.ty(ty)) {
             Some(Type::Record(fields)) => fields,
             _ => {
                 let kind = self.kind_name(typed.kind);
                 self.error(name.span, format!("{kind} has no field `{}`", name.text))
                     .label("not a field")
-                    .see(of.span, "this is no record");
+                    .see(base.span, "this is no record");
                 return None;
             }
         };
@@ -258,8 +258,8 @@ impl<'t> Lower<'t, '_> {
         typed.place
     }
 
-    fn index(&mut self, of: &Expr<'t>, index: &Expr<'t>, span: Span) -> Option<Typed> {
-        let (typed, position) = (self.expr(of), self.expr(index));
+    fn index(&mut self, base: &Expr<'t>, index: &Expr<'t>, span: Span) -> Option<Typed> {
+        let (typed, position) = (self.expr(base), self.expr(index));
         let (typed, position) = (typed?, position?);
         match typed.ty.map(|ty| self.model.ty(ty).clone()) {
             Some(Type::Array { index, element }) => {
@@ -282,7 +282,7 @@ impl<'t> Lower<'t, '_> {
             }
             _ => {
                 let kind = self.kind_name(typed.kind);
-                self.error(of.span, format!("{kind} has no elements"))
+                self.error(base.span, format!("{kind} has no elements"))
                     .label("this is no array");
                 None
             }
@@ -292,7 +292,7 @@ impl<'t> Lower<'t, '_> {
     fn unary(&mut self, op: Unary, a: &Expr<'t>, span: Span) -> Option<Typed> {
         if op == Unary::Not {
             let a = self.boolean(a, "the operand of `!`")?;
-            return Self::simple(M::Not(Box::new(a)), Kind::Bool, span);
+            return Self::simple_value(M::Not(Box::new(a)), Kind::Bool, span);
         }
         let a = self.integer(a, "an operand")?;
         let expr = match (op, self.fold(&a)) {
@@ -301,31 +301,34 @@ impl<'t> Lower<'t, '_> {
             (Unary::Minus, _) => M::Negate(Box::new(a)),
             _ => M::Binary(Operator::BitXor, Box::new(a), Box::new(M::Int(-1))),
         };
-        Self::simple(expr, Kind::Int, span)
+        Self::simple_value(expr, Kind::Int, span)
     }
 
     /// An expression that must be a boolean.
-    pub(super) fn boolean(&mut self, e: &Expr<'t>, what: &str) -> Option<M> {
+    pub(super) fn boolean(&mut self, e: &Expr<'t>, description: &str) -> Option<M> {
         let typed = self.expr(e)?;
-        self.require_kind(typed, Kind::Bool, what)
+        self.require_kind(typed, Kind::Bool, description)
     }
 
     /// An expression that must be a number.
-    pub(super) fn integer(&mut self, e: &Expr<'t>, what: &str) -> Option<M> {
+    pub(super) fn integer(&mut self, e: &Expr<'t>, description: &str) -> Option<M> {
         let typed = self.expr(e)?;
-        self.require_kind(typed, Kind::Int, what)
+        self.require_kind(typed, Kind::Int, description)
     }
 
-    fn require_kind(&mut self, typed: Typed, wanted: Kind, what: &str) -> Option<M> {
+    fn require_kind(&mut self, typed: Typed, expected: Kind, description: &str) -> Option<M> {
         if !self.has_value(&typed) {
             return None;
         }
-        if typed.kind == wanted {
+        if typed.kind == expected {
             return Some(typed.expr);
         }
-        let (is, wanted) = (self.kind_name(typed.kind), self.kind_name(wanted));
-        self.error(typed.span, format!("{what} must be {wanted}, not {is}"))
-            .label(format!("this is {is}"));
+        let (actual, expected) = (self.kind_name(typed.kind), self.kind_name(expected));
+        self.error(
+            typed.span,
+            format!("{description} must be {expected}, not {actual}"),
+        )
+        .label(format!("this is {actual}"));
         None
     }
 
@@ -340,11 +343,16 @@ impl<'t> Lower<'t, '_> {
     }
 
     /// Converts a value to a type: that of a union to a member type, and the reverse.
-    pub(super) fn coerce(&mut self, typed: Typed, wanted: TypeId, what: &str) -> Option<M> {
+    pub(super) fn coerce(
+        &mut self,
+        typed: Typed,
+        target_type: TypeId,
+        description: &str,
+    ) -> Option<M> {
         if typed.undefined {
-            return Some(M::Undefined(wanted));
+            return Some(M::Undefined(target_type));
         }
-        let kind = self.model.kind_of_type(wanted);
+        let kind = self.model.kind_of_type(target_type);
         if typed.kind == kind {
             return Some(typed.expr);
         }
@@ -357,34 +365,44 @@ impl<'t> Lower<'t, '_> {
             if self.model.ty(from) == self.model.ty(to) {
                 if let Type::Scalarset(_) = self.model.ty(from) {
                     let (from, to) = (self.kind_name(typed.kind), self.kind_name(kind));
-                    self.error(typed.span, format!("{what} must be {to}, not {from}"))
+                    self.error(typed.span, format!("{description} must be {to}, not {from}"))
                         .label(format!("this is {from}"))
                         .note("scalarsets of equal size are different types: their values have nothing in common");
                     return None;
                 }
             }
         }
-        self.require_kind(typed, kind, what)
+        self.require_kind(typed, kind, description)
     }
 
     /// A value to be stored. An undefined variable may be copied, except in Rumur's dialect.
-    pub(super) fn copied(&mut self, e: &Expr<'t>, wanted: TypeId, what: &str) -> Option<M> {
+    pub(super) fn lower_copied_value(
+        &mut self,
+        e: &Expr<'t>,
+        target_type: TypeId,
+        description: &str,
+    ) -> Option<M> {
         match self.dialect {
             Dialect::Rumur => {
                 let typed = self.expr(e)?;
-                self.coerce(typed, wanted, what)
+                self.coerce(typed, target_type, description)
             }
-            _ => self.passed(e, wanted, what),
+            _ => self.lower_passed_value(e, target_type, description),
         }
     }
 
     /// A value to be passed. An undefined variable is passed without an error.
-    fn passed(&mut self, e: &Expr<'t>, wanted: TypeId, what: &str) -> Option<M> {
+    fn lower_passed_value(
+        &mut self,
+        e: &Expr<'t>,
+        target_type: TypeId,
+        description: &str,
+    ) -> Option<M> {
         let mut typed = self.expr(e)?;
         if let Some((place, _)) = &typed.place {
             typed.expr = M::Peek(place.clone());
         }
-        self.coerce(typed, wanted, what)
+        self.coerce(typed, target_type, description)
     }
 
     /// Converts two values to one kind.
@@ -497,7 +515,7 @@ impl<'t> Lower<'t, '_> {
         if let (Kind::Int, Some(n)) = (kind, self.fold(&expr)) {
             expr = M::Int(n);
         }
-        Self::simple(expr, kind, span)
+        Self::simple_value(expr, kind, span)
     }
 
     fn holds_multiset(&self, ty: TypeId) -> bool {
@@ -511,17 +529,17 @@ impl<'t> Lower<'t, '_> {
 
     fn quantified(
         &mut self,
-        all: bool,
+        universal: bool,
         quantifiers: &[Quantifier<'t>],
         body: &Expr<'t>,
     ) -> Option<M> {
         let Some((first, rest)) = quantifiers.split_first() else {
             return self.boolean(body, "the claim");
         };
-        self.over(first, |l, id, steps| {
-            let claim = l.quantified(all, rest, body)?;
+        self.with_quantifier(first, |l, id, steps| {
+            let claim = l.quantified(universal, rest, body)?;
             let claim = Box::new(claim);
-            Some(match (all, steps) {
+            Some(match (universal, steps) {
                 (true, None) => M::Forall(id, claim),
                 (false, None) => M::Exists(id, claim),
                 (true, Some(steps)) => M::ForallSteps(id, Box::new(steps), claim),
@@ -531,7 +549,7 @@ impl<'t> Lower<'t, '_> {
     }
 
     /// Lowers a construct in which a name takes each value of a type, or numbers in steps.
-    pub(super) fn over<T>(
+    pub(super) fn with_quantifier<T>(
         &mut self,
         quantifier: &Quantifier<'t>,
         f: impl FnOnce(&mut Self, VariableId, Option<Steps>) -> Option<T>,
@@ -551,12 +569,12 @@ impl<'t> Lower<'t, '_> {
         let (meaning, domain) = match domain {
             Some((ty, steps)) => {
                 let id = self.variable(name.text, ty, Role::Bound);
-                self.bound.insert(id, name.span);
+                self.binding_spans.insert(id, name.span);
                 (Meaning::Variable(id, Access::Loop), Some((id, steps)))
             }
-            None => (Meaning::Wrong, None),
+            None => (Meaning::Invalid, None),
         };
-        let around = self.combinations;
+        let outer_combinations = self.combinations;
         if let Some((id, steps)) = &domain {
             self.count_combinations(*id, steps.is_some(), name.span);
         }
@@ -572,7 +590,7 @@ impl<'t> Lower<'t, '_> {
                 }
             }
         });
-        self.combinations = around;
+        self.combinations = outer_combinations;
         result
     }
 
@@ -585,17 +603,17 @@ impl<'t> Lower<'t, '_> {
         if in_steps && self.model.bounds(ty) == Some(self.model.numbers) {
             return;
         }
-        let before = self.combinations;
-        self.combinations = before.saturating_mul(self.model.count(ty));
-        if before <= MAX_COMBINATIONS && self.combinations > MAX_COMBINATIONS {
-            let all = self.combinations;
-            let what = match before {
-                1 => format!("this goes through {all} values"),
+        let outer_combinations = self.combinations;
+        self.combinations = outer_combinations.saturating_mul(self.model.count(ty));
+        if outer_combinations <= MAX_COMBINATIONS && self.combinations > MAX_COMBINATIONS {
+            let total = self.combinations;
+            let message = match outer_combinations {
+                1 => format!("this goes through {total} values"),
                 _ => format!(
-                    "with the names around it this goes through {all} combinations of values"
+                    "with the names around it this goes through {total} combinations of values"
                 ),
             };
-            self.sink.warning(span, what).note(
+            self.sink.warning(span, message).note(
                 "each state may need as many evaluations; a smaller type usually shows the same faults",
             );
         }
@@ -620,10 +638,10 @@ impl<'t> Lower<'t, '_> {
                     None => None,
                 };
                 let (from, to) = (a?, b?);
-                let known = (self.fold(&from), self.fold(&to));
+                let constant_bounds = (self.fold(&from), self.fold(&to));
                 let step = by.as_ref().map_or(Some(1), |by| self.fold(by));
                 if let ((Some(a), Some(b)), Some(step), Dialect::Rumur) =
-                    (known, step, self.dialect)
+                    (constant_bounds, step, self.dialect)
                 {
                     if a > b && step > 0 || a < b && step < 0 {
                         self.error(span, format!("the steps from {a} to {b} go the other way"));
@@ -633,17 +651,19 @@ impl<'t> Lower<'t, '_> {
                 let by = match (by, self.dialect) {
                     (Some(by), _) => by,
                     // Rumur counts down if the bounds, unknown here, are in descending order.
-                    (None, Dialect::Rumur) if known.0.is_none() || known.1.is_none() => {
-                        let up = M::Binary(
+                    (None, Dialect::Rumur)
+                        if constant_bounds.0.is_none() || constant_bounds.1.is_none() =>
+                    {
+                        let ascends = M::Binary(
                             Operator::LessOrEqual,
                             Box::new(from.clone()),
                             Box::new(to.clone()),
                         );
-                        M::If(Box::new(up), Box::new(M::Int(1)), Box::new(M::Int(-1)))
+                        M::If(Box::new(ascends), Box::new(M::Int(1)), Box::new(M::Int(-1)))
                     }
                     (None, _) => M::Int(1),
                 };
-                let ty = match known {
+                let ty = match constant_bounds {
                     (Some(a), Some(b)) => {
                         let (lo, hi) = (a.min(b), a.max(b));
                         self.intern(format!("{lo}..{hi}"), Type::Range { lo, hi })
@@ -678,17 +698,19 @@ impl<'t> Lower<'t, '_> {
     ) -> Option<(FunctionId, Vec<Argument>)> {
         let id = match self.find(name.text).map(|s| s.meaning.clone()) {
             Some(Meaning::Function(id)) => id,
-            found => {
+            other_meaning => {
                 for argument in arguments {
                     self.expr(argument);
                 }
-                match found {
-                    Some(Meaning::Wrong) => {}
+                match other_meaning {
+                    Some(Meaning::Invalid) => {}
                     Some(_) => {
                         self.error(name.span, format!("`{}` is no function", name.text))
                             .label("called here");
                     }
-                    None => self.unknown(name, "function", |m| matches!(m, Meaning::Function(_))),
+                    None => {
+                        self.report_unknown(name, "function", |m| matches!(m, Meaning::Function(_)))
+                    }
                 }
                 return None;
             }
@@ -707,7 +729,7 @@ impl<'t> Lower<'t, '_> {
             return None;
         }
         let effects = self.effects[id.index()].clone();
-        let mut all = Some(Vec::new());
+        let mut lowered = Some(Vec::new());
         let mut changed = effects.state;
         let (mut values, mut variables) = (Vec::new(), effects.variables.clone());
         for (number, (&parameter, e)) in parameters.iter().zip(arguments).enumerate() {
@@ -729,12 +751,12 @@ impl<'t> Lower<'t, '_> {
                     changed.get_or_insert(e.span);
                 }
             }
-            match (&mut all, argument) {
-                (Some(all), Some(argument)) => all.push(argument),
-                _ => all = None,
+            match (&mut lowered, argument) {
+                (Some(lowered), Some(argument)) => lowered.push(argument),
+                _ => lowered = None,
             }
         }
-        if let (Dialect::CMurphi, Some(all)) = (self.dialect, &mut all) {
+        if let (Dialect::CMurphi, Some(lowered)) = (self.dialect, &mut lowered) {
             // CMurphi passes variables by reference, so that a value changes with the variable while the function runs.
             for (number, place, span) in values {
                 let root = self.root(&place);
@@ -745,21 +767,21 @@ impl<'t> Lower<'t, '_> {
                     continue;
                 }
                 if self.model.type_of_place(&place) == self.model.variable(parameters[number]).ty {
-                    all[number] = Argument::Place(place);
+                    lowered[number] = Argument::Place(place);
                 } else if variables.contains(&root) {
-                    self.changing_value(name, &place, span);
+                    self.report_changing_value(name, &place, span);
                 }
             }
         }
-        if let Some(where_) = effects.state {
-            self.own.state.get_or_insert(where_);
+        if let Some(span_of_change) = effects.state {
+            self.current_effects.state.get_or_insert(span_of_change);
         }
         for variable in effects.variables {
-            if !self.own.variables.contains(&variable) {
-                self.own.variables.push(variable);
+            if !self.current_effects.variables.contains(&variable) {
+                self.current_effects.variables.push(variable);
             }
         }
-        if let (Some(claim), Some(place)) = (self.claim, changed) {
+        if let (Some(claim), Some(place)) = (self.pure_construct, changed) {
             self.error(
                 name.span,
                 format!("{claim} cannot change the state, as `{}` does", name.text),
@@ -767,7 +789,7 @@ impl<'t> Lower<'t, '_> {
             .label("called here")
             .see(place, "the state is changed here");
         }
-        Some((id, all?))
+        Some((id, lowered?))
     }
 
     fn is_local(&self, place: &Place) -> bool {
@@ -784,7 +806,7 @@ impl<'t> Lower<'t, '_> {
     }
 
     /// Reports a value that the function may change, for which no C++ compiler accepts CMurphi's program.
-    fn changing_value(&mut self, name: Name<'t>, place: &Place, span: Span) {
+    fn report_changing_value(&mut self, name: Name<'t>, place: &Place, span: Span) {
         let variable = self.model.variable(self.root(place)).name.clone();
         self.error(
             span,
@@ -799,15 +821,17 @@ impl<'t> Lower<'t, '_> {
 
     fn argument(&mut self, parameter: VariableId, e: &Expr<'t>) -> Option<Argument> {
         let Variable { name, ty, role, .. } = self.model.variable(parameter).clone();
-        let what = format!("the argument for `{name}`");
+        let description = format!("the argument for `{name}`");
         if role == Role::Local {
-            return self.passed(e, ty, &what).map(Argument::Value);
+            return self
+                .lower_passed_value(e, ty, &description)
+                .map(Argument::Value);
         }
         let typed = self.expr(e)?;
         let Some((place, access)) = typed.place else {
             self.error(
                 e.span,
-                format!("{what} must be a variable, for it is declared `var`"),
+                format!("{description} must be a variable, for it is declared `var`"),
             )
             .label("this is a value");
             return None;
@@ -815,20 +839,20 @@ impl<'t> Lower<'t, '_> {
         if access != Access::Writable {
             self.error(
                 e.span,
-                format!("{what} may be changed, but this is {}", access.why()),
+                format!("{description} may be changed, but this is {}", access.why()),
             );
             return None;
         }
         if typed.ty != Some(ty) {
-            let wanted = self.model.types[ty.index()].name.clone();
-            let found = typed.ty.map(|ty| self.model.types[ty.index()].name.clone());
+            let expected_type = self.model.types[ty.index()].name.clone();
+            let actual_type = typed.ty.map(|ty| self.model.types[ty.index()].name.clone());
             self.error(
                 e.span,
-                format!("{what} must be of its very type, `{wanted}`"),
+                format!("{description} must be of its very type, `{expected_type}`"),
             )
             .label(format!(
                 "this is of the type `{}`",
-                found.unwrap_or_default()
+                actual_type.unwrap_or_default()
             ));
             return None;
         }

@@ -31,7 +31,7 @@ enum Meaning {
     Variable(VariableId, Access),
     Function(FunctionId),
     /// A name whose declaration has a reported error.
-    Wrong,
+    Invalid,
 }
 
 /// Permitted use of a variable.
@@ -103,13 +103,13 @@ struct Lower<'t, 's> {
     /// Effects of each lowered function.
     effects: Vec<Effects>,
     /// Effects of the current function.
-    own: Effects,
+    current_effects: Effects,
     /// Value parameters of the current function.
     value_parameters: Vec<VariableId>,
     /// Result type of the current function.
     result: Option<Option<TypeId>>,
     /// The construct being lowered if it must not change the state: "a guard".
-    claim: Option<&'static str>,
+    pure_construct: Option<&'static str>,
     /// The variable that each alias refers to.
     roots: FxHashMap<VariableId, VariableId>,
     /// Start of each line, as a byte offset.
@@ -117,7 +117,7 @@ struct Lower<'t, 's> {
     /// Numbers of rules, start states and properties so far, for their default names.
     counts: [u32; 3],
     /// Position at which each name of a loop or slot is bound.
-    bound: FxHashMap<VariableId, Span>,
+    binding_spans: FxHashMap<VariableId, Span>,
     /// Per line, the place cleared by a statement that begins there.
     clears: FxHashMap<u32, Span>,
     /// Number of combinations of values of the current rulesets, loops and quantifiers.
@@ -132,8 +132,8 @@ pub(super) fn lower(
     (dialect, strict): (Dialect, bool),
     sink: &mut Sink,
 ) -> Model {
-    let begins = text.char_indices().filter(|c| c.1 == '\n');
-    let mut l = Lower {
+    let newlines = text.char_indices().filter(|c| c.1 == '\n');
+    let mut lowering = Lower {
         text,
         dialect,
         strict,
@@ -150,25 +150,25 @@ pub(super) fn lower(
         },
         scopes: vec![FxHashMap::default()],
         effects: Vec::new(),
-        own: Effects::default(),
+        current_effects: Effects::default(),
         value_parameters: Vec::new(),
         result: None,
-        claim: None,
+        pure_construct: None,
         roots: FxHashMap::default(),
-        lines: begins.map(|c| c.0 as u32).collect(),
+        lines: newlines.map(|c| c.0 as u32).collect(),
         counts: [0; 3],
-        bound: FxHashMap::default(),
+        binding_spans: FxHashMap::default(),
         clears: FxHashMap::default(),
         combinations: 1,
     };
     for item in items {
         match item {
-            Item::Decl(decl) => l.decl(decl, Role::State, &mut Vec::new()),
-            Item::Function(function) => l.function(function),
-            Item::Rule(rule) => l.rule(rule, &mut Vec::new()),
+            Item::Decl(decl) => lowering.decl(decl, Role::State, &mut Vec::new()),
+            Item::Function(function) => lowering.function(function),
+            Item::Rule(rule) => lowering.rule(rule, &mut Vec::new()),
         }
     }
-    l.finish(items)
+    lowering.finish(items)
 }
 
 impl<'t> Lower<'t, '_> {
@@ -182,13 +182,13 @@ impl<'t> Lower<'t, '_> {
             if items.is_empty() {
                 self.sink.error(end, "the file is empty");
             }
-            let lacks = match (self.model.starts.is_empty(), self.model.rules.is_empty()) {
+            let missing = match (self.model.starts.is_empty(), self.model.rules.is_empty()) {
                 (true, _) => Some("start state"),
                 (_, true) => Some("rule"),
                 _ => None,
             };
-            if let (Some(what), Dialect::CMurphi) = (lacks, self.dialect) {
-                self.sink.error(end, format!("CMurphi needs a {what}"));
+            if let (Some(part), Dialect::CMurphi) = (missing, self.dialect) {
+                self.sink.error(end, format!("CMurphi needs a {part}"));
             }
         }
         if self.model.starts.is_empty() {
@@ -221,19 +221,26 @@ impl<'t> Lower<'t, '_> {
                 .map(|name| format!("`{name}`"))
                 .collect::<Vec<_>>()
                 .join(" and ");
-            let bound = |id| self.bound.get(&id).copied();
-            let because = |what| format!("{what}: {}", finding.why);
+            let binding_span = |id| self.binding_spans.get(&id).copied();
+            let with_reason = |what| format!("{what}: {}", finding.why);
             let (span, message) = match finding.place {
-                AsymmetricUse::Loop(id) => (bound(id), because("the order of this loop matters")),
-                AsymmetricUse::Claim(id) => {
-                    (bound(id), because("the order of evaluation matters here"))
-                }
-                AsymmetricUse::Slot(id) => (bound(id), because("the number of this slot matters")),
+                AsymmetricUse::Loop(id) => (
+                    binding_span(id),
+                    with_reason("the order of this loop matters"),
+                ),
+                AsymmetricUse::Claim(id) => (
+                    binding_span(id),
+                    with_reason("the order of evaluation matters here"),
+                ),
+                AsymmetricUse::Slot(id) => (
+                    binding_span(id),
+                    with_reason("the number of this slot matters"),
+                ),
                 AsymmetricUse::Clear(line) => (
                     self.clears.get(&line).copied(),
                     format!("`clear` chooses a first value of {names}"),
                 ),
-                AsymmetricUse::Model => (None, because("scalarsets may not be symmetric")),
+                AsymmetricUse::Model => (None, with_reason("scalarsets may not be symmetric")),
             };
             self.sink
                 .warning(span.unwrap_or_default(), message)
@@ -248,17 +255,17 @@ impl<'t> Lower<'t, '_> {
     }
 
     /// Reports an error if a construct exists only in one dialect and the text is in the other.
-    fn require_dialect(&mut self, dialect: Dialect, span: Span, what: &str) {
-        let (other, name) = match dialect {
+    fn require_dialect(&mut self, dialect: Dialect, span: Span, construct: &str) {
+        let (other_dialect, name) = match dialect {
             Dialect::CMurphi => (Dialect::Rumur, "Rumur"),
             _ => (Dialect::CMurphi, "CMurphi"),
         };
-        if self.dialect == other {
-            self.error(span, format!("{name} has no {what}"));
+        if self.dialect == other_dialect {
+            self.error(span, format!("{name} has no {construct}"));
         }
     }
 
-    fn words(&self, span: Span) -> &'t str {
+    fn text_of(&self, span: Span) -> &'t str {
         &self.text[span.start as usize..span.end as usize]
     }
 
@@ -298,15 +305,15 @@ impl<'t> Lower<'t, '_> {
     }
 
     /// Reports an undeclared name, and suggests similar names.
-    fn unknown(&mut self, name: Name, what: &str, fits: fn(&Meaning) -> bool) {
+    fn report_unknown(&mut self, name: Name, kind: &str, fits: fn(&Meaning) -> bool) {
         let mut names: Vec<&str> = (self.scopes.iter().flatten())
             .filter(|(_, symbol)| fits(&symbol.meaning))
             .map(|(&name, _)| name)
             .collect();
         names.sort_unstable();
         names.dedup();
-        let help = suggestion(name.text, what, names.into_iter());
-        self.error(name.span, format!("no {what} is named `{}`", name.text))
+        let help = suggestion(name.text, kind, names.into_iter());
+        self.error(name.span, format!("no {kind} is named `{}`", name.text))
             .label("not declared before it is used here")
             .note(help);
     }
@@ -327,7 +334,7 @@ impl<'t> Lower<'t, '_> {
             Decl::Const(names, e) => {
                 let meaning = match self.constant(e) {
                     Some((value, kind)) => Meaning::Constant(value, kind),
-                    None => Meaning::Wrong,
+                    None => Meaning::Invalid,
                 };
                 for name in names {
                     self.declare(*name, meaning.clone());
@@ -337,7 +344,7 @@ impl<'t> Lower<'t, '_> {
                 let first = names.first().map(|name| name.text);
                 let meaning = match self.type_named(ty, first) {
                     Some(ty) => Meaning::Type(ty),
-                    None => Meaning::Wrong,
+                    None => Meaning::Invalid,
                 };
                 for name in names {
                     self.declare(*name, meaning.clone());
@@ -354,7 +361,7 @@ impl<'t> Lower<'t, '_> {
                             }
                             Meaning::Variable(id, Access::Writable)
                         }
-                        None => Meaning::Wrong,
+                        None => Meaning::Invalid,
                     };
                     self.declare(*name, meaning);
                 }
@@ -365,7 +372,7 @@ impl<'t> Lower<'t, '_> {
     fn function(&mut self, function: &Function<'t>) {
         let name = function.name;
         let result = function.result.as_ref().map(|ty| self.type_expr(ty));
-        let broken = matches!(result, Some(None));
+        let has_invalid_result = matches!(result, Some(None));
         // Rumur does not check the range of results.
         let result = result.flatten().map(|ty| match self.model.ty(ty) {
             Type::Range { .. } if self.dialect == Dialect::Rumur => self.any_number(),
@@ -375,7 +382,7 @@ impl<'t> Lower<'t, '_> {
         let mut parameters = Vec::new();
         for parameter in &function.parameters {
             let Some(ty) = self.type_expr(&parameter.ty) else {
-                self.declare(parameter.name, Meaning::Wrong);
+                self.declare(parameter.name, Meaning::Invalid);
                 continue;
             };
             let (role, access) = match parameter.var {
@@ -394,18 +401,18 @@ impl<'t> Lower<'t, '_> {
             result,
             body: Vec::new(),
         });
-        let whole = parameters.len() == function.parameters.len() && !broken;
+        let is_valid = parameters.len() == function.parameters.len() && !has_invalid_result;
         let inner = self.scopes.pop();
-        let meaning = match whole {
+        let meaning = match is_valid {
             true => Meaning::Function(id),
-            false => Meaning::Wrong,
+            false => Meaning::Invalid,
         };
         self.declare(name, meaning);
         self.scopes.extend(inner);
         // A function that calls itself is assumed to change all its `var` parameters.
         let is_value = |&p: &VariableId| self.model.variable(p).role == Role::Local;
         self.value_parameters = parameters.iter().copied().filter(is_value).collect();
-        self.own = Effects::default();
+        self.current_effects = Effects::default();
         self.effects.push(Effects {
             parameters,
             ..Effects::default()
@@ -421,7 +428,7 @@ impl<'t> Lower<'t, '_> {
         self.scopes.pop();
         self.value_parameters.clear();
         self.result = None;
-        self.effects[id.index()] = std::mem::take(&mut self.own);
+        self.effects[id.index()] = std::mem::take(&mut self.current_effects);
         self.model.functions[id.index()].body = body;
     }
 
@@ -439,12 +446,14 @@ impl<'t> Lower<'t, '_> {
         let root = self.root(place);
         match self.model.variable(root).role {
             Role::State => {
-                self.own.state.get_or_insert(span);
-                if !self.own.variables.contains(&root) {
-                    self.own.variables.push(root);
+                self.current_effects.state.get_or_insert(span);
+                if !self.current_effects.variables.contains(&root) {
+                    self.current_effects.variables.push(root);
                 }
             }
-            Role::Alias if !self.own.parameters.contains(&root) => self.own.parameters.push(root),
+            Role::Alias if !self.current_effects.parameters.contains(&root) => {
+                self.current_effects.parameters.push(root)
+            }
             _ => {}
         }
     }

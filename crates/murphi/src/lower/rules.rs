@@ -26,7 +26,7 @@ impl<'t> Lower<'t, '_> {
     /// Declares an alias of an expression.
     pub(super) fn alias(&mut self, name: Name<'t>, e: &Expr<'t>) -> Option<Bound> {
         let Some(typed) = self.expr(e) else {
-            self.declare(name, Meaning::Wrong);
+            self.declare(name, Meaning::Invalid);
             return None;
         };
         if typed.undefined {
@@ -58,8 +58,8 @@ impl<'t> Lower<'t, '_> {
         Some(Bound::Value(id, typed.expr))
     }
 
-    pub(super) fn rule(&mut self, rule: &Rule<'t>, around: &mut Vec<RuleScope>) {
-        let depth = around.len();
+    pub(super) fn rule(&mut self, rule: &Rule<'t>, enclosing: &mut Vec<RuleScope>) {
+        let depth = enclosing.len();
         match &rule.kind {
             RuleKind::Rule {
                 title,
@@ -86,9 +86,9 @@ impl<'t> Lower<'t, '_> {
                 let Some(guard) = guard else { return };
                 self.model.rules.push(model::Rule {
                     name,
-                    parameters: parameters(around),
-                    guard: enclose_claim(around, guard, M::and),
-                    body: enclose_body(around, body, false),
+                    parameters: parameters(enclosing),
+                    guard: enclose_claim(enclosing, guard, M::and),
+                    body: enclose_body(enclosing, body, false),
                     spontaneous: false,
                     priority,
                 });
@@ -104,43 +104,47 @@ impl<'t> Lower<'t, '_> {
                 let body = self.body(locals, body);
                 self.model.starts.push(Start {
                     name,
-                    parameters: parameters(around),
-                    body: enclose_body(around, body, true),
+                    parameters: parameters(enclosing),
+                    body: enclose_body(enclosing, body, true),
                 });
             }
-            RuleKind::Property(property) => self.property(property, around),
-            RuleKind::Ruleset(quantifiers, rules) => self.ruleset(quantifiers, rules, around),
+            RuleKind::Property(property) => self.property(property, enclosing),
+            RuleKind::Ruleset(quantifiers, rules) => self.ruleset(quantifiers, rules, enclosing),
             RuleKind::Alias(aliases, rules) => self.scoped(|l| {
-                l.claim = Some("an alias");
+                l.pure_construct = Some("an alias");
                 for (name, e) in aliases {
                     match l.alias(*name, e) {
-                        Some(Bound::Place(id, place)) => around.push(RuleScope::Alias(id, place)),
-                        Some(Bound::Value(id, value)) => around.push(RuleScope::Value(id, value)),
+                        Some(Bound::Place(id, place)) => {
+                            enclosing.push(RuleScope::Alias(id, place))
+                        }
+                        Some(Bound::Value(id, value)) => {
+                            enclosing.push(RuleScope::Value(id, value))
+                        }
                         Some(Bound::Same) | None => {}
                     }
                 }
-                l.claim = None;
-                l.rules(rules, around);
+                l.pure_construct = None;
+                l.rules(rules, enclosing);
             }),
             RuleKind::Choose(name, multiset, rules) => self.scoped(|l| {
                 let Some((place, capacity)) = l.multiset(multiset) else {
-                    l.declare(*name, Meaning::Wrong);
-                    return l.rules(rules, around);
+                    l.declare(*name, Meaning::Invalid);
+                    return l.rules(rules, enclosing);
                 };
                 let ty = l.slots(capacity);
                 let id = l.variable(name.text, ty, Role::Bound);
-                l.bound.insert(id, name.span);
+                l.binding_spans.insert(id, name.span);
                 l.declare(*name, Meaning::Variable(id, Access::Slot));
-                around.push(RuleScope::Slot(id, place));
-                l.rules(rules, around);
+                enclosing.push(RuleScope::Slot(id, place));
+                l.rules(rules, enclosing);
             }),
         }
-        around.truncate(depth);
+        enclosing.truncate(depth);
     }
 
-    fn rules(&mut self, rules: &[Rule<'t>], around: &mut Vec<RuleScope>) {
+    fn rules(&mut self, rules: &[Rule<'t>], enclosing: &mut Vec<RuleScope>) {
         for rule in rules {
-            self.rule(rule, around);
+            self.rule(rule, enclosing);
         }
     }
 
@@ -148,15 +152,15 @@ impl<'t> Lower<'t, '_> {
         &mut self,
         quantifiers: &[Quantifier<'t>],
         rules: &[Rule<'t>],
-        around: &mut Vec<RuleScope>,
+        enclosing: &mut Vec<RuleScope>,
     ) {
         let Some((first, rest)) = quantifiers.split_first() else {
-            return self.rules(rules, around);
+            return self.rules(rules, enclosing);
         };
         let span = first.name.span;
-        self.over(first, |l, id, steps| {
+        self.with_quantifier(first, |l, id, steps| {
             match steps.map(|steps| [steps.from, steps.to, steps.by].map(|e| l.fold(&e))) {
-                None => around.push(RuleScope::Parameter(id, None)),
+                None => enclosing.push(RuleScope::Parameter(id, None)),
                 Some([Some(from), Some(to), Some(by)]) => {
                     // Steps of 1 visit all values of the range.
                     let backward = if by > 0 { to < from } else { from < to };
@@ -168,41 +172,41 @@ impl<'t> Lower<'t, '_> {
                             Some((offset % M::Int(by)).is(0))
                         }
                     };
-                    around.push(RuleScope::Parameter(id, condition));
+                    enclosing.push(RuleScope::Parameter(id, condition));
                 }
                 Some(_) => {
                     l.error(span, "the bounds of a ruleset must be constant");
                 }
             }
-            l.ruleset(rest, rules, around);
+            l.ruleset(rest, rules, enclosing);
             Some(())
         });
     }
 
     /// A condition on a state, which must not change the state.
-    fn claim(&mut self, e: &Expr<'t>, what: &'static str) -> Option<M> {
+    fn claim(&mut self, e: &Expr<'t>, construct: &'static str) -> Option<M> {
         let line = self.line(e.span);
-        self.claim = Some(what);
-        let claim = self.boolean(e, what);
-        self.claim = None;
+        self.pure_construct = Some(construct);
+        let claim = self.boolean(e, construct);
+        self.pure_construct = None;
         Some(M::Line(line, Box::new(claim?)))
     }
 
     fn body(&mut self, locals: &[Decl<'t>], body: &[Stmt<'t>]) -> Vec<S> {
         self.scoped(|l| {
-            let mut all = Vec::new();
+            let mut statements = Vec::new();
             for decl in locals {
-                l.decl(decl, Role::Local, &mut all);
+                l.decl(decl, Role::Local, &mut statements);
             }
-            all.extend(l.block(body));
-            all
+            statements.extend(l.block(body));
+            statements
         })
     }
 
-    fn property(&mut self, property: &Property<'t>, around: &[RuleScope]) {
+    fn property(&mut self, property: &Property<'t>, enclosing: &[RuleScope]) {
         self.counts[2] += 1;
         let (number, line) = (self.counts[2], self.line(property.span));
-        let (word, what) = match property.kind {
+        let (word, construct) = match property.kind {
             PropertyKind::Invariant => ("Invariant", "an invariant"),
             PropertyKind::Assume => ("Assumption", "an assumption"),
             PropertyKind::Cover => ("Cover", "a cover"),
@@ -210,28 +214,28 @@ impl<'t> Lower<'t, '_> {
         };
         let title = property.title.clone();
         let name = title.unwrap_or(format!("{word} {number}"));
-        let Some(claim) = self.claim(&property.claim, what) else {
+        let Some(claim) = self.claim(&property.claim, construct) else {
             return;
         };
-        let why = format!("the invariant of line {line} does not hold");
-        let all = |holds| Invariant {
+        let reason = format!("the invariant of line {line} does not hold");
+        let invariant_of = |holds| Invariant {
             name: name.clone(),
-            why,
+            why: reason,
             parameters: Vec::new(),
             holds,
         };
         match property.kind {
             PropertyKind::Invariant => {
-                let invariant = all(forall_claim(around, claim));
+                let invariant = invariant_of(forall_claim(enclosing, claim));
                 self.model.invariants.push(invariant);
             }
             PropertyKind::Assume => {
-                let assumption = all(forall_claim(around, claim));
+                let assumption = invariant_of(forall_claim(enclosing, claim));
                 self.model.assumptions.push(assumption);
             }
             PropertyKind::Cover => {
-                let mut holds = enclose_claim(around, claim, M::and);
-                for p in parameters(around).into_iter().rev() {
+                let mut holds = enclose_claim(enclosing, claim, M::and);
+                for p in parameters(enclosing).into_iter().rev() {
                     holds = M::Exists(p, Box::new(holds));
                 }
                 let holds = Some(holds);
@@ -240,8 +244,8 @@ impl<'t> Lower<'t, '_> {
             // Each instance is a separate property.
             PropertyKind::Liveness => {
                 let liveness = Invariant {
-                    parameters: parameters(around),
-                    ..all(enclose_claim(around, claim, M::implies))
+                    parameters: parameters(enclosing),
+                    ..invariant_of(enclose_claim(enclosing, claim, M::implies))
                 };
                 self.model.liveness.push(liveness);
             }
@@ -249,30 +253,33 @@ impl<'t> Lower<'t, '_> {
     }
 }
 
-fn parameters(around: &[RuleScope]) -> Vec<VariableId> {
-    let parameter = |one: &RuleScope| match one {
+fn parameters(enclosing: &[RuleScope]) -> Vec<VariableId> {
+    let parameter = |scope: &RuleScope| match scope {
         RuleScope::Parameter(id, _) | RuleScope::Slot(id, _) => Some(*id),
         _ => None,
     };
-    around.iter().filter_map(parameter).collect()
+    enclosing.iter().filter_map(parameter).collect()
 }
 
 /// A claim within the enclosing constructs, whose conditions are joined to it.
-fn enclose_claim(around: &[RuleScope], claim: M, join: fn(M, M) -> M) -> M {
-    around.iter().rev().fold(claim, |claim, one| match one {
-        RuleScope::Parameter(_, None) => claim,
-        RuleScope::Parameter(_, Some(condition)) => join(condition.clone(), claim),
-        RuleScope::Slot(id, place) => join(present(place, *id), claim),
-        RuleScope::Alias(id, place) => M::Alias(*id, place.clone(), Box::new(claim)),
-        RuleScope::Value(id, value) => M::Let(*id, Box::new(value.clone()), Box::new(claim)),
-    })
+fn enclose_claim(enclosing: &[RuleScope], claim: M, join: fn(M, M) -> M) -> M {
+    enclosing
+        .iter()
+        .rev()
+        .fold(claim, |claim, scope| match scope {
+            RuleScope::Parameter(_, None) => claim,
+            RuleScope::Parameter(_, Some(condition)) => join(condition.clone(), claim),
+            RuleScope::Slot(id, place) => join(present(place, *id), claim),
+            RuleScope::Alias(id, place) => M::Alias(*id, place.clone(), Box::new(claim)),
+            RuleScope::Value(id, value) => M::Let(*id, Box::new(value.clone()), Box::new(claim)),
+        })
 }
 
 /// A claim for all values of the enclosing parameters.
-fn forall_claim(around: &[RuleScope], claim: M) -> M {
-    around.iter().rev().fold(claim, |claim, one| {
-        let inner = enclose_claim(std::slice::from_ref(one), claim, M::implies);
-        match one {
+fn forall_claim(enclosing: &[RuleScope], claim: M) -> M {
+    enclosing.iter().rev().fold(claim, |claim, scope| {
+        let inner = enclose_claim(std::slice::from_ref(scope), claim, M::implies);
+        match scope {
             RuleScope::Parameter(id, _) | RuleScope::Slot(id, _) => M::Forall(*id, Box::new(inner)),
             _ => inner,
         }
@@ -281,9 +288,9 @@ fn forall_claim(around: &[RuleScope], claim: M) -> M {
 
 /// Statements within the enclosing constructs. A start state has no guard that restricts its parameters, so it assumes
 /// their conditions.
-fn enclose_body(around: &[RuleScope], body: Vec<S>, start: bool) -> Vec<S> {
-    around.iter().rev().fold(body, |mut body, one| {
-        match one {
+fn enclose_body(enclosing: &[RuleScope], body: Vec<S>, start: bool) -> Vec<S> {
+    enclosing.iter().rev().fold(body, |mut body, scope| {
+        match scope {
             RuleScope::Alias(id, place) => return vec![S::Alias(*id, place.clone(), body)],
             RuleScope::Value(id, value) => body.insert(0, S::Let(*id, Some(value.clone()))),
             RuleScope::Parameter(_, Some(condition)) if start => {

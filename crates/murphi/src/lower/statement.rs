@@ -9,15 +9,15 @@ const MAX_ROUNDS_OF_CMURPHI: u32 = 1000;
 
 impl<'t> Lower<'t, '_> {
     pub(super) fn block(&mut self, block: &[Stmt<'t>]) -> Vec<S> {
-        let mut all = Vec::new();
+        let mut statements = Vec::new();
         for stmt in block {
-            let at = S::Line(self.line(stmt.span));
+            let line = S::Line(self.line(stmt.span));
             if let Some(lowered) = self.stmt(stmt) {
-                all.push(at);
-                all.extend(lowered);
+                statements.push(line);
+                statements.extend(lowered);
             }
         }
-        all
+        statements
     }
 
     fn scoped_block(&mut self, block: &[Stmt<'t>]) -> Vec<S> {
@@ -32,7 +32,7 @@ impl<'t> Lower<'t, '_> {
                     self.expr(value);
                     return None;
                 };
-                let value = self.copied(value, ty, "the value")?;
+                let value = self.lower_copied_value(value, ty, "the value")?;
                 Some(vec![S::Assign(place, value)])
             }
             StmtKind::If(cases, otherwise) => {
@@ -54,11 +54,11 @@ impl<'t> Lower<'t, '_> {
             StmtKind::While(condition, body) => {
                 let condition = self.boolean(condition, "the condition");
                 let body = self.scoped_block(body);
-                let most = match self.dialect {
+                let max_rounds = match self.dialect {
                     Dialect::CMurphi => MAX_ROUNDS_OF_CMURPHI,
                     _ => MAX_ROUNDS,
                 };
-                Some(vec![S::While(condition?, body, most)])
+                Some(vec![S::While(condition?, body, max_rounds)])
             }
             StmtKind::Alias(aliases, body) => self.scoped(|l| l.aliases(aliases, body)),
             StmtKind::Property(property) => self.statement_property(property),
@@ -97,9 +97,9 @@ impl<'t> Lower<'t, '_> {
                     return None;
                 };
                 if self.dialect == Dialect::CMurphi {
-                    self.exact_element(element, element_type);
+                    self.require_exact_element(element, element_type);
                 }
-                let element = self.copied(element, element_type, "the element")?;
+                let element = self.lower_copied_value(element, element_type, "the element")?;
                 Some(vec![S::Insert(place, element)])
             }
             StmtKind::MultisetRemove(index, multiset) => {
@@ -115,8 +115,8 @@ impl<'t> Lower<'t, '_> {
             }
             StmtKind::MultisetRemovePred(name, multiset, claim) => {
                 let place = self.changed_multiset(multiset);
-                let each = self.each_slot(*name, multiset, claim);
-                let ((place, _), (_, id, claim)) = (place?, each?);
+                let slot_claim = self.each_slot(*name, multiset, claim);
+                let ((place, _), (_, id, claim)) = (place?, slot_claim?);
                 Some(vec![S::RemoveWhere(id, place, claim)])
             }
         }
@@ -132,19 +132,19 @@ impl<'t> Lower<'t, '_> {
         let mut lowered = Some(Vec::new());
         let mut seen: Vec<(Number, Span)> = Vec::new();
         for (values, body) in cases {
-            let mut all = Some(Vec::new());
+            let mut case_values = Some(Vec::new());
             for value in values {
                 let constant = self.case(value, subject.clone());
                 if let Some(n) = constant.as_ref().and_then(|e| self.fold(e)) {
                     self.record_case(n, value.span, &mut seen);
                 }
-                match (&mut all, constant) {
-                    (Some(all), Some(value)) => all.push(value),
-                    _ => all = None,
+                match (&mut case_values, constant) {
+                    (Some(case_values), Some(value)) => case_values.push(value),
+                    _ => case_values = None,
                 }
             }
             let body = self.scoped_block(body);
-            match (&mut lowered, all) {
+            match (&mut lowered, case_values) {
                 (Some(lowered), Some(values)) => lowered.push((values, body)),
                 _ => lowered = None,
             }
@@ -160,23 +160,23 @@ impl<'t> Lower<'t, '_> {
 
     /// A block with aliases of places and values.
     fn aliases(&mut self, aliases: &[(Name<'t>, Expr<'t>)], body: &[Stmt<'t>]) -> Option<Vec<S>> {
-        let mut bound = Vec::new();
+        let mut bindings = Vec::new();
         for (name, e) in aliases {
-            bound.push(self.alias(*name, e));
+            bindings.push(self.alias(*name, e));
         }
-        let mut all = self.block(body);
-        for one in bound.into_iter().rev() {
-            all = match one? {
-                rules::Bound::Same => all,
-                rules::Bound::Place(id, place) => vec![S::Alias(id, place, all)],
+        let mut statements = self.block(body);
+        for binding in bindings.into_iter().rev() {
+            statements = match binding? {
+                rules::Bound::Same => statements,
+                rules::Bound::Place(id, place) => vec![S::Alias(id, place, statements)],
                 rules::Bound::Value(id, value) => {
-                    all.insert(0, S::Let(id, Some(value)));
+                    statements.insert(0, S::Let(id, Some(value)));
                     // A separate block ends the lifetime of the name.
-                    vec![S::If(M::Bool(true), all, Vec::new())]
+                    vec![S::If(M::Bool(true), statements, Vec::new())]
                 }
             };
         }
-        Some(all)
+        Some(statements)
     }
 
     fn clear(&mut self, e: &Expr<'t>, stmt: Span) -> Option<S> {
@@ -222,13 +222,15 @@ impl<'t> Lower<'t, '_> {
     }
 
     /// CMurphi adds only variables of exactly the element's type.
-    fn exact_element(&mut self, e: &Expr<'t>, wanted: TypeId) {
+    fn require_exact_element(&mut self, e: &Expr<'t>, expected_type: TypeId) {
         let Some(typed) = self.expr(e) else { return };
-        if typed.place.is_none() || typed.ty != Some(wanted) {
-            let wanted = self.model.types[wanted.index()].name.clone();
+        if typed.place.is_none() || typed.ty != Some(expected_type) {
+            let expected_type = self.model.types[expected_type.index()].name.clone();
             self.error(
                 e.span,
-                format!("CMurphi puts only variables of the type `{wanted}` into this multiset"),
+                format!(
+                    "CMurphi puts only variables of the type `{expected_type}` into this multiset"
+                ),
             )
             .label("this is none");
         }
@@ -248,11 +250,11 @@ impl<'t> Lower<'t, '_> {
     }
 
     /// The place that a statement changes.
-    fn target(&mut self, e: &Expr<'t>, what: &str) -> Option<(Place, TypeId)> {
+    fn target(&mut self, e: &Expr<'t>, action: &str) -> Option<(Place, TypeId)> {
         let typed = self.expr(e)?;
         let span = typed.span;
         let (Some((place, access)), Some(ty)) = (typed.place, typed.ty) else {
-            self.error(span, format!("only variables can be {what}"))
+            self.error(span, format!("only variables can be {action}"))
                 .label("this is a value");
             return None;
         };
@@ -260,7 +262,7 @@ impl<'t> Lower<'t, '_> {
             let name = self.model.spell(&place);
             self.error(
                 span,
-                format!("`{name}` cannot be {what}: it is {}", access.why()),
+                format!("`{name}` cannot be {action}: it is {}", access.why()),
             );
             return None;
         }
@@ -280,18 +282,18 @@ impl<'t> Lower<'t, '_> {
     fn for_stmt(&mut self, quantifiers: &[Quantifier<'t>], body: &[Stmt<'t>]) -> Option<S> {
         let (first, rest) = quantifiers.split_first()?;
         let assigned = self.dialect != Dialect::CMurphi && assigns(body, first.name.text);
-        self.over(first, |l, id, steps| {
+        self.with_quantifier(first, |l, id, steps| {
             let mut inner = Vec::new();
             if assigned {
                 // A body that assigns the loop's variable assigns a local copy, which starts with the loop's value.
                 let ty = l.model.variable(id).ty;
-                let own = l.variable(first.name.text, ty, Role::Local);
-                let meaning = Meaning::Variable(own, Access::Writable);
+                let loop_copy = l.variable(first.name.text, ty, Role::Local);
+                let meaning = Meaning::Variable(loop_copy, Access::Writable);
                 let span = first.name.span;
                 if let Some(scope) = l.scopes.last_mut() {
                     scope.insert(first.name.text, Symbol { meaning, span });
                 }
-                inner.push(S::Let(own, Some(M::Read(id.into()))));
+                inner.push(S::Let(loop_copy, Some(M::Read(id.into()))));
             }
             if rest.is_empty() {
                 inner.extend(l.scoped_block(body));
@@ -307,7 +309,7 @@ impl<'t> Lower<'t, '_> {
 
     fn statement_property(&mut self, property: &Property<'t>) -> Option<Vec<S>> {
         let claim = self.boolean(&property.claim, "the claim")?;
-        let words = self.words(property.claim.span);
+        let words = self.text_of(property.claim.span);
         let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
         let name = property.title.clone().unwrap_or(words);
         Some(match property.kind {
@@ -318,8 +320,8 @@ impl<'t> Lower<'t, '_> {
                 vec![S::If(claim, vec![S::Cover(id)], Vec::new())]
             }
             PropertyKind::Invariant | PropertyKind::Liveness => {
-                let why = format!("the assertion `{name}` does not hold");
-                vec![S::Assert(Violation::new(name, why), claim)]
+                let reason = format!("the assertion `{name}` does not hold");
+                vec![S::Assert(Violation::new(name, reason), claim)]
             }
         })
     }
@@ -338,13 +340,14 @@ impl<'t> Lower<'t, '_> {
                 let value = self.coerce(typed, ty, "the returned value")?;
                 Some(vec![S::Return(Some(value))])
             }
-            (Some(e), place) => {
+            (Some(e), context) => {
                 self.expr(e);
-                let what = match place {
+                let message = match context {
                     None => "a rule returns no value",
                     Some(_) => "a procedure returns no value",
                 };
-                self.error(e.span, what).label("no caller takes this value");
+                self.error(e.span, message)
+                    .label("no caller takes this value");
                 None
             }
         }
@@ -356,13 +359,13 @@ fn assigns(block: &[Stmt], name: &str) -> bool {
     fn root<'t>(e: &Expr<'t>) -> Option<&'t str> {
         match &e.kind {
             ExprKind::Name(name) => Some(name.text),
-            ExprKind::Field(of, _) | ExprKind::Index(of, _) => root(of),
+            ExprKind::Field(base, _) | ExprKind::Index(base, _) => root(base),
             _ => None,
         }
     }
-    let is = |e: &Expr| root(e) == Some(name);
+    let is_named = |e: &Expr| root(e) == Some(name);
     block.iter().any(|stmt| match &stmt.kind {
-        StmtKind::Assign(to, _) | StmtKind::Undefine(to) | StmtKind::Clear(to) => is(to),
+        StmtKind::Assign(to, _) | StmtKind::Undefine(to) | StmtKind::Clear(to) => is_named(to),
         StmtKind::If(cases, otherwise) => {
             cases.iter().any(|c| assigns(&c.1, name)) || assigns(otherwise, name)
         }

@@ -4,7 +4,7 @@
 use super::*;
 
 /// Maximum size of a scalarset: symmetry reduction keeps a table of its values.
-const LARGEST_SCALARSET: Number = 1 << 20;
+const MAX_SCALARSET_SIZE: Number = 1 << 20;
 
 impl<'t> Lower<'t, '_> {
     pub(super) fn type_expr(&mut self, ty: &TypeExpr<'t>) -> Option<TypeId> {
@@ -14,9 +14,9 @@ impl<'t> Lower<'t, '_> {
     /// Lowers a type; a new type gets the name.
     pub(super) fn type_named(&mut self, ty: &TypeExpr<'t>, name: Option<&str>) -> Option<TypeId> {
         let shape = match &ty.kind {
-            TypeKind::Wrong => return None,
+            TypeKind::Invalid => return None,
             TypeKind::Boolean => return Some(TypeId::BOOL),
-            TypeKind::Named(of) => return self.known_type(*of),
+            TypeKind::Named(referenced) => return self.known_type(*referenced),
             TypeKind::Enum(names) => {
                 let labels = names.iter().map(|n| n.text.to_string()).collect();
                 let id = self.new_type(self.label(ty, name), Type::Enum(labels));
@@ -44,10 +44,10 @@ impl<'t> Lower<'t, '_> {
         if let Some(name) = name {
             return name.to_string();
         }
-        let words = self.words(ty.span).split_whitespace();
+        let words = self.text_of(ty.span).split_whitespace();
         let words = words.collect::<Vec<_>>().join(" ");
         match words.char_indices().nth(60) {
-            Some((at, _)) => format!("{}...", &words[..at]),
+            Some((end, _)) => format!("{}...", &words[..end]),
             None => words,
         }
     }
@@ -55,12 +55,12 @@ impl<'t> Lower<'t, '_> {
     fn known_type(&mut self, name: Name<'t>) -> Option<TypeId> {
         match self.find(name.text).map(|s| s.meaning.clone()) {
             Some(Meaning::Type(ty)) => return Some(ty),
-            Some(Meaning::Wrong) => {}
+            Some(Meaning::Invalid) => {}
             Some(_) => {
                 self.error(name.span, format!("`{}` is no type", name.text))
                     .label("expected a type");
             }
-            None => self.unknown(name, "type", |m| matches!(m, Meaning::Type(_))),
+            None => self.report_unknown(name, "type", |m| matches!(m, Meaning::Type(_))),
         }
         None
     }
@@ -85,8 +85,8 @@ impl<'t> Lower<'t, '_> {
         let value = self.constant_number(size)?;
         let bound = match value {
             ..1 => "at least 1".to_string(),
-            1..=LARGEST_SCALARSET => return Some(Type::Scalarset(value as u32)),
-            _ => format!("at most {LARGEST_SCALARSET}"),
+            1..=MAX_SCALARSET_SIZE => return Some(Type::Scalarset(value as u32)),
+            _ => format!("at most {MAX_SCALARSET_SIZE}"),
         };
         self.error(size.span, format!("a scalarset of {value} values"))
             .label(bound);
@@ -144,22 +144,22 @@ impl<'t> Lower<'t, '_> {
 
     fn record_type(&mut self, parts: &[(Vec<Name<'t>>, TypeExpr<'t>)]) -> Option<Type> {
         let mut fields: Vec<(String, TypeId)> = Vec::new();
-        let mut whole = true;
+        let mut is_valid = true;
         for (names, ty) in parts {
             let ty = self.type_expr(ty);
             for name in names {
                 if fields.iter().any(|f| f.0 == name.text) {
                     let message = format!("the field `{}` occurs twice", name.text);
                     self.error(name.span, message);
-                    whole = false;
+                    is_valid = false;
                 }
                 match ty {
                     Some(ty) => fields.push((name.text.to_string(), ty)),
-                    None => whole = false,
+                    None => is_valid = false,
                 }
             }
         }
-        whole.then_some(Type::Record(fields))
+        is_valid.then_some(Type::Record(fields))
     }
 
     fn new_type(&mut self, name: String, ty: Type) -> TypeId {
@@ -170,9 +170,9 @@ impl<'t> Lower<'t, '_> {
     /// The type of this shape. A new type gets the name.
     pub(super) fn intern(&mut self, name: String, ty: Type) -> TypeId {
         let shared = self.dialect != Dialect::CMurphi;
-        let known = self.model.types.iter().position(|named| named.ty == ty);
-        match known {
-            Some(known) if shared => TypeId(known as u32),
+        let existing = self.model.types.iter().position(|named| named.ty == ty);
+        match existing {
+            Some(existing) if shared => TypeId(existing as u32),
             _ => self.new_type(name, ty),
         }
     }

@@ -42,7 +42,7 @@ impl<'t> Parser<'t, '_> {
         self.nested(Self::conditional)
     }
 
-    fn make(&mut self, span: Span, kind: ExprKind<'t>, parts: &[u32]) -> Parsed<Expr<'t>> {
+    fn make_expr(&mut self, span: Span, kind: ExprKind<'t>, parts: &[u32]) -> Parsed<Expr<'t>> {
         let depth = 1 + parts.iter().copied().max().unwrap_or(0);
         if depth > MAX_DEPTH {
             self.sink
@@ -56,12 +56,12 @@ impl<'t> Parser<'t, '_> {
     fn binary(&mut self, op: Binary, sign: Span, a: Expr<'t>, b: Expr<'t>) -> Parsed<Expr<'t>> {
         let (span, parts) = (a.span.to(b.span), [a.depth, b.depth]);
         let kind = ExprKind::Binary(op, sign, Box::new(a), Box::new(b));
-        self.make(span, kind, &parts)
+        self.make_expr(span, kind, &parts)
     }
 
     fn conditional(&mut self) -> Parsed<Expr<'t>> {
         let condition = self.implication()?;
-        if !self.take(Token::Question) {
+        if !self.accept(Token::Question) {
             return Ok(condition);
         }
         let yes = self.expr()?;
@@ -70,11 +70,11 @@ impl<'t> Parser<'t, '_> {
         let span = condition.span.to(no.span);
         let parts = [condition.depth, yes.depth, no.depth];
         let kind = ExprKind::If(Box::new(condition), Box::new(yes), Box::new(no));
-        self.make(span, kind, &parts)
+        self.make_expr(span, kind, &parts)
     }
 
     fn implication(&mut self) -> Parsed<Expr<'t>> {
-        let a = self.left(0)?;
+        let a = self.left_associative(0)?;
         if !self.is(Token::Implies) {
             return Ok(a);
         }
@@ -84,7 +84,7 @@ impl<'t> Parser<'t, '_> {
     }
 
     /// Left-associative operators, from a level on.
-    fn left(&mut self, level: usize) -> Parsed<Expr<'t>> {
+    fn left_associative(&mut self, level: usize) -> Parsed<Expr<'t>> {
         const LEVELS: [(Token, Binary); 5] = [
             (Token::OrOr, Binary::OrElse),
             (Token::AndAnd, Binary::AndAlso),
@@ -95,15 +95,15 @@ impl<'t> Parser<'t, '_> {
         let Some(&operator) = LEVELS.get(level) else {
             return self.negation();
         };
-        let mut operands = vec![self.left(level + 1)?];
+        let mut operands = vec![self.left_associative(level + 1)?];
         let mut signs = Vec::new();
         while self.is(operator.0) {
             let sign = self.next().1;
             if matches!(operator.1, Binary::OrElse | Binary::AndAlso | Binary::Xor) {
-                let word = self.words(sign);
+                let word = self.text_of(sign);
                 self.require_dialect(Dialect::Rumur, sign, &format!("`{word}`"));
             }
-            operands.push(self.left(level + 1)?);
+            operands.push(self.left_associative(level + 1)?);
             signs.push(sign);
         }
         self.chain(operator.1, operands, signs)
@@ -118,21 +118,21 @@ impl<'t> Parser<'t, '_> {
         mut signs: Vec<Span>,
     ) -> Parsed<Expr<'t>> {
         while operands.len() > LONG_CHAIN {
-            let (mut joined, mut between) = (Vec::new(), Vec::new());
+            let (mut joined, mut outer_signs) = (Vec::new(), Vec::new());
             let mut rest = operands.into_iter();
-            let mut signs_left = signs.into_iter();
+            let mut remaining_signs = signs.into_iter();
             while let Some(a) = rest.next() {
-                joined.push(match (rest.next(), signs_left.next()) {
+                joined.push(match (rest.next(), remaining_signs.next()) {
                     (Some(b), Some(sign)) => self.binary(op, sign, a, b)?,
                     _ => a,
                 });
-                between.extend(signs_left.next());
+                outer_signs.extend(remaining_signs.next());
             }
-            (operands, signs) = (joined, between);
+            (operands, signs) = (joined, outer_signs);
         }
         let mut rest = operands.into_iter();
         let Some(mut a) = rest.next() else {
-            return Err(self.expected("a value"));
+            return Err(self.report_expected("a value"));
         };
         for (b, sign) in rest.zip(signs) {
             a = self.binary(op, sign, a, b)?;
@@ -147,10 +147,10 @@ impl<'t> Parser<'t, '_> {
         let start = self.next().1;
         let e = self.nested(Self::negation)?;
         let (span, parts) = (start.to(e.span), [e.depth]);
-        self.make(span, ExprKind::Unary(Unary::Not, Box::new(e)), &parts)
+        self.make_expr(span, ExprKind::Unary(Unary::Not, Box::new(e)), &parts)
     }
 
-    fn compares(&self) -> Option<Binary> {
+    fn comparison_operator(&self) -> Option<Binary> {
         Some(match self.token() {
             Token::Is | Token::IsIs => Binary::Equal,
             Token::IsNot => Binary::NotEqual,
@@ -164,7 +164,7 @@ impl<'t> Parser<'t, '_> {
 
     fn comparison(&mut self) -> Parsed<Expr<'t>> {
         let a = self.shifts()?;
-        let Some(op) = self.compares() else {
+        let Some(op) = self.comparison_operator() else {
             return Ok(a);
         };
         let (token, sign) = self.next();
@@ -173,7 +173,7 @@ impl<'t> Parser<'t, '_> {
         }
         let b = self.shifts()?;
         let result = self.binary(op, sign, a, b)?;
-        if self.compares().is_some() {
+        if self.comparison_operator().is_some() {
             let span = self.span();
             self.sink
                 .error(span, "comparisons do not follow each other")
@@ -242,7 +242,7 @@ impl<'t> Parser<'t, '_> {
         }
         let e = self.nested(Self::unary)?;
         let (span, parts) = (start.to(e.span), [e.depth]);
-        self.make(span, ExprKind::Unary(op, Box::new(e)), &parts)
+        self.make_expr(span, ExprKind::Unary(op, Box::new(e)), &parts)
     }
 
     /// A designator or another operand.
@@ -254,7 +254,7 @@ impl<'t> Parser<'t, '_> {
                     self.next();
                     let name = self.name("a field's name")?;
                     let (span, parts) = (e.span.to(name.span), [e.depth]);
-                    e = self.make(span, ExprKind::Field(Box::new(e), name), &parts)?;
+                    e = self.make_expr(span, ExprKind::Field(Box::new(e), name), &parts)?;
                 }
                 Token::OpenBracket => {
                     self.next();
@@ -262,7 +262,7 @@ impl<'t> Parser<'t, '_> {
                     let end = self.expect(Token::CloseBracket, "`]`")?;
                     let (span, parts) = (e.span.to(end), [e.depth, index.depth]);
                     let kind = ExprKind::Index(Box::new(e), Box::new(index));
-                    e = self.make(span, kind, &parts)?;
+                    e = self.make_expr(span, kind, &parts)?;
                 }
                 _ => return Ok(e),
             }
@@ -274,11 +274,11 @@ impl<'t> Parser<'t, '_> {
         match self.token() {
             Token::Number => {
                 self.next();
-                self.make(start, ExprKind::Number(start), &[])
+                self.make_expr(start, ExprKind::Number(start), &[])
             }
             Token::Key(key @ (Key::True | Key::False)) => {
                 self.next();
-                self.make(start, ExprKind::Bool(key == Key::True), &[])
+                self.make_expr(start, ExprKind::Bool(key == Key::True), &[])
             }
             Token::Open => {
                 self.next();
@@ -295,7 +295,7 @@ impl<'t> Parser<'t, '_> {
                 let e = self.expr()?;
                 let end = self.expect(Token::Close, "`)`")?;
                 let parts = [e.depth];
-                self.make(start.to(end), ExprKind::IsUndefined(Box::new(e)), &parts)
+                self.make_expr(start.to(end), ExprKind::IsUndefined(Box::new(e)), &parts)
             }
             Token::Key(Key::IsMember) => {
                 self.next();
@@ -305,7 +305,7 @@ impl<'t> Parser<'t, '_> {
                 let ty = self.type_expr()?;
                 let end = self.expect(Token::Close, "`)`")?;
                 let parts = [e.depth];
-                self.make(start.to(end), ExprKind::IsMember(Box::new(e), ty), &parts)
+                self.make_expr(start.to(end), ExprKind::IsMember(Box::new(e), ty), &parts)
             }
             Token::Key(Key::MultisetCount) if self.peek_token(1) == Token::Open => {
                 self.require_dialect(Dialect::CMurphi, start, "`multisetcount`");
@@ -319,18 +319,18 @@ impl<'t> Parser<'t, '_> {
                 let end = self.expect(Token::Close, "`)`")?;
                 let parts = [multiset.depth, claim.depth];
                 let kind = ExprKind::Count(name, Box::new(multiset), Box::new(claim));
-                self.make(start.to(end), kind, &parts)
+                self.make_expr(start.to(end), kind, &parts)
             }
             _ if self.is_name(0) => {
                 let name = self.name("a value")?;
                 if !self.is(Token::Open) {
-                    return self.make(start, ExprKind::Name(name), &[]);
+                    return self.make_expr(start, ExprKind::Name(name), &[]);
                 }
                 let (arguments, end) = self.arguments()?;
                 let parts: Vec<u32> = arguments.iter().map(|a| a.depth).collect();
-                self.make(start.to(end), ExprKind::Call(name, arguments), &parts)
+                self.make_expr(start.to(end), ExprKind::Call(name, arguments), &parts)
             }
-            _ => Err(self.expected("a value")),
+            _ => Err(self.report_expected("a value")),
         }
     }
 
@@ -339,7 +339,7 @@ impl<'t> Parser<'t, '_> {
         let mut arguments = Vec::new();
         while !self.is(Token::Close) {
             arguments.push(self.expr()?);
-            if !self.take(Token::Comma) {
+            if !self.accept(Token::Comma) {
                 break;
             }
         }
@@ -347,7 +347,7 @@ impl<'t> Parser<'t, '_> {
         Ok((arguments, end))
     }
 
-    fn quantified(&mut self, all: bool) -> Parsed<Expr<'t>> {
+    fn quantified(&mut self, universal: bool) -> Parsed<Expr<'t>> {
         let start = self.next().1;
         let quantifiers = self.quantifiers()?;
         if quantifiers.len() > 1 {
@@ -355,15 +355,15 @@ impl<'t> Parser<'t, '_> {
         }
         self.do_or_colon()?;
         let e = self.expr()?;
-        let key = match all {
+        let key = match universal {
             true => Key::EndForall,
             false => Key::EndExists,
         };
         self.end(&[key])?;
         let parts = [e.depth + quantifiers.len() as u32];
-        let kind = ExprKind::Quantified(all, quantifiers, Box::new(e));
-        let span = start.to(self.before());
-        self.make(span, kind, &parts)
+        let kind = ExprKind::Quantified(universal, quantifiers, Box::new(e));
+        let span = start.to(self.previous_span());
+        self.make_expr(span, kind, &parts)
     }
 
     /// `do`, or a colon, which CMurphi also accepts.
@@ -373,19 +373,19 @@ impl<'t> Parser<'t, '_> {
             self.require_dialect(Dialect::CMurphi, span, "`:` for `do`");
             return Ok(());
         }
-        self.do_word()
+        self.expect_do()
     }
 
     pub(super) fn quantifiers(&mut self) -> Parsed<Vec<Quantifier<'t>>> {
         let mut quantifiers = Vec::new();
         loop {
             let name = self.name("a name")?;
-            let domain = match self.take(Token::Becomes) {
+            let domain = match self.accept(Token::Becomes) {
                 true => {
                     let from = self.expr()?;
                     self.expect_key(Key::ToWord)?;
                     let to = self.expr()?;
-                    let by = match self.take_key(Key::By) {
+                    let by = match self.accept_key(Key::By) {
                         true => Some(Box::new(self.expr()?)),
                         false => None,
                     };
@@ -397,7 +397,7 @@ impl<'t> Parser<'t, '_> {
                 }
             };
             quantifiers.push(Quantifier { name, domain });
-            if !self.take(Token::Semicolon) && !self.take(Token::Comma) {
+            if !self.accept(Token::Semicolon) && !self.accept(Token::Comma) {
                 return Ok(quantifiers);
             }
         }
@@ -405,6 +405,6 @@ impl<'t> Parser<'t, '_> {
 
     /// The value of a number; `None` if it is too large.
     pub(super) fn number(&mut self, span: Span) -> Option<i64> {
-        super::super::number(self.words(span), self.dialect)
+        super::super::number(self.text_of(span), self.dialect)
     }
 }

@@ -25,7 +25,7 @@ const MAX_DEPTH: u32 = 300;
 pub(super) struct Parser<'t, 's> {
     text: &'t str,
     tokens: &'s [(Token, Span)],
-    at: usize,
+    position: usize,
     dialect: Dialect,
     sink: &'s mut Sink,
     depth: u32,
@@ -41,7 +41,7 @@ impl<'t, 's> Parser<'t, 's> {
         Parser {
             text,
             tokens,
-            at: 0,
+            position: 0,
             dialect,
             sink,
             depth: 0,
@@ -49,30 +49,30 @@ impl<'t, 's> Parser<'t, 's> {
     }
 
     fn token(&self) -> Token {
-        self.tokens[self.at].0
+        self.tokens[self.position].0
     }
 
-    fn peek_token(&self, by: usize) -> Token {
+    fn peek_token(&self, offset: usize) -> Token {
         let last = self.tokens.len() - 1;
-        self.tokens[(self.at + by).min(last)].0
+        self.tokens[(self.position + offset).min(last)].0
     }
 
     fn span(&self) -> Span {
-        self.tokens[self.at].1
+        self.tokens[self.position].1
     }
 
     /// Position of the previous token.
-    fn before(&self) -> Span {
-        self.tokens[self.at.saturating_sub(1)].1
+    fn previous_span(&self) -> Span {
+        self.tokens[self.position.saturating_sub(1)].1
     }
 
     fn next(&mut self) -> (Token, Span) {
-        let token = self.tokens[self.at];
-        self.at = (self.at + 1).min(self.tokens.len() - 1);
+        let token = self.tokens[self.position];
+        self.position = (self.position + 1).min(self.tokens.len() - 1);
         token
     }
 
-    fn words(&self, span: Span) -> &'t str {
+    fn text_of(&self, span: Span) -> &'t str {
         &self.text[span.start as usize..span.end as usize]
     }
 
@@ -84,40 +84,43 @@ impl<'t, 's> Parser<'t, 's> {
         self.token() == Token::Key(key)
     }
 
-    fn take(&mut self, token: Token) -> bool {
-        let found = self.is(token);
-        if found {
+    fn accept(&mut self, token: Token) -> bool {
+        let matches = self.is(token);
+        if matches {
             self.next();
         }
-        found
+        matches
     }
 
-    fn take_key(&mut self, key: Key) -> bool {
-        self.take(Token::Key(key))
+    fn accept_key(&mut self, key: Key) -> bool {
+        self.accept(Token::Key(key))
     }
 
-    /// Reports that the current token is not `what`.
-    fn expected(&mut self, what: &str) -> Reported {
+    /// Reports that the current token is not `description`.
+    fn report_expected(&mut self, description: &str) -> Reported {
         let span = self.span();
         match self.token() {
-            Token::End => self
-                .sink
-                .error(span, format!("the file ends where {what} is expected")),
+            Token::End => self.sink.error(
+                span,
+                format!("the file ends where {description} is expected"),
+            ),
             _ => {
-                let found = self.words(span);
-                let found: String = found.chars().take(40).collect();
-                self.sink
-                    .error(span, format!("`{found}` found where {what} is expected"))
+                let token_text = self.text_of(span);
+                let token_text: String = token_text.chars().take(40).collect();
+                self.sink.error(
+                    span,
+                    format!("`{token_text}` found where {description} is expected"),
+                )
             }
         }
-        .label(format!("expected {what}"));
+        .label(format!("expected {description}"));
         Reported
     }
 
-    fn expect(&mut self, token: Token, what: &str) -> Parsed<Span> {
+    fn expect(&mut self, token: Token, description: &str) -> Parsed<Span> {
         match self.is(token) {
             true => Ok(self.next().1),
-            false => Err(self.expected(what)),
+            false => Err(self.report_expected(description)),
         }
     }
 
@@ -126,13 +129,13 @@ impl<'t, 's> Parser<'t, 's> {
     }
 
     /// Reports an error if a construct exists only in one dialect and the text is in the other.
-    fn require_dialect(&mut self, dialect: Dialect, span: Span, what: &str) {
-        let (other, name) = match dialect {
+    fn require_dialect(&mut self, dialect: Dialect, span: Span, construct: &str) {
+        let (other_dialect, name) = match dialect {
             Dialect::CMurphi => (Dialect::Rumur, "Rumur"),
             _ => (Dialect::CMurphi, "CMurphi"),
         };
-        if self.dialect == other {
-            self.sink.error(span, format!("{name} has no {what}"));
+        if self.dialect == other_dialect {
+            self.sink.error(span, format!("{name} has no {construct}"));
         }
     }
 
@@ -150,47 +153,52 @@ impl<'t, 's> Parser<'t, 's> {
         result
     }
 
-    /// True if a name is `by` tokens ahead.
-    fn is_name(&self, by: usize) -> bool {
-        match self.peek_token(by) {
+    /// True if a name is `offset` tokens ahead.
+    fn is_name(&self, offset: usize) -> bool {
+        match self.peek_token(offset) {
             Token::Word => true,
             Token::Key(key) => !key.reserved(),
             _ => false,
         }
     }
 
-    fn name(&mut self, what: &str) -> Parsed<Name<'t>> {
+    fn name(&mut self, description: &str) -> Parsed<Name<'t>> {
         if !self.is_name(0) {
             if let Token::Key(key) = self.token() {
                 let span = self.span();
                 self.sink
                     .error(
                         span,
-                        format!("`{}` found where {what} is expected", self.words(span)),
+                        format!(
+                            "`{}` found where {description} is expected",
+                            self.text_of(span)
+                        ),
                     )
                     .label(format!("`{}` is a keyword", key.word()));
                 return Err(Reported);
             }
-            return Err(self.expected(what));
+            return Err(self.report_expected(description));
         }
         let (token, span) = self.next();
-        let text = self.words(span);
+        let text = self.text_of(span);
         if let Token::Key(key) = token {
-            let keeper = match key {
+            let reserving_dialect = match key {
                 Key::Assume | Key::Cover | Key::Liveness => Dialect::Rumur,
                 _ => Dialect::CMurphi,
             };
-            if self.dialect == keeper {
+            if self.dialect == reserving_dialect {
                 self.sink.error(
                     span,
                     format!(
-                        "`{text}` found where {what} is expected; it is a keyword of this dialect"
+                        "`{text}` found where {description} is expected; it is a keyword of this dialect"
                     ),
                 );
             }
         } else if self.dialect == Dialect::CMurphi {
-            let kept = super::lexer::CMURPHI_RESERVED.split_whitespace();
-            if kept.into_iter().any(|w| w.eq_ignore_ascii_case(text))
+            let reserved_words = super::lexer::CMURPHI_RESERVED.split_whitespace();
+            if reserved_words
+                .into_iter()
+                .any(|w| w.eq_ignore_ascii_case(text))
                 && !text.eq_ignore_ascii_case("undefined")
             {
                 self.sink
@@ -201,15 +209,15 @@ impl<'t, 's> Parser<'t, 's> {
     }
 
     /// Names separated by commas.
-    fn names(&mut self, what: &str) -> Parsed<Vec<Name<'t>>> {
-        let mut names = vec![self.name(what)?];
-        while self.take(Token::Comma) {
+    fn names(&mut self, description: &str) -> Parsed<Vec<Name<'t>>> {
+        let mut names = vec![self.name(description)?];
+        while self.accept(Token::Comma) {
             if !self.is_name(0) {
-                let span = self.before();
+                let span = self.previous_span();
                 self.require_dialect(Dialect::Rumur, span, "comma behind the last name");
                 break;
             }
-            names.push(self.name(what)?);
+            names.push(self.name(description)?);
         }
         Ok(names)
     }
@@ -218,14 +226,14 @@ impl<'t, 's> Parser<'t, 's> {
     fn semicolons(&mut self, needed: bool) {
         let span = self.span();
         let mut count = 0;
-        while self.take(Token::Semicolon) {
+        while self.accept(Token::Semicolon) {
             count += 1;
         }
         if self.dialect == Dialect::CMurphi && count == 0 && needed {
             self.sink.error(span, "CMurphi needs a `;` here");
         }
         if count > 1 {
-            let span = self.before();
+            let span = self.previous_span();
             self.require_dialect(Dialect::Rumur, span, "second `;` here");
         }
     }
@@ -238,8 +246,8 @@ impl<'t, 's> Parser<'t, 's> {
                 return Ok(());
             }
         }
-        let own = keys.first().map_or("end", |key| key.word());
-        Err(self.expected(&format!("`end` or `{own}`")))
+        let end_word = keys.first().map_or("end", |key| key.word());
+        Err(self.report_expected(&format!("`end` or `{end_word}`")))
     }
 
     pub fn file(&mut self) -> Vec<Item<'t>> {
@@ -248,34 +256,34 @@ impl<'t, 's> Parser<'t, 's> {
         let mut section = 0;
         self.skip_semicolons();
         while !self.is(Token::End) {
-            let (start, at) = (self.span(), self.at);
+            let (start, position) = (self.span(), self.position);
             let result = self.item(&mut items);
-            let this = match items.last() {
+            let item_section = match items.last() {
                 Some(Item::Decl(_)) | None => 0,
                 Some(Item::Function(_)) => 1,
                 Some(Item::Rule(_)) => 2,
             };
             if result.is_err() {
-                self.recover(at);
-            } else if this < section && self.dialect == Dialect::CMurphi {
-                let what = ["declarations", "functions", "rules"];
+                self.recover(position);
+            } else if item_section < section && self.dialect == Dialect::CMurphi {
+                let section_names = ["declarations", "functions", "rules"];
                 self.sink
-                    .error(start, format!("{} behind {}", what[this], what[section]))
+                    .error(start, format!("{} behind {}", section_names[item_section], section_names[section]))
                     .note("in CMurphi all declarations come before all functions, and all functions before all rules");
             }
-            section = section.max(this);
+            section = section.max(item_section);
         }
         items
     }
 
     fn skip_semicolons(&mut self) {
-        while self.take(Token::Semicolon) {}
+        while self.accept(Token::Semicolon) {}
     }
 
     /// Skips to the begin of a declaration, a function or a rule.
-    fn recover(&mut self, began: usize) {
+    fn recover(&mut self, start: usize) {
         self.depth = 0;
-        if self.at == began {
+        if self.position == start {
             self.next();
         }
         loop {
@@ -327,8 +335,8 @@ impl<'t, 's> Parser<'t, 's> {
             _ => {
                 let rule = self.rule()?;
                 items.push(Item::Rule(rule));
-                let last = self.is(Token::End);
-                self.semicolons(!last);
+                let is_last = self.is(Token::End);
+                self.semicolons(!is_last);
                 Ok(())
             }
         }
@@ -349,11 +357,11 @@ impl<'t, 's> Parser<'t, 's> {
         while self.is_name(0) && matches!(self.peek_token(1), Token::Colon | Token::Comma) {
             decls.push(match word {
                 Token::Key(Key::Const) => {
-                    let names = self.declared("a constant's name")?;
+                    let names = self.declared_names("a constant's name")?;
                     Decl::Const(names, self.expr()?)
                 }
                 Token::Key(Key::Type) => {
-                    let names = self.declared("a type's name")?;
+                    let names = self.declared_names("a type's name")?;
                     Decl::Type(names, self.type_expr()?)
                 }
                 _ => {
@@ -368,8 +376,8 @@ impl<'t, 's> Parser<'t, 's> {
     }
 
     /// The names of constants or types in front of a colon. Only Rumur allows several.
-    fn declared(&mut self, what: &str) -> Parsed<Vec<Name<'t>>> {
-        let names = self.names(what)?;
+    fn declared_names(&mut self, description: &str) -> Parsed<Vec<Name<'t>>> {
+        let names = self.names(description)?;
         if let [_, second, ..] = names[..] {
             self.require_dialect(
                 Dialect::Rumur,
@@ -382,10 +390,10 @@ impl<'t, 's> Parser<'t, 's> {
     }
 
     fn type_expr(&mut self) -> Parsed<TypeExpr<'t>> {
-        self.nested(Self::type_expr_here)
+        self.nested(Self::type_expr_unnested)
     }
 
-    fn type_expr_here(&mut self) -> Parsed<TypeExpr<'t>> {
+    fn type_expr_unnested(&mut self) -> Parsed<TypeExpr<'t>> {
         let start = self.span();
         let kind = match self.token() {
             Token::Key(Key::Boolean) => {
@@ -395,13 +403,13 @@ impl<'t, 's> Parser<'t, 's> {
             Token::Key(Key::Real) => {
                 self.sink.error(start, "real numbers are not supported");
                 self.next();
-                if self.take(Token::Open) {
+                if self.accept(Token::Open) {
                     while !matches!(self.token(), Token::Close | Token::Semicolon | Token::End) {
                         self.next();
                     }
-                    self.take(Token::Close);
+                    self.accept(Token::Close);
                 }
-                TypeKind::Wrong
+                TypeKind::Invalid
             }
             Token::Key(Key::Enum) => {
                 self.next();
@@ -421,7 +429,7 @@ impl<'t, 's> Parser<'t, 's> {
                 self.next();
                 self.expect(Token::OpenBrace, "`{`")?;
                 let mut members = vec![self.type_expr()?];
-                while self.take(Token::Comma) && !self.is(Token::CloseBrace) {
+                while self.accept(Token::Comma) && !self.is(Token::CloseBrace) {
                     members.push(self.type_expr()?);
                 }
                 let end = self.expect(Token::CloseBrace, "`}`")?;
@@ -456,8 +464,8 @@ impl<'t, 's> Parser<'t, 's> {
                     let names = self.names("a field's name")?;
                     self.expect(Token::Colon, "`:`")?;
                     fields.push((names, self.type_expr()?));
-                    let last = matches!(self.token(), Token::Key(Key::End | Key::EndRecord));
-                    self.semicolons(!last);
+                    let is_last = matches!(self.token(), Token::Key(Key::End | Key::EndRecord));
+                    self.semicolons(!is_last);
                 }
                 self.end(&[Key::EndRecord])?;
                 TypeKind::Record(fields)
@@ -465,7 +473,7 @@ impl<'t, 's> Parser<'t, 's> {
             Token::Word | Token::Key(_) if self.is_name(0) && !self.name_begins_range() => {
                 TypeKind::Named(self.name("a type")?)
             }
-            Token::Key(_) => return Err(self.expected("a type")),
+            Token::Key(_) => return Err(self.report_expected("a type")),
             _ => {
                 let lo = self.expr()?;
                 self.expect(Token::To, "`..`")?;
@@ -474,7 +482,7 @@ impl<'t, 's> Parser<'t, 's> {
             }
         };
         Ok(TypeExpr {
-            span: start.to(self.before()),
+            span: start.to(self.previous_span()),
             kind,
         })
     }
@@ -491,7 +499,7 @@ impl<'t, 's> Parser<'t, 's> {
         self.expect(Token::Open, "`(`")?;
         let mut parameters = Vec::new();
         while !self.is(Token::Close) {
-            let var = self.take_key(Key::Var);
+            let var = self.accept_key(Key::Var);
             let names = self.names("a parameter's name")?;
             self.expect(Token::Colon, "`:`")?;
             let ty = Rc::new(self.type_expr()?);
@@ -500,14 +508,14 @@ impl<'t, 's> Parser<'t, 's> {
                 var,
                 ty: ty.clone(),
             }));
-            if self.take(Token::Comma) {
-                let span = self.before();
+            if self.accept(Token::Comma) {
+                let span = self.previous_span();
                 self.require_dialect(
                     Dialect::Rumur,
                     span,
                     "comma between parameters of two types",
                 );
-            } else if !self.take(Token::Semicolon) {
+            } else if !self.accept(Token::Semicolon) {
                 if !self.is_key(Key::Var) && !self.is_name(0) {
                     break;
                 }
@@ -521,7 +529,7 @@ impl<'t, 's> Parser<'t, 's> {
         }
         self.expect(Token::Close, "`)`")?;
         let mut result = None;
-        if self.take(Token::Colon) {
+        if self.accept(Token::Colon) {
             result = Some(self.type_expr()?);
             if procedure {
                 let span = name.span;
@@ -532,20 +540,20 @@ impl<'t, 's> Parser<'t, 's> {
         }
         self.semicolons(true);
         let locals = self.locals()?;
-        self.take_key(Key::Begin);
+        self.accept_key(Key::Begin);
         let body = self.block()?;
-        let own = match procedure {
+        let end_key = match procedure {
             true => Key::EndProcedure,
             false => Key::EndFunction,
         };
         if let Token::Key(key @ (Key::EndFunction | Key::EndProcedure)) = self.token() {
-            if key != own {
+            if key != end_key {
                 let span = self.span();
-                let what = format!("`{}` for `{}`", key.word(), own.word());
-                self.require_dialect(Dialect::Rumur, span, &what);
+                let mismatch = format!("`{}` for `{}`", key.word(), end_key.word());
+                self.require_dialect(Dialect::Rumur, span, &mismatch);
             }
         }
-        self.end(&[own, Key::EndFunction, Key::EndProcedure])?;
+        self.end(&[end_key, Key::EndFunction, Key::EndProcedure])?;
         Ok(Function {
             name,
             parameters,
@@ -566,19 +574,19 @@ impl<'t, 's> Parser<'t, 's> {
                 }
             }
             if self.is(Token::End) {
-                return Err(self.expected("`end`"));
+                return Err(self.report_expected("`end`"));
             }
             rules.push(self.nested(Self::rule)?);
-            let last =
+            let is_last =
                 matches!(self.token(), Token::Key(key) if key == Key::End || keys.contains(&key));
-            self.semicolons(!last);
+            self.semicolons(!is_last);
         }
     }
 
     fn title(&mut self) -> Option<String> {
         (self.is(Token::Title)).then(|| {
             let span = self.next().1;
-            title(self.words(span))
+            title(self.text_of(span))
         })
     }
 
@@ -590,7 +598,7 @@ impl<'t, 's> Parser<'t, 's> {
                 self.next();
                 let title = self.title();
                 let locals = self.locals()?;
-                self.take_key(Key::Begin);
+                self.accept_key(Key::Begin);
                 let body = self.block()?;
                 self.end(&[Key::EndStartstate])?;
                 RuleKind::Start {
@@ -602,13 +610,13 @@ impl<'t, 's> Parser<'t, 's> {
             Token::Key(Key::Ruleset) => {
                 self.next();
                 let quantifiers = self.quantifiers()?;
-                self.do_word()?;
+                self.expect_do()?;
                 RuleKind::Ruleset(quantifiers, self.rules(&[Key::EndRuleset])?)
             }
             Token::Key(Key::Alias) => {
                 self.next();
                 let aliases = self.aliases()?;
-                self.do_word()?;
+                self.expect_do()?;
                 RuleKind::Alias(aliases, self.rules(&[Key::EndAlias])?)
             }
             Token::Key(Key::Choose) => {
@@ -617,7 +625,7 @@ impl<'t, 's> Parser<'t, 's> {
                 let name = self.name("a name for a slot")?;
                 self.expect(Token::Colon, "`:`")?;
                 let multiset = self.expr()?;
-                self.do_word()?;
+                self.expect_do()?;
                 RuleKind::Choose(name, multiset, self.rules(&[Key::EndChoose])?)
             }
             Token::Key(
@@ -629,14 +637,14 @@ impl<'t, 's> Parser<'t, 's> {
                 RuleKind::Property(self.property()?)
             }
             _ => {
-                let what = "a declaration, a function, a rule, a start state or a property";
-                return Err(self.expected(what));
+                let description = "a declaration, a function, a rule, a start state or a property";
+                return Err(self.report_expected(description));
             }
         };
         Ok(Rule { kind })
     }
 
-    fn do_word(&mut self) -> Parsed<()> {
+    fn expect_do(&mut self) -> Parsed<()> {
         self.expect_key(Key::Do).map(drop)
     }
 
@@ -646,7 +654,8 @@ impl<'t, 's> Parser<'t, 's> {
             let name = self.name("an alias")?;
             self.expect(Token::Colon, "`:`")?;
             aliases.push((name, self.expr()?));
-            if !self.take(Token::Semicolon) && !self.take(Token::Comma) || self.is_key(Key::Do) {
+            if !self.accept(Token::Semicolon) && !self.accept(Token::Comma) || self.is_key(Key::Do)
+            {
                 return Ok(aliases);
             }
         }
@@ -656,8 +665,8 @@ impl<'t, 's> Parser<'t, 's> {
         self.next();
         let priority = self.priority();
         let title = self.title();
-        let guarded = self.guard_follows();
-        let guard = match guarded {
+        let has_guard = self.guard_follows();
+        let guard = match has_guard {
             true => {
                 let guard = self.expr()?;
                 self.expect(Token::Fires, "`==>`")?;
@@ -667,8 +676,8 @@ impl<'t, 's> Parser<'t, 's> {
         };
         let locals = self.locals()?;
         let begin = self.span();
-        let marked = self.take_key(Key::Begin);
-        if !guarded && !marked && self.dialect != Dialect::Any {
+        let has_begin = self.accept_key(Key::Begin);
+        if !has_guard && !has_begin && self.dialect != Dialect::Any {
             self.sink
                 .error(begin, "a rule without a guard needs `begin`")
                 .note("neither CMurphi nor Rumur can distinguish its first statement from a guard");
@@ -688,11 +697,11 @@ impl<'t, 's> Parser<'t, 's> {
     fn priority(&mut self) -> Option<(i64, Span)> {
         let start = self.span();
         let minus = self.is(Token::Minus) as usize;
-        let follows = matches!(
+        let rule_follows = matches!(
             self.peek_token(minus + 1),
             Token::Title | Token::Word | Token::Open | Token::Not | Token::Key(_)
         );
-        if self.peek_token(minus) != Token::Number || !follows {
+        if self.peek_token(minus) != Token::Number || !rule_follows {
             return None;
         }
         if minus > 0 {
@@ -706,7 +715,7 @@ impl<'t, 's> Parser<'t, 's> {
 
     /// True if `==>` comes before any token that no guard contains.
     fn guard_follows(&self) -> bool {
-        for &(token, _) in &self.tokens[self.at..] {
+        for &(token, _) in &self.tokens[self.position..] {
             match token {
                 Token::Fires => return true,
                 Token::End
@@ -743,12 +752,12 @@ impl<'t, 's> Parser<'t, 's> {
         if let (Token::Key(key), true) = (word, kind != PropertyKind::Invariant) {
             self.require_dialect(Dialect::Rumur, start, &format!("`{}`", key.word()));
         }
-        let title_at = self.span();
+        let title_span = self.span();
         let mut title = self.title();
         if title.is_some() && word == Token::Key(Key::Assert) {
             self.require_dialect(
                 Dialect::Rumur,
-                title_at,
+                title_span,
                 "message before the asserted condition",
             );
         }
@@ -760,7 +769,7 @@ impl<'t, 's> Parser<'t, 's> {
             kind,
             title,
             claim,
-            span: start.to(self.before()),
+            span: start.to(self.previous_span()),
         })
     }
 }

@@ -5,29 +5,29 @@ use super::*;
 impl<'t> Parser<'t, '_> {
     /// Statements up to the end of their block.
     pub(super) fn block(&mut self) -> Parsed<Block<'t>> {
-        self.nested(Self::block_here)
+        self.nested(Self::block_unnested)
     }
 
-    fn block_here(&mut self) -> Parsed<Block<'t>> {
+    fn block_unnested(&mut self) -> Parsed<Block<'t>> {
         let mut block = Vec::new();
         loop {
             self.skip_semicolons();
             if self.block_ends() {
                 return Ok(block);
             }
-            let (began, depth) = (self.at, self.depth);
+            let (start, depth) = (self.position, self.depth);
             match self.stmt() {
                 Ok(stmt) => block.push(stmt),
                 Err(Reported) => {
                     self.depth = depth;
-                    if !self.recover_stmt(began) {
+                    if !self.recover_stmt(start) {
                         return Err(Reported);
                     }
                     continue;
                 }
             }
             if !self.is(Token::Semicolon) && !self.block_ends() {
-                return Err(self.expected("`;`"));
+                return Err(self.report_expected("`;`"));
             }
         }
     }
@@ -45,8 +45,8 @@ impl<'t> Parser<'t, '_> {
     }
 
     /// Skips behind the next `;` of a body. Returns false if the body ends before.
-    fn recover_stmt(&mut self, began: usize) -> bool {
-        if self.at == began {
+    fn recover_stmt(&mut self, start: usize) -> bool {
+        if self.position == start {
             self.next();
         }
         loop {
@@ -75,7 +75,7 @@ impl<'t> Parser<'t, '_> {
         let start = self.span();
         let kind = self.stmt_kind()?;
         Ok(Stmt {
-            span: start.to(self.before()),
+            span: start.to(self.previous_span()),
             kind,
         })
     }
@@ -110,7 +110,7 @@ impl<'t> Parser<'t, '_> {
             Key::While => {
                 self.next();
                 let condition = self.expr()?;
-                self.do_word()?;
+                self.expect_do()?;
                 let body = self.block()?;
                 self.end(&[Key::EndWhile])?;
                 Ok(StmtKind::While(condition, body))
@@ -118,7 +118,7 @@ impl<'t> Parser<'t, '_> {
             Key::Alias => {
                 self.next();
                 let aliases = self.aliases()?;
-                self.do_word()?;
+                self.expect_do()?;
                 let body = self.block()?;
                 self.end(&[Key::EndAlias])?;
                 Ok(StmtKind::Alias(aliases, body))
@@ -142,7 +142,7 @@ impl<'t> Parser<'t, '_> {
             Key::Error => {
                 self.next();
                 let title = self.title();
-                let message = title.ok_or_else(|| self.expected("a message in quotes"))?;
+                let message = title.ok_or_else(|| self.report_expected("a message in quotes"))?;
                 Ok(StmtKind::Error(message))
             }
             Key::Put => {
@@ -154,8 +154,12 @@ impl<'t> Parser<'t, '_> {
             }
             Key::Return => {
                 self.next();
-                let bare = self.is(Token::Semicolon) || self.block_ends();
-                let value = if bare { None } else { Some(self.expr()?) };
+                let has_no_value = self.is(Token::Semicolon) || self.block_ends();
+                let value = if has_no_value {
+                    None
+                } else {
+                    Some(self.expr()?)
+                };
                 Ok(StmtKind::Return(value))
             }
             Key::Undefine => {
@@ -192,13 +196,13 @@ impl<'t> Parser<'t, '_> {
                 Ok(StmtKind::MultisetRemovePred(name, multiset, claim))
             }
             key if !key.reserved() => self.assignment_or_call(),
-            _ => Err(self.expected("a statement")),
+            _ => Err(self.report_expected("a statement")),
         }
     }
 
     fn assignment_or_call(&mut self) -> Parsed<StmtKind<'t>> {
         if !self.is_name(0) {
-            return Err(self.expected("a statement"));
+            return Err(self.report_expected("a statement"));
         }
         if self.peek_token(1) == Token::Open {
             let name = self.name("a procedure's name")?;
@@ -221,7 +225,7 @@ impl<'t> Parser<'t, '_> {
     fn if_stmt(&mut self) -> Parsed<StmtKind<'t>> {
         let mut cases = Vec::new();
         let mut otherwise = Vec::new();
-        while self.take_key(Key::If) || self.take_key(Key::Elsif) {
+        while self.accept_key(Key::If) || self.accept_key(Key::Elsif) {
             let condition = self.expr()?;
             self.expect_key(Key::Then)?;
             let body = self.block()?;
@@ -237,7 +241,7 @@ impl<'t> Parser<'t, '_> {
                 break;
             }
         }
-        if self.take_key(Key::Else) {
+        if self.accept_key(Key::Else) {
             otherwise = self.block()?;
         }
         self.end(&[Key::EndIf])?;
@@ -248,16 +252,16 @@ impl<'t> Parser<'t, '_> {
         self.next();
         let subject = self.expr()?;
         let mut cases = Vec::new();
-        while self.take_key(Key::Case) {
+        while self.accept_key(Key::Case) {
             let mut values = vec![self.expr()?];
-            while self.take(Token::Comma) {
+            while self.accept(Token::Comma) {
                 values.push(self.expr()?);
             }
             self.expect(Token::Colon, "`:`")?;
             cases.push((values, self.block()?));
         }
         let mut otherwise = Vec::new();
-        if self.take_key(Key::Else) {
+        if self.accept_key(Key::Else) {
             otherwise = self.block()?;
         }
         self.end(&[Key::EndSwitch])?;

@@ -23,23 +23,23 @@ pub enum Compiled {
 pub fn rumur(
     model: &Model,
     style: Style,
-    compiled: Compiled,
+    optimisation: Compiled,
     folder: &Path,
 ) -> (bool, u64, String) {
     let printed = print(model, style).unwrap();
     let options = rumur_options(model, style);
-    let found = rumur_text(&printed, &options, compiled, folder);
-    found.unwrap_or_else(|said| panic!("{said}\n{printed}"))
+    let result = rumur_text(&printed, &options, optimisation, folder);
+    result.unwrap_or_else(|output| panic!("{output}\n{printed}"))
 }
 
 /// Like [`rumur`], for a text. The error is Rumur's output for a text that it rejects.
 pub fn rumur_text(
     printed: &str,
     options: &[&str],
-    compiled: Compiled,
+    optimisation: Compiled,
     folder: &Path,
 ) -> Result<(bool, u64, String), String> {
-    let (text, c, checker) = (folder.join("m.m"), folder.join("m.c"), folder.join("m"));
+    let (text, c, program) = (folder.join("m.m"), folder.join("m.c"), folder.join("m"));
     std::fs::write(&text, printed).unwrap();
     let run = |command: &mut Command| {
         let output = command.output().unwrap();
@@ -49,35 +49,39 @@ pub fn rumur_text(
                 + &String::from_utf8_lossy(&output.stderr),
         )
     };
-    let (fine, said) = run(Command::new("rumur")
+    let (success, output_text) = run(Command::new("rumur")
         .args(options)
         .args(["--threads", "1", "--output"])
         .arg(&c)
         .arg(&text));
-    if !fine {
-        return Err(said);
+    if !success {
+        return Err(output_text);
     }
-    let (fine, said) = run(Command::new("cc")
+    let (success, output_text) = run(Command::new("cc")
         .args([
-            match compiled {
+            match optimisation {
                 Compiled::Fast => "-O0",
                 Compiled::Well => "-O2",
             },
             "-w",
             "-o",
         ])
-        .arg(&checker)
+        .arg(&program)
         .arg(&c)
         .arg("-lpthread"));
-    if !fine {
-        return Err(said);
+    if !success {
+        return Err(output_text);
     }
-    let (fine, said) = run(&mut Command::new(&checker));
+    let (success, output_text) = run(&mut Command::new(&program));
     // "State Space Explored:\n\n\t20 states, 34 rules fired in 0s."
-    let words: Vec<&str> = said.split_whitespace().collect();
+    let words: Vec<&str> = output_text.split_whitespace().collect();
     let states = words
         .windows(2)
         .filter(|w| w[1] == "states,")
         .find_map(|w| w[0].parse().ok());
-    Ok((fine, states.unwrap_or_else(|| panic!("{said}")), said))
+    Ok((
+        success,
+        states.unwrap_or_else(|| panic!("{output_text}")),
+        output_text,
+    ))
 }

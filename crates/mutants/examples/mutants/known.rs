@@ -45,15 +45,15 @@ impl Known {
     /// Returns the entries whose reason begins with `reason`.
     // Used by the test only, which checks some of the reasons.
     #[allow(dead_code)]
-    pub fn because<'a>(&'a self, reason: &'a str) -> impl Iterator<Item = &'a str> {
+    pub fn with_reason<'a>(&'a self, reason: &'a str) -> impl Iterator<Item = &'a str> {
         let entries = self.0.iter();
-        let so = entries.filter(move |(_, why)| why.starts_with(reason));
-        so.map(|(entry, _)| entry.as_str())
+        let matching = entries.filter(move |(_, text)| text.starts_with(reason));
+        matching.map(|(entry, _)| entry.as_str())
     }
 
     /// Returns the entries of a protocol file.
-    pub fn of<'a>(&'a self, text: &'a str) -> impl Iterator<Item = &'a str> {
-        let of = move |mutant: &&String| mutant.split(": ").next() == Some(text);
-        self.0.keys().filter(of).map(String::as_str)
+    pub fn of_file<'a>(&'a self, text: &'a str) -> impl Iterator<Item = &'a str> {
+        let is_in_file = move |mutant: &&String| mutant.split(": ").next() == Some(text);
+        self.0.keys().filter(is_in_file).map(String::as_str)
     }
 }

@@ -21,8 +21,8 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let option = |name: &str| {
-        let place = arguments.iter().position(|argument| argument == name)?;
-        arguments.get(place + 1)
+        let index = arguments.iter().position(|argument| argument == name)?;
+        arguments.get(index + 1)
     };
     let number = |name: &str| option(name).map(|text| text.parse::<usize>());
     let (Ok(from), Ok(every), Ok(print)) = (
@@ -42,7 +42,7 @@ fn main() -> ExitCode {
     }
     if let (Some(number), Some((_, text))) = (print, texts.first()) {
         match cohkit_mutants::mutants(text).get(number) {
-            Some(mutant) => print!("# {}\n{}", mutant.what, mutant.text),
+            Some(mutant) => print!("# {}\n{}", mutant.description, mutant.text),
             None => eprintln!("there are not so many"),
         }
         return ExitCode::SUCCESS;
@@ -53,28 +53,28 @@ fn main() -> ExitCode {
         .and_then(|n| n.parse().ok())
         .unwrap_or(threads);
     let kinds = option("--kinds").map(|kinds| kinds.split(',').map(String::from).collect());
-    let mut good = true;
+    let mut all_passed = true;
     let mut results = Vec::new();
     let choice = Choice { kinds, from, every };
     for (name, text) in &texts {
-        let judged = slice::judge(name, text, &known, &choice, threads);
-        for wrong in &judged.wrong {
-            println!("{wrong}");
+        let result = slice::judge(name, text, &known, &choice, threads);
+        for problem in &result.problems {
+            println!("{problem}");
         }
-        good &= judged.wrong.is_empty();
-        for (kind, counts) in &judged.kinds {
+        all_passed &= result.problems.is_empty();
+        for (kind, counts) in &result.kinds {
             println!("  {name}: {kind}: {counts:?}");
         }
-        results.push(judged);
+        results.push(result);
     }
     let mut sums: BTreeMap<&str, usize> = BTreeMap::new();
-    for judged in &results {
-        for (fate, count) in judged.sums() {
-            *sums.entry(fate).or_default() += count;
+    for result in &results {
+        for (verdict, count) in result.sums() {
+            *sums.entry(verdict).or_default() += count;
         }
     }
     let names: Vec<&str> = texts.iter().map(|(name, _)| name.as_str()).collect();
-    let count = |fate: &str| sums.get(fate).copied().unwrap_or(0);
+    let count = |verdict: &str| sums.get(verdict).copied().unwrap_or(0);
     println!(
         "{{\"target\": \"mutants\", \"texts\": {names:?}, \"from\": {from}, \"every\": {every}, \"mutants\": {}, \
          \"rejected\": {}, \"refuted\": {}, \"left open\": {}, \"undecided\": {}, \"bisimilar\": {}, \"equivalent\": {}, \"wrong\": {}}}",
@@ -85,7 +85,7 @@ fn main() -> ExitCode {
         count("undecided"),
         count("bisimilar"),
         count("equivalent"),
-        results.iter().map(|judged| judged.wrong.len()).sum::<usize>(),
+        results.iter().map(|result| result.problems.len()).sum::<usize>(),
     );
-    ExitCode::from(u8::from(!good))
+    ExitCode::from(u8::from(!all_passed))
 }

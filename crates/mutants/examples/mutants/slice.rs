@@ -31,7 +31,7 @@ pub fn shipped(root: &Path) -> Vec<(String, String)> {
 pub fn known(root: &Path) -> Known {
     let path = root.join("tests/mutations/equivalent.txt");
     let list = std::fs::read_to_string(path).expect("the list is there");
-    Known::read(&list).unwrap_or_else(|wrong| panic!("{wrong}"))
+    Known::read(&list).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// Verdicts on the mutants of a protocol file.
@@ -39,15 +39,15 @@ pub struct Judged {
     /// Number of mutants by mutation operator and verdict.
     pub kinds: BTreeMap<&'static str, BTreeMap<&'static str, usize>>,
     /// Errors, one sentence each: unlisted survivors, and wrong entries of the list.
-    pub wrong: Vec<String>,
+    pub problems: Vec<String>,
 }
 
 impl Judged {
     /// Returns the number of mutants by verdict.
     pub fn sums(&self) -> BTreeMap<&'static str, usize> {
         let mut sums = BTreeMap::new();
-        for (fate, count) in self.kinds.values().flatten() {
-            *sums.entry(*fate).or_default() += count;
+        for (verdict, count) in self.kinds.values().flatten() {
+            *sums.entry(*verdict).or_default() += count;
         }
         sums
     }
@@ -66,26 +66,29 @@ pub struct Choice {
 
 /// Judges the selected mutants of a protocol file on this number of threads.
 pub fn judge(name: &str, text: &str, known: &Known, choice: &Choice, threads: usize) -> Judged {
-    let mut wrong = Vec::new();
+    let mut problems = Vec::new();
     let kinds = BTreeMap::new();
     let judge = match Judge::new(text) {
         Ok(judge) => judge,
-        Err(how) => {
-            wrong.push(format!("{name}: the text itself does not hold: {how}"));
-            return Judged { kinds, wrong };
+        Err(reason) => {
+            problems.push(format!("{name}: the text itself does not hold: {reason}"));
+            return Judged { kinds, problems };
         }
     };
     let mutants = mutants(text);
-    let key = |mutant: &Mutant| format!("{name}: {}", mutant.what);
+    let key = |mutant: &Mutant| format!("{name}: {}", mutant.description);
     let mut names = BTreeSet::new();
     for mutant in &mutants {
         if !names.insert(key(mutant)) {
-            wrong.push(format!("{}: two mutants are called so", key(mutant)));
+            problems.push(format!("{}: two mutants are called so", key(mutant)));
         }
     }
-    let listed: BTreeSet<&str> = names.iter().filter_map(|name| known.entry(name)).collect();
-    let gone = known.of(name).filter(|entry| !listed.contains(entry));
-    wrong.extend(gone.map(|entry| format!("{entry}: listed, but there is no such mutant")));
+    let listed_entries: BTreeSet<&str> =
+        names.iter().filter_map(|name| known.entry(name)).collect();
+    let missing = known
+        .of_file(name)
+        .filter(|entry| !listed_entries.contains(entry));
+    problems.extend(missing.map(|entry| format!("{entry}: listed, but there is no such mutant")));
     let of_kind = |number: &usize| match &choice.kinds {
         Some(kinds) => kinds.iter().any(|kind| kind == mutants[*number].kind),
         None => true,
@@ -93,46 +96,49 @@ pub fn judge(name: &str, text: &str, known: &Known, choice: &Choice, threads: us
     let numbers = (choice.from..mutants.len()).step_by(choice.every.max(1));
     let chosen: Vec<usize> = numbers.filter(of_kind).collect();
     let next = AtomicUsize::new(0);
-    let fates = Mutex::new(BTreeMap::new());
+    let verdicts = Mutex::new(BTreeMap::new());
     std::thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(|| loop {
                 let Some(&number) = chosen.get(next.fetch_add(1, Ordering::Relaxed)) else {
                     return;
                 };
-                let fate = judge.fate(&mutants[number]);
-                fates.lock().expect("nobody panics").insert(number, fate);
+                let verdict = judge.verdict(&mutants[number]);
+                verdicts
+                    .lock()
+                    .expect("nobody panics")
+                    .insert(number, verdict);
             });
         }
     });
     let mut kinds: BTreeMap<_, BTreeMap<_, usize>> = kinds;
-    for (number, fate) in fates.into_inner().expect("nobody panics") {
+    for (number, verdict) in verdicts.into_inner().expect("nobody panics") {
         let mutant = &mutants[number];
         let key = key(mutant);
         let listed = known.entry(&key);
-        let whole_row = listed.is_some_and(|entry| entry.ends_with(": *"));
-        let ended = match (fate, listed) {
+        let lists_whole_row = listed.is_some_and(|entry| entry.ends_with(": *"));
+        let category = match (verdict, listed) {
             (MutantVerdict::Survived | MutantVerdict::Bisimilar, Some(_)) => "equivalent",
             (MutantVerdict::Survived, None) => {
-                wrong.push(format!(
+                problems.push(format!(
                     "{key}\n    survives, and is not listed; --text {name} --print {number}"
                 ));
                 "survived"
             }
             // A change of a row that is never taken can still make the specification invalid.
-            (MutantVerdict::Rejected, Some(_)) if whole_row => "rejected",
-            (fate, listed) => {
+            (MutantVerdict::Rejected, Some(_)) if lists_whole_row => "rejected",
+            (verdict, listed) => {
                 if let Some(entry) = listed {
-                    wrong.push(format!("{key}: {fate:?}, but listed as `{entry}`"));
+                    problems.push(format!("{key}: {verdict:?}, but listed as `{entry}`"));
                 }
-                fate.name()
+                verdict.name()
             }
         };
         *kinds
             .entry(mutant.kind)
             .or_default()
-            .entry(ended)
+            .entry(category)
             .or_default() += 1;
     }
-    Judged { kinds, wrong }
+    Judged { kinds, problems }
 }

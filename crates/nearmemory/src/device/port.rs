@@ -5,19 +5,22 @@ use crate::controller;
 use crate::events::{CoreId, Event, StallReason, Time};
 use crate::host::{SCRATCHPADS, SCRATCHPAD_STRIDE};
 use crate::queue::Queue;
-use crate::races::{Site, Way};
+use crate::races::{Site, SyncChannel};
 use crate::scratchpad::LINE;
 use cohkit_riscv::system::Bytes;
 use cohkit_riscv::{Amo, Cbo, Fence, Memory, Prefetch, Reply, Sandbox, Size, TimedMemory};
 
 /// Returns the synchronisation channel that an access of a core uses, if any, for the race detector.
-fn channel_of_access(mcc: usize, at: u64) -> Option<Way> {
-    match at {
+fn channel_of_access(mcc: usize, address: u64) -> Option<SyncChannel> {
+    match address {
         controller::SCRATCHPAD..controller::REGISTERS => {
-            let line = (at - controller::SCRATCHPAD) as usize / LINE;
-            Some(Way::Line(mcc, line))
+            let line = (address - controller::SCRATCHPAD) as usize / LINE;
+            Some(SyncChannel::Line(mcc, line))
         }
-        controller::SHARED..FIFOS => Some(Way::Register(mcc, (at - controller::SHARED) / 8)),
+        controller::SHARED..FIFOS => Some(SyncChannel::Register(
+            mcc,
+            (address - controller::SHARED) / 8,
+        )),
         _ => None,
     }
 }
@@ -31,7 +34,7 @@ pub(crate) struct MccPort<'a> {
     /// Program counter of the accessing instruction.
     pc: u64,
     extra_latency: u64,
-    pub why: StallReason,
+    pub stall_reason: StallReason,
 }
 
 impl<'a> MccPort<'a> {
@@ -43,50 +46,52 @@ impl<'a> MccPort<'a> {
             now: 0,
             pc: 0,
             extra_latency: 0,
-            why: StallReason::Nothing,
+            stall_reason: StallReason::Nothing,
         }
     }
 
     #[inline(always)]
-    fn early(&mut self) -> bool {
-        let early = self.queue.next_event_time() < self.now;
-        if early {
-            self.why = StallReason::Early;
+    fn stalls_for_event(&mut self) -> bool {
+        let is_early = self.queue.next_event_time() < self.now;
+        if is_early {
+            self.stall_reason = StallReason::Early;
         }
-        early
+        is_early
     }
 
     fn stall_access<T>(&mut self) -> Reply<T> {
-        self.why = StallReason::Blocked;
+        self.stall_reason = StallReason::Blocked;
         Reply::Wait
     }
 
-    fn own(&mut self) -> &mut Mcc {
+    fn mcc_mut(&mut self) -> &mut Mcc {
         &mut self.device.mccs[self.mcc]
     }
 
     /// Accounts an access to the registers or the scratchpad: its latency and its counter.
-    fn takes(&mut self, at: u64) {
-        if (controller::REGISTERS..controller::STAMPS).contains(&at) {
+    fn charge_access(&mut self, address: u64) {
+        if (controller::REGISTERS..controller::STAMPS).contains(&address) {
             self.extra_latency = self.device.platform.register.value - 1;
-            self.own().counters.registers += 1;
+            self.mcc_mut().counters.registers += 1;
         } else {
-            self.own().counters.scratchpad += 1;
+            self.mcc_mut().counters.scratchpad += 1;
         }
     }
 
     /// Returns the peer core and the offset within its FIFO of an access to the FIFOs.
-    fn fifo(&self, at: u64, size: Size) -> Option<(usize, u64)> {
-        let offset = at.checked_sub(FIFOS).filter(|_| size == Size::Double)?;
-        let other = usize::try_from(offset / FIFO_STRIDE).ok()?;
-        (other < self.device.mccs.len()).then_some((other, offset % FIFO_STRIDE))
+    fn fifo(&self, address: u64, size: Size) -> Option<(usize, u64)> {
+        let offset = address
+            .checked_sub(FIFOS)
+            .filter(|_| size == Size::Double)?;
+        let peer = usize::try_from(offset / FIFO_STRIDE).ok()?;
+        (peer < self.device.mccs.len()).then_some((peer, offset % FIFO_STRIDE))
     }
 
-    fn load_fifo(&mut self, other: usize, offset: u64) -> Reply<u64> {
-        let (words, mine) = (self.device.platform.fifo_words.value, self.mcc);
+    fn load_fifo(&mut self, peer: usize, offset: u64) -> Reply<u64> {
+        let (capacity, mcc) = (self.device.platform.fifo_words.value, self.mcc);
         let value = match offset {
             0 => {
-                let fifo = &mut self.own().fifos[other];
+                let fifo = &mut self.mcc_mut().fifos[peer];
                 let word = fifo.front().copied().flatten();
                 if word.is_some() {
                     fifo.pop_front();
@@ -94,23 +99,23 @@ impl<'a> MccPort<'a> {
                 word
             }
             24 => {
-                let fifo = &mut self.own().fifos[other];
-                let ends = fifo.front() == Some(&None);
-                if ends {
+                let fifo = &mut self.mcc_mut().fifos[peer];
+                let stream_ends = fifo.front() == Some(&None);
+                if stream_ends {
                     fifo.pop_front();
                 }
-                Some(ends.into())
+                Some(stream_ends.into())
             }
-            8 => Some(self.own().fifos[other].len() as u64),
+            8 => Some(self.mcc_mut().fifos[peer].len() as u64),
             16 => {
-                let there = &self.device.mccs[other];
-                let taken = there.fifos[mine].len() + there.words_in_flight[mine].len();
-                Some(words.saturating_sub(taken as u64))
+                let peer_mcc = &self.device.mccs[peer];
+                let occupied = peer_mcc.fifos[mcc].len() + peer_mcc.words_in_flight[mcc].len();
+                Some(capacity.saturating_sub(occupied as u64))
             }
             _ => return Reply::Fault,
         };
         let Some(value) = value else {
-            let sends_to_itself = other == mine && self.own().words_in_flight[mine].is_empty();
+            let sends_to_itself = peer == mcc && self.mcc_mut().words_in_flight[mcc].is_empty();
             return match sends_to_itself {
                 true => Reply::Fault,
                 false => self.stall_access(),
@@ -120,70 +125,72 @@ impl<'a> MccPort<'a> {
         if offset == 0 || offset == 24 && value != 0 {
             self.queue.change();
         }
-        if let Some(watch) = &mut self.queue.watch {
+        if let Some(races) = &mut self.queue.races {
             match offset {
-                16 => watch.acquire_from_channel(CoreId::Mcc(mine), Way::Room(mine, other)),
-                _ => watch.acquire_from_channel(CoreId::Mcc(mine), Way::Fifo(other, mine)),
+                16 => {
+                    races.acquire_from_channel(CoreId::Mcc(mcc), SyncChannel::FifoSpace(mcc, peer))
+                }
+                _ => races.acquire_from_channel(CoreId::Mcc(mcc), SyncChannel::Fifo(peer, mcc)),
             }
             if offset == 0 || offset == 24 && value != 0 {
-                watch.pop_word(other, mine);
+                races.pop_word(peer, mcc);
             }
         }
-        self.takes(FIFOS);
+        self.charge_access(FIFOS);
         Reply::Done(value)
     }
 
-    fn store_fifo(&mut self, other: usize, offset: u64, value: u64) -> Reply<()> {
+    fn store_fifo(&mut self, peer: usize, offset: u64, value: u64) -> Reply<()> {
         let word = match offset {
             0 => Some(value),
             24 => None,
             _ => return Reply::Fault,
         };
-        let (words, mine) = (self.device.platform.fifo_words.value, self.mcc);
-        let there = &mut self.device.mccs[other];
-        if (there.fifos[mine].len() + there.words_in_flight[mine].len()) as u64 >= words {
+        let (capacity, mcc) = (self.device.platform.fifo_words.value, self.mcc);
+        let peer_mcc = &mut self.device.mccs[peer];
+        if (peer_mcc.fifos[mcc].len() + peer_mcc.words_in_flight[mcc].len()) as u64 >= capacity {
             // A core that waited for room in its own FIFO would never take a word out of it.
-            return match other == mine {
+            return match peer == mcc {
                 true => Reply::Fault,
                 false => self.stall_access(),
             };
         }
-        there.words_in_flight[mine].push_back(word);
+        peer_mcc.words_in_flight[mcc].push_back(word);
         self.queue.change();
-        if let Some(watch) = &mut self.queue.watch {
-            watch.sends_word(mine, other, words);
+        if let Some(races) = &mut self.queue.races {
+            races.send_word(mcc, peer, capacity);
         }
-        self.own().counters.words += 1;
-        self.takes(FIFOS);
-        let arrives = self.now + self.device.platform.fifo_latency.value;
-        self.queue.add(arrives, Event::Passed(mine, other));
+        self.mcc_mut().counters.words += 1;
+        self.charge_access(FIFOS);
+        let arrival = self.now + self.device.platform.fifo_latency.value;
+        self.queue.add(arrival, Event::Passed(mcc, peer));
         Reply::Done(())
     }
 
     /// Reports a store that passes knowledge to other agents or starts a copy, for the race detector.
-    fn watch_store(&mut self, at: u64, size: Size, value: u64) {
-        let Some(watch) = &mut self.queue.watch else {
+    fn watch_store(&mut self, address: u64, size: Size, value: u64) {
+        let Some(races) = &mut self.queue.races else {
             return;
         };
         let core_id = CoreId::Mcc(self.mcc);
-        if let Some(way) = channel_of_access(self.mcc, at) {
-            watch.release_to_channel(core_id, way);
-            if let Way::Line(_, line) = way {
-                watch.changes(
+        if let Some(channel) = channel_of_access(self.mcc, address) {
+            races.release_to_channel(core_id, channel);
+            if let SyncChannel::Line(_, line) = channel {
+                races.core_store(
                     Site {
                         core_id,
                         pc: self.pc,
                     },
                     line as u64,
-                    at,
+                    address,
                     size as u32,
                 );
             }
         }
-        let stores = at == controller::STORE;
-        if stores || at == controller::FETCH {
+        let stores = address == controller::STORE;
+        if stores || address == controller::FETCH {
             let (far, lines) = self.device.mccs[self.mcc].controller.next();
-            watch.commands(
+            races.start_transfer(
                 Site {
                     core_id,
                     pc: self.pc,
@@ -196,16 +203,18 @@ impl<'a> MccPort<'a> {
 
     /// Records a load of state that other agents can change, or of the time, while a livelock-detection window is open.
     #[cold]
-    fn watch_poll(&mut self, at: u64, value: u64) {
+    fn watch_poll(&mut self, address: u64, value: u64) {
         let (core_id, pc) = (CoreId::Mcc(self.mcc), self.pc);
         let Some(polling) = &mut self.queue.polling else {
             return;
         };
-        polling.loads(core_id, pc, at);
-        match at {
+        polling.record_load(core_id, pc, address);
+        match address {
             controller::NOW => polling.change(),
             controller::REGISTERS if value != controller::NONE => polling.change(),
-            controller::STAMPS.. => polling.loads_stamp(self.mcc, (at - controller::STAMPS) / 16),
+            controller::STAMPS.. => {
+                polling.record_stamp_load(self.mcc, (address - controller::STAMPS) / 16)
+            }
             _ => {}
         }
     }
@@ -213,121 +222,124 @@ impl<'a> MccPort<'a> {
     /// Records a store while a livelock-detection window is open. A store that starts an operation always counts as a
     /// change.
     #[cold]
-    fn watch_change(&mut self, at: u64, size: Size, value: u64) {
-        let begins = (controller::REGISTERS..controller::SHARED).contains(&at);
-        let old = match begins {
+    fn watch_change(&mut self, address: u64, size: Size, value: u64) {
+        let starts_operation = (controller::REGISTERS..controller::SHARED).contains(&address);
+        let old = match starts_operation {
             true => None,
-            false => match self.own().controller.load(at, size, 0) {
+            false => match self.mcc_mut().controller.load(address, size, 0) {
                 Reply::Done(old) => Some(old),
                 _ => None,
             },
         };
         if let Some(polling) = &mut self.queue.polling {
-            polling.stored(old, value);
+            polling.record_store(old, value);
         }
     }
 
     fn set_clock(&mut self) {
         let clock = self.device.clock(self.now);
-        self.own().controller.at(clock);
+        self.mcc_mut().controller.set_time(clock);
     }
 }
 
 impl Memory for MccPort<'_> {
-    fn fetch(&mut self, at: u64) -> Reply<u16> {
-        self.own().controller.fetch(at)
+    fn fetch(&mut self, address: u64) -> Reply<u16> {
+        self.mcc_mut().controller.fetch(address)
     }
 
     #[inline(always)]
-    fn load(&mut self, at: u64, size: Size, to: u8) -> Reply<u64> {
-        if at < controller::SCRATCHPAD {
-            return self.own().controller.load(at, size, to);
+    fn load(&mut self, address: u64, size: Size, destination: u8) -> Reply<u64> {
+        if address < controller::SCRATCHPAD {
+            return self.mcc_mut().controller.load(address, size, destination);
         }
-        if self.early() {
+        if self.stalls_for_event() {
             return Reply::Wait;
         }
-        if let Some((other, offset)) = self.fifo(at, size) {
-            self.watch_poll(at, 0);
-            return self.load_fifo(other, offset);
+        if let Some((peer, offset)) = self.fifo(address, size) {
+            self.watch_poll(address, 0);
+            return self.load_fifo(peer, offset);
         }
         self.set_clock();
-        self.takes(at);
-        if let Some(watch) = &mut self.queue.watch {
+        self.charge_access(address);
+        if let Some(races) = &mut self.queue.races {
             let (core_id, pc) = (CoreId::Mcc(self.mcc), self.pc);
-            match channel_of_access(self.mcc, at) {
-                Some(Way::Line(_, line)) => {
-                    let own = SCRATCHPADS + self.mcc as u64 * SCRATCHPAD_STRIDE;
-                    let place = own + (line * LINE) as u64;
-                    watch.loads_word(Site { core_id, pc }, line as u64, at, place);
-                    watch.reads(Site { core_id, pc }, line as u64, at, size as u32);
+            match channel_of_access(self.mcc, address) {
+                Some(SyncChannel::Line(_, line)) => {
+                    let scratchpad_base = SCRATCHPADS + self.mcc as u64 * SCRATCHPAD_STRIDE;
+                    let host_address = scratchpad_base + (line * LINE) as u64;
+                    races.core_load_word(Site { core_id, pc }, line as u64, address, host_address);
+                    races.core_load(Site { core_id, pc }, line as u64, address, size as u32);
                 }
-                Some(way) => watch.acquire_from_channel(core_id, way),
+                Some(channel) => races.acquire_from_channel(core_id, channel),
                 None => {}
             }
             // The first of a line's two stamps is that of reads.
-            if at >= controller::STAMPS {
-                let line = (at - controller::STAMPS) / 16;
-                watch.load_stamp(self.mcc, line, at.is_multiple_of(16));
+            if address >= controller::STAMPS {
+                let line = (address - controller::STAMPS) / 16;
+                races.load_stamp(self.mcc, line, address.is_multiple_of(16));
             }
         }
-        let reply = self.own().controller.load(at, size, to);
+        let reply = self.mcc_mut().controller.load(address, size, destination);
         // A notice reveals a request of the host.
-        if let (controller::REGISTERS, Reply::Done(notice)) = (at, reply) {
-            if let Some(watch) = self
+        if let (controller::REGISTERS, Reply::Done(notice)) = (address, reply) {
+            if let Some(races) = self
                 .queue
-                .watch
+                .races
                 .as_mut()
                 .filter(|_| notice != controller::NONE)
             {
                 let line = (notice / 2) as usize;
-                watch.acquire_from_channel(CoreId::Mcc(self.mcc), Way::Request(self.mcc, line));
+                races.acquire_from_channel(
+                    CoreId::Mcc(self.mcc),
+                    SyncChannel::Request(self.mcc, line),
+                );
             }
         }
         if let (true, Reply::Done(value)) = (self.queue.polling.is_some(), reply) {
-            self.watch_poll(at, value);
+            self.watch_poll(address, value);
         }
         reply
     }
 
     #[inline(always)]
-    fn store(&mut self, at: u64, size: Size, value: u64) -> Reply<()> {
-        if at < controller::SCRATCHPAD {
+    fn store(&mut self, address: u64, size: Size, value: u64) -> Reply<()> {
+        if address < controller::SCRATCHPAD {
             if self.queue.polling.is_some() {
-                self.watch_change(at, size, value);
+                self.watch_change(address, size, value);
             }
-            return self.own().controller.store(at, size, value);
+            return self.mcc_mut().controller.store(address, size, value);
         }
-        if self.early() {
+        if self.stalls_for_event() {
             return Reply::Wait;
         }
-        if let Some((other, offset)) = self.fifo(at, size) {
-            return self.store_fifo(other, offset, value);
+        if let Some((peer, offset)) = self.fifo(address, size) {
+            return self.store_fifo(peer, offset, value);
         }
         self.set_clock();
         if self.queue.polling.is_some() {
-            self.watch_change(at, size, value);
+            self.watch_change(address, size, value);
         }
-        let reply = self.own().controller.store(at, size, value);
+        let reply = self.mcc_mut().controller.store(address, size, value);
         if reply == Reply::Wait {
             return self.stall_access();
         }
-        self.takes(at);
-        self.watch_store(at, size, value);
+        self.charge_access(address);
+        self.watch_store(address, size, value);
         let core_id = CoreId::Mcc(self.mcc);
         self.device
-            .answers(self.queue, self.now, self.mcc, Some(core_id));
+            .send_answers(self.queue, self.now, self.mcc, Some(core_id));
         let path = self.device.platform.copy_path.value;
         let mcc = &mut self.device.mccs[self.mcc];
-        if !mcc.copying && mcc.controller.is_waiting() {
-            mcc.copying = true;
+        if !mcc.copy_scheduled && mcc.controller.is_waiting() {
+            mcc.copy_scheduled = true;
             self.queue.add(self.now + path / 2, Event::Copy(self.mcc));
         }
         reply
     }
 
-    fn amo(&mut self, at: u64, amo: Amo, to: u8) -> Reply<u64> {
+    fn amo(&mut self, address: u64, amo: Amo, destination: u8) -> Reply<u64> {
         self.queue.change();
-        self.own().controller.amo(at, amo, to)
+        self.mcc_mut().controller.amo(address, amo, destination)
     }
 
     fn fence(&mut self, _fence: Fence) -> Reply<()> {
@@ -338,15 +350,15 @@ impl Memory for MccPort<'_> {
         Reply::Done(())
     }
 
-    fn cbo(&mut self, at: u64, what: Cbo) -> Reply<()> {
-        self.own().controller.cbo(at, what)
+    fn cbo(&mut self, address: u64, op: Cbo) -> Reply<()> {
+        self.mcc_mut().controller.cbo(address, op)
     }
 
     fn prefetch(&mut self, _at: u64, _what: Prefetch) {}
 }
 
 impl TimedMemory for MccPort<'_> {
-    fn at(&mut self, cycle: u64) {
+    fn set_cycle(&mut self, cycle: u64) {
         self.now = cycle.saturating_mul(self.device.platform.mcc_cycle.value);
         self.extra_latency = 0;
     }
@@ -355,7 +367,7 @@ impl TimedMemory for MccPort<'_> {
         std::mem::take(&mut self.extra_latency)
     }
 
-    fn by(&mut self, pc: u64) {
+    fn set_pc(&mut self, pc: u64) {
         self.pc = pc;
     }
 }
@@ -364,11 +376,13 @@ impl TimedMemory for MccPort<'_> {
 pub(crate) struct CallMemory<'a>(pub Sandbox<MccPort<'a>>);
 
 impl Bytes for CallMemory<'_> {
-    fn get(&mut self, at: u64, bytes: &mut [u8]) -> bool {
-        let mut addresses = at..;
+    fn get(&mut self, address: u64, bytes: &mut [u8]) -> bool {
+        let mut addresses = address..;
         bytes.iter_mut().all(|byte| {
-            let at = addresses.next().filter(|at| *at < controller::SCRATCHPAD);
-            match at.map(|at| self.0.load(at, Size::Byte, 0)) {
+            let address = addresses
+                .next()
+                .filter(|address| *address < controller::SCRATCHPAD);
+            match address.map(|address| self.0.load(address, Size::Byte, 0)) {
                 Some(Reply::Done(value)) => {
                     *byte = value as u8;
                     true
@@ -378,11 +392,13 @@ impl Bytes for CallMemory<'_> {
         })
     }
 
-    fn put(&mut self, at: u64, bytes: &[u8]) -> bool {
-        let mut addresses = at..;
+    fn put(&mut self, address: u64, bytes: &[u8]) -> bool {
+        let mut addresses = address..;
         bytes.iter().all(|byte| {
-            let at = addresses.next().filter(|at| *at < controller::SCRATCHPAD);
-            let stored = at.map(|at| self.0.store(at, Size::Byte, (*byte).into()));
+            let address = addresses
+                .next()
+                .filter(|address| *address < controller::SCRATCHPAD);
+            let stored = address.map(|address| self.0.store(address, Size::Byte, (*byte).into()));
             stored == Some(Reply::Done(()))
         })
     }

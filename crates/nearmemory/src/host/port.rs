@@ -1,8 +1,8 @@
 //! Memory as a host core sees it: caches, far memory, scratchpads and registers.
 
 use super::{
-    merge, read, within_line, write, Host, Miss, Region, Sent, Waiter, LINE_BYTES, REGISTERS,
-    REGISTERS_STRIDE, UNCACHED,
+    merge, read, within_line, write, Host, Miss, OutstandingRequest, Region, Waiter, LINE_BYTES,
+    REGISTERS, REGISTERS_STRIDE, UNCACHED,
 };
 use crate::cache::Copy;
 use crate::control;
@@ -23,9 +23,9 @@ pub(crate) struct HostPort<'a> {
     /// Additional latency of the last access, in picoseconds.
     extra_latency: Time,
     /// Reason for which the last access waits.
-    pub why: StallReason,
+    pub stall_reason: StallReason,
     /// True if the access has sent a request, which other agents must see before the core runs on.
-    begun: bool,
+    has_sent_request: bool,
 }
 
 impl<'a> HostPort<'a> {
@@ -37,19 +37,19 @@ impl<'a> HostPort<'a> {
             now: 0,
             pc: 0,
             extra_latency: 0,
-            why: StallReason::Nothing,
-            begun: false,
+            stall_reason: StallReason::Nothing,
+            has_sent_request: false,
         }
     }
 
     /// True if another event must happen before this access; the access is then retried.
     #[inline(always)]
-    fn early(&mut self) -> bool {
-        let early = self.queue.next_event_time() < self.now;
-        if early {
-            self.why = StallReason::Early;
+    fn stalls_for_event(&mut self) -> bool {
+        let is_early = self.queue.next_event_time() < self.now;
+        if is_early {
+            self.stall_reason = StallReason::Early;
         }
-        early
+        is_early
     }
 
     fn site(&self) -> Site {
@@ -60,50 +60,50 @@ impl<'a> HostPort<'a> {
     }
 
     #[inline(always)]
-    fn fenced(&mut self) {
-        if let Some(watch) = &mut self.queue.watch {
-            watch.fenced(self.core);
+    fn record_fence(&mut self) {
+        if let Some(races) = &mut self.queue.races {
+            races.complete_fence(self.core);
         }
     }
 
     #[inline(always)]
     fn watch_load(&mut self, line: u64) {
         let site = self.site();
-        if let Some(watch) = &mut self.queue.watch {
-            watch.loads(site, line, line < UNCACHED);
+        if let Some(races) = &mut self.queue.races {
+            races.host_load(site, line, line < UNCACHED);
         }
     }
 
     #[inline(always)]
-    fn watch_store(&mut self, at: u64, size: Size) {
+    fn watch_store(&mut self, address: u64, size: Size) {
         let site = self.site();
-        if let Some(watch) = &mut self.queue.watch {
-            watch.stores(site, at, size as u32, at < UNCACHED);
+        if let Some(races) = &mut self.queue.races {
+            races.host_store(site, address, size as u32, address < UNCACHED);
         }
     }
 
     /// Records a load of state that other agents can change, for the livelock detection.
     #[inline(always)]
-    fn poll(&mut self, at: u64) {
+    fn record_poll(&mut self, address: u64) {
         if let Some(polling) = &mut self.queue.polling {
-            polling.loads(CoreId::Host(self.core), self.pc, at);
+            polling.record_load(CoreId::Host(self.core), self.pc, address);
         }
     }
 
     /// Records a store to host memory, for the livelock detection.
     #[inline(always)]
-    fn change_main(&mut self, at: u64, size: Size, value: u64) {
+    fn record_main_store(&mut self, address: u64, size: Size, value: u64) {
         if let Some(polling) = &mut self.queue.polling {
-            let old = match self.host.main.memory.load(at, size, 0) {
+            let old = match self.host.main.memory.load(address, size, 0) {
                 Reply::Done(old) => Some(old),
                 _ => None,
             };
-            polling.stored(old, value);
+            polling.record_store(old, value);
         }
     }
 
     fn stall_access<T>(&mut self) -> Reply<T> {
-        self.why = StallReason::Blocked;
+        self.stall_reason = StallReason::Blocked;
         Reply::Wait
     }
 
@@ -113,17 +113,17 @@ impl<'a> HostPort<'a> {
         if !self.host.llc.has(line) {
             return None;
         }
-        self.extra_latency = self.host.near(self.core, line, self.now);
+        self.extra_latency = self.host.hit_llc(self.core, line, self.now);
         self.host.llc.find(line)?.copy.as_deref_mut()
     }
 
     /// Returns the outstanding miss of a line; requests the line if there is none. `None` if too many misses are
     /// outstanding.
-    fn miss(&mut self, line: u64) -> Option<&mut Miss> {
+    fn miss_of(&mut self, line: u64) -> Option<&mut Miss> {
         let (core, host) = (self.core, &mut *self.host);
-        let bit = 1 << core;
-        let first = host.misses.get(&line).map_or(0, |miss| miss.first_for);
-        if first & bit == 0 {
+        let core_bit = 1 << core;
+        let l1_cores = host.misses.get(&line).map_or(0, |miss| miss.l1_cores);
+        if l1_cores & core_bit == 0 {
             if host.cores[core].misses >= host.platform.l1_misses.value {
                 return None;
             }
@@ -132,39 +132,42 @@ impl<'a> HostPort<'a> {
                     return None;
                 }
                 host.counters.far_misses += 1;
-                self.ask(line);
+                self.request_line(line);
             }
             self.host.cores[core].misses += 1;
         }
         let miss = self.host.misses.get_mut(&line)?;
-        miss.first_for |= bit;
+        miss.l1_cores |= core_bit;
         Some(miss)
     }
 
     /// Requests a line from the device.
-    fn ask(&mut self, line: u64) {
+    fn request_line(&mut self, line: u64) {
         let miss = Miss {
             waiters: Vec::new(),
             stored: Box::new([0; LINE]),
             mask: 0,
-            storing: 0,
-            first_for: 0,
+            storing_cores: 0,
+            l1_cores: 0,
         };
         self.host.misses.insert(line, miss);
         let core = self.core;
-        let (sent, request) = (Sent::Line { line, core }, Request::ReadLine(line));
-        let number = self.host.send(self.queue, self.now, sent, request);
+        let (outstanding, request) = (
+            OutstandingRequest::Line { line, core },
+            Request::ReadLine(line),
+        );
+        let number = self.host.send(self.queue, self.now, outstanding, request);
         // The core that owns the scratchpad may learn of this read.
-        if let Some(watch) = self.queue.watch.as_mut().filter(|_| line > UNCACHED) {
-            watch.sends(CoreId::Host(core), number);
+        if let Some(races) = self.queue.races.as_mut().filter(|_| line > UNCACHED) {
+            races.send_request(CoreId::Host(core), number);
         }
-        self.begun = true;
+        self.has_sent_request = true;
     }
 
     /// Returns a wait reply if the access must wait, for other events or for room. Otherwise it may evict a line first.
-    fn late<T>(&mut self, line: u64) -> Option<Reply<T>> {
-        let shared = self.host.is_shared() || !self.host.llc.has(line);
-        if shared && self.early() {
+    fn stall_before_access<T>(&mut self, line: u64) -> Option<Reply<T>> {
+        let is_shared = self.host.is_shared() || !self.host.llc.has(line);
+        if is_shared && self.stalls_for_event() {
             return Some(Reply::Wait);
         }
         if self.host.evictions.is_some() {
@@ -176,33 +179,33 @@ impl<'a> HostPort<'a> {
         None
     }
 
-    fn load_line(&mut self, at: u64, size: Size, to: u8) -> Reply<u64> {
-        if !within_line(at, size) {
+    fn load_line(&mut self, address: u64, size: Size, destination: u8) -> Reply<u64> {
+        if !within_line(address, size) {
             return Reply::Misaligned;
         }
-        let line = at & !(LINE_BYTES - 1);
-        if let Some(reply) = self.late(line) {
+        let line = address & !(LINE_BYTES - 1);
+        if let Some(reply) = self.stall_before_access(line) {
             return reply;
         }
-        self.poll(at);
+        self.record_poll(address);
         if let Some(copy) = self.copy(line) {
-            let value = read(&copy.data, at, size);
+            let value = read(&copy.data, address, size);
             self.watch_load(line);
             return Reply::Done(value);
         }
         let core = self.core;
-        match self.miss(line) {
+        match self.miss_of(line) {
             Some(miss) => {
                 // Stores to the missing line so far are older than this load.
                 let mut mask = [0; LINE];
                 merge(&mut mask, &[255; LINE], miss.mask);
                 miss.waiters.push(Waiter {
                     core,
-                    to,
-                    at,
+                    destination,
+                    address,
                     size,
-                    stored: read(&miss.stored, at, size),
-                    mask: read(&mask, at, size),
+                    stored: read(&miss.stored, address, size),
+                    mask: read(&mask, address, size),
                 });
                 self.host.cores[core].loads += 1;
                 self.watch_load(line);
@@ -212,58 +215,58 @@ impl<'a> HostPort<'a> {
         }
     }
 
-    fn store_line(&mut self, at: u64, size: Size, value: u64) -> Reply<()> {
-        if !within_line(at, size) {
+    fn store_line(&mut self, address: u64, size: Size, value: u64) -> Reply<()> {
+        if !within_line(address, size) {
             return Reply::Misaligned;
         }
-        let line = at & !(LINE_BYTES - 1);
-        if let Some(reply) = self.late(line) {
+        let line = address & !(LINE_BYTES - 1);
+        if let Some(reply) = self.stall_before_access(line) {
             return reply;
         }
         if let Some(copy) = self.copy(line) {
-            let old = read(&copy.data, at, size);
-            let changes = !copy.dirty || old != value;
-            write(&mut copy.data, at, size, value);
+            let old_value = read(&copy.data, address, size);
+            let is_changed = !copy.dirty || old_value != value;
+            write(&mut copy.data, address, size, value);
             copy.dirty = true;
-            if changes {
+            if is_changed {
                 self.queue.change();
             }
-            self.watch_store(at, size);
+            self.watch_store(address, size);
             return Reply::Done(());
         }
         let core = self.core;
-        match self.miss(line) {
+        match self.miss_of(line) {
             Some(miss) => {
-                write(&mut miss.stored, at, size, value);
-                miss.mask |= ((1 << size as u32) - 1) << (at % LINE_BYTES);
-                miss.storing |= 1 << core;
+                write(&mut miss.stored, address, size, value);
+                miss.mask |= ((1 << size as u32) - 1) << (address % LINE_BYTES);
+                miss.storing_cores |= 1 << core;
                 self.queue.change();
-                self.watch_store(at, size);
+                self.watch_store(address, size);
                 Reply::Done(())
             }
             None => self.stall_access(),
         }
     }
 
-    fn load_word(&mut self, at: u64, size: Size, to: u8) -> Reply<u64> {
-        if self.early() {
+    fn load_word(&mut self, address: u64, size: Size, destination: u8) -> Reply<u64> {
+        if self.stalls_for_event() {
             return Reply::Wait;
         }
         if self.host.is_full() {
             return self.stall_access();
         }
-        self.poll(at);
+        self.record_poll(address);
         let core = self.core;
         self.host.cores[core].loads += 1;
-        let request = Request::ReadWord(at, size);
-        let sent = Sent::Word { core, to };
-        self.host.send(self.queue, self.now, sent, request);
-        self.begun = true;
+        let request = Request::ReadWord(address, size);
+        let outstanding = OutstandingRequest::Word { core, destination };
+        self.host.send(self.queue, self.now, outstanding, request);
+        self.has_sent_request = true;
         Reply::Later
     }
 
-    fn store_word(&mut self, at: u64, size: Size, value: u64) -> Reply<()> {
-        if self.early() {
+    fn store_word(&mut self, address: u64, size: Size, value: u64) -> Reply<()> {
+        if self.stalls_for_event() {
             return Reply::Wait;
         }
         if self.host.is_full() {
@@ -272,94 +275,99 @@ impl<'a> HostPort<'a> {
         self.queue.change();
         let core = self.core;
         self.host.cores[core].writes += 1;
-        let request = Request::WriteWord(at, size, value);
-        let sent = Sent::Write { core };
-        let number = self.host.send(self.queue, self.now, sent, request);
-        if let Some(watch) = self.queue.watch.as_mut().filter(|_| at >= REGISTERS) {
-            watch.sends(CoreId::Host(core), number);
+        let request = Request::WriteWord(address, size, value);
+        let outstanding = OutstandingRequest::Write { core };
+        let number = self.host.send(self.queue, self.now, outstanding, request);
+        if let Some(races) = self.queue.races.as_mut().filter(|_| address >= REGISTERS) {
+            races.send_request(CoreId::Host(core), number);
         }
-        self.begun = true;
+        self.has_sent_request = true;
         Reply::Done(())
     }
 
     /// Executes a cache-management instruction on a line: clean, flush or invalidate.
-    fn manage(&mut self, line: u64, what: Cbo) -> Reply<()> {
-        if self.early() {
+    fn manage_line(&mut self, line: u64, op: Cbo) -> Reply<()> {
+        if self.stalls_for_event() {
             return Reply::Wait;
         }
         if self.host.is_full() || self.host.misses.contains_key(&line) {
             return self.stall_access();
         }
-        let bit = 1 << self.core;
-        if what != Cbo::Invalidate {
+        let core_bit = 1 << self.core;
+        if op != Cbo::Invalidate {
             // A write-back that an eviction started must also be waited for.
-            let mut waits = 0;
-            for sent in self.host.sent.values_mut() {
-                match sent {
-                    Sent::WriteBack { line: other, cores } if *other == line => {
-                        waits += u64::from(*cores & bit == 0);
-                        *cores |= bit;
+            let mut added_waits = 0;
+            for outstanding in self.host.outstanding.values_mut() {
+                match outstanding {
+                    OutstandingRequest::WriteBack {
+                        line: written_line,
+                        cores,
+                    } if *written_line == line => {
+                        added_waits += u64::from(*cores & core_bit == 0);
+                        *cores |= core_bit;
                     }
                     _ => {}
                 }
             }
-            self.host.cores[self.core].writes += waits;
+            self.host.cores[self.core].writes += added_waits;
         }
-        if let Some(watch) = &mut self.queue.watch {
-            watch.cleans(self.core, line);
+        if let Some(races) = &mut self.queue.races {
+            races.clean_line(self.core, line);
         }
         let Some(way) = self.host.llc.find(line) else {
             return Reply::Done(());
         };
-        let dirty = way.copy.as_ref().is_some_and(|copy| copy.dirty);
-        if dirty {
+        let is_dirty = way.copy.as_ref().is_some_and(|copy| copy.dirty);
+        if is_dirty {
             self.queue.change();
         }
-        if dirty && what != Cbo::Invalidate {
+        if is_dirty && op != Cbo::Invalidate {
             self.host.counters.cleaned += 1;
             self.host.cores[self.core].writes += 1;
         }
-        if what == Cbo::Clean {
+        if op == Cbo::Clean {
             if let Some(copy) = way.copy.as_deref_mut().filter(|copy| copy.dirty) {
                 copy.dirty = false;
                 let data = copy.data;
                 let (queue, now) = (&mut *self.queue, self.now);
-                self.host.write_back(queue, now, line, data, bit, true);
+                self.host
+                    .start_write_back(queue, now, line, data, core_bit, true);
             }
         } else {
             let mut way = self.host.llc.remove(line);
             if let Some(copy) = way.as_mut().and_then(|way| way.copy.as_mut()) {
-                copy.dirty &= what == Cbo::Flush;
+                copy.dirty &= op == Cbo::Flush;
             }
-            self.host.evicted(self.queue, self.now, way, bit);
+            self.host
+                .handle_eviction(self.queue, self.now, way, core_bit);
         }
         Reply::Done(())
     }
 
     /// Prefetches a line of far memory or of a scratchpad, into the core's own cache too if `first`.
-    fn hint(&mut self, line: u64, first: bool) {
-        let (core, bit) = (self.core, 1 << self.core);
-        let own_full = self.host.cores[core].misses >= self.host.platform.l1_misses.value;
+    fn prefetch_line(&mut self, line: u64, into_l1: bool) {
+        let (core, core_bit) = (self.core, 1 << self.core);
+        let l1_is_full = self.host.cores[core].misses >= self.host.platform.l1_misses.value;
         if self.host.llc.has(line) {
-            if first && self.host.cores[core].own.find(line).is_none() {
+            if into_l1 && self.host.cores[core].l1.find(line).is_none() {
                 self.host.fill_core_cache(core, line, self.now);
             }
             return;
         }
-        let known = self.host.misses.get(&line).map(|miss| miss.first_for);
-        let for_own = first && known.is_none_or(|for_own| for_own & bit == 0);
-        if for_own && own_full || known.is_none() && self.host.is_full() {
+        let l1_cores = self.host.misses.get(&line).map(|miss| miss.l1_cores);
+        let allocates_l1 = into_l1 && l1_cores.is_none_or(|l1_cores| l1_cores & core_bit == 0);
+        if allocates_l1 && l1_is_full || l1_cores.is_none() && self.host.is_full() {
             self.host.counters.dropped += 1;
             return;
         }
-        if known.is_none() {
+        if l1_cores.is_none() {
             self.host.counters.prefetches += 1;
-            self.ask(line);
+            self.request_line(line);
         }
-        if for_own {
+        if allocates_l1 {
             self.host.cores[core].misses += 1;
             if let Some(miss) = self.host.misses.get_mut(&line) {
-                miss.first_for |= bit;
+                miss.l1_cores |= core_bit;
             }
         }
     }
@@ -368,29 +376,31 @@ impl<'a> HostPort<'a> {
 impl Memory for HostPort<'_> {
     const SPLIT: bool = true;
 
-    fn fetch(&mut self, at: u64) -> Reply<u16> {
-        self.host.main.memory.fetch(at)
+    fn fetch(&mut self, address: u64) -> Reply<u16> {
+        self.host.main.memory.fetch(address)
     }
 
     #[inline(always)]
-    fn load(&mut self, at: u64, size: Size, to: u8) -> Reply<u64> {
-        match self.host.region(at, size as u64) {
-            Region::Main if self.host.shares_main() && self.early() => Reply::Wait,
+    fn load(&mut self, address: u64, size: Size, destination: u8) -> Reply<u64> {
+        match self.host.region(address, size as u64) {
+            Region::Main if self.host.shares_main() && self.stalls_for_event() => Reply::Wait,
             Region::Main => {
-                if let Some(watch) = &mut self.queue.watch {
-                    watch.loads_main(self.core, at);
+                if let Some(races) = &mut self.queue.races {
+                    races.host_load_main(self.core, address);
                 }
-                self.extra_latency = self.host.main(self.core, at, self.now, self.queue);
-                self.host.main.memory.load(at, size, to)
+                self.extra_latency = self
+                    .host
+                    .access_main(self.core, address, self.now, self.queue);
+                self.host.main.memory.load(address, size, destination)
             }
-            Region::Cached => self.load_line(at, size, to),
-            Region::Uncached(at) if at.is_multiple_of(size as u64) => {
-                let reply = self.load_word(at, size, to);
+            Region::Cached => self.load_line(address, size, destination),
+            Region::Uncached(address) if address.is_multiple_of(size as u64) => {
+                let reply = self.load_word(address, size, destination);
                 self.host.counters.uncached += u64::from(reply == Reply::Later);
                 reply
             }
-            Region::Register if size == Size::Double && at.is_multiple_of(8) => {
-                let reply = self.load_word(at, size, to);
+            Region::Register if size == Size::Double && address.is_multiple_of(8) => {
+                let reply = self.load_word(address, size, destination);
                 self.host.counters.registers += u64::from(reply == Reply::Later);
                 reply
             }
@@ -400,29 +410,30 @@ impl Memory for HostPort<'_> {
     }
 
     #[inline(always)]
-    fn store(&mut self, at: u64, size: Size, value: u64) -> Reply<()> {
-        match self.host.region(at, size as u64) {
-            Region::Main if self.host.shares_main() && self.early() => Reply::Wait,
+    fn store(&mut self, address: u64, size: Size, value: u64) -> Reply<()> {
+        match self.host.region(address, size as u64) {
+            Region::Main if self.host.shares_main() && self.stalls_for_event() => Reply::Wait,
             Region::Main => {
-                self.host.main(self.core, at, self.now, self.queue);
-                self.change_main(at, size, value);
+                self.host
+                    .access_main(self.core, address, self.now, self.queue);
+                self.record_main_store(address, size, value);
                 match self.host.main.port(self.core) {
-                    Some(mut port) => port.store(at, size, value),
+                    Some(mut port) => port.store(address, size, value),
                     None => Reply::Fault,
                 }
             }
-            Region::Cached => self.store_line(at, size, value),
-            Region::Uncached(at) if at.is_multiple_of(size as u64) => {
-                let reply = self.store_word(at, size, value);
+            Region::Cached => self.store_line(address, size, value),
+            Region::Uncached(address) if address.is_multiple_of(size as u64) => {
+                let reply = self.store_word(address, size, value);
                 self.host.counters.uncached += u64::from(reply == Reply::Done(()));
                 reply
             }
-            Region::Register if size == Size::Double && at.is_multiple_of(8) => {
-                let reply = self.store_word(at, size, value);
+            Region::Register if size == Size::Double && address.is_multiple_of(8) => {
+                let reply = self.store_word(address, size, value);
                 self.host.counters.registers += u64::from(reply == Reply::Done(()));
-                let offset = at % REGISTERS_STRIDE;
+                let offset = address % REGISTERS_STRIDE;
                 if offset == control::GIVE_AT && self.host.main_range.contains(&value) {
-                    self.host.given = true;
+                    self.host.is_main_granted = true;
                 }
                 reply
             }
@@ -431,22 +442,24 @@ impl Memory for HostPort<'_> {
         }
     }
 
-    fn amo(&mut self, at: u64, amo: Amo, to: u8) -> Reply<u64> {
+    fn amo(&mut self, address: u64, amo: Amo, destination: u8) -> Reply<u64> {
         // An atomic access to non-coherent memory would be atomic for no other agent.
-        if !matches!(self.host.region(at, amo.size as u64), Region::Main) {
+        if !matches!(self.host.region(address, amo.size as u64), Region::Main) {
             return Reply::Fault;
         }
-        if self.host.shares_main() && self.early() {
+        if self.host.shares_main() && self.stalls_for_event() {
             return Reply::Wait;
         }
-        self.extra_latency = self.host.main(self.core, at, self.now, self.queue);
+        self.extra_latency = self
+            .host
+            .access_main(self.core, address, self.now, self.queue);
         let watched = self.queue.polling.is_some();
-        let old = watched.then(|| self.host.main.memory.load(at, amo.size, 0));
+        let old = watched.then(|| self.host.main.memory.load(address, amo.size, 0));
         let reply = match self.host.main.port(self.core) {
-            Some(mut port) => port.amo(at, amo, to),
+            Some(mut port) => port.amo(address, amo, destination),
             None => Reply::Fault,
         };
-        if old.is_some_and(|old| old != self.host.main.memory.load(at, amo.size, 0)) {
+        if old.is_some_and(|old| old != self.host.main.memory.load(address, amo.size, 0)) {
             self.queue.change();
         }
         reply
@@ -454,19 +467,19 @@ impl Memory for HostPort<'_> {
 
     fn fence(&mut self, _fence: Fence) -> Reply<()> {
         let core = &self.host.cores[self.core];
-        let waits = core.loads > 0 || core.writes > 0;
-        if !waits && self.host.misses.is_empty() {
-            self.fenced();
+        let is_waiting = core.loads > 0 || core.writes > 0;
+        if !is_waiting && self.host.misses.is_empty() {
+            self.record_fence();
             return Reply::Done(());
         }
-        if self.early() {
+        if self.stalls_for_event() {
             return Reply::Wait;
         }
-        let stores = |miss: &Miss| miss.storing >> self.core & 1 != 0;
-        if waits || self.host.misses.values().any(stores) {
+        let stores = |miss: &Miss| miss.storing_cores >> self.core & 1 != 0;
+        if is_waiting || self.host.misses.values().any(stores) {
             return self.stall_access();
         }
-        self.fenced();
+        self.record_fence();
         Reply::Done(())
     }
 
@@ -474,22 +487,23 @@ impl Memory for HostPort<'_> {
         Reply::Done(())
     }
 
-    fn cbo(&mut self, at: u64, what: Cbo) -> Reply<()> {
-        match self.host.region(at, 1) {
-            Region::Cached => self.manage(at & !(LINE_BYTES - 1), what),
+    fn cbo(&mut self, address: u64, op: Cbo) -> Reply<()> {
+        match self.host.region(address, 1) {
+            Region::Cached => self.manage_line(address & !(LINE_BYTES - 1), op),
             Region::Nothing => Reply::Fault,
             // Host memory is coherent, and the remaining regions are uncached.
             _ => Reply::Done(()),
         }
     }
 
-    fn prefetch(&mut self, at: u64, what: Prefetch) {
-        let first = Prefetch::level(at) == 1;
-        let line = at & !(LINE_BYTES - 1);
-        match self.host.region(at, 1) {
-            Region::Cached if what != Prefetch::Execute => self.hint(line, first),
-            Region::Main if first => {
-                self.host.main(self.core, at, self.now, self.queue);
+    fn prefetch(&mut self, address: u64, op: Prefetch) {
+        let into_l1 = Prefetch::level(address) == 1;
+        let line = address & !(LINE_BYTES - 1);
+        match self.host.region(address, 1) {
+            Region::Cached if op != Prefetch::Execute => self.prefetch_line(line, into_l1),
+            Region::Main if into_l1 => {
+                self.host
+                    .access_main(self.core, address, self.now, self.queue);
             }
             Region::Main if !self.host.llc.has(line) => {
                 self.host.fetch_main(line, self.now, self.queue);
@@ -500,10 +514,10 @@ impl Memory for HostPort<'_> {
 }
 
 impl TimedMemory for HostPort<'_> {
-    fn at(&mut self, cycle: u64) {
+    fn set_cycle(&mut self, cycle: u64) {
         self.now = cycle.saturating_mul(self.host.platform.host_cycle.value);
         self.extra_latency = 0;
-        self.begun = false;
+        self.has_sent_request = false;
     }
 
     fn extra_latency(&mut self) -> u64 {
@@ -511,11 +525,11 @@ impl TimedMemory for HostPort<'_> {
         std::mem::take(&mut self.extra_latency).div_ceil(cycle)
     }
 
-    fn by(&mut self, pc: u64) {
+    fn set_pc(&mut self, pc: u64) {
         self.pc = pc;
     }
 
-    fn stops(&self) -> bool {
-        self.begun
+    fn must_stop(&self) -> bool {
+        self.has_sent_request
     }
 }

@@ -7,33 +7,33 @@ const LINE: u64 = 0x1000;
 /// Fetches or stores the line by the copy engine of one of two cores, completes at once, and observes completion.
 fn copy(races: &mut Races, mcc: usize, pc: u64, stores: bool) {
     let core_id = CoreId::Mcc(mcc);
-    races.commands(Site { core_id, pc }, (0, LINE, 1), stores);
-    races.copies(mcc, LINE, 0, true);
-    races.copied(mcc, 0);
+    races.start_transfer(Site { core_id, pc }, (0, LINE, 1), stores);
+    races.copy_line(mcc, LINE, 0, true);
+    races.complete_line_copy(mcc, 0);
     races.load_stamp(mcc, 0, stores);
 }
 
-fn changes(races: &mut Races, mcc: usize, bytes: std::ops::Range<u64>) {
+fn change_bytes(races: &mut Races, mcc: usize, bytes: std::ops::Range<u64>) {
     let core_id = CoreId::Mcc(mcc);
-    for at in bytes.step_by(8) {
-        races.changes(Site { core_id, pc: 7 }, 0, at, 8);
+    for address in bytes.step_by(8) {
+        races.core_store(Site { core_id, pc: 7 }, 0, address, 8);
     }
 }
 
 /// Sends a word from one core to the other.
-fn sends(races: &mut Races, from: usize, to: usize) {
-    races.sends_word(from, to, 4);
-    races.passes_word(from, to);
-    races.acquire_from_channel(CoreId::Mcc(to), Way::Fifo(from, to));
+fn send_word_between(races: &mut Races, from: usize, to: usize) {
+    races.send_word(from, to, 4);
+    races.deliver_word(from, to);
+    races.acquire_from_channel(CoreId::Mcc(to), SyncChannel::Fifo(from, to));
 }
 
-fn race(wrong: Wrong, second: (usize, u64), first: (usize, u64)) -> Race {
+fn race(kind: Wrong, second: (usize, u64), first: (usize, u64)) -> Race {
     let [second, first] = [second, first].map(|(mcc, pc)| Site {
         core_id: CoreId::Mcc(mcc),
         pc,
     });
     Race {
-        wrong,
+        wrong: kind,
         second,
         first,
         line: LINE,
@@ -65,26 +65,26 @@ fn stored_bytes_are_compared_with_fetched_bytes() {
         copy(&mut races, 0, 1, false);
         if early {
             copy(&mut races, 1, 2, false);
-            sends(&mut races, 1, 0);
+            send_word_between(&mut races, 1, 0);
         }
-        changes(&mut races, 0, 0..8);
+        change_bytes(&mut races, 0, 0..8);
         copy(&mut races, 0, 3, true);
         // The second store of the core stores what is already there, plus these bytes.
-        changes(&mut races, 0, 8..16);
+        change_bytes(&mut races, 0, 8..16);
         copy(&mut races, 0, 4, true);
         if receives {
-            sends(&mut races, 0, 1);
+            send_word_between(&mut races, 0, 1);
         }
         if !early {
             copy(&mut races, 1, 2, false);
         }
         let core_id = CoreId::Mcc(1);
         if loads {
-            races.reads(Site { core_id, pc: 6 }, 0, 120, 8);
+            races.core_load(Site { core_id, pc: 6 }, 0, 120, 8);
         }
-        changes(&mut races, 1, 0..bytes);
+        change_bytes(&mut races, 1, 0..bytes);
         copy(&mut races, 1, 5, true);
-        let expected = expected.map(|(wrong, second, first)| race(wrong, second, first));
+        let expected = expected.map(|(kind, second, first)| race(kind, second, first));
         let expected = Vec::from_iter(expected);
         assert_eq!(races.new, expected, "{early} {receives} {loads} {bytes}");
     }
@@ -96,7 +96,7 @@ fn store_before_another_cores_read_ends_is_a_race() {
         let mut races = Races::new(0, 2);
         copy(&mut races, 1, 1, false);
         if waits {
-            sends(&mut races, 1, 0);
+            send_word_between(&mut races, 1, 0);
         }
         copy(&mut races, 0, 2, true);
         let read = race(Wrong::UnorderedRead, (0, 2), (1, 1));
@@ -110,15 +110,15 @@ fn fifo_space_orders_only_earlier_reads() {
     for (words, races_found) in [(3, 1), (4, 0)] {
         let mut races = Races::new(0, 2);
         for _ in 0..2 {
-            races.sends_word(0, 1, 2);
-            races.passes_word(0, 1);
+            races.send_word(0, 1, 2);
+            races.deliver_word(0, 1);
         }
-        races.acquire_from_channel(CoreId::Mcc(1), Way::Fifo(0, 1));
+        races.acquire_from_channel(CoreId::Mcc(1), SyncChannel::Fifo(0, 1));
         races.pop_word(0, 1);
         copy(&mut races, 1, 1, false);
         races.pop_word(0, 1);
         for _ in 2..words {
-            races.sends_word(0, 1, 2);
+            races.send_word(0, 1, 2);
         }
         copy(&mut races, 0, 2, true);
         assert_eq!(races.new.len(), races_found, "{words}");
@@ -130,11 +130,11 @@ fn host_written_scratchpad_line_ends_the_copy_dependency() {
     for writes in [true, false] {
         let mut races = Races::new(1, 2);
         copy(&mut races, 1, 1, false);
-        sends(&mut races, 1, 0);
+        send_word_between(&mut races, 1, 0);
         copy(&mut races, 0, 2, true);
-        sends(&mut races, 0, 1);
+        send_word_between(&mut races, 0, 1);
         if writes {
-            races.arrives(9, Way::Line(1, 0));
+            races.receive_request(9, SyncChannel::Line(1, 0));
         }
         copy(&mut races, 1, 3, true);
         let stale = race(Wrong::Overwritten, (1, 3), (0, 2));

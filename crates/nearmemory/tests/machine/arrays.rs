@@ -12,9 +12,12 @@ fn array_operations_survive_evictions_without_races() {
         return;
     }
     let (host, channel) = (compile("host", HOST, &[]), compile("channel", CHANNEL, &[]));
-    for every in [None, Some(50)] {
-        let evictions = every.map(|every| Evictions { every, seed: 1 });
-        let ran = run_watched(
+    for interval in [None, Some(50)] {
+        let evictions = interval.map(|interval| Evictions {
+            every: interval,
+            seed: 1,
+        });
+        let result = run_watched(
             &Platform::enzian(),
             &host,
             "",
@@ -22,12 +25,12 @@ fn array_operations_survive_evictions_without_races() {
             evictions,
         );
         assert_eq!(
-            ran.happened,
+            result.outcomes,
             [RunOutcome::Exit(0)],
-            "{every:?}: {}",
-            ran.text
+            "{interval:?}: {}",
+            result.text
         );
-        assert_eq!(ran.text, "all is right\n");
+        assert_eq!(result.text, "all is right\n");
     }
 }
 
@@ -38,11 +41,11 @@ fn faults_of_the_array_layer_are_found() {
     }
     let layer = std::fs::read_to_string(root().join("nearmemory/arrays.h")).expect("a source");
     let folder = tempfile::tempdir().expect("a folder");
-    let place = folder.path().join("nearmemory");
-    std::fs::create_dir(&place).expect("room");
+    let include_folder = folder.path().join("nearmemory");
+    std::fs::create_dir(&include_folder).expect("room");
     // Faults: the host does not clean its stores, or reads stale lines of a result; the core stores too little; or a
     // part is accessed beyond the end of an array.
-    for (right, wrong) in [
+    for (original, mutated) in [
         ("  nm_flush_all(in.far, in.room * in.size);\n", ""),
         ("  nm_flush_all(out->far, out->room * out->size);\n", ""),
         (
@@ -54,33 +57,37 @@ fn faults_of_the_array_layer_are_found() {
             "reader->far + part / 2 * NM_PART_BYTES",
         ),
     ] {
-        assert_eq!(layer.matches(right).count(), 1, "{right}");
-        std::fs::write(place.join("arrays.h"), layer.replace(right, wrong)).expect("room");
-        let before = format!("-I{}", folder.path().display());
+        assert_eq!(layer.matches(original).count(), 1, "{original}");
+        std::fs::write(
+            include_folder.join("arrays.h"),
+            layer.replace(original, mutated),
+        )
+        .expect("room");
+        let include_option = format!("-I{}", folder.path().display());
         let options = [
             "-iquote",
             folder.path().to_str().expect("a name"),
-            before.as_str(),
+            include_option.as_str(),
         ];
         let (host, channel) = (
             compile("host", HOST, &options),
             compile("channel", CHANNEL, &options),
         );
-        let ran = run_watched(
+        let result = run_watched(
             &Platform::enzian(),
             &host,
             "",
             &[("arrays", &channel)],
             None,
         );
-        let raced = ran
-            .happened
+        let has_race = result
+            .outcomes
             .iter()
-            .any(|happened| matches!(happened, RunOutcome::Race(_)));
+            .any(|outcome| matches!(outcome, RunOutcome::Race(_)));
         assert!(
-            raced || ran.text.contains("wrong: "),
-            "{right}: {}",
-            ran.text
+            has_race || result.text.contains("wrong: "),
+            "{original}: {}",
+            result.text
         );
     }
 }
@@ -92,7 +99,7 @@ fn elements_across_two_parts_fail_to_compile() {
     }
     let folder = tempfile::tempdir().expect("a folder");
     let source = folder.path().join("elements.c");
-    let compiled = |bytes: u64, operation: &str| {
+    let compile_element = |bytes: u64, operation: &str| {
         let text = format!(
             "#include \"nearmemory/channel.h\"\n#include \"nearmemory/arrays.h\"\n\
              struct element {{ uint8_t bytes[{bytes}]; }};\n\
@@ -114,13 +121,14 @@ fn elements_across_two_parts_fail_to_compile() {
         "NM_REDUCE(done, struct element, uint64_t, 0, sum)",
     ] {
         for bytes in [1, 2, 64, 128] {
-            let said = compiled(bytes, operation);
-            assert!(said.is_ok(), "{bytes} {operation}: {said:?}");
+            let output = compile_element(bytes, operation);
+            assert!(output.is_ok(), "{bytes} {operation}: {output:?}");
         }
         for bytes in [3, 12, 96, 256] {
-            let said = compiled(bytes, operation).expect_err("it is refused");
-            let told = "an element has 1, 2, 4 or as many bytes as are a power of two, up to 128";
-            assert!(said.contains(told), "{bytes} {operation}: {said}");
+            let output = compile_element(bytes, operation).expect_err("it is refused");
+            let message =
+                "an element has 1, 2, 4 or as many bytes as are a power of two, up to 128";
+            assert!(output.contains(message), "{bytes} {operation}: {output}");
         }
     }
 }

@@ -7,9 +7,9 @@ const LINES: u64 = 100;
 const ROUNDS: u64 = 3;
 
 fn programs() -> (Vec<u8>, Vec<u8>) {
-    let of = |name| format!("crates/nearmemory/tests/programs/{name}.c");
-    let host = compile("host", &of("lends-host"), &[]);
-    (host, compile("channel", &of("lends"), &[]))
+    let source = |name| format!("crates/nearmemory/tests/programs/{name}.c");
+    let host = compile("host", &source("lends-host"), &[]);
+    (host, compile("channel", &source("lends"), &[]))
 }
 
 #[test]
@@ -18,7 +18,7 @@ fn host_memory_copies_are_coherent() {
         return;
     }
     let (host, lends) = programs();
-    for (cores, every, llc) in [
+    for (cores, interval, llc) in [
         ("1", None, "16MiB"),
         ("2", None, "16MiB"),
         ("1", Some(5), "16MiB"),
@@ -27,41 +27,47 @@ fn host_memory_copies_are_coherent() {
         let mut platform = Platform::enzian();
         platform.set("host.cores", cores).expect("it can be set");
         platform.set("host.llc", llc).expect("it can be set");
-        let evictions = every.map(|every| Evictions { every, seed: 1 });
+        let evictions = interval.map(|interval| Evictions {
+            every: interval,
+            seed: 1,
+        });
         let channels: [(&str, &[u8]); 1] = [("lends", &lends)];
-        let ran = run_watched(&platform, &host, "", &channels, evictions);
-        assert_eq!(ran.happened, [RunOutcome::Exit(0)], "{}", ran.text);
+        let result = run_watched(&platform, &host, "", &channels, evictions);
+        assert_eq!(result.outcomes, [RunOutcome::Exit(0)], "{}", result.text);
         // The line with the measured time, and the line that signals a round.
         assert_eq!(
-            ran.counter("host: lines that copies read"),
+            result.counter("host: lines that copies read"),
             ROUNDS * LINES + 1
         );
         assert_eq!(
-            ran.counter("host: lines that copies wrote"),
+            result.counter("host: lines that copies wrote"),
             ROUNDS * (LINES + 1)
         );
-        let words = ran.text.split([' ', ',', '\n']);
+        let words = result.text.split([' ', ',', '\n']);
         let clocks: Vec<u64> = words.filter_map(|word| word.parse().ok()).collect();
-        let [own, far] = clocks[..] else {
-            panic!("{}", ran.text);
+        let [host_clocks, far_clocks] = clocks[..] else {
+            panic!("{}", result.text);
         };
         // A round trip over the link, one line with a header each way. Lines that the host has read hit its last-level
         // cache if that is large.
         let bytes = 2 * platform.link_header.value + 128;
-        let sent = bytes * 1_000_000_000_000 / platform.link_bandwidth.value;
-        let kept = if llc == "1KiB" {
+        let transmission = bytes * 1_000_000_000_000 / platform.link_bandwidth.value;
+        let memory_latency = if llc == "1KiB" {
             &platform.main_latency
         } else {
             &platform.llc_hit
         };
-        let parts = [&platform.copy_path, &platform.device_path, kept];
-        let all: u64 = parts.iter().map(|part| part.value).sum();
-        let least = all + 2 * platform.link_latency.value + sent;
-        let took = own * platform.mcc_cycle.value;
+        let latencies = [&platform.copy_path, &platform.device_path, memory_latency];
+        let total: u64 = latencies.iter().map(|latency| latency.value).sum();
+        let min_time = total + 2 * platform.link_latency.value + transmission;
+        let time = host_clocks * platform.mcc_cycle.value;
         // Rounding to clock cycles, and the line of memory.
-        let most = least + 4 * platform.mcc_cycle.value;
-        assert!((least..most).contains(&took), "{least} {took} {most}");
-        assert!(far < own, "{far} {own}");
+        let max_time = min_time + 4 * platform.mcc_cycle.value;
+        assert!(
+            (min_time..max_time).contains(&time),
+            "{min_time} {time} {max_time}"
+        );
+        assert!(far_clocks < host_clocks, "{far_clocks} {host_clocks}");
     }
 }
 
@@ -72,7 +78,7 @@ fn copy_outside_host_memory_faults() {
     }
     let (host, lends) = programs();
     // Far memory ends at 0x50_0000_0000, and the host's own memory at 0x8400_0000.
-    for lent in [
+    for range in [
         "0x1000 4096",
         "0x4fffffff80 256",
         "0x6000000000 4096",
@@ -81,13 +87,19 @@ fn copy_outside_host_memory_faults() {
         "0x83ffff80 256",
         "0xffffffffffffff80 128",
     ] {
-        let ran = run(&Platform::enzian(), &host, lent, &[("lends", &lends)], None);
+        let result = run(
+            &Platform::enzian(),
+            &host,
+            range,
+            &[("lends", &lends)],
+            None,
+        );
         // The program is stopped when it starts the fetch.
-        let stopped = matches!(
-            ran.happened[..],
+        let is_stopped = matches!(
+            result.outcomes[..],
             [RunOutcome::Stopped { mcc: 0, .. }, RunOutcome::Exit(0)]
         );
-        assert!(stopped, "{lent}: {:?}", ran.happened);
-        assert_eq!(ran.text, "state 5 cause 7 value 0x200038\n", "{lent}");
+        assert!(is_stopped, "{range}: {:?}", result.outcomes);
+        assert_eq!(result.text, "state 5 cause 7 value 0x200038\n", "{range}");
     }
 }

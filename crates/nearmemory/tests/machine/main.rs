@@ -26,7 +26,7 @@ fn root() -> PathBuf {
 
 /// Compiles a program with the given flags and definitions.
 fn compile(flags: &str, source: &str, definitions: &[&str]) -> Vec<u8> {
-    try_compile(flags, source, definitions).unwrap_or_else(|said| panic!("{said}"))
+    try_compile(flags, source, definitions).unwrap_or_else(|stderr| panic!("{stderr}"))
 }
 
 /// Compiles a program; the error is the compiler's output.
@@ -61,19 +61,22 @@ impl World for CollectedOutput {
 }
 
 /// Result of a run.
-struct Ran {
+struct RunResult {
     /// Output of the programs.
     text: String,
     /// Reported events; the last one is the end of the run.
-    happened: Vec<RunOutcome>,
+    outcomes: Vec<RunOutcome>,
     counters: Vec<(String, u64)>,
 }
 
-impl Ran {
+impl RunResult {
     #[track_caller]
     fn counter(&self, name: &str) -> u64 {
-        let found = self.counters.iter().find(|(own, _)| own == name);
-        found.unwrap_or_else(|| panic!("no counter {name}")).1
+        let counter = self
+            .counters
+            .iter()
+            .find(|(counter_name, _)| counter_name == name);
+        counter.unwrap_or_else(|| panic!("no counter {name}")).1
     }
 }
 
@@ -84,7 +87,7 @@ fn run(
     command: &str,
     channels: &[(&str, &[u8])],
     evictions: Option<Evictions>,
-) -> Ran {
+) -> RunResult {
     run_as(
         platform,
         host,
@@ -102,7 +105,7 @@ fn run_watched(
     command: &str,
     channels: &[(&str, &[u8])],
     evictions: Option<Evictions>,
-) -> Ran {
+) -> RunResult {
     run_as(
         platform,
         host,
@@ -127,8 +130,8 @@ fn run_as(
     command: &str,
     channels: &[(&str, &[u8])],
     evictions: Option<Evictions>,
-    how: RunMode,
-) -> Ran {
+    mode: RunMode,
+) -> RunResult {
     let image = Image::read(host).expect("it is a program");
     let (main, system) = loaded(&image, 64 << 20, command).expect("it fits");
     let mut binaries = Binaries::default();
@@ -136,33 +139,33 @@ fn run_as(
         binaries.add(name, file).expect("it is a program");
     }
     let mut machine = Machine::new(platform, main, system, image.entry, binaries, evictions);
-    match how {
+    match mode {
         RunMode::InTime => {}
         RunMode::Watched => machine.watch(),
         RunMode::Fast => machine.run_functionally(),
     }
     // Requested long runs have no limit on events.
-    let most = match std::env::var_os("COHKIT_WORDS") {
+    let max_instructions = match std::env::var_os("COHKIT_WORDS") {
         Some(_) => u64::MAX,
         None => 1_000_000_000,
     };
-    let mut written = CollectedOutput::default();
-    let mut happened = Vec::new();
+    let mut output = CollectedOutput::default();
+    let mut outcomes = Vec::new();
     loop {
-        let found = machine.run(1 << 16, &mut written);
-        let ends = match &found {
+        let outcome = machine.run(1 << 16, &mut output);
+        let has_ended = match &outcome {
             Some(RunOutcome::Refused { .. } | RunOutcome::Stopped { .. } | RunOutcome::Race(_)) => {
                 false
             }
             Some(_) => true,
-            None => machine.instructions() > most,
+            None => machine.instructions() > max_instructions,
         };
-        happened.extend(found);
-        if ends {
+        outcomes.extend(outcome);
+        if has_ended {
             let counters = machine.counters();
-            return Ran {
-                text: written.0,
-                happened,
+            return RunResult {
+                text: output.0,
+                outcomes,
                 counters,
             };
         }

@@ -12,24 +12,27 @@ fn guide_accumulator_is_correct_under_evictions() {
     let sum = compile("channel", "docs/riscv/accumulator/sum.c", &[]);
     let platform = Platform::enzian();
     let evictions = [None, Some(3), Some(40)];
-    for (seed, every) in evictions.into_iter().enumerate() {
+    for (seed, interval) in evictions.into_iter().enumerate() {
         let seed = seed as u64;
-        let evictions = every.map(|every| Evictions { every, seed });
-        let ran = run(&platform, &host, "", &[("sum", &sum)], evictions);
+        let evictions = interval.map(|interval| Evictions {
+            every: interval,
+            seed,
+        });
+        let result = run(&platform, &host, "", &[("sum", &sum)], evictions);
         assert_eq!(
-            ran.text,
+            result.text,
             "beside far memory: 1000 numbers\ntheir sum is 500500\nthe program has ended by itself, with 0\n",
-            "{every:?}: {:?}",
-            ran.happened
+            "{interval:?}: {:?}",
+            result.outcomes
         );
-        assert_eq!(ran.happened, [RunOutcome::Exit(0)]);
+        assert_eq!(result.outcomes, [RunOutcome::Exit(0)]);
         // The race detector changes nothing and reports nothing.
-        let watched = run_watched(&platform, &host, "", &[("sum", &sum)], evictions);
-        assert_eq!(watched.happened, [RunOutcome::Exit(0)]);
-        assert_eq!(watched.counters, ran.counters);
+        let watched_result = run_watched(&platform, &host, "", &[("sum", &sum)], evictions);
+        assert_eq!(watched_result.outcomes, [RunOutcome::Exit(0)]);
+        assert_eq!(watched_result.counters, result.counters);
         assert_eq!(
-            every.is_some(),
-            ran.counter("host: lines evicted at random") > 0
+            interval.is_some(),
+            result.counter("host: lines evicted at random") > 0
         );
     }
 }
@@ -47,7 +50,7 @@ fn all_pipe_kinds_deliver_once_under_evictions() {
     let host = compile("host", "crates/nearmemory/tests/programs/relay-host.c", &[]);
     let relay = compile("channel", "crates/nearmemory/tests/programs/relay.c", &[]);
     let platform = Platform::enzian();
-    for (kind, lines, every) in [
+    for (kind, lines, interval) in [
         ("0", 1, Some(5)),
         ("0", 8, Some(5)),
         ("0", 8, None),
@@ -59,26 +62,33 @@ fn all_pipe_kinds_deliver_once_under_evictions() {
         ("4", 3, Some(5)),
         ("4", 8, None),
     ] {
-        let evictions = every.map(|every| Evictions { every, seed: lines });
+        let evictions = interval.map(|interval| Evictions {
+            every: interval,
+            seed: lines,
+        });
         let command = format!("{kind} {words} {lines}");
-        let ran = run_watched(&platform, &host, &command, &[("relay", &relay)], evictions);
-        let said = format!("{words} words, with 10 and 11\n");
-        assert_eq!(ran.text, said, "{command} {every:?}: {:?}", ran.happened);
-        assert_eq!(ran.happened, [RunOutcome::Exit(0)]);
+        let result = run_watched(&platform, &host, &command, &[("relay", &relay)], evictions);
+        let expected = format!("{words} words, with 10 and 11\n");
+        assert_eq!(
+            result.text, expected,
+            "{command} {interval:?}: {:?}",
+            result.outcomes
+        );
+        assert_eq!(result.outcomes, [RunOutcome::Exit(0)]);
         if kind == "4" {
             // Lines between cores are announced by at least one word per `lines / 2` lines, and at most one word per
             // line.
-            let (stored, told) = (
-                ran.counter("mcc 0: lines stored"),
-                ran.counter("mcc 0: words sent") - 1,
+            let (stored, announcements) = (
+                result.counter("mcc 0: lines stored"),
+                result.counter("mcc 0: words sent") - 1,
             );
             assert!(
-                told * lines.div_ceil(2) >= stored && told <= stored,
-                "{command}: {told}, {stored}"
+                announcements * lines.div_ceil(2) >= stored && announcements <= stored,
+                "{command}: {announcements}, {stored}"
             );
             assert!(stored * 16 >= words, "{command}: {stored}");
         } else {
-            assert_eq!(ran.counter("mcc 0: words sent"), words + 1);
+            assert_eq!(result.counter("mcc 0: words sent"), words + 1);
         }
     }
 }
@@ -88,10 +98,10 @@ fn faults_of_core_to_core_line_pipes_are_found() {
     if !require::require("riscv-gcc") {
         return;
     }
-    let right = std::fs::read_to_string(root().join("nearmemory/far-pipe.h")).expect("a source");
+    let source = std::fs::read_to_string(root().join("nearmemory/far-pipe.h")).expect("a source");
     let folder = tempfile::tempdir().expect("a folder");
-    let place = folder.path().join("nearmemory");
-    std::fs::create_dir(&place).expect("room");
+    let include_folder = folder.path().join("nearmemory");
+    std::fs::create_dir(&include_folder).expect("room");
     let path = folder.path().to_str().expect("a name").to_string();
     let options = ["-Wno-error", "-iquote", &path, &format!("-I{path}")];
     let host = compile(
@@ -102,7 +112,7 @@ fn faults_of_core_to_core_line_pipes_are_found() {
     // Faults: the sender announces lines before they are in far memory, or stores more than the receiver has fetched.
     // The receiver uses lines before they arrive, or acknowledges more than it has fetched. A copy exceeds the last
     // line, or only part of the words of a line is announced.
-    for (part, wrong) in [
+    for (original, mutated) in [
         ("    nm_stored_since(side->first + slot, behind, since), nm_stored_since(side->first, lines - behind, since);", "    ;"),
         ("sender->side.lines - (sender->side.done - sender->taken)", "sender->side.lines"),
         ("    nm_fetched_since(side->first + slot, behind, since), nm_fetched_since(side->first, lines - behind, since);", "    ;"),
@@ -110,14 +120,14 @@ fn faults_of_core_to_core_line_pipes_are_found() {
         ("behind = nm_lesser(lines, side->lines - slot)", "behind = lines"),
         ("(words + NM_FAR_WORDS - 1) / NM_FAR_WORDS", "words / NM_FAR_WORDS"),
     ] {
-        assert_eq!(right.matches(part).count(), 1, "{part}");
-        std::fs::write(place.join("far-pipe.h"), right.replace(part, wrong)).expect("room");
+        assert_eq!(source.matches(original).count(), 1, "{original}");
+        std::fs::write(include_folder.join("far-pipe.h"), source.replace(original, mutated)).expect("room");
         let relay = compile("channel", "crates/nearmemory/tests/programs/relay.c", &options);
-        let ran = run_watched(&Platform::enzian(), &host, "4 2000 3", &[("relay", &relay)], None);
-        let told = |happened: &RunOutcome| {
-            matches!(happened, RunOutcome::Race(_) | RunOutcome::Stopped { .. } | RunOutcome::Exit(1))
+        let result = run_watched(&Platform::enzian(), &host, "4 2000 3", &[("relay", &relay)], None);
+        let is_detection = |outcome: &RunOutcome| {
+            matches!(outcome, RunOutcome::Race(_) | RunOutcome::Stopped { .. } | RunOutcome::Exit(1))
         };
-        assert!(ran.happened.iter().any(told), "{wrong}: {:?} {}", ran.happened, ran.text);
+        assert!(result.outcomes.iter().any(is_detection), "{mutated}: {:?} {}", result.outcomes, result.text);
     }
 }
 
@@ -128,7 +138,7 @@ fn programs_do_the_same_without_time() {
     }
     let platform = Platform::enzian();
     // Programs of the test folder, their arguments, and the end of their output.
-    for (name, arguments, said) in [
+    for (name, arguments, last_line_start) in [
         ("arrays", "", "all is right"),
         ("lends", "", "a line of the host"),
         ("locks", "", "all is right"),
@@ -142,10 +152,13 @@ fn programs_do_the_same_without_time() {
         let source = |end: &str| format!("crates/nearmemory/tests/programs/{name}{end}.c");
         let host = compile("host", &source("-host"), &[]);
         let channel = compile("channel", &source(""), &[]);
-        for every in [None, Some(5)] {
-            let evictions = every.map(|every| Evictions { every, seed: 1 });
+        for interval in [None, Some(5)] {
+            let evictions = interval.map(|interval| Evictions {
+                every: interval,
+                seed: 1,
+            });
             let channels: [(&str, &[u8]); 1] = [(name, &channel)];
-            let ran = run_as(
+            let result = run_as(
                 &platform,
                 &host,
                 arguments,
@@ -153,10 +166,10 @@ fn programs_do_the_same_without_time() {
                 evictions,
                 RunMode::Fast,
             );
-            let told = format!("{name} {arguments} {every:?}: {}", ran.text);
-            assert_eq!(ran.happened, [RunOutcome::Exit(0)], "{told}");
-            let last = ran.text.lines().last().expect("a line");
-            assert!(last.starts_with(said), "{told}");
+            let context = format!("{name} {arguments} {interval:?}: {}", result.text);
+            assert_eq!(result.outcomes, [RunOutcome::Exit(0)], "{context}");
+            let last_line = result.text.lines().last().expect("a line");
+            assert!(last_line.starts_with(last_line_start), "{context}");
         }
     }
 }
@@ -168,10 +181,10 @@ fn loads_return_only_stores_before_them() {
     }
     let source = "crates/nearmemory/tests/programs/order-host.c";
     let program = compile("host", source, &[]);
-    for how in [RunMode::InTime, RunMode::Fast] {
-        let ran = run_as(&Platform::enzian(), &program, "order", &[], None, how);
-        assert_eq!(ran.text, "0 3 0x30004 9\n");
-        assert_eq!(ran.happened, [RunOutcome::Exit(0)]);
+    for mode in [RunMode::InTime, RunMode::Fast] {
+        let result = run_as(&Platform::enzian(), &program, "order", &[], None, mode);
+        assert_eq!(result.text, "0 3 0x30004 9\n");
+        assert_eq!(result.outcomes, [RunOutcome::Exit(0)]);
     }
 }
 
@@ -184,14 +197,14 @@ fn pipe_state_is_reset_between_programs() {
     let again = compile("channel", "crates/nearmemory/tests/programs/again.c", &[]);
     let mut small = Platform::enzian();
     small.scratchpad.value = 420;
-    for (platform, how) in [
+    for (platform, mode) in [
         (Platform::enzian(), RunMode::InTime),
         (Platform::enzian(), RunMode::Fast),
         (small, RunMode::InTime),
     ] {
-        let ran = run_as(&platform, &host, "", &[("again", &again)], None, how);
-        assert_eq!(ran.text, "each sum is right\n");
-        assert_eq!(ran.happened, [RunOutcome::Exit(0)]);
+        let result = run_as(&platform, &host, "", &[("again", &again)], None, mode);
+        assert_eq!(result.text, "each sum is right\n");
+        assert_eq!(result.outcomes, [RunOutcome::Exit(0)]);
     }
 }
 
@@ -204,9 +217,9 @@ fn programs_of_several_sources_have_one_library() {
     let host = compile("host", &source("parts-host"), &[&source("parts-host-2")]);
     let parts = compile("channel", &source("parts"), &[&source("parts-2")]);
     let channels: [(&str, &[u8]); 1] = [("parts", &parts)];
-    let ran = run_watched(&Platform::enzian(), &host, "", &channels, None);
-    assert_eq!(ran.text, "all is right\n");
-    assert_eq!(ran.happened, [RunOutcome::Exit(0)]);
+    let result = run_watched(&Platform::enzian(), &host, "", &channels, None);
+    assert_eq!(result.text, "all is right\n");
+    assert_eq!(result.outcomes, [RunOutcome::Exit(0)]);
 }
 
 #[test]
@@ -218,12 +231,15 @@ fn full_streams_spare_the_host_and_leftovers_are_dropped() {
         let source = |end: &str| format!("crates/nearmemory/tests/programs/{name}{end}.c");
         let host = compile("host", &source("-host"), &[]);
         let channel = compile("channel", &source(""), &[]);
-        for every in [None, Some(5)] {
-            let evictions = every.map(|every| Evictions { every, seed: 1 });
+        for interval in [None, Some(5)] {
+            let evictions = interval.map(|interval| Evictions {
+                every: interval,
+                seed: 1,
+            });
             let channels: [(&str, &[u8]); 1] = [(name, &channel)];
-            let ran = run_watched(&Platform::enzian(), &host, "", &channels, evictions);
-            assert_eq!(ran.text, "all is right\n", "{name}");
-            assert_eq!(ran.happened, [RunOutcome::Exit(0)]);
+            let result = run_watched(&Platform::enzian(), &host, "", &channels, evictions);
+            assert_eq!(result.text, "all is right\n", "{name}");
+            assert_eq!(result.outcomes, [RunOutcome::Exit(0)]);
         }
     }
 }
@@ -240,14 +256,14 @@ fn consecutive_streams_reuse_lines() {
     );
     let streams = compile("channel", "crates/nearmemory/tests/programs/streams.c", &[]);
     let evictions = Some(Evictions { every: 20, seed: 1 });
-    for (evictions, how) in [
+    for (evictions, mode) in [
         (None, RunMode::InTime),
         (None, RunMode::Fast),
         (evictions, RunMode::InTime),
     ] {
         let channels = [("streams", &streams[..])];
-        let ran = run_as(&Platform::enzian(), &host, "", &channels, evictions, how);
-        assert_eq!(ran.text, "all lines are right\n");
-        assert_eq!(ran.happened, [RunOutcome::Exit(0)]);
+        let result = run_as(&Platform::enzian(), &host, "", &channels, evictions, mode);
+        assert_eq!(result.text, "all lines are right\n");
+        assert_eq!(result.outcomes, [RunOutcome::Exit(0)]);
     }
 }

@@ -1,37 +1,37 @@
 //! The race detector finds each seeded fault of cache management at the lines of both programs, and reports nothing for
 //! correct programs. The programs of the other tests are checked as well.
 
-use crate::{compile, require, root, run_as, run_watched, Ran, RunMode};
+use crate::{compile, require, root, run_as, run_watched, RunMode, RunResult};
 use cohkit_nearmemory::{CoreId, Evictions, Platform, RunOutcome, Wrong};
 use cohkit_riscv::elf;
 use std::path::Path;
 
 /// Expected reports: the kind, and the source lines of the later and the earlier access.
-type Told<'a> = &'a [(Wrong, &'a str, &'a str)];
+type ExpectedRaces<'a> = &'a [(Wrong, &'a str, &'a str)];
 
 const HOST: &str = "crates/nearmemory/tests/programs/forgets-host.c";
 const CHANNEL: &str = "crates/nearmemory/tests/programs/forgets.c";
 
 /// Runs two programs of the same name, compiled with these definitions, and returns the races found.
-fn found_in(name: &str, definitions: &[&str]) -> Vec<(Wrong, String, String)> {
+fn races_in(name: &str, definitions: &[&str]) -> Vec<(Wrong, String, String)> {
     let programs = "crates/nearmemory/tests/programs";
     let host = compile("host", &format!("{programs}/{name}-host.c"), definitions);
     let channel = compile("channel", &format!("{programs}/{name}.c"), definitions);
     let channels: [(&str, &[u8]); 1] = [(name, &channel)];
-    let ran = run_watched(&Platform::enzian(), &host, "", &channels, None);
+    let result = run_watched(&Platform::enzian(), &host, "", &channels, None);
     let end = Some(&RunOutcome::Exit(0));
-    assert_eq!(ran.happened.last(), end, "{name} {definitions:?}");
-    places(&ran, &host, &channel, &root().join(programs))
+    assert_eq!(result.outcomes.last(), end, "{name} {definitions:?}");
+    races_by_line(&result, &host, &channel, &root().join(programs))
 }
 
 /// Asserts that exactly the expected races are found.
 #[track_caller]
-fn finds(name: &str, definitions: &[&str], expected: Told) {
-    let found = found_in(name, definitions);
-    let found: Vec<_> = (found.iter())
-        .map(|(wrong, second, first)| (*wrong, second.as_str(), first.as_str()))
+fn assert_races(name: &str, definitions: &[&str], expected: ExpectedRaces) {
+    let races = races_in(name, definitions);
+    let races: Vec<_> = (races.iter())
+        .map(|(kind, second, first)| (*kind, second.as_str(), first.as_str()))
         .collect();
-    assert_eq!(found, expected, "{name} {definitions:?}");
+    assert_eq!(races, expected, "{name} {definitions:?}");
 }
 
 #[test]
@@ -40,8 +40,8 @@ fn two_cores_that_store_one_line_race_unless_one_waits() {
         return;
     }
     let stores = "nm_store(0, far, 1);  // stores";
-    finds("coreww", &[], &[(Wrong::UnorderedStores, stores, stores)]);
-    finds("coreww", &["-DWAITS"], &[]);
+    assert_races("coreww", &[], &[(Wrong::UnorderedStores, stores, stores)]);
+    assert_races("coreww", &["-DWAITS"], &[]);
 }
 
 #[test]
@@ -51,8 +51,8 @@ fn half_written_lines_are_found_without_an_eviction() {
     }
     let loads = "for (int i = (seen++, 0); i < 4; i++) sum += line[i];  // loads";
     let stores = "nm_write_line(0, 0, words);  // stores";
-    finds("half", &[], &[(Wrong::HalfWritten, loads, stores)]);
-    finds("half", &["-DTAG"], &[]);
+    assert_races("half", &[], &[(Wrong::HalfWritten, loads, stores)]);
+    assert_races("half", &["-DTAG"], &[]);
 }
 
 #[test]
@@ -63,16 +63,16 @@ fn release_orders_later_host_loads() {
     let loads = r#"printf("%lu\n", (unsigned long)far[0]);  // loads"#;
     let stores = "nm_store(1, far, 1);  // stores";
     for definitions in [&[][..], &["-DACKNOWLEDGES"]] {
-        finds("held", definitions, &[]);
+        assert_races("held", definitions, &[]);
         let early = [definitions, &["-DEARLY"]].concat();
-        let found = found_in("held", &early);
+        let races = races_in("held", &early);
         // Either access may occur first.
-        let [(wrong, second, first)] = &found[..] else {
-            panic!("{early:?}: {found:?}");
+        let [(kind, second, first)] = &races[..] else {
+            panic!("{early:?}: {races:?}");
         };
-        let mut both = [second.as_str(), first];
-        both.sort();
-        assert_eq!((*wrong, both), (Wrong::UnorderedRead, [stores, loads]));
+        let mut lines = [second.as_str(), first];
+        lines.sort();
+        assert_eq!((*kind, lines), (Wrong::UnorderedRead, [stores, loads]));
     }
 }
 
@@ -104,42 +104,51 @@ fn each_handover_races_if_a_step_is_missing() {
             (UnorderedRead, [host_stores, fetches]),
         ),
     ];
-    for (number, (name, (expected, mut places))) in (1..).zip(handovers) {
+    for (number, (name, (expected, mut expected_lines))) in (1..).zip(handovers) {
         let handover = format!("-DHANDOVER={number}");
-        finds("handovers", &[&handover], &[]);
-        let found = found_in("handovers", &[&handover, "-DRACES"]);
+        assert_races("handovers", &[&handover], &[]);
+        let races = races_in("handovers", &[&handover, "-DRACES"]);
         // Either access may occur first.
-        let [(wrong, second, first)] = &found[..] else {
-            panic!("{name}: {found:?}");
+        let [(kind, second, first)] = &races[..] else {
+            panic!("{name}: {races:?}");
         };
-        let mut both = [second.as_str(), first];
-        both.sort_unstable();
-        places.sort_unstable();
-        assert_eq!((*wrong, both), (expected, places), "{name}");
+        let mut lines = [second.as_str(), first];
+        lines.sort_unstable();
+        expected_lines.sort_unstable();
+        assert_eq!((*kind, lines), (expected, expected_lines), "{name}");
     }
 }
 
 /// Runs the programs with a seeded fault and returns the races with their two source lines.
-fn found(fault: u32, evictions: Option<Evictions>) -> Vec<(Wrong, String, String)> {
+fn races_with_fault(fault: u32, evictions: Option<Evictions>) -> Vec<(Wrong, String, String)> {
     let definition = format!("-DFORGETS={fault}");
     let host = compile("host", HOST, &[&definition]);
     let channel = compile("channel", CHANNEL, &[&definition]);
-    let ran = run_watched(
+    let result = run_watched(
         &Platform::enzian(),
         &host,
         "",
         &[("forgets", &channel)],
         evictions,
     );
-    assert_eq!(ran.happened.last(), Some(&RunOutcome::Exit(0)), "{fault}");
-    let own = root().join("crates/nearmemory/tests/programs");
-    places(&ran, &host, &channel, &own)
+    assert_eq!(
+        result.outcomes.last(),
+        Some(&RunOutcome::Exit(0)),
+        "{fault}"
+    );
+    let source_folder = root().join("crates/nearmemory/tests/programs");
+    races_by_line(&result, &host, &channel, &source_folder)
 }
 
 /// Returns the races of a run with the source lines of both locations. Locations within the library are attributed to
 /// its caller; `own` is the folder of the programs' sources.
-fn places(ran: &Ran, host: &[u8], channel: &[u8], own: &Path) -> Vec<(Wrong, String, String)> {
-    let place = |site: &cohkit_nearmemory::Site| {
+fn races_by_line(
+    result: &RunResult,
+    host: &[u8],
+    channel: &[u8],
+    source_folder: &Path,
+) -> Vec<(Wrong, String, String)> {
+    let source_line = |site: &cohkit_nearmemory::Site| {
         let program = match site.core_id {
             CoreId::Host(_) => host,
             CoreId::Mcc(_) => channel,
@@ -148,15 +157,19 @@ fn places(ran: &Ran, host: &[u8], channel: &[u8], own: &Path) -> Vec<(Wrong, Str
         let mut lines = elf::lines(program, site.pc).into_iter();
         let (file, line) =
             (lines.find(|(file, _)| !library.join(file).exists())).expect("the program has lines");
-        let folders = [own, &library.join("programs")];
+        let folders = [source_folder, &library.join("programs")];
         let mut paths = folders.iter().map(|folder| folder.join(&file));
         let path = paths.find(|path| path.exists()).expect("a source");
         let text = std::fs::read_to_string(path).expect("a source");
         let line = text.lines().nth(line as usize - 1).expect("a line");
         line.trim().to_string()
     };
-    let races = ran.happened.iter().filter_map(|happened| match happened {
-        RunOutcome::Race(race) => Some((race.wrong, place(&race.second), place(&race.first))),
+    let races = result.outcomes.iter().filter_map(|outcome| match outcome {
+        RunOutcome::Race(race) => Some((
+            race.wrong,
+            source_line(&race.second),
+            source_line(&race.first),
+        )),
         _ => None,
     });
     let mut races: Vec<_> = races.collect();
@@ -170,22 +183,22 @@ fn each_seeded_fault_of_cache_management_is_found_at_its_lines() {
     if !require::require("riscv-gcc") {
         return;
     }
-    assert_eq!(found(0, None), [], "a program without a fault");
+    assert_eq!(races_with_fault(0, None), [], "a program without a fault");
     let evictions = Some(Evictions { every: 7, seed: 1 });
-    assert_eq!(found(0, evictions), [], "whatever is evicted");
+    assert_eq!(races_with_fault(0, evictions), [], "whatever is evicted");
     let store = "nm_store(0, far, PIECES);";
     let fetch = "if (fetches) nm_fetch(0, far, PIECES);";
     let stores = "far[i] = i;  // stores";
-    let (loads, again) = ("sum += far[i];  // loads", "sum += far[i];  // loads again");
+    let (loads, second_loads) = ("sum += far[i];  // loads", "sum += far[i];  // loads again");
     use Wrong::*;
-    let (early, late) = (
+    let (early_store, stale_store) = (
         "far[3] = 7;  // stores too early",
         "far[3] = 7;  // stores in what is stale",
     );
     let doubles = "for (int i = 0; i < WORDS; i++) nm_words(0)[i] *= 2;  // doubles";
     let changes = "if (FORGETS == 12) nm_words(PIECES - 1)[15] = word;  // changes";
     // Most faults cause several reports, and none causes others than these.
-    let faults: [(u32, Told); 14] = [
+    let faults: [(u32, ExpectedRaces); 14] = [
         (
             1,
             &[(StaleFetch, fetch, stores), (BothWrite, store, stores)],
@@ -202,18 +215,18 @@ fn each_seeded_fault_of_cache_management_is_found_at_its_lines() {
         (
             8,
             &[
-                (Overwritten, early, store),
-                (BothWrite, store, early),
-                (UnorderedRead, fetch, early),
+                (Overwritten, early_store, store),
+                (BothWrite, store, early_store),
+                (UnorderedRead, fetch, early_store),
             ],
         ),
-        (9, &[(Overwritten, late, store)]),
+        (9, &[(Overwritten, stale_store, store)]),
         // The program reuses lines, which are fetched and doubled next time, without knowing that they were stored.
         (
             10,
             &[
                 (NotStored, loads, store),
-                (NotStored, again, store),
+                (NotStored, second_loads, store),
                 (Reused, doubles, store),
                 (Reused, fetch, store),
             ],
@@ -231,11 +244,11 @@ fn each_seeded_fault_of_cache_management_is_found_at_its_lines() {
         (14, &[]),
     ];
     for (fault, expected) in faults {
-        let found = found(fault, None);
-        let found: Vec<_> = (found.iter())
-            .map(|(wrong, second, first)| (*wrong, second.as_str(), first.as_str()))
+        let races = races_with_fault(fault, None);
+        let races: Vec<_> = (races.iter())
+            .map(|(kind, second, first)| (*kind, second.as_str(), first.as_str()))
             .collect();
-        assert_eq!(found, expected, "{fault}");
+        assert_eq!(races, expected, "{fault}");
     }
 }
 
@@ -246,10 +259,10 @@ fn shipped_programs_have_no_races() {
     }
     let host = compile("host", "nearmemory/programs/measure-host.c", &[]);
     let measure = compile("channel", "nearmemory/programs/measure.c", &[]);
-    for how in [RunMode::Watched, RunMode::Fast] {
+    for mode in [RunMode::Watched, RunMode::Fast] {
         let channels: [(&str, &[u8]); 1] = [("measure", &measure)];
-        let ran = run_as(&Platform::enzian(), &host, "", &channels, None, how);
-        assert_eq!(ran.happened, [RunOutcome::Exit(0)], "{}", ran.text);
+        let result = run_as(&Platform::enzian(), &host, "", &channels, None, mode);
+        assert_eq!(result.outcomes, [RunOutcome::Exit(0)], "{}", result.text);
     }
 }
 
@@ -320,13 +333,13 @@ fn missing_copy_wait_is_reported_at_the_use() {
         return;
     }
     let folder = tempfile::tempdir().expect("a folder");
-    for &(program, arguments, wait, wrong, used) in WAITS {
+    for &(program, arguments, wait, kind, use_line) in WAITS {
         let path = root().join(format!("nearmemory/programs/{program}.c"));
         let source = std::fs::read_to_string(path).expect("a source");
         assert_eq!(source.matches(wait).count(), 1, "{wait}");
-        let (_, behind) = wait.split_once(";\n").expect("it is a statement");
+        let (_, rest) = wait.split_once(";\n").expect("it is a statement");
         let changed = folder.path().join("changed.c");
-        std::fs::write(&changed, source.replace(wait, behind)).expect("room");
+        std::fs::write(&changed, source.replace(wait, rest)).expect("room");
         let host = compile(
             "host",
             &format!("nearmemory/programs/{program}-host.c"),
@@ -334,19 +347,21 @@ fn missing_copy_wait_is_reported_at_the_use() {
         );
         let changed = changed.to_str().expect("a name");
         let channel = compile("channel", changed, &["-Wno-error"]);
-        let ran = run_watched(
+        let result = run_watched(
             &Platform::enzian(),
             &host,
             arguments,
             &[(program, &channel)],
             None,
         );
-        let found = places(&ran, &host, &channel, folder.path());
-        let is = |(own, second, _): &(Wrong, String, String)| *own == wrong && second == used;
+        let races = races_by_line(&result, &host, &channel, folder.path());
+        let is_expected = |(kind_found, second, _): &(Wrong, String, String)| {
+            *kind_found == kind && second == use_line
+        };
         assert!(
-            found.iter().any(is),
-            "{program}, {wait}: {found:?} {}",
-            ran.text
+            races.iter().any(is_expected),
+            "{program}, {wait}: {races:?} {}",
+            result.text
         );
     }
 }

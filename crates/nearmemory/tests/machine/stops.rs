@@ -1,6 +1,6 @@
 //! Programs that are rejected, stopped, or end, and the states that their hosts observe.
 
-use crate::{compile, require, root, run, run_as, run_watched, Ran, RunMode};
+use crate::{compile, require, root, run, run_as, run_watched, RunMode, RunResult};
 use cohkit_nearmemory::host::SCRATCHPADS;
 use cohkit_nearmemory::{CoreId, Evictions, Platform, RunOutcome};
 use cohkit_riscv::elf;
@@ -29,11 +29,11 @@ fn violation_stops_one_program_and_reports_its_position() {
     ];
     let library =
         std::fs::read_to_string(root().join("nearmemory/scratchpad.h")).expect("it is there");
-    for (what, cause, value, words, file) in cases {
-        let ran = run(
+    for (case, cause, value, words, file) in cases {
+        let result = run(
             &platform,
             &host,
-            &what.to_string(),
+            &case.to_string(),
             &[("stray", &stray)],
             None,
         );
@@ -43,19 +43,19 @@ fn violation_stops_one_program_and_reports_its_position() {
             exception,
             pc,
             ..
-        }, RunOutcome::Exit(0)] = &ran.happened[..]
+        }, RunOutcome::Exit(0)] = &result.outcomes[..]
         else {
-            panic!("{what}: {:?} {}", ran.happened, ran.text);
+            panic!("{case}: {:?} {}", result.outcomes, result.text);
         };
         assert_eq!(name.as_deref(), Some("stray"));
-        assert_eq!(exception.cause().0, cause, "{what}");
-        let told = exception.cause().1;
+        assert_eq!(exception.cause().0, cause, "{case}");
+        let reported_value = exception.cause().1;
         // The address of the program's own function lies slightly above the start.
         assert!(
-            told == value || what == 5 && told - value < 0x1000,
-            "{what}: {told:#x}"
+            reported_value == value || case == 5 && reported_value - value < 0x1000,
+            "{case}: {reported_value:#x}"
         );
-        let (own, line) = elf::line(&stray, *pc).expect("it has lines");
+        let (source_file, line) = elf::line(&stray, *pc).expect("it has lines");
         let expected = match file {
             "stray.c" => line_of(words),
             _ => {
@@ -66,19 +66,19 @@ fn violation_stops_one_program_and_reports_its_position() {
                     + 1
             }
         };
-        assert_eq!((own.as_str(), line), (file, expected), "{what}");
+        assert_eq!((source_file.as_str(), line), (file, expected), "{case}");
         // The host's read was held, and then released.
-        let said = format!(
-            "state 5 status -1 cause {cause} value {told:#x} word 42 far 0\nagain 0 state 3 status 9\n"
+        let expected_text = format!(
+            "state 5 status -1 cause {cause} value {reported_value:#x} word 42 far 0\nagain 0 state 3 status 9\n"
         );
-        assert_eq!(ran.text, said, "{what}");
-        assert_eq!(ran.counter("mcc 0: requests of the host stalled"), 1);
+        assert_eq!(result.text, expected_text, "{case}");
+        assert_eq!(result.counter("mcc 0: requests of the host stalled"), 1);
     }
     // Permitted accesses succeed.
-    let ran = run(&platform, &host, "8", &[("stray", &stray)], None);
-    assert_eq!(ran.happened, [RunOutcome::Exit(0)]);
+    let result = run(&platform, &host, "8", &[("stray", &stray)], None);
+    assert_eq!(result.outcomes, [RunOutcome::Exit(0)]);
     assert_eq!(
-        ran.text,
+        result.text,
         "state 3 status 9 cause 0 value 0 word 42 far 42\nagain 0 state 3 status 9\n"
     );
 }
@@ -95,16 +95,16 @@ fn a_core_refuses_a_program_that_the_host_did_not_look_through() {
         "crates/nearmemory/tests/programs/stray.c",
         &["-DELSEWHERE"],
     );
-    let ran = run(&Platform::enzian(), &host, "0", &[("stray", &wants)], None);
-    let [RunOutcome::Refused { mcc: 0, reason, .. }, RunOutcome::Exit(1)] = &ran.happened[..]
+    let result = run(&Platform::enzian(), &host, "0", &[("stray", &wants)], None);
+    let [RunOutcome::Refused { mcc: 0, reason, .. }, RunOutcome::Exit(1)] = &result.outcomes[..]
     else {
-        panic!("{:?} {}", ran.happened, ran.text);
+        panic!("{:?} {}", result.outcomes, result.text);
     };
     assert!(
         reason.contains("requests far memory here that is not granted"),
         "{reason}"
     );
-    assert_eq!(ran.text, "error -4\n");
+    assert_eq!(result.text, "error -4\n");
 }
 
 #[test]
@@ -114,14 +114,17 @@ fn locks_hold_host_requests_under_evictions() {
     }
     let host = compile("host", "crates/nearmemory/tests/programs/locks-host.c", &[]);
     let locks = compile("channel", "crates/nearmemory/tests/programs/locks.c", &[]);
-    for every in [None, Some(7)] {
-        let evictions = every.map(|every| Evictions { every, seed: 1 });
+    for interval in [None, Some(7)] {
+        let evictions = interval.map(|interval| Evictions {
+            every: interval,
+            seed: 1,
+        });
         let channels: [(&str, &[u8]); 1] = [("locks", &locks)];
-        let ran = run_watched(&Platform::enzian(), &host, "", &channels, evictions);
-        assert_eq!(ran.happened, [RunOutcome::Exit(0)], "{}", ran.text);
-        assert_eq!(ran.text, "all is right\n");
+        let result = run_watched(&Platform::enzian(), &host, "", &channels, evictions);
+        assert_eq!(result.outcomes, [RunOutcome::Exit(0)], "{}", result.text);
+        assert_eq!(result.text, "all is right\n");
         // 200 write-backs and 200 reads, twice.
-        assert!(ran.counter("mcc 0: requests of the host stalled") >= 800);
+        assert!(result.counter("mcc 0: requests of the host stalled") >= 800);
     }
 }
 
@@ -134,11 +137,15 @@ fn a_program_has_ended_once_its_copies_have() {
     let host = compile("host", &format!("{programs}/unwaited-host.c"), &[]);
     let unwaited = compile("channel", &format!("{programs}/unwaited.c"), &[]);
     let channels: &[(&str, &[u8])] = &[("unwaited", &unwaited)];
-    for how in [RunMode::InTime, RunMode::Fast, RunMode::Watched] {
-        let ran = run_as(&Platform::enzian(), &host, "", channels, None, how);
-        assert_eq!(ran.text, "all is right\n", "{how:?}: {:?}", ran.happened);
-        let [RunOutcome::Stopped { mcc: 0, .. }, RunOutcome::Exit(0)] = &ran.happened[..] else {
-            panic!("{how:?}: {:?}", ran.happened);
+    for mode in [RunMode::InTime, RunMode::Fast, RunMode::Watched] {
+        let result = run_as(&Platform::enzian(), &host, "", channels, None, mode);
+        assert_eq!(
+            result.text, "all is right\n",
+            "{mode:?}: {:?}",
+            result.outcomes
+        );
+        let [RunOutcome::Stopped { mcc: 0, .. }, RunOutcome::Exit(0)] = &result.outcomes[..] else {
+            panic!("{mode:?}: {:?}", result.outcomes);
         };
     }
 }
@@ -152,17 +159,21 @@ fn printed_lines_are_complete_when_cores_are_stopped() {
     let host = compile("host", &format!("{programs}/prints-host.c"), &[]);
     let prints = compile("channel", &format!("{programs}/prints.c"), &[]);
     let channels: &[(&str, &[u8])] = &[("prints", &prints)];
-    for how in [RunMode::InTime, RunMode::Fast] {
-        let ran = run_as(&Platform::enzian(), &host, "", channels, None, how);
-        assert_eq!(ran.happened.last(), Some(&RunOutcome::Exit(0)), "{how:?}");
-        let mut text = ran.text;
+    for mode in [RunMode::InTime, RunMode::Fast] {
+        let result = run_as(&Platform::enzian(), &host, "", channels, None, mode);
+        assert_eq!(
+            result.outcomes.last(),
+            Some(&RunOutcome::Exit(0)),
+            "{mode:?}"
+        );
+        let mut text = result.text;
         for core_id in ["host", "core 0", "core 1", "core 2", "core 3"] {
             for i in 0..5 {
                 text = text.replacen(&format!("{core_id} says {i}\n"), "", 1);
             }
             text = text.replacen(&format!("{core_id} ends"), "", 1);
         }
-        assert_eq!(text, "", "{how:?}");
+        assert_eq!(text, "", "{mode:?}");
     }
 }
 
@@ -176,21 +187,26 @@ fn sender_to_an_ended_program_continues() {
     let host = compile("host", &format!("{programs}/astray-host.c"), &[]);
     let astray = compile("channel", &format!("{programs}/astray.c"), &[]);
     let channels: &[(&str, &[u8])] = &[("astray", &astray)];
-    for how in [RunMode::InTime, RunMode::Fast] {
-        let ran = run_as(&Platform::enzian(), &host, "5", channels, None, how);
-        assert_eq!(ran.happened, [RunOutcome::Exit(0)], "{how:?}");
-        assert_eq!(ran.text, "state 3\n", "{how:?}");
-        assert_eq!(ran.counter("mcc 0: words sent"), 1500, "{how:?}");
+    for mode in [RunMode::InTime, RunMode::Fast] {
+        let result = run_as(&Platform::enzian(), &host, "5", channels, None, mode);
+        assert_eq!(result.outcomes, [RunOutcome::Exit(0)], "{mode:?}");
+        assert_eq!(result.text, "state 3\n", "{mode:?}");
+        assert_eq!(result.counter("mcc 0: words sent"), 1500, "{mode:?}");
     }
 }
 
 /// Runs a program that may wait forever, compiled with the given definitions on both sides.
-fn gone(host: &[&str], channel: &[&str], evictions: Option<Evictions>, how: RunMode) -> Ran {
+fn run_waiting(
+    host: &[&str],
+    channel: &[&str],
+    evictions: Option<Evictions>,
+    mode: RunMode,
+) -> RunResult {
     let programs = "crates/nearmemory/tests/programs";
     let host = compile("host", &format!("{programs}/gone-host.c"), host);
     let channel = compile("channel", &format!("{programs}/gone.c"), channel);
     let channels: [(&str, &[u8]); 1] = [("gone", &channel)];
-    run_as(&Platform::enzian(), &host, "", &channels, evictions, how)
+    run_as(&Platform::enzian(), &host, "", &channels, evictions, mode)
 }
 
 #[test]
@@ -200,15 +216,15 @@ fn polling_without_a_possible_writer_ends_the_run() {
     }
     let evictions = Some(Evictions { every: 7, seed: 1 });
     for (host, channel) in [(&[][..], &[][..]), (&["-DSTOPS"], &["-DWAITS"])] {
-        for (evictions, how) in [
+        for (evictions, mode) in [
             (None, RunMode::InTime),
             (None, RunMode::Fast),
             (None, RunMode::Watched),
             (evictions, RunMode::InTime),
         ] {
-            let ran = gone(host, channel, evictions, how);
-            let [RunOutcome::Polling(polls)] = &ran.happened[..] else {
-                panic!("{host:?} {evictions:?} {how:?}: {:?}", ran.happened);
+            let result = run_waiting(host, channel, evictions, mode);
+            let [RunOutcome::Polling(polls)] = &result.outcomes[..] else {
+                panic!("{host:?} {evictions:?} {mode:?}: {:?}", result.outcomes);
             };
             let [poll] = polls[..] else {
                 panic!("{polls:?}")
@@ -217,16 +233,16 @@ fn polling_without_a_possible_writer_ends_the_run() {
                 (poll.core_id, poll.at),
                 (CoreId::Host(0), Some(SCRATCHPADS))
             );
-            assert!(ran.counter("host: instructions") < 1_000_000);
+            assert!(result.counter("host: instructions") < 1_000_000);
         }
     }
     // Both sides wait for each other.
-    let ran = gone(&["-DWAITS"], &["-DWAITS"], None, RunMode::InTime);
-    let [RunOutcome::Polling(polls)] = &ran.happened[..] else {
-        panic!("{:?}", ran.happened);
+    let result = run_waiting(&["-DWAITS"], &["-DWAITS"], None, RunMode::InTime);
+    let [RunOutcome::Polling(polls)] = &result.outcomes[..] else {
+        panic!("{:?}", result.outcomes);
     };
-    let cores: Vec<CoreId> = polls.iter().map(|poll| poll.core_id).collect();
-    assert_eq!(cores, [CoreId::Host(0), CoreId::Mcc(0)]);
+    let core_ids: Vec<CoreId> = polls.iter().map(|poll| poll.core_id).collect();
+    assert_eq!(core_ids, [CoreId::Host(0), CoreId::Mcc(0)]);
 }
 
 #[test]
@@ -235,9 +251,9 @@ fn late_polling_continues() {
         return;
     }
     for late in ["-DLATE", "-DBUSY"] {
-        for how in [RunMode::InTime, RunMode::Fast] {
-            let ran = gone(&["-DWAITS"], &[late], None, how);
-            assert_eq!(ran.happened, [RunOutcome::Exit(0)], "{late} {how:?}");
+        for mode in [RunMode::InTime, RunMode::Fast] {
+            let result = run_waiting(&["-DWAITS"], &[late], None, mode);
+            assert_eq!(result.outcomes, [RunOutcome::Exit(0)], "{late} {mode:?}");
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The measuring programs: their results are correct under any evictions, in timed and functional mode. No race is
 //! reported, and each program detects a fault in its near-memory part.
 
-use crate::{compile, require, root, run_as, Ran, RunMode};
+use crate::{compile, require, root, run_as, RunMode, RunResult};
 use cohkit_nearmemory::{Evictions, Platform, RunOutcome};
 
 /// Programs with their arguments and the number of results that they print.
@@ -29,11 +29,11 @@ fn run(
     arguments: &str,
     channel: &[u8],
     evictions: Option<Evictions>,
-    how: RunMode,
-) -> Ran {
+    mode: RunMode,
+) -> RunResult {
     let source = format!("nearmemory/programs/{program}-host.c");
     let host = compile("host", &source, &[]);
-    run_host(&host, program, arguments, channel, evictions, how)
+    run_host(&host, program, arguments, channel, evictions, mode)
 }
 
 fn run_host(
@@ -42,12 +42,12 @@ fn run_host(
     arguments: &str,
     channel: &[u8],
     evictions: Option<Evictions>,
-    how: RunMode,
-) -> Ran {
+    mode: RunMode,
+) -> RunResult {
     let mut platform = Platform::enzian();
     platform.set("host.cores", "4").expect("it can be set");
     let channels = [(program, channel)];
-    run_as(&platform, host, arguments, &channels, evictions, how)
+    run_as(&platform, host, arguments, &channels, evictions, mode)
 }
 
 #[test]
@@ -55,33 +55,36 @@ fn programs_that_measure_prove_their_results_and_race_nowhere() {
     if !require::require("riscv-gcc") {
         return;
     }
-    let all = std::fs::read_dir(root().join("nearmemory/programs")).expect("a folder");
-    for entry in all {
+    let folder = std::fs::read_dir(root().join("nearmemory/programs")).expect("a folder");
+    for entry in folder {
         let name = entry.expect("a file").file_name();
         let name = name.to_str().expect("a name").strip_suffix("-host.c");
         // `measure` prints its findings in another form, and another test runs it.
-        let runs = |name| name == "measure" || PROGRAMS.iter().any(|own| own.0 == name);
-        assert!(name.is_none_or(runs), "{name:?} runs nowhere");
+        let is_run = |name| name == "measure" || PROGRAMS.iter().any(|entry| entry.0 == name);
+        assert!(name.is_none_or(is_run), "{name:?} runs nowhere");
     }
     for &(program, arguments, results) in PROGRAMS {
         let source = format!("nearmemory/programs/{program}.c");
         let channel = compile("channel", &source, &[]);
-        for (how, every) in [
+        for (mode, interval) in [
             (RunMode::Watched, None),
             (RunMode::Watched, Some(50)),
             (RunMode::Fast, None),
             (RunMode::Fast, Some(50)),
         ] {
-            let evictions = every.map(|every| Evictions { every, seed: 1 });
-            let ran = run(program, arguments, &channel, evictions, how);
-            let told = format!("{program} {how:?} {every:?}: {}", ran.text);
-            assert_eq!(ran.happened, [RunOutcome::Exit(0)], "{told}");
-            let lines: Vec<&str> = ran.text.lines().collect();
-            assert_eq!(lines.len(), results, "{told}");
+            let evictions = interval.map(|interval| Evictions {
+                every: interval,
+                seed: 1,
+            });
+            let result = run(program, arguments, &channel, evictions, mode);
+            let context = format!("{program} {mode:?} {interval:?}: {}", result.text);
+            assert_eq!(result.outcomes, [RunOutcome::Exit(0)], "{context}");
+            let lines: Vec<&str> = result.text.lines().collect();
+            assert_eq!(lines.len(), results, "{context}");
             for line in lines {
-                let (_, result) = line.rsplit_once(": ").expect("a result");
-                let (number, _) = result.split_once(' ').expect("a unit");
-                assert!(number.parse::<u64>().is_ok_and(|n| n > 0), "{told}");
+                let (_, measurement) = line.rsplit_once(": ").expect("a result");
+                let (number, _) = measurement.split_once(' ').expect("a unit");
+                assert!(number.parse::<u64>().is_ok_and(|n| n > 0), "{context}");
             }
         }
     }
@@ -196,28 +199,36 @@ const HOST_FAULTS: &[(&str, &str, &str)] = &[
 
 /// Runs a program with a change in the file whose name ends with `part`; the host must report a wrong result.
 fn check_fault(
-    (program, right, wrong): (&str, &str, &str),
+    (program, original, mutated): (&str, &str, &str),
     arguments: &str,
     changed_end: &str,
-    hows: &[RunMode],
+    modes: &[RunMode],
 ) {
     let folder = tempfile::tempdir().expect("a folder");
-    let part = |end: &str, flags: &str| {
-        let named = format!("nearmemory/programs/{program}{end}.c");
+    let compile_part = |end: &str, flags: &str| {
+        let path = format!("nearmemory/programs/{program}{end}.c");
         if end != changed_end {
-            return compile(flags, &named, &[]);
+            return compile(flags, &path, &[]);
         }
-        let source = std::fs::read_to_string(root().join(named)).expect("a source");
-        assert_eq!(source.matches(right).count(), 1, "{right}");
+        let source = std::fs::read_to_string(root().join(path)).expect("a source");
+        assert_eq!(source.matches(original).count(), 1, "{original}");
         let changed = folder.path().join("changed.c");
-        std::fs::write(&changed, source.replace(right, wrong)).expect("room");
+        std::fs::write(&changed, source.replace(original, mutated)).expect("room");
         compile(flags, changed.to_str().expect("a name"), &["-Wno-error"])
     };
-    let (host, channel) = (part("-host", "host"), part("", "channel"));
-    for &how in hows {
-        let ran = run_host(&host, program, arguments, &channel, None, how);
-        assert_eq!(ran.happened.last(), Some(&RunOutcome::Exit(1)), "{wrong}");
-        assert!(ran.text.contains("wrong: "), "{wrong}: {}", ran.text);
+    let (host, channel) = (compile_part("-host", "host"), compile_part("", "channel"));
+    for &mode in modes {
+        let result = run_host(&host, program, arguments, &channel, None, mode);
+        assert_eq!(
+            result.outcomes.last(),
+            Some(&RunOutcome::Exit(1)),
+            "{mutated}"
+        );
+        assert!(
+            result.text.contains("wrong: "),
+            "{mutated}: {}",
+            result.text
+        );
     }
 }
 

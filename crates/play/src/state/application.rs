@@ -7,10 +7,12 @@ where
     S::Application: Clone + Eq + Hash,
     S::Thread: Clone + Eq + Hash,
 {
-    pub(super) fn schedule_event(&mut self, way: MemoryChannel, event: Event) {
-        self.state.pending_events.push((way, event));
+    pub(super) fn schedule_event(&mut self, channel: MemoryChannel, event: Event) {
+        self.state.pending_events.push((channel, event));
         // Events of different kinds or lines are unordered.
-        self.state.pending_events.sort_by_key(|&(way, _)| way);
+        self.state
+            .pending_events
+            .sort_by_key(|&(channel, _)| channel);
     }
 
     /// Delivers an event to the application and executes its actions.
@@ -20,9 +22,12 @@ where
         self.state.application.handle(event, &mut actions);
         let actions: Vec<Action> = actions.take().collect();
         for action in actions {
-            let judged = self.state.contract.action(&action);
-            judged.map_err(|breach| {
-                format!("line {}: {} {}", breach.line, self.of.name, breach.what)
+            let result = self.state.contract.action(&action);
+            result.map_err(|breach| {
+                format!(
+                    "line {}: {} {}",
+                    breach.line, self.static_model.name, breach.what
+                )
             })?;
             self.execute_action(action)?;
         }
@@ -31,10 +36,14 @@ where
 
     pub(super) fn execute_action(&mut self, action: Action) -> Result<(), Violation> {
         if let Action::Answer { line, words } | Action::Store { line, words, .. } = &action {
-            let (name, all, given) = (&self.of.name, self.of.model.words, words.len());
-            if given != usize::from(all) {
+            let (name, line_words, count) = (
+                &self.static_model.name,
+                self.static_model.model.words,
+                words.len(),
+            );
+            if count != usize::from(line_words) {
                 return Err(format!(
-                    "line {line}: {name} gives a line of {given} words; lines have {all}"
+                    "line {line}: {name} gives a line of {count} words; lines have {line_words}"
                 ));
             }
         }
@@ -49,26 +58,28 @@ where
                 operation,
                 lock,
             } => {
-                let mut locals = self.of.model.home.locals.iter();
-                let wanted = |l: &cohkit_protocol::controller::Local| {
+                let mut locals = self.static_model.model.home.locals.iter();
+                let is_requested = |l: &cohkit_protocol::controller::Local| {
                     l.ensures == operation.leaves() && l.locks == lock
                 };
-                let (Some(local), true) = (locals.position(wanted), line < self.of.model.lines)
-                else {
-                    let (name, what) = (&self.of.name, operation.name());
+                let (Some(local), true) = (
+                    locals.position(is_requested),
+                    line < self.static_model.model.lines,
+                ) else {
+                    let (name, operation_name) = (&self.static_model.name, operation.name());
                     return Err(format!(
-                        "{name} asks for a {what} of line {line}, which does not exist"
+                        "{name} asks for a {operation_name} of line {line}, which does not exist"
                     ));
                 };
                 self.state.outstanding_operations.insert(line, false);
-                let unit = self.of.unit(line);
+                let unit = self.static_model.unit(line);
                 self.state.units[unit]
                     .locals
                     .push((line, Some(local as u8)));
             }
             Action::Unlock { line } => {
                 self.state.locks.remove(&line);
-                let unit = self.of.unit(line);
+                let unit = self.static_model.unit(line);
                 self.state.units[unit].locals.push((line, None));
             }
             Action::Fetch { tag, first, lines } => {
@@ -103,30 +114,30 @@ where
             | Action::HostFetch { .. }
             | Action::HostStore { .. }
             | Action::Interrupt { .. } => {
-                return Err(format!("{}: {NO_BUS}", self.of.name));
+                return Err(format!("{}: {NO_BUS}", self.static_model.name));
             }
             Action::CoherentLoad { .. }
             | Action::CoherentStore { .. }
             | Action::CoherentUpdate { .. }
             | Action::Forgo { .. } => {
-                return Err(format!("{}: {NO_HOST}", self.of.name));
+                return Err(format!("{}: {NO_HOST}", self.static_model.name));
             }
         }
         Ok(())
     }
 
-    fn start_word_operation(&mut self, tag: u32, line: Line, word: u16, what: WordOperation) {
+    fn start_word_operation(&mut self, tag: u32, line: Line, word: u16, operation: WordOperation) {
         self.state.memory.push(Job::Words {
             tag,
             line,
             word,
-            what,
+            operation,
         });
     }
 
     /// True if the home reads and writes this line in memory.
     fn is_homed(&self, line: Line) -> bool {
-        line < self.of.model.lines && !self.of.placement.serves(line)
+        line < self.static_model.model.lines && !self.static_model.placement.serves(line)
     }
 
     /// Returns a line of the application's memory.
@@ -134,8 +145,8 @@ where
         match self.is_homed(line) {
             true => self.state.lines[line as usize].memory.clone(),
             false => {
-                let own = self.state.own.get(&line).cloned();
-                own.unwrap_or_else(|| self.of.zeros())
+                let stored = self.state.application_lines.get(&line).cloned();
+                stored.unwrap_or_else(|| self.static_model.zeros())
             }
         }
     }
@@ -143,28 +154,28 @@ where
     fn set_memory(&mut self, line: Line, words: Words) -> Result<(), Violation> {
         match self.is_homed(line) {
             true => self.write_by_application(line, words)?,
-            false => drop(self.state.own.insert(line, words)),
+            false => drop(self.state.application_lines.insert(line, words)),
         }
         Ok(())
     }
 
     /// Executes a pending operation of the application's memory, reading or writing at this moment.
-    pub(super) fn job(&mut self, place: usize) -> Result<(), Violation> {
-        match self.state.memory[place].clone() {
+    pub(super) fn execute_job(&mut self, index: usize) -> Result<(), Violation> {
+        match self.state.memory[index].clone() {
             Job::Fetch { tag, next, end } => {
                 let words = self.memory_words(next);
                 match next + 1 < end {
                     true => {
                         let next = next + 1;
-                        self.state.memory[place] = Job::Fetch { tag, next, end };
+                        self.state.memory[index] = Job::Fetch { tag, next, end };
                     }
-                    false => drop(self.state.memory.remove(place)),
+                    false => drop(self.state.memory.remove(index)),
                 }
                 let line = next;
                 self.deliver_event(Event::Fetched { tag, line, words })
             }
             Job::Store { tag, line, words } => {
-                self.state.memory.remove(place);
+                self.state.memory.remove(index);
                 self.set_memory(line, words)?;
                 self.deliver_event(Event::Stored { tag })
             }
@@ -172,27 +183,27 @@ where
                 tag,
                 line,
                 word,
-                what,
+                operation,
             } => {
-                self.state.memory.remove(place);
-                let mut all = self.memory_words(line);
+                self.state.memory.remove(index);
+                let mut line_words = self.memory_words(line);
                 // The contract has checked that the words are within the line.
-                let its = &mut all[usize::from(word)..];
-                match what {
+                let target = &mut line_words[usize::from(word)..];
+                match operation {
                     WordOperation::Read(words) => {
-                        let words = its[..usize::from(words)].into();
+                        let words = target[..usize::from(words)].into();
                         self.deliver_event(Event::WordsRead { tag, words })
                     }
                     WordOperation::Write(words) => {
-                        its[..words.len()].copy_from_slice(&words);
-                        self.set_memory(line, all)?;
+                        target[..words.len()].copy_from_slice(&words);
+                        self.set_memory(line, line_words)?;
                         self.deliver_event(Event::Stored { tag })
                     }
                     WordOperation::Update(update) => {
-                        let before = its[0];
-                        its[0] = update.of(before);
-                        self.set_memory(line, all)?;
-                        let words = [before].into();
+                        let old_value = target[0];
+                        target[0] = update.of(old_value);
+                        self.set_memory(line, line_words)?;
+                        let words = [old_value].into();
                         self.deliver_event(Event::WordsRead { tag, words })
                     }
                 }
@@ -206,26 +217,29 @@ where
         line: Line,
         words: Words,
     ) -> Result<(), Violation> {
-        let place = &mut self.state.lines[line as usize];
-        if words == place.memory {
+        let line_state = &mut self.state.lines[line as usize];
+        if words == line_state.memory {
             return Ok(());
         }
-        if place.memory != place.last {
+        if line_state.memory != line_state.latest {
             return Err(format!(
                 "{} changes line {line} from stale data",
-                self.of.name
+                self.static_model.name
             ));
         }
-        for (number, remote) in place.remotes.iter().enumerate() {
-            if self.of.right(&remote.configuration) > Right::None {
-                let (name, other) = (&self.of.name, self.of.remote_name(number as u8));
+        for (number, remote) in line_state.remotes.iter().enumerate() {
+            if self.static_model.permission_of(&remote.configuration) > Right::None {
+                let (name, other) = (
+                    &self.static_model.name,
+                    self.static_model.remote_name(number as u8),
+                );
                 return Err(format!(
                     "{name} changes line {line}, of which {other} has a copy"
                 ));
             }
         }
-        place.memory = words.clone();
-        place.last = words;
+        line_state.memory = words.clone();
+        line_state.latest = words;
         Ok(())
     }
 }

@@ -31,14 +31,14 @@ where
         remote: u8,
         trigger: Trigger,
     ) -> Result<(Outcome, Option<Reaction>), Violation> {
-        let before = &self.state.lines[line as usize].remotes[usize::from(remote)];
-        let protocol = self.of.model.protocol;
-        let (machine, controller) = (&self.of.remote, &protocol.remote);
+        let remote_state = &self.state.lines[line as usize].remotes[usize::from(remote)];
+        let protocol = self.static_model.model.protocol;
+        let (machine, controller) = (&self.static_model.remote, &protocol.remote);
         reaction(
             protocol,
             machine,
             controller,
-            &before.configuration,
+            &remote_state.configuration,
             trigger,
         )
     }
@@ -51,10 +51,10 @@ where
         };
         let in_flight = |kind| {
             let flights = self.state.lines[line as usize].flights.iter();
-            let same = |flight: &&Flight| flight.message == kind && flight.remote == remote;
-            flights.filter(same).count()
+            let is_counted = |flight: &&Flight| flight.message == kind && flight.remote == remote;
+            flights.filter(is_counted).count()
         };
-        self.of
+        self.static_model
             .model
             .protocol
             .bounds
@@ -70,35 +70,38 @@ where
         let Some((line, kind)) = access_of(step) else {
             return Ok(false);
         };
-        let remote = (thread % usize::from(self.of.model.remotes)) as u8;
-        let enough = match kind {
+        let remote = (thread % usize::from(self.static_model.model.remotes)) as u8;
+        let required = match kind {
             Access::Load => Right::Read,
             _ => Right::Write,
         };
-        let held = &self.state.lines[line as usize].remotes[usize::from(remote)];
-        let before = self.of.right(&held.configuration);
+        let cache = &self.state.lines[line as usize].remotes[usize::from(remote)];
+        let permission_before = self.static_model.permission_of(&cache.configuration);
         let reaction = self.remote_step(line, remote, Cause::Access(kind))?;
         match reaction {
             Some(reaction) => {
-                let after = self.of.right(&reaction.next);
+                let permission_after = self.static_model.permission_of(&reaction.next);
                 if !self.within_bounds(line, remote, &reaction) {
                     return Ok(false);
                 }
                 // A row that only retries and changes nothing is not a step.
-                if before < enough
+                if permission_before < required
                     && reaction.acts.is_empty()
-                    && reaction.next == held.configuration
+                    && reaction.next == cache.configuration
                 {
                     return Ok(false);
                 }
-                self.react(line, remote, reaction, None)?;
+                self.apply_reaction(line, remote, reaction, None)?;
                 // The row itself performs a store.
-                if kind == Access::Load && before >= enough && after >= enough {
+                if kind == Access::Load
+                    && permission_before >= required
+                    && permission_after >= required
+                {
                     self.perform(thread, line, remote)?;
                 }
                 Ok(true)
             }
-            None if before >= enough => {
+            None if permission_before >= required => {
                 self.perform(thread, line, remote)?;
                 Ok(true)
             }
@@ -108,8 +111,8 @@ where
 
     /// Performs a thread's access in its cache's copy.
     fn perform(&mut self, thread: usize, line: Line, remote: u8) -> Result<(), Violation> {
-        let held = &self.state.lines[line as usize].remotes[usize::from(remote)];
-        let (result, words) = self.perform_in(thread, line, held.words.clone())?;
+        let cache = &self.state.lines[line as usize].remotes[usize::from(remote)];
+        let (result, words) = self.perform_in(thread, line, cache.words.clone())?;
         self.state.lines[line as usize].remotes[usize::from(remote)].words = Some(words);
         self.advance(thread, result)
     }
@@ -124,19 +127,19 @@ where
         let Some(words) = copy else {
             return Err(format!("thread {thread} has no data of line {line}"));
         };
-        let last = &self.state.lines[line as usize].last;
-        if words != *last {
+        let latest_words = &self.state.lines[line as usize].latest;
+        if words != *latest_words {
             return Err(format!(
-                "thread {thread} finds {words:?} in line {line}, but {last:?} was written last"
+                "thread {thread} finds {words:?} in line {line}, but {latest_words:?} was written last"
             ));
         }
-        let (result, words) = self.performed(thread, words);
-        self.state.lines[line as usize].last = words.clone();
+        let (result, words) = self.compute_access(thread, words);
+        self.state.lines[line as usize].latest = words.clone();
         Ok((result, words))
     }
 
     /// Computes the result of a thread's access and the new contents of the line.
-    fn performed(&self, thread: usize, mut words: Words) -> (u64, Words) {
+    fn compute_access(&self, thread: usize, mut words: Words) -> (u64, Words) {
         match self.state.threads[thread].pending_step {
             Some(Step::Store { word, value, .. } | Step::Release { word, value, .. }) => {
                 words[usize::from(word)] = value;
@@ -144,18 +147,18 @@ where
             }
             Some(Step::StoreWords {
                 word,
-                words: many,
+                words: count,
                 value,
                 ..
             }) => {
-                words[usize::from(word)..usize::from(word + many)].fill(value);
+                words[usize::from(word)..usize::from(word + count)].fill(value);
                 (0, words)
             }
             Some(Step::Update { word, update, .. }) => {
-                let place = &mut words[usize::from(word)];
-                let before = *place;
-                *place = update.of(before);
-                (before, words)
+                let target = &mut words[usize::from(word)];
+                let old_value = *target;
+                *target = update.of(old_value);
+                (old_value, words)
             }
             Some(
                 Step::Load { word, .. }
@@ -171,8 +174,8 @@ where
         for _ in 0..MOST_STEPS {
             let running = &mut self.state.threads[thread];
             let step = running.thread.step(std::mem::take(&mut result));
-            if let Some(own) = self.specified_access(step) {
-                let name = own.name();
+            if let Some(access) = self.specified_access(step) {
+                let name = access.name();
                 return Err(format!(
                     "thread {thread}: the specification has a custom access `{name}`, which only simulations support"
                 ));
@@ -184,7 +187,7 @@ where
                     return Ok(());
                 }
                 Step::Hint { line } => {
-                    let remote = (thread % usize::from(self.of.model.remotes)) as u8;
+                    let remote = (thread % usize::from(self.static_model.model.remotes)) as u8;
                     self.check_bounds(thread, line, 0)?;
                     self.prefetch_line(line, remote)?;
                 }
@@ -233,21 +236,21 @@ where
             Step::Fence => Access::Fence,
             _ => return None,
         };
-        let mut rules = self.of.model.protocol.remote.rules.iter();
-        let own = rules.any(|row| row.event == Cause::Access(access));
-        own.then_some(access)
+        let mut rules = self.static_model.model.protocol.remote.rules.iter();
+        let is_specified = rules.any(|row| row.event == Cause::Access(access));
+        is_specified.then_some(access)
     }
 
     /// Prefetches a line for reading: starts what a load would start, unless the cache has permission or is blocked.
     fn prefetch_line(&mut self, line: Line, remote: u8) -> Result<(), Violation> {
-        let held = &self.state.lines[line as usize].remotes[usize::from(remote)];
-        if self.of.right(&held.configuration) >= Right::Read {
+        let cache = &self.state.lines[line as usize].remotes[usize::from(remote)];
+        if self.static_model.permission_of(&cache.configuration) >= Right::Read {
             return Ok(());
         }
-        let begun = self.remote_step(line, remote, Cause::Access(Access::Load))?;
-        match begun {
+        let result = self.remote_step(line, remote, Cause::Access(Access::Load))?;
+        match result {
             Some(reaction) if self.within_bounds(line, remote, &reaction) => {
-                self.react(line, remote, reaction, None)
+                self.apply_reaction(line, remote, reaction, None)
             }
             _ => Ok(()),
         }
@@ -259,18 +262,18 @@ where
         line: Line,
         word: u16,
     ) -> Result<(), Violation> {
-        match line < self.of.model.lines && word < self.of.model.words {
+        match line < self.static_model.model.lines && word < self.static_model.model.words {
             true => Ok(()),
             false => Err(format!(
                 "thread {thread} accesses word {word} of line {line}; there are {} lines of {} words",
-                self.of.model.lines, self.of.model.words
+                self.static_model.model.lines, self.static_model.model.words
             )),
         }
     }
 
     /// Delivers a message to its receiver. Returns false if the receiver stalls it.
-    pub(super) fn arrives(&mut self, line: Line, place: usize) -> Result<bool, Violation> {
-        let flight = self.state.lines[line as usize].flights[place].clone();
+    pub(super) fn deliver_message(&mut self, line: Line, index: usize) -> Result<bool, Violation> {
+        let flight = self.state.lines[line as usize].flights[index].clone();
         if !flight.to_home {
             let trigger = Trigger {
                 home: 0,
@@ -281,34 +284,35 @@ where
             };
             let (outcome, reaction) = self.apply_remote_reaction(line, flight.remote, trigger)?;
             let Some(reaction) = reaction else {
-                let (name, message) = (self.of.remote_name(flight.remote), flight.message);
+                let (name, message) =
+                    (self.static_model.remote_name(flight.remote), flight.message);
                 return match outcome {
                     Outcome::Leave => Ok(false),
                     _ => Err(format!(
                         "{name} has no rule for {} of line {line}",
-                        self.of.message(message)
+                        self.static_model.message_name(message)
                     )),
                 };
             };
-            self.state.lines[line as usize].flights.remove(place);
-            self.react(line, flight.remote, reaction, Some(&flight))?;
+            self.state.lines[line as usize].flights.remove(index);
+            self.apply_reaction(line, flight.remote, reaction, Some(&flight))?;
             return Ok(true);
         }
-        let class = self.of.model.protocol.class(flight.message);
-        let number = self.of.unit(line);
-        if class == Some(Class::Request) && self.state.units[number].head.is_some() {
+        let class = self.static_model.model.protocol.class(flight.message);
+        let unit_index = self.static_model.unit(line);
+        if class == Some(Class::Request) && self.state.units[unit_index].head.is_some() {
             return Ok(false);
         }
         // Remove the message before the home sends, because sending moves messages. If the home stalls the message,
         // this is no step.
-        self.state.lines[line as usize].flights.remove(place);
+        self.state.lines[line as usize].flights.remove(index);
         if class != Some(Class::Request) {
             return self.offer_message(line, &flight);
         }
         if !self.offer_message(line, &flight)? {
             // A stalled request leaves its channel: the unit defers it, or it stalls the channel.
-            let unit = &mut self.state.units[number];
-            match unit.waiting.len() < self.of.model.waiting {
+            let unit = &mut self.state.units[unit_index];
+            match unit.waiting.len() < self.static_model.model.waiting {
                 true => {
                     unit.waiting.push((line, flight));
                     unit.waiting.sort();
@@ -320,76 +324,83 @@ where
     }
 
     /// Applies the reaction of a cache: its copy, its permission and its messages.
-    pub(super) fn react(
+    pub(super) fn apply_reaction(
         &mut self,
         line: Line,
         remote: u8,
         reaction: Reaction,
         message: Option<&Flight>,
     ) -> Result<(), Violation> {
-        let of = self.of;
-        let held = self.state.lines[line as usize].remotes[usize::from(remote)]
+        let static_model = self.static_model;
+        let old_words = self.state.lines[line as usize].remotes[usize::from(remote)]
             .words
             .clone();
-        let brought = message.filter(|message| message.words.is_some());
-        let plan = &of.plans[reaction.rule];
-        let mut around = PlayCacheContext {
+        let data_message = message.filter(|message| message.words.is_some());
+        let plan = &static_model.plans[reaction.rule];
+        let mut context = PlayCacheContext {
             transition: self,
             line,
             remote,
-            ended: None,
+            completed: None,
         };
         let words = agent::remote(
-            of.model.protocol,
-            &of.facts,
+            static_model.model.protocol,
+            &static_model.facts,
             plan,
             reaction.acts,
-            &held,
-            brought.map(|message| &message.words),
-            &mut around,
+            &old_words,
+            data_message.map(|message| &message.words),
+            &mut context,
         )?;
-        let ended = around.ended;
-        let own = &mut self.state.lines[line as usize].remotes[usize::from(remote)];
-        (own.configuration, own.words) = (reaction.next, words);
+        let completed = context.completed;
+        let cache = &mut self.state.lines[line as usize].remotes[usize::from(remote)];
+        (cache.configuration, cache.words) = (reaction.next, words);
         // The thread's next step must find the cache's state after the row.
-        if let Some((thread, result)) = ended {
+        if let Some((thread, result)) = completed {
             self.advance(thread, result)?;
         }
         if plan.after.right > plan.before.right {
-            self.check_right(line, remote, plan.after.right)?;
+            self.check_permission(line, remote, plan.after.right)?;
         }
         Ok(())
     }
 
     /// Returns the thread that waits for an access to a line in a cache.
-    fn waiting(&self, line: Line, remote: u8) -> Result<usize, Violation> {
-        let of = |(number, thread): (usize, &Running<S::Thread>)| {
+    fn waiting_thread(&self, line: Line, remote: u8) -> Result<usize, Violation> {
+        let matches_access = |(number, thread): (usize, &Running<S::Thread>)| {
             let access = thread.pending_step.and_then(access_of)?;
-            let its = number % usize::from(self.of.model.remotes) == usize::from(remote);
-            (its && access.0 == line).then_some(number)
+            let uses_cache =
+                number % usize::from(self.static_model.model.remotes) == usize::from(remote);
+            (uses_cache && access.0 == line).then_some(number)
         };
-        let found = self.state.threads.iter().enumerate().find_map(of);
-        found.ok_or_else(|| format!("no thread waits for line {line}"))
+        let thread = self
+            .state
+            .threads
+            .iter()
+            .enumerate()
+            .find_map(matches_access);
+        thread.ok_or_else(|| format!("no thread waits for line {line}"))
     }
 
-    pub(super) fn check_right(
+    pub(super) fn check_permission(
         &self,
         line: Line,
         remote: u8,
-        right: Right,
+        permission: Right,
     ) -> Result<(), Violation> {
-        let compatible =
-            |other: Right| other == Right::None || (right, other) == (Right::Read, Right::Read);
-        let place = &self.state.lines[line as usize];
-        for (number, other) in place.remotes.iter().enumerate() {
-            let theirs = self.of.right(&other.configuration);
-            if number != usize::from(remote) && !compatible(theirs) {
+        let is_compatible = |other: Right| {
+            other == Right::None || (permission, other) == (Right::Read, Right::Read)
+        };
+        let line_state = &self.state.lines[line as usize];
+        for (number, other) in line_state.remotes.iter().enumerate() {
+            let other_permission = self.static_model.permission_of(&other.configuration);
+            if number != usize::from(remote) && !is_compatible(other_permission) {
                 let (name, other) = (
-                    self.of.remote_name(remote),
-                    self.of.remote_name(number as u8),
+                    self.static_model.remote_name(remote),
+                    self.static_model.remote_name(number as u8),
                 );
                 return Err(format!(
-                    "{name} may {right} line {line} while {other} may {theirs}"
+                    "{name} may {permission} line {line} while {other} may {other_permission}"
                 ));
             }
         }
@@ -398,12 +409,12 @@ where
             Some(_) => Right::Read,
             None => Right::None,
         };
-        match compatible(lock) {
+        match is_compatible(lock) {
             true => Ok(()),
             false => Err(format!(
-                "{} may {right} line {line} under the lock of {}",
-                self.of.remote_name(remote),
-                self.of.name
+                "{} may {permission} line {line} under the lock of {}",
+                self.static_model.remote_name(remote),
+                self.static_model.name
             )),
         }
     }
@@ -417,7 +428,7 @@ where
         fields: Vec<u16>,
         words: Option<Words>,
     ) -> Result<(), Violation> {
-        let protocol = self.of.model.protocol;
+        let protocol = self.static_model.model.protocol;
         let flight = Flight {
             message,
             remote,
@@ -425,26 +436,31 @@ where
             fields,
             words,
         };
-        let group = self.of.group(message);
+        let order = self.static_model.channel_order(message);
         let flights = &mut self.state.lines[line as usize].flights;
         // Messages of unordered channels precede the others, in sorted order.
-        let unordered = flights.partition_point(|flight| self.of.group(flight.message).is_none());
-        match group {
+        let unordered = flights
+            .partition_point(|flight| self.static_model.channel_order(flight.message).is_none());
+        match order {
             Some(_) => flights.push(flight),
             None => {
-                let place = flights[..unordered].partition_point(|other| *other < flight);
-                flights.insert(place, flight);
+                let index = flights[..unordered].partition_point(|other| *other < flight);
+                flights.insert(index, flight);
             }
         }
         // Deferred requests still count, because the home has not consumed them.
-        let unit = &self.state.units[self.of.unit(line)];
+        let unit = &self.state.units[self.static_model.unit(line)];
         let waiting = unit.waiting.iter().chain(&unit.head);
-        let waiting = waiting.filter(|(its, flight)| (*its, flight.remote) == (line, remote));
-        let between = flights.iter().filter(|flight| flight.remote == remote);
-        match protocol.bounds.exceeded(between.count() + waiting.count()) {
-            Some(what) => {
-                let name = self.of.remote_name(remote);
-                Err(format!("{what} for line {line}, from or to {name}"))
+        let waiting = waiting
+            .filter(|(waiting_line, flight)| (*waiting_line, flight.remote) == (line, remote));
+        let in_flight = flights.iter().filter(|flight| flight.remote == remote);
+        match protocol
+            .bounds
+            .exceeded(in_flight.count() + waiting.count())
+        {
+            Some(limit) => {
+                let name = self.static_model.remote_name(remote);
+                Err(format!("{limit} for line {line}, from or to {name}"))
             }
             None => Ok(()),
         }
@@ -457,7 +473,7 @@ struct PlayCacheContext<'r, 'm, 'a, S: Scenario> {
     line: Line,
     remote: u8,
     /// The thread whose access the row has completed, with its result.
-    ended: Option<(usize, u64)>,
+    completed: Option<(usize, u64)>,
 }
 
 impl<S: Scenario> RemoteContext for PlayCacheContext<'_, '_, '_, S>
@@ -469,11 +485,11 @@ where
     type Wrong = Violation;
 
     fn current(&self, copy: &Option<Words>) -> bool {
-        copy.as_ref() == Some(&self.transition.state.lines[self.line as usize].last)
+        copy.as_ref() == Some(&self.transition.state.lines[self.line as usize].latest)
     }
 
     fn send(&mut self, sending: Sending<Option<Words>>) -> Result<(), Violation> {
-        let of = self.transition.of;
+        let static_model = self.transition.static_model;
         let (line, remote) = (self.line, self.remote);
         if sending.to != Receiver::Home {
             return Err("caches that send messages to each other cannot be explored".into());
@@ -482,7 +498,7 @@ where
             Bytes::None => None,
             Bytes::Line(Some(words)) => Some(words),
             Bytes::Line(None) => {
-                let name = of.remote_name(remote);
+                let name = static_model.remote_name(remote);
                 return Err(format!("{name} sends line {line}, which it does not have"));
             }
             Bytes::Write => return Err(SENT_STORES.into()),
@@ -494,23 +510,25 @@ where
             .send(line, message, remote, true, fields, words)
     }
 
-    fn write(&mut self, on: &Option<Words>) -> Result<Option<Words>, Violation> {
-        let thread = self.transition.waiting(self.line, self.remote)?;
-        let (result, words) = self.transition.perform_in(thread, self.line, on.clone())?;
-        self.ended = Some((thread, result));
+    fn write(&mut self, copy: &Option<Words>) -> Result<Option<Words>, Violation> {
+        let thread = self.transition.waiting_thread(self.line, self.remote)?;
+        let (result, words) = self
+            .transition
+            .perform_in(thread, self.line, copy.clone())?;
+        self.completed = Some((thread, result));
         Ok(Some(words))
     }
 
     fn read(&mut self, copy: &Option<Words>) -> Result<(), Violation> {
-        let thread = self.transition.waiting(self.line, self.remote)?;
+        let thread = self.transition.waiting_thread(self.line, self.remote)?;
         let Some(words) = copy.clone() else {
             return Err(format!(
                 "thread {thread} reads line {} without bytes",
                 self.line
             ));
         };
-        let (result, _) = self.transition.performed(thread, words);
-        self.ended = Some((thread, result));
+        let (result, _) = self.transition.compute_access(thread, words);
+        self.completed = Some((thread, result));
         Ok(())
     }
 
@@ -522,7 +540,7 @@ where
 
     // Goals concern a single line, so no protocol with a constructed home has such a row.
     fn every(&mut self, from: StateId, to: StateId) -> Result<(), Violation> {
-        let states = &self.transition.of.model.protocol.remote.states;
+        let states = &self.transition.static_model.model.protocol.remote.states;
         let [from, to] = [from, to].map(|state| &states[state.index()].name);
         Err(format!(
             "`every {from} becomes {to}` changes all lines, and cannot be explored"

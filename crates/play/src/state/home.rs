@@ -29,50 +29,54 @@ where
             own: None,
             fields: &[],
         };
-        let place = &mut self.state.lines[line as usize];
+        let line_state = &mut self.state.lines[line as usize];
         let progress = match event {
-            Cause::MemoryDone => &mut place.writing,
-            _ => &mut place.reading,
+            Cause::MemoryDone => &mut line_state.writing,
+            _ => &mut line_state.reading,
         };
-        let before = std::mem::replace(progress, Progress::Idle);
-        let (model, place) = (self.of.model, &self.state.lines[line as usize]);
+        let previous_progress = std::mem::replace(progress, Progress::Idle);
+        let (model, line_state) = (self.static_model.model, &self.state.lines[line as usize]);
         let (outcome, _) = reaction(
             model.protocol,
-            &self.of.home,
+            &self.static_model.home,
             model.home,
-            &place.home,
+            &line_state.home,
             trigger,
         )?;
-        let alternative = matches!(event, Cause::MemoryData(1..));
-        if alternative && outcome == Outcome::Unexpected {
+        let is_alternative = matches!(event, Cause::MemoryData(1..));
+        if is_alternative && outcome == Outcome::Unexpected {
             return Ok(false);
         }
-        let taken = self.home_event(line, trigger, None)?;
-        if taken || before == Progress::Ready {
-            return Ok(taken);
+        let is_consumed = self.home_event(line, trigger, None)?;
+        if is_consumed || previous_progress == Progress::Ready {
+            return Ok(is_consumed);
         }
-        let place = &mut self.state.lines[line as usize];
+        let line_state = &mut self.state.lines[line as usize];
         match event {
-            Cause::MemoryDone => place.writing = Progress::Ready,
-            _ => place.reading = Progress::Ready,
+            Cause::MemoryDone => line_state.writing = Progress::Ready,
+            _ => line_state.reading = Progress::Ready,
         }
         Ok(true)
     }
 
-    pub(super) fn local(&mut self, unit: usize, place: usize) -> Result<bool, Violation> {
-        let (line, local) = self.state.units[unit].locals[place];
+    pub(super) fn consume_operation(
+        &mut self,
+        unit: usize,
+        index: usize,
+    ) -> Result<bool, Violation> {
+        let (line, operation) = self.state.units[unit].locals[index];
         let trigger = Trigger {
             home: 0,
-            event: local.map_or(Cause::Unlock, Cause::Local),
+            event: operation.map_or(Cause::Unlock, Cause::Local),
             sender: None,
             own: None,
             fields: &[],
         };
-        let taken = self.home_event(line, trigger, None)?;
-        if taken {
-            self.state.units[unit].locals.remove(place);
+        let is_consumed = self.home_event(line, trigger, None)?;
+        if is_consumed {
+            self.state.units[unit].locals.remove(index);
         }
-        Ok(taken)
+        Ok(is_consumed)
     }
 
     /// Offers an event to the home. Returns false if the home stalls it or its unit lacks a resource.
@@ -82,15 +86,20 @@ where
         trigger: Trigger,
         words: Option<&Words>,
     ) -> Result<bool, Violation> {
-        let model = self.of.model;
-        let before = self.state.lines[line as usize].home.clone();
-        let (outcome, reaction) =
-            reaction(model.protocol, &self.of.home, model.home, &before, trigger)?;
+        let model = self.static_model.model;
+        let configuration = self.state.lines[line as usize].home.clone();
+        let (outcome, reaction) = reaction(
+            model.protocol,
+            &self.static_model.home,
+            model.home,
+            &configuration,
+            trigger,
+        )?;
         let Some(reaction) = reaction else {
             return match outcome {
                 Outcome::Leave => Ok(false),
                 _ => {
-                    let state = &model.home.states[usize::from(before.state)].name;
+                    let state = &model.home.states[usize::from(configuration.state)].name;
                     let event = event_words(model.protocol, model.home, trigger.event);
                     Err(format!(
                         "the home of line {line} has no rule for {event} in {state}"
@@ -98,32 +107,32 @@ where
                 }
             };
         };
-        let number = self.of.unit(line);
-        if self.lacks_resource(number, line, &reaction.acts) {
+        let unit_index = self.static_model.unit(line);
+        if self.lacks_resource(unit_index, line, &reaction.acts) {
             return Ok(false);
         }
         // The application must receive an event about a line before the next one is created; otherwise their number
         // would be unbounded.
         let (from, to) = (
-            self.of.known_permission(&before),
-            self.of.known_permission(&reaction.next),
+            self.static_model.known_permission(&configuration),
+            self.static_model.known_permission(&reaction.next),
         );
-        let tells = from != to
+        let notifies = from != to
             || reaction
                 .acts
                 .iter()
                 .any(|act| matches!(act, Act::Acknowledge(_)));
-        if tells
+        if notifies
             && self
                 .state
                 .pending_events
                 .iter()
-                .any(|&(way, _)| way == MemoryChannel::Told(line))
+                .any(|&(channel, _)| channel == MemoryChannel::Notification(line))
         {
             return Ok(false);
         }
         if let Cause::Message(message) = trigger.event {
-            let unit = &mut self.state.units[number];
+            let unit = &mut self.state.units[unit_index];
             let answer = model.protocol.class(message) == Some(Class::Answer);
             if answer && unit.forwards > 0 && unit.forwarding == line {
                 unit.forwards -= 1;
@@ -134,46 +143,55 @@ where
             }
         }
         self.state.lines[line as usize].home = reaction.next;
-        let of = self.of;
-        let brought = words.map(|words| Some(words.clone()));
-        let taken = HomeInput {
+        let static_model = self.static_model;
+        let data = words.map(|words| Some(words.clone()));
+        let input = HomeInput {
             message: match trigger.event {
                 Cause::Message(message) => Some(message),
                 _ => None,
             },
             sender: trigger.sender.map(|sender| sender as u8),
-            brought: brought.as_ref(),
+            brought: data.as_ref(),
         };
-        let mut around = PlayHomeContext {
+        let mut context = PlayHomeContext {
             transition: self,
             line,
         };
-        agent::home(model.protocol, &of.facts, reaction.acts, taken, &mut around)?;
+        agent::home(
+            model.protocol,
+            &static_model.facts,
+            reaction.acts,
+            input,
+            &mut context,
+        )?;
         if from != to {
-            self.schedule_event(MemoryChannel::Told(line), Event::Changed { line, from, to });
+            self.schedule_event(
+                MemoryChannel::Notification(line),
+                Event::Changed { line, from, to },
+            );
         }
         Ok(true)
     }
 
     /// True if a unit lacks a resource for the home's actions.
     pub(super) fn lacks_resource(&self, unit: usize, line: Line, acts: &[Act]) -> bool {
-        let model = self.of.model;
-        let busy = |of: fn(&LineState) -> Progress| {
+        let model = self.static_model.model;
+        let busy_lines = |progress_of: fn(&LineState) -> Progress| {
             let lines = self.state.lines.iter().enumerate();
-            let busy = lines.filter(|(number, line)| {
-                let of = of(line);
-                let busy = !matches!(of, Progress::Idle | Progress::Ready);
-                self.of.unit(*number as Line) == unit && busy
+            let busy_lines = lines.filter(|(number, line)| {
+                let progress_of = progress_of(line);
+                let busy_lines = !matches!(progress_of, Progress::Idle | Progress::Ready);
+                self.static_model.unit(*number as Line) == unit && busy_lines
             });
-            busy.count()
+            busy_lines.count()
         };
         acts.iter().any(|act| match act {
-            Act::StartRead => busy(|line| line.reading) >= model.reads,
-            Act::StartWrite | Act::StartStore { .. } => busy(|line| line.writing) > 0,
+            Act::StartRead => busy_lines(|line| line.reading) >= model.reads,
+            Act::StartWrite | Act::StartStore { .. } => busy_lines(|line| line.writing) > 0,
             Act::Send { message, .. } => {
                 let unit = &self.state.units[unit];
-                let forward = model.protocol.class(*message) == Some(Class::Forward);
-                forward && unit.forwards > 0 && unit.forwarding != line
+                let is_forward = model.protocol.class(*message) == Some(Class::Forward);
+                is_forward && unit.forwards > 0 && unit.forwarding != line
             }
             _ => false,
         })
@@ -181,14 +199,14 @@ where
 
     /// Starts a read by memory, or by the application that serves the line.
     fn start_read(&mut self, line: Line) {
-        let place = &mut self.state.lines[line as usize];
-        if !self.of.placement.serves(line) {
-            place.reading = Progress::Busy;
+        let line_state = &mut self.state.lines[line as usize];
+        if !self.static_model.placement.serves(line) {
+            line_state.reading = Progress::Busy;
             return;
         }
-        place.reading = Progress::Waiting;
-        let mut granted = place.home.clone();
-        let has = self.of.known_permission(&granted);
+        line_state.reading = Progress::Waiting;
+        let mut next_configuration = line_state.home.clone();
+        let has = self.static_model.known_permission(&next_configuration);
         let trigger = Trigger {
             home: 0,
             event: Cause::MemoryData(0),
@@ -196,10 +214,13 @@ where
             own: None,
             fields: &[],
         };
-        let mut tables = self.of.model.home;
-        let stepped = self.of.home.step(&mut granted, trigger, &mut tables);
-        let wants = match stepped {
-            Ok(Outcome::Taken { .. }) => self.of.known_permission(&granted),
+        let mut tables = self.static_model.model.home;
+        let result = self
+            .static_model
+            .home
+            .step(&mut next_configuration, trigger, &mut tables);
+        let wants = match result {
+            Ok(Outcome::Taken { .. }) => self.static_model.known_permission(&next_configuration),
             _ => Right::None,
         };
         let wants = if wants > has { wants } else { Right::None };
@@ -208,38 +229,41 @@ where
 
     /// Starts a write to memory, or to the application that serves the line.
     fn start_write(&mut self, line: Line, words: Words) {
-        let place = &mut self.state.lines[line as usize];
-        place.memory = words.clone();
+        let line_state = &mut self.state.lines[line as usize];
+        line_state.memory = words.clone();
         if let Some(dirty) = self.state.outstanding_operations.get_mut(&line) {
             *dirty = true;
         }
-        if self.of.placement.serves(line) {
-            place.writing = Progress::Waiting;
-            let keeps = self.of.known_permission(&place.home);
+        if self.static_model.placement.serves(line) {
+            line_state.writing = Progress::Waiting;
+            let keeps = self.static_model.known_permission(&line_state.home);
             self.schedule_event(
                 MemoryChannel::Write(line),
                 Event::Write { line, words, keeps },
             );
         } else {
-            place.writing = Progress::Busy;
+            line_state.writing = Progress::Busy;
         }
     }
 
     /// Completes a local operation of the application, and checks what the operation promises.
     pub(super) fn acknowledge(&mut self, line: Line, local: u8) -> Result<(), Violation> {
-        let local = &self.of.model.home.locals[usize::from(local)];
-        let place = &self.state.lines[line as usize];
-        if place.memory != place.last {
+        let local = &self.static_model.model.home.locals[usize::from(local)];
+        let line_state = &self.state.lines[line as usize];
+        if line_state.memory != line_state.latest {
             return Err(format!(
                 "line {line} is given to {}, but memory is stale",
-                self.of.name
+                self.static_model.name
             ));
         }
-        for (number, remote) in place.remotes.iter().enumerate() {
-            let right = self.of.right(&remote.configuration);
-            if right > local.ensures {
-                let (name, what) = (self.of.remote_name(number as u8), &local.name);
-                return Err(format!("{name} may {right} line {line} after {what}"));
+        for (number, remote) in line_state.remotes.iter().enumerate() {
+            let permission = self.static_model.permission_of(&remote.configuration);
+            if permission > local.ensures {
+                let (name, operation_name) =
+                    (self.static_model.remote_name(number as u8), &local.name);
+                return Err(format!(
+                    "{name} may {permission} line {line} after {operation_name}"
+                ));
             }
         }
         let dirty = self
@@ -259,7 +283,7 @@ where
             operation,
             dirty,
         };
-        self.schedule_event(MemoryChannel::Told(line), done);
+        self.schedule_event(MemoryChannel::Notification(line), done);
         Ok(())
     }
 }
@@ -279,7 +303,7 @@ where
     type Wrong = Violation;
 
     fn current(&self, copy: &Option<Words>) -> bool {
-        copy.as_ref() == Some(&self.transition.state.lines[self.line as usize].last)
+        copy.as_ref() == Some(&self.transition.state.lines[self.line as usize].latest)
     }
 
     /// Words carry their values, so comparison with the last write shows that they are stale.
@@ -291,7 +315,7 @@ where
         let Receiver::Remote(remote) = sending.to else {
             return Err("the home sends to itself".into());
         };
-        let (of, line) = (self.transition.of, self.line);
+        let (static_model, line) = (self.transition.static_model, self.line);
         let words = match sending.bytes {
             Bytes::None => None,
             Bytes::Line(words) => words,
@@ -300,8 +324,10 @@ where
         let Sending {
             message, fields, ..
         } = sending;
-        if of.model.protocol.class(message) == Some(Class::Forward) && of.answers {
-            let unit = &mut self.transition.state.units[of.unit(line)];
+        if static_model.model.protocol.class(message) == Some(Class::Forward)
+            && static_model.answers
+        {
+            let unit = &mut self.transition.state.units[static_model.unit(line)];
             unit.forwards += 1;
             unit.forwarding = line;
         }
@@ -340,8 +366,8 @@ where
         Err(ZERO_LATENCY_MEMORY.into())
     }
 
-    fn start(&mut self, wish: MemoryOp<Option<Words>>) -> Result<(), Violation> {
-        match wish {
+    fn start(&mut self, operation: MemoryOp<Option<Words>>) -> Result<(), Violation> {
+        match operation {
             MemoryOp::Read => self.transition.start_read(self.line),
             MemoryOp::Write(Some(words)) => self.transition.start_write(self.line, words),
             MemoryOp::Write(None) => {

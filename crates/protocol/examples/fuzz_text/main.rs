@@ -56,9 +56,9 @@ fn main() -> ExitCode {
                         }
                         Ok(Ok(false)) => {}
                         failure => {
-                            let why = failure.map_or_else(panic_message, |result| result.unwrap_err());
+                            let reason = failure.map_or_else(panic_message, |result| result.unwrap_err());
                             if failures.fetch_add(1, Ordering::Relaxed) < 10 {
-                                println!("failed: {why}\n----\n{text}\n----");
+                                println!("failed: {reason}\n----\n{text}\n----");
                                 println!("cargo run --release -p cohkit-protocol --example fuzz_text -- --seed {number} --count 1");
                             }
                         }

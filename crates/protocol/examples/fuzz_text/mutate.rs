@@ -187,15 +187,15 @@ impl Corpus {
     }
 
     fn change(&self, text: &mut String, random: &mut Random) {
-        let mut place = |text: &str| {
-            let mut place = random.below(text.len() + 1);
-            while !text.is_char_boundary(place) {
-                place -= 1;
+        let mut pick_position = |text: &str| {
+            let mut position = random.below(text.len() + 1);
+            while !text.is_char_boundary(position) {
+                position -= 1;
             }
-            place
+            position
         };
-        let (one, other) = (place(text), place(text));
-        let (start, end) = (one.min(other), one.max(other));
+        let (first, second) = (pick_position(text), pick_position(text));
+        let (start, end) = (first.min(second), first.max(second));
         // Most changes are local, because long ones leave little of the file.
         let near = text[start..end]
             .char_indices()
@@ -204,11 +204,11 @@ impl Corpus {
         match random.below(8) {
             0 => text.replace_range(start..near, ""),
             1 => {
-                let again = text[start..near].to_string();
-                text.insert_str(start, &again);
+                let copy = text[start..near].to_string();
+                text.insert_str(start, &copy);
             }
             2 => text.truncate(start),
-            3 => text.insert_str(one, self.lines[random.below(self.lines.len())]),
+            3 => text.insert_str(first, self.lines[random.below(self.lines.len())]),
             4 => {
                 // Replace one word by another of the same file.
                 let words: Vec<&str> = text
@@ -219,11 +219,15 @@ impl Corpus {
                     words.get(random.below(words.len())),
                     words.get(random.below(words.len())),
                 ) {
-                    let place = old.as_ptr() as usize - text.as_ptr() as usize;
-                    *text = format!("{}{new}{}", &text[..place], &text[place + old.len()..]);
+                    let position = old.as_ptr() as usize - text.as_ptr() as usize;
+                    *text = format!(
+                        "{}{new}{}",
+                        &text[..position],
+                        &text[position + old.len()..]
+                    );
                 }
             }
-            _ => text.insert_str(one, &format!(" {} ", WORDS[random.below(WORDS.len())])),
+            _ => text.insert_str(first, &format!(" {} ", WORDS[random.below(WORDS.len())])),
         }
     }
 }
@@ -235,7 +239,7 @@ impl Corpus {
 ///
 /// The property that does not hold.
 pub fn check(text: &str, thorough: bool) -> Result<bool, String> {
-    let fits = |span: Span| {
+    let is_valid = |span: Span| {
         let (start, end) = (span.start as usize, span.end as usize);
         start <= end && text.is_char_boundary(start) && text.is_char_boundary(end)
     };
@@ -248,8 +252,8 @@ pub fn check(text: &str, thorough: bool) -> Result<bool, String> {
                 return Err("diagnostics not in the order of the text".into());
             }
             for diagnostic in &diagnostics {
-                let places = diagnostic.notes.iter().filter_map(|(place, _)| *place);
-                if diagnostic.message.is_empty() || !places.chain([diagnostic.span]).all(fits) {
+                let spans = diagnostic.notes.iter().filter_map(|(span, _)| *span);
+                if diagnostic.message.is_empty() || !spans.chain([diagnostic.span]).all(is_valid) {
                     return Err(format!("{diagnostic:?}"));
                 }
                 if thorough
@@ -265,15 +269,15 @@ pub fn check(text: &str, thorough: bool) -> Result<bool, String> {
         Ok(_) if !thorough => Ok(true),
         Ok(protocol) => {
             // Comments, blank lines and tabs have no meaning.
-            let again = text.replace('\n', "\t# comment | ( {\n\n \t");
-            let again = parse(&again)
+            let reformatted = text.replace('\n', "\t# comment | ( {\n\n \t");
+            let reformatted = parse(&reformatted)
                 .map_err(|diagnostics| format!("not with comments: {}", diagnostics[0].message))?;
-            let (protocol, again) = (format!("{protocol:?}"), format!("{again:?}"));
-            let (protocol, spans) = without_spans(&protocol);
-            if protocol != without_spans(&again).0 {
+            let (protocol, reformatted) = (format!("{protocol:?}"), format!("{reformatted:?}"));
+            let (protocol, spans) = split_spans(&protocol);
+            if protocol != split_spans(&reformatted).0 {
                 return Err("another meaning with comments".into());
             }
-            if !spans.into_iter().all(fits) {
+            if !spans.into_iter().all(is_valid) {
                 return Err("a span outside the text".into());
             }
             Ok(true)
@@ -282,7 +286,7 @@ pub fn check(text: &str, thorough: bool) -> Result<bool, String> {
 }
 
 /// Splits the debug output of a protocol into its meaning and its spans.
-fn without_spans(printed: &str) -> (String, Vec<Span>) {
+fn split_spans(printed: &str) -> (String, Vec<Span>) {
     let mut parts = printed.split("Span { start: ");
     let mut meaning = parts.next().unwrap_or("").to_string();
     let mut spans = Vec::new();

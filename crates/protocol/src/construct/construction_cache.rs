@@ -18,7 +18,7 @@ struct CachedConstruction {
 }
 
 /// Capacity of the cache. A sweep uses a few protocols and machines; a fuzzer never uses a home twice.
-const MOST: usize = 8;
+const CAPACITY: usize = 8;
 
 /// Cached homes, the most recently used first.
 struct Homes(Mutex<VecDeque<CachedConstruction>>);
@@ -47,7 +47,7 @@ impl Homes {
         protocol: &Protocol,
         remotes: u16,
     ) -> Result<Arc<Constructed>, ConstructionError> {
-        if let Some(constructed) = self.known(protocol, remotes) {
+        if let Some(constructed) = self.cached(protocol, remotes) {
             return Ok(constructed);
         }
         // The lock is not held during the construction. Two threads that need the same home at once both construct it.
@@ -56,24 +56,24 @@ impl Homes {
             construction.controller(remotes),
             construction.rights(remotes),
         ));
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.push_front(CachedConstruction {
+        let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        entries.push_front(CachedConstruction {
             protocol: protocol.clone(),
             remotes,
             constructed: Arc::clone(&constructed),
         });
-        kept.truncate(MOST);
+        entries.truncate(CAPACITY);
         Ok(constructed)
     }
 
-    fn known(&self, protocol: &Protocol, remotes: u16) -> Option<Arc<Constructed>> {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let at = kept
+    fn cached(&self, protocol: &Protocol, remotes: u16) -> Option<Arc<Constructed>> {
+        let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let index = entries
             .iter()
-            .position(|kept| kept.remotes == remotes && kept.protocol == *protocol)?;
-        let found = kept.remove(at)?;
-        let constructed = Arc::clone(&found.constructed);
-        kept.push_front(found);
+            .position(|entry| entry.remotes == remotes && entry.protocol == *protocol)?;
+        let entry = entries.remove(index)?;
+        let constructed = Arc::clone(&entry.constructed);
+        entries.push_front(entry);
         Some(constructed)
     }
 }
@@ -83,36 +83,39 @@ mod tests {
     use super::*;
     use crate::text::parse;
 
-    fn none() -> Homes {
+    fn empty_cache() -> Homes {
         Homes(Mutex::default())
     }
 
     #[test]
     fn cached_construction_requires_an_equal_protocol() {
         let text = include_str!("../../../../protocols/msi-policy.coh");
-        let (homes, protocol) = (none(), parse(text).unwrap());
+        let (homes, protocol) = (empty_cache(), parse(text).unwrap());
         let first = homes.constructed(&protocol, 2).unwrap();
         let construction = construct(&protocol).unwrap();
         assert_eq!(first.0, construction.controller(2));
         assert_eq!(first.1, construction.rights(2));
-        let again = homes.constructed(&parse(text).unwrap(), 2).unwrap();
-        assert!(Arc::ptr_eq(&first, &again));
+        let second = homes.constructed(&parse(text).unwrap(), 2).unwrap();
+        assert!(Arc::ptr_eq(&first, &second));
 
-        let alone = homes.constructed(&protocol, 1).unwrap();
-        assert_ne!(first.0, alone.0);
-        let mut other = protocol.clone();
-        other.line_bytes *= 2;
-        assert!(!Arc::ptr_eq(&first, &homes.constructed(&other, 2).unwrap()));
+        let for_one_remote = homes.constructed(&protocol, 1).unwrap();
+        assert_ne!(first.0, for_one_remote.0);
+        let mut longer_lines = protocol.clone();
+        longer_lines.line_bytes *= 2;
+        assert!(!Arc::ptr_eq(
+            &first,
+            &homes.constructed(&longer_lines, 2).unwrap()
+        ));
     }
 
     #[test]
     fn construction_cache_is_bounded() {
         let text = include_str!("../../../../protocols/msi-policy.coh");
-        let (homes, mut protocol) = (none(), parse(text).unwrap());
-        for number in 0..2 * MOST {
+        let (homes, mut protocol) = (empty_cache(), parse(text).unwrap());
+        for number in 0..2 * CAPACITY {
             protocol.name = format!("number {number}");
             homes.constructed(&protocol, 1).unwrap();
         }
-        assert_eq!(homes.0.lock().unwrap().len(), MOST);
+        assert_eq!(homes.0.lock().unwrap().len(), CAPACITY);
     }
 }

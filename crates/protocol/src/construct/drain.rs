@@ -40,11 +40,11 @@ pub struct Drain {
 
 /// A state of the product of home, remotes and device.
 #[derive(Clone, PartialEq, Eq, Hash)]
-struct Whole {
+struct ProductState {
     home: u32,
     settings: Vec<SettingId>,
     /// Local operation that the device requests, plus 1; 0 for none.
-    asked: u8,
+    requested_local: u8,
 }
 
 /// Move from one state to another.
@@ -52,15 +52,15 @@ struct Whole {
 enum Label {
     Silent(u16, SettingId, Move),
     Home(u32, u32),
-    Asks(u8),
+    RequestLocal(u8),
 }
 
 impl Label {
-    fn spontaneous(&self) -> bool {
+    fn is_spontaneous(&self) -> bool {
         match self {
             Label::Silent(_, _, step) => matches!(step.event, Event::Access(_)),
             Label::Home(..) => false,
-            Label::Asks(_) => true,
+            Label::RequestLocal(_) => true,
         }
     }
 }
@@ -96,10 +96,10 @@ pub fn drain(
         to_home,
     };
     let settings = vec![product.environment.initial(); graph.remotes as usize];
-    let initial = Whole {
+    let initial = ProductState {
         home: 0,
         settings,
-        asked: 0,
+        requested_local: 0,
     };
     let mut ids = FxHashMap::default();
     ids.insert(initial.clone(), 0u32);
@@ -113,18 +113,18 @@ pub fn drain(
             return None;
         }
         let from = edges.len();
-        let whole = states[from].clone();
-        for &setting in &whole.settings {
+        let product_state = states[from].clone();
+        for &setting in &product_state.settings {
             in_flight = in_flight.max(product.environment.setting(setting).messages().count());
         }
         let mut row = Vec::new();
-        for (next, label) in product.successors(&whole) {
+        for (next, label) in product.successors(&product_state) {
             if let Label::Home(state, position) = label {
                 exercised.insert((state, position));
             }
-            let new = states.len() as u32;
-            let to = *ids.entry(next.clone()).or_insert(new);
-            if to == new {
+            let new_id = states.len() as u32;
+            let to = *ids.entry(next.clone()).or_insert(new_id);
+            if to == new_id {
                 states.push(next);
                 parents.push(from as u32);
             }
@@ -132,15 +132,23 @@ pub fn drain(
         }
         edges.push(row);
     }
-    let drains = product.drains(&states, &edges);
+    let drains = product.drainable_states(&states, &edges);
     let stuck = drains.iter().filter(|&&drains| !drains).count();
     let fault = (stuck > 0).then(|| {
-        let still = |&state: &usize| {
-            !drains[state] && edges[state].iter().all(|(_, label)| label.spontaneous())
+        let is_dead_end = |&state: &usize| {
+            !drains[state] && edges[state].iter().all(|(_, label)| label.is_spontaneous())
         };
-        let dead_end = (0..states.len()).find(still);
-        let at = dead_end.unwrap_or_else(|| drains.iter().position(|&drains| !drains).unwrap_or(0));
-        product.stuck(&states, &parents, &edges, at, dead_end.is_some(), stuck)
+        let dead_end = (0..states.len()).find(is_dead_end);
+        let stuck_state =
+            dead_end.unwrap_or_else(|| drains.iter().position(|&drains| !drains).unwrap_or(0));
+        product.stuck_fault(
+            &states,
+            &parents,
+            &edges,
+            stuck_state,
+            dead_end.is_some(),
+            stuck,
+        )
     });
     let (resends, cycle) = product.resends(&edges);
     let note = cycle.map(|cycle| {
@@ -153,13 +161,13 @@ pub fn drain(
             sequence: Some(sequence),
         }
     });
-    let takes =
+    let is_taken =
         |state: usize, position: usize| matches!(graph.cells[state][position].1, Cell::Take { .. });
     let unexercised = (0..graph.states.len())
         .flat_map(|state| (0..graph.cells[state].len()).map(move |position| (state, position)))
-        .filter(|&(state, position)| takes(state, position))
+        .filter(|&(state, position)| is_taken(state, position))
         .map(|(state, position)| (state as u32, position as u32))
-        .filter(|place| !exercised.contains(place))
+        .filter(|transition| !exercised.contains(transition))
         .collect();
     Some(Drain {
         states: states.len(),
@@ -173,45 +181,48 @@ pub fn drain(
 }
 
 impl Product<'_, '_> {
-    fn successors(&mut self, whole: &Whole) -> Vec<(Whole, Label)> {
+    fn successors(&mut self, product_state: &ProductState) -> Vec<(ProductState, Label)> {
         let mut next = Vec::new();
-        for remote in 0..whole.settings.len() {
-            let setting = whole.settings[remote];
+        for remote in 0..product_state.settings.len() {
+            let setting = product_state.settings[remote];
             let moves = self.environment.moves(setting);
             for step in moves.as_ref().as_ref().map_or(&[][..], |moves| moves) {
-                let mut after = whole.clone();
-                after.settings[remote] = step.to;
-                next.push((after, Label::Silent(remote as u16, setting, step.clone())));
+                let mut successor = product_state.clone();
+                successor.settings[remote] = step.to;
+                next.push((
+                    successor,
+                    Label::Silent(remote as u16, setting, step.clone()),
+                ));
             }
             for index in 0..self.to_home.len() {
                 let message = self.to_home[index];
-                let Some(after) = self.environment.receive(setting, message) else {
+                let Some(next_setting) = self.environment.receive(setting, message) else {
                     continue;
                 };
-                let mut taken = whole.clone();
-                taken.settings[remote] = after;
-                self.home(
+                let mut successor = product_state.clone();
+                successor.settings[remote] = next_setting;
+                self.add_home_reaction(
                     &mut next,
-                    taken,
+                    successor,
                     (Event::Message(message), Some(remote as u16)),
                 );
             }
         }
         for local in 0..self.environment.policy().locals.len() as u8 {
-            if whole.asked == 0 {
+            if product_state.requested_local == 0 {
                 next.push((
-                    Whole {
-                        asked: local + 1,
-                        ..whole.clone()
+                    ProductState {
+                        requested_local: local + 1,
+                        ..product_state.clone()
                     },
-                    Label::Asks(local),
+                    Label::RequestLocal(local),
                 ));
-            } else if whole.asked == local + 1 {
-                self.home(
+            } else if product_state.requested_local == local + 1 {
+                self.add_home_reaction(
                     &mut next,
-                    Whole {
-                        asked: 0,
-                        ..whole.clone()
+                    ProductState {
+                        requested_local: 0,
+                        ..product_state.clone()
                     },
                     (Event::Local(local), None),
                 );
@@ -223,24 +234,29 @@ impl Product<'_, '_> {
             Event::MemoryData(1),
             Event::MemoryDone,
         ] {
-            self.home(&mut next, whole.clone(), (event, None));
+            self.add_home_reaction(&mut next, product_state.clone(), (event, None));
         }
         next
     }
 
-    /// Adds the home's reaction to an input, which `after` no longer contains.
-    fn home(&mut self, next: &mut Vec<(Whole, Label)>, mut after: Whole, input: Input) {
-        let Some(&position) = self.cells.get(&(after.home, input)) else {
+    /// Adds the home's reaction to an input, which `successor` no longer contains.
+    fn add_home_reaction(
+        &mut self,
+        next: &mut Vec<(ProductState, Label)>,
+        mut successor: ProductState,
+        input: Input,
+    ) {
+        let Some(&position) = self.cells.get(&(successor.home, input)) else {
             return;
         };
-        let label = Label::Home(after.home, position);
-        match &self.graph.cells[after.home as usize][position as usize].1 {
+        let label = Label::Home(successor.home, position);
+        match &self.graph.cells[successor.home as usize][position as usize].1 {
             Cell::Leave => return,
             // A rejected local operation is gone; a rejected unlock changes nothing.
             Cell::Refuse if input.0 == Event::Unlock => return,
             Cell::Refuse => {}
             Cell::Take { acts, to } => {
-                after.home = *to;
+                successor.home = *to;
                 for act in acts {
                     if let Act::Send {
                         message,
@@ -248,24 +264,24 @@ impl Product<'_, '_> {
                         ..
                     } = act
                     {
-                        let setting = &mut after.settings[*remote as usize];
+                        let setting = &mut successor.settings[*remote as usize];
                         *setting = self.environment.send(*setting, *message);
                     }
                 }
             }
         }
-        next.push((after, label));
+        next.push((successor, label));
     }
 
-    fn quiescent(&self, whole: &Whole) -> bool {
-        let slots = &self.graph.states[whole.home as usize].slots;
+    fn is_quiescent(&self, product_state: &ProductState) -> bool {
+        let slots = &self.graph.states[product_state.home as usize].slots;
         let remotes = self.graph.remotes as usize;
         let slot = |variable: crate::protocol::VariableId| slots[variable.index() + remotes - 1];
         [CURRENT_REQUEST, LOCAL, MEMORY, LOCKED]
             .iter()
             .all(|&variable| slot(variable) == 0)
-            && whole.asked == 0
-            && whole.settings.iter().all(|&setting| {
+            && product_state.requested_local == 0
+            && product_state.settings.iter().all(|&setting| {
                 let setting = self.environment.setting(setting);
                 setting.messages().next().is_none()
                     && self.environment.protocol.remote.states[setting.state.index()].stable()
@@ -273,19 +289,22 @@ impl Product<'_, '_> {
     }
 
     /// For each state, true if quiescence is reachable without spontaneous actions.
-    fn drains(&self, states: &[Whole], edges: &[Vec<(u32, Label)>]) -> Vec<bool> {
-        let mut before = vec![Vec::new(); states.len()];
+    fn drainable_states(&self, states: &[ProductState], edges: &[Vec<(u32, Label)>]) -> Vec<bool> {
+        let mut predecessors = vec![Vec::new(); states.len()];
         for (from, row) in edges.iter().enumerate() {
             for (to, label) in row {
-                if !label.spontaneous() {
-                    before[*to as usize].push(from as u32);
+                if !label.is_spontaneous() {
+                    predecessors[*to as usize].push(from as u32);
                 }
             }
         }
-        let mut drains: Vec<bool> = states.iter().map(|whole| self.quiescent(whole)).collect();
+        let mut drains: Vec<bool> = states
+            .iter()
+            .map(|product_state| self.is_quiescent(product_state))
+            .collect();
         let mut work: Vec<usize> = (0..states.len()).filter(|&state| drains[state]).collect();
         while let Some(state) = work.pop() {
-            for &from in &before[state] {
+            for &from in &predecessors[state] {
                 if !std::mem::replace(&mut drains[from as usize], true) {
                     work.push(from as usize);
                 }
@@ -294,17 +313,17 @@ impl Product<'_, '_> {
         drains
     }
 
-    fn stuck(
+    fn stuck_fault(
         &mut self,
-        states: &[Whole],
+        states: &[ProductState],
         parents: &[u32],
         edges: &[Vec<(u32, Label)>],
-        at: usize,
+        state: usize,
         dead_end: bool,
         stuck: usize,
     ) -> Box<Fault> {
         let mut path = Vec::new();
-        let mut to = at;
+        let mut to = state;
         while to != 0 {
             let from = parents[to] as usize;
             path.extend(
@@ -316,40 +335,40 @@ impl Product<'_, '_> {
             to = from;
         }
         path.reverse();
-        let way = path.len();
+        let path_length = path.len();
         if !dead_end {
-            path.extend(find_cycle(edges, at));
+            path.extend(find_cycle(edges, state));
         }
-        let mut sequence = self.draw(path[..way].iter().copied());
+        let mut sequence = self.draw(path[..path_length].iter().copied());
         if !dead_end {
             let agents = sequence.agents.len();
-            let whole = self.draw(path.iter().copied());
-            let from = sequence.steps.len();
-            let what = Action::Does {
+            let full_sequence = self.draw(path.iter().copied());
+            let loop_start = sequence.steps.len();
+            let notice = Action::Does {
                 what: "the following steps repeat forever".into(),
             };
-            sequence = whole;
+            sequence = full_sequence;
             sequence.steps.insert(
-                from,
+                loop_start,
                 Step {
                     agent: agents.min(self.graph.remotes as usize),
-                    action: what,
+                    action: notice,
                     line: None,
                     visible: true,
                 },
             );
         }
-        let settings: Vec<String> = states[at]
+        let settings: Vec<String> = states[state]
             .settings
             .iter()
             .map(|&setting| self.environment.setting_text(setting))
             .collect();
-        let what = if dead_end {
+        let summary = if dead_end {
             "no agent can make progress"
         } else {
             "messages circulate forever"
         };
-        let waits = self.waits(&states[at]).join("; ");
+        let waits = self.describe_waits(&states[state]).join("; ");
         Box::new(Fault {
             kind: if dead_end {
                 FaultKind::DeadEnd
@@ -357,7 +376,7 @@ impl Product<'_, '_> {
                 FaultKind::Livelock
             },
             text: format!(
-                "{what} in {}: {waits}; {stuck} of {} cannot become quiescent",
+                "{summary} in {}: {waits}; {stuck} of {} cannot become quiescent",
                 settings.join(" and "),
                 cohkit_base::words::counted(states.len() as u64, "state")
             ),
@@ -368,20 +387,21 @@ impl Product<'_, '_> {
     }
 
     /// Describes the wait-for relations in a state that cannot drain, one clause each.
-    fn waits(&self, whole: &Whole) -> Vec<String> {
+    fn describe_waits(&self, product_state: &ProductState) -> Vec<String> {
         let protocol = self.environment.protocol;
         let policy = self.environment.policy();
         let mut waits = Vec::new();
-        let leaves = |input: Input| {
+        let is_stalled = |input: Input| {
             self.cells
-                .get(&(whole.home, input))
+                .get(&(product_state.home, input))
                 .is_some_and(|&position| {
-                    self.graph.cells[whole.home as usize][position as usize].1 == Cell::Leave
+                    self.graph.cells[product_state.home as usize][position as usize].1
+                        == Cell::Leave
                 })
         };
-        for (remote, &setting) in whole.settings.iter().enumerate() {
+        for (remote, &setting) in product_state.settings.iter().enumerate() {
             let setting = self.environment.setting(setting);
-            let agent = match whole.settings.len() {
+            let agent = match product_state.settings.len() {
                 1 => protocol.remote.name.clone(),
                 _ => format!("{} {remote}", protocol.remote.name),
             };
@@ -405,7 +425,7 @@ impl Product<'_, '_> {
                         "`{agent}` in `{}` stalls `{name}` in its channel",
                         state.name
                     ));
-                } else if leaves((Event::Message(message), Some(remote as u16))) {
+                } else if is_stalled((Event::Message(message), Some(remote as u16))) {
                     waits.push(format!(
                         "the home stalls `{name}` of `{agent}` in its channel"
                     ));
@@ -414,14 +434,14 @@ impl Product<'_, '_> {
                 }
             }
         }
-        let slots = &self.graph.states[whole.home as usize].slots;
+        let slots = &self.graph.states[product_state.home as usize].slots;
         let slot = |variable: crate::protocol::VariableId| {
-            slots[variable.index() + whole.settings.len() - 1]
+            slots[variable.index() + product_state.settings.len() - 1]
         };
-        if let Some(hand) = (slot(CURRENT_REQUEST) as usize).checked_sub(1) {
+        if let Some(request) = (slot(CURRENT_REQUEST) as usize).checked_sub(1) {
             waits.push(format!(
                 "the home has `{}` in progress",
-                protocol.message(policy.requests[hand].message).name
+                protocol.message(policy.requests[request].message).name
             ));
         }
         if let Some(local) = (slot(LOCAL) as usize).checked_sub(1) {
@@ -430,7 +450,7 @@ impl Product<'_, '_> {
                 policy.locals[local].name
             ));
         }
-        if let Some(local) = (whole.asked as usize).checked_sub(1) {
+        if let Some(local) = (product_state.requested_local as usize).checked_sub(1) {
             waits.push(format!(
                 "the device waits for `{}` to be accepted",
                 policy.locals[local].name
@@ -445,8 +465,8 @@ impl Product<'_, '_> {
         let device = drawing.home_agent() + 1;
         for label in labels {
             match label {
-                Label::Silent(remote, before, step) => {
-                    drawing.silent(*remote, &[(*before, step.clone())])
+                Label::Silent(remote, setting, step) => {
+                    drawing.silent(*remote, &[(*setting, step.clone())])
                 }
                 Label::Home(state, position) => {
                     let (input, cell) = &self.graph.cells[*state as usize][*position as usize];
@@ -461,7 +481,7 @@ impl Product<'_, '_> {
                         ),
                     }
                 }
-                Label::Asks(local) => {
+                Label::RequestLocal(local) => {
                     let what = format!("requests {}", locals[*local as usize].name);
                     drawing.push(device, Action::Does { what }, true);
                 }
@@ -474,9 +494,9 @@ impl Product<'_, '_> {
     #[allow(clippy::type_complexity)]
     fn resends(&self, edges: &[Vec<(u32, Label)>]) -> (Vec<(u32, u32)>, Option<Vec<(u32, Label)>>) {
         let component = components(edges);
-        let inside = |from: usize, to: u32| component[from] == component[to as usize];
+        let is_inside = |from: usize, to: u32| component[from] == component[to as usize];
         let mut resends = FxHashSet::default();
-        let mut first = None;
+        let mut first_resend = None;
         for (from, row) in edges.iter().enumerate() {
             for (to, label) in row {
                 let Label::Home(state, position) = *label else {
@@ -490,43 +510,43 @@ impl Product<'_, '_> {
                 let forwards = acts.iter().any(|act| {
                     matches!(act, Act::Send { message, .. } if self.environment.class(*message) == Class::Forward)
                 });
-                if forwards && inside(from, *to) {
+                if forwards && is_inside(from, *to) {
                     resends.insert((state, position));
-                    first.get_or_insert((from as u32, *to, label.clone()));
+                    first_resend.get_or_insert((from as u32, *to, label.clone()));
                 }
             }
         }
         let mut resends: Vec<_> = resends.into_iter().collect();
         resends.sort_unstable();
-        let cycle = first.map(|(from, to, label)| {
+        let cycle = first_resend.map(|(from, to, label)| {
             // Return from `to` to `from` by a shortest path inside the component.
             let mut parents: FxHashMap<u32, (u32, Label)> = FxHashMap::default();
             let mut queue = std::collections::VecDeque::from([to]);
-            while let Some(at) = queue.pop_front() {
-                if at == from {
+            while let Some(state) = queue.pop_front() {
+                if state == from {
                     break;
                 }
-                for (next, label) in &edges[at as usize] {
-                    let fresh = *next != to && !parents.contains_key(next);
-                    if fresh && !label.spontaneous() && inside(at as usize, *next) {
-                        parents.insert(*next, (at, label.clone()));
+                for (next, label) in &edges[state as usize] {
+                    let is_unvisited = *next != to && !parents.contains_key(next);
+                    if is_unvisited && !label.is_spontaneous() && is_inside(state as usize, *next) {
+                        parents.insert(*next, (state, label.clone()));
                         queue.push_back(*next);
                     }
                 }
             }
-            let mut back = Vec::new();
-            let mut at = from;
-            while at != to {
-                let Some((before, label)) = parents.get(&at) else {
+            let mut cycle = Vec::new();
+            let mut state = from;
+            while state != to {
+                let Some((parent, label)) = parents.get(&state) else {
                     break;
                 };
-                back.push((*before, label.clone()));
-                at = *before;
+                cycle.push((*parent, label.clone()));
+                state = *parent;
             }
-            back.push((from, label));
-            back.rotate_right(1);
-            back[1..].reverse();
-            back
+            cycle.push((from, label));
+            cycle.rotate_right(1);
+            cycle[1..].reverse();
+            cycle
         });
         (resends, cycle)
     }
@@ -534,14 +554,17 @@ impl Product<'_, '_> {
 
 /// Moves that are not spontaneous, from a state until a state repeats.
 fn find_cycle(edges: &[Vec<(u32, Label)>], start: usize) -> Vec<&Label> {
-    let mut seen = FxHashSet::default();
-    let (mut at, mut labels) = (start, Vec::new());
-    while seen.insert(at) {
-        let Some((to, label)) = edges[at].iter().find(|(_, label)| !label.spontaneous()) else {
+    let mut visited = FxHashSet::default();
+    let (mut state, mut labels) = (start, Vec::new());
+    while visited.insert(state) {
+        let Some((to, label)) = edges[state]
+            .iter()
+            .find(|(_, label)| !label.is_spontaneous())
+        else {
             break;
         };
         labels.push(label);
-        at = *to as usize;
+        state = *to as usize;
     }
     labels
 }
@@ -559,31 +582,31 @@ fn components(edges: &[Vec<(u32, Label)>]) -> Vec<u32> {
             continue;
         }
         let mut calls = vec![(root, 0)];
-        while let Some((at, position)) = calls.last_mut() {
-            let at = *at;
-            if *position == 0 && index[at] == UNSEEN {
-                index[at] = next_index;
-                low[at] = next_index;
+        while let Some((node, position)) = calls.last_mut() {
+            let node = *node;
+            if *position == 0 && index[node] == UNSEEN {
+                index[node] = next_index;
+                low[node] = next_index;
                 next_index += 1;
-                stack.push(at);
+                stack.push(node);
             }
-            if let Some((to, label)) = edges[at].get(*position) {
+            if let Some((to, label)) = edges[node].get(*position) {
                 *position += 1;
                 let to = *to as usize;
-                if label.spontaneous() {
+                if label.is_spontaneous() {
                     continue;
                 }
                 if index[to] == UNSEEN {
                     calls.push((to, 0));
                 } else if component[to] == UNSEEN {
-                    low[at] = low[at].min(index[to]);
+                    low[node] = low[node].min(index[to]);
                 }
                 continue;
             }
-            if low[at] == index[at] {
+            if low[node] == index[node] {
                 while let Some(member) = stack.pop() {
                     component[member] = next_component;
-                    if member == at {
+                    if member == node {
                         break;
                     }
                 }
@@ -591,7 +614,7 @@ fn components(edges: &[Vec<(u32, Label)>]) -> Vec<u32> {
             }
             calls.pop();
             if let Some(&(parent, _)) = calls.last() {
-                low[parent] = low[parent].min(low[at]);
+                low[parent] = low[parent].min(low[node]);
             }
         }
     }

@@ -174,13 +174,13 @@ impl<'a> Environment<'a> {
 
     /// Highest permission that a grant gives in any state.
     pub fn granted(&self, grant: MessageId) -> Right {
-        let takes = self
+        let grant_rules = self
             .protocol
             .remote
             .rules
             .iter()
             .filter(|rule| rule.event == Event::Message(grant));
-        takes
+        grant_rules
             .filter_map(|rule| match &rule.effect {
                 Effect::Take { next, .. } => Some(self.right(next.unwrap_or(rule.state))),
                 _ => None,
@@ -214,12 +214,12 @@ impl<'a> Environment<'a> {
         id
     }
 
-    fn put(&self, setting: &mut Setting, message: MessageId) {
+    fn enqueue(&self, setting: &mut Setting, message: MessageId) {
         let queue = self.queue_of[message.index()];
         let messages = &mut setting.queues[queue];
         if queue == 0 {
-            let at = messages.partition_point(|&other| other <= message);
-            messages.insert(at, message);
+            let position = messages.partition_point(|&other| other <= message);
+            messages.insert(position, message);
         } else {
             messages.push(message);
         }
@@ -237,19 +237,19 @@ impl<'a> Environment<'a> {
         }
     }
 
-    fn take(setting: &mut Setting, queue: usize, message: MessageId) {
+    fn dequeue(setting: &mut Setting, queue: usize, message: MessageId) {
         let messages = &mut setting.queues[queue];
-        let at = messages
+        let position = messages
             .iter()
             .position(|&other| other == message)
             .expect("a head is in its queue");
-        messages.remove(at);
+        messages.remove(position);
     }
 
     /// Returns the setting after the home has sent a message.
     pub fn send(&mut self, id: SettingId, message: MessageId) -> SettingId {
         let mut setting = (**self.setting(id)).clone();
-        self.put(&mut setting, message);
+        self.enqueue(&mut setting, message);
         self.intern(setting)
     }
 
@@ -260,7 +260,7 @@ impl<'a> Environment<'a> {
         if !Self::heads(&setting, queue).contains(&message) {
             return None;
         }
-        Self::take(&mut setting, queue, message);
+        Self::dequeue(&mut setting, queue, message);
         Some(self.intern(setting))
     }
 
@@ -269,16 +269,20 @@ impl<'a> Environment<'a> {
     #[allow(clippy::type_complexity)]
     fn react(&self, state: StateId, event: Event) -> Option<Option<(Vec<MessageId>, StateId)>> {
         let (sender, own, fields) = (None, Some(0), &[][..]);
-        let occasion = Trigger {
+        let trigger = Trigger {
             home: 0,
             event,
             sender,
             own,
             fields,
         };
-        let mut at = self.remote.initial_in(state);
+        let mut configuration = self.remote.initial_in(state);
         let mut tables = &self.protocol.remote;
-        match self.remote.step(&mut at, occasion, &mut tables).ok()? {
+        match self
+            .remote
+            .step(&mut configuration, trigger, &mut tables)
+            .ok()?
+        {
             Outcome::Unexpected => None,
             Outcome::Leave | Outcome::Refuse => Some(None),
             Outcome::Taken { acts, .. } => {
@@ -286,7 +290,7 @@ impl<'a> Environment<'a> {
                     Act::Send { message, .. } => Some(message),
                     _ => None,
                 });
-                Some(Some((sends.collect(), StateId(at.state))))
+                Some(Some((sends.collect(), StateId(configuration.state))))
             }
         }
     }
@@ -309,16 +313,17 @@ impl<'a> Environment<'a> {
             let Some(Some((sends, next))) = self.react(setting.state, event) else {
                 continue;
             };
-            let under_way = |message| setting.messages().filter(|&m| m == message).count();
-            let begins = (self.protocol.bounds).can_start_access(|m| sends.contains(&m), under_way);
-            if (sends.is_empty() && next == setting.state) || !begins {
+            let in_flight_count = |message| setting.messages().filter(|&m| m == message).count();
+            let can_start =
+                (self.protocol.bounds).can_start_access(|m| sends.contains(&m), in_flight_count);
+            if (sends.is_empty() && next == setting.state) || !can_start {
                 continue;
             }
-            let after = Setting {
+            let next_setting = Setting {
                 state: next,
                 queues: setting.queues.clone(),
             };
-            moves.push(self.moved(after, event, sends)?);
+            moves.push(self.make_move(next_setting, event, sends)?);
         }
         for queue in 0..self.queues {
             for message in Self::heads(&setting, queue) {
@@ -330,12 +335,12 @@ impl<'a> Environment<'a> {
                     None => return Err(MoveError::Unexpected(message)),
                     Some(None) => {}
                     Some(Some((sends, next))) => {
-                        let mut after = Setting {
+                        let mut next_setting = Setting {
                             state: next,
                             queues: setting.queues.clone(),
                         };
-                        Self::take(&mut after, queue, message);
-                        moves.push(self.moved(after, event, sends)?);
+                        Self::dequeue(&mut next_setting, queue, message);
+                        moves.push(self.make_move(next_setting, event, sends)?);
                     }
                 }
             }
@@ -343,19 +348,19 @@ impl<'a> Environment<'a> {
         Ok(moves)
     }
 
-    fn moved(
+    fn make_move(
         &mut self,
-        mut after: Setting,
+        mut setting: Setting,
         event: Event,
         sends: Vec<MessageId>,
     ) -> Result<Move, MoveError> {
         for &message in &sends {
-            self.put(&mut after, message);
+            self.enqueue(&mut setting, message);
         }
-        let crowded = after.messages().count() > self.in_flight as usize;
-        let to = self.intern(after);
+        let exceeds_bound = setting.messages().count() > self.in_flight as usize;
+        let to = self.intern(setting);
         let step = Move { event, sends, to };
-        if crowded {
+        if exceeds_bound {
             return Err(MoveError::TooMany(step));
         }
         Ok(step)
@@ -383,16 +388,16 @@ impl<'a> Environment<'a> {
                 else {
                     continue;
                 };
-                let mut after = Setting {
+                let mut next_setting = Setting {
                     state: next,
                     queues: setting.queues.clone(),
                 };
-                Self::take(&mut after, queue, message);
+                Self::dequeue(&mut next_setting, queue, message);
                 for &sent in &sends {
-                    self.put(&mut after, sent);
+                    self.enqueue(&mut next_setting, sent);
                 }
-                let after = self.intern(after);
-                if self.must_answer(after, blocked) {
+                let next_setting = self.intern(next_setting);
+                if self.must_answer(next_setting, blocked) {
                     return true;
                 }
             }

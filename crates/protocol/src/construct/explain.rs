@@ -52,7 +52,7 @@ pub fn explain(
         .map(|other| {
             let operations = operations(view, other);
             let target = (other == remote).then_some(setting);
-            find(environment, &operations, target)
+            find_run(environment, &operations, target)
                 .unwrap_or_else(|| vec![Vec::new(); operations.len() + 1])
         })
         .collect();
@@ -68,9 +68,9 @@ pub fn explain(
         drawing.home(step.input, &step.acts);
     }
     for other in 0..remotes {
-        let last = runs[other as usize].len() - 1;
-        if position[other as usize] == last {
-            drawing.silent(other, &runs[other as usize][last]);
+        let last_position = runs[other as usize].len() - 1;
+        if position[other as usize] == last_position {
+            drawing.silent(other, &runs[other as usize][last_position]);
         }
     }
     if let Some(message) = delivered {
@@ -107,53 +107,53 @@ fn operations(view: &[ViewStep], remote: u16) -> Vec<Operation> {
 }
 
 /// A shortest run through all operations, to the target setting if one is given.
-fn find(
+fn find_run(
     environment: &mut Environment,
     operations: &[Operation],
     target: Option<SettingId>,
 ) -> Option<Run> {
-    type Place = (usize, SettingId);
-    let start: Place = (0, environment.initial());
-    let mut parents: FxHashMap<Place, Option<(Place, Option<Move>)>> = FxHashMap::default();
+    type Node = (usize, SettingId);
+    let start: Node = (0, environment.initial());
+    let mut parents: FxHashMap<Node, Option<(Node, Option<Move>)>> = FxHashMap::default();
     parents.insert(start, None);
     let mut queue = VecDeque::from([start]);
-    while let Some(place) = queue.pop_front() {
-        let (position, setting) = place;
+    while let Some(node) = queue.pop_front() {
+        let (position, setting) = node;
         if position == operations.len() && target.is_none_or(|target| target == setting) {
             let mut run = vec![Vec::new(); operations.len() + 1];
-            let mut at = place;
-            while let Some((before, step)) = &parents[&at] {
+            let mut current = node;
+            while let Some((previous, step)) = &parents[&current] {
                 if let Some(step) = step {
-                    run[before.0].push((before.1, step.clone()));
+                    run[previous.0].push((previous.1, step.clone()));
                 }
-                at = *before;
+                current = *previous;
             }
             run.iter_mut().for_each(|moves| moves.reverse());
             return Some(run);
         }
-        let mut reach = |next: Place, step: Option<Move>| {
+        let mut enqueue = |next: Node, step: Option<Move>| {
             parents.entry(next).or_insert_with(|| {
                 queue.push_back(next);
-                Some((place, step))
+                Some((node, step))
             });
         };
         if let Some(operation) = operations.get(position) {
-            let after = match *operation {
+            let next_setting = match *operation {
                 Operation::Taken(message) => environment.receive(setting, message),
                 Operation::Sent(message) => Some(environment.send(setting, message)),
             };
-            if let Some(after) = after {
-                reach((position + 1, after), None);
+            if let Some(next_setting) = next_setting {
+                enqueue((position + 1, next_setting), None);
             }
         }
         match &*environment.moves(setting) {
             Ok(moves) => {
                 for step in moves {
-                    reach((position, step.to), Some(step.clone()));
+                    enqueue((position, step.to), Some(step.clone()));
                 }
             }
             Err(MoveError::TooMany(step)) if Some(step.to) == target => {
-                reach((position, step.to), Some(step.clone()))
+                enqueue((position, step.to), Some(step.clone()))
             }
             Err(_) => {}
         }
@@ -231,14 +231,14 @@ impl<'e, 'a> Drawing<'e, 'a> {
 
     /// Adds the arrival of a message.
     pub fn receive(&mut self, agent: usize, message: MessageId, from: usize, visible: bool) {
-        let at = self
+        let index = self
             .messages_in_flight
             .iter()
             .position(|&(sender, receiver, other, _)| {
                 (sender, receiver, other) == (from, agent, message)
             });
-        let flight = match at {
-            Some(at) => self.messages_in_flight.remove(at).3,
+        let flight = match index {
+            Some(index) => self.messages_in_flight.remove(index).3,
             None => {
                 self.flights += 1;
                 self.flights - 1
@@ -258,7 +258,7 @@ impl<'e, 'a> Drawing<'e, 'a> {
 
     /// Adds silent moves of a remote, each with the setting it starts from.
     pub fn silent(&mut self, remote: u16, moves: &[(SettingId, Move)]) {
-        for (before, step) in moves {
+        for (setting, step) in moves {
             let agent = remote as usize;
             match step.event {
                 Event::Message(message) => self.receive(agent, message, self.remotes, false),
@@ -275,7 +275,7 @@ impl<'e, 'a> Drawing<'e, 'a> {
                 self.send(agent, self.remotes, message, false);
             }
             let (from, to) = (
-                self.environment.setting(*before).state,
+                self.environment.setting(*setting).state,
                 self.environment.setting(step.to).state,
             );
             if from != to {

@@ -49,22 +49,22 @@ pub struct HomeGraph {
 impl HomeGraph {
     /// Number of transitions: inputs that are taken.
     pub fn transitions(&self) -> usize {
-        let taken = |cells: &Vec<(Input, Cell)>| {
+        let taken_count = |cells: &Vec<(Input, Cell)>| {
             cells
                 .iter()
                 .filter(|cell| matches!(cell.1, Cell::Take { .. }))
                 .count()
         };
-        self.cells.iter().map(taken).sum()
+        self.cells.iter().map(taken_count).sum()
     }
 
     /// Inputs and actions of the home on the shortest path to a state.
     pub fn view(&self, state: u32) -> View {
         let mut view = Vec::new();
-        let mut at = state;
-        while at != 0 {
-            let (before, position) = self.parents[at as usize];
-            let (input, cell) = &self.cells[before as usize][position as usize];
+        let mut current = state;
+        while current != 0 {
+            let (predecessor, position) = self.parents[current as usize];
+            let (input, cell) = &self.cells[predecessor as usize][position as usize];
             let Cell::Take { acts, .. } = cell else {
                 unreachable!("only taken inputs lead on")
             };
@@ -72,7 +72,7 @@ impl HomeGraph {
                 input: *input,
                 acts: acts.clone(),
             });
-            at = before;
+            current = predecessor;
         }
         view.reverse();
         view
@@ -96,23 +96,23 @@ pub fn inputs(knowledge: &Knowledge, remotes: u16) -> Vec<Input> {
             Class::Answer,
             Class::Acknowledgement,
         ] {
-            let of_class = environment
+            let messages = environment
                 .protocol
                 .message_ids()
                 .filter(|&message| environment.class(message) == class);
-            inputs.extend(of_class.map(|message| (Event::Message(message), Some(remote))));
+            inputs.extend(messages.map(|message| (Event::Message(message), Some(remote))));
         }
     }
     inputs.extend((0..policy.locals.len()).map(|index| (Event::Local(index as u8), None)));
     if policy.locals.iter().any(|local| local.lock) {
         inputs.push((Event::Unlock, None));
     }
-    let chosen = policy
+    let has_choice = policy
         .requests
         .iter()
         .flat_map(|request| &request.grants)
         .any(|grant| grant.when == When::Chosen);
-    inputs.extend((0..=u8::from(chosen)).map(|choice| (Event::MemoryData(choice), None)));
+    inputs.extend((0..=u8::from(has_choice)).map(|choice| (Event::MemoryData(choice), None)));
     inputs.push((Event::MemoryDone, None));
     inputs
 }
@@ -157,12 +157,12 @@ pub fn explore(
         ids: FxHashMap::default(),
         noted: Vec::new(),
     };
-    if let Err(stop) = explorer.knowledge.initial() {
+    if let Err(error) = explorer.knowledge.initial() {
         let step = ViewStep {
             input: (Event::Unlock, None),
             acts: Vec::new(),
         };
-        return Err(explorer.knowledge_fault(stop, Vec::new(), 0, &step));
+        return Err(explorer.knowledge_fault(error, Vec::new(), 0, &step));
     }
     let initial = explorer.machine.initial();
     explorer.ids.insert(initial.clone(), 0);
@@ -196,21 +196,21 @@ impl Explorer<'_, '_> {
     fn react(&mut self, state: u32, input: Input) -> Result<(), Box<Fault>> {
         let (event, sender) = input;
         if let (Event::Message(message), Some(sender)) = input {
-            let known = self.graph.known(state, sender);
-            match self.knowledge.receive(known, message) {
+            let set = self.graph.known(state, sender);
+            match self.knowledge.receive(set, message) {
                 Ok(None) => return Ok(()),
-                Ok(Some(after)) => self.check_expectation(state, input, after)?,
-                Err(stop) => {
+                Ok(Some(set_after)) => self.check_expectation(state, input, set_after)?,
+                Err(error) => {
                     let step = ViewStep {
                         input,
                         acts: Vec::new(),
                     };
-                    return Err(self.knowledge_fault(stop, self.graph.view(state), sender, &step));
+                    return Err(self.knowledge_fault(error, self.graph.view(state), sender, &step));
                 }
             }
         }
-        let mut after = self.graph.states[state as usize].clone();
-        let occasion = Trigger {
+        let mut next_state = self.graph.states[state as usize].clone();
+        let trigger = Trigger {
             home: 0,
             event,
             sender,
@@ -220,15 +220,15 @@ impl Explorer<'_, '_> {
         let mut lazy = Lazy {
             knowledge: self.knowledge,
             entries: self.entries,
-            stop: None,
+            error: None,
         };
-        let outcome = self.machine.step(&mut after, occasion, &mut lazy);
-        let stop = lazy.stop.take();
+        let outcome = self.machine.step(&mut next_state, trigger, &mut lazy);
+        let error = lazy.error.take();
         let cell = match outcome {
-            Err(interrupted) => {
-                let stop = stop
-                    .unwrap_or_else(|| panic!("the home program faults: {:?}", interrupted.fault));
-                let to = interrupted.acts.iter().rev().find_map(|act| match act {
+            Err(row_error) => {
+                let error = error
+                    .unwrap_or_else(|| panic!("the home program faults: {:?}", row_error.fault));
+                let receiver = row_error.acts.iter().rev().find_map(|act| match act {
                     Act::Send {
                         to: Receiver::Remote(to),
                         ..
@@ -237,17 +237,17 @@ impl Explorer<'_, '_> {
                 });
                 let step = ViewStep {
                     input,
-                    acts: interrupted.acts,
+                    acts: row_error.acts,
                 };
                 return Err(self.knowledge_fault(
-                    stop,
+                    error,
                     self.graph.view(state),
-                    to.unwrap_or(0),
+                    receiver.unwrap_or(0),
                     &step,
                 ));
             }
             Ok(Outcome::Unexpected) => match event {
-                Event::Message(message) => return Err(self.stuck(state, input, message)),
+                Event::Message(message) => return Err(self.stuck_fault(state, input, message)),
                 _ => return Ok(()),
             },
             Ok(Outcome::Leave) => {
@@ -258,13 +258,13 @@ impl Explorer<'_, '_> {
             Ok(Outcome::Taken { acts, .. }) => {
                 let position = self.graph.cells[state as usize].len() as u32;
                 self.note_early_service(state, input);
-                let new = self.graph.states.len() as u32;
-                let to = *self.ids.entry(after.clone()).or_insert(new);
+                let new_id = self.graph.states.len() as u32;
+                let to = *self.ids.entry(next_state.clone()).or_insert(new_id);
                 self.graph.cells[state as usize].push((input, Cell::Take { acts, to }));
-                if to == new {
-                    self.graph.states.push(after);
+                if to == new_id {
+                    self.graph.states.push(next_state);
                     self.graph.parents.push((state, position));
-                    self.check_wait(new)?;
+                    self.check_wait(new_id)?;
                 }
                 return Ok(());
             }
@@ -282,7 +282,7 @@ impl Explorer<'_, '_> {
     }
 
     /// Draws a run that is consistent with the view and ends with the given remote in the given setting.
-    fn run(
+    fn draw_run(
         &mut self,
         view: &View,
         remote: u16,
@@ -302,19 +302,19 @@ impl Explorer<'_, '_> {
     /// Builds the fault for a knowledge set that could not be built during `step`.
     fn knowledge_fault(
         &mut self,
-        stop: KnowledgeError,
+        error: KnowledgeError,
         mut view: View,
         remote: u16,
         step: &ViewStep,
     ) -> Box<Fault> {
-        let begun = !matches!(step.input.0, Event::Unlock);
-        if begun {
+        let has_step = !matches!(step.input.0, Event::Unlock);
+        if has_step {
             view.push(step.clone());
         }
         let protocol = self.knowledge.environment.protocol;
         let remotes = self.graph.remotes;
         let agent = &protocol.remote.name;
-        match stop {
+        match error {
             KnowledgeError::Trouble(setting, MoveError::Unexpected(message)) => {
                 let state = self.knowledge.environment.setting(setting).state;
                 let state = &protocol.remote.states[state.index()].name;
@@ -341,25 +341,25 @@ impl Explorer<'_, '_> {
             KnowledgeError::Trouble(_, MoveError::TooMany(step)) => {
                 let setting = step.to;
                 let limit = self.knowledge.environment.in_flight_limit();
-                let shown = self.knowledge.environment.setting_text(setting);
-                let sequence = self.run(&view, remote, setting);
+                let state_text = self.knowledge.environment.setting_text(setting);
+                let sequence = self.draw_run(&view, remote, setting);
                 Box::new(Fault {
                     kind: FaultKind::Unbounded,
-                    text: format!("more than {} can be in flight: {shown}", counted(limit, "message")),
+                    text: format!("more than {} can be in flight: {state_text}", counted(limit, "message")),
                     remedy: Some("let requests wait for the victims that precede them, or state a bound that the link enforces (`bounds`)".into()),
                     span: self.policy.span,
                     explanations: vec![sequence],
                 })
             }
-            KnowledgeError::LostCount(with, without) => {
+            KnowledgeError::LostCount(unanswered, answered) => {
                 let text = format!(
                     "the home no longer knows whether a forward is unanswered: {} and {} are consistent with all messages that it has received",
-                    self.knowledge.environment.setting_text(with),
-                    self.knowledge.environment.setting_text(without)
+                    self.knowledge.environment.setting_text(unanswered),
+                    self.knowledge.environment.setting_text(answered)
                 );
                 let explanations = vec![
-                    self.run(&view, remote, with),
-                    self.run(&view, remote, without),
+                    self.draw_run(&view, remote, unanswered),
+                    self.draw_run(&view, remote, answered),
                 ];
                 Box::new(Fault {
                     kind: FaultKind::LostCount,
@@ -375,12 +375,12 @@ impl Explorer<'_, '_> {
     }
 
     /// Builds the fault for a message that arrived although the program declares it impossible.
-    fn stuck(&mut self, state: u32, input: Input, message: MessageId) -> Box<Fault> {
+    fn stuck_fault(&mut self, state: u32, input: Input, message: MessageId) -> Box<Fault> {
         let remote = input.1.unwrap_or(0);
-        let known = self.graph.known(state, remote);
-        let after = self
+        let set = self.graph.known(state, remote);
+        let set_after = self
             .knowledge
-            .receive(known, message)
+            .receive(set, message)
             .ok()
             .flatten()
             .expect("the message can arrive");
@@ -391,8 +391,8 @@ impl Explorer<'_, '_> {
             acts: Vec::new(),
         });
         if self.knowledge.environment.class(message) != Class::Request {
-            let settings = self.knowledge.settings(after)[0];
-            let sequence = self.run(&view, remote, settings);
+            let settings = self.knowledge.settings(set_after)[0];
+            let sequence = self.draw_run(&view, remote, settings);
             return Box::new(Fault {
                 kind: FaultKind::SlotBusy,
                 text: format!(
@@ -404,11 +404,11 @@ impl Explorer<'_, '_> {
             });
         }
         let blocked = self.knowledge.blockings[self.knowledge.blocking(message)];
-        let (owing, free) = self.split(after, blocked);
+        let (owing, free) = self.split_by_answer(set_after, blocked);
         let explanations = [owing, free]
             .into_iter()
             .flatten()
-            .map(|setting| self.run(&view, remote, setting))
+            .map(|setting| self.draw_run(&view, remote, setting))
             .collect();
         Box::new(Fault {
             kind: FaultKind::NeitherServedNorStalled,
@@ -422,12 +422,12 @@ impl Explorer<'_, '_> {
     }
 
     /// Finds two settings of a set, if they exist: one that is sure to bring a message, and one that is not.
-    fn split(
+    fn split_by_answer(
         &mut self,
-        known: KnowledgeId,
+        set: KnowledgeId,
         blocked: Option<usize>,
     ) -> (Option<SettingId>, Option<SettingId>) {
-        let settings = self.knowledge.settings(known).to_vec();
+        let settings = self.knowledge.settings(set).to_vec();
         let (owing, free): (Vec<_>, Vec<_>) = settings
             .into_iter()
             .partition(|&setting| self.knowledge.environment.must_answer(setting, blocked));
@@ -435,16 +435,16 @@ impl Explorer<'_, '_> {
     }
 
     /// Finds a setting of a set in which dirty data is in flight to the home.
-    fn with_dirty_data(&self, known: KnowledgeId) -> Option<SettingId> {
+    fn setting_with_dirty_data(&self, set: KnowledgeId) -> Option<SettingId> {
         let environment = &self.knowledge.environment;
-        let dirty = |message| {
+        let is_dirty = |message| {
             environment.to_home(message)
                 && environment.protocol.message(message).carries == Carries::DirtyLine
         };
-        let settings = self.knowledge.settings(known).iter();
+        let settings = self.knowledge.settings(set).iter();
         settings
             .copied()
-            .find(|&setting| environment.setting(setting).messages().any(dirty))
+            .find(|&setting| environment.setting(setting).messages().any(is_dirty))
     }
 
     /// Checks that goals wait for dirty victims only if these are sure to come.
@@ -452,31 +452,31 @@ impl Explorer<'_, '_> {
         if self.policy.stall == Stall::Possible || self.slot(state, MEMORY) != Slot::Free as u16 {
             return Ok(());
         }
-        let (hand, local) = (self.slot(state, CURRENT_REQUEST), self.slot(state, LOCAL));
-        let (ensure, span) = match (hand, local) {
+        let (current_request, local) = (self.slot(state, CURRENT_REQUEST), self.slot(state, LOCAL));
+        let (ensure, span) = match (current_request, local) {
             (0, 0) => return Ok(()),
             (0, local) => {
                 let local = &self.policy.locals[local as usize - 1];
                 (local.ensure, local.span)
             }
-            (hand, _) => {
-                let request = &self.policy.requests[hand as usize - 1];
+            (current_request, _) => {
+                let request = &self.policy.requests[current_request as usize - 1];
                 (request.ensure, request.span)
             }
         };
         let requester = self.slot(state, REQUESTER);
         for remote in (0..self.graph.remotes).filter(|&remote| remote + 1 != requester) {
-            let known = self.graph.known(state, remote);
-            let facts = self.knowledge.facts(known);
+            let set = self.graph.known(state, remote);
+            let facts = self.knowledge.facts(set);
             let waits = !facts.forward && facts.rights <= ensure && facts.dirty;
             if waits && !facts.must_answer[0] {
                 let view = self.graph.view(state);
-                let (owing, free) = self.split(known, None);
-                let owing = self.with_dirty_data(known).or(owing);
+                let (owing, free) = self.split_by_answer(set, None);
+                let owing = self.setting_with_dirty_data(set).or(owing);
                 let explanations = [owing, free]
                     .into_iter()
                     .flatten()
-                    .map(|setting| self.run(&view, remote, setting))
+                    .map(|setting| self.draw_run(&view, remote, setting))
                     .collect();
                 return Err(Box::new(Fault {
                     kind: FaultKind::MayNotExist,
@@ -498,7 +498,7 @@ impl Explorer<'_, '_> {
         &mut self,
         state: u32,
         input: Input,
-        after: KnowledgeId,
+        set_after: KnowledgeId,
     ) -> Result<(), Box<Fault>> {
         let (Event::Message(message), Some(remote)) = input else {
             return Ok(());
@@ -509,38 +509,38 @@ impl Explorer<'_, '_> {
             .iter()
             .filter(|expectation| expectation.answer == message)
         {
-            let right = |explorer: &Self, setting| {
+            let permission_in = |explorer: &Self, setting| {
                 explorer
                     .knowledge
                     .environment
                     .right(explorer.knowledge.environment.setting(setting).state)
             };
-            let settings = self.knowledge.settings(after).to_vec();
-            let Some(&wrong) = settings
+            let settings = self.knowledge.settings(set_after).to_vec();
+            let Some(&counterexample) = settings
                 .iter()
-                .find(|&&setting| right(self, setting) > expectation.right)
+                .find(|&&setting| permission_in(self, setting) > expectation.right)
             else {
                 continue;
             };
             let as_expected = settings
                 .iter()
-                .find(|&&setting| right(self, setting) <= expectation.right)
+                .find(|&&setting| permission_in(self, setting) <= expectation.right)
                 .copied();
             let mut view = self.graph.view(state);
             view.push(ViewStep {
                 input,
                 acts: Vec::new(),
             });
-            let shown = self.knowledge.environment.setting_text(wrong);
+            let state_text = self.knowledge.environment.setting_text(counterexample);
             let explanations = as_expected
                 .into_iter()
-                .chain([wrong])
-                .map(|setting| self.run(&view, remote, setting))
+                .chain([counterexample])
+                .map(|setting| self.draw_run(&view, remote, setting))
                 .collect();
             return Err(Box::new(Fault {
                 kind: FaultKind::WrongExpectation,
                 text: format!(
-                    "`{}` does not imply that the remote has {}: it may be {shown}",
+                    "`{}` does not imply that the remote has {}: it may be {state_text}",
                     self.name(message),
                     match expectation.right {
                         Right::None => "no permission",
@@ -566,21 +566,21 @@ impl Explorer<'_, '_> {
         {
             return;
         }
-        let Ok(Some(after)) = self
+        let Ok(Some(set_after)) = self
             .knowledge
             .receive(self.graph.known(state, remote), message)
         else {
             return;
         };
-        let facts = self.knowledge.facts(after);
+        let facts = self.knowledge.facts(set_after);
         if facts.victims || facts.acknowledgements || facts.forward {
             self.noted.push(message);
-            let what = if facts.forward {
+            let condition = if facts.forward {
                 "a forward is unanswered"
             } else {
                 "an earlier victim may be in flight"
             };
-            let text = format!("`{}` may be served while {what}", self.name(message));
+            let text = format!("`{}` may be served while {condition}", self.name(message));
             self.graph.notes.push(Note {
                 text,
                 sequence: None,
@@ -594,32 +594,32 @@ impl Explorer<'_, '_> {
         let (Event::Message(message), Some(remote)) = input else {
             return;
         };
-        let idle = [MEMORY, CURRENT_REQUEST, LOCAL]
+        let is_idle = [MEMORY, CURRENT_REQUEST, LOCAL]
             .iter()
             .all(|&variable| self.slot(state, variable) == 0);
-        if self.policy.stall == Stall::Proven || !idle || self.noted.contains(&message) {
+        if self.policy.stall == Stall::Proven || !is_idle || self.noted.contains(&message) {
             return;
         }
-        let locked = self.slot(state, super::program::LOCKED) != 0;
-        let Ok(Some(after)) = self
+        let is_locked = self.slot(state, super::program::LOCKED) != 0;
+        let Ok(Some(set_after)) = self
             .knowledge
             .receive(self.graph.known(state, remote), message)
         else {
             return;
         };
         let blocking = self.knowledge.blocking(message);
-        if locked || self.knowledge.facts(after).must_answer[blocking] {
+        if is_locked || self.knowledge.facts(set_after).must_answer[blocking] {
             return;
         }
         self.noted.push(message);
         let blocked = self.knowledge.blockings[blocking];
-        let (_, free) = self.split(after, blocked);
+        let (_, free) = self.split_by_answer(set_after, blocked);
         let mut view = self.graph.view(state);
         view.push(ViewStep {
             input,
             acts: Vec::new(),
         });
-        let sequence = free.map(|setting| self.run(&view, remote, setting));
+        let sequence = free.map(|setting| self.draw_run(&view, remote, setting));
         let text = format!(
             "`{}` may wait for a victim that need not exist",
             self.name(message)

@@ -101,7 +101,7 @@ impl<'a> Knowledge<'a> {
     /// Knowledge set at power-up.
     pub fn initial(&mut self) -> Result<KnowledgeId, KnowledgeError> {
         let setting = self.environment.initial();
-        self.close(vec![setting])
+        self.intern_closure(vec![setting])
     }
 
     /// Knowledge set after taking a message; `None` if the message cannot arrive.
@@ -110,21 +110,21 @@ impl<'a> Knowledge<'a> {
         id: KnowledgeId,
         message: MessageId,
     ) -> Result<Option<KnowledgeId>, KnowledgeError> {
-        if let Some(&known) = self.received.get(&(id, message)) {
-            return Ok(known);
+        if let Some(&next_set) = self.received.get(&(id, message)) {
+            return Ok(next_set);
         }
-        let before = self.sets[id.0 as usize].clone();
-        let after: Vec<_> = before
+        let settings = self.sets[id.0 as usize].clone();
+        let next_settings: Vec<_> = settings
             .iter()
             .filter_map(|&setting| self.environment.receive(setting, message))
             .collect();
-        let known = if after.is_empty() {
+        let next_set = if next_settings.is_empty() {
             None
         } else {
-            Some(self.close(after)?)
+            Some(self.intern_closure(next_settings)?)
         };
-        self.received.insert((id, message), known);
-        Ok(known)
+        self.received.insert((id, message), next_set);
+        Ok(next_set)
     }
 
     /// Knowledge set after sending a message.
@@ -133,17 +133,17 @@ impl<'a> Knowledge<'a> {
         id: KnowledgeId,
         message: MessageId,
     ) -> Result<KnowledgeId, KnowledgeError> {
-        if let Some(&known) = self.sent.get(&(id, message)) {
-            return Ok(known);
+        if let Some(&next_set) = self.sent.get(&(id, message)) {
+            return Ok(next_set);
         }
-        let before = self.sets[id.0 as usize].clone();
-        let after = before
+        let settings = self.sets[id.0 as usize].clone();
+        let next_settings = settings
             .iter()
             .map(|&setting| self.environment.send(setting, message))
             .collect();
-        let known = self.close(after)?;
-        self.sent.insert((id, message), known);
-        Ok(known)
+        let next_set = self.intern_closure(next_settings)?;
+        self.sent.insert((id, message), next_set);
+        Ok(next_set)
     }
 
     /// Cached result of a receive: `None` if it was never computed, `Some(None)` if it is impossible.
@@ -161,23 +161,23 @@ impl<'a> Knowledge<'a> {
     }
 
     /// Closes a set under the remote's silent moves and interns it.
-    fn close(&mut self, base: Vec<SettingId>) -> Result<KnowledgeId, KnowledgeError> {
-        let mut seen: FxHashSet<SettingId> = base.iter().copied().collect();
-        let mut queue: VecDeque<SettingId> = seen.iter().copied().collect();
+    fn intern_closure(&mut self, base: Vec<SettingId>) -> Result<KnowledgeId, KnowledgeError> {
+        let mut reached: FxHashSet<SettingId> = base.iter().copied().collect();
+        let mut queue: VecDeque<SettingId> = reached.iter().copied().collect();
         queue.make_contiguous().sort_unstable();
         while let Some(setting) = queue.pop_front() {
             match &*self.environment.moves(setting) {
                 Err(trouble) => return Err(KnowledgeError::Trouble(setting, trouble.clone())),
                 Ok(moves) => {
                     for step in moves {
-                        if seen.insert(step.to) {
+                        if reached.insert(step.to) {
                             queue.push_back(step.to);
                         }
                     }
                 }
             }
         }
-        let mut set: Vec<_> = seen.into_iter().collect();
+        let mut set: Vec<_> = reached.into_iter().collect();
         set.sort_unstable();
         if let Some(&id) = self.ids.get(&set) {
             return Ok(id);
@@ -192,7 +192,7 @@ impl<'a> Knowledge<'a> {
 
     fn find_facts(&mut self, set: &[SettingId]) -> Result<Facts, KnowledgeError> {
         let policy = self.environment.policy();
-        let awaited = |message: &MessageId| {
+        let needs_acknowledgement = |message: &MessageId| {
             policy
                 .awaits
                 .iter()
@@ -208,7 +208,7 @@ impl<'a> Knowledge<'a> {
             acknowledgements: false,
             must_answer: vec![true; self.blockings.len()],
         };
-        let (mut with, mut without) = (None, None);
+        let (mut unanswered, mut answered) = (None, None);
         for &id in set {
             let setting = self.environment.setting(id).clone();
             let state = &self.environment.protocol.remote.states[setting.state.index()];
@@ -217,7 +217,7 @@ impl<'a> Knowledge<'a> {
             let mut forward = false;
             for message in setting.messages() {
                 let carries = self.environment.protocol.message(message).carries;
-                facts.unacknowledged |= awaited(&message);
+                facts.unacknowledged |= needs_acknowledgement(&message);
                 match self.environment.class(message) {
                     Class::Request => {}
                     Class::Victim => facts.victims |= !policy.serve_past.contains(&message),
@@ -233,17 +233,21 @@ impl<'a> Knowledge<'a> {
                 facts.dirty |= self.environment.to_home(message)
                     && carries == crate::protocol::Carries::DirtyLine;
             }
-            *(if forward { &mut with } else { &mut without }) = Some(id);
+            *(if forward {
+                &mut unanswered
+            } else {
+                &mut answered
+            }) = Some(id);
             for index in 0..self.blockings.len() {
                 let blocked = self.blockings[index];
                 facts.must_answer[index] =
                     facts.must_answer[index] && self.environment.must_answer(id, blocked);
             }
         }
-        if let (Some(with), Some(without)) = (with, without) {
-            return Err(KnowledgeError::LostCount(with, without));
+        if let (Some(unanswered), Some(answered)) = (unanswered, answered) {
+            return Err(KnowledgeError::LostCount(unanswered, answered));
         }
-        facts.forward = with.is_some();
+        facts.forward = unanswered.is_some();
         Ok(facts)
     }
 }

@@ -220,10 +220,10 @@ fn classes(knowledge: &Knowledge, entries: &[Entry]) -> Vec<u32> {
 /// Checks that grants give the permissions that the file states.
 fn check_grants(environment: &Environment, policy: &Policy) -> Result<(), Box<Fault>> {
     for grant in policy.requests.iter().flat_map(|request| &request.grants) {
-        let gives = environment.granted(grant.message);
+        let granted = environment.granted(grant.message);
         let chosen_without_data = grant.when == When::Chosen
             && !environment.protocol.message(grant.message).carries.line();
-        if gives == grant.right && !chosen_without_data {
+        if granted == grant.right && !chosen_without_data {
             continue;
         }
         let name = &environment.protocol.message(grant.message).name;
@@ -231,7 +231,7 @@ fn check_grants(environment: &Environment, policy: &Policy) -> Result<(), Box<Fa
             format!("`{name}` carries no line: a grant can be a free choice only when memory has been read for it")
         } else {
             format!(
-                "`{name}` gives the permission {gives:?}, not {:?}, by the remote's rules",
+                "`{name}` gives the permission {granted:?}, not {:?}, by the remote's rules",
                 grant.right
             )
         };

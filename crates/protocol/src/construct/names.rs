@@ -23,9 +23,9 @@ use std::collections::BTreeSet;
 pub struct Namer<'e, 'a> {
     environment: &'e Environment<'a>,
     /// Remote state that represents each permission.
-    letters: [String; 3],
+    permission_names: [String; 3],
     /// Requests that may have led to each transient state.
-    pending: Vec<BTreeSet<MessageId>>,
+    pending_requests: Vec<BTreeSet<MessageId>>,
     /// For each answer, the lowest permission of a state that sends it. True if only transient states with a permission
     /// send it.
     answers: Vec<(Right, bool)>,
@@ -37,11 +37,11 @@ impl<'e, 'a> Namer<'e, 'a> {
     /// Derives the name parts from the remote's rules.
     pub fn new(environment: &'e Environment<'a>) -> Self {
         let protocol = environment.protocol;
-        let letter = |right| {
+        let state_name = |permission| {
             let states = &protocol.remote.states;
             states
                 .iter()
-                .find(|state| state.right == right && state.stable())
+                .find(|state| state.right == permission && state.stable())
                 .map_or(String::new(), |state| state.name.clone())
         };
         let mut answers = vec![(Right::Write, true); protocol.messages.len()];
@@ -51,7 +51,7 @@ impl<'e, 'a> Namer<'e, 'a> {
                 continue;
             };
             let state = &protocol.remote.states[rule.state.index()];
-            for message in sends(body) {
+            for message in sent_messages(body) {
                 let answer = &mut answers[message.index()];
                 answer.0 = answer.0.min(state.right);
                 answer.1 &= !state.stable() && state.right > Right::None;
@@ -64,12 +64,12 @@ impl<'e, 'a> Namer<'e, 'a> {
         }
         Namer {
             environment,
-            letters: [
-                letter(Right::None),
-                letter(Right::Read),
-                letter(Right::Write),
+            permission_names: [
+                state_name(Right::None),
+                state_name(Right::Read),
+                state_name(Right::Write),
             ],
-            pending: pending(protocol),
+            pending_requests: pending_requests(protocol),
             answers,
             victims,
         }
@@ -84,7 +84,7 @@ impl<'e, 'a> Namer<'e, 'a> {
         members: &[Vec<u32>],
     ) -> Vec<String> {
         let name = |&state: &u32| {
-            let base = self.set(knowledge, graph.known(state, 0));
+            let base = self.knowledge_name(knowledge, graph.known(state, 0));
             format!(
                 "{base}{}",
                 self.status(&base, &graph.states[state as usize].slots)
@@ -94,21 +94,22 @@ impl<'e, 'a> Namer<'e, 'a> {
             .iter()
             .map(|members| {
                 // The first of those with the fewest parts.
-                let parts = |name: &String| name.chars().filter(|&c| !c.is_alphanumeric()).count();
+                let part_count =
+                    |name: &String| name.chars().filter(|&c| !c.is_alphanumeric()).count();
                 members
                     .iter()
                     .map(name)
-                    .min_by_key(parts)
+                    .min_by_key(part_count)
                     .unwrap_or_default()
             })
             .collect();
         for first in 0..names.len() {
             let name = names[first].clone();
-            let same: Vec<usize> = (first..names.len())
+            let duplicates: Vec<usize> = (first..names.len())
                 .filter(|&other| names[other] == name)
                 .collect();
-            if same.len() > 1 {
-                for (count, &index) in same.iter().enumerate() {
+            if duplicates.len() > 1 {
+                for (count, &index) in duplicates.iter().enumerate() {
                     names[index] = format!("{name}~{}", suffix(count));
                 }
             }
@@ -121,8 +122,8 @@ impl<'e, 'a> Namer<'e, 'a> {
     fn status(&self, base: &str, slots: &[u16]) -> String {
         let policy = self.environment.policy();
         let protocol = self.environment.protocol;
-        let request = |hand: u16| {
-            let request = &policy.requests[hand as usize - 1];
+        let request = |index: u16| {
+            let request = &policy.requests[index as usize - 1];
             protocol.message(request.message).name.clone()
         };
         let mut status = String::new();
@@ -131,10 +132,10 @@ impl<'e, 'a> Namer<'e, 'a> {
         }
         if slots[CURRENT_REQUEST.index()] != 0 {
             let request = request(slots[CURRENT_REQUEST.index()]);
-            let told = base.ends_with(&format!(":{request}"));
+            let is_named = base.ends_with(&format!(":{request}"));
             status.push('.');
-            let stores = slots[MEMORY.index()] == Slot::Store as u16;
-            status.push_str(match (told, stores) {
+            let is_store = slots[MEMORY.index()] == Slot::Store as u16;
+            status.push_str(match (is_named, is_store) {
                 (true, false) => "rd",
                 (true, true) => "st",
                 (false, _) => &request,
@@ -151,7 +152,7 @@ impl<'e, 'a> Namer<'e, 'a> {
     }
 
     /// Part before the dot: knowledge about the remote.
-    fn set(&self, knowledge: &Knowledge, id: KnowledgeId) -> String {
+    fn knowledge_name(&self, knowledge: &Knowledge, id: KnowledgeId) -> String {
         let environment = self.environment;
         let settings: Vec<(StateId, Vec<MessageId>)> = knowledge
             .settings(id)
@@ -161,26 +162,31 @@ impl<'e, 'a> Namer<'e, 'a> {
                 (setting.state, setting.messages().collect())
             })
             .collect();
-        let of = |class: Class| move |message: &&MessageId| environment.class(**message) == class;
-        let top = settings
+        let of_class =
+            |class: Class| move |message: &&MessageId| environment.class(**message) == class;
+        let highest = settings
             .iter()
             .map(|(state, _)| environment.right(*state))
             .max()
             .unwrap_or(Right::None);
-        let mut name = self.letters[top as usize].clone();
+        let mut name = self.permission_names[highest as usize].clone();
 
         let granted: BTreeSet<Right> = settings
             .iter()
-            .filter(|(_, messages)| messages.iter().any(|message| of(Class::Grant)(&message)))
+            .filter(|(_, messages)| {
+                messages
+                    .iter()
+                    .any(|message| of_class(Class::Grant)(&message))
+            })
             .map(|(state, _)| environment.right(*state).min(Right::Read))
             .collect();
         if !granted.is_empty() {
-            let from: String = granted
+            let origin: String = granted
                 .iter()
                 .rev()
-                .map(|&right| self.letters[right as usize].as_str())
+                .map(|&permission| self.permission_names[permission as usize].as_str())
                 .collect();
-            name = format!("{from}>{name}");
+            name = format!("{origin}>{name}");
         }
 
         if knowledge.facts(id).forward {
@@ -190,19 +196,19 @@ impl<'e, 'a> Namer<'e, 'a> {
                 .flat_map(|(_, messages)| messages)
                 .copied()
                 .collect();
-            let mut any = false;
+            let mut has_forward = false;
             for reach in &environment.policy().reach {
                 if in_flight.contains(&reach.forward) {
-                    name.push_str(&self.letters[reach.right as usize]);
-                    any = true;
+                    name.push_str(&self.permission_names[reach.right as usize]);
+                    has_forward = true;
                 }
             }
-            if !any {
+            if !has_forward {
                 name.push('!');
             }
             let answers: Vec<_> = in_flight
                 .iter()
-                .filter(of(Class::Answer))
+                .filter(of_class(Class::Answer))
                 .map(|answer| self.answers[answer.index()])
                 .collect();
             if answers.iter().any(|&(_, upgrading)| upgrading) {
@@ -210,7 +216,7 @@ impl<'e, 'a> Namer<'e, 'a> {
             }
             if answers
                 .iter()
-                .any(|&(from, upgrading)| !upgrading && from > top)
+                .any(|&(permission, upgrading)| !upgrading && permission > highest)
             {
                 name.push('x');
             }
@@ -221,12 +227,12 @@ impl<'e, 'a> Namer<'e, 'a> {
             .map(|(_, messages)| {
                 messages
                     .iter()
-                    .filter(of(Class::Victim))
+                    .filter(of_class(Class::Victim))
                     .map(|victim| self.victims[victim.index()].as_str())
                     .collect()
             })
             .collect();
-        let least: Vec<_> = owed
+        let minimal: Vec<_> = owed
             .iter()
             .filter(|set| {
                 !owed
@@ -234,15 +240,15 @@ impl<'e, 'a> Namer<'e, 'a> {
                     .any(|other| other != *set && other.is_subset(set))
             })
             .collect();
-        if !least.iter().any(|set| set.is_empty()) {
-            let words: Vec<String> = least
+        if !minimal.iter().any(|set| set.is_empty()) {
+            let words: Vec<String> = minimal
                 .iter()
                 .map(|set| set.iter().copied().collect::<Vec<_>>().join("+"))
                 .collect();
             name.push_str("_w");
             name.push_str(&words.join("|"));
         }
-        name.push_str(&self.request(&settings, top, granted.is_empty()));
+        name.push_str(&self.request(&settings, highest, granted.is_empty()));
         name
     }
 
@@ -250,22 +256,22 @@ impl<'e, 'a> Namer<'e, 'a> {
     fn request(
         &self,
         settings: &[(StateId, Vec<MessageId>)],
-        top: Right,
+        highest: Right,
         no_grant: bool,
     ) -> String {
         let environment = self.environment;
         let request_name =
             |message: &MessageId| environment.protocol.message(*message).name.clone();
-        let waiting = |(state, messages): &(StateId, Vec<MessageId>)| {
-            !self.pending[state.index()].is_empty()
+        let is_waiting = |(state, messages): &(StateId, Vec<MessageId>)| {
+            !self.pending_requests[state.index()].is_empty()
                 && !messages.iter().any(|&message| {
                     matches!(environment.class(message), Class::Grant | Class::Request)
                 })
         };
-        if settings.iter().all(waiting) {
+        if settings.iter().all(is_waiting) {
             let requests: BTreeSet<MessageId> = settings
                 .iter()
-                .flat_map(|(state, _)| &self.pending[state.index()])
+                .flat_map(|(state, _)| &self.pending_requests[state.index()])
                 .copied()
                 .collect();
             return format!(
@@ -277,24 +283,25 @@ impl<'e, 'a> Namer<'e, 'a> {
                     .join("/")
             );
         }
-        let lost = |state: StateId, request: MessageId| {
+        let lost_permission = |state: StateId, request: MessageId| {
             // A transient state without permission, for a request that starts in a state with one.
             environment.right(state) == Right::None
-                && self.pending[state.index()].contains(&request)
+                && self.pending_requests[state.index()].contains(&request)
         };
         for request in environment.protocol.message_ids() {
             if environment.class(request) != Class::Request || !self.upgrades(request) {
                 continue;
             }
-            if settings
-                .iter()
-                .all(|(state, messages)| messages.contains(&request) || lost(*state, request))
-            {
+            if settings.iter().all(|(state, messages)| {
+                messages.contains(&request) || lost_permission(*state, request)
+            }) {
                 return format!("+{}", request_name(&request));
             }
-            if top == Right::None
+            if highest == Right::None
                 && no_grant
-                && settings.iter().any(|(state, _)| lost(*state, request))
+                && settings
+                    .iter()
+                    .any(|(state, _)| lost_permission(*state, request))
             {
                 return format!("+{}?", request_name(&request));
             }
@@ -308,7 +315,7 @@ impl<'e, 'a> Namer<'e, 'a> {
     }
 }
 
-fn sends(body: &[Statement]) -> impl Iterator<Item = MessageId> + '_ {
+fn sent_messages(body: &[Statement]) -> impl Iterator<Item = MessageId> + '_ {
     body.iter().filter_map(|statement| match statement {
         Statement::Send { message, .. } => Some(*message),
         _ => None,
@@ -316,10 +323,10 @@ fn sends(body: &[Statement]) -> impl Iterator<Item = MessageId> + '_ {
 }
 
 /// For each state of the remote, the requests whose answer it may wait for.
-fn pending(protocol: &Protocol) -> Vec<BTreeSet<MessageId>> {
+fn pending_requests(protocol: &Protocol) -> Vec<BTreeSet<MessageId>> {
     let mut pending = vec![BTreeSet::new(); protocol.remote.states.len()];
     loop {
-        let before: usize = pending.iter().map(BTreeSet::len).sum();
+        let total: usize = pending.iter().map(BTreeSet::len).sum();
         for rule in &protocol.remote.rules {
             let Effect::Take {
                 body,
@@ -334,12 +341,13 @@ fn pending(protocol: &Protocol) -> Vec<BTreeSet<MessageId>> {
             let mut requests = pending[rule.state.index()].clone();
             if matches!(rule.event, Event::Access(_)) {
                 requests.extend(
-                    sends(body).filter(|&message| protocol.class(message) == Some(Class::Request)),
+                    sent_messages(body)
+                        .filter(|&message| protocol.class(message) == Some(Class::Request)),
                 );
             }
             pending[next.index()].extend(requests);
         }
-        if pending.iter().map(BTreeSet::len).sum::<usize>() == before {
+        if pending.iter().map(BTreeSet::len).sum::<usize>() == total {
             return pending;
         }
     }

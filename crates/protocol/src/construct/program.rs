@@ -102,7 +102,7 @@ pub struct Lazy<'k, 'a> {
     /// Content of each table, by table number.
     pub entries: &'k [Entry],
     /// Reason why the last look-up failed, if it did.
-    pub stop: Option<KnowledgeError>,
+    pub error: Option<KnowledgeError>,
 }
 
 impl Tables for Lazy<'_, '_> {
@@ -118,8 +118,8 @@ impl Tables for Lazy<'_, '_> {
             _ => unreachable!("facts are tables of their own"),
         };
         next.map(|next| next.map_or(0, |next| next.0 + 1))
-            .map_err(|stop| {
-                self.stop = Some(stop);
+            .map_err(|error| {
+                self.error = Some(error);
                 Fault::Table(table)
             })
     }
@@ -134,7 +134,7 @@ pub struct Writer<'a> {
     rules: Vec<Rule>,
 }
 
-fn known(remote: Expression) -> Expression {
+fn knowledge_of(remote: Expression) -> Expression {
     E::Element(KNOWN, vec![remote])
 }
 
@@ -223,7 +223,7 @@ impl<'a> Writer<'a> {
                 },
             )
         };
-        let none = || std::iter::once("none".to_string());
+        let no_operation = || std::iter::once("none".to_string());
         let requests = policy.requests.iter().map(|request| request.message);
         let requests = requests.map(|message| protocol.message(message).name.clone());
         let operations = policy.locals.iter().map(|local| local.name.clone());
@@ -243,9 +243,9 @@ impl<'a> Writer<'a> {
                     internal: true,
                     ..variable("known", Type::per_remote(u16::MAX))
                 },
-                choice("hand", none().chain(requests).collect()),
+                choice("hand", no_operation().chain(requests).collect()),
                 variable("requester", Type::Remote),
-                choice("local", none().chain(operations).collect()),
+                choice("local", no_operation().chain(operations).collect()),
                 choice("memory", slots.into()),
                 variable("locked", Type::Bool),
             ],
@@ -257,7 +257,7 @@ impl<'a> Writer<'a> {
         (controller, writer.entries)
     }
 
-    fn table(&mut self, entry: Entry, known: Expression) -> Expression {
+    fn table(&mut self, entry: Entry, set: Expression) -> Expression {
         let position = self
             .entries
             .iter()
@@ -266,11 +266,11 @@ impl<'a> Writer<'a> {
                 self.entries.push(entry);
                 self.entries.len() - 1
             });
-        E::Table(position as u16, Box::new(known))
+        E::Table(position as u16, Box::new(set))
     }
 
-    fn after(&mut self, entry: Entry, remote: Expression) -> Expression {
-        let next = self.table(entry, known(remote));
+    fn set_after(&mut self, entry: Entry, remote: Expression) -> Expression {
+        let next = self.table(entry, knowledge_of(remote));
         binary(Operator::Subtract, next, E::Constant(1))
     }
 
@@ -290,14 +290,14 @@ impl<'a> Writer<'a> {
 
     fn request(&mut self, position: usize, request: &RequestPolicy, blocking: usize) {
         let event = Event::Message(request.message);
-        let arrives = Entry::Receive(request.message);
-        let possible = binary(
+        let entry = Entry::Receive(request.message);
+        let can_arrive = binary(
             Operator::NotEqual,
-            self.table(arrives, known(E::Sender)),
+            self.table(entry, knowledge_of(E::Sender)),
             E::Constant(0),
         );
-        let after = self.after(arrives, E::Sender);
-        let fact = |writer: &mut Self, entry| writer.table(entry, after.clone());
+        let new_set = self.set_after(entry, E::Sender);
+        let fact = |writer: &mut Self, fact| writer.table(fact, new_set.clone());
         let busy = or(
             or(is_not(MEMORY, 0), is_not(CURRENT_REQUEST, 0)),
             is(LOCKED, 1),
@@ -305,66 +305,66 @@ impl<'a> Writer<'a> {
         let unsettled = fact(self, Entry::Unsettled);
         let forward = fact(self, Entry::Forward);
         let dirty = fact(self, Entry::Dirty);
-        let owed = or(or(unsettled.clone(), is_not(LOCAL, 0)), forward.clone());
-        let leave = |writer: &mut Self, condition| {
+        let must_wait = or(or(unsettled.clone(), is_not(LOCAL, 0)), forward.clone());
+        let stall = |writer: &mut Self, condition| {
             writer.rule(
                 event,
-                and(possible.clone(), condition),
+                and(can_arrive.clone(), condition),
                 Effect::Leave,
                 request.span,
             );
         };
-        leave(self, busy);
+        stall(self, busy);
         match self.policy.stall {
             Stall::Possible if self.policy.serve_under_forwards => {
-                leave(self, or(unsettled, dirty))
+                stall(self, or(unsettled, dirty))
             }
-            Stall::Possible => leave(self, or(owed, dirty)),
+            Stall::Possible => stall(self, or(must_wait, dirty)),
             Stall::Proven => {
                 // A local operation that does not wait for this remote makes progress through others.
                 let unacknowledged = fact(self, Entry::Unacknowledged);
                 let uninvolved = not(or(or(forward.clone(), dirty.clone()), unacknowledged));
-                leave(self, and(is_not(LOCAL, 0), uninvolved));
+                stall(self, and(is_not(LOCAL, 0), uninvolved));
                 let proven = fact(self, Entry::MustAnswer(blocking));
-                leave(self, and(owed, proven));
+                stall(self, and(must_wait, proven));
                 // Neither served (memory is stale, or the operation in progress comes first) nor sure to be resolved by
                 // a message: the construction proves that this never happens.
                 let stuck = or(dirty, and(is_not(LOCAL, 0), not(forward)));
                 self.rule(
                     event,
-                    and(possible.clone(), stuck),
+                    and(can_arrive.clone(), stuck),
                     Effect::Never,
                     request.span,
                 );
             }
         }
         let mut body = vec![
-            S::AssignElement(KNOWN, vec![E::Sender], after.clone()),
+            S::AssignElement(KNOWN, vec![E::Sender], new_set.clone()),
             set(CURRENT_REQUEST, position as u16 + 1),
             S::Assign(REQUESTER, E::Sender),
         ];
         body.extend(self.advance_request());
-        self.take(event, possible, body, request.span);
+        self.take(event, can_arrive, body, request.span);
     }
 
     fn response(&mut self, message: MessageId) {
         let event = Event::Message(message);
         let span = self.protocol.message(message).span;
-        let arrives = Entry::Receive(message);
-        let possible = binary(
+        let entry = Entry::Receive(message);
+        let can_arrive = binary(
             Operator::NotEqual,
-            self.table(arrives, known(E::Sender)),
+            self.table(entry, knowledge_of(E::Sender)),
             E::Constant(0),
         );
         let mut body = vec![S::AssignElement(
             KNOWN,
             vec![E::Sender],
-            self.after(arrives, E::Sender),
+            self.set_after(entry, E::Sender),
         )];
         if self.protocol.message(message).carries == Carries::DirtyLine {
             self.rule(
                 event,
-                and(possible.clone(), is_not(MEMORY, 0)),
+                and(can_arrive.clone(), is_not(MEMORY, 0)),
                 Effect::Never,
                 span,
             );
@@ -372,7 +372,7 @@ impl<'a> Writer<'a> {
         } else {
             body.extend(self.advance_request());
         }
-        self.take(event, possible, body, span);
+        self.take(event, can_arrive, body, span);
     }
 
     fn locals(&mut self) {
@@ -381,15 +381,15 @@ impl<'a> Writer<'a> {
             if self.policy.under_lock == UnderLock::Refuse {
                 self.rule(event, is(LOCKED, 1), Effect::Refuse, local.span);
             }
-            let free = and(is(LOCAL, 0), is(LOCKED, 0));
-            let accepts = match self.policy.acceptance {
-                Acceptance::Always => free,
-                Acceptance::BetweenRequests => and(free, is(CURRENT_REQUEST, 0)),
-                Acceptance::WhenIdle => and(free, and(is(CURRENT_REQUEST, 0), is(MEMORY, 0))),
+            let is_free = and(is(LOCAL, 0), is(LOCKED, 0));
+            let guard = match self.policy.acceptance {
+                Acceptance::Always => is_free,
+                Acceptance::BetweenRequests => and(is_free, is(CURRENT_REQUEST, 0)),
+                Acceptance::WhenIdle => and(is_free, and(is(CURRENT_REQUEST, 0), is(MEMORY, 0))),
             };
             let mut body = vec![set(LOCAL, index as u16 + 1)];
             body.extend(self.advance_request());
-            self.take(event, accepts, body, local.span);
+            self.take(event, guard, body, local.span);
             self.rule(event, E::Constant(1), Effect::Leave, local.span);
         }
         if self.policy.locals.iter().any(|local| local.lock) {
@@ -405,19 +405,23 @@ impl<'a> Writer<'a> {
     }
 
     fn memory(&mut self) {
-        let free = set(MEMORY, Slot::Free as u16);
+        let free_slot = set(MEMORY, Slot::Free as u16);
         for (position, request) in self.policy.requests.iter().enumerate() {
-            let in_hand = is(CURRENT_REQUEST, position as u16 + 1);
+            let is_current = is(CURRENT_REQUEST, position as u16 + 1);
             if request.write {
-                let mut body = vec![free.clone()];
+                let mut body = vec![free_slot.clone()];
                 body.extend(self.grant(request, |_| true, 0));
                 body.extend(self.advance_request());
-                let guard = and(is(MEMORY, Slot::Store as u16), in_hand);
+                let guard = and(is(MEMORY, Slot::Store as u16), is_current);
                 self.take(Event::MemoryDone, guard, body, request.span);
                 continue;
             }
-            let reads = |message: MessageId| self.protocol.message(message).carries.line();
-            if !request.grants.iter().any(|grant| reads(grant.message)) {
+            let carries_line = |message: MessageId| self.protocol.message(message).carries.line();
+            if !request
+                .grants
+                .iter()
+                .any(|grant| carries_line(grant.message))
+            {
                 continue;
             }
             let choices = u8::from(
@@ -427,14 +431,14 @@ impl<'a> Writer<'a> {
                     .any(|grant| grant.when == When::Chosen),
             );
             for choice in 0..=choices {
-                let mut body = vec![free.clone()];
+                let mut body = vec![free_slot.clone()];
                 body.extend(self.grant(request, |line| line, choice));
                 body.extend(self.advance_request());
-                let guard = and(is(MEMORY, Slot::Read as u16), in_hand.clone());
+                let guard = and(is(MEMORY, Slot::Read as u16), is_current.clone());
                 self.take(Event::MemoryData(choice), guard, body, request.span);
             }
         }
-        let mut body = vec![free];
+        let mut body = vec![free_slot];
         body.extend(self.advance_request());
         self.take(
             Event::MemoryDone,
@@ -461,10 +465,10 @@ impl<'a> Writer<'a> {
                 When::Always | When::Chosen => None,
                 other => Some(self.condition(other)),
             };
-            let give = self.give(grant.message);
+            let grant_statements = self.send_grant(grant.message);
             chain = match condition {
-                None => give,
-                Some(condition) => vec![when(condition, give, chain)],
+                None => grant_statements,
+                Some(condition) => vec![when(condition, grant_statements, chain)],
             };
         }
         chain
@@ -472,30 +476,30 @@ impl<'a> Writer<'a> {
 
     fn condition(&mut self, condition: When) -> Expression {
         match condition {
-            When::Held => self.table(Entry::Held, known(E::Variable(REQUESTER))),
+            When::Held => self.table(Entry::Held, knowledge_of(E::Variable(REQUESTER))),
             _ => {
-                let none = binary(
+                let has_no_permission = binary(
                     Operator::Equal,
-                    self.table(Entry::Rights, known(E::Each)),
+                    self.table(Entry::Rights, knowledge_of(E::Each)),
                     E::Constant(0),
                 );
                 let requester = binary(Operator::Equal, E::Each, E::Variable(REQUESTER));
-                E::All(Box::new(or(requester, none)))
+                E::All(Box::new(or(requester, has_no_permission)))
             }
         }
     }
 
     /// Sends the grant and completes the request.
-    fn give(&mut self, grant: MessageId) -> Vec<Statement> {
+    fn send_grant(&mut self, grant: MessageId) -> Vec<Statement> {
         let requester = E::Variable(REQUESTER);
-        let after = self.after(Entry::Send(grant), requester.clone());
+        let new_set = self.set_after(Entry::Send(grant), requester.clone());
         vec![
             S::Send {
                 message: grant,
                 to: Target::Remote(requester.clone()),
                 fields: Vec::new(),
             },
-            S::AssignElement(KNOWN, vec![requester], after),
+            S::AssignElement(KNOWN, vec![requester], new_set),
             set(CURRENT_REQUEST, 0),
             S::Assign(REQUESTER, E::None),
         ]
@@ -507,11 +511,11 @@ impl<'a> Writer<'a> {
         let policy = self.policy;
         let mut locals = Vec::new();
         for (index, local) in policy.locals.iter().enumerate().rev() {
-            let mut done = vec![S::Acknowledge(index as u8), set(LOCAL, 0)];
+            let mut completion = vec![S::Acknowledge(index as u8), set(LOCAL, 0)];
             if local.lock {
-                done.push(set(LOCKED, 1));
+                completion.push(set(LOCKED, 1));
             }
-            let goal = self.goal(local.ensure, None, done);
+            let goal = self.goal(local.ensure, None, completion);
             locals = vec![when(is(LOCAL, index as u16 + 1), goal, locals)];
         }
         let mut requests = locals.clone();
@@ -541,83 +545,86 @@ impl<'a> Writer<'a> {
                 chain = vec![S::StartRead, set(MEMORY, Slot::Read as u16)];
                 continue;
             }
-            let mut give = self.give(grant.message);
-            give.extend_from_slice(locals);
+            let mut grant_statements = self.send_grant(grant.message);
+            grant_statements.extend_from_slice(locals);
             chain = match grant.when {
-                When::Always | When::Chosen => give,
+                When::Always | When::Chosen => grant_statements,
                 other => {
                     let condition = self.condition(other);
-                    vec![when(condition, give, chain)]
+                    vec![when(condition, grant_statements, chain)]
                 }
             };
         }
         chain
     }
 
-    /// Sends the forwards that a goal needs; runs `then` if the goal is already met.
+    /// Sends the forwards that a goal needs; runs `if_met` if the goal is already met.
     fn goal(
         &mut self,
         ensure: Right,
         except: Option<Expression>,
-        then: Vec<Statement>,
+        if_met: Vec<Statement>,
     ) -> Vec<Statement> {
-        let forward = self.table(Entry::Forward, known(E::Each));
-        let rights = self.table(Entry::Rights, known(E::Each));
-        let dirty = self.table(Entry::Dirty, known(E::Each));
+        let forward = self.table(Entry::Forward, knowledge_of(E::Each));
+        let rights = self.table(Entry::Rights, knowledge_of(E::Each));
+        let dirty = self.table(Entry::Dirty, knowledge_of(E::Each));
         let goal = E::Constant(ensure as u16);
-        let mut above = and(
+        let mut needs_forward = and(
             not(forward.clone()),
             binary(Operator::Greater, rights.clone(), goal.clone()),
         );
         if !self.policy.awaits.is_empty() {
-            let unacknowledged = self.table(Entry::Unacknowledged, known(E::Each));
-            above = and(above, not(unacknowledged));
+            let unacknowledged = self.table(Entry::Unacknowledged, knowledge_of(E::Each));
+            needs_forward = and(needs_forward, not(unacknowledged));
         }
-        let mut met = and(
+        let mut is_met = and(
             and(not(forward), not(dirty)),
             binary(Operator::LessOrEqual, rights, goal),
         );
         if let Some(except) = except {
-            above = and(binary(Operator::NotEqual, E::Each, except.clone()), above);
-            met = or(binary(Operator::Equal, E::Each, except), met);
+            needs_forward = and(
+                binary(Operator::NotEqual, E::Each, except.clone()),
+                needs_forward,
+            );
+            is_met = or(binary(Operator::Equal, E::Each, except), is_met);
         }
         let mut statements = Vec::new();
         if let Some(message) = forward_for(self.policy, ensure) {
-            let after = self.after(Entry::Send(message), E::Each);
+            let new_set = self.set_after(Entry::Send(message), E::Each);
             let body = vec![
                 S::Send {
                     message,
                     to: Target::Remote(E::Each),
                     fields: Vec::new(),
                 },
-                S::AssignElement(KNOWN, vec![E::Each], after),
+                S::AssignElement(KNOWN, vec![E::Each], new_set),
             ];
             statements.push(S::ForEach {
-                condition: above,
+                condition: needs_forward,
                 body,
             });
         }
-        statements.push(when(E::All(Box::new(met)), then, Vec::new()));
+        statements.push(when(E::All(Box::new(is_met)), if_met, Vec::new()));
         statements
     }
 }
 
 /// Forward that downgrades a remote to a permission: the one that reaches the highest permission not above it.
 pub fn forward_for(policy: &Policy, ensure: Right) -> Option<MessageId> {
-    let helpful = policy.reach.iter().filter(|reach| reach.right <= ensure);
-    helpful
+    let candidates = policy.reach.iter().filter(|reach| reach.right <= ensure);
+    candidates
         .max_by_key(|reach| reach.right)
         .map(|reach| reach.forward)
 }
 
 /// Local operations of a policy, as listed in a controller.
 pub fn locals(policy: &Policy) -> Vec<Local> {
-    let local = |local: &crate::policy::LocalPolicy| Local {
+    let to_local = |local: &crate::policy::LocalPolicy| Local {
         name: local.name.clone(),
         ensures: local.ensure,
         locks: local.lock,
     };
-    policy.locals.iter().map(local).collect()
+    policy.locals.iter().map(to_local).collect()
 }
 
 /// Freezes the tables for a list of sets, with one representative per class and one class per set.

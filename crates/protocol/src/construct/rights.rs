@@ -18,15 +18,15 @@ pub struct KnownRights {
 impl KnownRights {
     /// Highest permission that any of this many remotes may have for the line.
     pub fn most(&self, controller: &Controller, remotes: u16, home: &Configuration) -> Right {
-        let of = |index: u16| self.rights[usize::from(index)];
+        let right_of = |index: u16| self.rights[usize::from(index)];
         if !self.factored {
-            return of(home.state);
+            return right_of(home.state);
         }
         let first = Machine::new(controller, remotes).slot(KNOWN.0);
-        let known = &home.slots[first..first + usize::from(remotes)];
-        known
+        let known_sets = &home.slots[first..first + usize::from(remotes)];
+        known_sets
             .iter()
-            .map(|&known| of(known))
+            .map(|&set| right_of(set))
             .max()
             .unwrap_or(Right::None)
     }
@@ -49,7 +49,9 @@ impl Construction<'_> {
             .iter()
             .map(|state| state.members.iter().map(facts).max());
         KnownRights {
-            rights: rights.map(|most| most.unwrap_or(Right::None)).collect(),
+            rights: rights
+                .map(|permission| permission.unwrap_or(Right::None))
+                .collect(),
             factored: false,
         }
     }
@@ -64,10 +66,10 @@ impl Construction<'_> {
             } else {
                 set
             };
-            let its = self.knowledge.facts(super::KnowledgeId(set as u16)).rights;
+            let permission = self.knowledge.facts(super::KnowledgeId(set as u16)).rights;
             match rights.get_mut(class) {
-                Some(most) => *most = its.max(*most),
-                None => rights.push(its),
+                Some(highest) => *highest = permission.max(*highest),
+                None => rights.push(permission),
             }
         }
         KnownRights {

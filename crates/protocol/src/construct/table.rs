@@ -102,7 +102,7 @@ impl HomeTable {
     pub fn controller(&self, knowledge: &Knowledge, graph: &HomeGraph) -> Controller {
         let policy = knowledge.environment.policy();
         let span = policy.span;
-        let state = |state: &HomeState| State {
+        let to_state = |state: &HomeState| State {
             name: state.name.clone(),
             right: Right::None,
             dirty: false,
@@ -112,20 +112,20 @@ impl HomeTable {
         };
         let mut rules = Vec::new();
         for (index, rows) in self.rows.iter().enumerate() {
-            let from = &graph.states[self.states[index].members[0] as usize].slots;
+            let slots = &graph.states[self.states[index].members[0] as usize].slots;
             for (event, cell) in rows {
                 let effect = match cell {
                     Cell::Leave => Effect::Leave,
                     Cell::Refuse => Effect::Refuse,
                     Cell::Take { acts, to } => Effect::Take {
-                        body: acts.iter().map(statement).collect(),
+                        body: acts.iter().map(to_statement).collect(),
                         next: (*to as usize != index).then_some(StateId(*to as u16)),
                     },
                 };
                 // The span of a row is that of its goal: its own request, or the request in progress. With one remote
                 // the requester takes one slot, so slots and variables have the same index.
-                let hand = if from[REQUESTER.index()] != 0 {
-                    from[CURRENT_REQUEST.index()]
+                let current_request = if slots[REQUESTER.index()] != 0 {
+                    slots[CURRENT_REQUEST.index()]
                 } else {
                     0
                 };
@@ -139,7 +139,7 @@ impl HomeTable {
                             |request| request.span,
                         ),
                     Event::Local(local) => policy.locals[*local as usize].span,
-                    _ if hand != 0 => policy.requests[hand as usize - 1].span,
+                    _ if current_request != 0 => policy.requests[current_request as usize - 1].span,
                     _ => span,
                 };
                 rules.push(Rule {
@@ -153,7 +153,7 @@ impl HomeTable {
         }
         Controller {
             name: "home".into(),
-            states: self.states.iter().map(state).collect(),
+            states: self.states.iter().map(to_state).collect(),
             variables: Vec::new(),
             tables: Vec::new(),
             rules,
@@ -164,7 +164,7 @@ impl HomeTable {
 }
 
 /// Converts an action of a home with one remote to a statement.
-fn statement(act: &Act) -> Statement {
+fn to_statement(act: &Act) -> Statement {
     match act {
         Act::Send { message, .. } => Statement::Send {
             message: *message,
@@ -191,12 +191,12 @@ fn statement(act: &Act) -> Statement {
 /// input differs from every other, so a table still detects impossible events.
 pub fn classes(cells: &[Vec<(Input, Cell)>]) -> Vec<u32> {
     refine(cells.len(), |state, class| {
-        let view = |(input, cell): &(Input, Cell)| match cell {
+        let reaction = |(input, cell): &(Input, Cell)| match cell {
             Cell::Take { acts, to } => (*input, Some((acts.clone(), class[*to as usize])), false),
             Cell::Leave => (*input, None, false),
             Cell::Refuse => (*input, None, true),
         };
-        cells[state].iter().map(view).collect::<Vec<_>>()
+        cells[state].iter().map(reaction).collect::<Vec<_>>()
     })
 }
 

@@ -2,13 +2,13 @@
 //!
 //! Most of several hundred remotes have the same values, so many slots are compared at a time.
 
-use super::members::WORD;
+use super::members::WORD_BITS;
 use super::Run;
 use crate::controller::{Expression, Operator, Set};
 use crate::terms::{IndexDomain, Type, VariableId};
 
 /// Number of slots compared at a time.
-const TOGETHER: usize = 32;
+const SLOTS_PER_BLOCK: usize = 32;
 
 /// Counts the leading slots, `stride` apart, that equal the first one.
 fn equal_slots(slots: &[u16], stride: usize) -> usize {
@@ -16,14 +16,21 @@ fn equal_slots(slots: &[u16], stride: usize) -> usize {
         return 0;
     };
     if stride != 1 {
-        let each = slots.iter().step_by(stride);
-        return each.take_while(|&&slot| slot == value).count();
+        let elements = slots.iter().step_by(stride);
+        return elements.take_while(|&&slot| slot == value).count();
     }
-    let differ = |slots: &[u16]| slots.iter().fold(0, |differ, slot| differ | (slot ^ value)) != 0;
-    let whole = slots.chunks(TOGETHER).take_while(|slots| !differ(slots));
-    let whole = whole.map(<[u16]>::len).sum::<usize>();
-    whole
-        + slots[whole..]
+    let have_difference = |slots: &[u16]| {
+        slots
+            .iter()
+            .fold(0, |differences, slot| differences | (slot ^ value))
+            != 0
+    };
+    let equal_blocks = slots
+        .chunks(SLOTS_PER_BLOCK)
+        .take_while(|slots| !have_difference(slots));
+    let equal_count = equal_blocks.map(<[u16]>::len).sum::<usize>();
+    equal_count
+        + slots[equal_count..]
             .iter()
             .take_while(|&&slot| slot == value)
             .count()
@@ -36,7 +43,7 @@ impl Run<'_, '_, '_> {
     pub(super) fn interval_end(&mut self, condition: &Expression) -> u32 {
         let next = u32::from(self.each) + 1;
         let end = u32::from(self.machine.remotes) + 1;
-        match self.machine.remotes > WORD {
+        match self.machine.remotes > WORD_BITS {
             true => self.constant_interval_end(condition, end).unwrap_or(next),
             // The few remotes of a checked system are evaluated faster one by one.
             false => next,
@@ -59,7 +66,7 @@ impl Run<'_, '_, '_> {
             // These bind a remote of their own.
             | Expression::All(_)
             | Expression::Any(_) => Some(end),
-            Expression::Element(variable, at) => self.element_interval_end(*variable, at, end),
+            Expression::Element(variable, indices) => self.element_interval_end(*variable, indices, end),
             Expression::Table(_, operand)
             | Expression::Not(operand)
             | Expression::Round(operand, _) => self.constant_interval_end(operand, end),
@@ -70,7 +77,7 @@ impl Run<'_, '_, '_> {
             }
             Expression::In(remote, set) if **remote == Expression::Each => {
                 let end = self.set_interval_end(set, end)?;
-                let members = self.set(set).ok()?;
+                let members = self.eval_set(set).ok()?;
                 let change = members.next_change(self.each - 1);
                 Some(change.map_or(end, |change| end.min(u32::from(change) + 1)))
             }
@@ -83,10 +90,10 @@ impl Run<'_, '_, '_> {
                 match (&**left, &**right) {
                     (Expression::Each, other) | (other, Expression::Each) if compares => {
                         let end = self.constant_interval_end(other, end)?;
-                        let each = u32::from(self.each);
+                        let current = u32::from(self.each);
                         Some(match u32::try_from(self.eval(other).ok()?) {
-                            Ok(named) if named == each => each + 1,
-                            Ok(named) if named > each => end.min(named),
+                            Ok(number) if number == current => current + 1,
+                            Ok(number) if number > current => end.min(number),
                             _ => end,
                         })
                     }
@@ -103,13 +110,13 @@ impl Run<'_, '_, '_> {
     fn element_interval_end(
         &mut self,
         variable: VariableId,
-        at: &[Expression],
+        indices: &[Expression],
         end: u32,
     ) -> Option<u32> {
         let (mut end, mut dimension) = (end, None);
-        for (place, index) in at.iter().enumerate() {
+        for (position, index) in indices.iter().enumerate() {
             match index {
-                Expression::Each if dimension.is_none() => dimension = Some(place),
+                Expression::Each if dimension.is_none() => dimension = Some(position),
                 index => end = self.constant_interval_end(index, end)?,
             }
         }
@@ -128,9 +135,9 @@ impl Run<'_, '_, '_> {
         if indexed != IndexDomain::Remotes {
             return None;
         }
-        let first = self.machine.slot(variable.0) + self.element(variable, at).ok()?;
+        let first = self.machine.slot(variable.0) + self.element_offset(variable, indices).ok()?;
         let count = (end - u32::from(self.each)) as usize;
-        let slots = self.values.of(first, (count - 1) * stride + 1);
+        let slots = self.values.slots(first, (count - 1) * stride + 1);
         Some(u32::from(self.each) + equal_slots(slots, stride) as u32)
     }
 
@@ -213,20 +220,20 @@ mod tests {
     /// Conditions on the current remote, one of each form.
     fn conditions() -> Vec<E> {
         let variable = VariableId;
-        let known = || E::Element(variable(0), vec![E::Each]);
+        let state = || E::Element(variable(0), vec![E::Each]);
         let named = || E::Variable(variable(4));
         let epoch = || E::Variable(variable(5));
-        let at = |array, at| {
+        let element_below_two = |array, indices| {
             binary(
                 Operator::Less,
-                E::Element(variable(array), at),
+                E::Element(variable(array), indices),
                 E::Constant(2),
             )
         };
         let sharers = || Set::Variable(variable(3));
         let in_set = |set| E::In(Box::new(E::Each), Box::new(set));
-        let one = |of| Set::Singleton(Box::new(of));
-        let even = || E::Table(0, Box::new(known()));
+        let singleton = |element| Set::Singleton(Box::new(element));
+        let even = || E::Table(0, Box::new(state()));
         vec![
             E::Constant(1),
             even(),
@@ -241,33 +248,36 @@ mod tests {
                 E::Not(Box::new(even())),
             ),
             binary(Operator::Equal, E::Each, E::Sender),
-            at(1, vec![E::Each, epoch()]),
-            at(2, vec![epoch(), E::Each]),
-            at(1, vec![E::Each, E::Element(variable(0), vec![E::Each])]),
+            element_below_two(1, vec![E::Each, epoch()]),
+            element_below_two(2, vec![epoch(), E::Each]),
+            element_below_two(1, vec![E::Each, E::Element(variable(0), vec![E::Each])]),
             in_set(sharers()),
-            in_set(Set::Difference(Box::new(sharers()), Box::new(one(named())))),
+            in_set(Set::Difference(
+                Box::new(sharers()),
+                Box::new(singleton(named())),
+            )),
             in_set(Set::Union(
                 Box::new(Set::All(crate::remotes::KindId(0))),
                 Box::new(sharers()),
             )),
             binary(Operator::And, E::Not(Box::new(in_set(sharers()))), even()),
-            binary(Operator::Greater, E::Count(Box::new(sharers())), known()),
+            binary(Operator::Greater, E::Count(Box::new(sharers())), state()),
             // Not covered by the analysis: the remote itself is compared, or is an element of the counted set.
             binary(Operator::Less, E::Each, named()),
             binary(
                 Operator::Equal,
                 E::Count(Box::new(Set::Union(
                     Box::new(sharers()),
-                    Box::new(one(E::Each)),
+                    Box::new(singleton(E::Each)),
                 ))),
                 E::Constant(3),
             ),
-            binary(Operator::Equal, E::Each, known()),
+            binary(Operator::Equal, E::Each, state()),
         ]
     }
 
-    /// Runs `ask` on a machine with these slots.
-    fn asked<T>(slots: &mut [u16], ask: impl FnOnce(&mut Run) -> T) -> T {
+    /// Runs `action` on a machine with these slots.
+    fn with_run<T>(slots: &mut [u16], action: impl FnOnce(&mut Run) -> T) -> T {
         let controller = controller();
         let machine = Machine::new(&controller, REMOTES);
         let registers = Registers {
@@ -275,14 +285,14 @@ mod tests {
             changes: None,
         };
         let mut values = Values {
-            of_line: slots,
+            line_slots: slots,
             registers,
         };
-        ask(&mut Run {
+        action(&mut Run {
             machine: &machine,
             state: 0,
             values: &mut values,
-            occasion: Trigger {
+            trigger: Trigger {
                 event: Event::MemoryDone,
                 sender: Some(20),
                 own: None,
@@ -302,13 +312,13 @@ mod tests {
     fn slots(runs: &[(usize, u16)], sharers: &[u16], named: u16, epoch: u16) -> Vec<u16> {
         let arrays = usize::from(REMOTES * (1 + 2 * EPOCHS));
         let mut slots = vec![0; arrays];
-        for &(from, value) in runs {
-            slots[from % arrays..].fill(value);
+        for &(first, value) in runs {
+            slots[first % arrays..].fill(value);
         }
-        let mut members = Members::none();
+        let mut members = Members::empty();
         sharers.iter().for_each(|remote| members.add(*remote));
         let mut set = vec![0; words(REMOTES)];
-        members.put(&mut set);
+        members.write_to(&mut set);
         slots.extend(set);
         slots.extend([named, epoch]);
         slots
@@ -326,23 +336,23 @@ mod tests {
         ) {
             let mut slots = slots(&runs, &sharers, named, epoch);
             for condition in conditions() {
-                asked(&mut slots, |run| {
-                    let mut of_each = Vec::new();
-                    for each in 1..=REMOTES {
-                        run.each = each;
-                        of_each.push(run.eval(&condition).unwrap() != 0);
+                with_run(&mut slots, |run| {
+                    let mut expected = Vec::new();
+                    for remote in 1..=REMOTES {
+                        run.each = remote;
+                        expected.push(run.eval(&condition).unwrap() != 0);
                     }
-                    for each in 1..=REMOTES {
-                        run.each = each;
+                    for remote in 1..=REMOTES {
+                        run.each = remote;
                         let end = run.interval_end(&condition);
-                        assert!(end > each.into() && end <= u32::from(REMOTES) + 1);
-                        let interval = &of_each[usize::from(each) - 1..end as usize - 1];
-                        assert!(interval.iter().all(|of| *of == interval[0]), "{condition:?} at {each}");
+                        assert!(end > remote.into() && end <= u32::from(REMOTES) + 1);
+                        let interval = &expected[usize::from(remote) - 1..end as usize - 1];
+                        assert!(interval.iter().all(|truth| *truth == interval[0]), "{condition:?} at {remote}");
                     }
-                    let all = run.eval(&E::All(Box::new(condition.clone()))).unwrap() != 0;
-                    let any = run.eval(&E::Any(Box::new(condition.clone()))).unwrap() != 0;
-                    assert_eq!(all, of_each.iter().all(|of| *of), "{condition:?}");
-                    assert_eq!(any, of_each.iter().any(|of| *of), "{condition:?}");
+                    let holds_for_all = run.eval(&E::All(Box::new(condition.clone()))).unwrap() != 0;
+                    let holds_for_any = run.eval(&E::Any(Box::new(condition.clone()))).unwrap() != 0;
+                    assert_eq!(holds_for_all, expected.iter().all(|truth| *truth), "{condition:?}");
+                    assert_eq!(holds_for_any, expected.iter().any(|truth| *truth), "{condition:?}");
                 });
             }
         }
@@ -357,13 +367,13 @@ mod tests {
             run.each = each;
             run.interval_end(&conditions[condition])
         };
-        asked(&mut slots, |run| {
+        with_run(&mut slots, |run| {
             let last = u32::from(REMOTES) + 1;
             for condition in [0, 1, 5, 6, 8, 10, 11, 12] {
                 assert_eq!(end(run, condition, 1), last, "{condition}");
             }
             for condition in [2, 3] {
-                let ends = [1, 30, 31].map(|each| end(run, condition, each));
+                let ends = [1, 30, 31].map(|remote| end(run, condition, remote));
                 assert_eq!(ends, [30, 31, last], "{condition}");
             }
         });

@@ -3,12 +3,12 @@
 use super::members::Members;
 
 /// Number of registers compared at a time.
-const TOGETHER: usize = 32;
+const SLOTS_PER_BLOCK: usize = 32;
 
 /// Log of a rule's changes to registers: slot and previous value of each change, in order.
 #[derive(Default, Debug)]
 pub struct Changes {
-    of: Vec<(u32, u16)>,
+    log: Vec<(u32, u16)>,
     /// True if a rule or its guard has read the sender or the agent's own identity.
     pub(super) is_identity_dependent: bool,
 }
@@ -16,7 +16,7 @@ pub struct Changes {
 impl Changes {
     /// Clears the log.
     pub fn clear(&mut self) {
-        self.of.clear();
+        self.log.clear();
         self.is_identity_dependent = false;
     }
 
@@ -27,22 +27,24 @@ impl Changes {
 
     /// Restores the registers to their values before the rule.
     pub fn undo(&mut self, registers: &mut [u16]) {
-        for (slot, value) in self.of.iter_mut().rev() {
+        for (slot, value) in self.log.iter_mut().rev() {
             std::mem::swap(&mut registers[*slot as usize], value);
         }
     }
 
     /// Reapplies the rule's changes after [`Changes::undo`]. Returns true if any register differs from before the rule.
     pub fn redo(&mut self, registers: &mut [u16]) -> bool {
-        for (slot, value) in &mut self.of {
+        for (slot, value) in &mut self.log {
             std::mem::swap(&mut registers[*slot as usize], value);
         }
         // The first of several changes of a slot has its original value.
-        let differs = |&(place, (slot, before)): &(usize, &(u32, u16))| {
-            registers[*slot as usize] != *before
-                && self.of[..place].iter().all(|(other, _)| other != slot)
+        let differs = |&(position, (slot, old_value)): &(usize, &(u32, u16))| {
+            registers[*slot as usize] != *old_value
+                && self.log[..position]
+                    .iter()
+                    .all(|(changed, _)| changed != slot)
         };
-        self.of.iter().enumerate().any(|change| differs(&change))
+        self.log.iter().enumerate().any(|change| differs(&change))
     }
 }
 
@@ -54,35 +56,35 @@ pub(super) struct Registers<'s> {
 
 /// Values that rules read and write: the slots of the current line, followed by those of registers.
 pub(super) struct Values<'s> {
-    pub(super) of_line: &'s mut [u16],
+    pub(super) line_slots: &'s mut [u16],
     pub(super) registers: Registers<'s>,
 }
 
 impl Values<'_> {
     pub(super) fn get(&self, slot: usize) -> u16 {
-        match slot.checked_sub(self.of_line.len()) {
-            None => self.of_line[slot],
+        match slot.checked_sub(self.line_slots.len()) {
+            None => self.line_slots[slot],
             Some(register) => self.registers.slots[register],
         }
     }
 
     pub(super) fn set(&mut self, slot: usize, value: u16) {
-        match slot.checked_sub(self.of_line.len()) {
-            None => self.of_line[slot] = value,
+        match slot.checked_sub(self.line_slots.len()) {
+            None => self.line_slots[slot] = value,
             Some(register) => {
-                let before = std::mem::replace(&mut self.registers.slots[register], value);
+                let old_value = std::mem::replace(&mut self.registers.slots[register], value);
                 let changes = self.registers.changes.as_mut();
-                if let Some(changes) = changes.filter(|_| before != value) {
-                    changes.of.push((register as u32, before));
+                if let Some(changes) = changes.filter(|_| old_value != value) {
+                    changes.log.push((register as u32, old_value));
                 }
             }
         }
     }
 
     /// Slots of one variable.
-    pub(super) fn of(&self, first: usize, count: usize) -> &[u16] {
-        match first.checked_sub(self.of_line.len()) {
-            None => &self.of_line[first..][..count],
+    pub(super) fn slots(&self, first: usize, count: usize) -> &[u16] {
+        match first.checked_sub(self.line_slots.len()) {
+            None => &self.line_slots[first..][..count],
             Some(register) => &self.registers.slots[register..][..count],
         }
     }
@@ -90,22 +92,22 @@ impl Values<'_> {
     /// Sets these slots of one variable to a value. Most of many registers already have it, so they are tested in
     /// blocks.
     pub(super) fn fill(&mut self, first: usize, count: usize, value: u16) {
-        if first < self.of_line.len() {
-            return self.of_line[first..][..count].fill(value);
+        if first < self.line_slots.len() {
+            return self.line_slots[first..][..count].fill(value);
         }
-        for from in (first..first + count).step_by(TOGETHER) {
-            let count = TOGETHER.min(first + count - from);
-            let others = self.of(from, count).iter();
-            if others.fold(0, |differs, slot| differs | (slot ^ value)) != 0 {
-                (from..from + count).for_each(|slot| self.set(slot, value));
+        for block_start in (first..first + count).step_by(SLOTS_PER_BLOCK) {
+            let block_slots = SLOTS_PER_BLOCK.min(first + count - block_start);
+            let block = self.slots(block_start, block_slots).iter();
+            if block.fold(0, |differs, slot| differs | (slot ^ value)) != 0 {
+                (block_start..block_start + block_slots).for_each(|slot| self.set(slot, value));
             }
         }
     }
 
     /// Stores a set in the slots of one variable.
-    pub(super) fn put(&mut self, first: usize, count: usize, set: &Members) {
-        match self.of_line.get_mut(first..first + count) {
-            Some(slots) => set.put(slots),
+    pub(super) fn store_set(&mut self, first: usize, count: usize, set: &Members) {
+        match self.line_slots.get_mut(first..first + count) {
+            Some(slots) => set.write_to(slots),
             None => {
                 let words = set.words().chain(std::iter::repeat(0));
                 (first..first + count)

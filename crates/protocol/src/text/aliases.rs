@@ -42,12 +42,15 @@ pub(super) const ALIASES: [Alias; 7] = [
 
 /// Former spelling of a keyword in this place, if it has one.
 pub(super) fn former(place: Place, keyword: &str) -> Option<&'static str> {
-    let alias = |alias: &&Alias| alias.place == place && alias.keyword == keyword;
-    ALIASES.iter().find(alias).map(|it| it.former)
+    let is_alias = |alias: &&Alias| alias.place == place && alias.keyword == keyword;
+    ALIASES.iter().find(is_alias).map(|alias| alias.former)
 }
 
 /// Returns the keyword for a former spelling in this place, and every other word unchanged.
 pub(super) fn current(place: Place, word: &str) -> &str {
-    let alias = |alias: &&Alias| alias.place == place && alias.former == word;
-    ALIASES.iter().find(alias).map_or(word, |it| it.keyword)
+    let is_alias = |alias: &&Alias| alias.place == place && alias.former == word;
+    ALIASES
+        .iter()
+        .find(is_alias)
+        .map_or(word, |alias| alias.keyword)
 }

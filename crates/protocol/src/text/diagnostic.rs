@@ -140,8 +140,8 @@ impl Diagnostic {
         self
     }
     /// Adds a reference to another span.
-    pub(super) fn see(mut self, place: Span, note: impl Into<String>) -> Self {
-        self.notes.push((Some(place), note.into()));
+    pub(super) fn see(mut self, span: Span, note: impl Into<String>) -> Self {
+        self.notes.push((Some(span), note.into()));
         self
     }
 
@@ -187,12 +187,12 @@ pub fn report(
     let source = Snippet::source(text)
         .path(file)
         .annotation(mark(AnnotationKind::Primary, span, label))
-        .annotations(notes.iter().filter_map(|(place, note)| {
-            place.map(|place| mark(AnnotationKind::Context, place, note))
+        .annotations(notes.iter().filter_map(|(note_span, note)| {
+            note_span.map(|note_span| mark(AnnotationKind::Context, note_span, note))
         }));
     let help = notes
         .iter()
-        .filter(|(place, _)| place.is_none())
+        .filter(|(note_span, _)| note_span.is_none())
         .map(|(_, note)| Level::HELP.message(note.as_str()));
     let (level, id) = kind;
     let title = level.primary_title(message);
@@ -208,19 +208,22 @@ pub fn report(
 
 /// Line and column, both from 1, of a byte in a text. Columns count characters.
 pub fn line_column(text: &str, offset: u32) -> (u32, u32) {
-    let before = &text[..boundary(text, offset)];
-    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-    let line = before.bytes().filter(|&byte| byte == b'\n').count() + 1;
-    (line as u32, before[line_start..].chars().count() as u32 + 1)
+    let preceding = &text[..boundary(text, offset)];
+    let line_start = preceding.rfind('\n').map_or(0, |newline| newline + 1);
+    let line = preceding.bytes().filter(|&byte| byte == b'\n').count() + 1;
+    (
+        line as u32,
+        preceding[line_start..].chars().count() as u32 + 1,
+    )
 }
 
 /// Returns the last character boundary at or before a byte offset.
 fn boundary(text: &str, offset: u32) -> usize {
-    let mut place = text.len().min(offset as usize);
-    while !text.is_char_boundary(place) {
-        place -= 1;
+    let mut position = text.len().min(offset as usize);
+    while !text.is_char_boundary(position) {
+        position -= 1;
     }
-    place
+    position
 }
 
 /// Collector of diagnostics and mentions. It keeps one diagnostic per kind and span, up to a maximum.
@@ -228,35 +231,37 @@ fn boundary(text: &str, offset: u32) -> usize {
 pub(super) struct Sink {
     pub(super) mentions: Vec<Mention>,
     list: Vec<Diagnostic>,
-    seen: FxHashSet<(Code, Span)>,
-    more: usize,
+    reported: FxHashSet<(Code, Span)>,
+    suppressed: usize,
 }
 
 impl Sink {
     pub(super) fn push(&mut self, diagnostic: Diagnostic) {
-        if !self.seen.insert((diagnostic.code, diagnostic.span)) {
+        if !self.reported.insert((diagnostic.code, diagnostic.span)) {
             return;
         }
         if self.list.len() < Diagnostic::MOST {
             self.list.push(diagnostic);
         } else {
-            self.more += 1;
+            self.suppressed += 1;
         }
     }
     /// Returns true if a diagnostic would be shown, not only counted. Otherwise its text need not be composed.
     pub(super) fn shows(&self, code: Code, span: Span) -> bool {
-        self.list.len() < Diagnostic::MOST && !self.seen.contains(&(code, span))
+        self.list.len() < Diagnostic::MOST && !self.reported.contains(&(code, span))
     }
     pub(super) fn count(&self) -> usize {
-        self.list.len() + self.more
+        self.list.len() + self.suppressed
     }
     /// Returns all diagnostics in the order of their spans.
     pub(super) fn finish(mut self) -> Vec<Diagnostic> {
         self.list
             .sort_by_key(|diagnostic| (diagnostic.span, diagnostic.code));
-        if let (Some(last), true) = (self.list.last_mut(), self.more > 0) {
-            last.notes
-                .push((None, format!("{} more errors are not shown", self.more)));
+        if let (Some(last), true) = (self.list.last_mut(), self.suppressed > 0) {
+            last.notes.push((
+                None,
+                format!("{} more errors are not shown", self.suppressed),
+            ));
         }
         self.list
     }
@@ -264,36 +269,36 @@ impl Sink {
 
 /// Rejects input that is not a protocol file at all, with one message.
 pub(super) fn readable(text: &str, sink: &mut Sink) -> bool {
-    let at = |start: usize, end: usize| Span {
+    let span_between = |start: usize, end: usize| Span {
         start: start as u32,
         end: end as u32,
     };
-    let strange = |character: char| {
+    let is_strange = |character: char| {
         (character.is_control() && !"\n\t\r\u{c}".contains(character)) || character == '\u{fffd}'
     };
     // Most files are plain ASCII, and bytes are faster to test than characters.
-    let plain = |byte: &u8| (b' '..0x7f).contains(byte) || *byte == b'\n';
+    let is_plain = |byte: &u8| (b' '..0x7f).contains(byte) || *byte == b'\n';
     if text.len() > LONGEST_TEXT {
         sink.push(
             Diagnostic::new(
                 Code::TooLong,
-                at(0, 0),
+                span_between(0, 0),
                 format!("the file has {} bytes", text.len()),
             )
             .note(format!(
                 "a protocol file has at most {LONGEST_TEXT} bytes; is this the right file?"
             )),
         );
-    } else if text.as_bytes().iter().all(plain) {
+    } else if text.as_bytes().iter().all(is_plain) {
         return true;
-    } else if let Some((place, character)) = text
+    } else if let Some((position, character)) = text
         .char_indices()
-        .find(|&(_, character)| strange(character))
+        .find(|&(_, character)| is_strange(character))
     {
         sink.push(
             Diagnostic::new(
                 Code::NotText,
-                at(place, place + character.len_utf8()),
+                span_between(position, position + character.len_utf8()),
                 "this is not a text file",
             )
             .label(format!("the character U+{:04X}", character as u32))
@@ -317,12 +322,12 @@ fn plural(kind: &str) -> Cow<'_, str> {
 
 /// ``did you mean `X`? `` and the names that exist, for a name that does not.
 pub fn suggestion<'a>(
-    wrong: &str,
+    unknown_name: &str,
     kind: &str,
     names: impl Iterator<Item = &'a str> + Clone,
 ) -> String {
-    const SHOWN: usize = 16;
-    let mut help = did_you_mean(wrong, names.clone());
+    const MAX_SHOWN: usize = 16;
+    let mut help = did_you_mean(unknown_name, names.clone());
     let plural = plural(kind);
     let number = names.clone().count();
     match number {
@@ -330,11 +335,11 @@ pub fn suggestion<'a>(
         1 => help.extend(["the only ", kind, " is "]),
         _ => help.extend(["the ", &plural, " are "]),
     }
-    for (index, name) in names.take(SHOWN).enumerate() {
+    for (index, name) in names.take(MAX_SHOWN).enumerate() {
         help.extend([if index > 0 { ", `" } else { "`" }, name, "`"]);
     }
-    if number > SHOWN {
-        help.push_str(&format!(", and {} more", number - SHOWN));
+    if number > MAX_SHOWN {
+        help.push_str(&format!(", and {} more", number - MAX_SHOWN));
     }
     help
 }

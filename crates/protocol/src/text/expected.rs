@@ -23,19 +23,19 @@ pub struct Expected {
 /// written.
 ///
 /// `None` in comments and titles, where nothing is completed.
-pub fn expected_at(text: &str, at: u32) -> Option<Expected> {
-    let before = text.get(..at as usize)?;
+pub fn expected_at(text: &str, position: u32) -> Option<Expected> {
+    let preceding = text.get(..position as usize)?;
     let mut sink = Sink::default();
-    let mut tokens = lex(before, &mut sink);
+    let mut tokens = lex(preceding, &mut sink);
     tokens.pop();
     let end = tokens.last().map_or(0, |(_, span)| span.end as usize);
-    let line = before[end..].rsplit('\n').next().unwrap_or_default();
+    let line = preceding[end..].rsplit('\n').next().unwrap_or_default();
     if line.contains(['#', '"']) {
         return None;
     }
     if tokens
         .last()
-        .is_some_and(|(token, span)| *token == Token::Word && span.end == at)
+        .is_some_and(|(token, span)| *token == Token::Word && span.end == position)
     {
         tokens.pop();
     }
@@ -46,16 +46,16 @@ pub fn expected_at(text: &str, at: u32) -> Option<Expected> {
             span.start,
         )
     });
-    Some(Place::of(words).expected())
+    Some(Context::from_words(words).expected())
 }
 
 /// A token, its word and its start in bytes.
 type Word<'t> = (Token, &'t str, u32);
 
 /// Kinds of names and words of the language that fit.
-type Fits = (Option<Vec<&'static str>>, Vec<&'static str>);
+type Completions = (Option<Vec<&'static str>>, Vec<&'static str>);
 
-fn fits(names: &[&'static str], words: &[&'static str]) -> Fits {
+fn completions(names: &[&'static str], words: &[&'static str]) -> Completions {
     (Some(names.to_vec()), words.to_vec())
 }
 
@@ -66,42 +66,42 @@ const GOALS: [&str; 9] = [
 
 /// Context of a position: the enclosing blocks, outermost first, and the statement up to the position.
 #[derive(Default)]
-struct Place<'t> {
+struct Context<'t> {
     blocks: Vec<Word<'t>>,
     statement: Vec<Word<'t>>,
 }
 
-impl<'t> Place<'t> {
-    fn of(words: impl Iterator<Item = Word<'t>>) -> Place<'t> {
-        let mut place = Place::default();
+impl<'t> Context<'t> {
+    fn from_words(words: impl Iterator<Item = Word<'t>>) -> Context<'t> {
+        let mut context = Context::default();
         // Open braces of sets and loops in a row; they do not end the statement.
         let mut inner = 0_usize;
         for word in words {
-            let in_row = place
+            let in_row = context
                 .statement
                 .iter()
                 .any(|(token, ..)| *token == Token::Bar);
             match word.0 {
                 Token::OpenBrace if !in_row => {
-                    place.blocks.extend(place.statement.first());
-                    place.statement.clear();
+                    context.blocks.extend(context.statement.first());
+                    context.statement.clear();
                 }
                 Token::CloseBrace if inner == 0 => {
-                    place.blocks.pop();
-                    place.statement.clear();
+                    context.blocks.pop();
+                    context.statement.clear();
                 }
-                Token::Newline | Token::Semicolon if inner == 0 => place.statement.clear(),
+                Token::Newline | Token::Semicolon if inner == 0 => context.statement.clear(),
                 token => {
                     match token {
                         Token::OpenBrace => inner += 1,
                         Token::CloseBrace => inner -= 1,
                         _ => {}
                     }
-                    place.statement.push(word);
+                    context.statement.push(word);
                 }
             }
         }
-        place
+        context
     }
 
     /// Last token of the statement.
@@ -109,8 +109,8 @@ impl<'t> Place<'t> {
         self.statement.last().copied()
     }
 
-    fn has(&self, wanted: Token) -> bool {
-        self.statement.iter().any(|(token, ..)| *token == wanted)
+    fn has(&self, kind: Token) -> bool {
+        self.statement.iter().any(|(token, ..)| *token == kind)
     }
 
     fn expected(&self) -> Expected {
@@ -119,9 +119,9 @@ impl<'t> Place<'t> {
         let has_word = |wanted: &str| self.statement.iter().any(|(_, word, _)| *word == wanted);
         let contents = ["line", "dirty", "store", "partial", "of", "remote", "home"];
         let (names, words) = match (block, first) {
-            (None, None) => fits(&[], &BLOCKS),
-            (None, Some("guarantee")) => fits(&[], &["sc", "tso", "rc", "none"]),
-            (None, Some("invariant")) if self.has(Token::Colon) => fits(
+            (None, None) => completions(&[], &BLOCKS),
+            (None, Some("guarantee")) => completions(&[], &["sc", "tso", "rc", "none"]),
+            (None, Some("invariant")) if self.has(Token::Colon) => completions(
                 &["state", "message"],
                 &[
                     "count",
@@ -133,42 +133,46 @@ impl<'t> Place<'t> {
                     "implies",
                 ],
             ),
-            (None, Some("size" | "line" | "protocol" | "invariant")) => fits(&[], &[]),
-            (Some("channels"), None) => fits(&[], &["ordered"]),
+            (None, Some("size" | "line" | "protocol" | "invariant")) => completions(&[], &[]),
+            (Some("channels"), None) => completions(&[], &["ordered"]),
             (Some("channels"), Some("ordered")) => {
-                fits(&["channel", "message"], &["per", "behind"])
+                completions(&["channel", "message"], &["per", "behind"])
             }
             (Some("channels"), _) if self.last().is_some_and(|(_, word, _)| word == "as") => {
-                fits(&[], &CLASSES.map(|(class, _)| class))
+                completions(&[], &CLASSES.map(|(class, _)| class))
             }
-            (Some("channels"), _) => fits(&["kind of remotes"], &["remote", "home", "any", "as"]),
-            (Some("messages"), None) => fits(&["channel"], &[]),
+            (Some("channels"), _) => {
+                completions(&["kind of remotes"], &["remote", "home", "any", "as"])
+            }
+            (Some("messages"), None) => completions(&["channel"], &[]),
             (Some("messages"), _) if self.has_open_parenthesis() => match self.last() {
                 Some((Token::Colon, ..)) => types(),
-                _ => fits(&["size"], &contents),
+                _ => completions(&["size"], &contents),
             },
-            (Some("messages"), _) => fits(&[], &[]),
-            (Some("bounds"), _) => fits(&["message", "size"], &["in_flight"]),
-            (Some("states"), None) => fits(&[], &[]),
-            (Some("states"), _) if has_word("waits") => fits(&["message"], &[]),
+            (Some("messages"), _) => completions(&[], &[]),
+            (Some("bounds"), _) => completions(&["message", "size"], &["in_flight"]),
+            (Some("states"), None) => completions(&[], &[]),
+            (Some("states"), _) if has_word("waits") => completions(&["message"], &[]),
             (Some("states"), _) if has_word("if") => values(),
-            (Some("states"), _) => fits(&[], &["reads", "writes", "dirty", "holds", "waits"]),
+            (Some("states"), _) => {
+                completions(&[], &["reads", "writes", "dirty", "holds", "waits"])
+            }
             (Some("variables" | "registers"), _) if self.has(Token::Colon) => types(),
-            (Some("variables" | "registers"), _) => fits(&[], &[]),
-            (Some("accesses"), _) => fits(
+            (Some("variables" | "registers"), _) => completions(&[], &[]),
+            (Some("accesses"), _) => completions(
                 &[],
                 &[
                     "load", "store", "acquire", "release", "fence", "after", "before", "all",
                 ],
             ),
-            (Some("remote" | "home"), _) => self.in_agent(first),
-            (Some("on"), _) => fits(
+            (Some("remote" | "home"), _) => self.agent_completions(first),
+            (Some("on"), _) => completions(
                 &["state", "message"],
                 &[
                     "ensure", "others", "write", "grant", "answer", "with", "if", "chosen", "held",
                 ],
             ),
-            (Some("local"), _) => fits(&["state"], &["ensure", "all"]),
+            (Some("local"), _) => completions(&["state"], &["ensure", "all"]),
             (Some("system"), _) => (None, vec!["remotes", "lines", "parent", "any"]),
             _ => (None, vec![]),
         };
@@ -185,16 +189,16 @@ impl<'t> Place<'t> {
 
     /// Returns true if a parenthesis is open at the position.
     fn has_open_parenthesis(&self) -> bool {
-        let count = |wanted| {
+        let count = |kind| {
             self.statement
                 .iter()
-                .filter(|(token, ..)| *token == wanted)
+                .filter(|(token, ..)| *token == kind)
                 .count()
         };
         count(Token::Open) > count(Token::Close)
     }
 
-    fn in_agent(&self, first: Option<&str>) -> Fits {
+    fn agent_completions(&self, first: Option<&str>) -> Completions {
         let bars = self
             .statement
             .iter()
@@ -213,11 +217,11 @@ impl<'t> Place<'t> {
                     blocks.into_iter().chain(GOALS).collect(),
                 )
             }
-            (0, Some(goal)) if GOALS.contains(&goal) => fits(
+            (0, Some(goal)) if GOALS.contains(&goal) => completions(
                 &["state", "message"],
                 &["with", "after", "implies", "past", "under"],
             ),
-            (0, _) => fits(&["state"], &[]),
+            (0, _) => completions(&["state"], &[]),
             (1, _) if cell.iter().any(|(_, word, _)| *word == "if") => values(),
             (1, _) => {
                 let accesses = Access::ALL.iter().map(|(_, access)| *access);
@@ -226,13 +230,13 @@ impl<'t> Place<'t> {
                     accesses.chain(["unlock", "if"]).collect(),
                 )
             }
-            (2, _) => self.in_actions(cell.last()),
-            _ => fits(&["state"], &["stay"]),
+            (2, _) => self.action_completions(cell.last()),
+            _ => completions(&["state"], &["stay"]),
         }
     }
 
     /// Completions in the actions of a row, after this token.
-    fn in_actions(&self, last: Option<&Word>) -> Fits {
+    fn action_completions(&self, last: Option<&Word>) -> Completions {
         let actions = [
             "send",
             "write",
@@ -248,16 +252,16 @@ impl<'t> Place<'t> {
             "unlocked",
         ];
         match last.map(|(token, word, _)| (*token, *word)) {
-            None => fits(&["variable"], &actions),
+            None => completions(&["variable"], &actions),
             Some((Token::Comma, _)) if !self.has_open_parenthesis() => {
-                fits(&["variable"], &actions)
+                completions(&["variable"], &actions)
             }
             Some((Token::OpenBrace, _)) => {
                 let (names, words) = values();
                 (names, words.into_iter().chain(actions).collect())
             }
-            Some((_, "send")) => fits(&["message"], &[]),
-            Some((_, "every" | "becomes")) => fits(&["state"], &[]),
+            Some((_, "send")) => completions(&["message"], &[]),
+            Some((_, "every" | "becomes")) => completions(&["state"], &[]),
             Some((_, "acknowledge")) => (None, vec![]),
             Some(_) => {
                 let (names, mut words) = values();
@@ -268,8 +272,8 @@ impl<'t> Place<'t> {
     }
 }
 
-fn types() -> Fits {
-    fits(
+fn types() -> Completions {
+    completions(
         &["size", "kind of remotes"],
         &[
             "remote", "home", "set", "of", "count", "bool", "cycle", "per",
@@ -277,8 +281,8 @@ fn types() -> Fits {
     )
 }
 
-fn values() -> Fits {
-    fits(
+fn values() -> Completions {
+    completions(
         &[
             "variable",
             "field",
@@ -298,13 +302,13 @@ mod tests {
     use super::*;
 
     /// Completions at the `^`.
-    fn at(text: &str) -> Option<Expected> {
-        let at = text.find('^').expect("the text marks a place");
-        expected_at(&text.replacen('^', "", 1), at as u32)
+    fn completions_at(text: &str) -> Option<Expected> {
+        let position = text.find('^').expect("the text marks a place");
+        expected_at(&text.replacen('^', "", 1), position as u32)
     }
 
     fn names(text: &str) -> Vec<&'static str> {
-        at(text)
+        completions_at(text)
             .and_then(|expected| expected.names)
             .expect("some names fit")
     }
@@ -325,7 +329,7 @@ mod tests {
             names(&row("I | load\n | send GetS, sharers := { sender }\n | I^")),
             ["state"]
         );
-        let next = at(&row("I | load | send GetS | ^")).expect("something fits");
+        let next = completions_at(&row("I | load | send GetS | ^")).expect("something fits");
         assert_eq!(
             (next.names, next.words),
             (Some(vec!["state"]), vec!["stay"])
@@ -334,13 +338,16 @@ mod tests {
 
     #[test]
     fn blocks_expect_their_own_words() {
-        assert!(at("^").expect("a file begins").words.contains(&"protocol"));
+        assert!(completions_at("^")
+            .expect("a file begins")
+            .words
+            .contains(&"protocol"));
         assert_eq!(
             names("channels { a remote -> home }\nmessages {\n  ^\n}"),
             ["channel"]
         );
         assert_eq!(names("remote c { states { W waits Da^ } }"), ["message"]);
-        assert!(at("remote c { variables { n: ^ } }")
+        assert!(completions_at("remote c { variables { n: ^ } }")
             .expect("a type")
             .words
             .contains(&"bool"));
@@ -352,14 +359,17 @@ mod tests {
 
     #[test]
     fn comments_and_titles_have_no_completions() {
-        assert_eq!(at("protocol p \"MS^"), None);
-        assert_eq!(at("line 64 bytes # of sto^"), None);
+        assert_eq!(completions_at("protocol p \"MS^"), None);
+        assert_eq!(completions_at("line 64 bytes # of sto^"), None);
     }
 
     #[test]
     fn the_agent_is_that_of_the_block() {
         let text = "remote a { states { I } }\nhome h {\n  ^\n}";
         let home = text.find("home").expect("it is there") as u32;
-        assert_eq!(at(text).expect("something fits").agent, Some(home));
+        assert_eq!(
+            completions_at(text).expect("something fits").agent,
+            Some(home)
+        );
     }
 }

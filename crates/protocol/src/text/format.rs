@@ -48,7 +48,7 @@ struct Line<'t> {
     /// Blanks before the first token, in characters: first those of the source, later those of the result.
     indent: usize,
     /// Minimum indentation in the result, in characters.
-    least: usize,
+    min_indent: usize,
     /// Tokens with their words.
     tokens: Vec<(Token, &'t str)>,
     /// Offsets of the tokens in the source, in characters from the first token.
@@ -82,7 +82,7 @@ impl Line<'_> {
     }
 
     fn has(&self, token: Token) -> bool {
-        self.tokens.iter().any(|(its, _)| *its == token)
+        self.tokens.iter().any(|(kind, _)| *kind == token)
     }
 }
 
@@ -93,36 +93,38 @@ fn read_lines<'t>(text: &'t str, sink: &mut Sink) -> Vec<Line<'t>> {
     let mut lines = Vec::new();
     let mut open: Vec<Block> = Vec::new();
     let mut start = 0;
-    for whole in text.split_inclusive('\n') {
-        let end = start + whole.len() as u32;
-        let (mut its, mut columns) = (Vec::new(), Vec::new());
-        let mut last = start;
-        let mut first = None;
+    for line_text in text.split_inclusive('\n') {
+        let end = start + line_text.len() as u32;
+        let (mut line_tokens, mut columns) = (Vec::new(), Vec::new());
+        let mut last_end = start;
+        let mut first_start = None;
         while let Some((token, span)) = tokens.next_if(|(_, span)| span.start < end) {
-            last = span.end;
-            first.get_or_insert(span.start);
-            its.push((*token, words(text, *span)));
-            let from = first.unwrap_or(span.start) as usize;
+            last_end = span.end;
+            first_start.get_or_insert(span.start);
+            line_tokens.push((*token, words(text, *span)));
+            let from = first_start.unwrap_or(span.start) as usize;
             columns.push(text[from..span.start as usize].chars().count());
         }
-        let rest = text[last as usize..end as usize]
+        let rest = text[last_end as usize..end as usize]
             .trim_matches([' ', '\t', '\r', '\n', '\u{c}', '\u{feff}']);
-        let before = first.map_or("", |first| &text[start as usize..first as usize]);
+        let leading = first_start.map_or("", |first_start| {
+            &text[start as usize..first_start as usize]
+        });
         let block = open.last().copied().unwrap_or(Block::Other);
-        for at in 0..its.len() {
-            match its[at].0 {
-                Token::OpenBrace => open.push(opened(&its[..at], block)),
+        for index in 0..line_tokens.len() {
+            match line_tokens[index].0 {
+                Token::OpenBrace => open.push(opened_block(&line_tokens[..index], block)),
                 Token::CloseBrace => drop(open.pop()),
                 _ => {}
             }
         }
         lines.push(Line {
-            indent: before
+            indent: leading
                 .chars()
                 .map(|blank| if blank == '\t' { 4 } else { 1 })
                 .sum(),
-            least: 0,
-            tokens: its,
+            min_indent: 0,
+            tokens: line_tokens,
             columns,
             comment: (!rest.is_empty()).then_some(rest),
             block,
@@ -139,23 +141,23 @@ fn words(text: &str, span: Span) -> &str {
 }
 
 /// Block that a brace opens, given the tokens before it on its line.
-fn opened(before: &[(Token, &str)], around: Block) -> Block {
+fn opened_block(preceding: &[(Token, &str)], outer: Block) -> Block {
     // First word of the statement: after the last `;` or brace.
-    let breaks = |token: &Token| {
+    let ends_statement = |token: &Token| {
         matches!(
             token,
             Token::Semicolon | Token::OpenBrace | Token::CloseBrace
         )
     };
-    let from = before
+    let start = preceding
         .iter()
-        .rposition(|(token, _)| breaks(token))
+        .rposition(|(token, _)| ends_statement(token))
         .map_or(0, |at| at + 1);
-    let statement = &before[from..];
+    let statement = &preceding[start..];
     if statement.iter().any(|(token, _)| *token == Token::Bar) {
         return Block::Other;
     }
-    match (statement.first().map(|(_, word)| *word), around) {
+    match (statement.first().map(|(_, word)| *word), outer) {
         (Some("remote" | "home"), Block::Other) => Block::Agent,
         (Some("channels"), Block::Other) | (Some("states"), Block::Agent) => Block::Names,
         (Some("messages"), Block::Other) | (Some("variables" | "registers"), Block::Agent) => {
@@ -172,24 +174,24 @@ fn indent(lines: &mut [Line]) {
     let mut parentheses = 0_usize;
     let mut shift = 0_isize;
     let mut base = 0;
-    let mut goes_on = false;
+    let mut line_continues = false;
     for line in lines.iter_mut() {
         let first = line.tokens.first().map(|(token, _)| *token);
         let Some(first) = first else {
             line.indent = if line.comment.is_some() { 2 * depth } else { 0 };
             continue;
         };
-        let closes = line
+        let closing_braces = line
             .tokens
             .iter()
             .take_while(|(token, _)| *token == Token::CloseBrace)
             .count();
-        line.continues = goes_on || parentheses > 0 || first == Token::Bar;
+        line.continues = line_continues || parentheses > 0 || first == Token::Bar;
         if line.continues {
             line.indent = line.indent.saturating_add_signed(shift);
-            line.least = base + 2;
+            line.min_indent = base + 2;
         } else {
-            base = 2 * depth.saturating_sub(closes);
+            base = 2 * depth.saturating_sub(closing_braces);
             shift = base as isize - line.indent as isize;
             line.indent = base;
         }
@@ -207,18 +209,18 @@ fn indent(lines: &mut [Line]) {
             .iter()
             .filter(|(token, _)| *token == Token::Bar)
             .count();
-        goes_on = match line.tokens.last() {
+        line_continues = match line.tokens.last() {
             Some((Token::Comma, _)) => true,
             // The event of the row follows on the next line.
             Some((Token::Bar, _)) => bars == 1 && !line.continues,
             _ => false,
         };
-        line.code = spaced(&line.tokens);
+        line.code = join_tokens(&line.tokens);
     }
 }
 
 /// Joins the tokens of a line with one blank or none between them.
-fn spaced(tokens: &[(Token, &str)]) -> String {
+fn join_tokens(tokens: &[(Token, &str)]) -> String {
     let mut code = String::new();
     for (at, (token, word)) in tokens.iter().enumerate() {
         if at > 0 && needs_blank(&tokens[..at], *token) {
@@ -233,9 +235,9 @@ fn spaced(tokens: &[(Token, &str)]) -> String {
 const FUNCTION_WORDS: [&str; 5] = ["count", "in_flight", "others", "held", "all"];
 
 /// Returns true if a blank separates `token` from the tokens before it.
-fn needs_blank(before: &[(Token, &str)], token: Token) -> bool {
-    let (last, word) = before[before.len() - 1];
-    let before_last = before.len().checked_sub(2).map(|at| before[at].1);
+fn needs_blank(preceding: &[(Token, &str)], token: Token) -> bool {
+    let (last, word) = preceding[preceding.len() - 1];
+    let before_last = preceding.len().checked_sub(2).map(|at| preceding[at].1);
     match (last, token) {
         (Token::OpenBrace, Token::CloseBrace) => false,
         (Token::Open | Token::OpenBracket | Token::To | Token::Dot, _) => false,
@@ -255,18 +257,18 @@ fn needs_blank(before: &[(Token, &str)], token: Token) -> bool {
 
 /// Aligns the cells of all rows of each agent.
 fn align_tables(lines: &mut [Line]) {
-    let mut at = 0;
-    while at < lines.len() {
-        let begins = lines[at].block == Block::Agent;
-        let table = lines[at..]
+    let mut start = 0;
+    while start < lines.len() {
+        let is_agent = lines[start].block == Block::Agent;
+        let row_count = lines[start..]
             .iter()
             .take_while(|line| line.block != Block::Other)
             .count();
-        if begins && table > 0 {
-            align_table(&mut lines[at..at + table]);
-            at += table;
+        if is_agent && row_count > 0 {
+            align_table(&mut lines[start..start + row_count]);
+            start += row_count;
         } else {
-            at += 1;
+            start += 1;
         }
     }
 }
@@ -314,31 +316,34 @@ fn due_blanks(due: usize, written: usize) -> usize {
 }
 
 /// Cells of the line, if it is a single row or the heading of a table in a comment.
-fn cells(lines: &[Line], at: usize) -> Option<Vec<String>> {
-    let line = &lines[at];
+fn cells(lines: &[Line], index: usize) -> Option<Vec<String>> {
+    let line = &lines[index];
     if line.block != Block::Agent || line.continues {
         return None;
     }
     if line.is_empty() {
-        return heading(line.comment?)
-            .filter(|_| lines.get(at + 1).is_some_and(|next| next.has(Token::Bar)));
+        return heading(line.comment?).filter(|_| {
+            lines
+                .get(index + 1)
+                .is_some_and(|next| next.has(Token::Bar))
+        });
     }
     // Braces of a loop in the actions are balanced. Unbalanced braces open or close a block, so the line is not a row.
-    let bar = |(token, _): &(Token, &str)| *token == Token::Bar;
+    let is_bar = |(token, _): &(Token, &str)| *token == Token::Bar;
     if !line.has(Token::Bar)
         || line.has(Token::Semicolon)
         || !line.tokens.last().is_some_and(|_| is_balanced(line))
     {
         return None;
     }
-    Some(line.tokens.split(bar).map(spaced).collect())
+    Some(line.tokens.split(is_bar).map(join_tokens).collect())
 }
 
 fn is_balanced(line: &Line) -> bool {
-    let count = |wanted| {
+    let count = |kind| {
         line.tokens
             .iter()
-            .filter(|(token, _)| *token == wanted)
+            .filter(|(token, _)| *token == kind)
             .count()
     };
     count(Token::OpenBrace) == count(Token::CloseBrace)
@@ -350,55 +355,55 @@ fn is_balanced(line: &Line) -> bool {
 /// next`.
 fn heading(comment: &str) -> Option<Vec<String>> {
     let cells: Vec<&str> = comment.split('|').map(str::trim).collect();
-    let short = |cell: &&str| cell.split(' ').count() <= 2;
-    let is_heading = cells.len() >= 3 && cells.iter().all(short);
+    let is_short = |cell: &&str| cell.split(' ').count() <= 2;
+    let is_heading = cells.len() >= 3 && cells.iter().all(is_short);
     is_heading.then(|| cells.iter().map(ToString::to_string).collect())
 }
 
 /// Aligns what follows the names of channels, messages, states and variables.
 fn align_declarations(lines: &mut [Line]) {
-    let mut at = 0;
-    while at < lines.len() {
-        let block = lines[at].block;
-        let size = lines[at..]
+    let mut start = 0;
+    while start < lines.len() {
+        let block = lines[start].block;
+        let size = lines[start..]
             .iter()
             .take_while(|line| line.block == block)
             .count();
         if matches!(block, Block::Names | Block::Typed) {
-            align_entries(&mut lines[at..at + size], block);
+            align_entries(&mut lines[start..start + size], block);
         }
-        at += size;
+        start += size;
     }
 }
 
 /// Aligns the entries of one block.
 fn align_entries(lines: &mut [Line], block: Block) {
-    let names: Vec<Option<usize>> = lines.iter().map(|line| entry(line, block)).collect();
-    let name_of = |line: &Line, length: usize| spaced(&line.tokens[..length]);
+    let names: Vec<Option<usize>> = lines.iter().map(|line| name_length(line, block)).collect();
+    let name_of = |line: &Line, length: usize| join_tokens(&line.tokens[..length]);
     let widths = lines.iter().zip(&names);
     let widths = widths.filter_map(|(line, name)| Some(name_of(line, (*name)?).chars().count()));
     let width = widths
         .filter(|width| *width <= WIDEST_ENTRY)
         .max()
         .unwrap_or(0);
-    let mut moved = 0;
+    let mut shift = 0;
     for (line, name) in lines.iter_mut().zip(names) {
         if let Some(length) = name {
-            let (name, rest) = (name_of(line, length), spaced(&line.tokens[length..]));
+            let (name, rest) = (name_of(line, length), join_tokens(&line.tokens[length..]));
             line.code = format!("{name:width$} {rest}");
             // The continuation of a list stays aligned with its start.
-            let begins = name.chars().count().max(width) + 1;
-            moved = begins as isize - line.columns[length] as isize;
+            let rest_column = name.chars().count().max(width) + 1;
+            shift = rest_column as isize - line.columns[length] as isize;
         } else if line.continues {
-            line.indent = line.indent.saturating_add_signed(moved);
+            line.indent = line.indent.saturating_add_signed(shift);
         } else {
-            moved = 0;
+            shift = 0;
         }
     }
 }
 
 /// Number of tokens of a declaration's name, if the line holds exactly one declaration with more than its name.
-fn entry(line: &Line, block: Block) -> Option<usize> {
+fn name_length(line: &Line, block: Block) -> Option<usize> {
     if line.continues || line.has(Token::Semicolon) || !is_balanced(line) {
         return None;
     }
@@ -410,8 +415,10 @@ fn entry(line: &Line, block: Block) -> Option<usize> {
         _ if matches!(words.get(1), Some((_, "as"))) => 3,
         _ => 1,
     };
-    let follows = words.get(name).map(|(token, _)| *token);
-    follows.filter(|token| *token != Token::Comma).map(|_| name)
+    let next_token = words.get(name).map(|(token, _)| *token);
+    next_token
+        .filter(|token| *token != Token::Comma)
+        .map(|_| name)
 }
 
 /// Joins the lines of the file, with comments at the ends of adjacent lines aligned.
@@ -427,7 +434,7 @@ fn print(lines: &[Line]) -> String {
             text.extend(std::iter::repeat_n('\n', blank.min(1)));
         }
         blank = 0;
-        text.extend(std::iter::repeat_n(' ', line.indent.max(line.least)));
+        text.extend(std::iter::repeat_n(' ', line.indent.max(line.min_indent)));
         text.push_str(&line.code);
         if let Some(comment) = line.comment.filter(|_| line.code.is_empty()) {
             text.push_str(comment);
@@ -443,15 +450,15 @@ fn print(lines: &[Line]) -> String {
 
 /// Length of a line's code, in characters.
 fn length(line: &Line) -> usize {
-    line.indent.max(line.least) + line.code.chars().count()
+    line.indent.max(line.min_indent) + line.code.chars().count()
 }
 
 /// Column of the comments of a line and its neighbours.
-fn comment_column(lines: &[Line], at: usize) -> usize {
-    let commented = |line: &&Line| line.comment.is_some() && !line.is_empty();
-    let before = lines[..at].iter().rev().take_while(commented);
-    let after = lines[at..].iter().take_while(commented);
-    let lengths = before.chain(after).map(length);
+fn comment_column(lines: &[Line], index: usize) -> usize {
+    let has_comment = |line: &&Line| line.comment.is_some() && !line.is_empty();
+    let above = lines[..index].iter().rev().take_while(has_comment);
+    let below = lines[index..].iter().take_while(has_comment);
+    let lengths = above.chain(below).map(length);
     lengths
         .filter(|length| *length <= LONGEST_CODE)
         .max()
@@ -477,15 +484,15 @@ mod tests {
 
     /// Words of all tokens and comments, in order; comments without their blanks.
     fn words(text: &str) -> Vec<String> {
-        let mut all = Vec::new();
+        let mut result = Vec::new();
         for line in read_lines(text, &mut Sink::default()) {
-            all.extend(line.tokens.iter().map(|(_, word)| word.to_string()));
-            all.extend(
+            result.extend(line.tokens.iter().map(|(_, word)| word.to_string()));
+            result.extend(
                 line.comment
                     .map(|comment| comment.split_whitespace().collect()),
             );
         }
-        all
+        result
     }
 
     fn formatted(text: &str) -> String {
@@ -522,26 +529,26 @@ mod tests {
     proptest! {
         /// Any number of blanks, and line breaks anywhere: the words are preserved, and formatting is idempotent.
         #[test]
-        fn any_layout_keeps_its_words(which in 0..SHIPPED.len(), from in 0..4000_usize, blanks in prop::collection::vec(0..9_usize, 1..40)) {
-            let text = SHIPPED[which].1;
+        fn any_layout_keeps_its_words(file_index in 0..SHIPPED.len(), start in 0..4000_usize, blanks in prop::collection::vec(0..9_usize, 1..40)) {
+            let text = SHIPPED[file_index].1;
             let mut blanks = blanks.into_iter().cycle();
-            let rest: String = text.chars().skip(from).collect();
-            let mut other = String::new();
+            let rest: String = text.chars().skip(start).collect();
+            let mut relaid = String::new();
             for character in rest.chars() {
                 match character {
                     ' ' => match blanks.next() {
-                        Some(0) => other.push('\n'),
-                        Some(7) => other.push('\t'),
-                        Some(8) => other.push_str(" # noted\n"),
-                        Some(count) => other.extend(std::iter::repeat_n(' ', count)),
-                        None => other.push(' '),
+                        Some(0) => relaid.push('\n'),
+                        Some(7) => relaid.push('\t'),
+                        Some(8) => relaid.push_str(" # noted\n"),
+                        Some(count) => relaid.extend(std::iter::repeat_n(' ', count)),
+                        None => relaid.push(' '),
                     },
-                    other_character => other.push(other_character),
+                    other_character => relaid.push(other_character),
                 }
             }
             // A title split by a line break is not a token.
-            if let Ok(once) = format(&other) {
-                prop_assert_eq!(words(&other), words(&once));
+            if let Ok(once) = format(&relaid) {
+                prop_assert_eq!(words(&relaid), words(&once));
                 prop_assert_eq!(format(&once).expect("it is the same tokens"), once);
             }
         }

@@ -107,10 +107,10 @@ pub(super) fn lex_lines(text: &str, sink: &mut Sink) -> Vec<(Token, Span)> {
     tokens
 }
 
-/// Calls `take` with every token, and reports characters that belong to none. Returns the names that are too long.
-fn tokenize(text: &str, sink: &mut Sink, mut take: impl FnMut(Token, Span)) -> Vec<Span> {
+/// Calls `visit` with every token, and reports characters that belong to none. Returns the names that are too long.
+fn tokenize(text: &str, sink: &mut Sink, mut visit: impl FnMut(Token, Span)) -> Vec<Span> {
     let mut names = Vec::new();
-    let mut bad: Option<Span> = None;
+    let mut bad_span: Option<Span> = None;
     let mut lexer = Token::lexer(text);
     while let Some(token) = lexer.next() {
         let range = lexer.span();
@@ -120,10 +120,10 @@ fn tokenize(text: &str, sink: &mut Sink, mut take: impl FnMut(Token, Span)) -> V
         };
         let Ok(token) = token else {
             // Adjacent bad characters give one diagnostic.
-            match &mut bad {
-                Some(before) if before.end == span.start => before.end = span.end,
+            match &mut bad_span {
+                Some(adjacent) if adjacent.end == span.start => adjacent.end = span.end,
                 _ => {
-                    bad_characters(text, bad.replace(span), sink);
+                    bad_characters(text, bad_span.replace(span), sink);
                 }
             }
             continue;
@@ -131,21 +131,21 @@ fn tokenize(text: &str, sink: &mut Sink, mut take: impl FnMut(Token, Span)) -> V
         if token == Token::Word && range.len() > LONGEST_NAME {
             names.push(span);
         }
-        take(token, span);
+        visit(token, span);
     }
-    bad_characters(text, bad, sink);
+    bad_characters(text, bad_span, sink);
     names
 }
 
 fn too_long(name: Span) -> Diagnostic {
-    let shown = Span {
+    let shown_span = Span {
         start: name.start,
         end: name.start + LONGEST_NAME as u32,
     };
     let length = name.end - name.start;
     Diagnostic::new(
         Code::NameTooLong,
-        shown,
+        shown_span,
         format!("a name of {length} characters"),
     )
     .label(format!("names have at most {LONGEST_NAME} characters"))
@@ -153,8 +153,8 @@ fn too_long(name: Span) -> Diagnostic {
 
 fn bad_characters(text: &str, span: Option<Span>, sink: &mut Sink) {
     let Some(span) = span else { return };
-    let found = &text[span.start as usize..span.end as usize];
-    let diagnostic = if found.starts_with('"') {
+    let characters = &text[span.start as usize..span.end as usize];
+    let diagnostic = if characters.starts_with('"') {
         Diagnostic::new(
             Code::UnclosedTitle,
             span,
@@ -163,14 +163,14 @@ fn bad_characters(text: &str, span: Option<Span>, sink: &mut Sink) {
         .label("opens here")
         .note("a title ends on the line it begins on")
     } else {
-        let shown: String = found.chars().take(8).collect();
+        let excerpt: String = characters.chars().take(8).collect();
         let diagnostic = Diagnostic::new(
             Code::Character,
             span,
-            format!("`{shown}` has no meaning here"),
+            format!("`{excerpt}` has no meaning here"),
         )
         .label("not part of the language");
-        match found {
+        match characters {
             "//" | "/*" => diagnostic.note("a comment begins with `#`"),
             "&&" => diagnostic.note("this is written `and`"),
             "!" => diagnostic.note("this is written `not`"),

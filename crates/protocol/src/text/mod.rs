@@ -60,22 +60,22 @@ pub fn parse_sized(text: &str, sizes: &[(String, u16)]) -> Result<Protocol, Para
     parser.max_homes = MAX_SIMULATED_HOMES.into();
     parser.max_elements = MAX_SIMULATED_HOMES.into();
     let mut file = parser.file();
-    let known = file.sizes.iter().map(|name| name.text);
-    let known: Vec<&str> = known.chain([LINE]).collect();
+    let size_names = file.sizes.iter().map(|name| name.text);
+    let size_names: Vec<&str> = size_names.chain([LINE]).collect();
     if let Some((name, _)) = sizes
         .iter()
-        .find(|(name, _)| !known.contains(&name.as_str()))
+        .find(|(name, _)| !size_names.contains(&name.as_str()))
     {
-        let near = did_you_mean(name, known.iter().copied());
-        let known = known.join(", ");
-        let what = format!("the file has no size `{name}`; {near}it has {known}");
-        return Err(ParameterError::Size(what));
+        let near = did_you_mean(name, size_names.iter().copied());
+        let size_names = size_names.join(", ");
+        let reason = format!("the file has no size `{name}`; {near}it has {size_names}");
+        return Err(ParameterError::Size(reason));
     }
     let homes = sizes.iter().find(|(name, _)| name == parser::HOMES);
     if let Some((_, homes)) = homes.filter(|(_, homes)| !(1..=MAX_SIMULATED_HOMES).contains(homes))
     {
-        let what = format!("homes must be 1 to {MAX_SIMULATED_HOMES}, not {homes}");
-        return Err(ParameterError::Size(what));
+        let reason = format!("homes must be 1 to {MAX_SIMULATED_HOMES}, not {homes}");
+        return Err(ParameterError::Size(reason));
     }
     if let Some((_, bytes)) = sizes.iter().find(|(name, _)| name == LINE) {
         let lines = file.items.iter_mut().filter_map(|item| match item {
@@ -110,8 +110,8 @@ pub enum ParameterError {
 
 /// Returns true if a file composes others and must be parsed by [`compose`].
 pub fn composes(text: &str) -> bool {
-    let uses = |line: &str| line.trim_start().starts_with("use ");
-    text.split(['\n', ';']).any(uses)
+    let is_use = |line: &str| line.trim_start().starts_with("use ");
+    text.split(['\n', ';']).any(is_use)
 }
 
 /// Title of a protocol or a composition; empty if it has none.
@@ -153,9 +153,9 @@ pub fn analyse_composing(
         analysis.uses = uses(&file);
         analysis.blocks = file.blocks;
     }
-    analysis.keep(sink);
-    let good = composition.filter(|_| analysis.diagnostics.is_empty());
-    (good, analysis)
+    analysis.absorb(sink);
+    let valid = composition.filter(|_| analysis.diagnostics.is_empty());
+    (valid, analysis)
 }
 
 /// Files that a composition uses, with the spans of their names.
@@ -196,7 +196,7 @@ pub struct Analysis {
 
 impl Analysis {
     /// Takes over the mentions and diagnostics of a sink.
-    fn keep(&mut self, mut sink: Sink) {
+    fn absorb(&mut self, mut sink: Sink) {
         self.mentions = std::mem::take(&mut sink.mentions);
         self.mentions.sort_unstable();
         self.mentions.dedup();
@@ -211,11 +211,11 @@ fn sized(
     system: &System,
     sink: &mut Sink,
 ) -> Option<Protocol> {
-    let mut own = Sink::default();
-    let file = parser::Parser::with_sizes(text, tokens, &system.sizes, &mut own).file();
-    let protocol = resolve::resolve(&file, &mut own);
-    for wrong in own.finish() {
-        sink.push(wrong.see(system.span, "with the sizes of this system"));
+    let mut inner_sink = Sink::default();
+    let file = parser::Parser::with_sizes(text, tokens, &system.sizes, &mut inner_sink).file();
+    let protocol = resolve::resolve(&file, &mut inner_sink);
+    for diagnostic in inner_sink.finish() {
+        sink.push(diagnostic.see(system.span, "with the sizes of this system"));
     }
     protocol
 }
@@ -241,7 +241,7 @@ pub fn analyse(text: &str) -> Analysis {
             }
         }
     }
-    analysis.keep(sink);
+    analysis.absorb(sink);
     analysis.protocol = analysis
         .protocol
         .filter(|_| analysis.diagnostics.is_empty());

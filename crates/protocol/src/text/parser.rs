@@ -94,37 +94,38 @@ fn reserved(word: &str) -> bool {
 /// Returns one diagnostic for input in which no line begins a block. A file of another language would otherwise give an
 /// error in every line.
 pub(super) fn unrecognised_input(text: &str, tokens: &[(Token, Span)]) -> Option<Diagnostic> {
-    let token = |at: usize| tokens.get(at).map(|token| token.0);
-    let begins = |at: usize| {
-        let starts = at == 0 || matches!(token(at - 1), Some(Token::Newline | Token::Semicolon));
-        let slice = |at: usize| {
-            let span = tokens.get(at).map(|token| token.1);
+    let token = |index: usize| tokens.get(index).map(|token| token.0);
+    let begins_block = |index: usize| {
+        let is_line_start =
+            index == 0 || matches!(token(index - 1), Some(Token::Newline | Token::Semicolon));
+        let slice = |index: usize| {
+            let span = tokens.get(index).map(|token| token.1);
             span.map_or("", |span| &text[span.start as usize..span.end as usize])
         };
-        let word = slice(at);
-        let opens = match word {
+        let word = slice(index);
+        let opens_block = match word {
             // A platform file may name the protocol of its simulations.
-            "protocol" => slice(at + 1) != "=",
-            "line" => token(at + 1) == Some(Token::Number),
-            "size" => token(at + 2) == Some(Token::Number),
-            "invariant" => token(at + 2) == Some(Token::Colon),
-            "use" => token(at + 1) == Some(Token::Title),
+            "protocol" => slice(index + 1) != "=",
+            "line" => token(index + 1) == Some(Token::Number),
+            "size" => token(index + 2) == Some(Token::Number),
+            "invariant" => token(index + 2) == Some(Token::Colon),
+            "use" => token(index + 1) == Some(Token::Title),
             _ => matches!(
-                (token(at + 1), token(at + 2)),
+                (token(index + 1), token(index + 2)),
                 (Some(Token::OpenBrace), _) | (Some(Token::Word), Some(Token::OpenBrace))
             ),
         };
-        starts && BLOCKS.contains(&word) && opens
+        is_line_start && BLOCKS.contains(&word) && opens_block
     };
-    let mut some =
-        (0..tokens.len()).filter(|&at| !matches!(tokens[at].0, Token::Newline | Token::End));
-    let first = tokens[some.clone().next()?].1;
-    if some.any(begins) {
+    let mut positions =
+        (0..tokens.len()).filter(|&index| !matches!(tokens[index].0, Token::Newline | Token::End));
+    let first = tokens[positions.clone().next()?].1;
+    if positions.any(begins_block) {
         return None;
     }
-    let shown = &text[first.start as usize..first.end as usize];
-    let shown: String = shown.chars().take(40).collect();
-    let message = format!("expected `protocol NAME`, found `{shown}`");
+    let excerpt = &text[first.start as usize..first.end as usize];
+    let excerpt: String = excerpt.chars().take(40).collect();
+    let message = format!("expected `protocol NAME`, found `{excerpt}`");
     let diagnostic = Diagnostic::new(Code::Syntax, first, message)
         .label("no protocol file begins like this")
         .note("is this the right file? no line of it begins a block of a protocol file");
@@ -150,8 +151,8 @@ pub(super) fn class_named(name: &str) -> Option<Class> {
 }
 
 /// An error was reported; the caller recovers.
-struct Failed;
-type Parse<T> = Result<T, Failed>;
+struct ParseError;
+type Parse<T> = Result<T, ParseError>;
 
 pub(super) struct Parser<'a, 's> {
     text: &'a str,
@@ -170,7 +171,7 @@ pub(super) struct Parser<'a, 's> {
     /// Sizes declared so far.
     sizes: Vec<(Name<'a>, u32)>,
     /// Overridden sizes.
-    given: &'s [(String, u16)],
+    overrides: &'s [(String, u16)],
     /// Maximum number of homes in an override, and maximum number of elements of an array that is not indexed by
     /// remotes.
     pub(super) max_homes: u32,
@@ -190,7 +191,7 @@ impl<'a, 's> Parser<'a, 's> {
     pub(super) fn with_sizes(
         text: &'a str,
         tokens: &'a [(Token, Span)],
-        given: &'s [(String, u16)],
+        overrides: &'s [(String, u16)],
         sink: &'s mut Sink,
     ) -> Self {
         Parser {
@@ -203,7 +204,7 @@ impl<'a, 's> Parser<'a, 's> {
             outside_blocks: false,
             memory_writes: false,
             sizes: Vec::new(),
-            given,
+            overrides,
             max_homes: MAX_HOMES,
             max_elements: MAX_ELEMENTS,
             sink,
@@ -237,7 +238,7 @@ impl<'a, 's> Parser<'a, 's> {
     }
 
     /// Span of the last token taken.
-    fn last(&self) -> Span {
+    fn last_span(&self) -> Span {
         self.tokens[self.position.saturating_sub(1)].1
     }
 
@@ -246,11 +247,11 @@ impl<'a, 's> Parser<'a, 's> {
     }
 
     fn eat(&mut self, token: Token) -> bool {
-        let there = self.peek() == token;
-        if there {
+        let is_match = self.peek() == token;
+        if is_match {
             self.advance();
         }
-        there
+        is_match
     }
 
     fn slice(&self, span: Span) -> &'a str {
@@ -289,11 +290,11 @@ impl<'a, 's> Parser<'a, 's> {
     }
 
     fn eat_word(&mut self, word: &str) -> bool {
-        let there = self.word() == word;
-        if there {
+        let is_match = self.word() == word;
+        if is_match {
             self.advance();
         }
-        there
+        is_match
     }
 
     fn skip_newlines(&mut self) {
@@ -304,18 +305,18 @@ impl<'a, 's> Parser<'a, 's> {
 
     // ---- Errors ----
 
-    fn expected<T>(&mut self, what: &str) -> Parse<T> {
+    fn expected<T>(&mut self, description: &str) -> Parse<T> {
         let token = self.peek();
         let span = self.span();
-        let (found, span) = match token {
+        let (actual, span) = match token {
             Token::End | Token::Newline => {
-                let end = self.last().end.min(span.start);
-                let found = if token == Token::End {
+                let end = self.last_span().end.min(span.start);
+                let actual = if token == Token::End {
                     "the end of the file"
                 } else {
                     "the end of the line"
                 };
-                (found.to_string(), Span { start: end, end })
+                (actual.to_string(), Span { start: end, end })
             }
             _ => (
                 format!(
@@ -329,19 +330,19 @@ impl<'a, 's> Parser<'a, 's> {
             Diagnostic::new(
                 Code::Syntax,
                 span,
-                format!("expected {what}, found {found}"),
+                format!("expected {description}, found {actual}"),
             )
-            .label(format!("expected {what}")),
+            .label(format!("expected {description}")),
         );
-        Err(Failed)
+        Err(ParseError)
     }
 
-    fn expect(&mut self, token: Token, what: &str) -> Parse<Span> {
+    fn expect(&mut self, token: Token, description: &str) -> Parse<Span> {
         let span = self.span();
         if self.eat(token) {
             Ok(span)
         } else {
-            self.expected(what)
+            self.expected(description)
         }
     }
 
@@ -354,7 +355,7 @@ impl<'a, 's> Parser<'a, 's> {
     }
 
     /// Parses one of several words.
-    fn choice<T: Copy>(&mut self, words: &[(&str, T)], what: &str) -> Parse<T> {
+    fn choice<T: Copy>(&mut self, words: &[(&str, T)], description: &str) -> Parse<T> {
         let word = self.word();
         match words.iter().find(|(name, _)| *name == word) {
             Some(&(_, value)) => {
@@ -364,7 +365,7 @@ impl<'a, 's> Parser<'a, 's> {
             None => {
                 let listed: Vec<String> =
                     words.iter().map(|(name, _)| format!("`{name}`")).collect();
-                self.expected(&format!("{what} ({})", listed.join(", ")))
+                self.expected(&format!("{description} ({})", listed.join(", ")))
             }
         }
     }
@@ -401,7 +402,7 @@ impl<'a, 's> Parser<'a, 's> {
 
     // ---- Words, names, numbers ----
 
-    fn name(&mut self, what: &str) -> Parse<Name<'a>> {
+    fn name(&mut self, description: &str) -> Parse<Name<'a>> {
         let span = self.span();
         if self.eat(Token::Word) {
             Ok(Name {
@@ -409,13 +410,13 @@ impl<'a, 's> Parser<'a, 's> {
                 span,
             })
         } else {
-            self.expected(what)
+            self.expected(description)
         }
     }
 
     /// Parses a name that is declared here.
-    fn new_name(&mut self, what: &str) -> Parse<Name<'a>> {
-        let name = self.name(what)?;
+    fn new_name(&mut self, description: &str) -> Parse<Name<'a>> {
+        let name = self.name(description)?;
         if reserved(name.text) || Access::ALL.iter().any(|(_, access)| *access == name.text) {
             self.sink.push(
                 Diagnostic::new(
@@ -423,7 +424,7 @@ impl<'a, 's> Parser<'a, 's> {
                     name.span,
                     format!("`{}` is a keyword", name.text),
                 )
-                .label(format!("cannot be {what}")),
+                .label(format!("cannot be {description}")),
             );
         }
         if let Some((size, _)) = self.sizes.iter().find(|(size, _)| size.text == name.text) {
@@ -437,17 +438,17 @@ impl<'a, 's> Parser<'a, 's> {
     }
 
     /// One or more names, with or without commas between them.
-    fn names(&mut self, what: &str) -> Parse<Vec<Name<'a>>> {
+    fn names(&mut self, description: &str) -> Parse<Vec<Name<'a>>> {
         self.production("names");
-        let mut names = vec![self.name(what)?];
+        let mut names = vec![self.name(description)?];
         while self.eat(Token::Comma) || self.peek() == Token::Word {
-            names.push(self.name(what)?);
+            names.push(self.name(description)?);
         }
         Ok(names)
     }
 
-    fn number(&mut self, what: &str) -> Parse<Number> {
-        let span = self.expect(Token::Number, what)?;
+    fn number(&mut self, description: &str) -> Parse<Number> {
+        let span = self.expect(Token::Number, description)?;
         Ok(Number {
             value: self.slice(span).parse().unwrap_or(u32::MAX),
             span,
@@ -460,11 +461,11 @@ impl<'a, 's> Parser<'a, 's> {
     fn block<T>(
         &mut self,
         keyword: Span,
-        what: &str,
+        description: &str,
         item: impl FnMut(&mut Self) -> Parse<T>,
     ) -> Parse<Block<T>> {
         let errors = self.sink.count();
-        let items = self.items(what, item)?;
+        let items = self.items(description, item)?;
         Ok(Block {
             keyword,
             items,
@@ -474,12 +475,12 @@ impl<'a, 's> Parser<'a, 's> {
 
     fn items<T>(
         &mut self,
-        what: &str,
+        description: &str,
         mut item: impl FnMut(&mut Self) -> Parse<T>,
     ) -> Parse<Vec<T>> {
         let open = match self.expect(Token::OpenBrace, "`{`") {
             // The brace is missing, but the block is present.
-            Err(Failed) if self.peek() == Token::Newline => self.last(),
+            Err(ParseError) if self.peek() == Token::Newline => self.last_span(),
             open => open?,
         };
         let mut items = Vec::new();
@@ -490,8 +491,12 @@ impl<'a, 's> Parser<'a, 's> {
             }
             if self.peek() == Token::End || self.at_block() {
                 self.sink.push(
-                    Diagnostic::new(Code::UnclosedBlock, open, format!("{what} is not closed"))
-                        .label("this `{` has no `}`"),
+                    Diagnostic::new(
+                        Code::UnclosedBlock,
+                        open,
+                        format!("{description} is not closed"),
+                    )
+                    .label("this `{` has no `}`"),
                 );
                 return Ok(items);
             }
@@ -508,7 +513,7 @@ impl<'a, 's> Parser<'a, 's> {
                         self.recover(row);
                     }
                 }
-                Err(Failed) => {
+                Err(ParseError) => {
                     self.recover(row);
                     // Always make progress, even if the statement failed at its first token.
                     if self.position == start {
@@ -527,7 +532,7 @@ impl<'a, 's> Parser<'a, 's> {
             if self.peek() == Token::End {
                 break;
             }
-            let (begin, known) = (self.span(), BLOCKS.contains(&self.word()));
+            let (begin, is_block) = (self.span(), BLOCKS.contains(&self.word()));
             let result = if self.word() == "protocol" {
                 self.header(&mut file)
             } else if self.eat_word("size") {
@@ -547,9 +552,9 @@ impl<'a, 's> Parser<'a, 's> {
                     self.advance();
                 }
             }
-            if known {
+            if is_block {
                 self.outside_blocks = false;
-                file.blocks.push(begin.to(self.last()));
+                file.blocks.push(begin.to(self.last_span()));
             }
         }
         file.end = self.span();
@@ -597,23 +602,23 @@ impl<'a, 's> Parser<'a, 's> {
             // are reported if their first word resembles the name of a block.
             if std::mem::replace(&mut self.outside_blocks, true) && nearest(word, BLOCKS).is_none()
             {
-                return Err(Failed);
+                return Err(ParseError);
             }
-            let listed = if self.sink.shows(Code::Syntax, keyword) {
+            let help = if self.sink.shows(Code::Syntax, keyword) {
                 suggestion(word, "block", BLOCKS.into_iter())
             } else {
                 String::new()
             };
-            let shown: String = self.slice(keyword).chars().take(40).collect();
+            let excerpt: String = self.slice(keyword).chars().take(40).collect();
             let diagnostic = Diagnostic::new(
                 Code::Syntax,
                 keyword,
-                format!("expected a block, found `{shown}`"),
+                format!("expected a block, found `{excerpt}`"),
             )
             .label("no block begins like this")
-            .note(listed);
+            .note(help);
             self.sink.push(diagnostic);
-            return Err(Failed);
+            return Err(ParseError);
         }
         self.advance();
         Ok(match word {
@@ -643,7 +648,7 @@ impl<'a, 's> Parser<'a, 's> {
             }
             "remote" => Item::Remote(self.agent(keyword, true)?),
             "home" => Item::Home(self.agent(keyword, false)?),
-            "use" => self.use_()?,
+            "use" => self.use_item()?,
             "node" => self.node(keyword)?,
             "system" if self.composes => self.joint(keyword)?,
             "system" => {
@@ -652,21 +657,21 @@ impl<'a, 's> Parser<'a, 's> {
                 let part = |p: &mut Self| {
                     let begin = p.span();
                     if p.eat_keyword(Place::System, "parent any") {
-                        return Ok(SystemItem::ParentAny(begin.to(p.last())));
+                        return Ok(SystemItem::ParentAny(begin.to(p.last_span())));
                     }
-                    let what = "an element of a system (`remotes`, `lines`, `parent any`, or a kind of remotes)";
-                    Ok(SystemItem::Has(p.name(what)?, p.number("a number")?))
+                    let description = "an element of a system (`remotes`, `lines`, `parent any`, or a kind of remotes)";
+                    Ok(SystemItem::Has(p.name(description)?, p.number("a number")?))
                 };
                 Item::System(name, self.block(keyword, "`system`", part)?)
             }
             "accesses" => {
                 self.production("accesses");
-                Item::Accesses(self.block(keyword, "`accesses`", Self::kept)?)
+                Item::Accesses(self.block(keyword, "`accesses`", Self::access_order)?)
             }
             "guarantee" => {
                 self.production("guarantee");
                 let guarantee = self.guarantee()?;
-                Item::Guarantee(guarantee, keyword.to(self.last()))
+                Item::Guarantee(guarantee, keyword.to(self.last_span()))
             }
             _ => {
                 self.production("invariant");
@@ -677,7 +682,7 @@ impl<'a, 's> Parser<'a, 's> {
                 Item::Invariant {
                     name,
                     claim,
-                    span: keyword.to(self.last()),
+                    span: keyword.to(self.last_span()),
                 }
             }
         })
@@ -696,8 +701,8 @@ impl<'a, 's> Parser<'a, 's> {
                 model,
             });
         }
-        let all: Vec<_> = models.into_iter().chain([("none", None)]).collect();
-        let model = self.choice(&all, "a memory model")?;
+        let words: Vec<_> = models.into_iter().chain([("none", None)]).collect();
+        let model = self.choice(&words, "a memory model")?;
         Ok(Guarantee {
             coherent: true,
             model,
@@ -705,27 +710,30 @@ impl<'a, 's> Parser<'a, 's> {
     }
 
     /// Parses the program order of one access.
-    fn kept(&mut self) -> Parse<AccessOrder<'a>> {
+    fn access_order(&mut self) -> Parse<AccessOrder<'a>> {
         self.production("kept");
         let access = self.name("an access")?;
-        let mut kept = Vec::new();
+        let mut clauses = Vec::new();
         loop {
-            let before = self.word() == "before";
-            if !before && !kept.is_empty() && self.word() != "after" {
-                return Ok(AccessOrder { access, kept });
+            let is_before = self.word() == "before";
+            if !is_before && !clauses.is_empty() && self.word() != "after" {
+                return Ok(AccessOrder {
+                    access,
+                    kept: clauses,
+                });
             }
             if !self.eat_word("before") && !self.eat_word("after") {
                 return self.expected("`after` or `before`");
             }
-            let mut others = Vec::new();
+            let mut accesses = Vec::new();
             if !self.eat_word("all") {
-                others.push(self.name("an access or `all`")?);
+                accesses.push(self.name("an access or `all`")?);
                 while self.peek() == Token::Word && !["after", "before"].contains(&self.word()) {
-                    others.push(self.name("an access")?);
+                    accesses.push(self.name("an access")?);
                 }
             }
             self.eat(Token::Comma);
-            kept.push((before, others));
+            clauses.push((is_before, accesses));
         }
     }
 }

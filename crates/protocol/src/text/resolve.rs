@@ -53,7 +53,7 @@ impl<'a> Names<'a> {
     /// Declares a name; returns its index, or `None` after an error.
     fn declare(&mut self, name: Name<'a>, sink: &mut Sink) -> Option<u16> {
         if self.list.len() == usize::from(u16::MAX) {
-            too_many(self.kind, name.span, usize::from(u16::MAX), sink);
+            report_too_many(self.kind, name.span, usize::from(u16::MAX), sink);
             self.partial = true;
             return None;
         }
@@ -72,18 +72,18 @@ impl<'a> Names<'a> {
             return None;
         }
         self.list.push(name);
-        self.mention(name.span, new, sink);
+        self.record_mention(name.span, new, sink);
         Some(new)
     }
 
     /// Index of a name, if it is declared.
     fn get(&self, name: Name<'a>, sink: &mut Sink) -> Option<u16> {
         let index = self.index.get(name.text).copied()?;
-        self.mention(name.span, index, sink);
+        self.record_mention(name.span, index, sink);
         Some(index)
     }
 
-    fn mention(&self, span: Span, index: u16, sink: &mut Sink) {
+    fn record_mention(&self, span: Span, index: u16, sink: &mut Sink) {
         let declared = self.list[usize::from(index)];
         // Words of the language have no declaration in the file.
         if declared.text == MEMORY_WRITES {
@@ -97,20 +97,20 @@ impl<'a> Names<'a> {
     }
 
     fn find(&self, name: Name<'a>, sink: &mut Sink) -> Option<u16> {
-        let found = self.get(name, sink);
-        if found.is_none() && !self.partial {
-            unknown(
+        let index = self.get(name, sink);
+        if index.is_none() && !self.partial {
+            report_unknown(
                 self.kind,
                 name,
                 self.list.iter().map(|known| known.text),
                 sink,
             );
         }
-        found
+        index
     }
 }
 
-fn unknown<'n>(
+fn report_unknown<'n>(
     kind: &str,
     name: Name<'_>,
     known: impl Iterator<Item = &'n str> + Clone,
@@ -135,27 +135,33 @@ fn unknown<'n>(
     );
 }
 
-fn too_many(kind: &str, span: Span, most: usize, sink: &mut Sink) {
+fn report_too_many(kind: &str, span: Span, max: usize, sink: &mut Sink) {
     sink.push(
-        Diagnostic::new(Code::TooMany, span, format!("more than {most} {kind}s"))
+        Diagnostic::new(Code::TooMany, span, format!("more than {max} {kind}s"))
             .label("this one is too many"),
     );
 }
 
 /// Returns the number if it is in the range.
-fn ranged(number: Number, least: u32, most: u32, what: &str, sink: &mut Sink) -> Option<u32> {
-    let good = (least..=most).contains(&number.value);
-    if !good {
+fn number_in_range(
+    number: Number,
+    min: u32,
+    max: u32,
+    subject: &str,
+    sink: &mut Sink,
+) -> Option<u32> {
+    let in_range = (min..=max).contains(&number.value);
+    if !in_range {
         sink.push(
             Diagnostic::new(
                 Code::OutOfRange,
                 number.span,
-                format!("{what} out of range"),
+                format!("{subject} out of range"),
             )
-            .label(format!("must be {least} to {most}")),
+            .label(format!("must be {min} to {max}")),
         );
     }
-    good.then_some(number.value)
+    in_range.then_some(number.value)
 }
 
 /// Everything that rows and policies refer to.
@@ -175,13 +181,13 @@ struct Resolver<'a, 's> {
     sent_by_home: Vec<bool>,
     /// Number of homes, and true if the file declares it.
     homes: u16,
-    declared: bool,
+    homes_declared: bool,
     /// For each message, true if the rows that take it are about no line, with the span of the first such row's event.
     rows: Vec<Option<(bool, Span)>>,
     /// Sends of messages about no line, with their spans.
     lineless_sends: Vec<(MessageId, Span)>,
     /// Spans of targets in the remote's rows that are the sender of the current message.
-    to_sender: Vec<Span>,
+    sender_targets: Vec<Span>,
 }
 
 /// Blocks of a file, each at most once.
@@ -198,75 +204,79 @@ struct Blocks<'f, 'a> {
 }
 
 /// Stores the first occurrence of an item and reports any other.
-fn once<T>(
-    place: &mut Option<T>,
-    thing: T,
+fn set_once<T>(
+    slot: &mut Option<T>,
+    item: T,
     span: impl Fn(&T) -> Span,
-    what: &str,
+    description: &str,
     sink: &mut Sink,
 ) {
-    match place {
-        None => *place = Some(thing),
+    match slot {
+        None => *slot = Some(item),
         Some(first) => sink.push(
-            Diagnostic::new(Code::Duplicate, span(&thing), format!("a second {what}"))
-                .label("may occur only once")
-                .see(span(first), "the first one"),
+            Diagnostic::new(
+                Code::Duplicate,
+                span(&item),
+                format!("a second {description}"),
+            )
+            .label("may occur only once")
+            .see(span(first), "the first one"),
         ),
     }
 }
 
 /// Collects the blocks of a file; reports duplicate and missing ones.
-fn blocks<'f, 'a>(file: &'f File<'a>, sink: &mut Sink) -> Blocks<'f, 'a> {
+fn collect_blocks<'f, 'a>(file: &'f File<'a>, sink: &mut Sink) -> Blocks<'f, 'a> {
     let mut blocks = Blocks::default();
     for item in &file.items {
         match item {
-            Item::Line(number) => once(
+            Item::Line(number) => set_once(
                 &mut blocks.line,
                 (*number, number.span),
-                |it| it.1,
+                |line| line.1,
                 "`line`",
                 sink,
             ),
-            Item::Channels(block) => once(
+            Item::Channels(block) => set_once(
                 &mut blocks.channels,
                 block,
-                |it| it.keyword,
+                |block| block.keyword,
                 "`channels` block",
                 sink,
             ),
-            Item::Messages(block) => once(
+            Item::Messages(block) => set_once(
                 &mut blocks.messages,
                 block,
-                |it| it.keyword,
+                |block| block.keyword,
                 "`messages` block",
                 sink,
             ),
-            Item::Bounds(block) => once(
+            Item::Bounds(block) => set_once(
                 &mut blocks.bounds,
                 block,
-                |it| it.keyword,
+                |block| block.keyword,
                 "`bounds` block",
                 sink,
             ),
             Item::Remote(agent) => blocks.remotes.push(agent),
-            Item::Home(agent) => once(
+            Item::Home(agent) => set_once(
                 &mut blocks.home,
                 agent,
-                |it| it.body.keyword,
+                |agent| agent.body.keyword,
                 "`home` block",
                 sink,
             ),
-            Item::Accesses(block) => once(
+            Item::Accesses(block) => set_once(
                 &mut blocks.accesses,
                 block,
-                |it| it.keyword,
+                |block| block.keyword,
                 "`accesses` block",
                 sink,
             ),
-            Item::Guarantee(guarantee, span) => once(
+            Item::Guarantee(guarantee, span) => set_once(
                 &mut blocks.guarantee,
                 (*guarantee, *span),
-                |it| it.1,
+                |guarantee| guarantee.1,
                 "`guarantee`",
                 sink,
             ),
@@ -275,12 +285,12 @@ fn blocks<'f, 'a>(file: &'f File<'a>, sink: &mut Sink) -> Blocks<'f, 'a> {
             Item::Use(_) | Item::Node(..) | Item::Joint(..) => {}
         }
     }
-    missing(file, &blocks, sink);
+    report_missing_blocks(file, &blocks, sink);
     blocks
 }
 
 /// Reports required blocks that are missing.
-fn missing(file: &File, blocks: &Blocks, sink: &mut Sink) {
+fn report_missing_blocks(file: &File, blocks: &Blocks, sink: &mut Sink) {
     // A block that could not be parsed is not reported as missing too.
     if sink.count() == 0 {
         let missing = [
@@ -293,8 +303,8 @@ fn missing(file: &File, blocks: &Blocks, sink: &mut Sink) {
         ];
         let missing: Vec<String> = missing
             .iter()
-            .filter(|(_, missing)| *missing)
-            .map(|(what, _)| format!("`{what}`"))
+            .filter(|(_, is_missing)| *is_missing)
+            .map(|(block, _)| format!("`{block}`"))
             .collect();
         if !missing.is_empty() {
             sink.push(
@@ -310,7 +320,7 @@ fn missing(file: &File, blocks: &Blocks, sink: &mut Sink) {
 }
 
 pub(super) fn resolve(file: &File, sink: &mut Sink) -> Option<Protocol> {
-    if let Some(Item::Use(used)) = file.items.iter().find(|it| matches!(it, Item::Use(_))) {
+    if let Some(Item::Use(used)) = file.items.iter().find(|item| matches!(item, Item::Use(_))) {
         let text = "a file that composes others is no protocol of its own";
         sink.push(
             Diagnostic::new(Code::Misplaced, used.file.span, text)
@@ -326,7 +336,7 @@ pub(super) fn resolve(file: &File, sink: &mut Sink) -> Option<Protocol> {
         );
         return None;
     }
-    let blocks = blocks(file, sink);
+    let blocks = collect_blocks(file, sink);
     let mut resolver = Resolver {
         sink,
         kind_names: Names::new("kind of remotes", blocks.remotes.is_empty()),
@@ -339,38 +349,39 @@ pub(super) fn resolve(file: &File, sink: &mut Sink) -> Option<Protocol> {
         taken: Vec::new(),
         sent_by_home: Vec::new(),
         homes: file.homes.unwrap_or(1),
-        declared: file.homes.is_some(),
+        homes_declared: file.homes.is_some(),
         rows: Vec::new(),
         lineless_sends: Vec::new(),
-        to_sender: Vec::new(),
+        sender_targets: Vec::new(),
     };
-    resolver.kinds(&blocks.remotes);
+    resolver.declare_kinds(&blocks.remotes);
     let line_bytes = blocks
         .line
         .and_then(|(number, _)| resolver.line_bytes(number));
     let (orders, per_line, networks) = blocks
         .channels
-        .map_or_else(Default::default, |block| resolver.channels(block));
+        .map_or_else(Default::default, |block| resolver.declare_channels(block));
     if let Some(block) = blocks.messages {
-        resolver.messages(block);
+        resolver.declare_messages(block);
     }
     let behind = blocks
         .channels
-        .map_or_else(Vec::new, |block| resolver.behind(block, &orders));
+        .map_or_else(Vec::new, |block| resolver.point_orders(block, &orders));
     let bounds = blocks
         .bounds
-        .map_or_else(Bounds::default, |block| resolver.bounds(block));
-    let kept = blocks.accesses.map(|block| resolver.kept(block));
+        .map_or_else(Bounds::default, |block| resolver.resolve_bounds(block));
+    let kept = blocks.accesses.map(|block| resolver.program_order(block));
     let remote = (!blocks.remotes.is_empty())
-        .then(|| resolver.controller(&blocks.remotes, None, scope::Side::Remote));
+        .then(|| resolver.resolve_controller(&blocks.remotes, None, scope::Side::Remote));
     if let Some((remote, states, _)) = &remote {
-        resolver.equal_rights(remote, states);
+        resolver.check_equal_permissions(remote, states);
     }
     let home = blocks.home.map(|agent| {
-        let known = remote.as_ref().map(|(remote, states, _)| (remote, states));
+        let resolved_remote = remote.as_ref().map(|(remote, states, _)| (remote, states));
         if !policy::is_policy(agent) {
             let agents = std::slice::from_ref(&agent);
-            let (home, ..) = resolver.controller(agents, known, scope::Side::Home);
+            let (home, ..) =
+                resolver.resolve_controller(agents, resolved_remote, scope::Side::Home);
             return Home::Controller(home);
         }
         if let [_, second, ..] = blocks.remotes[..] {
@@ -381,20 +392,20 @@ pub(super) fn resolve(file: &File, sink: &mut Sink) -> Option<Protocol> {
                 .note("write the home as rows, or the remotes as one table: `remote A B { ... }`");
             resolver.sink.push(diagnostic);
         }
-        if let Some((remote, _)) = known {
-            resolver.with_split_states(agent, remote);
+        if let Some((remote, _)) = resolved_remote {
+            resolver.reject_split_states(agent, remote);
         }
-        Home::Policy(resolver.policy(agent, known))
+        Home::Policy(resolver.resolve_policy(agent, resolved_remote))
     });
     let (remote, states, initial) = match remote {
         Some((remote, states, initial)) => (Some(remote), states, initial),
         None => (None, Names::new("state", true), Vec::new()),
     };
     if let Some(remote) = &remote {
-        resolver.senders(remote);
-        resolver.input_queues(remote, &networks, &orders);
+        resolver.check_senders(remote);
+        resolver.check_input_queues(remote, &networks, &orders);
     }
-    resolver.about_lines([
+    resolver.classify_lineless_messages([
         remote.as_ref(),
         match &home {
             Some(Home::Controller(home)) => Some(home),
@@ -402,7 +413,7 @@ pub(super) fn resolve(file: &File, sink: &mut Sink) -> Option<Protocol> {
         },
     ]);
     if let (Some(remote), Some(Home::Policy(_))) = (&remote, &home) {
-        resolver.one_line_at_a_time(remote);
+        resolver.reject_several_lines(remote);
     }
     if let (Some(network), Some(Home::Policy(_))) = (networks.first(), &home) {
         let text = "a home written as goals, and a network";
@@ -414,7 +425,7 @@ pub(super) fn resolve(file: &File, sink: &mut Sink) -> Option<Protocol> {
     let guarantee = blocks.guarantee.map(|(guarantee, _)| guarantee);
     let guarantee = guarantee.unwrap_or_default();
     if let (false, Some(agent)) = (guarantee.coherent, blocks.home) {
-        resolver.without_rights_of_others(agent);
+        resolver.reject_permission_features(agent);
     }
     let kinds = resolver.kind_names.list.iter().zip(&resolver.tables);
     let kinds: Vec<Kind> = kinds
@@ -427,7 +438,7 @@ pub(super) fn resolve(file: &File, sink: &mut Sink) -> Option<Protocol> {
     let (systems, invariants) = resolver.resolve_systems(file, &states);
     // Messages sent and taken by an agent with errors are unknown.
     if resolver.sink.count() == 0 {
-        resolver.unused(matches!(home, Some(Home::Policy(_))));
+        resolver.report_unused_messages(matches!(home, Some(Home::Policy(_))));
     }
     let (name, title) = file.header?;
     let protocol = Protocol {
@@ -450,13 +461,13 @@ pub(super) fn resolve(file: &File, sink: &mut Sink) -> Option<Protocol> {
         systems,
         invariants,
     };
-    backing_permission::judge(file, &protocol, sink);
+    backing_permission::check_parent_any(file, &protocol, sink);
     Some(protocol)
 }
 
 impl<'a> Resolver<'a, '_> {
     fn line_bytes(&mut self, number: Number) -> Option<u32> {
-        let bytes = ranged(number, 8, 4096, "the line size is", self.sink)?;
+        let bytes = number_in_range(number, 8, 4096, "the line size is", self.sink)?;
         if !bytes.is_power_of_two() {
             let message = format!("a line of {bytes} bytes");
             self.sink.push(
@@ -468,31 +479,31 @@ impl<'a> Resolver<'a, '_> {
     }
 
     /// Resolves the program order that threads preserve.
-    fn kept(&mut self, block: &Block<AccessOrder<'a>>) -> Orders {
+    fn program_order(&mut self, block: &Block<AccessOrder<'a>>) -> Orders {
         let mut orders = Orders::NONE;
         let mut find = |name: Name<'a>| {
-            let found = Issue::ALL.iter().find(|(_, issue)| *issue == name.text);
-            if found.is_none() {
+            let entry = Issue::ALL.iter().find(|(_, issue)| *issue == name.text);
+            if entry.is_none() {
                 let known = Issue::ALL.iter().map(|&(_, issue)| issue);
-                unknown("access with an order", name, known, self.sink);
+                report_unknown("access with an order", name, known, self.sink);
             }
-            found.map(|&(issue, _)| issue)
+            entry.map(|&(issue, _)| issue)
         };
         for item in &block.items {
-            let own = find(item.access);
-            for (before, others) in &item.kept {
+            let access = find(item.access);
+            for (is_before, others) in &item.kept {
                 let named: Vec<Issue> = others.iter().filter_map(|&name| find(name)).collect();
                 let others = match others.is_empty() {
                     true => Issue::ALL.map(|(issue, _)| issue).to_vec(),
                     false => named,
                 };
-                for (own, other) in own
+                for (access, other) in access
                     .iter()
-                    .flat_map(|own| others.iter().map(move |o| (*own, *o)))
+                    .flat_map(|access| others.iter().map(move |o| (*access, *o)))
                 {
-                    match before {
-                        true => orders.keep(own, other),
-                        false => orders.keep(other, own),
+                    match is_before {
+                        true => orders.keep(access, other),
+                        false => orders.keep(other, access),
                     }
                 }
             }
@@ -501,11 +512,11 @@ impl<'a> Resolver<'a, '_> {
     }
 
     /// Declares the kinds of remotes.
-    fn kinds(&mut self, blocks: &[&Agent<'a>]) {
+    fn declare_kinds(&mut self, blocks: &[&Agent<'a>]) {
         for (table, agent) in blocks.iter().enumerate() {
             for &name in &agent.names {
                 if self.tables.len() == MAX_KINDS {
-                    return too_many("kind of remotes", name.span, MAX_KINDS, self.sink);
+                    return report_too_many("kind of remotes", name.span, MAX_KINDS, self.sink);
                 }
                 if self.kind_names.declare(name, self.sink).is_some() {
                     self.tables.push(table);
@@ -515,7 +526,7 @@ impl<'a> Resolver<'a, '_> {
     }
 
     /// Resolves an end of a channel; returns the only kind of remotes allowed there, if any.
-    fn end(&mut self, end: EndItem<'a>) -> (End, Option<KindId>) {
+    fn resolve_end(&mut self, end: EndItem<'a>) -> (End, Option<KindId>) {
         let name = match end {
             EndItem::Of(end) => return (end, None),
             EndItem::Kind(name) => name,
@@ -523,7 +534,7 @@ impl<'a> Resolver<'a, '_> {
         let Some(kind) = self.kind_names.get(name, self.sink) else {
             let ends = ["remote", "home", "any"].into_iter();
             let known = ends.chain(self.kind_names.list.iter().map(|kind| kind.text));
-            unknown("agent", name, known, self.sink);
+            report_unknown("agent", name, known, self.sink);
             return (End::Any, None);
         };
         match self
@@ -546,7 +557,11 @@ impl<'a> Resolver<'a, '_> {
 
     /// Checks that states of the same name in several tables give the same permission, because policies and local
     /// operations name permissions by states.
-    fn equal_rights(&mut self, remote: &crate::controller::Controller, names: &Names<'a>) {
+    fn check_equal_permissions(
+        &mut self,
+        remote: &crate::controller::Controller,
+        names: &Names<'a>,
+    ) {
         for (name, state) in names.list.iter().zip(&remote.states) {
             let first = names.index.get(name.text).map(|&first| usize::from(first));
             let Some(first) = first.and_then(|first| remote.states.get(first)) else {
@@ -571,13 +586,13 @@ impl<'a> Resolver<'a, '_> {
     }
 
     /// Resolves `ordered M behind N`: the messages that stay behind others.
-    fn behind(
+    fn point_orders(
         &mut self,
         block: &Block<ChannelItem<'a>>,
         orders: &[Vec<ChannelId>],
     ) -> Vec<PointOrder> {
-        let mut all: Vec<PointOrder> = Vec::new();
-        let mut before: FxHashMap<MessageId, Span> = FxHashMap::default();
+        let mut point_orders: Vec<PointOrder> = Vec::new();
+        let mut earlier_spans: FxHashMap<MessageId, Span> = FxHashMap::default();
         for item in &block.items {
             let ChannelItem::Behind {
                 message: name,
@@ -588,40 +603,49 @@ impl<'a> Resolver<'a, '_> {
             };
             let message = self.message_named(*name);
             let mut earlier = Vec::new();
-            for &other in names {
-                let found = self.message_named(other);
-                let (Some(message), Some(found)) = (message, found) else {
+            for &earlier_name in names {
+                let earlier_message = self.message_named(earlier_name);
+                let (Some(message), Some(earlier_message)) = (message, earlier_message) else {
                     continue;
                 };
-                if let Some(first) = before.insert(found, other.span) {
-                    let text = format!("`{}` already goes before another message", other.text);
+                if let Some(first) = earlier_spans.insert(earlier_message, earlier_name.span) {
+                    let text = format!(
+                        "`{}` already goes before another message",
+                        earlier_name.text
+                    );
                     self.sink.push(
-                        Diagnostic::new(Code::Duplicate, other.span, text)
+                        Diagnostic::new(Code::Duplicate, earlier_name.span, text)
                             .label("may go before one message only")
                             .see(first, "goes before one here"),
                     );
                     continue;
                 }
-                let (one, two) = (self.channel_of(message), self.channel_of(found));
-                let apart = |a: End, b: End| a != b && a != End::Any && b != End::Any;
-                let problem = if message == found {
+                let (channel, earlier_channel) =
+                    (self.channel_of(message), self.channel_of(earlier_message));
+                let are_disjoint = |a: End, b: End| a != b && a != End::Any && b != End::Any;
+                let problem = if message == earlier_message {
                     Some("a message does not stay behind its own kind")
-                } else if apart(one.from, two.from) || apart(one.to, two.to) {
+                } else if are_disjoint(channel.from, earlier_channel.from)
+                    || are_disjoint(channel.to, earlier_channel.to)
+                {
                     Some("the two messages never travel in the same direction")
                 } else {
                     None
                 };
                 if let Some(problem) = problem {
                     self.sink.push(
-                        Diagnostic::new(Code::Direction, other.span, problem)
-                            .label(format!("on `{}`", two.name)),
+                        Diagnostic::new(Code::Direction, earlier_name.span, problem)
+                            .label(format!("on `{}`", earlier_channel.name)),
                     );
                 }
-                self.between_homes(self.messages[found.index()].channel, other.span);
-                earlier.push(found);
+                self.reject_order_between_homes(
+                    self.messages[earlier_message.index()].channel,
+                    earlier_name.span,
+                );
+                earlier.push(earlier_message);
             }
             let Some(message) = message else { continue };
-            if all.iter().any(|other| other.message == message) {
+            if point_orders.iter().any(|other| other.message == message) {
                 let text = format!("`{}` stays behind others already", name.text);
                 self.sink.push(
                     Diagnostic::new(Code::Duplicate, name.span, text)
@@ -629,26 +653,26 @@ impl<'a> Resolver<'a, '_> {
                 );
                 continue;
             }
-            for (&member, at) in std::iter::once(&message)
+            for (&member, member_name) in std::iter::once(&message)
                 .chain(&earlier)
                 .zip(std::iter::once(name).chain(names))
             {
                 let channel = self.messages[member.index()].channel;
                 if orders.iter().any(|order| order.contains(&channel)) {
-                    let text = format!("`{}` has an order already", at.text);
+                    let text = format!("`{}` has an order already", member_name.text);
                     self.sink.push(
-                        Diagnostic::new(Code::Duplicate, at.span, text)
+                        Diagnostic::new(Code::Duplicate, member_name.span, text)
                             .label("its channel is in an `ordered` list"),
                     );
                 }
             }
-            all.push(PointOrder { message, earlier });
+            point_orders.push(PointOrder { message, earlier });
         }
-        all
+        point_orders
     }
 
     /// Declares the channels. Returns their orders, whether each order is per line, and the networks.
-    fn channels(
+    fn declare_channels(
         &mut self,
         block: &Block<ChannelItem<'a>>,
     ) -> (Vec<Vec<ChannelId>>, Vec<bool>, Vec<p::Network>) {
@@ -663,9 +687,9 @@ impl<'a> Resolver<'a, '_> {
             else {
                 continue;
             };
-            let (from, sender) = self.end(from);
-            let (to, receiver) = self.end(to);
-            if from == End::Home && to == End::Home && !self.declared {
+            let (from, sender) = self.resolve_end(from);
+            let (to, receiver) = self.resolve_end(to);
+            if from == End::Home && to == End::Home && !self.homes_declared {
                 let message = format!("`{}` leads from the home to the home", name.text);
                 self.sink.push(
                     Diagnostic::new(Code::Direction, span, message)
@@ -685,18 +709,18 @@ impl<'a> Resolver<'a, '_> {
             }
         }
         let (mut orders, mut per_line): (Vec<Vec<ChannelId>>, Vec<bool>) = Default::default();
-        let mut stands: FxHashMap<u16, Span> = FxHashMap::default();
+        let mut ordered_spans: FxHashMap<u16, Span> = FxHashMap::default();
         let mut networks: Vec<p::Network> = Vec::new();
-        let mut called = Names::new("network", false);
+        let mut network_names = Names::new("network", false);
         for item in &block.items {
-            let (names, of_line) = match item {
-                ChannelItem::Ordered(names, of_line) => (names, of_line),
+            let (names, is_per_line) = match item {
+                ChannelItem::Ordered(names, is_per_line) => (names, is_per_line),
                 ChannelItem::Network(name, capacity, names) => {
                     let capacity = capacity.and_then(|number| {
-                        let most = u32::from(p::Network::MAX_CAPACITY);
-                        ranged(number, 1, most, "a capacity is", self.sink)
+                        let max_capacity = u32::from(p::Network::MAX_CAPACITY);
+                        number_in_range(number, 1, max_capacity, "a capacity is", self.sink)
                     });
-                    if called.declare(*name, self.sink).is_some() {
+                    if network_names.declare(*name, self.sink).is_some() {
                         networks.push(p::Network {
                             name: name.text.to_string(),
                             order: orders.len(),
@@ -724,7 +748,7 @@ impl<'a> Resolver<'a, '_> {
                     );
                     continue;
                 }
-                match stands.insert(index, name.span) {
+                match ordered_spans.insert(index, name.span) {
                     None => order.push(ChannelId(index)),
                     Some(first) => self.sink.push(
                         Diagnostic::new(
@@ -738,12 +762,12 @@ impl<'a> Resolver<'a, '_> {
                 }
             }
             orders.push(order);
-            per_line.push(*of_line);
+            per_line.push(*is_per_line);
         }
         (orders, per_line, networks)
     }
 
-    fn messages(&mut self, block: &Block<Group<'a>>) {
+    fn declare_messages(&mut self, block: &Block<Group<'a>>) {
         for group in &block.items {
             let channel = self.channel_names.find(group.channel, self.sink);
             for item in &group.messages {
@@ -751,7 +775,7 @@ impl<'a> Resolver<'a, '_> {
                 let mut fields = Vec::new();
                 for &(name, ty) in &item.fields {
                     if fields.len() == usize::from(u8::MAX) {
-                        too_many("field", name.span, fields.len(), self.sink);
+                        report_too_many("field", name.span, fields.len(), self.sink);
                         break;
                     }
                     if ty.set_of_homes() {
@@ -803,7 +827,7 @@ impl<'a> Resolver<'a, '_> {
         self.channel_of(message).class
     }
 
-    fn bounds(&mut self, block: &Block<(Name<'a>, Number)>) -> Bounds {
+    fn resolve_bounds(&mut self, block: &Block<(Name<'a>, Number)>) -> Bounds {
         let mut bounds = Bounds::default();
         let mut stated: FxHashMap<&str, Span> = FxHashMap::default();
         for &(name, number) in &block.items {
@@ -815,12 +839,10 @@ impl<'a> Resolver<'a, '_> {
                 );
                 continue;
             }
-            let bound =
-                ranged(number, 1, u32::from(u16::MAX), "the bound is", self.sink).map(|limit| {
-                    Bound {
-                        limit: limit as u16,
-                        span: name.span.to(number.span),
-                    }
+            let bound = number_in_range(number, 1, u32::from(u16::MAX), "the bound is", self.sink)
+                .map(|limit| Bound {
+                    limit: limit as u16,
+                    span: name.span.to(number.span),
                 });
             if name.text == "in_flight" {
                 bounds.in_flight = bound;
@@ -840,27 +862,27 @@ impl<'a> Resolver<'a, '_> {
     }
 
     /// Reports a message that is not of the required class.
-    fn require_class(&mut self, message: MessageId, name: Name<'a>, class: Class, why: &str) {
+    fn require_class(&mut self, message: MessageId, name: Name<'a>, class: Class, reason: &str) {
         let channel = self.channel_of(message);
         if channel.class == Some(class) {
             return;
         }
         let word = super::parser::CLASSES
             .iter()
-            .find(|(_, known)| *known == class)
+            .find(|(_, listed)| *listed == class)
             .map_or("", |(word, _)| word);
         let diagnostic = Diagnostic::new(
             Code::WrongClass,
             name.span,
             format!("`{}` is no {word}", name.text),
         )
-        .label(why)
+        .label(reason)
         .see(channel.span, format!("it travels on `{}`", channel.name));
         self.sink.push(diagnostic);
     }
 
     /// Reports messages that no row sends or takes.
-    fn unused(&mut self, policy: bool) {
+    fn report_unused_messages(&mut self, policy: bool) {
         for (index, message) in self.messages.iter().enumerate() {
             let channel = &self.channels[message.channel.index()];
             if !self.sent[index] {

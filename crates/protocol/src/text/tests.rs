@@ -14,19 +14,19 @@ const ECI: &str = include_str!("../../../../protocols/eci.coh");
 const MSI: &str = include_str!("tests/msi.coh");
 
 /// Returns the protocol, or panics with the diagnostics as a user would see them.
-fn good(text: &str) -> Protocol {
+fn parse_valid(text: &str) -> Protocol {
     parse(text).unwrap_or_else(|diagnostics| {
-        let shown: Vec<String> = diagnostics
+        let rendered: Vec<String> = diagnostics
             .iter()
             .map(|diagnostic| diagnostic.render("test.coh", text, false))
             .collect();
-        panic!("{}", shown.join("\n\n"))
+        panic!("{}", rendered.join("\n\n"))
     })
 }
 
 #[test]
 fn eci_is_read_completely() {
-    let eci = good(ECI);
+    let eci = parse_valid(ECI);
     assert_eq!(
         (eci.name.as_str(), eci.line_bytes, eci.orders.len()),
         ("eci", 128, 0)
@@ -73,7 +73,7 @@ fn eci_is_read_completely() {
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../protocols");
 
 /// Loads a shipped protocol file for one that uses it.
-fn shipped(file: &str) -> Result<Protocol, String> {
+fn load_shipped(file: &str) -> Result<Protocol, String> {
     let text = std::fs::read_to_string(format!("{FOLDER}/{file}"));
     let elsewhere = format!("{FOLDER}/../tests/homes/{file}");
     let text = text.or_else(|_| std::fs::read_to_string(elsewhere));
@@ -84,14 +84,14 @@ fn shipped(file: &str) -> Result<Protocol, String> {
 #[test]
 fn a_text_that_composes_others_counts_the_parts_of_each() {
     let text = std::fs::read_to_string(format!("{FOLDER}/eci-both.coh")).expect("it ships");
-    let both = compose(&text, &mut shipped).expect("it is good");
-    let names: Vec<&str> = both
+    let composition = compose(&text, &mut load_shipped).expect("it is good");
+    let names: Vec<&str> = composition
         .spaces
         .iter()
         .map(|space| space.name.as_str())
         .collect();
     assert_eq!(names, ["far", "near"]);
-    let [joint] = &both.systems[..] else {
+    let [joint] = &composition.systems[..] else {
         panic!("one system")
     };
     let sizes = |p: &crate::protocol::System| (p.name.clone(), p.remotes.total(), p.lines);
@@ -116,8 +116,8 @@ fn every_shipped_text_is_read() {
         if path.extension().is_some_and(|extension| extension == "coh") {
             let text = std::fs::read_to_string(&path).expect("a text");
             let name = match composes(&text) {
-                true => compose(&text, &mut shipped).expect("good").name,
-                false => good(&text).name,
+                true => compose(&text, &mut load_shipped).expect("good").name,
+                false => parse_valid(&text).name,
             };
             assert_eq!(
                 Some(name.replace('_', "-").as_str()),
@@ -131,7 +131,7 @@ fn every_shipped_text_is_read() {
 
 #[test]
 fn rows_of_a_directory_protocol_become_rules() {
-    let msi = good(MSI);
+    let msi = parse_valid(MSI);
     let Home::Controller(home) = &msi.home else {
         panic!("a controller")
     };
@@ -180,10 +180,10 @@ fn rows_of_a_directory_protocol_become_rules() {
             ..
         }
     ));
-    let leaves = home
+    let stalls = home
         .rules
         .iter()
         .filter(|rule| rule.effect == Effect::Leave)
         .count();
-    assert_eq!(leaves, 2);
+    assert_eq!(stalls, 2);
 }

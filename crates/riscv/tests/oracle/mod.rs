@@ -24,10 +24,10 @@ pub struct Program {
 }
 
 /// Encodes an instruction by mnemonic, with the given operand bits.
-pub fn bits(name: &str, free: u32) -> u32 {
+pub fn bits(name: &str, operand_bits: u32) -> u32 {
     row(name)
         .unwrap_or_else(|| panic!("no row {name}"))
-        .filled(free)
+        .encode(operand_bits)
 }
 
 pub fn r_type(name: &str, rd: u32, rs1: u32, rs2: u32) -> u32 {
@@ -68,9 +68,9 @@ impl Program {
     }
 
     /// Writes these bytes to standard output and exits.
-    pub fn finish(&mut self, from: u64, length: usize) {
+    pub fn finish(&mut self, start: u64, length: usize) {
         self.li(10, 1);
-        self.li(11, from);
+        self.li(11, start);
         self.li(12, length as u64);
         self.li(17, 64);
         self.push(bits("ecall", 0));
@@ -90,18 +90,18 @@ impl Program {
             "the code reaches into the data"
         );
         let mut elf = vec![0x7f, b'E', b'L', b'F', 2, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0];
-        let mut put = |bytes: &[u8]| elf.extend(bytes);
-        put(&[2, 0, 243, 0, 1, 0, 0, 0]);
-        put(&(START + HEADERS as u64).to_le_bytes());
-        put(&64_u64.to_le_bytes());
-        put(&0_u64.to_le_bytes());
+        let mut append = |bytes: &[u8]| elf.extend(bytes);
+        append(&[2, 0, 243, 0, 1, 0, 0, 0]);
+        append(&(START + HEADERS as u64).to_le_bytes());
+        append(&64_u64.to_le_bytes());
+        append(&0_u64.to_le_bytes());
         // Flags: compressed instructions, double-precision ABI. Then the header sizes.
-        put(&5_u32.to_le_bytes());
+        append(&5_u32.to_le_bytes());
         for half in [64_u16, 56, 1, 0, 0, 0] {
-            put(&half.to_le_bytes());
+            append(&half.to_le_bytes());
         }
-        put(&1_u32.to_le_bytes());
-        put(&7_u32.to_le_bytes());
+        append(&1_u32.to_le_bytes());
+        append(&7_u32.to_le_bytes());
         for double in [
             0,
             START,
@@ -110,7 +110,7 @@ impl Program {
             self.length() as u64,
             0x1000,
         ] {
-            put(&double.to_le_bytes());
+            append(&double.to_le_bytes());
         }
         assert_eq!(elf.len(), HEADERS);
         elf.extend(&self.code);
@@ -131,36 +131,39 @@ impl Program {
             .arg(&file)
             .output()
             .expect("it starts");
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{:?}: {said}", output.status);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{:?}: {stderr}", output.status);
         output.stdout
     }
 
     /// Output under this crate, in single steps.
     pub fn output_in_single_steps(&self) -> Vec<u8> {
-        self.by(|hart, memory| hart.step(memory))
+        self.output_by(|hart, memory| hart.step(memory))
     }
 
     /// Output with `engine`, which executes one or more instructions per call.
-    pub fn by(&self, mut engine: impl FnMut(&mut Hart, &mut Flat) -> Result<(), Stop>) -> Vec<u8> {
+    pub fn output_by(
+        &self,
+        mut engine: impl FnMut(&mut Hart, &mut Flat) -> Result<(), Stop>,
+    ) -> Vec<u8> {
         let elf = self.elf();
         let mut memory = Flat::new(START, elf.len());
-        let whole = memory.bytes_mut(START, elf.len()).expect("it is all");
-        whole.copy_from_slice(&elf);
+        let image = memory.bytes_mut(START, elf.len()).expect("it is all");
+        image.copy_from_slice(&elf);
         let mut hart = Hart::new(0, Extensions::HOST);
         hart.csrs.mode = Mode::User;
         hart.pc = START + HEADERS as u64;
-        let mut written = Vec::new();
+        let mut output = Vec::new();
         while hart.csrs.instret < 1_000_000_000 {
             match engine(&mut hart, &mut memory) {
                 Ok(()) => {}
                 Err(Stop::Exception(Exception::UserCall)) if hart.x(17) == 64 => {
                     let bytes = memory.bytes(hart.x(11), hart.x(12) as usize);
-                    written.extend(bytes.expect("it is there"));
+                    output.extend(bytes.expect("it is there"));
                     hart.set_x(10, hart.x(12));
                     hart.pc += 4;
                 }
-                Err(Stop::Exception(Exception::UserCall)) => return written,
+                Err(Stop::Exception(Exception::UserCall)) => return output,
                 Err(stop) => panic!("at {:#x}: {stop:?}", hart.pc),
             }
         }
@@ -179,8 +182,8 @@ impl Random {
         z ^ z >> 31
     }
 
-    pub fn below(&mut self, end: u64) -> u64 {
-        self.next() % end
+    pub fn below(&mut self, limit: u64) -> u64 {
+        self.next() % limit
     }
 
     pub fn one_of<T: Copy>(&mut self, list: &[T]) -> T {
@@ -189,17 +192,21 @@ impl Random {
 
     /// A register value: small, a boundary value, single or double precision, or random.
     pub fn value(&mut self) -> u64 {
-        let any = self.next();
+        let random_bits = self.next();
         match self.below(8) {
-            0 => any,
+            0 => random_bits,
             1 => self.one_of(&INTEGERS),
             2 => self.one_of(&DOUBLES),
             3 => 0xffff_ffff_0000_0000 | self.one_of(&SINGLES),
-            4 => any % 64,
-            5 => (any as i32 as f64 / 64.0).to_bits(),
+            4 => random_bits % 64,
+            5 => (random_bits as i32 as f64 / 64.0).to_bits(),
             // Double- and single-precision numbers with random signs and fractions, and exponents near that of one.
-            6 => any & 0x801f_ffff_ffff_ffff | (1023 - 40 + self.below(80)) << 52,
-            _ => 0xffff_ffff_0000_0000 | any & 0x807f_ffff | (127 - 20 + self.below(40)) << 23,
+            6 => random_bits & 0x801f_ffff_ffff_ffff | (1023 - 40 + self.below(80)) << 52,
+            _ => {
+                0xffff_ffff_0000_0000
+                    | random_bits & 0x807f_ffff
+                    | (127 - 20 + self.below(40)) << 23
+            }
         }
     }
 }

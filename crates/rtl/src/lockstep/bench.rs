@@ -92,7 +92,7 @@ pub struct Run {
 impl Run {
     /// Creates a run with the given number of messages; the seed determines its other parameters too.
     pub fn new(seed: u64, messages: u64) -> Run {
-        let mut chance = RandomGenerator::new(seed ^ 0x9e37_79b9);
+        let mut random = RandomGenerator::new(seed ^ 0x9e37_79b9);
         let pattern = [
             Pattern::Spread,
             Pattern::Spread,
@@ -102,15 +102,15 @@ impl Run {
         Run {
             seed,
             messages,
-            lines: [1, 2, 3, 6, 12, 24, 32, 32, 64, 256, 4096][chance.below(11) as usize],
-            pattern: pattern[chance.below(4) as usize],
-            memory: [1, 4, 30, 100, 100, 1000][chance.below(6) as usize],
-            delay: [1, 10, 60, 60, 400][chance.below(5) as usize],
-            ready: [16, 16, 12, 4][chance.below(4) as usize],
-            device: [0, 1, 2, 4, 8][chance.below(5) as usize],
+            lines: [1, 2, 3, 6, 12, 24, 32, 32, 64, 256, 4096][random.below(11) as usize],
+            pattern: pattern[random.below(4) as usize],
+            memory: [1, 4, 30, 100, 100, 1000][random.below(6) as usize],
+            delay: [1, 10, 60, 60, 400][random.below(5) as usize],
+            ready: [16, 16, 12, 4][random.below(4) as usize],
+            device: [0, 1, 2, 4, 8][random.below(5) as usize],
             aim: seed.wrapping_mul(TARGET_DISTANCE) as usize,
             // Drawn last, so that seeds without illegal traffic behave as they did before it was introduced.
-            illegal_inputs: [0, 0, 0, 0, 0, 1, 8, 64][chance.below(8) as usize],
+            illegal_inputs: [0, 0, 0, 0, 0, 1, 8, 64][random.below(8) as usize],
             exact: false,
         }
     }
@@ -118,12 +118,12 @@ impl Run {
     /// Creates a short run of few lines that is directed from its start to a row, counted from the last of
     /// [`ReachabilityGraph::rows`].
     pub fn directed_run(aim: usize, seed: u64) -> Run {
-        let mut chance = RandomGenerator::new(seed ^ 0x517c_c1b7);
+        let mut random = RandomGenerator::new(seed ^ 0x517c_c1b7);
         Run {
             seed,
             messages: 200,
-            lines: 1 + chance.below(3) as usize,
-            pattern: [Pattern::Spread, Pattern::OneUnit][chance.below(2) as usize],
+            lines: 1 + random.below(3) as usize,
+            pattern: [Pattern::Spread, Pattern::OneUnit][random.below(2) as usize],
             memory: 4,
             delay: 4,
             ready: 16,
@@ -201,38 +201,38 @@ struct Line {
     copy: Bytes,
     home: Configuration,
     /// The pending local operation, and true if the directory started it.
-    pending: Option<(u8, bool)>,
+    pending_local: Option<(u8, bool)>,
     /// Highest permission of the remote under the lock, if the line is locked.
-    locked: Option<Right>,
+    lock_permission: Option<Right>,
     memory: Bytes,
     latest: Bytes,
     operation: Memory,
     /// Messages sent and not yet consumed, in both directions.
     in_flight: Vec<MessageId>,
     /// Permission that the remote receives with the read data, or retains after the write.
-    right: Right,
+    permission: Right,
     /// Messages that have entered the home and are not yet consumed.
-    arrived: Vec<Message>,
+    arrived_messages: Vec<Message>,
     /// Messages that must leave the home, by circuit.
-    expected: [VecDeque<Message>; CIRCUITS],
+    expected_departures: [VecDeque<Message>; CIRCUITS],
     /// Local operations that have entered the home and are not yet consumed.
-    asked: VecDeque<u8>,
+    queued_locals: VecDeque<u8>,
     unlocks: u32,
     answers: Vec<Answer>,
     /// True once the device knows that it holds the lock.
-    told: bool,
+    lock_reported: bool,
     /// Earliest arrival cycle of the next message in ordered circuits, by direction and circuit.
-    order: [[u64; CIRCUITS]; 2],
+    earliest_arrival: [[u64; CIRCUITS]; 2],
     history: VecDeque<Step>,
     /// Number of messages in flight, and of messages at the home's ports.
     messages_in_flight: usize,
-    entering: usize,
+    messages_at_ports: usize,
     /// True while the line is directed to a row; true once it has come to rest, so that messages are held back.
     is_directed: bool,
     is_holding_messages: bool,
-    held: Vec<(bool, Message)>,
+    held_messages: Vec<(bool, Message)>,
     /// True while memory withholds its answers; true once it may answer again.
-    withheld: bool,
+    is_memory_withheld: bool,
     is_memory_resumed: bool,
 }
 
@@ -244,27 +244,27 @@ impl Line {
             remote,
             copy: [0; WORDS],
             home,
-            pending: None,
-            locked: None,
+            pending_local: None,
+            lock_permission: None,
             memory: bytes,
             latest: bytes,
             operation: Memory::Idle,
             in_flight: Vec::new(),
-            right: Right::None,
-            arrived: Vec::new(),
-            expected: Default::default(),
-            asked: VecDeque::new(),
+            permission: Right::None,
+            arrived_messages: Vec::new(),
+            expected_departures: Default::default(),
+            queued_locals: VecDeque::new(),
             unlocks: 0,
             answers: Vec::new(),
-            told: false,
-            order: [[0; CIRCUITS]; 2],
+            lock_reported: false,
+            earliest_arrival: [[0; CIRCUITS]; 2],
             history: VecDeque::new(),
             messages_in_flight: 0,
-            entering: 0,
+            messages_at_ports: 0,
             is_directed: false,
             is_holding_messages: false,
-            held: Vec::new(),
-            withheld: false,
+            held_messages: Vec::new(),
+            is_memory_withheld: false,
             is_memory_resumed: false,
         }
     }
@@ -297,7 +297,7 @@ struct PortQueue {
     beat: usize,
     /// For the last beat that entered: true if it was the first one of a message with bytes; true if it was the last
     /// one.
-    before: Option<(bool, bool)>,
+    last_beat: Option<(bool, bool)>,
 }
 
 /// A message of which some beats have left the home.
@@ -312,7 +312,7 @@ struct DepartingMessage {
 struct Burst {
     line: usize,
     id: u64,
-    at: u64,
+    completion_cycle: u64,
     beat: usize,
 }
 
@@ -320,18 +320,18 @@ struct Burst {
 struct Slice {
     port_queues: [PortQueue; CIRCUITS],
     departing: [Option<DepartingMessage>; CIRCUITS],
-    asks: VecDeque<(usize, u8)>,
-    ask_valid: bool,
+    local_requests: VecDeque<(usize, u8)>,
+    local_request_valid: bool,
     unlocks: VecDeque<usize>,
     unlock_valid: bool,
     reads: Vec<Burst>,
-    reading: Option<usize>,
-    addresses: VecDeque<(usize, u64)>,
+    current_read: Option<usize>,
+    write_addresses: VecDeque<(usize, u64)>,
     /// Bytes of writes, and bit masks of the written bits.
-    data: VecDeque<(Bytes, Bytes)>,
-    beat: (Bytes, Bytes, usize),
+    write_data: VecDeque<(Bytes, Bytes)>,
+    incoming_write: (Bytes, Bytes, usize),
     writes: Vec<Burst>,
-    written: Option<usize>,
+    current_write: Option<usize>,
     illegal_inputs: illegal_traffic::IllegalTraffic,
 }
 
@@ -344,9 +344,9 @@ pub struct Bench<'a> {
     remote_machine: Machine<'a>,
     rules: Rc<Rules>,
     run: Run,
-    chance: RandomGenerator,
+    random: RandomGenerator,
     /// A separate generator for illegal traffic, so that runs without it are unaffected.
-    strange: RandomGenerator,
+    illegal_random: RandomGenerator,
     stalls: stalls::Stalls,
     model: Model,
     inputs: Inputs,
@@ -364,12 +364,12 @@ pub struct Bench<'a> {
     flight: u32,
     /// Beats per line, words per beat, and words per line.
     beats: usize,
-    beat: usize,
+    words_per_beat: usize,
     words: usize,
     /// Cycle of the last activity, and of the last advance. Without an advance, messages or operations of the device
     /// may repeat forever while the remote starves.
-    progress: u64,
-    advance: u64,
+    last_activity: u64,
+    last_advance: u64,
     report: Report,
     /// Recorded port crossings, during measurements.
     port_events: Option<Vec<(u64, PortEvent)>>,
@@ -379,15 +379,15 @@ pub struct Bench<'a> {
     /// Permission changes that each unit must report, including those that may be lost.
     changes: Changes,
     /// Resources in use of each unit, and the number of its unconsumed messages other than requests.
-    places: Vec<unit_resources::UnitResources>,
+    resources: Vec<unit_resources::UnitResources>,
     responses: Vec<usize>,
     shape: Shape,
     /// Reference model of the endpoint.
-    behind: endpoints::EndpointModel,
+    endpoint: endpoints::EndpointModel,
     /// True if the listener accepts permission changes in every cycle.
-    listens: bool,
+    is_listening: bool,
     /// Target rows, and the lines directed to one.
-    aims: Option<CoverageTargets<'a>>,
+    targets: Option<CoverageTargets<'a>>,
     directed_lines: Vec<DirectedLine>,
     /// File of a waveform that could not be opened.
     unopened_waveform: Option<PathBuf>,
@@ -398,17 +398,17 @@ pub struct Bench<'a> {
 
 /// A failure without the line's history.
 #[derive(Debug)]
-pub(super) struct Wrong {
+pub(super) struct BenchError {
     check: Check,
     what: String,
     line: Option<usize>,
 }
 
-type Checked<T = ()> = Result<T, Wrong>;
+type Checked<T = ()> = Result<T, BenchError>;
 
-impl From<Violation> for Wrong {
-    fn from(violation: Violation) -> Wrong {
-        Wrong {
+impl From<Violation> for BenchError {
+    fn from(violation: Violation) -> BenchError {
+        BenchError {
             check: Check::Comparison,
             what: violation.what,
             line: None,
@@ -416,22 +416,26 @@ impl From<Violation> for Wrong {
     }
 }
 
-impl Wrong {
+impl BenchError {
     /// Attributes the failure to a line.
-    fn about(self, line: usize) -> Wrong {
-        Wrong {
+    fn on_line(self, line: usize) -> BenchError {
+        BenchError {
             line: Some(line),
             ..self
         }
     }
 }
 
-fn wrong<T>(line: usize, what: String) -> Checked<T> {
-    noticed(Check::Comparison, Some(line), what)
+fn line_failure<T>(line: usize, message: String) -> Checked<T> {
+    check_failed(Check::Comparison, Some(line), message)
 }
 
-fn noticed<T>(check: Check, line: Option<usize>, what: String) -> Checked<T> {
-    Err(Wrong { check, what, line })
+fn check_failed<T>(check: Check, line: Option<usize>, message: String) -> Checked<T> {
+    Err(BenchError {
+        check,
+        what: message,
+        line,
+    })
 }
 
 impl<'a> Bench<'a> {
@@ -446,7 +450,7 @@ impl<'a> Bench<'a> {
             stop,
             ..
         } = *setup;
-        let mut chance = RandomGenerator::new(run.seed);
+        let mut random = RandomGenerator::new(run.seed);
         let home_machine = Machine::new(home, 1);
         let remote_machine = Machine::new(&protocol.remote, 1);
         let facts = ProtocolFacts::new(protocol, home);
@@ -454,12 +458,12 @@ impl<'a> Bench<'a> {
         let mut lines = Vec::new();
         let mut by_number = FxHashMap::default();
         let all_units = (SLICES * shape.units) as u64;
-        let own = chance.below(all_units);
+        let random_unit = random.below(all_units);
         while lines.len() < run.lines {
             let number = match run.pattern {
                 Pattern::Spread => lines.len() as u64,
-                Pattern::OneUnit => lines.len() as u64 * all_units + own,
-                Pattern::Anywhere => chance.below(1 << 17) * all_units + chance.below(all_units),
+                Pattern::OneUnit => lines.len() as u64 * all_units + random_unit,
+                Pattern::Anywhere => random.below(1 << 17) * all_units + random.below(all_units),
             };
             if by_number.contains_key(&number) {
                 continue;
@@ -467,7 +471,7 @@ impl<'a> Bench<'a> {
             by_number.insert(number, lines.len());
             // The memory of an endpoint starts with zeros.
             let bytes = match shape.endpoint {
-                Endpoint::None => chance.bytes(),
+                Endpoint::None => random.bytes(),
                 _ => [0; WORDS],
             };
             let (remote, home) = (remote_machine.initial(), home_machine.initial());
@@ -482,9 +486,13 @@ impl<'a> Bench<'a> {
                 .entry(line.number % (all_units << shape.set_bits))
                 .or_default() += 1;
         }
-        let fits = sets.values().all(|&lines| lines <= shape.ways);
+        let all_lines_fit = sets.values().all(|&lines| lines <= shape.ways);
         Bench {
-            max_requests: if fits { usize::MAX } else { shape.waiting },
+            max_requests: if all_lines_fit {
+                usize::MAX
+            } else {
+                shape.waiting
+            },
             requests: vec![0; all_units as usize],
             protocol,
             rom,
@@ -493,8 +501,8 @@ impl<'a> Bench<'a> {
             remote_machine,
             rules: Rc::new(Rules { facts, plans }),
             run,
-            chance,
-            strange: RandomGenerator::new(run.seed ^ 0x5bd1_e995),
+            random,
+            illegal_random: RandomGenerator::new(run.seed ^ 0x5bd1_e995),
             stalls: stalls::Stalls::new(&run),
             model,
             inputs: Inputs::default(),
@@ -507,10 +515,10 @@ impl<'a> Bench<'a> {
             sequence: 0,
             flight: 0,
             beats: words / (shape.payload / 64),
-            beat: shape.payload / 64,
+            words_per_beat: shape.payload / 64,
             words,
-            progress: 0,
-            advance: 0,
+            last_activity: 0,
+            last_advance: 0,
             report: Report {
                 covered: vec![vec![false; rom.events.len()]; rom.states.len()],
                 ..Report::default()
@@ -523,15 +531,15 @@ impl<'a> Bench<'a> {
                 // A listener that is always ready receives all reports.
                 (run.ready == 16).then(|| Changes::max_report_delay(shape.units)),
             ),
-            places: (0..all_units)
+            resources: (0..all_units)
                 .map(|_| unit_resources::UnitResources::default())
                 .collect(),
             responses: vec![0; all_units as usize],
             shape,
-            listens: false,
-            behind: endpoints::EndpointModel::new(shape.endpoint, run.lines),
-            aims: ways.filter(|_| !run.exact).map(|ways| CoverageTargets {
-                ways,
+            is_listening: false,
+            endpoint: endpoints::EndpointModel::new(shape.endpoint, run.lines),
+            targets: ways.filter(|_| !run.exact).map(|graph| CoverageTargets {
+                graph,
                 next: run.aim,
                 pause: 0,
             }),
@@ -549,16 +557,16 @@ impl<'a> Bench<'a> {
     /// # Errors
     /// [`Failed`], with the first mismatch.
     pub(super) fn finish(mut self, waveform: Option<Waveform>) -> Result<Report, Failed> {
-        let result = self.all_cycles(waveform);
+        let result = self.run_to_quiescence(waveform);
         self.report.cycles = self.cycle;
         match result {
             Ok(()) => Ok(self.report),
-            Err(wrong) => Err(self.failed(wrong)),
+            Err(error) => Err(self.to_failure(error)),
         }
     }
 
     /// Converts a failure to the error, with the history of the line; returns `Stopped` after a cancellation.
-    pub(super) fn failed(&self, wrong: Wrong) -> Failed {
+    pub(super) fn to_failure(&self, error: BenchError) -> Failed {
         if self.is_stopped() {
             return Failed::Stopped;
         }
@@ -566,10 +574,10 @@ impl<'a> Bench<'a> {
             return Failed::Tool(format!("{}: no waveform can be written", file.display()));
         }
         Failed::Mismatch(Box::new(Mismatch {
-            check: wrong.check,
-            what: wrong.what,
+            check: error.check,
+            what: error.what,
             cycle: self.cycle,
-            sequence: wrong.line.map(|line| self.lines[line].sequence()),
+            sequence: error.line.map(|line| self.lines[line].sequence()),
         }))
     }
 
@@ -579,8 +587,8 @@ impl<'a> Bench<'a> {
     /// [`Failed`], with the first mismatch.
     pub(super) fn traces(mut self) -> Result<Vec<Sequence>, Failed> {
         self.is_recording_history = true;
-        let result = self.all_cycles(None);
-        result.map_err(|wrong| self.failed(wrong))?;
+        let result = self.run_to_quiescence(None);
+        result.map_err(|error| self.to_failure(error))?;
         Ok(self.lines.iter().map(Line::sequence).collect())
     }
 
@@ -588,50 +596,50 @@ impl<'a> Bench<'a> {
         self.stop.load(Ordering::Relaxed)
     }
 
-    fn all_cycles(&mut self, waveform: Option<Waveform>) -> Checked {
+    fn run_to_quiescence(&mut self, waveform: Option<Waveform>) -> Checked {
         self.reset()?;
-        let patience = 200 * (self.run.memory + self.run.delay) + 20_000;
+        let timeout_cycles = 200 * (self.run.memory + self.run.delay) + 20_000;
         loop {
-            let more = self.more();
-            match more {
+            let starts_accesses = self.starts_accesses();
+            match starts_accesses {
                 true => {
-                    self.remote_acts()?;
-                    self.guide()?;
+                    self.attempt_remote_accesses()?;
+                    self.advance_directed_lines()?;
                 }
                 false => self.release_all(),
             }
-            self.device_acts(more)?;
+            self.start_device_operations(starts_accesses)?;
             self.deliver()?;
             if let Some(Waveform { file, .. }) =
                 waveform.filter(|waveform| waveform.from == self.cycle)
             {
                 if !self.model.trace(file) {
                     self.unopened_waveform = Some(file.to_path_buf());
-                    return noticed(Check::Progress, None, "it has no waveform".into());
+                    return check_failed(Check::Progress, None, "it has no waveform".into());
                 }
             }
-            self.drive();
+            self.drive_inputs();
             self.step_model()?;
             self.observe()?;
-            if !more && self.at_rest() {
+            if !starts_accesses && self.is_quiescent() {
                 self.check_final_state()?;
-                return self.registers();
+                return self.check_registers();
             }
-            if self.cycle - self.advance > patience {
-                return self.stuck();
+            if self.cycle - self.last_advance > timeout_cycles {
+                return self.report_deadlock();
             }
         }
     }
 
     /// True while new accesses start.
-    fn more(&self) -> bool {
+    fn starts_accesses(&self) -> bool {
         self.report.messages < self.run.messages
     }
 
     /// Records the end of an operation of the device, which counts as an advance once no new accesses start.
     fn record_operation_end(&mut self) {
-        if !self.more() {
-            self.advance = self.cycle;
+        if !self.starts_accesses() {
+            self.last_advance = self.cycle;
         }
     }
 
@@ -644,28 +652,30 @@ impl<'a> Bench<'a> {
         Ok(())
     }
 
-    /// Returns the arrival cycle of something with a latency of 1 to `most` cycles.
-    fn after(&mut self, most: u64) -> u64 {
+    /// Returns the arrival cycle of something with a latency of 1 to `max_latency` cycles.
+    fn random_completion_cycle(&mut self, max_latency: u64) -> u64 {
         match self.run.exact {
-            true => self.cycle + most - 1,
-            false => self.cycle + 1 + self.chance.below(most),
+            true => self.cycle + max_latency - 1,
+            false => self.cycle + 1 + self.random.below(max_latency),
         }
     }
 
     fn step_model(&mut self) -> Checked {
         if self.is_stopped() {
-            return noticed(Check::Progress, None, "it was told to stop".into());
+            return check_failed(Check::Progress, None, "it was told to stop".into());
         }
         self.cycle += 1;
-        let said = self.model.step(&self.inputs, &mut self.outputs);
-        said.or_else(|said| match self.is_caused_by_illegal_traffic(&said) {
-            true => Ok(()),
-            false => noticed(Check::Assertion, None, said),
-        })
+        let assertions = self.model.step(&self.inputs, &mut self.outputs);
+        assertions.or_else(
+            |assertions| match self.is_caused_by_illegal_traffic(&assertions) {
+                true => Ok(()),
+                false => check_failed(Check::Assertion, None, assertions),
+            },
+        )
     }
 
-    fn note(&mut self, at: usize, agent: usize, action: Action) {
-        let history = &mut self.lines[at].history;
+    fn note(&mut self, line_index: usize, agent: usize, action: Action) {
+        let history = &mut self.lines[line_index].history;
         if history.len() == HISTORY && !self.is_recording_history {
             history.pop_front();
         }

@@ -72,8 +72,8 @@ pub fn verilator() -> Result<String, BuildError> {
             "Verilator is too old: {version}\n  help: {help}"
         ))),
         None => {
-            let what = tool::no_version("Verilator", "verilator --version", &version);
-            Err(BuildError::Unusable(format!("{what}\n  help: {help}")))
+            let symptom = tool::no_version("Verilator", "verilator --version", &version);
+            Err(BuildError::Unusable(format!("{symptom}\n  help: {help}")))
         }
     }
 }
@@ -126,29 +126,30 @@ pub fn build_from(
         return Ok(library);
     }
     // Built under a temporary name and renamed when complete, so that an interrupted build never counts as a library.
-    let half = cache.join(format!(
+    let temporary = cache.join(format!(
         "{protocol}-{:016x}.{}",
         hasher.finish(),
         std::process::id()
     ));
-    let cannot = |error: std::io::Error| BuildError::Folder(half.clone(), error.to_string());
+    let folder_error =
+        |error: std::io::Error| BuildError::Folder(temporary.clone(), error.to_string());
     let build = || {
-        fs::create_dir_all(&half).map_err(cannot)?;
-        verilate(sources, &half, printed, shape, waveforms, stop)?;
-        seal(&half.join(LIBRARY)).map_err(cannot)?;
+        fs::create_dir_all(&temporary).map_err(folder_error)?;
+        verilate(sources, &temporary, printed, shape, waveforms, stop)?;
+        seal(&temporary.join(LIBRARY)).map_err(folder_error)?;
         // Another process may have built the same library meanwhile; a damaged one is removed.
         if folder.exists() && !is_intact(&library) {
             fs::remove_dir_all(&folder)
                 .map_err(|error| BuildError::Folder(folder.clone(), error.to_string()))?;
         }
-        match fs::rename(&half, &folder) {
+        match fs::rename(&temporary, &folder) {
             Err(_) if is_intact(&library) => Ok(()),
-            moved => moved.map_err(cannot),
+            renamed => renamed.map_err(folder_error),
         }
     };
     let built = build();
     // Remove the files of a failed build.
-    let _ = fs::remove_dir_all(&half);
+    let _ = fs::remove_dir_all(&temporary);
     built.map(|()| library)
 }
 
@@ -160,20 +161,20 @@ const LIBRARY: &str = "lockstep.so";
 const SEAL: &str = "lockstep.sum";
 
 /// Returns a checksum of the library. Loading a damaged library can crash the process.
-fn sum(library: &Path) -> io::Result<String> {
+fn checksum(library: &Path) -> io::Result<String> {
     let mut hasher = rustc_hash::FxHasher::default();
     fs::read(library)?.hash(&mut hasher);
     Ok(format!("{:016x}", hasher.finish()))
 }
 
 fn seal(library: &Path) -> io::Result<()> {
-    fs::write(library.with_file_name(SEAL), sum(library)?)
+    fs::write(library.with_file_name(SEAL), checksum(library)?)
 }
 
 /// True if the library exists with its original contents.
 fn is_intact(library: &Path) -> bool {
     let sealed = fs::read_to_string(library.with_file_name(SEAL));
-    matches!((sealed, sum(library)), (Ok(sealed), Ok(sum)) if sealed == sum)
+    matches!((sealed, checksum(library)), (Ok(sealed), Ok(checksum)) if sealed == checksum)
 }
 
 /// Builds the home in a folder.
@@ -185,17 +186,17 @@ fn verilate(
     waveforms: bool,
     stop: &AtomicBool,
 ) -> Result<(), BuildError> {
-    let cannot = |error: std::io::Error| BuildError::Folder(folder.into(), error.to_string());
+    let folder_error = |error: std::io::Error| BuildError::Folder(folder.into(), error.to_string());
     let package_file = format!("{}_pkg.sv", printed.protocol);
     for (name, text) in sources
         .iter()
         .chain(DRIVER)
         .chain(&[(package_file.as_str(), printed.package)])
     {
-        fs::write(folder.join(name), text).map_err(cannot)?;
+        fs::write(folder.join(name), text).map_err(folder_error)?;
     }
     let mut command = command(sources, &package_file, printed, shape, waveforms);
-    let Some(output) = tool::run(&mut command, folder, stop).map_err(cannot)? else {
+    let Some(output) = tool::run(&mut command, folder, stop).map_err(folder_error)? else {
         return Err(BuildError::Stopped);
     };
     if output.status.success() {
@@ -280,28 +281,28 @@ fn command(
 
 /// Derives the error from the output of Verilator and of the programs that it starts.
 fn build_error(output: Output, folder: &Path) -> BuildError {
-    let said = [output.stdout, output.stderr].concat();
-    let said = String::from_utf8_lossy(&said);
-    let full = "No space left on device";
-    if said.contains(full) {
-        return BuildError::Folder(folder.into(), full.into());
+    let output_text = [output.stdout, output.stderr].concat();
+    let output_text = String::from_utf8_lossy(&output_text);
+    let disk_full = "No space left on device";
+    if output_text.contains(disk_full) {
+        return BuildError::Folder(folder.into(), disk_full.into());
     }
     // The shell reports an absent command with status 127.
-    if said.contains("exited with 127") || said.contains("Error 127") {
+    if output_text.contains("exited with 127") || output_text.contains("Error 127") {
         return BuildError::Missing(format!(
             "make or a C++ compiler is not installed\n  help: {}",
             VERILATOR.install()
         ));
     }
-    let said: Vec<&str> = said
+    let output_text: Vec<&str> = output_text
         .lines()
         .filter(|line| line.contains("rror") || line.contains("arning"))
         // This line only reports that the command as a whole failed.
         .filter(|line| !line.starts_with("%Error: Command Failed"))
         .take(12)
         .collect();
-    BuildError::Failed(match said.is_empty() {
+    BuildError::Failed(match output_text.is_empty() {
         true => format!("Verilator reports no reason ({})", output.status),
-        false => said.join("\n"),
+        false => output_text.join("\n"),
     })
 }

@@ -1,6 +1,6 @@
 //! Many runs with different seeds, and runs with a mutated ROM row, which must be detected.
 
-use super::bench::{Bench, DelayedResponse, Pattern, Report, Run, Wrong, LINES};
+use super::bench::{Bench, BenchError, DelayedResponse, Pattern, Report, Run, LINES};
 use super::chance::RandomGenerator;
 use super::measure;
 use super::model::Model;
@@ -40,9 +40,9 @@ impl Setup<'_> {
     pub fn control_lines(&self, withheld: DelayedResponse) -> Result<(), Failed> {
         let mut bench = self.bench(measure::run(Pattern::OneUnit, LINES, 4, 8))?;
         let result = bench
-            .begin(measure::settle(self))
+            .reset_and_settle(measure::clearing_cycles(self))
             .and_then(|()| bench.control_lines(withheld));
-        result.map_err(|wrong| bench.failed(wrong))
+        result.map_err(|error| bench.to_failure(error))
     }
 
     /// Lets the invalidation engine take all lines, half of them dirty, while the remote is idle or not. Returns the
@@ -51,7 +51,7 @@ impl Setup<'_> {
     /// # Errors
     /// [`Failed`].
     pub fn sweep(&self, run: Run, rests: bool) -> Result<u64, Failed> {
-        self.play(run, |bench| bench.sweep(rests))
+        self.run_bench(run, |bench| bench.sweep(rests))
     }
 
     /// Performs remote procedure calls in both slices and returns the total duration in cycles.
@@ -59,19 +59,19 @@ impl Setup<'_> {
     /// # Errors
     /// [`Failed`], also if a result is wrong.
     pub fn calls(&self, run: Run, calls: u64) -> Result<u64, Failed> {
-        self.play(run, |bench| bench.calls(calls))
+        self.run_bench(run, |bench| bench.calls(calls))
     }
 
-    fn play<T>(
+    fn run_bench<T>(
         &self,
         run: Run,
-        plays: impl FnOnce(&mut Bench) -> Result<T, Wrong>,
+        body: impl FnOnce(&mut Bench) -> Result<T, BenchError>,
     ) -> Result<T, Failed> {
         let mut bench = self.bench(run)?;
         let result = bench
-            .begin(measure::settle(self))
-            .and_then(|()| plays(&mut bench));
-        result.map_err(|wrong| bench.failed(wrong))
+            .reset_and_settle(measure::clearing_cycles(self))
+            .and_then(|()| body(&mut bench));
+        result.map_err(|error| bench.to_failure(error))
     }
 
     /// Mutates a row as in [`Setup::spoilt`] and directs runs to it until one detects it. Returns false if none does.
@@ -80,7 +80,7 @@ impl Setup<'_> {
     /// [`Failed`], except for a mismatch.
     pub fn notices(&self, state: usize, event: usize, seed: u64) -> Result<bool, Failed> {
         let aim = self.ways.and_then(|ways| ways.aim((state, event)));
-        let spoilt = self.spoilt(state, event, seed);
+        let mutated = self.spoilt(state, event, seed);
         // A path may be blocked, and a row has no effect if a resource is missing; further runs use it again.
         for attempt in 0..ATTEMPTS {
             let seed = seed.wrapping_add(attempt);
@@ -88,7 +88,7 @@ impl Setup<'_> {
                 Some(aim) => Run::directed_run(aim, seed),
                 None => Run::new(seed, 2000),
             };
-            match self.run_mutated(run, state, event, spoilt) {
+            match self.run_mutated(run, state, event, mutated) {
                 Ok(_) => {}
                 Err(Failed::Mismatch(_)) => return Ok(true),
                 Err(failed) => return Err(failed),
@@ -101,11 +101,12 @@ impl Setup<'_> {
     /// it detects.
     pub fn spoilt(&self, state: usize, event: usize, seed: u64) -> Row {
         // Derive an own generator per position, because consecutive seeds would share random numbers.
-        let own = RandomGenerator::new(seed).bits() ^ self.rom.address(state, event) as u64;
-        spoil(
+        let position_seed =
+            RandomGenerator::new(seed).bits() ^ self.rom.address(state, event) as u64;
+        mutate_row(
             self.rom,
             self.rom.row(state, event),
-            &mut RandomGenerator::new(own),
+            &mut RandomGenerator::new(position_seed),
         )
     }
 
@@ -118,10 +119,10 @@ impl Setup<'_> {
         run: Run,
         state: usize,
         event: usize,
-        spoilt: Row,
+        mutated: Row,
     ) -> Result<Report, Failed> {
         let address = self.rom.address(state, event);
-        let image = self.image(Some((address, self.rom.word(spoilt))))?;
+        let image = self.image(Some((address, self.rom.word(mutated))))?;
         self.run_with(&image, run, None)
     }
 
@@ -147,20 +148,24 @@ impl Setup<'_> {
     }
 
     /// Writes the image of the ROM, optionally with a replaced word at one address.
-    fn image(&self, other: Option<(usize, u64)>) -> Result<PathBuf, Failed> {
+    fn image(&self, replacement: Option<(usize, u64)>) -> Result<PathBuf, Failed> {
         let mut text = String::new();
         for (state, event) in self.rom.used() {
             let address = self.rom.address(state, event);
             let mut word = self.rom.word(self.rom.row(state, event));
-            if let Some((_, spoilt)) = other.filter(|other| other.0 == address) {
-                word = spoilt;
+            if let Some((_, mutated)) = replacement.filter(|replacement| replacement.0 == address) {
+                word = mutated;
             }
             let _ = writeln!(text, "@{address:x} {word:x}");
         }
         let name = format!(
             "{}-{}.mem",
             self.protocol.name,
-            if other.is_some() { "spoilt" } else { "whole" }
+            if replacement.is_some() {
+                "spoilt"
+            } else {
+                "whole"
+            }
         );
         let file = self.folder.join(name);
         std::fs::write(&file, text)
@@ -170,7 +175,7 @@ impl Setup<'_> {
 }
 
 /// Returns the row with a change in one field that the hardware evaluates when it uses the row.
-fn spoil(rom: &Rom, row: Row, chance: &mut RandomGenerator) -> Row {
+fn mutate_row(rom: &Rom, row: Row, random: &mut RandomGenerator) -> Row {
     let effects = [Effect::Never, Effect::Leave, Effect::Refuse, Effect::Take];
     let mut fields = vec![effects.map(|effect| Row { effect, ..row }).to_vec()];
     // A unit ignores the other fields unless it consumes the event.
@@ -178,7 +183,7 @@ fn spoil(rom: &Rom, row: Row, chance: &mut RandomGenerator) -> Row {
         let memories = [Memory::None, Memory::Read, Memory::Write];
         let rights = [Right::None, Right::Read, Right::Write];
         let sends = || std::iter::once(None).chain((0..rom.sends.len() as u16).map(Some));
-        let known = |known| Row { known, ..row };
+        let with_known = |known| Row { known, ..row };
         fields.extend([
             memories.map(|memory| Row { memory, ..row }).to_vec(),
             [false, true]
@@ -188,25 +193,25 @@ fn spoil(rom: &Rom, row: Row, chance: &mut RandomGenerator) -> Row {
             sends().map(|forward| Row { forward, ..row }).collect(),
             rights
                 .map(|before| {
-                    known(Known {
+                    with_known(Known {
                         before,
                         ..row.known
                     })
                 })
                 .to_vec(),
             rights
-                .map(|after| known(Known { after, ..row.known }))
+                .map(|after| with_known(Known { after, ..row.known }))
                 .to_vec(),
             (0..rom.states.len() as u16)
                 .map(|next| Row { next, ..row })
                 .collect(),
         ]);
     }
-    for spoilt in &mut fields {
-        spoilt.retain(|&spoilt| spoilt != row);
+    for variants in &mut fields {
+        variants.retain(|&variant| variant != row);
     }
     // A home with one state has no alternative next state.
-    fields.retain(|spoilt| !spoilt.is_empty());
-    let field = &fields[chance.below(fields.len() as u64) as usize];
-    field[chance.below(field.len() as u64) as usize]
+    fields.retain(|variants| !variants.is_empty());
+    let field = &fields[random.below(fields.len() as u64) as usize];
+    field[random.below(field.len() as u64) as usize]
 }

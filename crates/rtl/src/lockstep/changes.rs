@@ -26,23 +26,23 @@ impl Change {
 pub struct Changes {
     units: Vec<Unit>,
     /// Maximum number of cycles until a change is reported; `None` if the listener may pause.
-    most: Option<u64>,
+    max_delay: Option<u64>,
 }
 
 #[derive(Default)]
 struct Unit {
     /// Unreported changes, each with the cycle in which the unit learnt of it.
-    left: VecDeque<(u64, Change)>,
+    unreported: VecDeque<(u64, Change)>,
     /// Cycle in which the unit learnt of the last reported change.
-    told: Option<u64>,
+    last_reported: Option<u64>,
 }
 
 impl Changes {
-    /// Creates a model of `units` units. `most` is the maximum number of cycles until a report, if known.
-    pub fn new(units: usize, most: Option<u64>) -> Changes {
+    /// Creates a model of `units` units. `max_delay` is the maximum number of cycles until a report, if known.
+    pub fn new(units: usize, max_delay: Option<u64>) -> Changes {
         Changes {
             units: (0..units).map(|_| Unit::default()).collect(),
-            most,
+            max_delay,
         }
     }
 
@@ -54,43 +54,43 @@ impl Changes {
 
     /// Records that a unit has learnt of a change.
     pub fn record_change(&mut self, unit: usize, change: Change, cycle: u64) {
-        self.units[unit].left.push_back((cycle, change));
+        self.units[unit].unreported.push_back((cycle, change));
     }
 
     /// Checks a report at the port. Returns the number of earlier changes of the same unit that were lost.
     ///
     /// # Errors
     /// The change was not expected, or an earlier change could not have been lost.
-    pub fn told(&mut self, word: u64) -> Result<u64, String> {
-        let is = |(_, change): &(u64, Change)| change.word() == word;
-        let places = self.units.iter_mut().map(|unit| {
-            let place = unit.left.iter().position(is);
-            (unit, place)
+    pub fn check_report(&mut self, word: u64) -> Result<u64, String> {
+        let matches = |(_, change): &(u64, Change)| change.word() == word;
+        let indices = self.units.iter_mut().map(|unit| {
+            let index = unit.unreported.iter().position(matches);
+            (unit, index)
         });
-        let mut found = places.filter_map(|(unit, place)| Some((unit, place?)));
-        let Some((unit, place)) = found.next() else {
+        let mut matching = indices.filter_map(|(unit, index)| Some((unit, index?)));
+        let Some((unit, index)) = matching.next() else {
             return Err(format!(
                 "a permission change of line {} is reported, {:#x}, that the home did not observe",
                 word & ((1 << 36) - 1),
                 word >> 36
             ));
         };
-        for _ in 0..place {
-            unit.accept_loss(self.most)?;
+        for _ in 0..index {
+            unit.accept_loss(self.max_delay)?;
         }
-        unit.told = unit.left.pop_front().map(|(cycle, _)| cycle);
-        Ok(place as u64)
+        unit.last_reported = unit.unreported.pop_front().map(|(cycle, _)| cycle);
+        Ok(index as u64)
     }
 
     /// Checks that a unit reports nothing more. Returns the number of lost changes.
     ///
     /// # Errors
     /// A change could not have been lost.
-    pub fn rest(&mut self, unit: usize) -> Result<u64, String> {
+    pub fn finish(&mut self, unit: usize) -> Result<u64, String> {
         let unit = &mut self.units[unit];
-        let lost = unit.left.len();
+        let lost = unit.unreported.len();
         for _ in 0..lost {
-            unit.accept_loss(self.most)?;
+            unit.accept_loss(self.max_delay)?;
         }
         Ok(lost as u64)
     }
@@ -98,16 +98,16 @@ impl Changes {
 
 impl Unit {
     /// Accepts the loss of the next change, provided that the previously reported change still waited.
-    fn accept_loss(&mut self, most: Option<u64>) -> Result<(), String> {
-        let Some((cycle, change)) = self.left.pop_front() else {
+    fn accept_loss(&mut self, max_delay: Option<u64>) -> Result<(), String> {
+        let Some((cycle, change)) = self.unreported.pop_front() else {
             return Ok(());
         };
-        let waited = match (self.told, most) {
-            (Some(told), Some(most)) => cycle <= told + most,
+        let may_be_lost = match (self.last_reported, max_delay) {
+            (Some(last_reported), Some(max_delay)) => cycle <= last_reported + max_delay,
             (None, Some(_)) => false,
             (_, None) => true,
         };
-        match waited {
+        match may_be_lost {
             true => Ok(()),
             false => Err(format!(
                 "a permission change of line {} is not reported, from {:?} to {:?}",
@@ -135,10 +135,10 @@ mod tests {
         for (cycle, unit, line) in [(0, 0, 8), (1, 1, 9), (2, 0, 10)] {
             changes.record_change(unit, change(line), cycle);
         }
-        assert_eq!(changes.told(change(9).word()), Ok(0));
-        assert_eq!(changes.told(change(10).word()), Ok(1));
-        assert!(changes.told(change(8).word()).is_err());
-        assert_eq!(changes.rest(0), Ok(0));
+        assert_eq!(changes.check_report(change(9).word()), Ok(0));
+        assert_eq!(changes.check_report(change(10).word()), Ok(1));
+        assert!(changes.check_report(change(8).word()).is_err());
+        assert_eq!(changes.finish(0), Ok(0));
     }
 
     #[test]
@@ -147,12 +147,12 @@ mod tests {
         for (line, cycle) in [(1, 0), (2, 10), (3, 11)] {
             changes.record_change(0, change(line), cycle);
         }
-        assert_eq!(changes.told(change(1).word()), Ok(0));
-        let missed = changes.told(change(3).word());
-        assert_eq!(missed, Ok(1));
+        assert_eq!(changes.check_report(change(1).word()), Ok(0));
+        let lost = changes.check_report(change(3).word());
+        assert_eq!(lost, Ok(1));
         changes.record_change(0, change(4), 22);
-        assert!(changes.rest(0).is_err());
+        assert!(changes.finish(0).is_err());
         changes.record_change(0, change(5), 21);
-        assert_eq!(changes.rest(0), Ok(1));
+        assert_eq!(changes.finish(0), Ok(1));
     }
 }

@@ -53,7 +53,7 @@ pub(super) fn run(pattern: Pattern, lines: usize, memory: u64, delay: u64) -> Ru
 }
 
 /// Returns an upper bound of the cycles that a directory of this size takes to clear itself after reset.
-pub(super) fn settle(setup: &Setup) -> u64 {
+pub(super) fn clearing_cycles(setup: &Setup) -> u64 {
     (setup.shape.ways as u64) << setup.shape.set_bits
 }
 
@@ -64,55 +64,55 @@ pub(super) fn settle(setup: &Setup) -> u64 {
 pub fn latencies(setup: &Setup) -> Result<Vec<Latency>, Failed> {
     // The first store obtains permission, the second one writes.
     let (load, store, evict) = (Ok(Access::Load), Ok(Access::Store), Ok(Access::Evict));
-    let mut things = vec![
+    let mut operations = vec![
         ("read, not held".to_string(), vec![], load),
         ("write, not held".to_string(), vec![], store),
         ("upgrade".to_string(), vec![load], store),
         ("write-back".to_string(), vec![store, store], evict),
     ];
     for (number, local) in setup.home.locals.iter().enumerate() {
-        for (state, before) in [
+        for (state, preparation) in [
             ("not held", vec![]),
             ("held clean", vec![load]),
             ("held dirty", vec![store, store]),
         ] {
             let lock = if local.locks { " with lock" } else { "" };
             let what = format!("{}{lock}, {state}", local.name);
-            things.push((what, before, Err(number as u8)));
+            operations.push((what, preparation, Err(number as u8)));
         }
     }
-    let mut bench = setup.bench(run(Pattern::Spread, things.len(), 1, 0))?;
+    let mut bench = setup.bench(run(Pattern::Spread, operations.len(), 1, 0))?;
     let mut latencies = Vec::new();
     let result = (|| {
-        bench.begin(settle(setup))?;
-        for (at, (what, before, thing)) in things.into_iter().enumerate() {
-            for thing in before {
-                bench.single(at, thing)?;
+        bench.reset_and_settle(clearing_cycles(setup))?;
+        for (line_index, (what, preparation, operation)) in operations.into_iter().enumerate() {
+            for operation in preparation {
+                bench.run_single_operation(line_index, operation)?;
             }
-            let port_events = bench.single(at, thing)?;
+            let port_events = bench.run_single_operation(line_index, operation)?;
             if let Some(cycles) = latency(&port_events) {
                 latencies.push(Latency { what, cycles });
             }
         }
         Ok(())
     })();
-    result.map_err(|wrong| bench.failed(wrong))?;
+    result.map_err(|error| bench.to_failure(error))?;
     Ok(latencies)
 }
 
 /// Returns the cycles from the first crossing to the answer of the same kind, or otherwise to the write of memory.
 fn latency(port_events: &[(u64, PortEvent)]) -> Option<u64> {
     let &(begin, first) = port_events.first()?;
-    let ends = |wanted: fn(&PortEvent) -> bool| {
+    let cycles_to = |matches_event: fn(&PortEvent) -> bool| {
         port_events
             .iter()
-            .find(|(_, crossing)| wanted(crossing))
+            .find(|(_, event)| matches_event(event))
             .map(|&(end, _)| end - begin)
     };
     match first {
-        PortEvent::Asks(_) => ends(|crossing| matches!(crossing, PortEvent::Answers(_))),
-        _ => ends(|crossing| matches!(crossing, PortEvent::Leaves(_)))
-            .or_else(|| ends(|crossing| matches!(crossing, PortEvent::Writes(_)))),
+        PortEvent::Asks(_) => cycles_to(|event| matches!(event, PortEvent::Answers(_))),
+        _ => cycles_to(|event| matches!(event, PortEvent::Leaves(_)))
+            .or_else(|| cycles_to(|event| matches!(event, PortEvent::Writes(_)))),
     }
 }
 
@@ -140,13 +140,13 @@ pub struct Parts {
 pub fn parts(setup: &Setup) -> Result<Parts, Failed> {
     let mut bench = setup.bench(run(Pattern::OneUnit, BURST, 1, 0))?;
     let result = (|| {
-        bench.begin(settle(setup))?;
-        let read = bench.single(0, Ok(Access::Load))?;
-        let taken = bench.single(0, Err(setup.rom.evict))?;
-        Ok((read, taken, bench.burst()?))
+        bench.reset_and_settle(clearing_cycles(setup))?;
+        let read = bench.run_single_operation(0, Ok(Access::Load))?;
+        let recall = bench.run_single_operation(0, Err(setup.rom.evict))?;
+        Ok((read, recall, bench.run_read_burst()?))
     })();
-    let (read, taken, burst) = result.map_err(|wrong| bench.failed(wrong))?;
-    let parts = parts_of(&read, &taken, &burst);
+    let (read, recall, burst) = result.map_err(|error| bench.to_failure(error))?;
+    let parts = parts_of(&read, &recall, &burst);
     parts.ok_or_else(|| Failed::Tool("the latency of a part of the home cannot be derived".into()))
 }
 
@@ -155,24 +155,28 @@ const BURST: usize = 16;
 
 fn parts_of(
     read: &[(u64, PortEvent)],
-    taken: &[(u64, PortEvent)],
+    recall: &[(u64, PortEvent)],
     burst: &[(u64, PortEvent)],
 ) -> Option<Parts> {
-    let when = |port_events: &[(u64, PortEvent)], wanted: fn(&PortEvent) -> bool| {
-        let found = port_events.iter().find(|(_, crossing)| wanted(crossing));
-        found.map(|&(cycle, _)| cycle)
+    let cycle_of = |port_events: &[(u64, PortEvent)], matches_event: fn(&PortEvent) -> bool| {
+        let event = port_events
+            .iter()
+            .find(|(_, crossing)| matches_event(crossing));
+        event.map(|&(cycle, _)| cycle)
     };
-    let enters = |crossing: &PortEvent| matches!(crossing, PortEvent::Enters(_));
-    let leaves = |crossing: &PortEvent| matches!(crossing, PortEvent::HasLeft(_));
-    let reads = |crossing: &PortEvent| matches!(crossing, PortEvent::Reads(_));
-    let is_read = |crossing: &PortEvent| matches!(crossing, PortEvent::IsRead(_));
-    let asks = |crossing: &PortEvent| matches!(crossing, PortEvent::Asks(_));
-    let answers = |crossing: &PortEvent| matches!(crossing, PortEvent::Answers(_));
-    let latency = when(read, reads)?.checked_sub(when(read, enters)?)?;
+    let is_rx_header = |event: &PortEvent| matches!(event, PortEvent::Enters(_));
+    let is_tx_last = |event: &PortEvent| matches!(event, PortEvent::HasLeft(_));
+    let is_memory_request = |event: &PortEvent| matches!(event, PortEvent::Reads(_));
+    let is_memory_data = |event: &PortEvent| matches!(event, PortEvent::IsRead(_));
+    let is_local_request = |event: &PortEvent| matches!(event, PortEvent::Asks(_));
+    let is_local_answer = |event: &PortEvent| matches!(event, PortEvent::Answers(_));
+    let latency = cycle_of(read, is_memory_request)?.checked_sub(cycle_of(read, is_rx_header)?)?;
     // The forward, and the reaction to its answer.
-    let there = when(taken, leaves)?.checked_sub(when(taken, asks)?)?;
-    let back = when(taken, answers)?.checked_sub(when(taken, enters)?)?;
-    let occupancy = |of: fn(Event) -> bool| {
+    let forward_cycles =
+        cycle_of(recall, is_tx_last)?.checked_sub(cycle_of(recall, is_local_request)?)?;
+    let answer_cycles =
+        cycle_of(recall, is_local_answer)?.checked_sub(cycle_of(recall, is_rx_header)?)?;
+    let occupancy = |is_kind: fn(Event) -> bool| {
         let handled = burst
             .iter()
             .filter_map(|&(cycle, crossing)| match crossing {
@@ -180,15 +184,15 @@ fn parts_of(
                 _ => None,
             });
         let handled: Vec<(u64, Event)> = handled.collect();
-        let pairs = handled.windows(2).filter(|pair| of(pair[1].1));
+        let pairs = handled.windows(2).filter(|pair| is_kind(pair[1].1));
         pairs.map(|pair| pair[1].0 - pair[0].0).min()
     };
     Some(Parts {
         latency,
-        resume: when(read, leaves)?.checked_sub(when(read, is_read)?)?,
+        resume: cycle_of(read, is_tx_last)?.checked_sub(cycle_of(read, is_memory_data)?)?,
         occupancy: occupancy(|event| matches!(event, Event::Message(_)))?,
         resume_occupancy: occupancy(|event| matches!(event, Event::MemoryData(_)))?,
-        local: (there + back).saturating_sub(2 * latency),
+        local: (forward_cycles + answer_cycles).saturating_sub(2 * latency),
     })
 }
 
@@ -208,11 +212,11 @@ pub fn rate(setup: &Setup, scenario: &Scenario) -> Result<Rate, Failed> {
     } = *scenario;
     let mut bench: Bench = setup.bench(run(pattern, lines, memory, delay))?;
     let result = (|| {
-        bench.begin(settle(setup))?;
+        bench.reset_and_settle(clearing_cycles(setup))?;
         if let Some(before) = before {
             bench.traffic(before, most)?;
         }
         bench.traffic(traffic, most)
     })();
-    result.map_err(|wrong| bench.failed(wrong))
+    result.map_err(|error| bench.to_failure(error))
 }

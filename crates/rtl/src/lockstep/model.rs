@@ -152,7 +152,7 @@ impl Model {
     /// The library was not built by [`super::build`], with the reason.
     #[allow(unsafe_code)]
     pub fn open(library: &Path, image: &Path, argument: &str) -> Result<Model, String> {
-        let what = |error: libloading::Error| {
+        let describe = |error: libloading::Error| {
             let folder = library.parent().unwrap_or(library);
             format!(
                 "cannot load the built RTL: {error}\n  help: remove {} to rebuild it",
@@ -166,12 +166,14 @@ impl Model {
         // SAFETY: the library is the one that `build` made from sources of this version, whose initialisers do nothing
         // else than those of the C++ library, and whose functions have the types above.
         unsafe {
-            let loaded = libloading::Library::new(library).map_err(what)?;
-            let new = *loaded.get::<New>(b"lockstep_new\0").map_err(what)?;
+            let loaded = libloading::Library::new(library).map_err(describe)?;
+            let new = *loaded.get::<New>(b"lockstep_new\0").map_err(describe)?;
             let (step, trace, delete) = (
-                *loaded.get::<Step>(b"lockstep_step\0").map_err(what)?,
-                *loaded.get::<Trace>(b"lockstep_trace\0").map_err(what)?,
-                *loaded.get::<Delete>(b"lockstep_delete\0").map_err(what)?,
+                *loaded.get::<Step>(b"lockstep_step\0").map_err(describe)?,
+                *loaded.get::<Trace>(b"lockstep_trace\0").map_err(describe)?,
+                *loaded
+                    .get::<Delete>(b"lockstep_delete\0")
+                    .map_err(describe)?,
             );
             let pointer = new(image.as_ptr(), argument.as_ptr());
             Ok(Model {
@@ -204,10 +206,13 @@ impl Model {
         // SAFETY: the pointer is the result of `lockstep_new`, and the structs match the C++ side. The result is null
         // or a text that is valid until the next call.
         unsafe {
-            let said = (self.step)(self.pointer, inputs, outputs);
-            match said.is_null() {
+            let messages = (self.step)(self.pointer, inputs, outputs);
+            match messages.is_null() {
                 true => Ok(()),
-                false => Err(CStr::from_ptr(said).to_string_lossy().trim().to_string()),
+                false => Err(CStr::from_ptr(messages)
+                    .to_string_lossy()
+                    .trim()
+                    .to_string()),
             }
         }
     }

@@ -14,17 +14,17 @@ use std::collections::VecDeque;
 
 /// Maximum number of states that are explored. A home with more has no paths; those of the shipped protocols have
 /// thousands.
-const MOST: usize = 2_000_000;
+const MAX_LINE_STATES: usize = 2_000_000;
 
 /// True if the protocol's bounds permit the messages of an access while the messages `in_flight` of the line are in
 /// flight.
 pub(super) fn within_bounds(protocol: &Protocol, in_flight: &[MessageId], acts: &[Act]) -> bool {
-    let sends = |kind| {
-        let sends = |act: &Act| matches!(act, Act::Send { message, .. } if *message == kind);
-        acts.iter().any(sends)
+    let sends_kind = |kind| {
+        let sends_this = |act: &Act| matches!(act, Act::Send { message, .. } if *message == kind);
+        acts.iter().any(sends_this)
     };
     let count = |kind| in_flight.iter().filter(|&&other| other == kind).count();
-    protocol.bounds.can_start_access(sends, count)
+    protocol.bounds.can_start_access(sends_kind, count)
 }
 
 /// A transition of a line, caused by the environment.
@@ -99,21 +99,21 @@ impl ReachabilityGraph {
             home_machine: Machine::new(home, 1),
             remote_machine: Machine::new(&protocol.remote, 1),
         };
-        let first = LineState {
+        let initial_state = LineState {
             remote: explorer.remote_machine.initial().state,
             home: explorer.home_machine.initial().state,
             memory: Memory::None,
             to_home: Vec::new(),
             to_remote: Vec::new(),
         };
-        let mut ways = ReachabilityGraph {
+        let mut graph = ReachabilityGraph {
             line_states: FxHashMap::default(),
             edges: Vec::new(),
             rows: Vec::new(),
         };
-        ways.line_states.insert(first.clone(), 0);
-        let mut queue = VecDeque::from([first]);
-        let mut known = vec![vec![false; rom.events.len()]; rom.states.len()];
+        graph.line_states.insert(initial_state.clone(), 0);
+        let mut queue = VecDeque::from([initial_state]);
+        let mut is_listed = vec![vec![false; rom.events.len()]; rom.states.len()];
         while let Some(line_state) = queue.pop_front() {
             let mut edges = Vec::new();
             for Step {
@@ -122,15 +122,15 @@ impl ReachabilityGraph {
                 next,
             } in explorer.moves(&line_state)
             {
-                let count = ways.line_states.len() as u32;
-                let to = *ways.line_states.entry(next).or_insert_with_key(|next| {
+                let count = graph.line_states.len() as u32;
+                let to = *graph.line_states.entry(next).or_insert_with_key(|next| {
                     queue.push_back(next.clone());
                     count
                 });
                 if let Some((state, event)) = row {
-                    let place = (usize::from(state), usize::from(event));
-                    if !std::mem::replace(&mut known[place.0][place.1], true) {
-                        ways.rows.push(place);
+                    let row_position = (usize::from(state), usize::from(event));
+                    if !std::mem::replace(&mut is_listed[row_position.0][row_position.1], true) {
+                        graph.rows.push(row_position);
                     }
                 }
                 edges.push(Edge {
@@ -139,12 +139,12 @@ impl ReachabilityGraph {
                     to,
                 });
             }
-            ways.edges.push(edges);
-            if ways.line_states.len() > MOST {
+            graph.edges.push(edges);
+            if graph.line_states.len() > MAX_LINE_STATES {
                 return None;
             }
         }
-        Some(ways)
+        Some(graph)
     }
 
     /// Returns the reachable rows, in order of distance from the initial state.
@@ -164,26 +164,26 @@ impl ReachabilityGraph {
 
     /// Returns a shortest sequence of moves that ends with the use of the row; `None` if no path exists from this
     /// state.
-    pub fn to(&self, from: u32, (state, event): (usize, usize)) -> Option<Vec<Move>> {
+    pub fn path_to(&self, from: u32, (state, event): (usize, usize)) -> Option<Vec<Move>> {
         let row = Some((state as u16, event as u16));
         // For each visited state, its predecessor and the move between them.
-        let mut before: FxHashMap<u32, (u32, Move)> = FxHashMap::default();
+        let mut predecessors: FxHashMap<u32, (u32, Move)> = FxHashMap::default();
         let mut queue = VecDeque::from([from]);
-        while let Some(here) = queue.pop_front() {
-            for edge in &self.edges[here as usize] {
+        while let Some(current) = queue.pop_front() {
+            for edge in &self.edges[current as usize] {
                 if edge.row == row {
                     let mut moves = vec![edge.transition];
-                    let mut at = here;
-                    while at != from {
-                        let (previous, transition) = before[&at];
+                    let mut state_on_path = current;
+                    while state_on_path != from {
+                        let (previous, transition) = predecessors[&state_on_path];
                         moves.push(transition);
-                        at = previous;
+                        state_on_path = previous;
                     }
                     moves.reverse();
                     return Some(moves);
                 }
-                if edge.to != from && !before.contains_key(&edge.to) {
-                    before.insert(edge.to, (here, edge.transition));
+                if edge.to != from && !predecessors.contains_key(&edge.to) {
+                    predecessors.insert(edge.to, (current, edge.transition));
                     queue.push_back(edge.to);
                 }
             }
@@ -197,7 +197,7 @@ impl ReachabilityGraph {
     }
 
     /// Returns the number of the successor state of a move.
-    pub fn after(&self, from: u32, transition: Move) -> Option<u32> {
+    pub fn successor(&self, from: u32, transition: Move) -> Option<u32> {
         self.edges[from as usize]
             .iter()
             .find(|edge| edge.transition == transition)
@@ -224,7 +224,7 @@ impl Explorer<'_> {
     fn moves(&self, from: &LineState) -> Vec<Step> {
         let mut moves = Vec::new();
         for (access, _) in Access::ALL {
-            if let Some(next) = self.remote(from, Event::Access(access)) {
+            if let Some(next) = self.remote_successor(from, Event::Access(access)) {
                 moves.push(Step {
                     transition: Move::Access(access),
                     row: None,
@@ -232,10 +232,10 @@ impl Explorer<'_> {
                 });
             }
         }
-        for place in self.arrives(&from.to_remote) {
+        for position in self.deliverable(&from.to_remote) {
             let mut rest = from.clone();
-            let message = rest.to_remote.remove(place);
-            if let Some(next) = self.remote(&rest, Event::Message(message)) {
+            let message = rest.to_remote.remove(position);
+            if let Some(next) = self.remote_successor(&rest, Event::Message(message)) {
                 moves.push(Step {
                     transition: Move::ToRemote(message),
                     row: None,
@@ -243,10 +243,10 @@ impl Explorer<'_> {
                 });
             }
         }
-        for place in self.arrives(&from.to_home) {
+        for position in self.deliverable(&from.to_home) {
             let mut rest = from.clone();
-            let message = rest.to_home.remove(place);
-            self.home(
+            let message = rest.to_home.remove(position);
+            self.add_home_successor(
                 from,
                 &rest,
                 Move::ToHome(message),
@@ -254,38 +254,39 @@ impl Explorer<'_> {
                 &mut moves,
             );
         }
-        let mut own = |transition, event| self.home(from, from, transition, event, &mut moves);
+        let mut add_home_move =
+            |transition, event| self.add_home_successor(from, from, transition, event, &mut moves);
         for local in 0..self.home.locals.len() as u8 {
-            own(Move::Local(local), Event::Local(local));
+            add_home_move(Move::Local(local), Event::Local(local));
         }
         if self.rom.locking.contains(&true) {
-            own(Move::Unlock, Event::Unlock);
+            add_home_move(Move::Unlock, Event::Unlock);
         }
         match from.memory {
             Memory::None => {}
-            Memory::Read => own(Move::Memory, Event::MemoryData(0)),
-            Memory::Write => own(Move::Memory, Event::MemoryDone),
+            Memory::Read => add_home_move(Move::Memory, Event::MemoryData(0)),
+            Memory::Write => add_home_move(Move::Memory, Event::MemoryDone),
         }
         moves
     }
 
     /// Returns the indices of the messages that may arrive next: the first of equal messages and of each ordered group.
-    fn arrives(&self, messages: &[MessageId]) -> Vec<usize> {
-        let first = |&place: &usize| {
-            !messages[..place].iter().any(|&earlier| {
-                let group = order(self.protocol, messages[place]);
-                earlier == messages[place]
+    fn deliverable(&self, messages: &[MessageId]) -> Vec<usize> {
+        let is_first = |&position: &usize| {
+            !messages[..position].iter().any(|&earlier| {
+                let group = order(self.protocol, messages[position]);
+                earlier == messages[position]
                     || group.is_some() && group == order(self.protocol, earlier)
             })
         };
-        (0..messages.len()).filter(first).collect()
+        (0..messages.len()).filter(is_first).collect()
     }
 
     /// Returns the successor state of an event at the remote; `None` if there is no row for the event or it stalls.
-    fn remote(&self, from: &LineState, event: Event) -> Option<LineState> {
+    fn remote_successor(&self, from: &LineState, event: Event) -> Option<LineState> {
         let mut remote = self.remote_machine.initial();
         remote.state = from.remote;
-        let occasion = Trigger {
+        let trigger = Trigger {
             home: 0,
             event,
             sender: None,
@@ -294,13 +295,13 @@ impl Explorer<'_> {
         };
         let stepped = self
             .remote_machine
-            .step(&mut remote, occasion, &mut { &self.protocol.remote });
+            .step(&mut remote, trigger, &mut { &self.protocol.remote });
         let Ok(Outcome::Taken { acts, .. }) = stepped else {
             return None;
         };
         // An access stalls while a bound prevents its victim message.
-        let begins = matches!(event, Event::Access(_));
-        if begins && !within_bounds(self.protocol, &from.to_home, &acts) {
+        let starts_access = matches!(event, Event::Access(_));
+        if starts_access && !within_bounds(self.protocol, &from.to_home, &acts) {
             return None;
         }
         let mut next = from.clone();
@@ -315,7 +316,7 @@ impl Explorer<'_> {
     }
 
     /// Adds the successor state of an event at the home. `rest` is the state without the consumed message.
-    fn home(
+    fn add_home_successor(
         &self,
         from: &LineState,
         rest: &LineState,
@@ -327,7 +328,7 @@ impl Explorer<'_> {
             state: from.home,
             ..self.home_machine.initial()
         };
-        let occasion = Trigger {
+        let trigger = Trigger {
             home: 0,
             event,
             sender: Some(0),
@@ -338,12 +339,12 @@ impl Explorer<'_> {
             .rom
             .events
             .iter()
-            .position(|about| about.event == event);
+            .position(|occurrence| occurrence.event == event);
         let number = number.expect("the ROM knows every event of its home") as u16;
         let row = Some((from.home, number));
         let acts = match self
             .home_machine
-            .step(&mut home, occasion, &mut { self.home })
+            .step(&mut home, trigger, &mut { self.home })
         {
             Ok(Outcome::Taken { acts, .. }) => acts,
             // A stalled message remains; an operation of the device is refused, or requested again.

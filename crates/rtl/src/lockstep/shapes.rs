@@ -242,7 +242,7 @@ pub fn of_seed(seed: u64) -> &'static str {
 pub fn named(name: &str) -> Option<Shape> {
     SHAPES
         .iter()
-        .find(|(other, _)| *other == name)
+        .find(|(candidate, _)| *candidate == name)
         .map(|(_, shape)| *shape)
 }
 
@@ -258,8 +258,8 @@ mod tests {
         assert!(SHAPES.len() >= 12);
         for (index, (name, shape)) in SHAPES.iter().enumerate() {
             assert_eq!(named(name), Some(*shape));
-            let same = SHAPES.iter().position(|(_, other)| other == shape);
-            assert_eq!(same, Some(index), "{name}");
+            let first_equal = SHAPES.iter().position(|(_, other)| other == shape);
+            assert_eq!(first_equal, Some(index), "{name}");
         }
         assert_eq!(named("none"), None);
     }
@@ -291,7 +291,7 @@ mod tests {
 
     #[test]
     fn shipped_shape_equals_the_rtl_defaults() {
-        let home = crate::proof::right("home.sv");
+        let home = crate::proof::rtl_source("home.sv");
         let default = |name: &str| {
             let mut lines = home.lines().map(str::trim);
             let line = lines.find_map(|line| {

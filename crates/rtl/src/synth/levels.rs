@@ -38,7 +38,7 @@ pub struct Path {
 #[derive(Clone, Copy)]
 struct Reached {
     levels: u32,
-    by: Option<(usize, usize)>,
+    predecessor: Option<(usize, usize)>,
 }
 
 /// Returns the longest path to every endpoint for each kind of start, longest first, in a deterministic order.
@@ -49,30 +49,30 @@ struct Reached {
 pub fn paths(netlist: &Netlist) -> Result<Vec<Path>, String> {
     let nets = netlist.names.len();
     let mut drivers = vec![usize::MAX; nets];
-    for (at, part) in netlist.parts.iter().enumerate() {
+    for (part_index, part) in netlist.parts.iter().enumerate() {
         for pin in part.pins.iter().filter(|pin| pin.output) {
-            drivers[pin.net] = at;
+            drivers[pin.net] = part_index;
         }
     }
     let mut reached = [vec![None; nets], vec![None; nets]];
     for &(net, _) in &netlist.inputs {
         reached[0][net] = Some(Reached {
             levels: 0,
-            by: None,
+            predecessor: None,
         });
     }
-    for at in order(netlist, &drivers)? {
-        reach(&netlist.parts[at], at, &mut reached);
+    for part_index in order(netlist, &drivers)? {
+        propagate_levels(&netlist.parts[part_index], part_index, &mut reached);
     }
 
-    let mut found: Vec<Path> = Vec::new();
+    let mut longest: Vec<Path> = Vec::new();
     let mut consider = |net: usize, name: String, module: &str| {
         for (start, reached) in [Start::Register, Start::Memory].into_iter().zip(&reached) {
-            if let Some(last) = reached[net] {
+            if let Some(end) = reached[net] {
                 let (from, through) = trace(netlist, reached, net);
-                found.push(Path {
+                longest.push(Path {
                     start,
-                    levels: last.levels,
+                    levels: end.levels,
                     from,
                     to: name.clone(),
                     module: module.to_string(),
@@ -87,7 +87,7 @@ pub fn paths(netlist: &Netlist) -> Result<Vec<Path>, String> {
         }
         let instance = &netlist.instances[part.instance];
         let output = part.pins.iter().find(|pin| pin.output);
-        let own = output.map_or_else(
+        let endpoint = output.map_or_else(
             || format!("{}{}", dotted(&instance.path), part.kind),
             |pin| name(netlist, pin.net),
         );
@@ -98,7 +98,7 @@ pub fn paths(netlist: &Netlist) -> Result<Vec<Path>, String> {
         {
             consider(
                 pin.net,
-                format!("{own} ({}.{})", part.kind, pin.name),
+                format!("{endpoint} ({}.{})", part.kind, pin.name),
                 &instance.module,
             );
         }
@@ -106,7 +106,7 @@ pub fn paths(netlist: &Netlist) -> Result<Vec<Path>, String> {
     for (net, name) in &netlist.outputs {
         consider(*net, name.clone(), &netlist.instances[0].module);
     }
-    found.sort_by(|a, b| {
+    longest.sort_by(|a, b| {
         (b.levels, &a.to, &a.from, a.start == Start::Memory).cmp(&(
             a.levels,
             &b.to,
@@ -114,15 +114,15 @@ pub fn paths(netlist: &Netlist) -> Result<Vec<Path>, String> {
             b.start == Start::Memory,
         ))
     });
-    let mut seen = std::collections::BTreeSet::new();
-    found.retain(|path| {
-        seen.insert((
+    let mut reported = std::collections::BTreeSet::new();
+    longest.retain(|path| {
+        reported.insert((
             path.start == Start::Memory,
             path.module.clone(),
             without_numbers(&path.to),
         ))
     });
-    Ok(found)
+    Ok(longest)
 }
 
 /// Returns all parts in topological order of combinational paths.
@@ -141,27 +141,27 @@ fn order(netlist: &Netlist, drivers: &[usize]) -> Result<Vec<usize>, String> {
         }
         let mut stack = vec![(root, 0)];
         visits[root] = Visit::Open;
-        while let Some((at, next)) = stack.last_mut() {
-            let part = &netlist.parts[*at];
+        while let Some((part_index, next)) = stack.last_mut() {
+            let part = &netlist.parts[*part_index];
             let Some(pin) = part.pins.get(*next) else {
-                visits[*at] = Visit::Done;
-                order.push(*at);
+                visits[*part_index] = Visit::Done;
+                order.push(*part_index);
                 stack.pop();
                 continue;
             };
             *next += 1;
-            let passes = part
+            let affects_output = part
                 .pins
                 .iter()
-                .any(|out| out.output && passes(part, &pin.name, &out.name));
-            if pin.output || !passes || drivers[pin.net] == usize::MAX {
+                .any(|out| out.output && affects_output(part, &pin.name, &out.name));
+            if pin.output || !affects_output || drivers[pin.net] == usize::MAX {
                 continue;
             }
-            let before = drivers[pin.net];
-            match visits[before] {
+            let driver = drivers[pin.net];
+            match visits[driver] {
                 Visit::No => {
-                    visits[before] = Visit::Open;
-                    stack.push((before, 0));
+                    visits[driver] = Visit::Open;
+                    stack.push((driver, 0));
                 }
                 Visit::Open => {
                     return Err(format!(
@@ -177,7 +177,7 @@ fn order(netlist: &Netlist, drivers: &[usize]) -> Result<Vec<usize>, String> {
 }
 
 /// True if a pin affects an output combinationally.
-fn passes(part: &Part, pin: &str, output: &str) -> bool {
+fn affects_output(part: &Part, pin: &str, output: &str) -> bool {
     match part.primitive.kind {
         Kind::Logic(_) => true,
         Kind::Distributed => addresses(pin, output),
@@ -186,39 +186,46 @@ fn passes(part: &Part, pin: &str, output: &str) -> bool {
 }
 
 /// Propagates path lengths from a part's inputs to its outputs.
-fn reach(part: &Part, at: usize, reached: &mut [Vec<Option<Reached>>; 2]) {
+fn propagate_levels(part: &Part, part_index: usize, reached: &mut [Vec<Option<Reached>>; 2]) {
     for (start, reached) in [Start::Register, Start::Memory].into_iter().zip(reached) {
-        let own = match part.primitive.kind {
+        let start_path = match part.primitive.kind {
             Kind::Logic(_) => None,
             // A memory of LUTs is read combinationally even if its address is constant.
             Kind::Distributed => (start == Start::Register).then_some(1),
             Kind::Register => (start == Start::Register).then_some(0),
             Kind::Memory => ((start == Start::Register) == part.registered).then_some(0),
         };
-        let own = own.map(|levels| Reached { levels, by: None });
+        let start_path = start_path.map(|levels| Reached {
+            levels,
+            predecessor: None,
+        });
         let cost = match part.primitive.kind {
             Kind::Logic(levels) => levels,
             _ => 1,
         };
-        for out in part.pins.iter().filter(|pin| pin.output) {
-            let through = part
+        for output in part.pins.iter().filter(|pin| pin.output) {
+            let longest_input = part
                 .pins
                 .iter()
-                .filter(|pin| !pin.output && passes(part, &pin.name, &out.name))
+                .filter(|pin| !pin.output && affects_output(part, &pin.name, &output.name))
                 .filter_map(|pin| {
                     Some(Reached {
                         levels: reached[pin.net]?.levels + cost,
-                        by: Some((at, pin.net)),
+                        predecessor: Some((part_index, pin.net)),
                     })
                 })
                 .fold(None::<Reached>, |best, next| match best {
                     Some(best) if best.levels >= next.levels => Some(best),
                     _ => Some(next),
                 });
-            reached[out.net] = match (own, through) {
-                (Some(own), Some(through)) if through.levels > own.levels => Some(through),
-                (Some(own), _) => Some(own),
-                (None, through) => through,
+            reached[output.net] = match (start_path, longest_input) {
+                (Some(start_path), Some(longest_input))
+                    if longest_input.levels > start_path.levels =>
+                {
+                    Some(longest_input)
+                }
+                (Some(start_path), _) => Some(start_path),
+                (None, longest_input) => longest_input,
             };
         }
     }
@@ -228,7 +235,7 @@ fn reach(part: &Part, at: usize, reached: &mut [Vec<Option<Reached>>; 2]) {
 fn trace(netlist: &Netlist, reached: &[Option<Reached>], mut net: usize) -> (String, Vec<String>) {
     let mut through = Vec::new();
     while let Some(Reached {
-        by: Some((part, from)),
+        predecessor: Some((part, from)),
         ..
     }) = reached[net]
     {

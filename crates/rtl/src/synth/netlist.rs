@@ -154,7 +154,7 @@ impl Netlist {
     /// Returns the global number of an instance's net; `None` for a constant.
     fn net(&mut self, bit: Bit, nets: &mut FxHashMap<usize, usize>) -> Option<usize> {
         match bit {
-            Bit::Net(own) => Some(*nets.entry(own).or_insert_with(|| {
+            Bit::Net(local_net) => Some(*nets.entry(local_net).or_insert_with(|| {
                 self.names.push(None);
                 self.names.len() - 1
             })),
@@ -169,21 +169,21 @@ impl Netlist {
         path: String,
         mut nets: FxHashMap<usize, usize>,
     ) -> Result<(), String> {
-        let own = &file.modules[module];
+        let definition = &file.modules[module];
         let instance = self.instances.len();
         self.instances.push(Instance {
             path: path.clone(),
             module: source_name(module).to_string(),
         });
-        for (name, cell) in &own.cells {
+        for (name, cell) in &definition.cells {
             // This cell only records the position of a flattened module.
             if cell.kind == "$scopeinfo" {
                 continue;
             }
-            let known = file.modules.get(&cell.kind);
-            match known.filter(|module| !module.attributes.contains_key("blackbox")) {
+            let submodule = file.modules.get(&cell.kind);
+            match submodule.filter(|module| !module.attributes.contains_key("blackbox")) {
                 Some(inner) => {
-                    let mut inside = FxHashMap::default();
+                    let mut inner_nets = FxHashMap::default();
                     for (port, bits) in &cell.connections {
                         let inner = inner.ports.get(port).ok_or_else(|| {
                             format!("`{name}` connects `{port}`, which `{}` has not", cell.kind)
@@ -192,7 +192,7 @@ impl Netlist {
                             if let (Some(net), Bit::Net(inner)) =
                                 (self.net(outer, &mut nets), inner)
                             {
-                                inside.insert(inner, net);
+                                inner_nets.insert(inner, net);
                             }
                         }
                     }
@@ -200,7 +200,7 @@ impl Netlist {
                         true => name.clone(),
                         false => format!("{path}.{name}"),
                     };
-                    self.add(file, &cell.kind, path, inside)?;
+                    self.add(file, &cell.kind, path, inner_nets)?;
                 }
                 None => {
                     let primitive = Primitive::named(&cell.kind).ok_or_else(|| {
@@ -238,19 +238,24 @@ impl Netlist {
             }
         }
         // A net takes a name of the source if it has one: the shortest one in the innermost module.
-        for (name, names) in own.netnames.iter().filter(|(_, name)| name.hide_name == 0) {
+        for (name, names) in definition
+            .netnames
+            .iter()
+            .filter(|(_, name)| name.hide_name == 0)
+        {
             for (index, &bit) in names.bits.iter().enumerate() {
                 if let Some(net) = self.net(bit, &mut nets) {
-                    let named = &mut self.names[net];
-                    let better = named.as_ref().is_none_or(|(at, old)| {
-                        *at == instance && (name.len(), name.as_str()) < (old.len(), old.as_str())
+                    let current = &mut self.names[net];
+                    let is_better = current.as_ref().is_none_or(|(naming_instance, old)| {
+                        *naming_instance == instance
+                            && (name.len(), name.as_str()) < (old.len(), old.as_str())
                     });
-                    if better {
+                    if is_better {
                         let name = match names.bits.len() {
                             1 => name.clone(),
                             _ => format!("{name}[{index}]"),
                         };
-                        *named = Some((instance, name));
+                        *current = Some((instance, name));
                     }
                 }
             }

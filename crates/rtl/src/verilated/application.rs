@@ -57,8 +57,8 @@ impl Application {
 
     /// Returns the application for a table with one engine per slice.
     pub fn for_table(table: &SharedTable, home: &Controller) -> Application {
-        let takes = |local: &Local| local.ensures == Right::None && local.locks;
-        let operation = home.locals.iter().position(takes);
+        let takes_lock = |local: &Local| local.ensures == Right::None && local.locks;
+        let operation = home.locals.iter().position(takes_lock);
         Application::SharedTable {
             operation: operation.unwrap_or_default() as u8,
             rows: table.rows,
@@ -101,7 +101,7 @@ impl Application {
 pub(super) struct RtlApplication {
     kind: Application,
     /// Random generator for the delays of its memory; `None` for minimal delays.
-    chance: Option<Random>,
+    random: Option<Random>,
     memories: [ApplicationMemory; SLICES],
 }
 
@@ -122,7 +122,7 @@ struct ApplicationMemory {
 struct Burst {
     id: u64,
     /// Lines of which the last beat has not been transmitted.
-    left: u32,
+    remaining_lines: u32,
     /// Lines that have arrived from memory.
     lines: VecDeque<Bytes>,
 }
@@ -132,7 +132,7 @@ impl RtlApplication {
     pub fn new(kind: Application, seed: u16) -> RtlApplication {
         RtlApplication {
             kind,
-            chance: (seed != 0).then(|| Random::new(seed.into())),
+            random: (seed != 0).then(|| Random::new(seed.into())),
             memories: Default::default(),
         }
     }
@@ -147,8 +147,8 @@ impl RtlApplication {
     }
 
     /// Handles an event that does not come from the home.
-    pub fn handle_event(&mut self, heard: ApplicationEvent, inputs: &mut Inputs) {
-        match heard {
+    pub fn handle_event(&mut self, event: ApplicationEvent, inputs: &mut Inputs) {
+        match event {
             ApplicationEvent::Start => inputs.start = 1,
             ApplicationEvent::Stop => inputs.stop = 1,
             ApplicationEvent::Fetched { tag, bytes } => {
@@ -166,33 +166,34 @@ impl RtlApplication {
     }
 
     /// Drives the pins of its memory.
-    pub fn drive(&mut self, inputs: &mut Inputs, beats: usize) {
+    pub fn drive_inputs(&mut self, inputs: &mut Inputs, beats: usize) {
         for (s, memory) in self.memories.iter_mut().enumerate() {
             // Valid beats that were not accepted must remain on the pins.
-            let mut goes = true;
-            if let Some(chance) = &mut self.chance {
-                let drawn = chance.below(64);
-                inputs.app_ar_ready[s] = drawn & 1;
-                inputs.app_aw_ready[s] = drawn >> 1 & 1;
-                inputs.app_w_ready[s] = drawn >> 2 & 1;
-                goes = drawn >> 3 != 0;
+            let mut may_send = true;
+            if let Some(random) = &mut self.random {
+                let bits = random.below(64);
+                inputs.app_ar_ready[s] = bits & 1;
+                inputs.app_aw_ready[s] = bits >> 1 & 1;
+                inputs.app_w_ready[s] = bits >> 2 & 1;
+                may_send = bits >> 3 != 0;
             }
-            if memory.outgoing_burst.is_none() && goes {
-                let mut here = memory.bursts.iter().filter(|burst| !burst.lines.is_empty());
-                let which = match &mut self.chance {
-                    Some(chance) => match here.clone().count() {
+            if memory.outgoing_burst.is_none() && may_send {
+                let mut ready_bursts = memory.bursts.iter().filter(|burst| !burst.lines.is_empty());
+                let chosen = match &mut self.random {
+                    Some(random) => match ready_bursts.clone().count() {
                         0 => 0,
-                        count => chance.below(count as u64) as usize,
+                        count => random.below(count as u64) as usize,
                     },
                     None => 0,
                 };
-                memory.outgoing_burst = here.nth(which).map(|burst| (burst.id, 0));
+                memory.outgoing_burst = ready_bursts.nth(chosen).map(|burst| (burst.id, 0));
             }
             inputs.app_r_valid[s] = u64::from(memory.outgoing_burst.is_some());
             if let Some((id, beat)) = memory.outgoing_burst {
                 if let Some(burst) = memory.bursts.iter().find(|burst| burst.id == id) {
                     inputs.app_r_id[s] = id;
-                    inputs.app_r_last[s] = u64::from(burst.left == 1 && beat + 1 == beats);
+                    inputs.app_r_last[s] =
+                        u64::from(burst.remaining_lines == 1 && beat + 1 == beats);
                     inputs.app_r_data[s].copy_from_slice(&burst.lines[0][beat * BEAT..][..BEAT]);
                 }
             }
@@ -204,7 +205,7 @@ impl RtlApplication {
 
 impl ApplicationMemory {
     /// Handles the transfers at the pins of a slice in this cycle.
-    fn pass(
+    fn record_transfers(
         &mut self,
         s: usize,
         (inputs, outputs): (&Inputs, &Outputs),
@@ -227,7 +228,7 @@ impl ApplicationMemory {
             }
             self.bursts.push(Burst {
                 id,
-                left: lines,
+                remaining_lines: lines,
                 lines: VecDeque::new(),
             });
             cycle_outputs.push(CycleOutput::Fetches {
@@ -243,13 +244,13 @@ impl ApplicationMemory {
         }
         if inputs.app_w_ready[s] & outputs.app_w_valid[s] != 0 {
             let (data, strobes) = (&outputs.app_w_data[s], outputs.app_w_strb[s]);
-            let whole = assemble(
+            let complete_write = assemble(
                 &mut self.incoming_write,
                 data,
                 strobes,
                 outputs.app_w_last[s],
             )?;
-            self.data.extend(whole);
+            self.data.extend(complete_write);
         }
         if let (Some(&(line, id)), Some(&(bytes, mask))) =
             (self.addresses.front(), self.data.front())
@@ -275,12 +276,12 @@ impl ApplicationMemory {
         if *beat < beats {
             return;
         }
-        if let Some(place) = self.bursts.iter().position(|burst| burst.id == *id) {
-            let burst = &mut self.bursts[place];
-            burst.left -= 1;
+        if let Some(index) = self.bursts.iter().position(|burst| burst.id == *id) {
+            let burst = &mut self.bursts[index];
+            burst.remaining_lines -= 1;
             burst.lines.pop_front();
-            if burst.left == 0 {
-                self.bursts.remove(place);
+            if burst.remaining_lines == 0 {
+                self.bursts.remove(index);
             }
         }
         self.outgoing_burst = None;
@@ -298,7 +299,7 @@ fn from_tag(tag: u32) -> (usize, u64) {
 
 impl Verilated {
     /// Records the application's outputs: answers and operations to the home, and requests to its own memory.
-    pub(super) fn acts(
+    pub(super) fn record_application_outputs(
         &mut self,
         s: usize,
         cycle_outputs: &mut Vec<CycleOutput>,
@@ -344,16 +345,16 @@ impl Verilated {
             cycle_outputs.push(CycleOutput::Unlocks { line });
         }
         let pins = (&self.inputs, &**outputs);
-        application.memories[s].pass(s, pins, self.beats, cycle_outputs)
+        application.memories[s].record_transfers(s, pins, self.beats, cycle_outputs)
     }
 }
 
 /// Removes and returns the line of the read or write with this number, which is complete.
-fn take_by_number(open: &mut FxHashMap<Line, u64>, number: u64) -> Option<Line> {
-    let line = open
+fn take_by_number(outstanding: &mut FxHashMap<Line, u64>, number: u64) -> Option<Line> {
+    let line = outstanding
         .iter()
         .find(|(_, &id)| id == number)
         .map(|(&line, _)| line)?;
-    open.remove(&line);
+    outstanding.remove(&line);
     Some(line)
 }

@@ -106,14 +106,14 @@ impl Built {
     }
 
     /// Creates the home alone, with a ROM that lacks these rows, by state and event.
-    pub fn model_without(&self, lost: &[(usize, usize)]) -> Model {
+    pub fn model_without(&self, omitted_rows: &[(usize, usize)]) -> Model {
         let rom = &self.compiled.rom;
         let row = |(state, event)| {
             let word = rom.word(rom.row(state, event));
             format!("@{:x} {word:x}\n", rom.address(state, event))
         };
-        let kept = rom.used().filter(|row| !lost.contains(row));
-        let image = kept.map(row).collect::<String>();
+        let remaining_rows = rom.used().filter(|row| !omitted_rows.contains(row));
+        let image = remaining_rows.map(row).collect::<String>();
         let file = self.folder.path().join("rows.mem");
         std::fs::write(&file, image).expect("it can be written");
         Model::open(&self.library, &file, &self.argument).expect("the library was built")
@@ -133,7 +133,7 @@ pub fn built(compiled: Compiled, sources: &[(&str, &str)], shape: Shape) -> Opti
         package,
         ..
     } = &compiled;
-    let turn = ONE_AT_A_TIME.lock();
+    let build_lock = ONE_AT_A_TIME.lock();
     let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("lockstep");
     let printed = Printed {
         protocol: &protocol.name,
@@ -142,7 +142,7 @@ pub fn built(compiled: Compiled, sources: &[(&str, &str)], shape: Shape) -> Opti
     };
     let library = build_from(sources, &cache, printed, shape, false, &NEVER)
         .unwrap_or_else(|error| panic!("{error:?}"));
-    drop(turn);
+    drop(build_lock);
     let folder = tempfile::tempdir().expect("a temporary folder");
     Some(Built {
         compiled,

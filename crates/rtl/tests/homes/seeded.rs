@@ -9,9 +9,9 @@ pub struct Fault {
     /// Name of the source file.
     pub file: &'static str,
     /// The original text, which occurs once.
-    pub right: &'static str,
+    pub original: &'static str,
     /// The replacement; `@` means "this fault is enabled".
-    pub wrong: &'static str,
+    pub faulty: &'static str,
 }
 
 /// Returns the plusarg that enables a fault by its number, from 1; 0 enables none.
@@ -29,15 +29,19 @@ pub fn seeded<'f>(
         .iter()
         .map(|&(name, text)| (name, text.to_string()))
         .collect();
-    let mut replace = |file: &str, right: &str, wrong: &str| {
+    let mut replace = |file: &str, original: &str, faulty: &str| {
         let source = sources.iter_mut().find(|(name, _)| *name == file);
         let (_, text) = source.unwrap_or_else(|| panic!("there is no source {file}"));
-        assert_eq!(text.matches(right).count(), 1, "`{right}` in {file}");
-        *text = text.replace(right, wrong);
+        assert_eq!(text.matches(original).count(), 1, "`{original}` in {file}");
+        *text = text.replace(original, faulty);
     };
     for (index, fault) in faults.enumerate() {
-        let awake = format!("(home_pkg::seeded_fault == 32'd{})", index + 1);
-        replace(fault.file, fault.right, &fault.wrong.replace('@', &awake));
+        let enabled = format!("(home_pkg::seeded_fault == 32'd{})", index + 1);
+        replace(
+            fault.file,
+            fault.original,
+            &fault.faulty.replace('@', &enabled),
+        );
     }
     let package = "package home_pkg;\n";
     let with_number = format!("{package}  int unsigned seeded_fault;\n");

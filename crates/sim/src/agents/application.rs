@@ -40,32 +40,32 @@ pub(crate) struct ApplicationRun {
     contract: Contract,
     rights: Option<KnownRights>,
     /// Cache of known permissions by configuration of the home; `None` where not computed yet.
-    known: Vec<Option<Right>>,
+    known_rights: Vec<Option<Right>>,
     /// Indices of the home's local operations among those of its controller: clean and clean-invalidate, each without
     /// and with lock.
     operations: [[Option<u8>; 2]; 2],
     /// Events scheduled for the application, by the number of their kernel event.
     pending_events: FxHashMap<u32, Event>,
-    numbers: u32,
+    next_number: u32,
     /// Contents of the application's own lines, and of those that it serves.
-    own: FxHashMap<Line, Words>,
+    line_contents: FxHashMap<Line, Words>,
     /// Outstanding local operations: the time of the request, and true if the home has written the line back since.
-    asked: FxHashMap<Line, (Time, bool)>,
+    pending_operations: FxHashMap<Line, (Time, bool)>,
     /// Locks that the home holds for the application, with the permission that others keep, from the home's completion
     /// of the local operation until the unlock arrives. The application learns of the completion later.
     pub locks: FxHashMap<Line, Right>,
     /// Ports at which the slices accept local operations, and unlocks.
-    locals: Ports,
-    unlocks: Ports,
+    local_ports: Ports,
+    unlock_ports: Ports,
     /// Earliest time at which the next local operation may leave the device.
-    leaves: Time,
-    pub threads: Vec<Running>,
+    next_issue: Time,
+    pub threads: Vec<ThreadState>,
     /// Registers and the CPU's own memory; `None` on a machine without a bus.
     pub host: Option<Host>,
     /// Path to the host's memory if that memory is a separate space.
     pub beyond: Option<HostMemoryPath>,
     /// Start times of the durations that the application measures, by tag.
-    began: FxHashMap<u32, Time>,
+    measurement_starts: FxHashMap<u32, Time>,
     pub tally: Tally,
     /// Access kinds with which threads read, write and fence, by kind of caching agent.
     pub accesses: Vec<Accesses>,
@@ -77,73 +77,73 @@ pub(crate) struct ApplicationRun {
     link_traffic: [Option<Vec<Traffic>>; 2],
     stopped: bool,
     /// Number of consecutive events after which the application only woke itself, and the time of the last.
-    idle: (u32, Time),
+    idle_wakes: (u32, Time),
     /// True if the application is hardware in a clocked home. This instance then only observes: it receives the same
     /// events, and may count and time.
-    hardware: bool,
+    is_hardware: bool,
 }
 
 /// State of a thread in a run.
 #[derive(Clone)]
-pub(crate) struct Running {
+pub(crate) struct ThreadState {
     /// The step in progress.
     pub step: Step,
     /// Result of its last access.
     pub result: u64,
     /// Start of the duration that the thread measures.
-    pub since: Time,
+    pub measurement_start: Time,
     /// Outstanding stores that the thread does not wait for, releases included, in program order.
     pub posted: Vec<(Line, Issue)>,
     /// True if the step is to be executed as it is when the thread continues. Either it waits for a posted store, since
-    /// `blocked`, or it replaces a refused step.
-    pub again: bool,
-    pub blocked: Time,
+    /// `blocked_since`, or it replaces a refused step.
+    pub repeats_step: bool,
+    pub blocked_since: Time,
     /// True if the thread waits for all its stores.
-    pub fenced: bool,
+    pub awaits_stores: bool,
     /// True if the step is an acquiring load: caches receive an acquire when it has ended.
-    pub acquires: bool,
+    pub is_acquiring: bool,
     /// Time since when the thread waits for a register read.
     pub reads: Option<Time>,
     /// Time from which the thread may handle an interrupt that it has not consumed yet, and true if the thread waits
     /// for one.
-    pub interrupted: Option<Time>,
-    pub waits: bool,
+    pub pending_interrupt: Option<Time>,
+    pub awaits_interrupt: bool,
     pub stopped: bool,
 }
 
-impl Running {
+impl ThreadState {
     /// Sets the step that follows a refused access.
     pub fn set_step_after_refusal(&mut self, step: Step) {
-        (self.step, self.again, self.result, self.acquires) = (step, true, 0, false);
+        (self.step, self.repeats_step, self.result, self.is_acquiring) = (step, true, 0, false);
     }
 }
 
 /// Ports of all slices; each accepts one item per interval.
 struct Ports {
     /// Time from which each port is free.
-    free: Vec<Time>,
+    free_at: Vec<Time>,
 }
 
 impl Ports {
     fn new(platform: &Platform) -> Ports {
         Ports {
-            free: vec![0; platform.home.slices.value as usize],
+            free_at: vec![0; platform.home.slices.value as usize],
         }
     }
 
     /// Returns when the slice of `line` accepts an item that is available at `now`, and occupies its port for
     /// `interval`.
     fn enter(&mut self, line: Line, now: Time, interval: Time) -> Time {
-        let slice = line as usize % self.free.len();
-        let at = self.free[slice].max(now);
-        self.free[slice] = at + interval;
-        at
+        let slice = line as usize % self.free_at.len();
+        let accepted_at = self.free_at[slice].max(now);
+        self.free_at[slice] = accepted_at + interval;
+        accepted_at
     }
 
     /// Returns when the slice of `line` accepts, or has accepted, the last item given to its port.
-    fn last(&self, line: Line, interval: Time) -> Time {
-        let free = self.free[line as usize % self.free.len()];
-        free.saturating_sub(interval)
+    fn last_accepted(&self, line: Line, interval: Time) -> Time {
+        let free_at = self.free_at[line as usize % self.free_at.len()];
+        free_at.saturating_sub(interval)
     }
 }
 
@@ -157,7 +157,7 @@ fn describe_missing_operation(name: &str, operation: Operation, lock: bool) -> S
 const MAX_LINES: Line = 1 << 16;
 
 /// Maximum number of consecutive self-wakes of an application without any other activity.
-const MOST_WAKES: u32 = 1 << 20;
+const MAX_SELF_WAKES: u32 = 1 << 20;
 
 /// Upper bound for requested times, in picoseconds: about 107 days. A later time is reported as a mistake.
 pub(crate) const MAX_REQUESTED_TIME: Time = 1 << 63;
@@ -174,29 +174,31 @@ impl ApplicationRun {
         protocol: &Protocol,
         home: &Controller,
         platform: &Platform,
-        hardware: bool,
+        is_hardware: bool,
     ) -> Result<ApplicationRun, String> {
-        let homed = platform.lines;
-        let words = u64::from(protocol.line_bytes / 8);
+        let memory_lines = platform.lines;
+        let words_per_line = u64::from(protocol.line_bytes / 8);
         let mut played = play.scenario.begin();
         let application = played.application();
         let (name, placement) = (application.name().to_string(), application.placement());
-        let uses = match &placement {
+        let lines_used = match &placement {
             Placement::Between(lines) => lines.end.max(play.scenario.uses()),
             Placement::Beside | Placement::Among(_) => play.scenario.uses(),
         };
-        if uses > homed {
-            return Err(format!("{name} uses {uses} lines, but memory has {homed}"));
+        if lines_used > memory_lines {
+            return Err(format!(
+                "{name} uses {lines_used} lines, but memory has {memory_lines}"
+            ));
         }
         if play.rights.is_none() && placement != Placement::Beside {
             return Err(format!(
                 "{name} is placed between the home and memory, but the home does not track permissions"
             ));
         }
-        let used = play.scenario.words_used();
-        if used > words {
+        let words_used = play.scenario.words_used();
+        if words_used > words_per_line {
             return Err(format!(
-                "{name} uses {used} words of each line, but a line has {words}"
+                "{name} uses {words_used} words of each line, but a line has {words_per_line}"
             ));
         }
         if play.until.is_none() && !play.scenario.has_end() {
@@ -205,56 +207,64 @@ impl ApplicationRun {
         if play.until.is_some_and(|until| until <= play.warm_up) {
             return Err(format!("{name} would end before the end of its warm-up"));
         }
-        let number = |operation: Operation, lock: bool| {
+        let operation_index = |operation: Operation, lock: bool| {
             let mut locals = home.locals.iter();
-            let found = locals.position(|l| l.ensures == operation.leaves() && l.locks == lock);
-            found.map(|found| found as u8)
+            let index = locals.position(|l| l.ensures == operation.leaves() && l.locks == lock);
+            index.map(|index| index as u8)
         };
-        let lacks = |&(operation, lock): &(_, _)| number(operation, lock).is_none();
+        let is_missing = |&(operation, lock): &(_, _)| operation_index(operation, lock).is_none();
         if let Some((operation, lock)) = play
             .scenario
             .operation_requirements()
             .into_iter()
-            .find(lacks)
+            .find(is_missing)
         {
             return Err(describe_missing_operation(&name, operation, lock));
         }
-        let both = |operation| [number(operation, false), number(operation, true)];
+        let lock_variants = |operation| {
+            [
+                operation_index(operation, false),
+                operation_index(operation, true),
+            ]
+        };
         let kinds = (0..protocol.kinds.len() as u8).map(KindId);
-        let running = Running {
+        let initial_thread = ThreadState {
             step: Step::Stop,
             result: 0,
-            since: 0,
+            measurement_start: 0,
             posted: Vec::new(),
-            again: false,
-            blocked: 0,
-            fenced: false,
-            acquires: false,
+            repeats_step: false,
+            blocked_since: 0,
+            awaits_stores: false,
+            is_acquiring: false,
             reads: None,
-            interrupted: None,
-            waits: false,
+            pending_interrupt: None,
+            awaits_interrupt: false,
             stopped: false,
         };
         Ok(ApplicationRun {
-            threads: vec![running; played.threads()],
+            threads: vec![initial_thread; played.threads()],
             played,
-            contract: Contract::new(placement.clone(), homed),
+            contract: Contract::new(placement.clone(), memory_lines),
             name,
             placement,
             rights: play.rights.clone(),
-            known: Vec::new(),
-            operations: [both(Operation::Clean), both(Operation::CleanInvalidate)],
+            known_rights: Vec::new(),
+            operations: [
+                lock_variants(Operation::Clean),
+                lock_variants(Operation::CleanInvalidate),
+            ],
             pending_events: FxHashMap::default(),
-            numbers: 0,
-            own: FxHashMap::default(),
-            asked: FxHashMap::default(),
+            next_number: 0,
+            line_contents: FxHashMap::default(),
+            pending_operations: FxHashMap::default(),
             locks: FxHashMap::default(),
-            locals: Ports::new(platform),
-            unlocks: Ports::new(platform),
-            leaves: 0,
+            local_ports: Ports::new(platform),
+            unlock_ports: Ports::new(platform),
+            next_issue: 0,
             host: platform.bus.as_ref().map(|bus| Host::new(Bus::new(bus))),
             beyond: None,
-            began: FxHashMap::default(),
+            measurement_starts: FxHashMap::default(),
             tally: Tally::default(),
             accesses: kinds
                 .map(|kind| Accesses::of_kind(protocol, kind))
@@ -264,16 +274,19 @@ impl ApplicationRun {
             until: play.until.unwrap_or(Time::MAX),
             link_traffic: [None, None],
             stopped: false,
-            idle: (0, 0),
-            hardware,
+            idle_wakes: (0, 0),
+            is_hardware,
         })
     }
 
     /// True if no event, local operation or transfer of the application is outstanding.
     pub fn done(&self) -> bool {
-        let open = self.contract.open().next().is_some();
-        let transfers = self.host.as_ref().is_some_and(|host| !host.done());
-        self.pending_events.is_empty() && self.asked.is_empty() && !open && !transfers
+        let has_obligations = self.contract.open().next().is_some();
+        let has_transfers = self.host.as_ref().is_some_and(|host| !host.done());
+        self.pending_events.is_empty()
+            && self.pending_operations.is_empty()
+            && !has_obligations
+            && !has_transfers
     }
 
     /// True if a thread has not stopped.
@@ -289,20 +302,26 @@ impl ApplicationRun {
     /// Returns a thread that polls a word of the CPU's own memory, if there is one.
     pub fn polling_thread(&self) -> Option<usize> {
         let polling_thread =
-            |thread: &Running| !thread.stopped && matches!(thread.step, Step::LoadHost { .. });
+            |thread: &ThreadState| !thread.stopped && matches!(thread.step, Step::LoadHost { .. });
         self.threads.iter().position(polling_thread)
     }
 
     /// Returns a thread that waits for an interrupt, if there is one.
     pub fn thread_awaiting_interrupt(&self) -> Option<usize> {
-        let waits = |thread: &Running| !thread.stopped && thread.waits;
-        self.threads.iter().position(waits)
+        let awaits_interrupt = |thread: &ThreadState| !thread.stopped && thread.awaits_interrupt;
+        self.threads.iter().position(awaits_interrupt)
     }
 
     /// Returns the outstanding obligations of the application's contract as (line, description).
     pub fn open(&self) -> Vec<(Line, String)> {
-        let open = self.contract.open();
-        open.map(|open| (open.line, format!("{} {}", self.name, open.what)))
+        let obligations = self.contract.open();
+        obligations
+            .map(|obligation| {
+                (
+                    obligation.line,
+                    format!("{} {}", self.name, obligation.what),
+                )
+            })
             .collect()
     }
 
@@ -315,14 +334,14 @@ impl ApplicationRun {
         }
     }
 
-    /// Adds `by` to a counter if `at` is within the measurement window. Counters saturate.
-    pub fn count(&mut self, what: &'static str, by: u64, at: Time) {
-        if (self.warm_up..=self.until).contains(&at) {
-            let count = self.tally.counts.entry(what).or_default();
-            *count = count.saturating_add(by);
-            let course = self.tally.rate_samplers.entry(what).or_default();
-            if course.happened(by) {
-                course.keep(at, 0);
+    /// Adds `increment` to a counter if `time` is within the measurement window. Counters saturate.
+    pub fn add_count(&mut self, counter: &'static str, increment: u64, time: Time) {
+        if (self.warm_up..=self.until).contains(&time) {
+            let count = self.tally.counts.entry(counter).or_default();
+            *count = count.saturating_add(increment);
+            let sampler = self.tally.rate_samplers.entry(counter).or_default();
+            if sampler.happened(increment) {
+                sampler.keep(time, 0);
             }
         }
     }
@@ -330,12 +349,12 @@ impl ApplicationRun {
     /// Records that the application has handled an event. Returns the reason if the run will never end.
     ///
     /// While a thread runs, only self-wakes at the same time count.
-    fn livelock_reason(&mut self, idles: bool, now: Time, timeout: Time) -> Option<String> {
-        let goes_on = idles && (now == self.idle.1 || !self.running());
-        self.idle = (if goes_on { self.idle.0 + 1 } else { 0 }, now);
-        if self.idle.0 == MOST_WAKES {
+    fn livelock_reason(&mut self, is_idle: bool, now: Time, timeout: Time) -> Option<String> {
+        let continues = is_idle && (now == self.idle_wakes.1 || !self.running());
+        self.idle_wakes = (if continues { self.idle_wakes.0 + 1 } else { 0 }, now);
+        if self.idle_wakes.0 == MAX_SELF_WAKES {
             return Some(format!(
-                "{} wakes itself {MOST_WAKES} times in a row without any other activity",
+                "{} wakes itself {MAX_SELF_WAKES} times in a row without any other activity",
                 self.name
             ));
         }
@@ -348,11 +367,11 @@ impl ApplicationRun {
         })
     }
 
-    /// Records the duration from `since` to `at` if both are within the measurement window.
-    pub fn time(&mut self, what: &'static str, since: Time, at: Time) {
-        if since >= self.warm_up && at <= self.until {
-            let times = self.tally.times.entry(what);
-            times.or_default().record(at - since);
+    /// Records the duration from `since` to `end` if both are within the measurement window.
+    pub fn record_duration(&mut self, name: &'static str, since: Time, end: Time) {
+        if since >= self.warm_up && end <= self.until {
+            let times = self.tally.times.entry(name);
+            times.or_default().record(end - since);
         }
     }
 }
@@ -360,57 +379,57 @@ impl ApplicationRun {
 impl Simulation {
     /// True if the application answers the home's reads of `line` and accepts its writes.
     #[inline]
-    pub(crate) fn served(&self, line: Line) -> bool {
-        let behind = self.behind.as_ref();
-        behind.is_some_and(|behind| behind.placement.serves(line))
+    pub(crate) fn is_served(&self, line: Line) -> bool {
+        let application = self.behind.as_ref();
+        application.is_some_and(|application| application.placement.serves(line))
     }
 
     /// Returns the highest permission that, to the home's knowledge, any cache may have in a configuration.
     fn known_right(&mut self, configuration: ConfigurationId) -> Right {
-        let remotes = self.groups.caches();
-        let Some(behind) = &mut self.behind else {
+        let cache_count = self.groups.caches();
+        let Some(application) = &mut self.behind else {
             return Right::None;
         };
-        let Some(rights) = &behind.rights else {
+        let Some(rights) = &application.rights else {
             return Right::None;
         };
-        let known = || {
+        let compute_right = || {
             let home = self.home.configuration(configuration);
-            rights.most(self.home.controller(), remotes, &home)
+            rights.most(self.home.controller(), cache_count, &home)
         };
         if !self.home.is_numbered() {
-            return known();
+            return compute_right();
         }
         let index = configuration as usize;
-        if index >= behind.known.len() {
-            behind.known.resize(index + 1, None);
+        if index >= application.known_rights.len() {
+            application.known_rights.resize(index + 1, None);
         }
-        match behind.known[index] {
+        match application.known_rights[index] {
             Some(right) => right,
-            None => *behind.known[index].insert(known()),
+            None => *application.known_rights[index].insert(compute_right()),
         }
     }
 
-    /// Schedules the delivery of an event to the application at `at`, which is not in the past.
-    pub(crate) fn tell(&mut self, at: Time, event: Event) {
-        if let Some(behind) = &mut self.behind {
-            let number = behind.numbers;
-            behind.numbers = number.wrapping_add(1);
-            behind.pending_events.insert(number, event);
-            self.expect(at);
-            self.queue.push(at, KernelEvent::Application(number));
+    /// Schedules the delivery of an event to the application at `delivery`, which is not in the past.
+    pub(crate) fn schedule_application_event(&mut self, delivery: Time, event: Event) {
+        if let Some(application) = &mut self.behind {
+            let number = application.next_number;
+            application.next_number = number.wrapping_add(1);
+            application.pending_events.insert(number, event);
+            self.expect(delivery);
+            self.queue.push(delivery, KernelEvent::Application(number));
         }
     }
 
     /// Starts the application and its threads, and schedules the end of the run.
     pub(crate) fn start_application(&mut self) {
         let words = self.data.words();
-        let Some(behind) = &self.behind else {
+        let Some(application) = &self.behind else {
             return;
         };
-        let until = behind.until;
+        let until = application.until;
         if self.has_core(0) {
-            self.tell(0, Event::Start { words });
+            self.schedule_application_event(0, Event::Start { words });
         }
         if until < Time::MAX {
             self.queue.push(until, KernelEvent::StopApplication);
@@ -424,34 +443,37 @@ impl Simulation {
 
     /// Returns the traffic so far on the links of each kind of caching agent.
     fn link_traffic(&self) -> Vec<Traffic> {
-        let of_cache = |cache: Agent| {
+        let cache_traffic = |cache: Agent| {
             let (number, network) = (cache.index(), &self.network);
-            let both = [&network.up[number], &network.down[number]];
+            let directions = [&network.up[number], &network.down[number]];
             let port = network.ports.get(number).and_then(Option::as_ref);
-            let bytes = |side: usize| port.map_or(both[side].bytes, |port| port.bytes(side));
-            (both[0].messages + both[1].messages, bytes(0) + bytes(1))
+            let bytes = |side: usize| port.map_or(directions[side].bytes, |port| port.bytes(side));
+            (
+                directions[0].messages + directions[1].messages,
+                bytes(0) + bytes(1),
+            )
         };
-        let of_kind = |caches: &Agents| {
-            let all = caches.iter().map(of_cache);
-            all.fold(Traffic::default(), |sum, (messages, bytes)| Traffic {
+        let kind_traffic = |caches: &Agents| {
+            let traffic = caches.iter().map(cache_traffic);
+            traffic.fold(Traffic::default(), |sum, (messages, bytes)| Traffic {
                 messages: sum.messages + messages,
                 bytes: sum.bytes + bytes,
             })
         };
         let groups = self.groups.groups.iter();
-        groups.map(|group| of_kind(&group.caches)).collect()
+        groups.map(|group| kind_traffic(&group.caches)).collect()
     }
 
     /// Opens the measurement window of link traffic at the first message sent after warm-up; earlier traffic does not
     /// count.
     pub(crate) fn open_traffic_window(&mut self) {
-        let begins = |behind: &ApplicationRun| {
-            behind.link_traffic[0].is_none() && self.now >= behind.warm_up
+        let opens_window = |application: &ApplicationRun| {
+            application.link_traffic[0].is_none() && self.now >= application.warm_up
         };
-        if self.behind.as_deref().is_some_and(begins) {
+        if self.behind.as_deref().is_some_and(opens_window) {
             let link_traffic = Some(self.link_traffic());
-            if let Some(behind) = &mut self.behind {
-                behind.link_traffic[0] = link_traffic;
+            if let Some(application) = &mut self.behind {
+                application.link_traffic[0] = link_traffic;
             }
         }
     }
@@ -459,26 +481,35 @@ impl Simulation {
     /// Stops the application and the threads that wait for interrupts, and closes the window of link traffic.
     pub(crate) fn stop_application(&mut self) {
         let link_traffic = self.link_traffic();
-        if let Some(behind) = &mut self.behind {
-            behind.link_traffic[1].get_or_insert(link_traffic);
+        if let Some(application) = &mut self.behind {
+            application.link_traffic[1].get_or_insert(link_traffic);
         }
-        if let Some(behind) = &mut self.behind {
+        if let Some(application) = &mut self.behind {
             // The thread stops even if no interrupt arrives any more.
-            for thread in behind.threads.iter_mut().filter(|thread| thread.waits) {
+            for thread in application
+                .threads
+                .iter_mut()
+                .filter(|thread| thread.awaits_interrupt)
+            {
                 thread.stopped = true;
             }
-            if !std::mem::replace(&mut behind.stopped, true) {
-                self.tell(self.now, Event::Stop);
+            if !std::mem::replace(&mut application.stopped, true) {
+                self.schedule_application_event(self.now, Event::Stop);
             }
         }
     }
 
     /// Notifies the application if a step of the home has changed the CPU's permission for `line`.
-    pub(crate) fn changed(&mut self, line: Line, before: ConfigurationId, after: ConfigurationId) {
+    pub(crate) fn notify_permission_change(
+        &mut self,
+        line: Line,
+        before: ConfigurationId,
+        after: ConfigurationId,
+    ) {
         let (from, to) = (self.known_right(before), self.known_right(after));
         if from != to {
-            let at = self.now + self.times.latency + self.times.local.1;
-            self.tell(at, Event::Changed { line, from, to });
+            let delivery = self.now + self.times.latency + self.times.local.1;
+            self.schedule_application_event(delivery, Event::Changed { line, from, to });
         }
     }
 
@@ -490,12 +521,15 @@ impl Simulation {
         transition: &Transition,
     ) {
         let input = Self::local_input(&self.home, Cause::MemoryData(0), crate::message::HOME);
-        let granted = self.home.step(transition.next, &input).next;
-        let (has, wants) = (self.known_right(transition.next), self.known_right(granted));
+        let granted_configuration = self.home.step(transition.next, &input).next;
+        let (has, wants) = (
+            self.known_right(transition.next),
+            self.known_right(granted_configuration),
+        );
         // An uncached read leaves the CPU's permission as it is.
         let wants = if wants > has { wants } else { Right::None };
-        let at = ready + self.times.path.0;
-        self.tell(at, Event::Read { line, wants, has });
+        let delivery = ready + self.times.path.0;
+        self.schedule_application_event(delivery, Event::Read { line, wants, has });
     }
 
     /// Presents the home's write of a line that the application serves; memory's copy already has the new contents.
@@ -505,16 +539,16 @@ impl Simulation {
         line: Line,
         next: ConfigurationId,
     ) {
-        let words = self.words(line, self.data.memory(line));
+        let words = self.copy_words(line, self.data.memory(line));
         let keeps = self.known_right(next);
-        let at = ready + self.times.path.0;
-        self.tell(at, Event::Write { line, words, keeps });
+        let delivery = ready + self.times.path.0;
+        self.schedule_application_event(delivery, Event::Write { line, words, keeps });
     }
 
     /// Records that the home has written back a line with an outstanding local operation.
-    pub(crate) fn written_back(&mut self, line: Line) {
-        if let Some(behind) = &mut self.behind {
-            if let Some((_, dirty)) = behind.asked.get_mut(&line) {
+    pub(crate) fn note_write_back(&mut self, line: Line) {
+        if let Some(application) = &mut self.behind {
+            if let Some((_, dirty)) = application.pending_operations.get_mut(&line) {
                 *dirty = true;
             }
         }
@@ -522,23 +556,23 @@ impl Simulation {
 
     /// Completes a local operation that the application requested.
     pub(crate) fn acknowledge_application(&mut self, line: Line, ensures: Right, locks: bool) {
-        let at = self.now + self.times.latency + self.times.local.1;
-        let Some(behind) = &mut self.behind else {
+        let delivery = self.now + self.times.latency + self.times.local.1;
+        let Some(application) = &mut self.behind else {
             return;
         };
-        let Some((since, dirty)) = behind.asked.remove(&line) else {
+        let Some((since, dirty)) = application.pending_operations.remove(&line) else {
             return;
         };
         if locks {
-            behind.locks.insert(line, ensures);
+            application.locks.insert(line, ensures);
         }
-        let (what, operation) = match ensures {
+        let (operation_name, operation) = match ensures {
             Right::None => ("clean-invalidate", Operation::CleanInvalidate),
             _ => ("clean", Operation::Clean),
         };
-        behind.time(what, since, at);
-        self.tell(
-            at,
+        application.record_duration(operation_name, since, delivery);
+        self.schedule_application_event(
+            delivery,
             Event::Done {
                 line,
                 operation,
@@ -549,119 +583,123 @@ impl Simulation {
 
     /// Delivers an event to the application and carries out its actions.
     pub(crate) fn application(&mut self, number: u32) {
-        let Some(behind) = &mut self.behind else {
+        let Some(application) = &mut self.behind else {
             return;
         };
-        let Some(event) = behind.pending_events.remove(&number) else {
+        let Some(event) = application.pending_events.remove(&number) else {
             return;
         };
-        behind.contract.event(&event);
-        let timer = matches!(event, Event::Timer { .. });
-        let heard = hardware::heard(&event).filter(|_| behind.hardware);
+        application.contract.event(&event);
+        let is_timer = matches!(event, Event::Timer { .. });
+        let hardware_event = hardware::hardware_event(&event).filter(|_| application.is_hardware);
         let mut actions = Actions::new();
-        behind.played.application().handle(event, &mut actions);
-        if let Some(heard) = heard {
-            self.submit_application_event(heard);
+        application.played.application().handle(event, &mut actions);
+        if let Some(hardware_event) = hardware_event {
+            self.submit_application_event(hardware_event);
         }
         let actions: Vec<Action> = actions.take().collect();
-        let waits =
+        let is_passive =
             |action: &Action| matches!(action, Action::Wake { .. }) || is_measurement(action);
-        let idles = timer && actions.iter().all(waits);
+        let is_idle = is_timer && actions.iter().all(is_passive);
         for action in actions {
-            self.carry_out(action);
+            self.execute_action(action);
         }
         let (now, timeout) = (self.now, self.times.timeout);
         self.expect(now);
         let livelock_reason = self
             .behind
             .as_mut()
-            .and_then(|behind| behind.livelock_reason(idles, now, timeout));
+            .and_then(|application| application.livelock_reason(is_idle, now, timeout));
         if let Some(text) = livelock_reason {
             self.fail(FailureKind::Contract, 0, text);
         }
-        let behind = self.behind.as_mut();
-        if let Some((name, what)) = behind.and_then(|b| {
+        let application = self.behind.as_mut();
+        if let Some((name, reason)) = application.and_then(|b| {
             b.contract
                 .blocking_reason()
-                .map(|what| (b.name.clone(), what))
+                .map(|reason| (b.name.clone(), reason))
         }) {
-            self.fail(FailureKind::Refused, 0, format!("{name} {what}"));
+            self.fail(FailureKind::Refused, 0, format!("{name} {reason}"));
         }
     }
 
     /// Carries out one action of the application.
-    fn carry_out(&mut self, action: Action) {
+    fn execute_action(&mut self, action: Action) {
         let now = self.now;
-        let Some(behind) = &mut self.behind else {
+        let Some(application) = &mut self.behind else {
             return;
         };
-        if behind.hardware && !is_measurement(&action) {
+        if application.is_hardware && !is_measurement(&action) {
             let text = format!(
                 "{} is in hardware, but its software model acts too",
-                behind.name
+                application.name
             );
             return self.fail(FailureKind::Contract, 0, text);
         }
-        if let Err(breach) = behind.contract.action(&action) {
-            let text = format!("{} {}", behind.name, breach.what);
+        if let Err(breach) = application.contract.action(&action) {
+            let text = format!("{} {}", application.name, breach.what);
             return self.fail(FailureKind::Contract, breach.line, text);
         }
         match action {
             Action::Answer { line, words } => {
-                self.write_by_application(line, &words);
+                self.write_homed_line(line, &words);
                 self.queue
                     .push(now + self.times.path.1, KernelEvent::Read(line));
             }
             Action::Accept { line } => {
-                let at = now + self.times.path.1;
-                self.queue.push(at, KernelEvent::Written(line));
+                let arrival = now + self.times.path.1;
+                self.queue.push(arrival, KernelEvent::Written(line));
             }
             Action::Local {
                 line,
                 operation,
                 lock,
             } => {
-                let row = behind.operations[usize::from(operation == Operation::CleanInvalidate)];
-                let Some(number) = row[usize::from(lock)] else {
-                    let text = describe_missing_operation(&behind.name, operation, lock);
+                let operation_row =
+                    application.operations[usize::from(operation == Operation::CleanInvalidate)];
+                let Some(operation_index) = operation_row[usize::from(lock)] else {
+                    let text = describe_missing_operation(&application.name, operation, lock);
                     return self.fail(FailureKind::Incompatible, line, text);
                 };
                 if line >= self.platform.lines {
                     let text = format!(
                         "{} cleans a line outside the memory of the home",
-                        behind.name
+                        application.name
                     );
                     return self.fail(FailureKind::Contract, line, text);
                 }
-                behind.asked.insert(line, (now, false));
+                application.pending_operations.insert(line, (now, false));
                 // The operation may concern a line whose unlock still waits at the other port. It must not overtake
                 // that unlock.
                 let interval = self.times.local_interval;
                 // The device gives local operations to all slices through one port.
-                let leaves = now.max(behind.leaves);
-                behind.leaves = leaves + self.times.issue;
-                let since = leaves.max(behind.unlocks.last(line, interval));
-                let at = behind.locals.enter(line, since, interval);
-                let at = at + self.times.local.0;
-                self.queue.push(at, KernelEvent::Local(line, number));
+                let departure = now.max(application.next_issue);
+                application.next_issue = departure + self.times.issue;
+                let ready = departure.max(application.unlock_ports.last_accepted(line, interval));
+                let arrival = application.local_ports.enter(line, ready, interval);
+                let arrival = arrival + self.times.local.0;
+                self.queue
+                    .push(arrival, KernelEvent::Local(line, operation_index));
             }
             Action::Unlock { line } => {
-                let at = behind.unlocks.enter(line, now, self.times.local_interval);
-                let at = at + self.times.local.0;
-                self.queue.push(at, KernelEvent::LocalUnlock(line));
+                let arrival = application
+                    .unlock_ports
+                    .enter(line, now, self.times.local_interval);
+                let arrival = arrival + self.times.local.0;
+                self.queue.push(arrival, KernelEvent::LocalUnlock(line));
             }
-            Action::Fetch { tag, first, lines } => self.fetch(tag, first, lines, 1),
-            Action::Store { tag, line, words } => self.store_by_application(tag, line, words),
+            Action::Fetch { tag, first, lines } => self.read_burst(tag, first, lines, 1),
+            Action::Store { tag, line, words } => self.store_memory_line(tag, line, words),
             Action::ReadWords {
                 tag,
                 line,
                 word,
                 words,
             } => {
-                let its = usize::from(word)..usize::from(word + words);
-                let words = self.memory_words(line)[its.clone()].into();
-                let at = self.memory_of_words(line, its);
-                self.tell(at, Event::WordsRead { tag, words });
+                let word_range = usize::from(word)..usize::from(word + words);
+                let words = self.memory_words(line)[word_range.clone()].into();
+                let completion = self.operate_on_words(line, word_range);
+                self.schedule_application_event(completion, Event::WordsRead { tag, words });
             }
             Action::WriteWords {
                 tag,
@@ -669,151 +707,164 @@ impl Simulation {
                 word,
                 words,
             } => {
-                let its = usize::from(word)..usize::from(word) + words.len();
-                let mut all = self.memory_words(line);
-                all[its.clone()].copy_from_slice(&words);
-                self.set_memory_words(line, all);
-                let at = self.memory_of_words(line, its);
-                self.tell(at, Event::Stored { tag });
+                let word_range = usize::from(word)..usize::from(word) + words.len();
+                let mut line_words = self.memory_words(line);
+                line_words[word_range.clone()].copy_from_slice(&words);
+                self.set_memory_words(line, line_words);
+                let completion = self.operate_on_words(line, word_range);
+                self.schedule_application_event(completion, Event::Stored { tag });
             }
             Action::UpdateWord {
                 tag,
                 line,
                 word,
                 update,
-            } => self.update_by_application(tag, line, word.into(), update),
+            } => self.update_memory_word(tag, line, word.into(), update),
             Action::Wake { tag, after } => {
-                let Some(at) = now.checked_add(after).filter(|at| *at < MAX_REQUESTED_TIME) else {
+                let Some(wake_time) = now
+                    .checked_add(after)
+                    .filter(|wake_time| *wake_time < MAX_REQUESTED_TIME)
+                else {
                     let text = format!(
                         "{} requests a wake-up after {after} ps, which is beyond the end of simulated time",
-                        behind.name
+                        application.name
                     );
                     return self.fail(FailureKind::Contract, 0, text);
                 };
-                self.tell(at, Event::Timer { tag });
+                self.schedule_application_event(wake_time, Event::Timer { tag });
             }
-            Action::Reply { thread, value } => self.reply(thread, value),
+            Action::Reply { thread, value } => self.reply_to_thread(thread, value),
             // Only the contract needs this action.
             Action::Forgo { .. } => {}
             Action::HostFetch { tag, first, words } => self.host_fetch(tag, first, words),
             Action::HostStore { first, words } => self.host_store(first, words),
-            Action::Interrupt { thread } => self.interrupt(thread),
+            Action::Interrupt { thread } => self.start_interrupt(thread),
             Action::CoherentLoad { .. }
             | Action::CoherentStore { .. }
             | Action::CoherentUpdate { .. } => self.issue_application_access(action),
-            Action::Begin { tag } => drop(behind.began.insert(tag, now)),
+            Action::Begin { tag } => drop(application.measurement_starts.insert(tag, now)),
             Action::End { tag, what } => {
-                if let Some(since) = behind.began.remove(&tag) {
-                    behind.time(what, since, now);
+                if let Some(since) = application.measurement_starts.remove(&tag) {
+                    application.record_duration(what, since, now);
                 }
             }
-            Action::Count { what, by } => behind.count(what, by, now),
+            Action::Count { what, by } => application.add_count(what, by, now),
         }
     }
 
     /// Reads a burst from the application's memory: `lines` lines, `step` apart.
-    fn fetch(&mut self, tag: u32, first: Line, lines: Line, step: Line) {
-        let last = lines.min(MAX_LINES).checked_mul(step);
-        let last = last.and_then(|length| first.checked_add(length));
-        let (Some(end), Some(_)) = (last.filter(|_| lines <= MAX_LINES), &self.behind) else {
-            let name = self.behind.as_ref().map_or("", |behind| &behind.name);
+    fn read_burst(&mut self, tag: u32, first: Line, lines: Line, step: Line) {
+        let burst_end = lines.min(MAX_LINES).checked_mul(step);
+        let burst_end = burst_end.and_then(|length| first.checked_add(length));
+        let (Some(end), Some(_)) = (burst_end.filter(|_| lines <= MAX_LINES), &self.behind) else {
+            let name = self
+                .behind
+                .as_ref()
+                .map_or("", |application| &application.name);
             let text = format!("{name} reads {lines} lines at once; {MAX_LINES} is the most");
             return self.fail(FailureKind::Contract, first, text);
         };
-        let mut at = self.now;
+        let mut completion = self.now;
         for line in (first..end).step_by(step as usize) {
             let words = self.memory_words(line);
-            at = at.max(self.memory(self.now, line));
-            self.tell(at, Event::Fetched { tag, line, words });
+            completion = completion.max(self.memory(self.now, line));
+            self.schedule_application_event(completion, Event::Fetched { tag, line, words });
         }
     }
 
     /// Returns the contents of a line of the application's memory.
     fn memory_words(&self, line: Line) -> Words {
-        let behind = self.behind.as_ref();
-        match behind.and_then(|behind| behind.own.get(&line)) {
+        let application = self.behind.as_ref();
+        match application.and_then(|application| application.line_contents.get(&line)) {
             Some(words) => words.clone(),
             // Lines that the application has never written keep their initial contents, or those that the home has
             // written.
-            None if line >= self.platform.lines || self.served(line) => {
-                self.words(line, Copy::UNTOUCHED)
+            None if line >= self.platform.lines || self.is_served(line) => {
+                self.copy_words(line, Copy::UNTOUCHED)
             }
-            None => self.words(line, self.data.memory(line)),
+            None => self.copy_words(line, self.data.memory(line)),
         }
     }
 
     /// Updates a word of the application's memory atomically and returns the old value. The read and the write of the
     /// word occupy the memory back to back.
-    fn update_by_application(&mut self, tag: u32, line: Line, word: usize, update: Update) {
-        let mut all = self.memory_words(line);
-        let before = all[word];
-        all[word] = update.of(before);
-        let at = self.memory_of_words(line, word..word + 1);
-        if all[word] != before {
-            self.set_memory_words(line, all);
-            self.memory_of_words(line, word..word + 1);
+    fn update_memory_word(&mut self, tag: u32, line: Line, word: usize, update: Update) {
+        let mut line_words = self.memory_words(line);
+        let old_value = line_words[word];
+        line_words[word] = update.of(old_value);
+        let completion = self.operate_on_words(line, word..word + 1);
+        if line_words[word] != old_value {
+            self.set_memory_words(line, line_words);
+            self.operate_on_words(line, word..word + 1);
         }
-        let words = [before].into();
-        self.tell(at, Event::WordsRead { tag, words });
+        let words = [old_value].into();
+        self.schedule_application_event(completion, Event::WordsRead { tag, words });
     }
 
     /// Occupies the memory behind the line's home for an operation on `words`. Returns when that operation ends.
-    fn memory_of_words(&mut self, line: Line, words: std::ops::Range<usize>) -> Time {
-        let homes = self.memories.len();
-        let place = line >> homes.trailing_zeros();
+    fn operate_on_words(&mut self, line: Line, words: std::ops::Range<usize>) -> Time {
+        let home_count = self.memories.len();
+        let memory_line = line >> home_count.trailing_zeros();
         let bytes = 8 * words.start as u32..8 * words.end as u32;
-        self.memories[line as usize & (homes - 1)].operate_on(self.now, place, bytes)
+        self.memories[line as usize & (home_count - 1)].operate_on(self.now, memory_line, bytes)
     }
 
     /// Sets the contents of a line of the application's memory.
     fn set_memory_words(&mut self, line: Line, words: Words) {
-        if line < self.platform.lines && !self.served(line) {
-            self.write_by_application(line, &words);
-        } else if let Some(behind) = &mut self.behind {
-            behind.own.insert(line, words);
+        if line < self.platform.lines && !self.is_served(line) {
+            self.write_homed_line(line, &words);
+        } else if let Some(application) = &mut self.behind {
+            application.line_contents.insert(line, words);
         }
     }
 
     /// Writes a line of the application's memory.
-    fn store_by_application(&mut self, tag: u32, line: Line, words: Words) {
+    fn store_memory_line(&mut self, tag: u32, line: Line, words: Words) {
         self.set_memory_words(line, words);
-        let at = self.memory(self.now, line);
-        self.tell(at, Event::Stored { tag });
+        let completion = self.memory(self.now, line);
+        self.schedule_application_event(completion, Event::Stored { tag });
     }
 
     /// Returns the words of a copy of a line.
-    fn words(&self, line: Line, copy: Copy) -> Words {
+    fn copy_words(&self, line: Line, copy: Copy) -> Words {
         let words = 0..self.data.words();
         words.map(|word| self.data.word(line, copy, word)).collect()
     }
 
     /// Sets the words of a line homed here. The oracle records a write, performed now, for each word that changes.
-    fn write_by_application(&mut self, line: Line, words: &Words) {
-        let old = self.data.memory(line);
-        let before = self.words(line, old);
-        if words.len() != before.len() {
-            let name = self.behind.as_ref().map_or("", |behind| &behind.name);
-            let (given, wanted) = (words.len(), before.len());
-            let text = format!("{name} gives a line of {given} words; lines have {wanted}");
+    fn write_homed_line(&mut self, line: Line, words: &Words) {
+        let old_copy = self.data.memory(line);
+        let old_words = self.copy_words(line, old_copy);
+        if words.len() != old_words.len() {
+            let name = self
+                .behind
+                .as_ref()
+                .map_or("", |application| &application.name);
+            let (word_count, expected_count) = (words.len(), old_words.len());
+            let text =
+                format!("{name} gives a line of {word_count} words; lines have {expected_count}");
             return self.fail(FailureKind::Contract, line, text);
         }
-        let changed = |word: &usize| words[*word] != before[*word];
-        let changed: Vec<usize> = (0..words.len()).filter(changed).collect();
-        if changed.is_empty() {
+        let differs = |word: &usize| words[*word] != old_words[*word];
+        let changed_words: Vec<usize> = (0..words.len()).filter(differs).collect();
+        if changed_words.is_empty() {
             return;
         }
         self.check_memory(line, "is written by the application");
         for cache in self.caches.agents() {
             let configuration = self.caches.configuration(cache, line);
             if self.remote.about(configuration).right > Right::None {
-                let name = self.behind.as_ref().map_or("", |behind| &behind.name);
+                let name = self
+                    .behind
+                    .as_ref()
+                    .map_or("", |application| &application.name);
                 let cache = self.agent_name(cache);
                 let text = format!("{name} changes a line of which {cache} has a copy");
                 return self.fail(FailureKind::Contract, line, text);
             }
         }
-        let mut copy = self.data.share(old);
-        for word in changed {
+        let mut copy = self.data.share(old_copy);
+        for word in changed_words {
             let (value, word) = (words[word], word as u16);
             let version = self.oracle.write(line, word..word + 1, value);
             copy = self.data.write_word(line, copy, word, value, version);
@@ -828,17 +879,17 @@ impl Simulation {
 
     /// Presents an unlock of the application to the home.
     pub(crate) fn present_unlock(&mut self, line: Line) {
-        if let Some(behind) = &mut self.behind {
-            behind.locks.remove(&line);
+        if let Some(application) = &mut self.behind {
+            application.locks.remove(&line);
         }
         self.present_local(Work::Unlock(line), line);
     }
 
     /// Closes the measurement window of counts and durations.
     pub(crate) fn close_window(&mut self) {
-        if let Some(behind) = &mut self.behind {
-            let end = behind.until.min(self.counters.end.max(self.now));
-            behind.tally.window = end.saturating_sub(behind.warm_up);
+        if let Some(application) = &mut self.behind {
+            let end = application.until.min(self.counters.end.max(self.now));
+            application.tally.window = end.saturating_sub(application.warm_up);
         }
     }
 
@@ -846,46 +897,53 @@ impl Simulation {
     pub(crate) fn verify_scenario(&mut self) {
         self.close_window();
         let link_traffic = self.link_traffic();
-        let Some(mut behind) = self.behind.take() else {
+        let Some(mut application) = self.behind.take() else {
             return;
         };
-        if let [Some(before), after] = &behind.link_traffic {
-            let after = after.as_ref().unwrap_or(&link_traffic).iter().zip(before);
-            let since = after.map(|(after, before)| Traffic {
-                messages: after.messages - before.messages,
-                bytes: after.bytes - before.bytes,
+        if let [Some(opening), closing] = &application.link_traffic {
+            let closing = closing
+                .as_ref()
+                .unwrap_or(&link_traffic)
+                .iter()
+                .zip(opening);
+            let window_traffic = closing.map(|(closing, opening)| Traffic {
+                messages: closing.messages - opening.messages,
+                bytes: closing.bytes - opening.bytes,
             });
-            behind.tally.traffic = since.collect();
+            application.tally.traffic = window_traffic.collect();
         }
         let verdict = match self.oracle.level {
             Level::Off => Ok(()),
-            _ => behind.played.verify(&*self),
+            _ => application.played.verify(&*self),
         };
-        self.behind = Some(behind);
+        self.behind = Some(application);
         self.judge_scenario(verdict);
     }
 
     /// Fails the run if the scenario's result is wrong.
     pub(crate) fn judge_scenario(&mut self, verdict: Result<(), String>) {
-        let name = self.behind.as_ref().map_or("", |behind| behind.name());
-        if let Err(wrong) = verdict {
-            self.fail(FailureKind::Result, 0, format!("{name}: {wrong}"));
+        let name = self
+            .behind
+            .as_ref()
+            .map_or("", |application| application.name());
+        if let Err(error) = verdict {
+            self.fail(FailureKind::Result, 0, format!("{name}: {error}"));
         }
     }
 
     /// Returns the tables that the scenario produced for external judges; empty without a scenario.
     pub fn tables(&self) -> Vec<Table> {
-        let behind = self.behind.as_ref();
-        behind
-            .map(|behind| behind.played.tables())
+        let application = self.behind.as_ref();
+        application
+            .map(|application| application.played.tables())
             .unwrap_or_default()
     }
 
     /// Returns the counts and durations of the scenario after the run; empty without a scenario.
     pub fn tally(&self) -> Tally {
-        let behind = self.behind.as_ref();
-        behind
-            .map(|behind| behind.tally.clone())
+        let application = self.behind.as_ref();
+        application
+            .map(|application| application.tally.clone())
             .unwrap_or_default()
     }
 }
@@ -900,17 +958,17 @@ fn is_measurement(action: &Action) -> bool {
 
 impl Contents for Simulation {
     fn word(&self, line: Line, word: u16) -> u64 {
-        let mut held = self.caches.agents().filter_map(|cache| {
+        let mut cached_copies = self.caches.agents().filter_map(|cache| {
             let (configuration, copy) = self.caches.held(cache, line);
             (self.remote.about(configuration).right > Right::None).then_some(copy)
         });
         let memory = self.data.memory(line);
         let copy = match self.oracle.may_be_stale() {
             // A cache with read permission has the value written last.
-            false => held.next().unwrap_or(memory),
-            true => held.fold(memory, |newest, copy| {
-                let newer = self.data.version(copy) > self.data.version(newest);
-                if newer {
+            false => cached_copies.next().unwrap_or(memory),
+            true => cached_copies.fold(memory, |newest, copy| {
+                let is_newer = self.data.version(copy) > self.data.version(newest);
+                if is_newer {
                     copy
                 } else {
                     newest

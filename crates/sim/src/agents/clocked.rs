@@ -46,7 +46,7 @@ pub trait ClockedHome {
     ///
     /// # Errors
     /// A failed assertion in the home, or an illegal value at a port that the simulator does not use.
-    fn cycle(&mut self, happened: &mut Vec<CycleOutput>) -> Result<(), String>;
+    fn cycle(&mut self, outputs: &mut Vec<CycleOutput>) -> Result<(), String>;
 
     /// True if further cycles would do nothing: the home is empty, and no input waits in front of it.
     fn idle(&self) -> bool;
@@ -58,7 +58,7 @@ pub trait ClockedHome {
     }
 
     /// Gives an event to the application inside the home.
-    fn application(&mut self, _heard: ApplicationEvent) {}
+    fn application(&mut self, _event: ApplicationEvent) {}
 }
 
 /// Event for an application in hardware from a source other than its home.

@@ -23,21 +23,21 @@ use crate::statistics::Stall;
 /// Write buffer of a core.
 pub(crate) struct Core {
     /// State and line of each entry of the write buffer, and the rest of it: searches read only the former.
-    places: Vec<(Stage, Line)>,
-    buffer: Vec<Buffered>,
+    entry_states: Vec<(Stage, Line)>,
+    entries: Vec<BufferEntry>,
     /// Accesses that wait for the write buffer, in order of arrival.
-    waiting: Vec<u32>,
+    waiting_accesses: Vec<u32>,
 }
 
 /// An entry of a write buffer: the stores to one line.
 #[derive(Clone, Default)]
-struct Buffered {
+struct BufferEntry {
     /// Latest value of each word stored.
     words: Vec<(u16, u64)>,
     /// Issue time of each coalesced store.
-    issued: Vec<Time>,
+    issue_times: Vec<Time>,
     /// Time at which the entry was allocated.
-    since: Time,
+    allocated_at: Time,
 }
 
 /// State of a write-buffer entry.
@@ -56,7 +56,7 @@ enum Stage {
 
 impl Stage {
     /// True if the stores have not been performed yet.
-    fn pending(self) -> bool {
+    fn is_pending(self) -> bool {
         matches!(self, Stage::Held | Stage::Sent)
     }
 }
@@ -70,7 +70,7 @@ pub(crate) struct Cores {
     /// Number of L1s in front of a cache that hold a line.
     holders: FxHashMap<(Agent, Line), u32>,
     /// Total number of entries of all write buffers.
-    places: usize,
+    entry_count: usize,
 }
 
 impl Cores {
@@ -78,38 +78,45 @@ impl Cores {
     /// never needs it.
     pub fn new(
         groups: &Groups,
-        described: &[KindQuantities],
-        stores: bool,
+        kind_quantities: &[KindQuantities],
+        has_stores: bool,
         line_bytes: u32,
     ) -> Cores {
-        let entries =
-            |of: &KindQuantities| (of.cores.write_buffer.value / u64::from(line_bytes)) as usize;
-        let sets = |of: &KindQuantities| of.cores.l1_sets(line_bytes) as u32;
-        let l1s = described.iter().any(|of| sets(of) > 0);
-        let kinds = || groups.groups.iter().zip(described);
-        let places = kinds()
-            .map(|(group, of)| group.cores.len() * entries(of))
+        let entries_of = |quantities: &KindQuantities| {
+            (quantities.cores.write_buffer.value / u64::from(line_bytes)) as usize
+        };
+        let sets_of = |quantities: &KindQuantities| quantities.cores.l1_sets(line_bytes) as u32;
+        let has_l1s = kind_quantities
+            .iter()
+            .any(|quantities| sets_of(quantities) > 0);
+        let kinds = || groups.groups.iter().zip(kind_quantities);
+        let entry_count = kinds()
+            .map(|(group, quantities)| group.cores.len() * entries_of(quantities))
             .sum();
-        let buffers = stores && places > 0;
-        if !l1s && !buffers {
+        let has_buffers = has_stores && entry_count > 0;
+        if !has_l1s && !has_buffers {
             return Cores {
-                places,
+                entry_count,
                 ..Cores::default()
             };
         }
-        let core = |entries| Core {
-            places: vec![(Stage::Free, 0); entries],
-            buffer: vec![Buffered::default(); entries],
-            waiting: Vec::new(),
+        let new_core = |entry_count| Core {
+            entry_states: vec![(Stage::Free, 0); entry_count],
+            entries: vec![BufferEntry::default(); entry_count],
+            waiting_accesses: Vec::new(),
         };
-        let cores =
-            kinds().flat_map(|(group, of)| group.cores.clone().map(move |_| core(entries(of))));
-        let shapes = kinds().map(|(group, of)| Shape {
+        let cores = kinds().flat_map(|(group, quantities)| {
+            group
+                .cores
+                .clone()
+                .map(move |_| new_core(entries_of(quantities)))
+        });
+        let shapes = kinds().map(|(group, quantities)| Shape {
             caches: group.cores.len(),
-            sets: sets(of).max(1),
+            sets: sets_of(quantities).max(1),
             // A core without an L1 gets one without ways.
-            ways: if sets(of) > 0 {
-                of.cores.l1_ways.value as u32
+            ways: if sets_of(quantities) > 0 {
+                quantities.cores.l1_ways.value as u32
             } else {
                 0
             },
@@ -117,15 +124,15 @@ impl Cores {
         });
         Cores {
             cores: cores.collect(),
-            l1s: l1s.then(|| Tags::new(shapes)),
+            l1s: has_l1s.then(|| Tags::new(shapes)),
             holders: FxHashMap::default(),
-            places,
+            entry_count,
         }
     }
 
     /// Total number of entries of all write buffers.
     pub fn places(&self) -> u64 {
-        self.places as u64
+        self.entry_count as u64
     }
 }
 
@@ -133,32 +140,35 @@ impl Core {
     /// Prefetches the write buffer into the host's caches.
     #[inline]
     pub fn prefetch(&self) {
-        self.places
+        self.entry_states
             .iter()
             .step_by(8)
-            .for_each(|place| prefetch(place));
+            .for_each(|state| prefetch(state));
     }
 
     /// Returns the latest value of a word that has not been performed yet.
-    fn stored(&self, line: Line, word: u16) -> Option<u64> {
+    fn pending_value(&self, line: Line, word: u16) -> Option<u64> {
         // A held entry is younger than a sent one.
         let value = |stage: Stage| {
-            let found = &self.buffer[self.find(line, stage)?];
-            let (_, value) = found.words.iter().find(|&&(stored, _)| stored == word)?;
+            let entry = &self.entries[self.find(line, stage)?];
+            let (_, value) = entry
+                .words
+                .iter()
+                .find(|&&(stored_word, _)| stored_word == word)?;
             Some(*value)
         };
         value(Stage::Held).or_else(|| value(Stage::Sent))
     }
 
     /// True if stores to a line have not been performed yet.
-    fn buffers(&self, line: Line) -> bool {
-        let mut places = self.places.iter();
-        places.any(|&(stage, its_line)| stage.pending() && its_line == line)
+    fn has_pending_store(&self, line: Line) -> bool {
+        let mut entry_states = self.entry_states.iter();
+        entry_states.any(|&(stage, entry_line)| stage.is_pending() && entry_line == line)
     }
 
     fn find(&self, line: Line, stage: Stage) -> Option<usize> {
-        let mut places = self.places.iter();
-        places.position(|&place| place == (stage, line))
+        let mut entry_states = self.entry_states.iter();
+        entry_states.position(|&state| state == (stage, line))
     }
 }
 
@@ -173,7 +183,11 @@ impl Simulation {
     pub(crate) fn has_buffered_stores(&self, core: u16) -> bool {
         let core = self.cores.cores.get(usize::from(core));
         core.is_some_and(|core| {
-            !core.waiting.is_empty() || core.places.iter().any(|&(stage, _)| stage != Stage::Free)
+            !core.waiting_accesses.is_empty()
+                || core
+                    .entry_states
+                    .iter()
+                    .any(|&(stage, _)| stage != Stage::Free)
         })
     }
 
@@ -182,21 +196,23 @@ impl Simulation {
         let access = self.accesses[index];
         let core = &self.cores.cores[usize::from(access.core)];
         // Accesses of a core to one line stay in order.
-        let mut waiting = core.waiting.iter();
-        let behind = waiting.any(|&index| self.accesses[index].line == access.line);
+        let mut waiting = core.waiting_accesses.iter();
+        let follows_waiting_access = waiting.any(|&index| self.accesses[index].line == access.line);
         match access.kind {
-            Access::Load if !behind => self.load(index, &access),
+            Access::Load if !follows_waiting_access => self.issue_load(index, &access),
             Access::Store
-                if !behind && !core.buffer.is_empty() && access.purpose == Purpose::Core =>
+                if !follows_waiting_access
+                    && !core.entries.is_empty()
+                    && access.purpose == Purpose::Core =>
             {
                 self.store_into_buffer(index, &access);
             }
-            _ if behind || core.buffers(access.line) => {
+            _ if follows_waiting_access || core.has_pending_store(access.line) => {
                 if self.watched {
                     self.note_waits_at_core(index);
                 }
                 let core = &mut self.cores.cores[usize::from(access.core)];
-                core.waiting.push(index);
+                core.waiting_accesses.push(index);
             }
             _ => self.send_to_cache(index),
         }
@@ -205,27 +221,27 @@ impl Simulation {
     /// Sends an access to its cache.
     fn send_to_cache(&mut self, index: u32) {
         let core = self.accesses[index].core;
-        let reaches = self.now + self.groups.of_core(core).request;
-        self.queue.push(reaches, Event::Access(index));
+        let arrival = self.now + self.groups.of_core(core).request;
+        self.queue.push(arrival, Event::Access(index));
     }
 
-    fn load(&mut self, index: u32, access: &Pending) {
+    fn issue_load(&mut self, index: u32, access: &Pending) {
         let Pending { line, word, .. } = *access;
-        let number = usize::from(access.core);
-        let stored = self.cores.cores[number].stored(line, word);
-        if !self.oracle.buffered(access.core, line, word, stored) {
+        let core_index = usize::from(access.core);
+        let forwarded = self.cores.cores[core_index].pending_value(line, word);
+        if !self.oracle.buffered(access.core, line, word, forwarded) {
             let text = format!("core {} does not see its own last store", access.core);
             self.fail(FailureKind::DataValue, line, text);
         }
-        if let Some(value) = stored {
-            self.give(access.core, value);
+        if let Some(value) = forwarded {
+            self.set_thread_result(access.core, value);
             self.counters.forwarded += 1;
             return self.complete_at_core(index);
         }
         let Some(l1s) = &mut self.cores.l1s else {
             return self.send_to_cache(index);
         };
-        let Some(slot) = l1s.find(number, line) else {
+        let Some(slot) = l1s.find(core_index, line) else {
             self.counters.l1_misses += 1;
             return self.send_to_cache(index);
         };
@@ -235,7 +251,7 @@ impl Simulation {
         self.check_load(access, copy);
         if self.behind.is_some() {
             let value = self.data.word(line, copy, word);
-            self.give(access.core, value);
+            self.set_thread_result(access.core, value);
         }
         self.complete_at_core(index);
     }
@@ -243,36 +259,39 @@ impl Simulation {
     /// Completes a load that is performed in front of its cache.
     fn complete_at_core(&mut self, index: u32) {
         let access = self.accesses.remove(index);
-        let done = self.now + self.groups.of_core(access.core).l1_hit;
+        let completion = self.now + self.groups.of_core(access.core).l1_hit;
         self.in_flight -= 1;
-        self.performed(1, done);
-        self.goes_on(index, &access, done);
+        self.performed(1, completion);
+        self.complete_for_core(index, &access, completion);
     }
 
     /// Completes an access for its core at a time that is not in the past.
-    fn goes_on(&mut self, index: u32, access: &Pending, done: Time) {
+    fn complete_for_core(&mut self, index: u32, access: &Pending, completion: Time) {
         self.expect(self.now);
         if self.watched {
-            self.note_done_at_core(index, access, done);
+            self.note_done_at_core(index, access, completion);
         }
-        self.took(access, done);
-        self.issue(access.core, done + self.groups.of_core(access.core).work);
+        self.took(access, completion);
+        self.issue(
+            access.core,
+            completion + self.groups.of_core(access.core).work,
+        );
     }
 
     fn store_into_buffer(&mut self, index: u32, access: &Pending) {
         let Pending { line, word, .. } = *access;
-        let number = usize::from(access.core);
-        let core = &mut self.cores.cores[number];
-        let place = match core.find(line, Stage::Held) {
-            Some(place) => {
+        let core_index = usize::from(access.core);
+        let core = &mut self.cores.cores[core_index];
+        let entry_index = match core.find(line, Stage::Held) {
+            Some(entry_index) => {
                 self.counters.coalesced += 1;
-                place
+                entry_index
             }
             None => {
-                let free = |&(stage, _): &(Stage, Line)| stage == Stage::Free;
-                let Some(place) = core.places.iter().position(free) else {
+                let is_free = |&(stage, _): &(Stage, Line)| stage == Stage::Free;
+                let Some(entry_index) = core.entry_states.iter().position(is_free) else {
                     self.counters.stall(Stall::WriteBuffer);
-                    core.waiting.push(index);
+                    core.waiting_accesses.push(index);
                     if self.watched {
                         self.note_waits_at_core(index);
                     }
@@ -282,31 +301,35 @@ impl Simulation {
                     Some(_) => Stage::Held,
                     None => Stage::Sent,
                 };
-                let entry = &mut core.buffer[place];
+                let entry = &mut core.entries[entry_index];
                 entry.words.clear();
-                core.places[place] = (stage, line);
-                entry.issued.clear();
-                entry.since = self.now;
+                core.entry_states[entry_index] = (stage, line);
+                entry.issue_times.clear();
+                entry.allocated_at = self.now;
                 if stage == Stage::Sent {
-                    self.drain(access.core, access.cache, line);
+                    self.send_buffered_stores(access.core, access.cache, line);
                 }
-                place
+                entry_index
             }
         };
-        let entry = &mut self.cores.cores[number].buffer[place];
-        entry.issued.push(access.issued);
-        match entry.words.iter_mut().find(|(stored, _)| *stored == word) {
+        let entry = &mut self.cores.cores[core_index].entries[entry_index];
+        entry.issue_times.push(access.issued);
+        match entry
+            .words
+            .iter_mut()
+            .find(|(stored_word, _)| *stored_word == word)
+        {
             Some((_, value)) => *value = access.value,
             None => entry.words.push((word, access.value)),
         }
         self.oracle.buffer(access.core, line, word, access.value);
         self.counters.buffer_waited += self.now - access.issued;
         let access = self.accesses.remove(index);
-        self.goes_on(index, &access, self.now);
+        self.complete_for_core(index, &access, self.now);
     }
 
     /// Sends the buffered stores to a line to the shared cache.
-    fn drain(&mut self, core: u16, cache: Agent, line: Line) {
+    fn send_buffered_stores(&mut self, core: u16, cache: Agent, line: Line) {
         let index = self.accesses.insert(Pending {
             line,
             next: u32::MAX,
@@ -328,12 +351,12 @@ impl Simulation {
     }
 
     /// Performs the buffered stores to a line in a copy of it.
-    pub(crate) fn write_buffered(&mut self, access: &Pending, mut copy: Copy) -> Copy {
+    pub(crate) fn perform_buffered_stores(&mut self, access: &Pending, mut copy: Copy) -> Copy {
         let core = &mut self.cores.cores[usize::from(access.core)];
-        let Some(place) = core.find(access.line, Stage::Sent) else {
+        let Some(entry_index) = core.find(access.line, Stage::Sent) else {
             return copy;
         };
-        let words = std::mem::take(&mut core.buffer[place].words);
+        let words = std::mem::take(&mut core.entries[entry_index].words);
         for &(word, value) in &words {
             let version = self.oracle.write(access.line, word..word + 1, value);
             copy = self
@@ -344,15 +367,17 @@ impl Simulation {
                 self.oracle.unbuffer(access.core, access.line, word, value);
             }
         }
-        self.cores.cores[usize::from(access.core)].buffer[place].words = words;
+        self.cores.cores[usize::from(access.core)].entries[entry_index].words = words;
         copy
     }
 
     /// Returns the issue times of the buffered stores to a line that are in flight to the shared cache.
     pub(crate) fn buffered_issue_times(&self, core: u16, line: Line) -> Vec<Time> {
         let core = &self.cores.cores[usize::from(core)];
-        let place = core.find(line, Stage::Sent);
-        place.map_or(Vec::new(), |place| core.buffer[place].issued.clone())
+        let entry_index = core.find(line, Stage::Sent);
+        entry_index.map_or(Vec::new(), |entry_index| {
+            core.entries[entry_index].issue_times.clone()
+        })
     }
 
     /// Completes buffered stores at the shared cache. Their core is notified at a time that is not in the past.
@@ -361,59 +386,61 @@ impl Simulation {
         access: &Pending,
         hit: bool,
         performed: bool,
-        done: Time,
+        completion: Time,
     ) {
         let core = &mut self.cores.cores[usize::from(access.core)];
-        let Some(place) = core.find(access.line, Stage::Sent) else {
+        let Some(entry_index) = core.find(access.line, Stage::Sent) else {
             return;
         };
-        let entry = &mut core.buffer[place];
-        core.places[place].0 = Stage::Performed;
-        let issued = std::mem::take(&mut entry.issued);
-        let stores = issued.len() as u64;
+        let entry = &mut core.entries[entry_index];
+        core.entry_states[entry_index].0 = Stage::Performed;
+        let issue_times = std::mem::take(&mut entry.issue_times);
+        let store_count = issue_times.len() as u64;
         if access.sent {
             for &(word, value) in &entry.words {
                 self.oracle.unbuffer(access.core, access.line, word, value);
             }
         }
-        self.in_flight -= stores;
+        self.in_flight -= store_count;
         self.expect(self.now);
         if performed {
-            self.store_ended(access, &issued);
-            self.performed(stores, done);
-            self.counters.hits += if hit { stores } else { 0 };
+            self.store_ended(access, &issue_times);
+            self.performed(store_count, completion);
+            self.counters.hits += if hit { store_count } else { 0 };
         } else {
-            self.counters.skipped += stores;
+            self.counters.skipped += store_count;
         }
-        self.cores.cores[usize::from(access.core)].buffer[place].issued = issued;
+        self.cores.cores[usize::from(access.core)].entries[entry_index].issue_times = issue_times;
         self.queue
-            .push(done, Event::Drained(access.core, place as u16));
+            .push(completion, Event::Drained(access.core, entry_index as u16));
     }
 
     /// Notifies a core that buffered stores have been performed.
-    pub(crate) fn notify_core_of_drain(&mut self, number: u16, place: u16) {
-        let cache = self.cache_of(number);
-        let core = &mut self.cores.cores[usize::from(number)];
-        let place = usize::from(place);
-        let (_, line) = core.places[place];
-        self.counters.buffered += self.now - core.buffer[place].since;
-        core.places[place].0 = Stage::Free;
-        if let (Some(held), None) = (core.find(line, Stage::Held), core.find(line, Stage::Sent)) {
-            core.places[held].0 = Stage::Sent;
-            self.drain(number, cache, line);
+    pub(crate) fn notify_core_of_drain(&mut self, core_index: u16, entry_index: u16) {
+        let cache = self.cache_of(core_index);
+        let core = &mut self.cores.cores[usize::from(core_index)];
+        let entry_index = usize::from(entry_index);
+        let (_, line) = core.entry_states[entry_index];
+        self.counters.buffered += self.now - core.entries[entry_index].allocated_at;
+        core.entry_states[entry_index].0 = Stage::Free;
+        if let (Some(held_index), None) =
+            (core.find(line, Stage::Held), core.find(line, Stage::Sent))
+        {
+            core.entry_states[held_index].0 = Stage::Sent;
+            self.send_buffered_stores(core_index, cache, line);
         }
-        let core = &mut self.cores.cores[usize::from(number)];
+        let core = &mut self.cores.cores[usize::from(core_index)];
         // Accesses that must keep waiting do so in the same order.
-        let mut waiting = std::mem::take(&mut core.waiting);
+        let mut waiting = std::mem::take(&mut core.waiting_accesses);
         for index in waiting.drain(..) {
             self.core(index);
         }
-        let core = &mut self.cores.cores[usize::from(number)];
-        if core.waiting.is_empty() {
-            core.waiting = waiting;
+        let core = &mut self.cores.cores[usize::from(core_index)];
+        if core.waiting_accesses.is_empty() {
+            core.waiting_accesses = waiting;
         }
         if self.behind.is_some() {
-            self.continue_after_fence(number);
+            self.continue_after_fence(core_index);
         }
     }
 
@@ -431,16 +458,16 @@ impl Simulation {
                 let Some(slot) = l1s.candidates(core, line).next() else {
                     return;
                 };
-                if let Some(old) = l1s.line(slot) {
+                if let Some(victim) = l1s.line(slot) {
                     self.data.release(l1_copy(l1s, slot));
                     l1s.clear(slot);
-                    decrement_holders(&mut self.cores.holders, (cache, old));
+                    decrement_holders(&mut self.cores.holders, (cache, victim));
                 }
                 slot
             }
         };
-        l1s.put(slot, line);
-        l1s.keep(slot, [self.data.share(copy).number(), 0, 0, 0]);
+        l1s.insert(slot, line);
+        l1s.set_entry(slot, [self.data.share(copy).number(), 0, 0, 0]);
         *self.cores.holders.entry((cache, line)).or_insert(0) += 1;
     }
 
@@ -452,27 +479,27 @@ impl Simulation {
         line: Line,
         written: Option<(u16, Copy)>,
     ) {
-        let Some(mut left) = self.cores.holders.remove(&(cache, line)) else {
+        let Some(mut remaining_holders) = self.cores.holders.remove(&(cache, line)) else {
             return;
         };
-        let its = self.groups.of_cache(cache).cores_of(cache);
+        let core_indices = self.groups.of_cache(cache).cores_of(cache);
         let Some(l1s) = &mut self.cores.l1s else {
             return;
         };
-        for number in its {
-            let Some(slot) = l1s.find(number, line) else {
+        for core_index in core_indices {
+            let Some(slot) = l1s.find(core_index, line) else {
                 continue;
             };
             self.data.release(l1_copy(l1s, slot));
             match written {
-                Some((core, copy)) if usize::from(core) == number => {
-                    l1s.keep(slot, [self.data.share(copy).number(), 0, 0, 0]);
+                Some((core, copy)) if usize::from(core) == core_index => {
+                    l1s.set_entry(slot, [self.data.share(copy).number(), 0, 0, 0]);
                     self.cores.holders.insert((cache, line), 1);
                 }
                 _ => l1s.clear(slot),
             }
-            left -= 1;
-            if left == 0 {
+            remaining_holders -= 1;
+            if remaining_holders == 0 {
                 break;
             }
         }
@@ -481,7 +508,7 @@ impl Simulation {
 
 /// Returns the copy of a line in an L1.
 fn l1_copy(l1s: &Tags, slot: Slot) -> Copy {
-    let [number, ..] = l1s.kept(slot);
+    let [number, ..] = l1s.entry(slot);
     Copy::numbered(number)
 }
 
@@ -522,7 +549,7 @@ system one { remotes 1; lines 1 }
 ";
 
     /// Returns a machine whose only core has loaded four lines, which are in its L1.
-    fn after_loads() -> Simulation {
+    fn machine_after_loads() -> Simulation {
         let protocol = cohkit_protocol::text::parse(TEXT).expect("the text is right");
         let mut platform = crate::platform::Platform::torture(1);
         platform.cores.l1.value = 8 * 64;
@@ -538,13 +565,13 @@ system one { remotes 1; lines 1 }
     }
 
     /// Returns the failure, if any, when the core accesses word 0 of line 1 now.
-    fn failure(simulation: &mut Simulation, kind: Access) -> Option<FailureKind> {
-        access(simulation, kind, 1);
+    fn failure_after(simulation: &mut Simulation, kind: Access) -> Option<FailureKind> {
+        issue_access(simulation, kind, 1);
         simulation.failure.take().map(|failure| failure.kind)
     }
 
     /// Issues an access of the core to word 0 of a line now.
-    fn access(simulation: &mut Simulation, kind: Access, line: Line) {
+    fn issue_access(simulation: &mut Simulation, kind: Access, line: Line) {
         simulation.in_flight += 1;
         let index = simulation.accesses.insert(Pending {
             line,
@@ -569,14 +596,14 @@ system one { remotes 1; lines 1 }
     /// A store that finds the write buffer full stays before its core's later accesses to the line.
     #[test]
     fn a_load_does_not_pass_a_store_that_waits() {
-        let mut simulation = after_loads();
+        let mut simulation = machine_after_loads();
         for line in 0..3 {
-            access(&mut simulation, Access::Store, line);
+            issue_access(&mut simulation, Access::Store, line);
         }
         for (kind, line) in [(Access::Load, 2), (Access::WriteLine, 2), (Access::Load, 3)] {
-            access(&mut simulation, kind, line);
+            issue_access(&mut simulation, kind, line);
         }
-        let waiting = simulation.cores.cores[0].waiting.iter();
+        let waiting = simulation.cores.cores[0].waiting_accesses.iter();
         let waiting = waiting.map(|&index| simulation.accesses[index]);
         let waiting: Vec<_> = waiting.map(|access| (access.kind, access.line)).collect();
         let kinds = [Access::Store, Access::Load, Access::WriteLine];
@@ -584,47 +611,47 @@ system one { remotes 1; lines 1 }
         assert_eq!(simulation.counters.l1_hits, 1);
         // Line 0 has been performed. Line 2 takes its entry, and the load finds it there.
         simulation.notify_core_of_drain(0, 0);
-        assert_eq!(simulation.cores.cores[0].waiting.len(), 1);
+        assert_eq!(simulation.cores.cores[0].waiting_accesses.len(), 1);
         assert_eq!(simulation.counters.forwarded, 1);
     }
 
     #[test]
     fn a_stale_line_in_an_l1_is_seen() {
-        let mut simulation = after_loads();
-        assert_eq!(failure(&mut simulation, Access::Load), None);
+        let mut simulation = machine_after_loads();
+        assert_eq!(failure_after(&mut simulation, Access::Load), None);
         assert_eq!(simulation.counters.l1_hits, 1);
         simulation.oracle.write(1, 0..1, 99);
         assert_eq!(
-            failure(&mut simulation, Access::Load),
+            failure_after(&mut simulation, Access::Load),
             Some(FailureKind::DataValue)
         );
         // A load is correct if the L1 has lost the stale line before.
         simulation.invalidate_in_l1s(Agent(0), 1, None);
-        assert_eq!(failure(&mut simulation, Access::Load), None);
+        assert_eq!(failure_after(&mut simulation, Access::Load), None);
         assert_eq!(simulation.counters.l1_hits, 2);
     }
 
     #[test]
     fn a_core_that_forgets_its_store_is_seen() {
-        let mut simulation = after_loads();
-        assert_eq!(failure(&mut simulation, Access::Store), None);
-        assert_eq!(failure(&mut simulation, Access::Load), None);
+        let mut simulation = machine_after_loads();
+        assert_eq!(failure_after(&mut simulation, Access::Store), None);
+        assert_eq!(failure_after(&mut simulation, Access::Load), None);
         assert_eq!(simulation.counters.forwarded, 1);
-        simulation.cores.cores[0].buffer[0].words[0].1 = 8;
+        simulation.cores.cores[0].entries[0].words[0].1 = 8;
         assert_eq!(
-            failure(&mut simulation, Access::Load),
+            failure_after(&mut simulation, Access::Load),
             Some(FailureKind::DataValue)
         );
-        simulation.cores.cores[0].places[0].0 = Stage::Free;
+        simulation.cores.cores[0].entry_states[0].0 = Stage::Free;
         assert_eq!(
-            failure(&mut simulation, Access::Load),
+            failure_after(&mut simulation, Access::Load),
             Some(FailureKind::DataValue)
         );
     }
 
     #[test]
     fn all_l1s_of_a_cache_lose_a_line() {
-        let mut simulation = after_loads();
+        let mut simulation = machine_after_loads();
         assert_eq!(simulation.cores.holders.len(), 4);
         for line in 0..4 {
             simulation.invalidate_in_l1s(Agent(0), line, None);

@@ -20,7 +20,7 @@ pub struct DeviceWorkload {
 /// State of the device. It has at most one operation at a time, from the request to the unlock.
 pub struct Device {
     pub(crate) workload: DeviceWorkload,
-    pub(crate) left: u64,
+    pub(crate) operations_left: u64,
     /// The outstanding operation.
     pub(crate) current: Option<Operation>,
     pub(crate) random: Random,
@@ -40,7 +40,7 @@ impl Device {
     pub fn new(workload: &DeviceWorkload) -> Device {
         Device {
             workload: workload.clone(),
-            left: workload.operations,
+            operations_left: workload.operations,
             current: None,
             random: Random::new(workload.seed),
         }
@@ -48,7 +48,7 @@ impl Device {
 
     /// True if all operations have ended.
     pub fn done(&self) -> bool {
-        self.left == 0 && self.current.is_none()
+        self.operations_left == 0 && self.current.is_none()
     }
 
     /// Returns the line of the outstanding operation, if any.

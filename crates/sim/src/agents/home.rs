@@ -76,11 +76,11 @@ struct Store {
     from: Agent,
     /// Flight number of its message.
     flight: u32,
-    whole: bool,
+    is_whole_line: bool,
 }
 
 impl Store {
-    fn of(message: &Message, kind: &Kind) -> Store {
+    fn from_message(message: &Message, kind: &Kind) -> Store {
         Store {
             line: message.line,
             copy: message.copy,
@@ -88,7 +88,7 @@ impl Store {
             words: message.words.max(1),
             from: message.from,
             flight: message.flight,
-            whole: kind.whole,
+            is_whole_line: kind.whole,
         }
     }
 }
@@ -100,54 +100,56 @@ pub struct Unit {
     /// Total time for which the unit has been occupied.
     pub(crate) occupied: Time,
     /// True if an event is scheduled at which the unit examines its queues.
-    awake: bool,
+    is_scheduled: bool,
     responses: VecDeque<Work>,
     requests: VecDeque<Work>,
     /// True if a request found no room to wait, so that it stops the bounded requests behind it.
-    blocked: bool,
+    is_request_blocked: bool,
     /// Inputs that the controller stalls until their line changes, in order of arrival.
-    left: Vec<(Work, Line)>,
+    stalled: Vec<(Work, Line)>,
     /// Inputs that wait for each slot, in order of arrival.
-    waiting: [VecDeque<(Work, Line)>; 3],
-    stores: Vec<Store>,
+    waiting_for_slot: [VecDeque<(Work, Line)>; 3],
+    deferred_stores: Vec<Store>,
     /// Memory reads and writes in flight, and the maximum of each.
-    reading: u32,
-    reads: u32,
-    writing: u32,
-    writes: u32,
+    reads_in_flight: u32,
+    max_reads: u32,
+    writes_in_flight: u32,
+    max_writes: u32,
     /// Unanswered forwards, and their line.
-    forwards: u32,
-    forwarding: Line,
+    unanswered_forwards: u32,
+    forwarded_line: Line,
 }
 
 impl Unit {
     /// Creates an idle unit.
     pub fn new(home: &Home) -> Unit {
         Unit {
-            reads: home.reads.as_ref().map_or(1, |reads| reads.value as u32),
-            writes: (home.writes.as_ref()).map_or(1, |writes| writes.value as u32),
+            max_reads: home.reads.as_ref().map_or(1, |reads| reads.value as u32),
+            max_writes: (home.writes.as_ref()).map_or(1, |writes| writes.value as u32),
             ..Unit::default()
         }
     }
 
     fn is_free(&self, slot: Slot) -> bool {
         match slot {
-            Slot::Write => self.writing < self.writes,
-            Slot::Forward => self.forwards == 0,
-            Slot::Read => self.reading < self.reads,
+            Slot::Write => self.writes_in_flight < self.max_writes,
+            Slot::Forward => self.unanswered_forwards == 0,
+            Slot::Read => self.reads_in_flight < self.max_reads,
         }
     }
 
     /// Returns a free slot for which an input waits.
     #[inline]
-    fn ready(&self) -> Option<Slot> {
+    fn ready_slot(&self) -> Option<Slot> {
         let mut slots = SLOTS.into_iter();
-        slots.find(|&slot| self.is_free(slot) && !self.waiting[slot as usize].is_empty())
+        slots.find(|&slot| self.is_free(slot) && !self.waiting_for_slot[slot as usize].is_empty())
     }
 
     /// Iterates over all inputs that wait outside the queues.
-    fn set_aside(&self) -> impl Iterator<Item = &(Work, Line)> {
-        self.left.iter().chain(self.waiting.iter().flatten())
+    fn waiting_inputs(&self) -> impl Iterator<Item = &(Work, Line)> {
+        self.stalled
+            .iter()
+            .chain(self.waiting_for_slot.iter().flatten())
     }
 }
 
@@ -170,10 +172,10 @@ impl Simulation {
         if self.clocked.is_some() {
             return self.submit_message(index);
         }
-        let number = self.unit_of(message.line);
+        let unit_index = self.unit_of(message.line);
         let request = self.kinds[message.kind.index()].request;
         let work = Work::Message(index);
-        self.present(number, work, message.line, Some(message), request);
+        self.present(unit_index, work, message.line, Some(message), request);
     }
 
     /// Completes a memory read. The unit may start another read at once.
@@ -183,10 +185,10 @@ impl Simulation {
             return self.submit_memory_result(line, Work::Read(line));
         }
         self.check_memory_read(line);
-        let number = self.unit_of(line);
-        self.units[number].reading -= 1;
-        self.present(number, Work::Read(line), line, None, false);
-        self.wake(number);
+        let unit_index = self.unit_of(line);
+        self.units[unit_index].reads_in_flight -= 1;
+        self.present(unit_index, Work::Read(line), line, None, false);
+        self.schedule_unit(unit_index);
     }
 
     /// Completes a memory write. The unit may start another write at once.
@@ -195,59 +197,59 @@ impl Simulation {
         if self.clocked.is_some() {
             return self.submit_memory_result(line, Work::Written(line));
         }
-        let number = self.unit_of(line);
-        self.units[number].writing -= 1;
-        self.present(number, Work::Written(line), line, None, false);
-        self.wake(number);
+        let unit_index = self.unit_of(line);
+        self.units[unit_index].writes_in_flight -= 1;
+        self.present(unit_index, Work::Written(line), line, None, false);
+        self.schedule_unit(unit_index);
     }
 
     /// Presents an input to a unit: handled at once if the unit is idle, queued otherwise.
     #[inline(always)]
     fn present(
         &mut self,
-        number: usize,
+        unit_index: usize,
         work: Work,
         line: Line,
         message: Option<&Message>,
-        request: bool,
+        is_request: bool,
     ) {
         let now = self.now;
-        let unit = &mut self.units[number];
+        let unit = &mut self.units[unit_index];
         if unit.free_at <= now
             && unit.responses.is_empty()
-            && (!request || unit.requests.is_empty() && unit.ready().is_none())
+            && (!is_request || unit.requests.is_empty() && unit.ready_slot().is_none())
         {
-            return self.handle_next(number, work, line, message);
+            return self.handle_next(unit_index, work, line, message);
         }
-        match request {
+        match is_request {
             true => unit.requests.push_back(work),
             false => unit.responses.push_back(work),
         }
-        self.wake(number);
+        self.schedule_unit(unit_index);
     }
 
     /// Schedules the examination of a unit's queues for when the unit is free, if it has something to do.
     #[inline(always)]
-    fn wake(&mut self, number: usize) {
-        let unit = &self.units[number];
-        if unit.awake
+    fn schedule_unit(&mut self, unit_index: usize) {
+        let unit = &self.units[unit_index];
+        if unit.is_scheduled
             || unit.responses.is_empty()
-                && unit.ready().is_none()
-                && self.next_request(number).is_none()
+                && unit.ready_slot().is_none()
+                && self.next_request(unit_index).is_none()
         {
             return;
         }
-        let unit = &mut self.units[number];
-        unit.awake = true;
-        let at = unit.free_at.max(self.now);
-        self.queue.push(at, KernelEvent::Unit(number as u32));
+        let unit = &mut self.units[unit_index];
+        unit.is_scheduled = true;
+        let time = unit.free_at.max(self.now);
+        self.queue.push(time, KernelEvent::Unit(unit_index as u32));
     }
 
     /// Returns the place of the next request in its queue. If bounded requests are stopped, the others pass them.
     #[inline(always)]
-    fn next_request(&self, number: usize) -> Option<usize> {
-        let unit = &self.units[number];
-        match unit.blocked {
+    fn next_request(&self, unit_index: usize) -> Option<usize> {
+        let unit = &self.units[unit_index];
+        match unit.is_request_blocked {
             false => (!unit.requests.is_empty()).then_some(0),
             true => unit
                 .requests
@@ -257,28 +259,28 @@ impl Simulation {
     }
 
     /// Handles the inputs of a unit: responses, then inputs that wait for a slot that is free, then requests.
-    pub(crate) fn unit(&mut self, number: usize) {
-        self.units[number].awake = false;
+    pub(crate) fn unit(&mut self, unit_index: usize) {
+        self.units[unit_index].is_scheduled = false;
         // An input that starts to wait for a slot does not occupy the unit.
-        while self.units[number].free_at <= self.now {
-            let unit = &mut self.units[number];
+        while self.units[unit_index].free_at <= self.now {
+            let unit = &mut self.units[unit_index];
             if let Some(work) = unit.responses.pop_front() {
-                self.handle_queued(number, work);
-            } else if let Some(slot) = unit.ready() {
+                self.handle_queued(unit_index, work);
+            } else if let Some(slot) = unit.ready_slot() {
                 // Later messages of the same order are still behind it.
-                if let Some((work, line)) = unit.waiting[slot as usize].pop_front() {
+                if let Some((work, line)) = unit.waiting_for_slot[slot as usize].pop_front() {
                     let message = self.message(work);
-                    self.handle(number, work, line, message.as_ref());
+                    self.handle(unit_index, work, line, message.as_ref());
                 }
-            } else if let Some(place) = self.next_request(number) {
-                if let Some(work) = self.units[number].requests.remove(place) {
-                    self.handle_queued(number, work);
+            } else if let Some(position) = self.next_request(unit_index) {
+                if let Some(work) = self.units[unit_index].requests.remove(position) {
+                    self.handle_queued(unit_index, work);
                 }
             } else {
                 break;
             }
         }
-        self.wake(number);
+        self.schedule_unit(unit_index);
     }
 
     /// Returns the message of an input, if it is one.
@@ -290,7 +292,7 @@ impl Simulation {
     }
 
     /// Handles an input that was queued.
-    fn handle_queued(&mut self, number: usize, work: Work) {
+    fn handle_queued(&mut self, unit_index: usize, work: Work) {
         let message = self.message(work);
         let line = match work {
             Work::Message(index) => self.messages[index].line,
@@ -298,31 +300,37 @@ impl Simulation {
                 line
             }
         };
-        self.handle_next(number, work, line, message.as_ref());
+        self.handle_next(unit_index, work, line, message.as_ref());
     }
 
     /// Handles an input, unless an earlier one of the same order waits.
     #[inline(always)]
-    fn handle_next(&mut self, number: usize, work: Work, line: Line, message: Option<&Message>) {
+    fn handle_next(
+        &mut self,
+        unit_index: usize,
+        work: Work,
+        line: Line,
+        message: Option<&Message>,
+    ) {
         match message {
-            Some(message) if self.overtakes(number, message) => {
-                self.stall_input(number, work, line)
+            Some(message) if self.overtakes(unit_index, message) => {
+                self.stall_input(unit_index, work, line)
             }
-            _ => self.handle(number, work, line, message),
+            _ => self.handle(unit_index, work, line, message),
         }
     }
 
     /// Handles an input that has no predecessor to wait for.
-    fn handle(&mut self, number: usize, work: Work, line: Line, message: Option<&Message>) {
-        let local = |program, event| Self::local_input(program, event, HOME);
+    fn handle(&mut self, unit_index: usize, work: Work, line: Line, message: Option<&Message>) {
+        let local_input = |program, event| Self::local_input(program, event, HOME);
         let input = match (work, message) {
             (_, Some(message)) => Self::input(message),
-            (Work::Written(_), _) => local(&self.home, Event::MemoryDone),
-            (Work::Local(_, operation), _) => local(&self.home, Event::Local(operation)),
-            (Work::Unlock(_), _) => local(&self.home, Event::Unlock),
+            (Work::Written(_), _) => local_input(&self.home, Event::MemoryDone),
+            (Work::Local(_, operation), _) => local_input(&self.home, Event::Local(operation)),
+            (Work::Unlock(_), _) => local_input(&self.home, Event::Unlock),
             _ => {
-                let choice = self.choose();
-                local(&self.home, Event::MemoryData(choice))
+                let choice = self.choose_grant();
+                local_input(&self.home, Event::MemoryData(choice))
             }
         };
         let configuration = self.directory.get(line);
@@ -330,49 +338,51 @@ impl Simulation {
             self.home_step(line, configuration, &input)
         } else if self.must_wait_for_above(line, message) {
             self.counters.stall(Stall::Left);
-            return self.stall_input(number, work, line);
+            return self.stall_input(unit_index, work, line);
         } else {
             self.step_below(line, configuration, &input)
         };
         if transition.answer == Answer::Take {
-            if let Some(slot) = self.missing_slot(number, line, &transition) {
+            if let Some(slot) = self.missing_slot(unit_index, line, &transition) {
                 self.counters.stall(Stall::UnitSlot);
-                return self.wait_for(number, work, line, slot);
+                return self.wait_for_slot(unit_index, work, line, slot);
             }
         }
-        let taken = matches!(transition.answer, Answer::Take | Answer::Fault);
-        if taken && self.waits_for_room(HOME, line, &transition, message) {
-            return self.stall_input(number, work, line);
+        let is_accepted = matches!(transition.answer, Answer::Take | Answer::Fault);
+        if is_accepted && self.waits_for_room(HOME, line, &transition, message) {
+            return self.stall_input(unit_index, work, line);
         }
         let occupancy = match work {
             Work::Read(_) | Work::Written(_) => self.times.resume_occupancy,
             _ => self.times.occupancy,
         };
-        let unit = &mut self.units[number];
+        let unit = &mut self.units[unit_index];
         unit.free_at = self.now + occupancy;
         unit.occupied += occupancy;
         // An operation of the device also waits where the home has no row for it.
-        let asked = matches!(work, Work::Local(..) | Work::Unlock(_));
+        let from_device = matches!(work, Work::Local(..) | Work::Unlock(_));
         match transition.answer {
             Answer::Take => {}
-            Answer::Leave | Answer::Unexpected if asked || transition.answer == Answer::Leave => {
+            Answer::Leave | Answer::Unexpected
+                if from_device || transition.answer == Answer::Leave =>
+            {
                 self.counters.stall(Stall::Left);
-                return self.stall_input(number, work, line);
+                return self.stall_input(unit_index, work, line);
             }
             Answer::Refuse
                 if matches!(work, Work::Local(..))
                     && self.behind.is_none()
                     && self.above.is_none() =>
             {
-                return self.refused();
+                return self.refuse_local_operation();
             }
-            _ => return self.unexpected(work, line, &input, &transition),
+            _ => return self.report_unexpected_input(work, line, &input, &transition),
         }
-        self.take(number, work, line, message, configuration, &transition);
+        self.apply_home_transition(unit_index, work, line, message, configuration, &transition);
     }
 
     /// Chooses among the grants that the home may give.
-    fn choose(&mut self) -> u8 {
+    fn choose_grant(&mut self) -> u8 {
         match self.home.choices() {
             0 | 1 => 0,
             choices => self.random.below(choices.into()) as u8,
@@ -382,59 +392,60 @@ impl Simulation {
     /// True if an earlier message of the same order waits, or if one that the declared order puts before it is still in
     /// flight.
     #[inline(always)]
-    fn overtakes(&self, number: usize, message: &Message) -> bool {
+    fn overtakes(&self, unit_index: usize, message: &Message) -> bool {
         let kind = &self.kinds[message.kind.index()];
         let group = kind.group;
-        let mut waiting = self.units[number].set_aside();
+        let mut waiting = self.units[unit_index].waiting_inputs();
         group.is_some()
             && (self.earlier.holds_back(kind, message)
-                || waiting.any(|&(other, line)| match other {
-                    Work::Message(other) if line == message.line => {
-                        let other = &self.messages[other];
-                        other.sender() == message.sender()
-                            && self.kinds[other.kind.index()].group == group
-                            && is_earlier(other.flight, message.flight)
+                || waiting.any(|&(work, line)| match work {
+                    Work::Message(index) if line == message.line => {
+                        let earlier = &self.messages[index];
+                        earlier.sender() == message.sender()
+                            && self.kinds[earlier.kind.index()].group == group
+                            && is_earlier(earlier.flight, message.flight)
                     }
                     _ => false,
                 }))
     }
 
     /// Stalls an input until its line changes, if there is room for it outside the queue.
-    fn stall_input(&mut self, number: usize, work: Work, line: Line) {
-        let full = self.units[number].left.len() as u64 >= self.platform.home.waiting.value;
-        if full && self.is_bounded(work) {
-            return self.block_request(number, work);
+    fn stall_input(&mut self, unit_index: usize, work: Work, line: Line) {
+        let is_full =
+            self.units[unit_index].stalled.len() as u64 >= self.platform.home.waiting.value;
+        if is_full && self.is_bounded(work) {
+            return self.block_request(unit_index, work);
         }
         self.dequeue_to_wait(work);
-        self.aside(work, Step::LineAtHome);
-        self.units[number].left.push((work, line));
+        self.note_deferred_input(work, Step::LineAtHome);
+        self.units[unit_index].stalled.push((work, line));
     }
 
     /// Makes an input wait for a slot, if there is room for it outside the queue.
-    fn wait_for(&mut self, number: usize, work: Work, line: Line, slot: Slot) {
-        let most = self.platform.home.pending.value as usize;
-        let waiting = &self.units[number].waiting;
+    fn wait_for_slot(&mut self, unit_index: usize, work: Work, line: Line, slot: Slot) {
+        let max_waiting = self.platform.home.pending.value as usize;
+        let waiting = &self.units[unit_index].waiting_for_slot;
         // Responses are not counted. The first test is a fast path: requests and responses together are rarely that
         // many.
-        let full = waiting.iter().map(VecDeque::len).sum::<usize>() >= most && {
-            let all = waiting.iter().flatten();
-            all.filter(|(work, _)| self.is_request(*work)).count() >= most
+        let is_full = waiting.iter().map(VecDeque::len).sum::<usize>() >= max_waiting && {
+            let inputs = waiting.iter().flatten();
+            inputs.filter(|(work, _)| self.is_request(*work)).count() >= max_waiting
         };
-        if full && self.is_bounded(work) {
-            return self.block_request(number, work);
+        if is_full && self.is_bounded(work) {
+            return self.block_request(unit_index, work);
         }
         self.dequeue_to_wait(work);
-        self.aside(work, slot.step());
-        self.units[number].waiting[slot as usize].push_back((work, line));
+        self.note_deferred_input(work, slot.step());
+        self.units[unit_index].waiting_for_slot[slot as usize].push_back((work, line));
     }
 
     /// Keeps a request, for which there is no room to wait, at the head of its queue; it stops the bounded requests
     /// behind it.
-    fn block_request(&mut self, number: usize, work: Work) {
+    fn block_request(&mut self, unit_index: usize, work: Work) {
         self.counters.stall(Stall::WaitingFull);
-        let unit = &mut self.units[number];
+        let unit = &mut self.units[unit_index];
         unit.requests.push_front(work);
-        unit.blocked = true;
+        unit.is_request_blocked = true;
     }
 
     /// Removes an input from its queue to wait. A message frees its place in the circuit.
@@ -445,7 +456,7 @@ impl Simulation {
     }
 
     /// Records the reason for which an input waits from now on.
-    fn aside(&mut self, work: Work, step: Step) {
+    fn note_deferred_input(&mut self, work: Work, step: Step) {
         if let (true, Work::Message(index)) = (self.watched, work) {
             self.note_deferred(index, step);
         }
@@ -453,15 +464,15 @@ impl Simulation {
 
     /// Returns the slot that a transition needs and its unit has not free.
     #[inline]
-    fn missing_slot(&self, number: usize, line: Line, transition: &Transition) -> Option<Slot> {
-        let unit = &self.units[number];
+    fn missing_slot(&self, unit_index: usize, line: Line, transition: &Transition) -> Option<Slot> {
+        let unit = &self.units[unit_index];
         if transition.reads && !unit.is_free(Slot::Read) {
             Some(Slot::Read)
         } else if transition.writes && !unit.is_free(Slot::Write) {
             Some(Slot::Write)
         } else if transition.forwards
-            && unit.forwards > 0
-            && unit.forwarding != line
+            && unit.unanswered_forwards > 0
+            && unit.forwarded_line != line
             // The answer may be behind this message in an input queue.
             && self.input_queues.is_empty()
         {
@@ -480,15 +491,15 @@ impl Simulation {
         before: ConfigurationId,
         transition: &Transition,
     ) {
-        let number = self.unit_of(line);
-        self.take(number, work, line, message, before, transition);
+        let unit_index = self.unit_of(line);
+        self.apply_home_transition(unit_index, work, line, message, before, transition);
     }
 
     /// Applies a transition.
     #[inline(always)]
-    fn take(
+    fn apply_home_transition(
         &mut self,
-        number: usize,
+        unit_index: usize,
         work: Work,
         line: Line,
         message: Option<&Message>,
@@ -496,9 +507,9 @@ impl Simulation {
         transition: &Transition,
     ) {
         self.commit_registers(HOME, line);
-        let mut next = None;
+        let mut next_line = None;
         if let (Work::Message(index), Some(message)) = (work, message) {
-            next = self.take_message(index, message);
+            next_line = self.take_message(index, message);
         }
         if self.watched {
             self.note_work(work, line, message);
@@ -521,35 +532,40 @@ impl Simulation {
         }
         if let Some(message) = message {
             let kind = &self.kinds[message.kind.index()];
-            let unit = &mut self.units[number];
-            if kind.class == Some(Class::Answer) && unit.forwards > 0 && unit.forwarding == line {
-                unit.forwards -= 1;
+            let unit = &mut self.units[unit_index];
+            if kind.class == Some(Class::Answer)
+                && unit.unanswered_forwards > 0
+                && unit.forwarded_line == line
+            {
+                unit.unanswered_forwards -= 1;
             }
-            if kind.store && self.home.stores_later {
-                unit.stores.push(Store::of(message, kind));
+            if kind.store && self.home.keeps_store_bytes {
+                unit.deferred_stores
+                    .push(Store::from_message(message, kind));
             }
         }
         if transition.next != before {
             self.directory.set(line, transition.next);
             if self.behind.is_some() {
-                self.changed(line, before, transition.next);
+                self.notify_permission_change(line, before, transition.next);
             }
         }
         for act in transition.acts() {
             let act = self.home.act(act);
-            self.act(number, work, line, message, act, transition);
+            self.execute_act(unit_index, work, line, message, act, transition);
         }
         if let Some(message) = message {
             let kind = &self.kinds[message.kind.index()];
-            let keeps = |act| {
+            let keeps_bytes = |act| {
                 let act = self.home.act(act);
                 matches!(act, Act::WriteMemory | Act::SetAside)
             };
-            let dropped = kind.store && !self.home.stores_later && !transition.acts().any(keeps);
-            if kind.line || dropped {
+            let is_dropped =
+                kind.store && !self.home.keeps_store_bytes && !transition.acts().any(keeps_bytes);
+            if kind.line || is_dropped {
                 self.data.release(message.copy);
             }
-            if dropped && !self.has_outstanding_store(message.from, line) {
+            if is_dropped && !self.has_outstanding_store(message.from, line) {
                 let name = self.agent_name(message.from);
                 let text = format!("a store that {name} has completed is not performed");
                 self.fail(self.oracle.store_property(), line, text);
@@ -558,48 +574,52 @@ impl Simulation {
         if self.watched {
             self.note_state(HOME, line, transition.next);
         }
-        self.return_waiting_inputs(number, line);
-        if let Some(next) = next {
-            self.return_waiting_inputs(self.unit_of(next), next);
+        self.return_waiting_inputs(unit_index, line);
+        if let Some(next_line) = next_line {
+            self.return_waiting_inputs(self.unit_of(next_line), next_line);
         }
     }
 
     /// Returns inputs that wait for the line to the heads of the queues.
     #[inline(always)]
-    pub(crate) fn return_waiting_inputs(&mut self, number: usize, line: Line) {
-        let of_line = |&(_, its_line): &(Work, Line)| its_line == line;
-        if self.units[number].set_aside().any(of_line) {
-            self.release(number, line);
+    pub(crate) fn return_waiting_inputs(&mut self, unit_index: usize, line: Line) {
+        let concerns_line = |&(_, input_line): &(Work, Line)| input_line == line;
+        if self.units[unit_index].waiting_inputs().any(concerns_line) {
+            self.return_inputs(unit_index, line);
         }
         // A stopped request may find room now, or may concern this line.
-        self.units[number].blocked = false;
-        self.wake(number);
+        self.units[unit_index].is_request_blocked = false;
+        self.schedule_unit(unit_index);
     }
 
     /// Returns all stalled inputs of a unit to the heads of the queues.
-    pub(crate) fn return_stalled_inputs(&mut self, number: usize) {
-        let mut lines: Vec<Line> = self.units[number].left.iter().map(|left| left.1).collect();
+    pub(crate) fn return_stalled_inputs(&mut self, unit_index: usize) {
+        let mut lines: Vec<Line> = self.units[unit_index]
+            .stalled
+            .iter()
+            .map(|input| input.1)
+            .collect();
         lines.dedup();
         for line in lines {
-            self.return_waiting_inputs(number, line);
+            self.return_waiting_inputs(unit_index, line);
         }
     }
 
     /// Returns all inputs that wait for a line together: none may overtake its predecessors.
-    fn release(&mut self, number: usize, line: Line) {
-        let unit = &mut self.units[number];
+    fn return_inputs(&mut self, unit_index: usize, line: Line) {
+        let unit = &mut self.units[unit_index];
         // In one order, inputs that wait for a slot came before those that were stalled behind them.
         let mut released = Vec::new();
-        for waiting in &mut unit.waiting {
+        for waiting in &mut unit.waiting_for_slot {
             released.extend(waiting.iter().filter(|entry| entry.1 == line));
             waiting.retain(|entry| entry.1 != line);
         }
-        released.extend(unit.left.extract_if(.., |entry| entry.1 == line));
+        released.extend(unit.stalled.extract_if(.., |entry| entry.1 == line));
         for &(work, _) in released.iter().rev() {
-            self.aside(work, Step::Unit);
+            self.note_deferred_input(work, Step::Unit);
             match self.is_request(work) {
-                true => self.units[number].requests.push_front(work),
-                false => self.units[number].responses.push_front(work),
+                true => self.units[unit_index].requests.push_front(work),
+                false => self.units[unit_index].responses.push_front(work),
             }
         }
     }
@@ -626,9 +646,9 @@ impl Simulation {
 
     /// Executes one act of the home.
     #[inline(always)]
-    fn act(
+    fn execute_act(
         &mut self,
-        number: usize,
+        unit_index: usize,
         work: Work,
         line: Line,
         message: Option<&Message>,
@@ -646,25 +666,25 @@ impl Simulation {
                 to,
                 fields,
             } => {
-                let about = self.kinds[kind.index()];
-                let forward = about.class == Some(Class::Forward);
+                let message_kind = self.kinds[kind.index()];
+                let is_forward = message_kind.class == Some(Class::Forward);
                 let (mut copy, mut ready) = (Copy::UNTOUCHED, ready);
-                if about.line {
+                if message_kind.line {
                     copy = self.data.memory(line);
                     self.data.share(copy);
                     self.check_single_use(line, kind.index(), copy);
                     if !matches!(work, Work::Read(_)) {
-                        if about.used_once {
+                        if message_kind.used_once {
                             self.check_memory_read(line);
                         }
                         // Memory is accessed without a delay in the controller's terms. Its latency is added here.
                         ready = self.operate(ready, line);
                     }
                 }
-                if forward && self.answers {
-                    let unit = &mut self.units[number];
-                    unit.forwards += 1;
-                    unit.forwarding = line;
+                if is_forward && self.answers {
+                    let unit = &mut self.units[unit_index];
+                    unit.unanswered_forwards += 1;
+                    unit.forwarded_line = line;
                 }
                 let message = Message {
                     line: self.line_of(kind, line, to),
@@ -683,35 +703,35 @@ impl Simulation {
             }
             Act::StartRead => {
                 if !self.defer_memory_read(line, transition) {
-                    self.units[number].reading += 1;
+                    self.units[unit_index].reads_in_flight += 1;
                     self.read_memory(ready, line, transition);
                 }
             }
             Act::StartWrite => {
                 self.write_back(line, message);
-                self.start_write(number, ready, line, transition, None);
+                self.start_write(unit_index, ready, line, transition, None);
             }
             Act::StartStore { whole } => {
-                let words = self.store(number, line, Some(whole));
-                self.start_write(number, ready, line, transition, words);
+                let words = self.commit_store(unit_index, line, Some(whole));
+                self.start_write(unit_index, ready, line, transition, words);
             }
             Act::WriteMemory => {
                 self.operate(ready, line);
                 match message {
                     Some(message) if self.kinds[message.kind.index()].store => {
-                        let store = Store::of(message, &self.kinds[message.kind.index()]);
-                        self.perform_store(store, store.whole);
+                        let store = Store::from_message(message, &self.kinds[message.kind.index()]);
+                        self.perform_store(store, store.is_whole_line);
                     }
                     _ => self.write_back(line, message),
                 }
             }
-            Act::SetAside => self.set_aside(number, line, message),
+            Act::SetAside => self.defer_store(unit_index, line, message),
             Act::WriteAside => {
                 self.operate(ready, line);
-                self.store(number, line, None);
+                self.commit_store(unit_index, line, None);
             }
             Act::Acknowledge(_) if self.take_directory_eviction(line) => {}
-            Act::Acknowledge(local) => self.acknowledged(line, local),
+            Act::Acknowledge(local) => self.complete_local_operation(line, local),
             Act::Unlocked if self.above.is_some() => self.handle_unlock_below(line),
             Act::Unlocked if self.behind.is_some() => {}
             Act::Unlocked => {
@@ -729,16 +749,22 @@ impl Simulation {
     }
 
     #[cold]
-    fn unexpected(&mut self, work: Work, line: Line, input: &Input, transition: &Transition) {
-        let what = match work {
+    fn report_unexpected_input(
+        &mut self,
+        work: Work,
+        line: Line,
+        input: &Input,
+        transition: &Transition,
+    ) {
+        let input_text = match work {
             Work::Message(index) => self.message_text(&self.messages[index]),
             _ => format!("{:?}", self.home.event(input.code)),
         };
-        let state = self.state_text(HOME, line, self.directory.get(line));
+        let state_text = self.state_text(HOME, line, self.directory.get(line));
         let name = self.agent_name(HOME);
         let text = match transition.answer {
             Answer::Fault => self.home.fault(&name, &self.protocol_messages, transition),
-            _ => format!("{name} has no rule for {what} in {state}"),
+            _ => format!("{name} has no rule for {input_text} in {state_text}"),
         };
         if let Work::Message(index) = work {
             let message = self.messages[index];

@@ -9,7 +9,7 @@ use crate::kernel::Time;
 use crate::simulation::{Event as KernelEvent, Simulation};
 
 /// Bytes of a word.
-const WORD: u64 = 8;
+const WORD_BYTES: u64 = 8;
 
 /// The CPU's own memory as seen by threads and by transfers of the device, and the bus between them.
 pub(crate) struct Host {
@@ -17,10 +17,10 @@ pub(crate) struct Host {
     /// Words that are not zero.
     memory: FxHashMap<u32, u64>,
     /// Words that a core has read since the last other activity. Reading one of them again is polling, not progress.
-    read: FxHashSet<(u16, u32)>,
+    polled_words: FxHashSet<(u16, u32)>,
     /// Transfers in flight to memory, by number.
     transfers: FxHashMap<u32, Transfer>,
-    numbers: u32,
+    next_number: u32,
 }
 
 #[derive(Debug)]
@@ -36,9 +36,9 @@ impl Host {
         Host {
             bus,
             memory: FxHashMap::default(),
-            read: FxHashSet::default(),
+            polled_words: FxHashSet::default(),
             transfers: FxHashMap::default(),
-            numbers: 0,
+            next_number: 0,
         }
     }
 
@@ -55,8 +55,8 @@ impl Host {
 impl Simulation {
     /// Returns the host side of the bus. Fails the run if the machine has no bus.
     fn host(&mut self) -> Option<&mut Host> {
-        let has = self.behind.as_ref().is_some_and(|b| b.host.is_some());
-        if !has {
+        let has_bus = self.behind.as_ref().is_some_and(|b| b.host.is_some());
+        if !has_bus {
             let name = &self.platform.name;
             let text = format!("no device bus (table `[bus]`) in {name}");
             self.fail(FailureKind::Contract, 0, text);
@@ -67,8 +67,8 @@ impl Simulation {
     /// Executes a thread's step on a register or on the CPU's own memory.
     pub(crate) fn host_step(&mut self, core: u16) {
         let now = self.now;
-        let number = usize::from(core);
-        let Some(step) = self.behind.as_ref().map(|b| b.threads[number].step) else {
+        let thread_index = usize::from(core);
+        let Some(step) = self.behind.as_ref().map(|b| b.threads[thread_index].step) else {
             return;
         };
         if self.issue_host_access(core, step) {
@@ -78,14 +78,14 @@ impl Simulation {
             return;
         };
         // Polling does not count as progress.
-        let on = match step {
-            Step::LoadHost { word } => host.read.insert((core, word)),
+        let is_progress = match step {
+            Step::LoadHost { word } => host.polled_words.insert((core, word)),
             _ => {
-                host.read.clear();
+                host.polled_words.clear();
                 true
             }
         };
-        if on {
+        if is_progress {
             self.expect(now);
         }
         let Some(host) = self.host() else {
@@ -93,21 +93,24 @@ impl Simulation {
         };
         match step {
             Step::ReadRegister { register } => {
-                let at = host.bus.carry(TransferDirection::Down, now, 0);
+                let arrival = host.bus.carry(TransferDirection::Down, now, 0);
                 let thread = core.into();
-                self.tell(at, Event::RegisterRead { register, thread });
-                if let Some(behind) = &mut self.behind {
-                    behind.threads[number].reads = Some(now);
+                self.schedule_application_event(arrival, Event::RegisterRead { register, thread });
+                if let Some(application) = &mut self.behind {
+                    application.threads[thread_index].reads = Some(now);
                 }
             }
             Step::WriteRegister { register, value } => {
-                let at = host.bus.carry(TransferDirection::Down, now, WORD);
-                self.tell(at, Event::RegisterWritten { register, value });
+                let arrival = host.bus.carry(TransferDirection::Down, now, WORD_BYTES);
+                self.schedule_application_event(
+                    arrival,
+                    Event::RegisterWritten { register, value },
+                );
                 self.thread(core, now);
             }
             Step::LoadHost { word } => {
                 let value = host.word(word);
-                self.give(core, value);
+                self.set_thread_result(core, value);
                 self.thread(core, now + self.groups.of_core(core).hit);
             }
             Step::StoreHost { word, value } => {
@@ -119,19 +122,19 @@ impl Simulation {
     }
 
     /// Returns the value of a register to the thread that reads it.
-    pub(crate) fn reply(&mut self, thread: u32, value: u64) {
+    pub(crate) fn reply_to_thread(&mut self, thread: u32, value: u64) {
         let now = self.now;
         let core = thread as u16;
         let Some(host) = self.host() else {
             return;
         };
-        let at = host.bus.carry(TransferDirection::Up, now, WORD);
-        self.give(core, value);
-        if let Some(behind) = &mut self.behind {
-            behind.threads[usize::from(core)].reads = None;
+        let arrival = host.bus.carry(TransferDirection::Up, now, WORD_BYTES);
+        self.set_thread_result(core, value);
+        if let Some(application) = &mut self.behind {
+            application.threads[usize::from(core)].reads = None;
         }
-        self.expect(at);
-        self.queue.push(at, KernelEvent::Thread(core));
+        self.expect(arrival);
+        self.queue.push(arrival, KernelEvent::Thread(core));
     }
 
     /// Starts a read of the CPU's own memory by the application.
@@ -144,11 +147,11 @@ impl Simulation {
         let Some(host) = self.host() else {
             return;
         };
-        let mut at = host.bus.carry(TransferDirection::Up, now, 0);
+        let mut arrival = host.bus.carry(TransferDirection::Up, now, 0);
         if self.behind.as_ref().is_some_and(|b| b.beyond.is_none()) {
-            at += self.host().map_or(0, |host| host.bus.memory());
+            arrival += self.host().map_or(0, |host| host.bus.memory_latency());
         }
-        self.transfer(at, Transfer::Fetch { tag, first, words });
+        self.schedule_transfer(arrival, Transfer::Fetch { tag, first, words });
     }
 
     /// Starts a write of the CPU's own memory by the application.
@@ -157,61 +160,65 @@ impl Simulation {
         let Some(host) = self.host() else {
             return;
         };
-        let at = host
+        let arrival = host
             .bus
-            .carry(TransferDirection::Up, now, WORD * words.len() as u64);
-        self.transfer(at, Transfer::Store { first, words });
+            .carry(TransferDirection::Up, now, WORD_BYTES * words.len() as u64);
+        self.schedule_transfer(arrival, Transfer::Store { first, words });
     }
 
     /// Starts an interrupt of a thread by the application.
-    pub(crate) fn interrupt(&mut self, thread: u32) {
+    pub(crate) fn start_interrupt(&mut self, thread: u32) {
         let now = self.now;
         let Some(host) = self.host() else {
             return;
         };
-        let at = host.bus.carry(TransferDirection::Up, now, WORD);
-        self.transfer(at, Transfer::Interrupt { thread });
+        let arrival = host.bus.carry(TransferDirection::Up, now, WORD_BYTES);
+        self.schedule_transfer(arrival, Transfer::Interrupt { thread });
     }
 
     /// Delivers an interrupt to a thread.
-    pub(crate) fn interrupted(&mut self, thread: u32) {
-        let at = self.now + self.host().map_or(0, |host| host.bus.interrupt());
-        self.expect(at);
-        let Some(behind) = &mut self.behind else {
+    pub(crate) fn deliver_interrupt(&mut self, thread: u32) {
+        let delivery = self.now + self.host().map_or(0, |host| host.bus.interrupt_latency());
+        self.expect(delivery);
+        let Some(application) = &mut self.behind else {
             return;
         };
-        let threads = behind.threads.len();
-        let Some(running) = behind.threads.get_mut(thread as usize) else {
-            let name = behind.name();
+        let threads = application.threads.len();
+        let Some(thread_state) = application.threads.get_mut(thread as usize) else {
+            let name = application.name();
             let text = format!("{name} interrupts thread {thread}, and there are {threads}");
             return self.fail(FailureKind::Contract, 0, text);
         };
-        match std::mem::take(&mut running.waits) {
-            true => self.queue.push(at, KernelEvent::Thread(thread as u16)),
-            false => running.interrupted = Some(at),
+        match std::mem::take(&mut thread_state.awaits_interrupt) {
+            true => self
+                .queue
+                .push(delivery, KernelEvent::Thread(thread as u16)),
+            false => thread_state.pending_interrupt = Some(delivery),
         }
     }
 
     /// Returns data that the application has read over the bus.
-    pub(crate) fn fetched(&mut self, tag: u32, words: Words, at: Time) {
+    pub(crate) fn return_fetched_words(&mut self, tag: u32, words: Words, ready: Time) {
         let Some(host) = self.host() else {
             return;
         };
-        let at = host
-            .bus
-            .carry(TransferDirection::Down, at, WORD * words.len() as u64);
-        self.tell(at, Event::HostFetched { tag, words });
+        let arrival = host.bus.carry(
+            TransferDirection::Down,
+            ready,
+            WORD_BYTES * words.len() as u64,
+        );
+        self.schedule_application_event(arrival, Event::HostFetched { tag, words });
     }
 
-    fn transfer(&mut self, at: Time, transfer: Transfer) {
+    fn schedule_transfer(&mut self, arrival: Time, transfer: Transfer) {
         let Some(host) = self.host() else {
             return;
         };
-        let number = host.numbers;
-        host.numbers = number.wrapping_add(1);
+        let number = host.next_number;
+        host.next_number = number.wrapping_add(1);
         host.transfers.insert(number, transfer);
-        self.expect(at);
-        self.queue.push(at, KernelEvent::Transfer(number));
+        self.expect(arrival);
+        self.queue.push(arrival, KernelEvent::Transfer(number));
     }
 
     /// Completes a transfer at the CPU's own memory.
@@ -221,11 +228,11 @@ impl Simulation {
         let Some(host) = self.host() else {
             return;
         };
-        host.read.clear();
+        host.polled_words.clear();
         let transfer = host.transfers.remove(&number);
-        let beyond = self.behind.as_mut().and_then(|b| b.beyond.as_mut());
-        if let Some(beyond) = beyond {
-            beyond.transfers.extend(transfer);
+        let host_path = self.behind.as_mut().and_then(|b| b.beyond.as_mut());
+        if let Some(host_path) = host_path {
+            host_path.transfers.extend(transfer);
             return self.start_bus_transfers();
         }
         let Some(host) = self.host() else {
@@ -234,9 +241,9 @@ impl Simulation {
         match transfer {
             Some(Transfer::Fetch { tag, first, words }) => {
                 let words: Words = (first..first + words).map(|word| host.word(word)).collect();
-                self.fetched(tag, words, now);
+                self.return_fetched_words(tag, words, now);
             }
-            Some(Transfer::Interrupt { thread }) => self.interrupted(thread),
+            Some(Transfer::Interrupt { thread }) => self.deliver_interrupt(thread),
             Some(Transfer::Store { first, words }) => {
                 for (word, &value) in (first..).zip(&words[..]) {
                     host.memory.insert(word, value);

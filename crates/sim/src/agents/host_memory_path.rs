@@ -16,23 +16,23 @@ pub(crate) struct HostMemoryPath {
     /// Requests since the last hand-over to the other space.
     pub asks: Vec<PortRequest>,
     /// Words that a core has read since the last other activity. Reading one of them again is polling, not progress.
-    read: FxHashSet<(u16, u32)>,
+    polled_words: FxHashSet<(u16, u32)>,
     /// Bus transfers that have arrived and wait for an outstanding write before them to be performed.
     pub transfers: VecDeque<Transfer>,
-    writes: bool,
+    write_pending: bool,
 }
 
 impl Simulation {
     /// Issues a thread's load or store of the host's memory. Returns false if that memory is not a separate space.
     pub(crate) fn issue_host_access(&mut self, core: u16, step: Step) -> bool {
         let now = self.now;
-        let Some(behind) = &mut self.behind else {
+        let Some(application) = &mut self.behind else {
             return false;
         };
-        let Some(beyond) = &mut behind.beyond else {
+        let Some(host_path) = &mut application.beyond else {
             return false;
         };
-        let (first, what) = match step {
+        let (first, op) = match step {
             Step::LoadHost { word } => {
                 let (words, cached) = (1, true);
                 (word, AccessOp::Load { words, cached })
@@ -44,17 +44,21 @@ impl Simulation {
             _ => return false,
         };
         // Polling does not count as progress.
-        let on = match step {
-            Step::LoadHost { word } => beyond.read.insert((core, word)),
+        let is_progress = match step {
+            Step::LoadHost { word } => host_path.polled_words.insert((core, word)),
             _ => {
-                beyond.read.clear();
+                host_path.polled_words.clear();
                 true
             }
         };
-        let whose = Requester::Thread(core);
-        beyond.asks.push(PortRequest { whose, first, what });
-        behind.threads[usize::from(core)].reads = Some(now);
-        if on {
+        let requester = Requester::Thread(core);
+        host_path.asks.push(PortRequest {
+            requester,
+            first,
+            op,
+        });
+        application.threads[usize::from(core)].reads = Some(now);
+        if is_progress {
             self.expect(now);
         }
         true
@@ -62,7 +66,7 @@ impl Simulation {
 
     /// Issues an access of the application to the host's memory.
     pub(crate) fn issue_application_access(&mut self, action: Action) {
-        let (tag, first, what) = match action {
+        let (tag, first, op) = match action {
             Action::CoherentLoad {
                 tag,
                 first,
@@ -78,32 +82,36 @@ impl Simulation {
             Action::CoherentUpdate { tag, word, update } => (tag, word, AccessOp::Update(update)),
             _ => return,
         };
-        let Some(behind) = &mut self.behind else {
+        let Some(application) = &mut self.behind else {
             return;
         };
-        let Some(beyond) = &mut behind.beyond else {
+        let Some(host_path) = &mut application.beyond else {
             let text = format!(
                 "{} accesses the host's memory coherently, which is not an address space of this machine",
-                behind.name()
+                application.name()
             );
             return self.fail(FailureKind::Incompatible, 0, text);
         };
-        beyond.read.clear();
-        let whose = Requester::Application(tag);
-        beyond.asks.push(PortRequest { whose, first, what });
+        host_path.polled_words.clear();
+        let requester = Requester::Application(tag);
+        host_path.asks.push(PortRequest {
+            requester,
+            first,
+            op,
+        });
     }
 
     /// Starts bus transfers in order. A transfer behind a write waits until that write has been performed. The write is
     /// then visible first, and an interrupt handler finds all earlier data.
     pub(crate) fn start_bus_transfers(&mut self) {
         loop {
-            let beyond = self.behind.as_mut().and_then(|b| b.beyond.as_mut());
-            let Some(beyond) = beyond.filter(|beyond| !beyond.writes) else {
+            let host_path = self.behind.as_mut().and_then(|b| b.beyond.as_mut());
+            let Some(host_path) = host_path.filter(|host_path| !host_path.write_pending) else {
                 return;
             };
-            beyond.read.clear();
+            host_path.polled_words.clear();
             let cached = false;
-            let (whose, first, what) = match beyond.transfers.pop_front() {
+            let (requester, first, op) = match host_path.transfers.pop_front() {
                 None => return,
                 Some(Transfer::Fetch { tag, first, words }) => (
                     Requester::Transfer(tag),
@@ -111,7 +119,7 @@ impl Simulation {
                     AccessOp::Load { words, cached },
                 ),
                 Some(Transfer::Store { first, words }) => {
-                    beyond.writes = true;
+                    host_path.write_pending = true;
                     (
                         Requester::Transfer(0),
                         first,
@@ -119,59 +127,75 @@ impl Simulation {
                     )
                 }
                 Some(Transfer::Interrupt { thread }) => {
-                    self.interrupted(thread);
+                    self.deliver_interrupt(thread);
                     continue;
                 }
             };
-            beyond.asks.push(PortRequest { whose, first, what });
+            host_path.asks.push(PortRequest {
+                requester,
+                first,
+                op,
+            });
         }
     }
 
     /// Delivers a completion from the other space.
-    pub(crate) fn complete_host_access(&mut self, told: Completion) {
-        if let Some((word, why)) = told.refused {
-            return match told.whose {
-                Requester::Application(tag) => {
-                    self.tell(told.at, Event::Refused { tag, word, why })
+    pub(crate) fn complete_host_access(&mut self, completion: Completion) {
+        if let Some((word, refusal)) = completion.refused {
+            return match completion.requester {
+                Requester::Application(tag) => self.schedule_application_event(
+                    completion.time,
+                    Event::Refused {
+                        tag,
+                        word,
+                        why: refusal,
+                    },
+                ),
+                Requester::Thread(core) => {
+                    self.reject_host_access(core, word, refusal, completion.time)
                 }
-                Requester::Thread(core) => self.reject_host_access(core, word, why, told.at),
                 // Transfers use physical addresses.
                 Requester::Transfer(_) => {}
             };
         }
-        match (told.whose, told.words) {
+        match (completion.requester, completion.words) {
             (Requester::Application(tag), Some(words)) => {
-                self.tell(told.at, Event::CoherentLoaded { tag, words });
+                self.schedule_application_event(
+                    completion.time,
+                    Event::CoherentLoaded { tag, words },
+                );
             }
             (Requester::Application(tag), None) => {
-                self.tell(told.at, Event::CoherentStored { tag })
+                self.schedule_application_event(completion.time, Event::CoherentStored { tag })
             }
-            (Requester::Transfer(tag), Some(words)) => self.fetched(tag, words, told.at),
+            (Requester::Transfer(tag), Some(words)) => {
+                self.return_fetched_words(tag, words, completion.time)
+            }
             (Requester::Transfer(_), None) => {
-                if let Some(beyond) = self.behind.as_mut().and_then(|b| b.beyond.as_mut()) {
-                    beyond.writes = false;
+                if let Some(host_path) = self.behind.as_mut().and_then(|b| b.beyond.as_mut()) {
+                    host_path.write_pending = false;
                 }
                 self.start_bus_transfers();
             }
             (Requester::Thread(core), words) => {
                 if let Some(word) = words.and_then(|words| words.first().copied()) {
-                    self.give(core, word);
+                    self.set_thread_result(core, word);
                 }
-                if let Some(behind) = &mut self.behind {
-                    behind.threads[usize::from(core)].reads = None;
+                if let Some(application) = &mut self.behind {
+                    application.threads[usize::from(core)].reads = None;
                 }
-                self.queue.push(told.at, KernelEvent::Thread(core));
+                self.queue.push(completion.time, KernelEvent::Thread(core));
             }
         }
     }
 
     /// Reports to a thread that the page table of the other space does not permit its access.
-    fn reject_host_access(&mut self, core: u16, word: u32, why: Refused, at: Time) {
-        if let Some(behind) = &mut self.behind {
-            behind.threads[usize::from(core)].reads = None;
+    fn reject_host_access(&mut self, core: u16, word: u32, refusal: Refused, time: Time) {
+        if let Some(application) = &mut self.behind {
+            application.threads[usize::from(core)].reads = None;
         }
         let address = 8 * u64::from(word);
-        let what = format!("word {word} of the host's memory, address {address:#x}");
-        self.refuse_thread(core, why, &what, 0, at);
+        let target = format!("word {word} of the host's memory, address {address:#x}");
+        self.refuse_thread(core, refusal, &target, 0, time);
     }
 }

@@ -49,16 +49,16 @@ impl AccessOp {
 /// Request to another space, from the word `first` on.
 #[derive(Debug)]
 pub(crate) struct PortRequest {
-    pub whose: Requester,
+    pub requester: Requester,
     pub first: u32,
-    pub what: AccessOp,
+    pub op: AccessOp,
 }
 
 /// Completion of a request, at a time that is not in the past.
 #[derive(Debug)]
 pub(crate) struct Completion {
-    pub whose: Requester,
-    pub at: Time,
+    pub requester: Requester,
+    pub time: Time,
     /// The words that were read; `None` for a write.
     pub words: Option<Words>,
     /// The first word whose access was refused, and the reason, if any.
@@ -67,15 +67,15 @@ pub(crate) struct Completion {
 
 /// A request in progress, for one line or several.
 struct Request {
-    whose: Requester,
-    what: AccessOp,
+    requester: Requester,
+    op: AccessOp,
     /// The words read so far.
-    read: Vec<u64>,
+    words_read: Vec<u64>,
     /// The first word whose access was refused, and the reason, if any.
     refused: Option<(u32, Refused)>,
     /// Number of incomplete lines, and the latest completion so far.
-    left: u32,
-    at: Time,
+    lines_left: u32,
+    time: Time,
 }
 
 /// The part of a request that concerns one line.
@@ -85,8 +85,8 @@ struct Part {
     line: Line,
     /// First word and number of words in the line, and the place of the first in the request.
     word: u16,
-    count: u16,
-    place: u32,
+    word_count: u16,
+    offset: u32,
 }
 
 /// All outstanding requests.
@@ -96,51 +96,51 @@ pub(crate) struct Port {
     /// Core through which the device's accesses leave.
     engine: u16,
     /// Maximum number of the device's accesses in flight.
-    most: u64,
+    max_in_flight: u64,
     in_flight: u64,
     waiting: VecDeque<u64>,
     requests: FxHashMap<u64, Request>,
     parts: FxHashMap<u64, Part>,
-    numbers: u64,
+    next_number: u64,
     pub told: Vec<Completion>,
 }
 
 impl Port {
     /// Creates an idle port. `engine` is the device's only core; bus transfers enter through the core before it. The
-    /// device has at most `most` accesses in flight.
-    pub fn new(engine: u16, most: u64) -> Port {
+    /// device has at most `max_in_flight` accesses in flight.
+    pub fn new(engine: u16, max_in_flight: u64) -> Port {
         Port {
             bridge: engine - 1,
             engine,
-            most,
+            max_in_flight,
             in_flight: 0,
             waiting: VecDeque::new(),
             requests: FxHashMap::default(),
             parts: FxHashMap::default(),
-            numbers: 0,
+            next_number: 0,
             told: Vec::new(),
         }
     }
 
-    fn number(&mut self) -> u64 {
-        self.numbers += 1;
-        self.numbers
+    fn new_number(&mut self) -> u64 {
+        self.next_number += 1;
+        self.next_number
     }
 
     /// Returns the request that an access belongs to, and its part of the request.
-    fn of(&self, access: &Pending) -> Option<(&Request, Part)> {
+    fn request_of(&self, access: &Pending) -> Option<(&Request, Part)> {
         let part = *self.parts.get(&access.value)?;
         Some((self.requests.get(&part.request)?, part))
     }
 
     /// Records the words read by a part.
-    fn read(&mut self, part: Part, words: impl Iterator<Item = u64>) {
+    fn record_read(&mut self, part: Part, words: impl Iterator<Item = u64>) {
         if let Some(request) = self.requests.get_mut(&part.request) {
-            let place = &mut request.read[part.place as usize..];
-            place
+            let target = &mut request.words_read[part.offset as usize..];
+            target
                 .iter_mut()
                 .zip(words)
-                .for_each(|(to, word)| *to = word);
+                .for_each(|(target, word)| *target = word);
         }
     }
 }
@@ -148,57 +148,62 @@ impl Port {
 /// The space into which the port leads.
 impl Simulation {
     /// Starts a request.
-    pub(crate) fn asked(&mut self, ask: PortRequest) {
-        let of_line = u32::from(self.data.words());
-        let (first, words) = (ask.first, ask.what.words());
-        let all = u64::from(self.platform.lines) * u64::from(of_line);
+    pub(crate) fn asked(&mut self, port_request: PortRequest) {
+        let words_per_line = u32::from(self.data.words());
+        let (first, words) = (port_request.first, port_request.op.words());
+        let memory_words = u64::from(self.platform.lines) * u64::from(words_per_line);
         let end = u64::from(first) + u64::from(words);
-        if words == 0 || end > all {
-            let who = self.requester_name(ask.whose);
+        if words == 0 || end > memory_words {
+            let requester_name = self.requester_name(port_request.requester);
             let text = format!(
-                "{who} accesses {words} words from {first} on of the host's memory, which has {all}"
+                "{requester_name} accesses {words} words from {first} on of the host's memory, which has {memory_words}"
             );
             return self.fail(FailureKind::Contract, 0, text);
         }
         let Some(port) = &mut self.port else {
             return;
         };
-        let (whose, lines) = (ask.whose, first / of_line..(end as u32 - 1) / of_line + 1);
-        let number = port.number();
+        let (requester, lines) = (
+            port_request.requester,
+            first / words_per_line..(end as u32 - 1) / words_per_line + 1,
+        );
+        let number = port.new_number();
         let request = Request {
-            whose,
-            read: match ask.what {
+            requester,
+            words_read: match port_request.op {
                 AccessOp::Store { .. } => Vec::new(),
                 _ => vec![0; words as usize],
             },
-            what: ask.what,
+            op: port_request.op,
             refused: None,
-            left: lines.len() as u32,
-            at: 0,
+            lines_left: lines.len() as u32,
+            time: 0,
         };
         port.requests.insert(number, request);
-        let of_device = matches!(whose, Requester::Application(_));
-        let mut begin = Vec::new();
+        let from_device = matches!(requester, Requester::Application(_));
+        let mut parts_to_begin = Vec::new();
         for line in lines {
-            let from = first.max(line * of_line);
+            let start_word = first.max(line * words_per_line);
             let part = Part {
                 request: number,
                 line,
-                word: (from % of_line) as u16,
-                count: (end.min((u64::from(line) + 1) * u64::from(of_line)) - u64::from(from))
-                    as u16,
-                place: from - first,
+                word: (start_word % words_per_line) as u16,
+                word_count: (end.min((u64::from(line) + 1) * u64::from(words_per_line))
+                    - u64::from(start_word)) as u16,
+                offset: start_word - first,
             };
-            let number = port.number();
+            let number = port.new_number();
             port.parts.insert(number, part);
-            if of_device && port.in_flight == port.most {
+            if from_device && port.in_flight == port.max_in_flight {
                 port.waiting.push_back(number);
             } else {
-                port.in_flight += u64::from(of_device);
-                begin.push(number);
+                port.in_flight += u64::from(from_device);
+                parts_to_begin.push(number);
             }
         }
-        begin.into_iter().for_each(|number| self.begin_part(number));
+        parts_to_begin
+            .into_iter()
+            .for_each(|number| self.begin_part(number));
     }
 
     /// Issues the access for a part of a request.
@@ -211,25 +216,25 @@ impl Simulation {
         else {
             return;
         };
-        if matches!(request.what, AccessOp::Update(_)) && self.remote.sends_stores {
+        if matches!(request.op, AccessOp::Update(_)) && self.remote.sends_stores {
             let name = &self.remote.controller().name;
             let text =
                 format!("an atomic access needs the line, and {name} sends its stores to the home");
             return self.fail(FailureKind::Incompatible, part.line, text);
         }
-        let core = match request.whose {
+        let core = match request.requester {
             Requester::Thread(core) => core,
             Requester::Application(_) => port.engine,
             Requester::Transfer(_) => port.bridge,
         };
         // Bus transfers use physical addresses.
-        let virtual_address = !matches!(request.whose, Requester::Transfer(_));
-        let whole = part.count == self.data.words();
-        let kind = match request.what {
+        let virtual_address = !matches!(request.requester, Requester::Transfer(_));
+        let is_whole_line = part.word_count == self.data.words();
+        let kind = match request.op {
             AccessOp::Load { cached: true, .. } => Access::Load,
             AccessOp::Load { .. } => Access::ReadOnce,
             AccessOp::Update(_) | AccessOp::Store { cached: true, .. } => Access::Store,
-            AccessOp::Store { .. } if whole => Access::WriteLine,
+            AccessOp::Store { .. } if is_whole_line => Access::WriteLine,
             AccessOp::Store { .. } => Access::WritePartial,
         };
         let access = self.accesses.insert(Pending {
@@ -239,7 +244,7 @@ impl Simulation {
             issued: self.now,
             since: 0,
             word: part.word,
-            words: part.count,
+            words: part.word_count,
             core,
             cache: self.cache_of(core),
             kind,
@@ -250,21 +255,21 @@ impl Simulation {
             found: None,
         });
         self.in_flight += 1;
-        let leaves = self.groups.leaves(core, self.now);
+        let departure = self.groups.leaves(core, self.now);
         let cache = self.cache_of(core);
         if (self.translations.as_ref()).is_some_and(|translations| translations.has(cache)) {
             if virtual_address {
-                return self.translate(access, leaves);
+                return self.translate(access, departure);
             }
             self.is_physical(access);
         }
-        let reaches = leaves + self.groups.of_core(core).request;
-        self.queue.push(reaches, KernelEvent::Access(access));
+        let arrival = departure + self.groups.of_core(core).request;
+        self.queue.push(arrival, KernelEvent::Access(access));
     }
 
     /// Names the requester, for messages.
-    fn requester_name(&self, whose: Requester) -> String {
-        match whose {
+    fn requester_name(&self, requester: Requester) -> String {
+        match requester {
             Requester::Thread(core) => format!("thread {core}"),
             Requester::Application(_) => "the application".into(),
             Requester::Transfer(_) => "a transfer".into(),
@@ -274,10 +279,10 @@ impl Simulation {
     /// Completes a read of the port with these bytes. In a copy of its cache, every word must be the last one written.
     #[cold]
     pub(crate) fn read_by_port(&mut self, access: &Pending, copy: Copy, in_place: bool) {
-        let Some((_, part)) = self.port.as_ref().and_then(|port| port.of(access)) else {
+        let Some((_, part)) = self.port.as_ref().and_then(|port| port.request_of(access)) else {
             return;
         };
-        let words = part.word..part.word + part.count;
+        let words = part.word..part.word + part.word_count;
         if in_place {
             for word in words.clone() {
                 self.check_load(&Pending { word, ..*access }, copy);
@@ -285,20 +290,23 @@ impl Simulation {
         }
         let (data, line) = (&self.data, access.line);
         if let Some(port) = &mut self.port {
-            port.read(part, words.map(|word| data.word(line, copy, word)));
+            port.record_read(part, words.map(|word| data.word(line, copy, word)));
         }
     }
 
     /// Returns the words that a write of the port stores, given the line's contents when the write is performed.
-    fn words_of_port(&mut self, access: &Pending, copy: Copy) -> Vec<(u16, u64)> {
-        let Some((request, part)) = self.port.as_ref().and_then(|port| port.of(access)) else {
+    fn port_store_words(&mut self, access: &Pending, copy: Copy) -> Vec<(u16, u64)> {
+        let Some((request, part)) = self.port.as_ref().and_then(|port| port.request_of(access))
+        else {
             return Vec::new();
         };
-        match &request.what {
+        match &request.op {
             AccessOp::Load { .. } => Vec::new(),
             AccessOp::Store { words, .. } => {
-                let its = words[part.place as usize..].iter().copied();
-                (part.word..part.word + part.count).zip(its).collect()
+                let part_words = words[part.offset as usize..].iter().copied();
+                (part.word..part.word + part.word_count)
+                    .zip(part_words)
+                    .collect()
             }
             AccessOp::Update(update) => {
                 let update = *update;
@@ -306,10 +314,10 @@ impl Simulation {
                 self.check_load(&Pending { word, ..*access }, copy);
                 let old = self.data.word(access.line, copy, part.word);
                 if let Some(port) = &mut self.port {
-                    port.read(part, [old].into_iter());
+                    port.record_read(part, [old].into_iter());
                 }
                 match update {
-                    Update::CompareSwap { old: wanted, .. } if wanted != old => Vec::new(),
+                    Update::CompareSwap { old: expected, .. } if expected != old => Vec::new(),
                     update => vec![(part.word, update.of(old))],
                 }
             }
@@ -320,7 +328,7 @@ impl Simulation {
     #[cold]
     pub(crate) fn write_by_port(&mut self, access: &Pending, mut copy: Copy) -> Copy {
         let line = access.line;
-        for (word, value) in self.words_of_port(access, copy) {
+        for (word, value) in self.port_store_words(access, copy) {
             let version = self.oracle.write(line, word..word + 1, value);
             copy = self.data.write_word(line, copy, word, value, version);
         }
@@ -329,9 +337,9 @@ impl Simulation {
 
     /// Returns the bytes of a write of the port that is sent to the home, which performs it.
     #[cold]
-    pub(crate) fn bytes_of_port(&mut self, access: &Pending) -> Copy {
+    pub(crate) fn port_bytes_to_send(&mut self, access: &Pending) -> Copy {
         let mut copy = self.data.filled(0);
-        for (word, value) in self.words_of_port(access, copy) {
+        for (word, value) in self.port_store_words(access, copy) {
             copy = self.data.write_word(access.line, copy, word, value, 0);
         }
         copy
@@ -344,42 +352,48 @@ impl Simulation {
         access: &Pending,
         hit: bool,
         performed: bool,
-        done: Time,
+        completion: Time,
     ) {
         self.in_flight -= 1;
         if !performed {
-            let (name, what) = (self.agent_name(access.cache), access.kind.name());
-            let text =
-                format!("{name} has no row for `{what}`, which an access from another space needs");
+            let (name, access_name) = (self.agent_name(access.cache), access.kind.name());
+            let text = format!(
+                "{name} has no row for `{access_name}`, which an access from another space needs"
+            );
             return self.fail(FailureKind::Incompatible, access.line, text);
         }
-        self.performed(1, done);
+        self.performed(1, completion);
         self.counters.hits += u64::from(hit);
         if access.is_store() {
             self.store_ended(access, &[access.issued]);
         }
-        self.took(access, done);
-        self.complete_part(access, done);
+        self.took(access, completion);
+        self.complete_part(access, completion);
     }
 
     /// Ends an access of the port that the page table does not permit. The requester is notified when all parts of its
     /// request have ended.
     #[cold]
-    pub(crate) fn refuse_port_access(&mut self, access: &Pending, why: Refused, done: Time) {
+    pub(crate) fn refuse_port_access(
+        &mut self,
+        access: &Pending,
+        refusal: Refused,
+        completion: Time,
+    ) {
         self.in_flight -= 1;
         let word = access.line * u32::from(self.data.words()) + u32::from(access.word);
         if let Some(port) = &mut self.port {
             let part = port.parts.get(&access.value);
-            if let Some(request) = part.and_then(|of| port.requests.get_mut(&of.request)) {
+            if let Some(request) = part.and_then(|part| port.requests.get_mut(&part.request)) {
                 let first = request.refused.take_if(|(first, _)| *first < word);
-                request.refused = first.or(Some((word, why)));
+                request.refused = first.or(Some((word, refusal)));
             }
         }
-        self.complete_part(access, done);
+        self.complete_part(access, completion);
     }
 
     /// Ends the part of a request that an access was for.
-    fn complete_part(&mut self, access: &Pending, done: Time) {
+    fn complete_part(&mut self, access: &Pending, completion: Time) {
         let Some(port) = &mut self.port else {
             return;
         };
@@ -389,29 +403,29 @@ impl Simulation {
         let Some(request) = port.requests.get_mut(&part.request) else {
             return;
         };
-        request.left -= 1;
-        request.at = request.at.max(done);
-        let of_device = matches!(request.whose, Requester::Application(_));
-        let of_bus = matches!(request.whose, Requester::Transfer(_));
-        if request.left == 0 {
+        request.lines_left -= 1;
+        request.time = request.time.max(completion);
+        let from_device = matches!(request.requester, Requester::Application(_));
+        let from_bus = matches!(request.requester, Requester::Transfer(_));
+        if request.lines_left == 0 {
             if let Some(request) = port.requests.remove(&part.request) {
                 port.told.push(Completion {
-                    whose: request.whose,
-                    at: request.at,
+                    requester: request.requester,
+                    time: request.time,
                     refused: request.refused,
-                    words: match request.what {
+                    words: match request.op {
                         AccessOp::Store { .. } => None,
-                        _ => Some(request.read.into()),
+                        _ => Some(request.words_read.into()),
                     },
                 });
             }
         }
-        if of_device {
+        if from_device {
             let next = port.waiting.pop_front();
             port.in_flight -= u64::from(next.is_none());
             self.expect(self.now);
             next.into_iter().for_each(|next| self.begin_part(next));
-        } else if of_bus {
+        } else if from_bus {
             self.expect(self.now);
         }
     }

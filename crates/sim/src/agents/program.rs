@@ -5,7 +5,7 @@
 //! object that the checker explores. Configurations (a state and values of variables) are numbered in the order in
 //! which a run reaches them; the initial one is 0.
 //!
-//! With more than [`MOST_KEPT`] remotes, variables and messages that name a remote hardly ever recur. Then only
+//! With more than [`MAX_KEPT_REMOTES`] remotes, variables and messages that name a remote hardly ever recur. Then only
 //! transitions of rules that read neither the sender nor the agent's own number are kept. All others are executed on
 //! each request, and their acts are valid until [`Program::forget`]. A configuration with a value for each remote, such
 //! as a sharer set, gets one number per line. Numbers that no line uses are reused after a [`Program::sweep`].
@@ -64,10 +64,10 @@ impl Input {
 pub type Act = execute::Act<[u16; FIELDS]>;
 
 /// Maximum number of remotes for which a program keeps the transitions that depend on them.
-const MOST_KEPT: u16 = 16;
+const MAX_KEPT_REMOTES: u16 = 16;
 
-/// Bit of an act index that marks an act of a kept transition, in `Program::lasting`.
-const LASTING_BIT: u32 = 1 << 31;
+/// Bit of an act index that marks an act of a kept transition, in `Program::kept_acts`.
+const KEPT_ACT_BIT: u32 = 1 << 31;
 
 /// Minimum number of new configurations before a sweep for unused ones.
 const MIN_NEW_BEFORE_SWEEP: usize = 1 << 16;
@@ -86,8 +86,8 @@ pub fn number_of(receiver: Receiver) -> Agent {
 pub struct Transition {
     /// Configuration after the transition.
     pub next: ConfigurationId,
-    first: u32,
-    count: u16,
+    first_act: u32,
+    act_count: u16,
     /// Result of the input.
     pub answer: Answer,
     /// Properties of the configuration before the transition.
@@ -109,7 +109,7 @@ pub struct Transition {
     /// True if the access is to be retried.
     pub retries: bool,
     /// True if the rule abandons a store whose bytes have been sent.
-    pub gives_up: bool,
+    pub abandons_store: bool,
     /// Index of the fault of an [`Answer::Fault`]. The transition then has the acts of the whole rule, as far as it can
     /// be executed.
     fault: u16,
@@ -119,7 +119,7 @@ impl Transition {
     /// Returns the indices of the transition's acts, for [`Program::act`].
     #[inline]
     pub fn acts(&self) -> std::ops::Range<u32> {
-        self.first..self.first + u32::from(self.count)
+        self.first_act..self.first_act + u32::from(self.act_count)
     }
 }
 
@@ -146,7 +146,7 @@ pub struct ConfigProperties {
     /// Permission of the agent.
     pub right: Right,
     /// True if the agent holds the line's bytes.
-    pub holds: bool,
+    pub holds_line: bool,
     /// True if the state is stable: it waits for no message.
     pub stable: bool,
 }
@@ -155,7 +155,7 @@ impl ConfigProperties {
     fn of(state: &State) -> ConfigProperties {
         ConfigProperties {
             right: state.right,
-            holds: state.holds_line,
+            holds_line: state.holds_line,
             stable: state.stable(),
         }
     }
@@ -163,8 +163,8 @@ impl ConfigProperties {
 
 const UNKNOWN: Transition = Transition {
     next: 0,
-    first: 0,
-    count: 0,
+    first_act: 0,
+    act_count: 0,
     answer: Answer::Unknown,
     before: NOTHING,
     after: NOTHING,
@@ -175,23 +175,23 @@ const UNKNOWN: Transition = Transition {
     done: CompletionEffect::Absent,
     is_partial_write: false,
     retries: false,
-    gives_up: false,
+    abandons_store: false,
     fault: 0,
 };
 
 const NOTHING: ConfigProperties = ConfigProperties {
     right: Right::None,
-    holds: false,
+    holds_line: false,
     stable: false,
 };
 
 /// True if all slots with values for each remote are zero. There may be thousands of slots, so they are tested in
 /// chunks.
-fn are_shared(of_each: &[Range<usize>], slots: &[u16]) -> bool {
-    let zero = |some: &[u16]| some.iter().fold(0, |all, slot| all | slot) == 0;
-    of_each
+fn are_shared(per_remote_slots: &[Range<usize>], slots: &[u16]) -> bool {
+    let is_zero = |chunk: &[u16]| chunk.iter().fold(0, |bits, slot| bits | slot) == 0;
+    per_remote_slots
         .iter()
-        .all(|of| slots[of.clone()].chunks(64).all(zero))
+        .all(|range| slots[range.clone()].chunks(64).all(is_zero))
 }
 
 /// A controller with the transitions that a run has needed so far.
@@ -204,7 +204,7 @@ pub struct Program {
     /// True if an atomic fetches the line into the cache.
     pub atomics_fetch: bool,
     /// True if a home keeps the bytes of every write until its memory accepts them.
-    pub stores_later: bool,
+    pub keeps_store_bytes: bool,
     messages: u16,
     /// First code after those of messages, accesses and local operations.
     after_locals: u16,
@@ -218,14 +218,14 @@ pub struct Program {
     direct: bool,
     /// Slots with a value for each remote. Equal configurations may have different numbers where one of these is not
     /// zero.
-    of_each: Vec<Range<usize>>,
+    per_remote_slots: Vec<Range<usize>>,
     /// All other kept slots.
-    others: Vec<usize>,
+    shared_slots: Vec<usize>,
     /// The configuration on which a rule executes.
     scratch: Configuration,
     /// Unused configuration numbers, and the number of used ones at the last sweep.
-    free: Vec<ConfigurationId>,
-    had: usize,
+    free_numbers: Vec<ConfigurationId>,
+    used_at_sweep: usize,
     /// Transitions: one row per configuration.
     table: Vec<Transition>,
     memo: FxHashMap<(ConfigurationId, Input), Transition>,
@@ -234,27 +234,27 @@ pub struct Program {
     /// Length of one entry of `configurations`.
     stride: usize,
     /// Properties of each state.
-    about: Vec<ConfigProperties>,
-    numbers: FxHashMap<Vec<u16>, ConfigurationId>,
+    state_properties: Vec<ConfigProperties>,
+    numbers_by_key: FxHashMap<Vec<u16>, ConfigurationId>,
     /// Lookup key of the executed configuration.
     key: Vec<u16>,
     /// Initial configurations of the agents of each kind.
-    begins: Vec<ConfigurationId>,
+    initial_configurations: Vec<ConfigurationId>,
     /// Names of the remotes.
-    names: Vec<String>,
+    remote_names: Vec<String>,
     /// For each rule, true if it executes `retry`.
-    retries: Vec<bool>,
+    rule_retries: Vec<bool>,
     /// Slots of registers. They come last and are not part of a kept configuration.
     registers: Range<usize>,
     /// Register changes of the last executed transition.
     changes: Changes,
     /// Number of the home that the current line belongs to.
-    at_home: u16,
+    current_home: u16,
     /// Channel class of each message.
     classes: Vec<Option<Class>>,
     acts: Vec<Act>,
-    /// Acts of the kept transitions of a direct program: their indices have the bit [`LASTING_BIT`].
-    lasting: Vec<Act>,
+    /// Acts of the kept transitions of a direct program: their indices have the bit [`KEPT_ACT_BIT`].
+    kept_acts: Vec<Act>,
     /// For each rule, true if it has been executed.
     executed: Vec<bool>,
     /// Reasons of the transitions that are [`Answer::Fault`].
@@ -269,17 +269,17 @@ impl Program {
     pub fn new(
         protocol: &Protocol,
         controller: &Controller,
-        all: Remotes,
-        home: bool,
+        remotes_by_kind: Remotes,
+        is_home: bool,
     ) -> Result<Program, String> {
-        let remotes = all.total();
+        let remotes = remotes_by_kind.total();
         let carries_set = |m: &&Message| m.fields.iter().any(|field| field.ty == Type::RemoteSet);
         if let (true, Some(message)) = (
-            remotes > MOST_KEPT,
+            remotes > MAX_KEPT_REMOTES,
             protocol.messages.iter().find(carries_set),
         ) {
             return Err(format!(
-                "message `{}` carries a set of remotes, which has room for {MOST_KEPT}, and there are {remotes}",
+                "message `{}` carries a set of remotes, which has room for {MAX_KEPT_REMOTES}, and there are {remotes}",
                 message.name
             ));
         }
@@ -298,38 +298,41 @@ impl Program {
         let choices = choices.max().unwrap_or(1);
         let after_locals = messages + (Access::ALL.len() + controller.locals.len()) as u16;
         let codes = usize::from(after_locals) + 2 + usize::from(choices);
-        let bare = protocol.messages.iter().all(|m| m.fields.is_empty());
-        let alone = remotes == 1 || (!home && controller.variables.is_empty());
+        let has_no_fields = protocol.messages.iter().all(|m| m.fields.is_empty());
+        let independent_of_remote = remotes == 1 || (!is_home && controller.variables.is_empty());
         let accesses = Accesses::new(&protocol.remote, &protocol.messages);
         let sends_stores = protocol.remote.rules.iter().any(|rule| {
-            let store = |under_way: &PendingAccess| under_way.access == Access::Store;
-            let about = match rule.event {
+            let is_store = |pending: &PendingAccess| pending.access == Access::Store;
+            let concerns_store = match rule.event {
                 Event::Access(access) => access == Access::Store,
-                _ => accesses.within(rule.state).iter().any(store),
+                _ => accesses.within(rule.state).iter().any(is_store),
             };
-            about && matches!(&rule.effect, Effect::Take { body, .. } if accesses.sends_bytes(body))
+            concerns_store
+                && matches!(&rule.effect, Effect::Take { body, .. } if accesses.sends_bytes(body))
         });
-        let stores = |rule: &Rule| rule.says(&|s| matches!(s, Statement::StartStore { .. }));
-        let dense = bare && alone;
-        let machine = Machine::of(Cow::Owned(controller.clone()), all);
+        let starts_store = |rule: &Rule| rule.says(&|s| matches!(s, Statement::StartStore { .. }));
+        let dense = has_no_fields && independent_of_remote;
+        let machine = Machine::of(Cow::Owned(controller.clone()), remotes_by_kind);
         let dense = dense && machine.registers().is_empty();
         // Transitions that depend on registers hardly ever recur.
-        let direct = !dense && (remotes > MOST_KEPT || !machine.registers().is_empty());
-        let of_each = |v: &Variable| {
-            let over = |over: IndexDomain| matches!(v.ty, Type::Array { over: first, .. } if first == over);
-            !v.register && (over(IndexDomain::Remotes) || v.ty == Type::RemoteSet)
+        let direct = !dense && (remotes > MAX_KEPT_REMOTES || !machine.registers().is_empty());
+        let is_per_remote = |v: &Variable| {
+            let is_indexed_by =
+                |domain: IndexDomain| matches!(v.ty, Type::Array { over, .. } if over == domain);
+            !v.register && (is_indexed_by(IndexDomain::Remotes) || v.ty == Type::RemoteSet)
         };
         let variables = controller.variables.iter().enumerate();
-        let apart = variables.filter(|(_, variable)| direct && of_each(variable));
-        let apart = apart.map(|(index, _)| machine.slots(index as u16));
-        let apart: Vec<Range<usize>> = apart.collect();
-        let others = 0..machine.registers().start;
-        let others = others.filter(|slot| !apart.iter().any(|of| of.contains(slot)));
+        let per_remote_slots = variables.filter(|(_, variable)| direct && is_per_remote(variable));
+        let per_remote_slots = per_remote_slots.map(|(index, _)| machine.slots(index as u16));
+        let per_remote_slots: Vec<Range<usize>> = per_remote_slots.collect();
+        let shared_slots = 0..machine.registers().start;
+        let shared_slots =
+            shared_slots.filter(|slot| !per_remote_slots.iter().any(|range| range.contains(slot)));
         let mut program = Program {
             sends_stores,
             atomics_fetch: accesses.fetches(&protocol.remote, Access::Atomic),
-            stores_later: controller.rules.iter().any(stores),
-            plans: Plan::of(controller, (!home).then_some(&accesses)),
+            keeps_store_bytes: controller.rules.iter().any(starts_store),
+            plans: Plan::of(controller, (!is_home).then_some(&accesses)),
             scratch: machine.initial(),
             messages,
             after_locals,
@@ -337,51 +340,51 @@ impl Program {
             choices,
             dense,
             direct,
-            others: others.collect(),
-            of_each: apart,
-            free: Vec::new(),
-            had: 0,
+            shared_slots: shared_slots.collect(),
+            per_remote_slots,
+            free_numbers: Vec::new(),
+            used_at_sweep: 0,
             table: Vec::new(),
             memo: FxHashMap::default(),
             configurations: Vec::new(),
             stride: 1 + machine.registers().start,
-            about: controller.states.iter().map(ConfigProperties::of).collect(),
-            begins: Vec::new(),
-            names: Vec::new(),
-            retries: (controller.rules.iter())
+            state_properties: controller.states.iter().map(ConfigProperties::of).collect(),
+            initial_configurations: Vec::new(),
+            remote_names: Vec::new(),
+            rule_retries: (controller.rules.iter())
                 .map(|rule| rule.says(&|s| *s == Statement::Retry))
                 .collect(),
             registers: machine.registers(),
             changes: Changes::default(),
-            at_home: 0,
-            numbers: FxHashMap::default(),
+            current_home: 0,
+            numbers_by_key: FxHashMap::default(),
             key: Vec::new(),
             classes: protocol
                 .message_ids()
                 .map(|id| protocol.class(id))
                 .collect(),
             acts: Vec::new(),
-            lasting: Vec::new(),
+            kept_acts: Vec::new(),
             executed: vec![false; controller.rules.len()],
             faults: Vec::new(),
             machine,
         };
-        let kinds: Vec<StateId> = match home {
+        let initial_states: Vec<StateId> = match is_home {
             false => protocol.kinds.iter().map(|kind| kind.initial).collect(),
             true => vec![StateId(0)],
         };
-        for &state in kinds.iter().take(all.kinds()) {
+        for &state in initial_states.iter().take(remotes_by_kind.kinds()) {
             let mut initial = program.machine.initial_in(state);
             initial.slots.truncate(program.registers.start);
             program.scratch = initial;
-            let mut begun = program.begins.iter().copied();
-            let begun = begun.find(|&number| program.is_scratch(number));
-            let number = begun.unwrap_or_else(|| program.number());
-            program.begins.push(number);
+            let mut initial_ids = program.initial_configurations.iter().copied();
+            let existing = initial_ids.find(|&number| program.is_scratch(number));
+            let number = existing.unwrap_or_else(|| program.number_scratch());
+            program.initial_configurations.push(number);
         }
-        program.names = match home {
+        program.remote_names = match is_home {
             false => (0..remotes)
-                .map(|remote| protocol.remote_name(&all, remote))
+                .map(|remote| protocol.remote_name(&remotes_by_kind, remote))
                 .collect(),
             true => Vec::new(),
         };
@@ -390,12 +393,12 @@ impl Program {
 
     /// Returns the initial configurations of the agents of each kind.
     pub fn begins(&self) -> &[ConfigurationId] {
-        &self.begins
+        &self.initial_configurations
     }
 
     /// Returns the name of a remote.
     pub fn remote_name(&self, remote: Agent) -> String {
-        self.names[remote.index()].clone()
+        self.remote_names[remote.index()].clone()
     }
 
     /// True if the agent has registers.
@@ -417,7 +420,7 @@ impl Program {
         configuration: ConfigurationId,
         input: &Input,
     ) -> Transition {
-        self.at_home = home;
+        self.current_home = home;
         self.execute(configuration, input, registers)
     }
 
@@ -460,13 +463,13 @@ impl Program {
 
     /// Returns the event of a code.
     pub fn event(&self, code: EventCode) -> Event {
-        let after = self.messages + Access::ALL.len() as u16;
+        let after_accesses = self.messages + Access::ALL.len() as u16;
         if code < self.messages {
             Event::Message(MessageId(code))
-        } else if code < after {
+        } else if code < after_accesses {
             Event::Access(Access::ALL[usize::from(code - self.messages)].0)
         } else if code < self.after_locals {
-            Event::Local((code - after) as u8)
+            Event::Local((code - after_accesses) as u8)
         } else {
             match code - self.after_locals {
                 0 => Event::Unlock,
@@ -479,16 +482,16 @@ impl Program {
     /// Prefetches a configuration into the host's caches.
     #[inline]
     pub fn prefetch(&self, configuration: ConfigurationId) {
-        let kept = self.kept(configuration);
-        kept.iter().step_by(32).for_each(|part| prefetch(part));
+        let encoded = self.encoded_configuration(configuration);
+        encoded.iter().step_by(32).for_each(|part| prefetch(part));
     }
 
     /// Returns the transition of a configuration on an input.
     #[inline]
     pub fn step(&mut self, configuration: ConfigurationId, input: &Input) -> Transition {
         // The table is empty unless the program is dense.
-        match self.table.get(self.place(configuration, input.code)) {
-            Some(known) if known.answer != Answer::Unknown => *known,
+        match self.table.get(self.table_index(configuration, input.code)) {
+            Some(cached) if cached.answer != Answer::Unknown => *cached,
             _ => self.look_up(configuration, input),
         }
     }
@@ -503,22 +506,22 @@ impl Program {
         let Some(slot) = self.machine.memory_writes() else {
             return configuration;
         };
-        let kept = &self.configurations[configuration as usize * self.stride..][..self.stride];
-        if kept[1 + slot] == u16::from(writes) {
+        let encoded = &self.configurations[configuration as usize * self.stride..][..self.stride];
+        if encoded[1 + slot] == u16::from(writes) {
             return configuration;
         }
-        self.scratch.state = kept[0];
-        self.scratch.slots.copy_from_slice(&kept[1..]);
+        self.scratch.state = encoded[0];
+        self.scratch.slots.copy_from_slice(&encoded[1..]);
         self.scratch.slots[slot] = writes.into();
-        self.number()
+        self.number_scratch()
     }
 
     /// Returns a configuration with the same slots in the state `to`.
     pub fn in_state(&mut self, configuration: ConfigurationId, to: StateId) -> ConfigurationId {
-        let kept = &self.configurations[configuration as usize * self.stride..][1..self.stride];
-        self.scratch.slots.copy_from_slice(kept);
+        let encoded = &self.configurations[configuration as usize * self.stride..][1..self.stride];
+        self.scratch.slots.copy_from_slice(encoded);
         self.scratch.state = to.0;
-        self.number()
+        self.number_scratch()
     }
 
     fn look_up(&mut self, configuration: ConfigurationId, input: &Input) -> Transition {
@@ -526,22 +529,22 @@ impl Program {
             true => input.without_endpoints(),
             false => *input,
         };
-        if let Some(known) = self.memo.get(&(configuration, key)) {
-            return *known;
+        if let Some(cached) = self.memo.get(&(configuration, key)) {
+            return *cached;
         }
         // Called only for programs without registers.
         let mut transition = self.execute(configuration, input, &mut []);
-        let kept = self.direct && !self.changes.is_identity_dependent();
-        if kept
+        let is_kept = self.direct && !self.changes.is_identity_dependent();
+        if is_kept
             && [configuration, transition.next]
                 .iter()
-                .all(|&of| self.is_shared(of))
+                .all(|&id| self.is_shared(id))
         {
             if !transition.acts().is_empty() {
-                let first = self.lasting.len() as u32 | LASTING_BIT;
+                let first_act = self.kept_acts.len() as u32 | KEPT_ACT_BIT;
                 let acts = transition.acts().map(|act| self.acts[act as usize]);
-                self.lasting.extend(acts);
-                transition.first = first;
+                self.kept_acts.extend(acts);
+                transition.first_act = first_act;
             }
             self.memo.insert((configuration, key), transition);
         }
@@ -558,78 +561,82 @@ impl Program {
 
     /// True if a configuration keeps its number for the whole run.
     pub fn is_numbered(&self) -> bool {
-        self.of_each.is_empty()
+        self.per_remote_slots.is_empty()
     }
 
     /// True if enough configurations have been created since the last [`Program::sweep`] to make another worthwhile.
     pub fn is_full(&self) -> bool {
-        let made = self.count() - self.free.len() - self.had;
-        !self.is_numbered() && made > self.had.max(MIN_NEW_BEFORE_SWEEP)
+        let new_count = self.configuration_count() - self.free_numbers.len() - self.used_at_sweep;
+        !self.is_numbered() && new_count > self.used_at_sweep.max(MIN_NEW_BEFORE_SWEEP)
     }
 
-    /// Frees the numbers of all configurations that are neither in `had` nor initial.
-    pub fn sweep(&mut self, had: impl Iterator<Item = ConfigurationId>) {
-        let mut free = vec![true; self.count()];
-        self.begins
+    /// Frees the numbers of all configurations that are neither in `used` nor initial.
+    pub fn sweep(&mut self, used: impl Iterator<Item = ConfigurationId>) {
+        let mut is_free = vec![true; self.configuration_count()];
+        self.initial_configurations
             .iter()
-            .for_each(|&number| free[number as usize] = false);
-        had.for_each(|number| free[number as usize] = false);
-        self.numbers.retain(|_, number| !free[*number as usize]);
+            .for_each(|&number| is_free[number as usize] = false);
+        used.for_each(|number| is_free[number as usize] = false);
+        self.numbers_by_key
+            .retain(|_, number| !is_free[*number as usize]);
         self.memo.clear();
-        self.lasting.clear();
-        let numbers = 0..self.count() as ConfigurationId;
-        self.free = numbers.filter(|&number| free[number as usize]).collect();
-        self.had = self.count() - self.free.len();
+        self.kept_acts.clear();
+        let numbers = 0..self.configuration_count() as ConfigurationId;
+        self.free_numbers = numbers.filter(|&number| is_free[number as usize]).collect();
+        self.used_at_sweep = self.configuration_count() - self.free_numbers.len();
     }
 
     #[inline]
-    fn place(&self, configuration: ConfigurationId, code: EventCode) -> usize {
+    fn table_index(&self, configuration: ConfigurationId, code: EventCode) -> usize {
         ((configuration as usize) << self.code_bits) + usize::from(code)
     }
 
     /// Returns the act with this index.
     #[inline]
     pub fn act(&self, index: u32) -> Act {
-        match index & LASTING_BIT {
+        match index & KEPT_ACT_BIT {
             0 => self.acts[index as usize],
-            _ => self.lasting[(index ^ LASTING_BIT) as usize],
+            _ => self.kept_acts[(index ^ KEPT_ACT_BIT) as usize],
         }
     }
 
     /// Returns the properties of a configuration's state.
     #[inline]
     pub fn about(&self, configuration: ConfigurationId) -> ConfigProperties {
-        self.about[self.state(configuration)]
+        self.state_properties[self.state(configuration)]
     }
 
     /// Returns a configuration with all registers zero.
     pub fn configuration(&self, number: ConfigurationId) -> Configuration {
-        let kept = self.kept(number);
-        let (state, mut slots) = (kept[0], kept[1..].to_vec());
+        let encoded = self.encoded_configuration(number);
+        let (state, mut slots) = (encoded[0], encoded[1..].to_vec());
         slots.resize(self.registers.end, 0);
         Configuration { state, slots }
     }
 
     /// Number of configurations, unused ones included.
-    fn count(&self) -> usize {
+    fn configuration_count(&self) -> usize {
         self.configurations.len() / self.stride
     }
 
     /// Returns a kept configuration: its state and its slots without registers.
     #[inline]
-    fn kept(&self, number: ConfigurationId) -> &[u16] {
+    fn encoded_configuration(&self, number: ConfigurationId) -> &[u16] {
         &self.configurations[number as usize * self.stride..][..self.stride]
     }
 
     /// True if the configuration equals the executed one.
     fn is_scratch(&self, number: ConfigurationId) -> bool {
-        let kept = self.kept(number);
-        kept[0] == self.scratch.state && kept[1..] == self.scratch.slots[..]
+        let encoded = self.encoded_configuration(number);
+        encoded[0] == self.scratch.state && encoded[1..] == self.scratch.slots[..]
     }
 
     /// True if all configurations equal to this one share its number.
     fn is_shared(&self, number: ConfigurationId) -> bool {
-        are_shared(&self.of_each, &self.kept(number)[1..])
+        are_shared(
+            &self.per_remote_slots,
+            &self.encoded_configuration(number)[1..],
+        )
     }
 
     /// Returns the index of a configuration's state.
@@ -644,9 +651,9 @@ impl Program {
         registers: &[u16],
         names: &AgentNames,
     ) -> String {
-        let kept = self.kept(configuration);
-        let slots = [&kept[1..], registers].concat();
-        names.configuration(&self.machine, kept[0], &slots)
+        let encoded = self.encoded_configuration(configuration);
+        let slots = [&encoded[1..], registers].concat();
+        names.configuration(&self.machine, encoded[0], &slots)
     }
 
     /// Returns the indices of the rules that this run has executed, in order.
@@ -658,29 +665,34 @@ impl Program {
     }
 
     /// Returns the number of the executed configuration, a new one if necessary.
-    fn number(&mut self) -> ConfigurationId {
-        let next = self.count() as ConfigurationId;
+    fn number_scratch(&mut self) -> ConfigurationId {
+        let next = self.configuration_count() as ConfigurationId;
         let slots = &self.scratch.slots[..];
-        if are_shared(&self.of_each, slots) {
+        if are_shared(&self.per_remote_slots, slots) {
             self.key.clear();
             self.key.push(self.scratch.state);
-            self.key.extend(self.others.iter().map(|&slot| slots[slot]));
-            if let Some(&number) = self.numbers.get(&self.key) {
+            self.key
+                .extend(self.shared_slots.iter().map(|&slot| slots[slot]));
+            if let Some(&number) = self.numbers_by_key.get(&self.key) {
                 return number;
             }
-            self.numbers.insert(self.key.clone(), next);
-        } else if let Some(&number) = self.begins.iter().find(|&&n| self.is_scratch(n)) {
+            self.numbers_by_key.insert(self.key.clone(), next);
+        } else if let Some(&number) = self
+            .initial_configurations
+            .iter()
+            .find(|&&n| self.is_scratch(n))
+        {
             return number;
-        } else if let Some(number) = self.free.pop() {
-            let kept = &mut self.configurations[number as usize * self.stride..][..self.stride];
-            kept[0] = self.scratch.state;
-            kept[1..].copy_from_slice(slots);
+        } else if let Some(number) = self.free_numbers.pop() {
+            let encoded = &mut self.configurations[number as usize * self.stride..][..self.stride];
+            encoded[0] = self.scratch.state;
+            encoded[1..].copy_from_slice(slots);
             return number;
         }
         self.configurations.push(self.scratch.state);
         self.configurations.extend_from_slice(slots);
         if self.dense {
-            let end = self.place(next + 1, 0);
+            let end = self.table_index(next + 1, 0);
             self.table.resize(end, UNKNOWN);
         }
         next
@@ -693,17 +705,17 @@ impl Program {
     }
 
     /// Stores the acts of a transition.
-    fn keep_acts(&mut self, transition: &mut Transition, acts: &[execute::Act]) {
-        transition.first = self.acts.len() as u32;
-        transition.count = acts.len() as u16;
-        let kept = acts.iter().map(|act| {
+    fn store_acts(&mut self, transition: &mut Transition, acts: &[execute::Act]) {
+        transition.first_act = self.acts.len() as u32;
+        transition.act_count = acts.len() as u16;
+        let inline_acts = acts.iter().map(|act| {
             act.with_fields(|fields| {
-                let mut kept = [0; FIELDS];
-                kept[..fields.len()].copy_from_slice(fields);
-                kept
+                let mut inline_fields = [0; FIELDS];
+                inline_fields[..fields.len()].copy_from_slice(fields);
+                inline_fields
             })
         });
-        self.acts.extend(kept);
+        self.acts.extend(inline_acts);
     }
 
     /// Executes the controller on an input and keeps the transition where possible.
@@ -713,21 +725,26 @@ impl Program {
         input: &Input,
         registers: &mut [u16],
     ) -> Transition {
-        let kept = &self.configurations[from as usize * self.stride..][..self.stride];
-        self.scratch.state = kept[0];
-        self.scratch.slots.copy_from_slice(&kept[1..]);
-        let remote = |number: Agent| (number != HOME).then_some(number.0);
-        let occasion = Trigger {
-            home: self.at_home,
+        let encoded = &self.configurations[from as usize * self.stride..][..self.stride];
+        self.scratch.state = encoded[0];
+        self.scratch.slots.copy_from_slice(&encoded[1..]);
+        let remote_number = |number: Agent| (number != HOME).then_some(number.0);
+        let trigger = Trigger {
+            home: self.current_home,
             event: self.event(input.code),
-            sender: remote(input.sender),
-            own: remote(input.own),
+            sender: remote_number(input.sender),
+            own: remote_number(input.own),
             fields: &input.fields,
         };
         let mut tables = self.machine.controller();
         self.changes.clear();
-        let apart = (&mut *registers, &mut self.changes);
-        let result = (self.machine).step_with(&mut self.scratch, apart, occasion, &mut tables);
+        let registers_and_changes = (&mut *registers, &mut self.changes);
+        let result = (self.machine).step_with(
+            &mut self.scratch,
+            registers_and_changes,
+            trigger,
+            &mut tables,
+        );
         self.changes.undo(registers);
         let mut transition = Transition {
             answer: Answer::Fault,
@@ -735,13 +752,13 @@ impl Program {
             ..UNKNOWN
         };
         match result {
-            Err(interrupted) => {
+            Err(row_error) => {
                 transition.fault = self.faults.len() as u16;
-                self.faults.push(interrupted.fault);
+                self.faults.push(row_error.fault);
                 // A row that lacks room for its messages waits, even if it has other faults. The caller needs all its
                 // acts to decide that.
-                let acts = [interrupted.acts, interrupted.later].concat();
-                self.keep_acts(&mut transition, &acts);
+                let acts = [row_error.acts, row_error.later].concat();
+                self.store_acts(&mut transition, &acts);
             }
             Ok(Outcome::Unexpected) => transition.answer = Answer::Unexpected,
             Ok(Outcome::Leave) => transition.answer = Answer::Leave,
@@ -752,10 +769,10 @@ impl Program {
                 transition.performs = plan.performs;
                 transition.done = plan.done;
                 transition.is_partial_write = plan.is_partial_write;
-                transition.retries = self.retries[rule];
-                transition.gives_up = plan.gives_up;
+                transition.retries = self.rule_retries[rule];
+                transition.abandons_store = plan.gives_up;
                 self.executed[rule] = true;
-                self.keep_acts(&mut transition, &acts);
+                self.store_acts(&mut transition, &acts);
                 for act in &acts {
                     match act {
                         execute::Act::StartRead => transition.reads = true,
@@ -770,15 +787,15 @@ impl Program {
                     }
                 }
                 if !self.is_scratch(from) {
-                    transition.next = self.number();
+                    transition.next = self.number_scratch();
                 }
             }
         }
         transition.before = self.about(from);
         transition.after = self.about(transition.next);
         if self.dense {
-            let place = self.place(from, input.code);
-            self.table[place] = transition;
+            let index = self.table_index(from, input.code);
+            self.table[index] = transition;
         } else if !self.direct {
             self.memo.insert((from, *input), transition);
         }

@@ -19,14 +19,14 @@ pub(crate) struct Registers {
 }
 
 impl Registers {
-    /// Creates the initial registers of all caching agents and homes. `waits` is true if agents may wait for room in
-    /// input queues.
+    /// Creates the initial registers of all caching agents and homes. `has_bounded_queues` is true if agents may wait
+    /// for room in input queues.
     pub fn new(
         remote: &Program,
         home: &Program,
         caches: u16,
         homes: u64,
-        waits: bool,
+        has_bounded_queues: bool,
     ) -> Registers {
         let (caches, homes) = (usize::from(caches), homes as usize);
         let mut registers = Registers::default();
@@ -34,7 +34,7 @@ impl Registers {
             registers.caches = vec![remote.initial_registers(); caches];
             registers.homes = vec![home.initial_registers(); homes];
         }
-        if waits || registers.has_registers_anywhere() {
+        if has_bounded_queues || registers.has_registers_anywhere() {
             registers.retry_scheduled = vec![false; caches + homes];
         }
         registers
@@ -68,11 +68,11 @@ impl Simulation {
 
     /// Returns the registers of a caching agent, or of the home of `line`; empty if the protocol has none.
     pub(crate) fn registers_of(&self, agent: Agent, line: Line) -> &[u16] {
-        let own = match agent {
+        let registers = match agent {
             HOME => self.registers.homes.get(self.home_of(line)),
             cache => self.registers.caches.get(cache.index()),
         };
-        own.map_or(&[], |own| &own[..])
+        registers.map_or(&[], |registers| &registers[..])
     }
 
     /// Returns the transition of a caching agent on an input.
@@ -119,48 +119,48 @@ impl Simulation {
     fn set_registers(&mut self, agent: Agent, line: Line) {
         let home = self.home_of(line);
         let caches = self.registers.caches.len();
-        let (changed, number) = match agent {
+        let (changed, agent_index) = match agent {
             HOME => {
-                let own = &mut self.registers.homes[home];
-                (self.home.change(own), caches + home)
+                let registers = &mut self.registers.homes[home];
+                (self.home.change(registers), caches + home)
             }
             cache => {
-                let own = &mut self.registers.caches[cache.index()];
-                (self.remote.change(own), cache.index())
+                let registers = &mut self.registers.caches[cache.index()];
+                (self.remote.change(registers), cache.index())
             }
         };
-        if changed && !std::mem::replace(&mut self.registers.retry_scheduled[number], true) {
+        if changed && !std::mem::replace(&mut self.registers.retry_scheduled[agent_index], true) {
             self.queue
-                .push(self.now, KernelEvent::Registers(number as u32));
+                .push(self.now, KernelEvent::Registers(agent_index as u32));
         }
     }
 
     /// Schedules a retry of the accesses that wait in a cache, because variables of a line have changed.
     pub(crate) fn schedule_retry(&mut self, cache: Agent) {
-        let number = cache.index();
-        if !std::mem::replace(&mut self.registers.retry_scheduled[number], true) {
+        let agent_index = cache.index();
+        if !std::mem::replace(&mut self.registers.retry_scheduled[agent_index], true) {
             self.queue
-                .push(self.now, KernelEvent::Registers(number as u32));
+                .push(self.now, KernelEvent::Registers(agent_index as u32));
         }
     }
 
     /// Retries the items that wait at an agent, because its registers have changed.
-    pub(crate) fn registers_changed(&mut self, number: u32) {
-        let number = number as usize;
-        self.registers.retry_scheduled[number] = false;
-        self.retry_waiting(number);
+    pub(crate) fn registers_changed(&mut self, agent_index: u32) {
+        let agent_index = agent_index as usize;
+        self.registers.retry_scheduled[agent_index] = false;
+        self.retry_waiting(agent_index);
     }
 
     /// Retries the messages and accesses that wait at an agent. Homes are numbered after the caching agents.
-    pub(crate) fn retry_waiting(&mut self, number: usize) {
-        let caches = usize::from(self.caches.count());
-        if number < caches {
-            let cache = Agent(number as u16);
+    pub(crate) fn retry_waiting(&mut self, agent_index: usize) {
+        let cache_count = usize::from(self.caches.count());
+        if agent_index < cache_count {
+            let cache = Agent(agent_index as u16);
             self.retry_all_stalled_messages(cache);
-            self.try_held(cache);
+            self.retry_held(cache);
             self.retry_waiting_for_way(cache);
         } else {
-            let home = number - caches;
+            let home = agent_index - cache_count;
             for unit in (home..self.units.len()).step_by(self.memories.len()) {
                 self.return_stalled_inputs(unit);
             }

@@ -35,8 +35,8 @@ pub(crate) struct Entry {
     /// The line's bytes, in configurations that hold the line.
     pub copy: Copy,
     /// Queue of accesses to the line, in order of arrival. The first may have started a transaction.
-    first: u32,
-    last: u32,
+    first_access: u32,
+    last_access: u32,
 }
 
 impl Entry {
@@ -45,8 +45,8 @@ impl Entry {
         Entry {
             configuration,
             copy: Copy::UNTOUCHED,
-            first: NONE,
-            last: NONE,
+            first_access: NONE,
+            last_access: NONE,
         }
     }
 }
@@ -54,12 +54,12 @@ impl Entry {
 /// Encodes an entry for the tag array. The empty entry of the first kind encodes to zeros, so that the unused part of a
 /// large cache occupies no memory.
 #[inline(always)]
-fn kept(entry: Entry) -> TagEntry {
+fn encode_entry(entry: Entry) -> TagEntry {
     [
         entry.configuration,
         entry.copy.number(),
-        !entry.first,
-        !entry.last,
+        !entry.first_access,
+        !entry.last_access,
     ]
 }
 
@@ -69,7 +69,7 @@ enum Place {
     /// In a way of the cache.
     Way(Slot),
     /// Outside the ways: lines being evicted, and non-caching accesses.
-    Aside,
+    OutsideWays,
     /// No entry: the line is in the initial configuration.
     Absent,
 }
@@ -77,15 +77,15 @@ enum Place {
 /// State of a cache outside its ways.
 #[derive(Default)]
 pub struct Cache {
-    aside: Vec<(Line, Entry)>,
+    transient_lines: Vec<(Line, Entry)>,
     /// Messages that the controller stalled, in order of arrival.
-    left: Vec<u32>,
+    stalled: Vec<u32>,
     /// Accesses that found their set full, in order of arrival.
     waiting_for_way: Vec<u32>,
     /// Accesses that wait for a change of registers or for room in an input queue.
-    held: Vec<u32>,
-    /// Time since when `held` contains a write.
-    writes_held: Option<Time>,
+    held_accesses: Vec<u32>,
+    /// Time since when `held_accesses` contains a write.
+    writes_held_since: Option<Time>,
 }
 
 /// Result of attempting an access.
@@ -116,29 +116,29 @@ enum Eviction {
 pub struct Caches {
     /// Tags and entries of all caches.
     pub(crate) ways: Tags,
-    each: Vec<Cache>,
+    caches: Vec<Cache>,
     /// First cache and initial configuration of each kind, in descending order.
-    begins: Vec<(Agent, ConfigurationId)>,
+    initial_configurations: Vec<(Agent, ConfigurationId)>,
 }
 
 impl Caches {
     /// Creates the empty caches of each kind.
-    pub(crate) fn new(groups: &Groups, described: &[KindQuantities]) -> Caches {
+    pub(crate) fn new(groups: &Groups, kind_quantities: &[KindQuantities]) -> Caches {
         let shapes = groups
             .groups
             .iter()
-            .zip(described)
-            .map(|(group, of)| Shape {
+            .zip(kind_quantities)
+            .map(|(group, quantities)| Shape {
                 caches: group.caches.count(),
-                sets: of.cache.sets.value as u32,
-                ways: of.cache.ways.value as u32,
-                hashed: of.cache.hashed.value != 0,
+                sets: quantities.cache.sets.value as u32,
+                ways: quantities.cache.ways.value as u32,
+                hashed: quantities.cache.hashed.value != 0,
             });
-        let begins = groups.groups.iter().rev();
+        let groups_descending = groups.groups.iter().rev();
         Caches {
             ways: Tags::new(shapes),
-            each: (0..groups.caches()).map(|_| Cache::default()).collect(),
-            begins: begins
+            caches: (0..groups.caches()).map(|_| Cache::default()).collect(),
+            initial_configurations: groups_descending
                 .map(|group| (group.caches.first(), group.begins))
                 .collect(),
         }
@@ -146,19 +146,19 @@ impl Caches {
 
     /// Returns the initial configuration of every line in a cache.
     #[inline(always)]
-    fn begins(&self, cache: Agent) -> ConfigurationId {
-        match self.begins[..] {
-            [(_, begins)] => begins,
+    fn initial_configuration(&self, cache: Agent) -> ConfigurationId {
+        match self.initial_configurations[..] {
+            [(_, configuration)] => configuration,
             ref kinds => {
                 let kind = kinds.iter().find(|(first, _)| *first <= cache);
-                kind.map_or(0, |(_, begins)| *begins)
+                kind.map_or(0, |(_, configuration)| *configuration)
             }
         }
     }
 
     /// Number of caches.
     pub fn count(&self) -> u16 {
-        self.each.len() as u16
+        self.caches.len() as u16
     }
 
     /// Iterates over the caches.
@@ -168,9 +168,12 @@ impl Caches {
 
     /// Iterates over the configurations of all lines in all caches.
     pub(crate) fn configurations(&self) -> impl Iterator<Item = ConfigurationId> + '_ {
-        let aside = self.each.iter().flat_map(|cache| &cache.aside);
-        let ways = self.ways.taken().map(|slot| self.entry(slot).configuration);
-        ways.chain(aside.map(|(_, entry)| entry.configuration))
+        let transient_lines = self.caches.iter().flat_map(|cache| &cache.transient_lines);
+        let ways = self
+            .ways
+            .occupied_slots()
+            .map(|slot| self.entry(slot).configuration);
+        ways.chain(transient_lines.map(|(_, entry)| entry.configuration))
     }
 
     /// Returns the configuration of a line in a cache, and its bytes; the bytes are valid if the configuration holds
@@ -182,8 +185,12 @@ impl Caches {
 
     /// Returns the lines for which a cache has an entry, in ascending order.
     fn lines_of(&self, cache: Agent) -> Vec<Line> {
-        let aside = self[cache].aside.iter().map(|&(line, _)| line);
-        let mut lines: Vec<Line> = self.ways.lines_of(cache.index()).chain(aside).collect();
+        let transient_lines = self[cache].transient_lines.iter().map(|&(line, _)| line);
+        let mut lines: Vec<Line> = self
+            .ways
+            .lines_of(cache.index())
+            .chain(transient_lines)
+            .collect();
         lines.sort_unstable();
         lines
     }
@@ -195,12 +202,12 @@ impl Caches {
 
     #[inline(always)]
     fn entry(&self, slot: Slot) -> Entry {
-        let [configuration, copy, first, last] = self.ways.kept(slot);
+        let [configuration, copy, first, last] = self.ways.entry(slot);
         Entry {
             configuration,
             copy: Copy::numbered(copy),
-            first: !first,
-            last: !last,
+            first_access: !first,
+            last_access: !last,
         }
     }
 
@@ -209,10 +216,16 @@ impl Caches {
         if let Some(slot) = self.ways.find(cache.index(), line) {
             return (Place::Way(slot), self.entry(slot));
         }
-        let aside = &self[cache].aside;
-        match aside.iter().position(|&(other, _)| other == line) {
-            Some(index) => (Place::Aside, aside[index].1),
-            None => (Place::Absent, Entry::empty(self.begins(cache))),
+        let transient_lines = &self[cache].transient_lines;
+        match transient_lines
+            .iter()
+            .position(|&(transient_line, _)| transient_line == line)
+        {
+            Some(index) => (Place::OutsideWays, transient_lines[index].1),
+            None => (
+                Place::Absent,
+                Entry::empty(self.initial_configuration(cache)),
+            ),
         }
     }
 }
@@ -221,14 +234,14 @@ impl Index<Agent> for Caches {
     type Output = Cache;
     #[inline(always)]
     fn index(&self, cache: Agent) -> &Cache {
-        &self.each[cache.index()]
+        &self.caches[cache.index()]
     }
 }
 
 impl IndexMut<Agent> for Caches {
     #[inline(always)]
     fn index_mut(&mut self, cache: Agent) -> &mut Cache {
-        &mut self.each[cache.index()]
+        &mut self.caches[cache.index()]
     }
 }
 
@@ -242,9 +255,9 @@ impl Simulation {
         let access = self.accesses[index];
         let caches = &mut self.caches;
         let (mut place, mut entry) = caches.find(access.cache, access.line);
-        if entry.first != NONE {
+        if entry.first_access != NONE {
             self.enqueue_access(&mut entry, index);
-            return self.keep(access.cache, access.line, place, entry);
+            return self.write_back_entry(access.cache, access.line, place, entry);
         }
         match (place, access.kind) {
             (Place::Way(slot), _) => caches.ways.touch(slot),
@@ -265,7 +278,7 @@ impl Simulation {
                     self.caches[access.cache].waiting_for_way.push(index);
                     return;
                 };
-                self.caches.ways.put(slot, access.line);
+                self.caches.ways.insert(slot, access.line);
                 place = Place::Way(slot);
             }
             _ => {}
@@ -273,10 +286,10 @@ impl Simulation {
         match self.attempt(access.cache, access.line, &mut entry, index) {
             Attempt::Performed => self.finish(index, true, true),
             Attempt::Skipped => self.finish(index, true, false),
-            Attempt::Held => self.hold(access.cache, index),
+            Attempt::Held => self.hold_access(access.cache, index),
             Attempt::Began | Attempt::Waits => self.enqueue_access(&mut entry, index),
         }
-        self.keep(access.cache, access.line, place, entry);
+        self.write_back_entry(access.cache, access.line, place, entry);
         self.apply_bulk_transitions(access.cache);
     }
 
@@ -286,7 +299,12 @@ impl Simulation {
             cache, line, kind, ..
         } = *access;
         let input = Self::local_input(&self.remote, Event::Access(kind), cache);
-        let transition = self.remote_step(cache, line, self.caches.begins(cache), &input);
+        let transition = self.remote_step(
+            cache,
+            line,
+            self.caches.initial_configuration(cache),
+            &input,
+        );
         match transition.answer {
             Answer::Take => self.within_bounds(cache, line, &transition),
             // Attempting the access reports the fault.
@@ -297,12 +315,12 @@ impl Simulation {
 
     #[inline(always)]
     fn enqueue_access(&mut self, entry: &mut Entry, index: u32) {
-        if entry.first == NONE {
-            entry.first = index;
+        if entry.first_access == NONE {
+            entry.first_access = index;
         } else {
-            self.accesses[entry.last].next = index;
+            self.accesses[entry.last_access].next = index;
         }
-        entry.last = index;
+        entry.last_access = index;
     }
 
     /// Returns a free way for a line. Evicts the least recently used line that can be evicted if there is none.
@@ -314,17 +332,19 @@ impl Simulation {
         }
         for slot in ways.candidates(cache.index(), line) {
             let mut entry = self.caches.entry(slot);
-            let Some(old) = self.caches.ways.line(slot) else {
+            let Some(victim) = self.caches.ways.line(slot) else {
                 continue;
             };
-            if entry.first != NONE || self.evict(cache, old, &mut entry) != Eviction::Begun {
+            if entry.first_access != NONE
+                || self.evict(cache, victim, &mut entry) != Eviction::Begun
+            {
                 // The level below returns its copy first. Until then no other line needs to be evicted.
-                if self.below.as_ref().is_some_and(|b| b.evicts(cache, old)) {
+                if self.below.as_ref().is_some_and(|b| b.evicts(cache, victim)) {
                     return None;
                 }
                 continue;
             }
-            self.free_way(cache, slot, old, entry);
+            self.free_way(cache, slot, victim, entry);
             return Some(slot);
         }
         None
@@ -333,15 +353,16 @@ impl Simulation {
     /// Removes an evicted line from its way.
     fn free_way(&mut self, cache: Agent, slot: Slot, line: Line, entry: Entry) {
         self.caches.ways.clear(slot);
-        if entry.configuration != self.caches.begins(cache) {
-            self.caches[cache].aside.push((line, entry));
+        if entry.configuration != self.caches.initial_configuration(cache) {
+            self.caches[cache].transient_lines.push((line, entry));
         }
     }
 
     /// Evicts a line of which the level below has returned its copy, unless the line's state has changed meanwhile.
     pub(crate) fn evict_recalled(&mut self, cache: Agent, line: Line) {
         if let (Place::Way(slot), mut entry) = self.caches.find(cache, line) {
-            if entry.first == NONE && self.evict(cache, line, &mut entry) == Eviction::Begun {
+            if entry.first_access == NONE && self.evict(cache, line, &mut entry) == Eviction::Begun
+            {
                 self.free_way(cache, slot, line, entry);
             }
         }
@@ -356,21 +377,21 @@ impl Simulation {
     }
 
     /// Holds an access until the registers or variables in its guards change, or until an input queue has room.
-    fn hold(&mut self, cache: Agent, index: u32) {
-        let writes = self.accesses[index].kind.writes();
-        let of = &mut self.caches[cache];
-        of.held.push(index);
-        if writes {
-            of.writes_held.get_or_insert(self.now);
+    fn hold_access(&mut self, cache: Agent, index: u32) {
+        let is_write = self.accesses[index].kind.writes();
+        let cache_state = &mut self.caches[cache];
+        cache_state.held_accesses.push(index);
+        if is_write {
+            cache_state.writes_held_since.get_or_insert(self.now);
         }
     }
 
     /// Retries the accesses that waited for a change of registers or for room in an input queue.
-    pub(crate) fn try_held(&mut self, cache: Agent) {
-        if let Some(since) = self.caches[cache].writes_held.take() {
+    pub(crate) fn retry_held(&mut self, cache: Agent) {
+        if let Some(since) = self.caches[cache].writes_held_since.take() {
             self.counters.registers_waited += self.now - since;
         }
-        for index in std::mem::take(&mut self.caches[cache].held) {
+        for index in std::mem::take(&mut self.caches[cache].held_accesses) {
             self.queue.push(self.now, KernelEvent::Access(index));
         }
     }
@@ -378,8 +399,8 @@ impl Simulation {
     /// Performs a write by the level below, whose memory is this cache's copy, as a store in place.
     pub(crate) fn store_in_place(&mut self, cache: Agent, line: Line, copy: Copy) {
         let (place, mut entry) = self.caches.find(cache, line);
-        let before = self.remote.about(entry.configuration);
-        if before.right < Right::Write {
+        let properties = self.remote.about(entry.configuration);
+        if properties.right < Right::Write {
             self.data.release(copy);
             let name = self.agent_name(cache);
             let text = format!("the level below {name} writes its memory without write permission");
@@ -396,12 +417,12 @@ impl Simulation {
             // Without a row, a store in a state with write permission is performed in place.
             Answer::Unexpected => {}
             _ => {
-                let what =
+                let reason =
                     "it has write permission, but its row for a store does more than perform it";
-                self.report_unsupported(cache, line, entry.configuration, what);
+                self.report_unsupported(cache, line, entry.configuration, reason);
             }
         }
-        self.keep(cache, line, place, entry);
+        self.write_back_entry(cache, line, place, entry);
     }
 
     /// Evicts a line if the controller has a row for that.
@@ -419,7 +440,7 @@ impl Simulation {
             return Eviction::LacksRoom;
         }
         self.note_access(cache, line, Access::Evict);
-        self.react(cache, line, entry, &transition, None, None);
+        self.apply_cache_transition(cache, line, entry, &transition, None, None);
         Eviction::Begun
     }
 
@@ -462,8 +483,8 @@ impl Simulation {
     ) -> Option<Attempt> {
         let access = self.accesses[index];
         let before = self.remote.about(entry.configuration);
-        let enough = access.kind.needs();
-        if access.purpose == Purpose::Hint && before.right >= enough {
+        let needed_right = access.kind.needs();
+        if access.purpose == Purpose::Hint && before.right >= needed_right {
             return Some(Attempt::Performed);
         }
         // The level below requests the line again after it has returned its copy.
@@ -474,12 +495,14 @@ impl Simulation {
         let input = Self::local_input(&self.remote, event, cache);
         let transition = self.remote_step(cache, line, entry.configuration, &input);
         // A row that only retries without changing anything is equivalent to no row.
-        let in_vain = before.stable
-            && before.right < enough
+        let has_no_effect = before.stable
+            && before.right < needed_right
             && transition.next == entry.configuration
             && transition.acts().is_empty();
         Some(match transition.answer {
-            Answer::Take if in_vain => return self.evict_for_access(cache, line, entry, event),
+            Answer::Take if has_no_effect => {
+                return self.evict_for_access(cache, line, entry, event)
+            }
             Answer::Take | Answer::Fault if self.waits_for_room(cache, line, &transition, None) => {
                 Attempt::Held
             }
@@ -489,17 +512,17 @@ impl Simulation {
                 if self.watched {
                     self.note_begun(index, entry.configuration);
                 }
-                let begun = &mut self.accesses[index];
-                (begun.sent, begun.performed, begun.found) = (false, false, None);
-                self.react(cache, line, entry, &transition, None, Some(index));
+                let pending = &mut self.accesses[index];
+                (pending.sent, pending.performed, pending.found) = (false, false, None);
+                self.apply_cache_transition(cache, line, entry, &transition, None, Some(index));
                 if !access.kind.about_line() && transition.retries {
                     return None;
                 }
-                if enough == Right::None {
+                if needed_right == Right::None {
                     return Some(Attempt::Performed);
                 }
-                let reads = !access.kind.writes() && after.right >= enough;
-                if transition.performs || reads && before.right >= enough {
+                let read_permitted = !access.kind.writes() && after.right >= needed_right;
+                if transition.performs || read_permitted && before.right >= needed_right {
                     self.perform(line, entry, index);
                     return Some(Attempt::Performed);
                 }
@@ -518,7 +541,7 @@ impl Simulation {
             }
             Answer::Take => Attempt::Waits,
             Answer::Fault => {
-                self.impossible(cache, line, &transition);
+                self.report_impossible_row(cache, line, &transition);
                 Attempt::Skipped
             }
             _ if self.registers.has_registers_anywhere()
@@ -526,8 +549,8 @@ impl Simulation {
             {
                 Attempt::Held
             }
-            _ if enough == Right::None => Attempt::Skipped,
-            _ if before.right >= enough && access.kind.is_performed_in_place() => {
+            _ if needed_right == Right::None => Attempt::Skipped,
+            _ if before.right >= needed_right && access.kind.is_performed_in_place() => {
                 self.perform(line, entry, index);
                 Attempt::Performed
             }
@@ -545,12 +568,12 @@ impl Simulation {
         entry: &mut Entry,
         event: Event,
     ) -> Option<Attempt> {
-        let begins = self.caches.begins(cache);
-        let evicted = match entry.configuration == begins {
+        let initial = self.caches.initial_configuration(cache);
+        let eviction = match entry.configuration == initial {
             true => Eviction::Impossible,
             false => self.evict(cache, line, entry),
         };
-        match evicted {
+        match eviction {
             Eviction::Begun => {}
             Eviction::LacksRoom => return Some(Attempt::Held),
             Eviction::Impossible => {
@@ -562,31 +585,31 @@ impl Simulation {
                 )
             }
         }
-        let about = self.remote.about(entry.configuration);
-        (entry.configuration != begins && !about.stable).then_some(Attempt::Waits)
+        let properties = self.remote.about(entry.configuration);
+        (entry.configuration != initial && !properties.stable).then_some(Attempt::Waits)
     }
 
     /// True if a transition sends the bytes of a non-caching write.
     fn sends_store_bytes(&self, transition: &Transition) -> bool {
-        let store = |act| match self.remote.act(act) {
+        let is_store = |act| match self.remote.act(act) {
             Act::Send { message, .. } => self.kinds[message.index()].store,
             _ => false,
         };
-        transition.acts().any(store)
+        transition.acts().any(is_store)
     }
 
     /// Presents a message to its cache.
     #[inline(always)]
     pub(crate) fn arrive_remote(&mut self, index: u32, message: &Message) {
         let cache = message.to;
-        if self.blocked(cache, message, usize::MAX) || !self.deliver(cache, index, message) {
+        if self.is_blocked(cache, message, usize::MAX) || !self.deliver(cache, index, message) {
             self.counters.stall(Stall::Left);
             // The message waits in the cache and frees its place in the circuit.
             self.dequeue_from_circuit(index);
             if self.watched {
                 self.note_deferred(index, Step::LineAtCache);
             }
-            self.caches[cache].left.push(index);
+            self.caches[cache].stalled.push(index);
             return;
         }
         self.retry_stalled_messages(cache, message.line);
@@ -594,47 +617,47 @@ impl Simulation {
 
     /// Retries the stalled messages of a line.
     pub(crate) fn retry_stalled_messages(&mut self, cache: Agent, line: Line) {
-        let mut place = 0;
-        while let Some(&index) = self.caches[cache].left.get(place) {
-            let waiting = self.messages[index];
-            let next =
-                waiting.line == line || self.kinds[waiting.kind.index()].order_span.is_some();
-            let taken = next
-                && !self.blocked(cache, &waiting, place)
-                && self.deliver(cache, index, &waiting);
-            if taken {
-                self.caches[cache].left.remove(place);
-                place = 0;
+        let mut position = 0;
+        while let Some(&index) = self.caches[cache].stalled.get(position) {
+            let message = self.messages[index];
+            let may_be_next =
+                message.line == line || self.kinds[message.kind.index()].order_span.is_some();
+            let is_consumed = may_be_next
+                && !self.is_blocked(cache, &message, position)
+                && self.deliver(cache, index, &message);
+            if is_consumed {
+                self.caches[cache].stalled.remove(position);
+                position = 0;
             } else {
-                place += 1;
+                position += 1;
             }
         }
     }
 
     /// Retries the stalled messages of all lines.
     pub(crate) fn retry_all_stalled_messages(&mut self, cache: Agent) {
-        let left = self.caches[cache].left.iter();
-        let mut lines: Vec<Line> = left.map(|&index| self.messages[index].line).collect();
+        let stalled = self.caches[cache].stalled.iter();
+        let mut lines: Vec<Line> = stalled.map(|&index| self.messages[index].line).collect();
         lines.dedup();
         for line in lines {
             self.retry_stalled_messages(cache, line);
         }
     }
 
-    /// True if a message must wait because an earlier message of the same order is among the first `until` stalled
+    /// True if a message must wait because an earlier message of the same order is among the first `limit` stalled
     /// ones. Also true if a message that the declared order puts before it has not been consumed.
     #[inline(always)]
-    fn blocked(&self, cache: Agent, message: &Message, until: usize) -> bool {
-        let left = &self.caches[cache].left;
+    fn is_blocked(&self, cache: Agent, message: &Message, limit: usize) -> bool {
+        let stalled = &self.caches[cache].stalled;
         let kind = &self.kinds[message.kind.index()];
         let group = kind.group;
         group.is_some()
             && (self.earlier.holds_back(kind, message)
-                || left.iter().take(until).any(|&index| {
-                    let other = &self.messages[index];
-                    (other.line, other.from) == (message.line, message.from)
-                        && self.kinds[other.kind.index()].group == group
-                        && is_earlier(other.flight, message.flight)
+                || stalled.iter().take(limit).any(|&index| {
+                    let earlier_message = &self.messages[index];
+                    (earlier_message.line, earlier_message.from) == (message.line, message.from)
+                        && self.kinds[earlier_message.kind.index()].group == group
+                        && is_earlier(earlier_message.flight, message.flight)
                 }))
     }
 
@@ -656,14 +679,14 @@ impl Simulation {
             Answer::Leave => return false,
             Answer::Fault => {
                 self.note_receive(message);
-                self.impossible(cache, line, &transition);
+                self.report_impossible_row(cache, line, &transition);
                 return true;
             }
             _ => {
                 let name = &self.protocol_messages[message.kind.index()].name;
-                let words = self.state_text(cache, line, entry.configuration);
+                let state_text = self.state_text(cache, line, entry.configuration);
                 let text = format!(
-                    "{} has no rule for {name} in {words}",
+                    "{} has no rule for {name} in {state_text}",
                     self.agent_name(cache)
                 );
                 self.note_receive(message);
@@ -675,26 +698,26 @@ impl Simulation {
         if self.watched {
             self.note_taken_by_cache(message);
         }
-        self.react(cache, line, &mut entry, &transition, Some(message), None);
-        while entry.first != NONE {
-            let index = entry.first;
+        self.apply_cache_transition(cache, line, &mut entry, &transition, Some(message), None);
+        while entry.first_access != NONE {
+            let index = entry.first_access;
             let next = self.accesses[index].next;
             let performed = match self.attempt(cache, line, &mut entry, index) {
                 Attempt::Performed => true,
                 Attempt::Skipped => false,
                 Attempt::Held => {
                     // No message about the line is guaranteed to arrive.
-                    entry.first = next;
+                    entry.first_access = next;
                     self.accesses[index].next = NONE;
-                    self.hold(cache, index);
+                    self.hold_access(cache, index);
                     continue;
                 }
                 Attempt::Began | Attempt::Waits => break,
             };
-            entry.first = next;
+            entry.first_access = next;
             self.finish(index, false, performed);
         }
-        self.keep(cache, line, place, entry);
+        self.write_back_entry(cache, line, place, entry);
         self.apply_bulk_transitions(cache);
         true
     }
@@ -718,7 +741,7 @@ impl Simulation {
                 let before = self.remote.about(entry.configuration);
                 entry.configuration = self.remote.in_state(entry.configuration, to);
                 let after = self.remote.about(entry.configuration);
-                if before.holds && !after.holds {
+                if before.holds_line && !after.holds_line {
                     self.data
                         .release(std::mem::replace(&mut entry.copy, Copy::UNTOUCHED));
                 }
@@ -728,7 +751,7 @@ impl Simulation {
                 if self.watched {
                     self.note_state(cache, line, entry.configuration);
                 }
-                self.keep(cache, line, place, entry);
+                self.write_back_entry(cache, line, place, entry);
             }
         }
     }
@@ -743,30 +766,36 @@ impl Simulation {
 
     /// Writes an entry back to its place, according to its new configuration.
     #[inline(always)]
-    fn keep(&mut self, cache: Agent, line: Line, place: Place, mut entry: Entry) {
-        let gone = entry.configuration == self.caches.begins(cache);
-        let (ways, this) = (&mut self.caches.ways, &mut self.caches.each[cache.index()]);
+    fn write_back_entry(&mut self, cache: Agent, line: Line, place: Place, mut entry: Entry) {
+        let is_absent = entry.configuration == self.caches.initial_configuration(cache);
+        let (ways, cache_state) = (
+            &mut self.caches.ways,
+            &mut self.caches.caches[cache.index()],
+        );
         match place {
-            Place::Way(slot) if gone => ways.clear(slot),
-            Place::Way(slot) => ways.keep(slot, kept(entry)),
+            Place::Way(slot) if is_absent => ways.clear(slot),
+            Place::Way(slot) => ways.set_entry(slot, encode_entry(entry)),
             // The list may have changed since. Each line is in it at most once.
-            Place::Aside => {
-                let index = this.aside.iter().position(|&(other, _)| other == line);
+            Place::OutsideWays => {
+                let index = cache_state
+                    .transient_lines
+                    .iter()
+                    .position(|&(transient_line, _)| transient_line == line);
                 match index {
-                    Some(index) if gone => {
-                        this.aside.swap_remove(index);
+                    Some(index) if is_absent => {
+                        cache_state.transient_lines.swap_remove(index);
                     }
-                    Some(index) => this.aside[index].1 = entry,
+                    Some(index) => cache_state.transient_lines[index].1 = entry,
                     None => {}
                 }
             }
-            Place::Absent if gone => {}
-            Place::Absent => this.aside.push((line, entry)),
+            Place::Absent if is_absent => {}
+            Place::Absent => cache_state.transient_lines.push((line, entry)),
         }
         // Accesses that still wait for a line that is now absent start again.
-        while gone && entry.first != NONE {
-            let index = entry.first;
-            entry.first = self.accesses[index].next;
+        while is_absent && entry.first_access != NONE {
+            let index = entry.first_access;
+            entry.first_access = self.accesses[index].next;
             self.accesses[index].next = NONE;
             self.queue.push(self.now, KernelEvent::Access(index));
         }
@@ -778,7 +807,7 @@ impl Simulation {
 
     /// Fails the run because a row of a cache cannot be executed.
     #[cold]
-    fn impossible(&mut self, cache: Agent, line: Line, transition: &Transition) {
+    fn report_impossible_row(&mut self, cache: Agent, line: Line, transition: &Transition) {
         let name = self.agent_name(cache);
         let text = self
             .remote
@@ -787,7 +816,7 @@ impl Simulation {
     }
 
     /// Applies a transition. `message` is the consumed message, `access` the access that starts.
-    fn react(
+    fn apply_cache_transition(
         &mut self,
         cache: Agent,
         line: Line,
@@ -798,8 +827,8 @@ impl Simulation {
     ) {
         self.commit_registers(cache, line);
         let (before, after) = (transition.before, transition.after);
-        let carries = message.is_some_and(|m| self.kinds[m.kind.index()].line);
-        let mut brought = message.filter(|_| carries).map(|message| message.copy);
+        let carries_line = message.is_some_and(|m| self.kinds[m.kind.index()].line);
+        let mut received_copy = message.filter(|_| carries_line).map(|message| message.copy);
         for act in transition.acts() {
             match self.remote.act(act) {
                 Act::Send {
@@ -807,11 +836,11 @@ impl Simulation {
                     to,
                     fields,
                 } => {
-                    let about = &self.kinds[kind.index()];
-                    let (line_too, store) = (about.line, about.store);
+                    let message_kind = &self.kinds[kind.index()];
+                    let (sends_line, sends_store) = (message_kind.line, message_kind.store);
                     let (mut copy, mut word, mut words) = (Copy::UNTOUCHED, 0, 0);
-                    if line_too {
-                        let source = brought.or(before.holds.then_some(entry.copy));
+                    if sends_line {
+                        let source = received_copy.or(before.holds_line.then_some(entry.copy));
                         let Some(source) = source else {
                             let text =
                                 format!("{} sends a line it does not have", self.agent_name(cache));
@@ -820,9 +849,10 @@ impl Simulation {
                         };
                         self.check_single_use(line, kind.index(), source);
                         copy = self.data.share(source);
-                    } else if store {
-                        let about = access.or((entry.first != NONE).then_some(entry.first));
-                        (copy, word, words) = self.bytes_to_send(cache, line, entry, about);
+                    } else if sends_store {
+                        let store_index =
+                            access.or((entry.first_access != NONE).then_some(entry.first_access));
+                        (copy, word, words) = self.bytes_to_send(cache, line, entry, store_index);
                     }
                     let message = Message {
                         line: self.line_of(kind, line, to),
@@ -838,46 +868,49 @@ impl Simulation {
                     };
                     self.send(message, self.now);
                 }
-                Act::Done => self.done(cache, line, entry, &mut brought, transition),
+                Act::Done => {
+                    self.complete_pending_access(cache, line, entry, &mut received_copy, transition)
+                }
                 Act::Every { from, to } => self.every.push((from, to)),
                 _ => {
                     self.report_unsupported(cache, line, entry.configuration, "an action of a home")
                 }
             }
         }
-        let written = entry.first != NONE && self.accesses[entry.first].performed;
-        if transition.gives_up && written && self.oracle.level > Level::Off {
+        let is_performed =
+            entry.first_access != NONE && self.accesses[entry.first_access].performed;
+        if transition.abandons_store && is_performed && self.oracle.level > Level::Off {
             let name = self.agent_name(cache);
             let text = format!("a store of {name} is cancelled although the home has performed it");
             self.fail(self.oracle.store_property(), line, text);
         }
-        if let (Some(copy), true) = (brought, entry.first != NONE) {
-            let access = self.accesses[entry.first];
+        if let (Some(copy), true) = (received_copy, entry.first_access != NONE) {
+            let access = self.accesses[entry.first_access];
             if access.kind == Access::Atomic {
-                let found = self.data.word(line, copy, access.word);
-                self.accesses[entry.first].found = Some(found);
+                let old_value = self.data.word(line, copy, access.word);
+                self.accesses[entry.first_access].found = Some(old_value);
             }
         }
-        match (brought, after.holds) {
+        match (received_copy, after.holds_line) {
             (Some(copy), true) => {
-                if before.holds {
+                if before.holds_line {
                     self.data.release(entry.copy);
                 }
                 entry.copy = copy;
             }
             (Some(copy), false) => {
                 self.data.release(copy);
-                if before.holds {
+                if before.holds_line {
                     self.data.release(entry.copy);
                 }
             }
-            (None, false) if before.holds => self.data.release(entry.copy),
+            (None, false) if before.holds_line => self.data.release(entry.copy),
             _ => {}
         }
-        if !after.holds {
+        if !after.holds_line {
             entry.copy = Copy::UNTOUCHED;
         }
-        if transition.next != entry.configuration && !self.caches[cache].held.is_empty() {
+        if transition.next != entry.configuration && !self.caches[cache].held_accesses.is_empty() {
             self.schedule_retry(cache);
         }
         entry.configuration = transition.next;
@@ -891,7 +924,7 @@ impl Simulation {
             self.check_rights(cache, line, after.right);
         }
         // An L1 may hold a line only while its cache has read permission, and not beyond the arrival of new bytes.
-        if self.private() && (after.right == Right::None || carries) {
+        if self.private() && (after.right == Right::None || carries_line) {
             self.invalidate_in_l1s(cache, line, None);
         }
         if self.watched {
@@ -900,15 +933,15 @@ impl Simulation {
     }
 
     /// Completes the pending access as the row specifies.
-    fn done(
+    fn complete_pending_access(
         &mut self,
         cache: Agent,
         line: Line,
         entry: &mut Entry,
-        brought: &mut Option<Copy>,
-        row: &Transition,
+        received_copy: &mut Option<Copy>,
+        transition: &Transition,
     ) {
-        let index = entry.first;
+        let index = entry.first_access;
         if index == NONE {
             return self.report_unsupported(
                 cache,
@@ -918,14 +951,17 @@ impl Simulation {
             );
         }
         let access = self.accesses[index];
-        let source = brought.or(row.before.holds.then_some(entry.copy));
-        match (row.done, source) {
+        let source = received_copy.or(transition.before.holds_line.then_some(entry.copy));
+        match (transition.done, source) {
             (CompletionEffect::Ends(Ending::Sent), source) if access.performed => {
-                let updates = access.purpose == Purpose::Atomic && access.kind == Access::Atomic;
-                let found = source.map(|copy| self.data.word(line, copy, access.word));
-                match found.or(access.found) {
-                    Some(found) if updates => self.complete_home_atomic(&access, found),
-                    None if updates => self.report_unsupported(
+                let is_atomic_update =
+                    access.purpose == Purpose::Atomic && access.kind == Access::Atomic;
+                let old_value = source.map(|copy| self.data.word(line, copy, access.word));
+                match old_value.or(access.found) {
+                    Some(old_value) if is_atomic_update => {
+                        self.complete_home_atomic(&access, old_value)
+                    }
+                    None if is_atomic_update => self.report_unsupported(
                         cache,
                         line,
                         entry.configuration,
@@ -944,7 +980,7 @@ impl Simulation {
             (CompletionEffect::Ends(Ending::Read), Some(copy)) => {
                 // The bytes of a message were checked when it was sent, which may have been before the read started.
                 self.check_own_stores(&access, copy);
-                if brought.is_none() || self.oracle.may_be_stale() {
+                if received_copy.is_none() || self.oracle.may_be_stale() {
                     self.check_load(&access, copy);
                 } else if self.data.version(copy) < access.since {
                     let (name, since) = (self.agent_name(cache), access.since);
@@ -952,28 +988,28 @@ impl Simulation {
                     self.fail(FailureKind::DataValue, line, text);
                 }
                 if access.purpose == Purpose::Port {
-                    self.read_by_port(&access, copy, brought.is_none());
+                    self.read_by_port(&access, copy, received_copy.is_none());
                 } else if self.behind.is_some() {
                     let value = self.data.word(line, copy, access.word);
-                    self.give(access.core, value);
+                    self.set_thread_result(access.core, value);
                 }
             }
             (CompletionEffect::Ends(Ending::Write), Some(copy)) => {
-                if row.is_partial_write {
+                if transition.is_partial_write {
                     self.check_written(cache, line, copy);
                 }
-                let written = match access.kind {
+                let new_copy = match access.kind {
                     Access::WriteLine => self.write_full_line(&access, copy),
                     _ => self.write(&access, copy),
                 };
-                match brought {
-                    Some(brought) => *brought = written,
-                    None => entry.copy = written,
+                match received_copy {
+                    Some(received_copy) => *received_copy = new_copy,
+                    None => entry.copy = new_copy,
                 }
             }
             _ => self.report_unsupported(cache, line, entry.configuration, "`done` without data"),
         }
-        entry.first = access.next;
+        entry.first_access = access.next;
         self.finish(index, false, true);
     }
 }

@@ -32,48 +32,48 @@ const PHYSICAL_PAGE: Page = Page::MAX;
 /// Number of times that a page has been unmapped.
 type Generation = u32;
 
-/// Translation cache with LRU replacement and at most `most` entries.
+/// Translation cache with LRU replacement and at most `capacity` entries.
 struct TranslationCache {
-    most: usize,
-    used: u64,
-    pages: FxHashMap<Page, (u64, Generation)>,
-    oldest: BTreeMap<u64, Page>,
+    capacity: usize,
+    use_count: u64,
+    entries: FxHashMap<Page, (u64, Generation)>,
+    pages_by_use: BTreeMap<u64, Page>,
 }
 
 impl TranslationCache {
-    fn new(most: u64) -> TranslationCache {
+    fn new(capacity: u64) -> TranslationCache {
         TranslationCache {
-            most: most as usize,
-            used: 0,
-            pages: FxHashMap::default(),
-            oldest: BTreeMap::new(),
+            capacity: capacity as usize,
+            use_count: 0,
+            entries: FxHashMap::default(),
+            pages_by_use: BTreeMap::new(),
         }
     }
 
     fn find(&mut self, page: Page) -> Option<Generation> {
-        let (used, generation) = self.pages.get_mut(&page)?;
-        self.used += 1;
-        self.oldest.remove(used);
-        self.oldest.insert(self.used, page);
-        *used = self.used;
+        let (last_use, generation) = self.entries.get_mut(&page)?;
+        self.use_count += 1;
+        self.pages_by_use.remove(last_use);
+        self.pages_by_use.insert(self.use_count, page);
+        *last_use = self.use_count;
         Some(*generation)
     }
 
-    fn keep(&mut self, page: Page, generation: Generation) {
-        self.forget(page);
-        if self.pages.len() == self.most {
-            if let Some((_, oldest)) = self.oldest.pop_first() {
-                self.pages.remove(&oldest);
+    fn insert(&mut self, page: Page, generation: Generation) {
+        self.remove(page);
+        if self.entries.len() == self.capacity {
+            if let Some((_, oldest_page)) = self.pages_by_use.pop_first() {
+                self.entries.remove(&oldest_page);
             }
         }
-        self.used += 1;
-        self.pages.insert(page, (self.used, generation));
-        self.oldest.insert(self.used, page);
+        self.use_count += 1;
+        self.entries.insert(page, (self.use_count, generation));
+        self.pages_by_use.insert(self.use_count, page);
     }
 
-    fn forget(&mut self, page: Page) {
-        if let Some((used, _)) = self.pages.remove(&page) {
-            self.oldest.remove(&used);
+    fn remove(&mut self, page: Page) {
+        if let Some((last_use, _)) = self.entries.remove(&page) {
+            self.pages_by_use.remove(&last_use);
         }
     }
 }
@@ -82,14 +82,14 @@ impl TranslationCache {
 #[derive(Clone, Copy)]
 enum Step {
     /// An access looks up its translation.
-    Look { access: u32 },
+    LookUp { access: u32 },
     /// A device's request reaches the host.
-    Ask { device: Agent, page: Page },
-    /// A walk for a device has `left` tables to read.
+    Request { device: Agent, page: Page },
+    /// A walk for a device has `tables_left` tables to read.
     Walk {
         device: Agent,
         page: Page,
-        left: u64,
+        tables_left: u64,
     },
     /// The host's answer reaches the device.
     Answer {
@@ -100,9 +100,9 @@ enum Step {
     /// The host unmaps a page.
     Unmap,
     /// The notification of an unmapped page reaches a device.
-    TakenBack { device: Agent, page: Page },
+    Invalidate { device: Agent, page: Page },
     /// A device's acknowledgement reaches the host.
-    Forgotten { page: Page },
+    Acknowledge { page: Page },
 }
 
 /// An outstanding request for a translation.
@@ -116,12 +116,12 @@ struct PendingTranslation {
 
 /// Translation state of a device.
 struct Device {
-    kept: TranslationCache,
-    asked: FxHashMap<Page, PendingTranslation>,
+    cache: TranslationCache,
+    pending: FxHashMap<Page, PendingTranslation>,
     /// Accesses that wait because the maximum number of requests is outstanding.
-    waiting: VecDeque<u32>,
+    delayed_accesses: VecDeque<u32>,
     /// For each page, the number of accesses that use its translation, and true if the host waits for their end.
-    under: FxHashMap<Page, (u32, bool)>,
+    uses: FxHashMap<Page, (u32, bool)>,
 }
 
 /// Counters of translations, for the statistics.
@@ -141,26 +141,26 @@ pub struct Translated {
 
 /// All translations of a machine. Only the devices of one kind use them.
 pub(crate) struct Translations {
-    of: Translation,
+    quantities: Translation,
     /// Number of tables that a walk reads.
-    walk: u64,
-    first: u16,
+    tables_per_walk: u64,
+    first_cache: u16,
     devices: Vec<Device>,
     host: TranslationCache,
     steps: Pool<Step>,
     /// Number of pages that the cores use, and the logarithm of the lines per page.
-    pages: Page,
-    shift: u32,
+    page_count: Page,
+    page_shift: u32,
     generations: FxHashMap<Page, Generation>,
     /// For each unmapped page, the number of devices that have not acknowledged, and the requests that wait until it is
     /// mapped.
-    leaving: FxHashMap<Page, (u16, Vec<Agent>)>,
+    unmapping_pages: FxHashMap<Page, (u16, Vec<Agent>)>,
     /// Page of each access and its generation, by the access's index.
-    under: Vec<(Page, Generation)>,
+    access_translations: Vec<(Page, Generation)>,
     /// True if the next unmapping is scheduled.
     unmapping_scheduled: bool,
     /// Cores and lines with refused accesses. Retrying such an access does not count as progress.
-    refused: FxHashSet<(u16, Line)>,
+    refused_accesses: FxHashSet<(u16, Line)>,
     random: Random,
     pub told: Translated,
 }
@@ -176,67 +176,69 @@ impl Translations {
         (lines, line_bytes): (Line, u32),
         seed: u64,
     ) -> Result<Option<Translations>, String> {
-        let others = platform.agents.iter().map(|agents| &agents.cache);
-        let all = std::iter::once(&platform.cache).chain(others).zip(caches);
-        let used = |of: &&Translation| of.used.value == 1;
-        let mut used = all.filter_map(|(cache, of)| {
-            let translation = cache.translation.as_ref().filter(used)?;
-            Some((translation, of))
+        let other_caches = platform.agents.iter().map(|agents| &agents.cache);
+        let caches_by_kind = std::iter::once(&platform.cache)
+            .chain(other_caches)
+            .zip(caches);
+        let is_used = |quantities: &&Translation| quantities.used.value == 1;
+        let mut translated_kinds = caches_by_kind.filter_map(|(cache, quantities)| {
+            let translation = cache.translation.as_ref().filter(is_used)?;
+            Some((translation, quantities))
         });
-        let Some((of, caches)) = used.next() else {
+        let Some((quantities, caches)) = translated_kinds.next() else {
             return Ok(None);
         };
-        if used.next().is_some() {
+        if translated_kinds.next().is_some() {
             return Err("only one kind of agents can use virtual addresses".into());
         }
-        let in_page = of.page.value / u64::from(line_bytes);
-        if !in_page.is_power_of_two() {
+        let lines_per_page = quantities.page.value / u64::from(line_bytes);
+        if !lines_per_page.is_power_of_two() {
             return Err(format!(
                 "a page must be a power of two of lines; a line has {line_bytes} bytes"
             ));
         }
         let device = |_| Device {
-            kept: TranslationCache::new(of.entries.value),
-            asked: FxHashMap::default(),
-            waiting: VecDeque::new(),
-            under: FxHashMap::default(),
+            cache: TranslationCache::new(quantities.entries.value),
+            pending: FxHashMap::default(),
+            delayed_accesses: VecDeque::new(),
+            uses: FxHashMap::default(),
         };
         Ok(Some(Translations {
-            walk: of.walk()?,
-            first: caches.first().0,
+            tables_per_walk: quantities.walk()?,
+            first_cache: caches.first().0,
             devices: caches.iter().map(device).collect(),
-            host: TranslationCache::new(of.host_entries.value),
+            host: TranslationCache::new(quantities.host_entries.value),
             steps: Pool::default(),
-            pages: u64::from(lines).div_ceil(in_page) as Page,
-            shift: in_page.trailing_zeros(),
+            page_count: u64::from(lines).div_ceil(lines_per_page) as Page,
+            page_shift: lines_per_page.trailing_zeros(),
             generations: FxHashMap::default(),
-            leaving: FxHashMap::default(),
-            under: Vec::new(),
+            unmapping_pages: FxHashMap::default(),
+            access_translations: Vec::new(),
             unmapping_scheduled: false,
-            refused: FxHashSet::default(),
+            refused_accesses: FxHashSet::default(),
             random: Random::new(mix(seed ^ 0x7a65)),
             told: Translated::default(),
-            of: of.clone(),
+            quantities: quantities.clone(),
         }))
     }
 
     /// True if accesses to a cache are translated.
     #[inline(always)]
     pub fn has(&self, cache: Agent) -> bool {
-        usize::from(cache.0.wrapping_sub(self.first)) < self.devices.len()
+        usize::from(cache.0.wrapping_sub(self.first_cache)) < self.devices.len()
     }
 
     /// Returns the number of accesses to a cache that wait for a translation.
     pub fn waiting(&self, cache: Agent) -> usize {
-        let place = usize::from(cache.0.wrapping_sub(self.first));
-        self.devices.get(place).map_or(0, |device| {
-            let asked = device.asked.values().map(|asked| asked.waiting.len());
-            device.waiting.len() + asked.sum::<usize>()
+        let index = usize::from(cache.0.wrapping_sub(self.first_cache));
+        self.devices.get(index).map_or(0, |device| {
+            let pending = device.pending.values().map(|pending| pending.waiting.len());
+            device.delayed_accesses.len() + pending.sum::<usize>()
         })
     }
 
     fn device(&mut self, cache: Agent) -> &mut Device {
-        &mut self.devices[usize::from(cache.0 - self.first)]
+        &mut self.devices[usize::from(cache.0 - self.first_cache)]
     }
 
     fn generation(&self, page: Page) -> Generation {
@@ -244,11 +246,11 @@ impl Translations {
     }
 
     /// Returns the permission that the page table grants for a page.
-    fn permits(&self, page: Page) -> Right {
-        let one_of = |pages: u64| pages > 0 && (u64::from(page) + 1).is_multiple_of(pages);
+    fn page_permission(&self, page: Page) -> Right {
+        let is_one_in = |pages: u64| pages > 0 && (u64::from(page) + 1).is_multiple_of(pages);
         match (
-            one_of(self.of.absent.value),
-            one_of(self.of.read_only.value),
+            is_one_in(self.quantities.absent.value),
+            is_one_in(self.quantities.read_only.value),
         ) {
             (true, _) => Right::None,
             (_, true) => Right::Read,
@@ -258,29 +260,30 @@ impl Translations {
 
     /// Returns the page fault of an access to a page, or `None` if the access is permitted.
     fn page_fault(&self, page: Page, access: Access) -> Option<Refused> {
-        let (permits, write) = (self.permits(page), access.writes());
-        let refused = permits == Right::None || write && permits == Right::Read;
-        refused.then_some(Refused { write, permits })
+        let (permits, write) = (self.page_permission(page), access.writes());
+        let is_refused = permits == Right::None || write && permits == Right::Read;
+        is_refused.then_some(Refused { write, permits })
     }
 
     /// Records the translation that an access uses, by the access's index.
-    fn note(&mut self, access: u32, page: Page, generation: Generation) {
+    fn record_use(&mut self, access: u32, page: Page, generation: Generation) {
         let number = access as usize;
-        if self.under.len() <= number {
-            self.under.resize(number + 1, (PHYSICAL_PAGE, 0));
+        if self.access_translations.len() <= number {
+            self.access_translations
+                .resize(number + 1, (PHYSICAL_PAGE, 0));
         }
-        self.under[number] = (page, generation);
+        self.access_translations[number] = (page, generation);
     }
 
     /// True if an access that has reached its cache has a virtual address.
     pub fn has_virtual_address(&self, access: u32, cache: Agent) -> bool {
-        let under = self.under.get(access as usize);
-        self.has(cache) && under.is_some_and(|(page, _)| *page != PHYSICAL_PAGE)
+        let access_translation = self.access_translations.get(access as usize);
+        self.has(cache) && access_translation.is_some_and(|(page, _)| *page != PHYSICAL_PAGE)
     }
 
     /// Sets the number of lines, from the first on, that cores access.
     pub fn set_line_count(&mut self, lines: u64) {
-        self.pages = lines.div_ceil(1 << self.shift).max(1) as Page;
+        self.page_count = lines.div_ceil(1 << self.page_shift).max(1) as Page;
     }
 
     /// True if an unmapping is scheduled. If no access uses translations then, none takes place.
@@ -289,28 +292,32 @@ impl Translations {
     }
 
     /// True if no access waits for a translation or uses one.
-    fn idle(&self) -> bool {
+    fn is_idle(&self) -> bool {
         let mut devices = self.devices.iter();
-        devices.all(|of| of.under.is_empty() && of.asked.is_empty() && of.waiting.is_empty())
+        devices.all(|device| {
+            device.uses.is_empty()
+                && device.pending.is_empty()
+                && device.delayed_accesses.is_empty()
+        })
     }
 
-    fn way(&mut self) -> Time {
-        let jitter = self.of.jitter.value;
-        self.of.way.value + self.random.below(jitter + u64::from(jitter > 0))
+    fn path_latency(&mut self) -> Time {
+        let jitter = self.quantities.jitter.value;
+        self.quantities.way.value + self.random.below(jitter + u64::from(jitter > 0))
     }
 }
 
 impl Simulation {
-    /// Translates an access that leaves its core at `at`, which is not in the past.
-    pub(crate) fn translate(&mut self, access: u32, at: Time) {
-        self.schedule_translation_step(at, Step::Look { access });
+    /// Translates an access that leaves its core at `departure`, which is not in the past.
+    pub(crate) fn translate(&mut self, access: u32, departure: Time) {
+        self.schedule_translation_step(departure, Step::LookUp { access });
         let Some(translations) = &mut self.translations else {
             return;
         };
-        let unmap = translations.of.unmap.value;
-        if unmap > 0 && !std::mem::replace(&mut translations.unmapping_scheduled, true) {
+        let unmap_interval = translations.quantities.unmap.value;
+        if unmap_interval > 0 && !std::mem::replace(&mut translations.unmapping_scheduled, true) {
             // Pages are unmapped at multiples of the interval, as long as there are accesses.
-            let next = (self.now / unmap + 1).saturating_mul(unmap);
+            let next = (self.now / unmap_interval + 1).saturating_mul(unmap_interval);
             self.schedule_translation_step(next, Step::Unmap);
         }
     }
@@ -318,28 +325,28 @@ impl Simulation {
     /// True if this step unmaps a page.
     pub(crate) fn must_unmap(&self, step: u32) -> bool {
         let translations = self.translations.as_ref();
-        translations.is_some_and(|of| matches!(of.steps[step], Step::Unmap))
+        translations.is_some_and(|translations| matches!(translations.steps[step], Step::Unmap))
     }
 
     /// Records that an access to a cache with virtual addresses has a physical address.
     pub(crate) fn is_physical(&mut self, access: u32) {
         if let Some(translations) = &mut self.translations {
-            translations.note(access, PHYSICAL_PAGE, 0);
+            translations.record_use(access, PHYSICAL_PAGE, 0);
         }
     }
 
-    fn schedule_translation_step(&mut self, at: Time, step: Step) {
+    fn schedule_translation_step(&mut self, time: Time, step: Step) {
         if let Some(translations) = &mut self.translations {
             let number = translations.steps.insert(step);
-            self.queue.push(at, Event::Translation(number));
+            self.queue.push(time, Event::Translation(number));
         }
     }
 
     /// Sends a message one way between a device and the host.
-    fn send_translation_message(&mut self, after: Time, step: Step) {
+    fn send_translation_message(&mut self, delay: Time, step: Step) {
         if let Some(translations) = &mut self.translations {
-            let at = self.now + after + translations.way();
-            self.schedule_translation_step(at, step);
+            let arrival = self.now + delay + translations.path_latency();
+            self.schedule_translation_step(arrival, step);
         }
     }
 
@@ -349,28 +356,32 @@ impl Simulation {
             return;
         };
         match translations.steps.remove(number) {
-            Step::Look { access } => self.look_up(access),
-            Step::Ask { device, page } => self.request_translation(device, page),
-            Step::Walk { device, page, left } => self.walk(device, page, left),
+            Step::LookUp { access } => self.look_up_translation(access),
+            Step::Request { device, page } => self.request_translation(device, page),
+            Step::Walk {
+                device,
+                page,
+                tables_left,
+            } => self.continue_walk(device, page, tables_left),
             Step::Answer {
                 device,
                 page,
                 generation,
-            } => self.translated(device, page, generation),
-            Step::Unmap => self.unmap(),
-            Step::TakenBack { device, page } => self.taken_back(device, page),
-            Step::Forgotten { page } => self.confirm_invalidation(page),
+            } => self.receive_translation(device, page, generation),
+            Step::Unmap => self.unmap_random_page(),
+            Step::Invalidate { device, page } => self.invalidate_translation(device, page),
+            Step::Acknowledge { page } => self.confirm_invalidation(page),
         }
     }
 
-    fn look_up(&mut self, index: u32) {
+    fn look_up_translation(&mut self, index: u32) {
         let access = self.accesses[index];
         let Some(translations) = &mut self.translations else {
             return;
         };
-        let page = access.line >> translations.shift;
-        let kept = translations.device(access.cache).kept.find(page);
-        if let Some(generation) = kept {
+        let page = access.line >> translations.page_shift;
+        let cached = translations.device(access.cache).cache.find(page);
+        if let Some(generation) = cached {
             translations.told.hits += 1;
             return self.send_translated(index, page, generation);
         }
@@ -389,25 +400,25 @@ impl Simulation {
         let Some(translations) = &mut self.translations else {
             return;
         };
-        let most = translations.of.outstanding.value as usize;
-        let hit = translations.of.hit.value;
+        let max_outstanding = translations.quantities.outstanding.value as usize;
+        let hit_latency = translations.quantities.hit.value;
         let device = translations.device(cache);
-        if let Some(asked) = device.asked.get_mut(&page) {
-            return asked.waiting.push(index);
+        if let Some(pending) = device.pending.get_mut(&page) {
+            return pending.waiting.push(index);
         }
-        if device.asked.len() == most {
-            return device.waiting.push_back(index);
+        if device.pending.len() == max_outstanding {
+            return device.delayed_accesses.push_back(index);
         }
-        let asked = PendingTranslation {
+        let pending = PendingTranslation {
             waiting: vec![index],
             stale: false,
         };
-        device.asked.insert(page, asked);
-        let ask = Step::Ask {
+        device.pending.insert(page, pending);
+        let request_step = Step::Request {
             device: cache,
             page,
         };
-        self.send_translation_message(hit, ask);
+        self.send_translation_message(hit_latency, request_step);
     }
 
     /// Sends an access to its cache under a translation that its device has.
@@ -417,28 +428,28 @@ impl Simulation {
         let Some(translations) = &mut self.translations else {
             return;
         };
-        if let Some(why) = translations.page_fault(page, access.kind) {
-            return self.refuse(index, page, why);
+        if let Some(refusal) = translations.page_fault(page, access.kind) {
+            return self.refuse_access(index, page, refusal);
         }
-        translations.note(index, page, generation);
+        translations.record_use(index, page, generation);
         translations
             .device(access.cache)
-            .under
+            .uses
             .entry(page)
             .or_default()
             .0 += 1;
-        let leaves = self.now + translations.of.hit.value;
-        self.queue.push(leaves + request, Event::Access(index));
+        let departure = self.now + translations.quantities.hit.value;
+        self.queue.push(departure + request, Event::Access(index));
         if access.purpose == Purpose::Posted {
             // The thread has waited until here: it is notified of a refusal before its next step.
             let work = self.groups.of_cache(access.cache).work;
-            self.thread(access.core, leaves + work);
+            self.thread(access.core, departure + work);
         }
     }
 
     /// Ends an access that the page table does not permit, and notifies its requester.
     #[cold]
-    fn refuse(&mut self, index: u32, page: Page, why: Refused) {
+    fn refuse_access(&mut self, index: u32, page: Page, refusal: Refused) {
         let access = self.accesses.remove(index);
         if self.watched {
             self.note_finished(index, &access, true, false);
@@ -451,17 +462,19 @@ impl Simulation {
             return;
         }
         translations.told.faults += 1;
-        let on = translations.refused.insert((access.core, access.line));
+        let is_progress = translations
+            .refused_accesses
+            .insert((access.core, access.line));
         let group = self.groups.of_cache(access.cache);
-        let done = self.now + translations.of.hit.value + group.hit;
-        let next = done + group.work;
-        let programs = self.behind.is_some() || self.port.is_some();
-        if on || !programs {
+        let completion = self.now + translations.quantities.hit.value + group.hit;
+        let next = completion + group.work;
+        let has_programs = self.behind.is_some() || self.port.is_some();
+        if is_progress || !has_programs {
             self.expect(self.now);
         }
         match access.purpose {
-            Purpose::Port => self.refuse_port_access(&access, why, done),
-            Purpose::Drain => self.complete_drain(&access, true, false, done),
+            Purpose::Port => self.refuse_port_access(&access, refusal, completion),
+            Purpose::Drain => self.complete_drain(&access, true, false, completion),
             _ if self.behind.is_some() => {
                 self.in_flight -= 1;
                 if access.purpose == Purpose::Posted {
@@ -470,10 +483,10 @@ impl Simulation {
                 let (word, line) = (u64::from(access.word), access.line);
                 let address = u64::from(line) * u64::from(self.line_bytes) + 8 * word;
                 let cache = self.agent_name(access.cache);
-                let what = format!(
+                let target = format!(
                     "word {word} of line {line}, address {address:#x}, page {page}, by {cache}"
                 );
-                self.refuse_thread(access.core, why, &what, line, next);
+                self.refuse_thread(access.core, refusal, &target, line, next);
             }
             _ => {
                 self.in_flight -= 1;
@@ -488,22 +501,23 @@ impl Simulation {
     pub(crate) fn refuse_thread(
         &mut self,
         core: u16,
-        why: Refused,
-        what: &str,
+        refusal: Refused,
+        target: &str,
         line: Line,
-        at: Time,
+        time: Time,
     ) {
-        let Some(behind) = &mut self.behind else {
+        let Some(application) = &mut self.behind else {
             return;
         };
-        let number = usize::from(core);
-        let step = behind.played.refused(number, why);
-        let (Some(running), Some(step)) = (behind.threads.get_mut(number), step) else {
-            let text = format!("thread {core} {why} ({what}), and does not handle the page fault");
+        let thread_index = usize::from(core);
+        let step = application.played.refused(thread_index, refusal);
+        let (Some(thread), Some(step)) = (application.threads.get_mut(thread_index), step) else {
+            let text =
+                format!("thread {core} {refusal} ({target}), and does not handle the page fault");
             return self.fail(FailureKind::Refused, line, text);
         };
-        running.set_step_after_refusal(step);
-        self.thread(core, at);
+        thread.set_step_after_refusal(step);
+        self.thread(core, time);
     }
 
     /// Ends the use of a translation by a completed access, and checks that the translation was valid until now.
@@ -511,24 +525,24 @@ impl Simulation {
         let Some(translations) = &mut self.translations else {
             return;
         };
-        let (page, generation) = translations.under[index as usize];
+        let (page, generation) = translations.access_translations[index as usize];
         if page == PHYSICAL_PAGE {
             return;
         }
-        let there = translations.generation(page);
-        let under = &mut translations.device(cache).under;
-        let Some((accesses, told)) = under.get_mut(&page) else {
+        let current_generation = translations.generation(page);
+        let uses = &mut translations.device(cache).uses;
+        let Some((use_count, host_waits)) = uses.get_mut(&page) else {
             return;
         };
-        *accesses -= 1;
-        let awaited = *accesses == 0 && *told;
-        if *accesses == 0 {
-            under.remove(&page);
+        *use_count -= 1;
+        let must_acknowledge = *use_count == 0 && *host_waits;
+        if *use_count == 0 {
+            uses.remove(&page);
         }
-        if awaited {
-            self.send_translation_message(0, Step::Forgotten { page });
+        if must_acknowledge {
+            self.send_translation_message(0, Step::Acknowledge { page });
         }
-        if generation != there {
+        if generation != current_generation {
             let name = self.agent_name(cache);
             let text =
                 format!("{name} has made an access to page {page} under a revoked translation");
@@ -540,10 +554,10 @@ impl Simulation {
         let Some(translations) = &mut self.translations else {
             return;
         };
-        if let Some((_, waiting)) = translations.leaving.get_mut(&page) {
+        if let Some((_, waiting)) = translations.unmapping_pages.get_mut(&page) {
             return waiting.push(device);
         }
-        let lookup = translations.of.lookup.value;
+        let lookup = translations.quantities.lookup.value;
         match translations.host.find(page) {
             Some(generation) => self.send_translation_message(
                 lookup,
@@ -554,34 +568,45 @@ impl Simulation {
                 },
             ),
             None => {
-                let left = translations.walk;
-                let walk = Step::Walk { device, page, left };
+                let tables_left = translations.tables_per_walk;
+                let walk = Step::Walk {
+                    device,
+                    page,
+                    tables_left,
+                };
                 self.schedule_translation_step(self.now + lookup, walk);
             }
         }
     }
 
     /// Starts the read of a walk's next table, or ends the walk after the last.
-    fn walk(&mut self, device: Agent, page: Page, left: u64) {
+    fn continue_walk(&mut self, device: Agent, page: Page, tables_left: u64) {
         let Some(translations) = &mut self.translations else {
             return;
         };
-        if left > 0 {
+        if tables_left > 0 {
             translations.told.tables_read += 1;
             // Tables have entries of 8 bytes. The tables of one level are adjacent, from the end of memory down.
-            let table = u64::from(page) >> (9 * (left - 1)).min(31);
+            let table = u64::from(page) >> (9 * (tables_left - 1)).min(31);
             let lines = u64::from(self.platform.lines);
-            let line = lines - 1 - (table * 8 / u64::from(self.line_bytes) + left) % lines;
-            let at = self.memory(self.now, line as Line);
-            let left = left - 1;
-            return self.schedule_translation_step(at, Step::Walk { device, page, left });
+            let line = lines - 1 - (table * 8 / u64::from(self.line_bytes) + tables_left) % lines;
+            let read_end = self.memory(self.now, line as Line);
+            let tables_left = tables_left - 1;
+            return self.schedule_translation_step(
+                read_end,
+                Step::Walk {
+                    device,
+                    page,
+                    tables_left,
+                },
+            );
         }
-        if let Some((_, waiting)) = translations.leaving.get_mut(&page) {
+        if let Some((_, waiting)) = translations.unmapping_pages.get_mut(&page) {
             return waiting.push(device);
         }
         let generation = translations.generation(page);
-        if translations.permits(page) > Right::None {
-            translations.host.keep(page, generation);
+        if translations.page_permission(page) > Right::None {
+            translations.host.insert(page, generation);
         }
         let answer = Step::Answer {
             device,
@@ -591,43 +616,43 @@ impl Simulation {
         self.send_translation_message(0, answer);
     }
 
-    fn translated(&mut self, cache: Agent, page: Page, generation: Generation) {
+    fn receive_translation(&mut self, cache: Agent, page: Page, generation: Generation) {
         let Some(translations) = &mut self.translations else {
             return;
         };
         let device = translations.device(cache);
-        let Some(asked) = device.asked.get_mut(&page) else {
+        let Some(pending) = device.pending.get_mut(&page) else {
             return;
         };
-        if std::mem::take(&mut asked.stale) {
-            let ask = Step::Ask {
+        if std::mem::take(&mut pending.stale) {
+            let request_step = Step::Request {
                 device: cache,
                 page,
             };
-            return self.send_translation_message(0, ask);
+            return self.send_translation_message(0, request_step);
         }
-        let waiting = std::mem::take(&mut asked.waiting);
-        device.asked.remove(&page);
+        let waiting = std::mem::take(&mut pending.waiting);
+        device.pending.remove(&page);
         // The absence of a page is not cached: it is requested again.
-        if translations.permits(page) > Right::None {
-            translations.device(cache).kept.keep(page, generation);
+        if translations.page_permission(page) > Right::None {
+            translations.device(cache).cache.insert(page, generation);
         }
-        let shift = translations.shift;
+        let page_shift = translations.page_shift;
         for index in waiting {
             self.send_translated(index, page, generation);
         }
         // One more request may be outstanding.
         while let Some(translations) = &mut self.translations {
-            let most = translations.of.outstanding.value as usize;
+            let max_outstanding = translations.quantities.outstanding.value as usize;
             let device = translations.device(cache);
-            if device.asked.len() == most {
+            if device.pending.len() == max_outstanding {
                 return;
             }
-            let Some(index) = device.waiting.pop_front() else {
+            let Some(index) = device.delayed_accesses.pop_front() else {
                 return;
             };
-            let page = self.accesses[index].line >> shift;
-            match device.kept.find(page) {
+            let page = self.accesses[index].line >> page_shift;
+            match device.cache.find(page) {
                 Some(generation) => self.send_translated(index, page, generation),
                 None => self.await_translation(index, page),
             }
@@ -635,44 +660,46 @@ impl Simulation {
     }
 
     /// Unmaps a random page, unless that page is being unmapped already.
-    fn unmap(&mut self) {
+    fn unmap_random_page(&mut self) {
         let Some(translations) = &mut self.translations else {
             return;
         };
         translations.unmapping_scheduled = false;
-        if translations.idle() {
+        if translations.is_idle() {
             return;
         }
-        let page = translations.random.below(translations.pages.into()) as Page;
-        let unmap = translations.of.unmap.value;
-        if !translations.leaving.contains_key(&page) {
+        let page = translations.random.below(translations.page_count.into()) as Page;
+        let unmap_interval = translations.quantities.unmap.value;
+        if !translations.unmapping_pages.contains_key(&page) {
             translations.told.taken_back += 1;
-            translations.host.forget(page);
+            translations.host.remove(page);
             let devices = translations.devices.len() as u16;
-            let first = translations.first;
-            translations.leaving.insert(page, (devices, Vec::new()));
+            let first = translations.first_cache;
+            translations
+                .unmapping_pages
+                .insert(page, (devices, Vec::new()));
             for device in Agents::new(first..first + devices).iter() {
-                self.send_translation_message(0, Step::TakenBack { device, page });
+                self.send_translation_message(0, Step::Invalidate { device, page });
             }
         }
         if let Some(translations) = &mut self.translations {
             translations.unmapping_scheduled = true;
         }
-        self.schedule_translation_step(self.now + unmap, Step::Unmap);
+        self.schedule_translation_step(self.now + unmap_interval, Step::Unmap);
     }
 
-    fn taken_back(&mut self, cache: Agent, page: Page) {
+    fn invalidate_translation(&mut self, cache: Agent, page: Page) {
         let Some(translations) = &mut self.translations else {
             return;
         };
         let device = translations.device(cache);
-        device.kept.forget(page);
-        if let Some(asked) = device.asked.get_mut(&page) {
-            asked.stale = true;
+        device.cache.remove(page);
+        if let Some(pending) = device.pending.get_mut(&page) {
+            pending.stale = true;
         }
-        match device.under.get_mut(&page) {
-            Some((_, told)) => *told = true,
-            None => self.send_translation_message(0, Step::Forgotten { page }),
+        match device.uses.get_mut(&page) {
+            Some((_, host_waits)) => *host_waits = true,
+            None => self.send_translation_message(0, Step::Acknowledge { page }),
         }
     }
 
@@ -680,14 +707,14 @@ impl Simulation {
         let Some(translations) = &mut self.translations else {
             return;
         };
-        let Some((devices, _)) = translations.leaving.get_mut(&page) else {
+        let Some((devices, _)) = translations.unmapping_pages.get_mut(&page) else {
             return;
         };
         *devices -= 1;
         if *devices > 0 {
             return;
         }
-        let waiting = translations.leaving.remove(&page);
+        let waiting = translations.unmapping_pages.remove(&page);
         *translations.generations.entry(page).or_default() += 1;
         for device in waiting.into_iter().flat_map(|(_, waiting)| waiting) {
             self.request_translation(device, page);

@@ -16,7 +16,7 @@ pub enum TransferDirection {
 pub struct Bus {
     quantities: platform::Bus,
     /// Time from which each direction can start the next packet.
-    free: [Time; 2],
+    free_at: [Time; 2],
 }
 
 impl Bus {
@@ -24,30 +24,30 @@ impl Bus {
     pub fn new(quantities: &platform::Bus) -> Bus {
         Bus {
             quantities: quantities.clone(),
-            free: [0; 2],
+            free_at: [0; 2],
         }
     }
 
     /// Sends `bytes` now, in as many packets as necessary and at least one. Returns when the last arrives.
-    pub fn carry(&mut self, way: TransferDirection, now: Time, bytes: u64) -> Time {
-        let of = &self.quantities;
-        let packets = bytes.div_ceil(of.payload_bytes.value.max(1)).max(1);
-        let bytes = bytes + packets * of.header_bytes.value;
-        let free = &mut self.free[usize::from(way == TransferDirection::Up)];
-        let time = of
+    pub fn carry(&mut self, direction: TransferDirection, now: Time, bytes: u64) -> Time {
+        let quantities = &self.quantities;
+        let packets = bytes.div_ceil(quantities.payload_bytes.value.max(1)).max(1);
+        let bytes = bytes + packets * quantities.header_bytes.value;
+        let free_at = &mut self.free_at[usize::from(direction == TransferDirection::Up)];
+        let duration = quantities
             .bandwidth
             .time_of(u32::try_from(bytes).unwrap_or(u32::MAX));
-        *free = now.max(*free) + time;
-        *free + of.latency.value
+        *free_at = now.max(*free_at) + duration;
+        *free_at + quantities.latency.value
     }
 
     /// Latency from the arrival of an interrupt until a thread that waits for it continues.
-    pub fn interrupt(&self) -> Time {
+    pub fn interrupt_latency(&self) -> Time {
         self.quantities.interrupt.value
     }
 
     /// Latency from the arrival of a read at the CPU's own memory until its words leave.
-    pub fn memory(&self) -> Time {
+    pub fn memory_latency(&self) -> Time {
         self.quantities.memory.value
     }
 }
@@ -63,23 +63,23 @@ mod tests {
         let platform = Platform::shipped("enzian-dc-bram").unwrap();
         let quantities = platform.bus.expect("it has a bus");
         let mut bus = Bus::new(&quantities);
-        let most = quantities.payload_bytes.value;
-        let header = quantities.header_bytes.value;
+        let payload = quantities.payload_bytes.value;
+        let header_bytes = quantities.header_bytes.value;
         let latency = quantities.latency.value;
         let time = |bytes: u64| quantities.bandwidth.time_of(bytes as u32);
         assert_eq!(
             bus.carry(TransferDirection::Down, 0, 0),
-            time(header) + latency
+            time(header_bytes) + latency
         );
-        let first = time(header) + time(3 * most + 8 + 4 * header);
+        let first_arrival = time(header_bytes) + time(3 * payload + 8 + 4 * header_bytes);
         assert_eq!(
-            bus.carry(TransferDirection::Down, 0, 3 * most + 8),
-            first + latency
+            bus.carry(TransferDirection::Down, 0, 3 * payload + 8),
+            first_arrival + latency
         );
         // The opposite direction is free.
         assert_eq!(
             bus.carry(TransferDirection::Up, 0, 8),
-            time(8 + header) + latency
+            time(8 + header_bytes) + latency
         );
     }
 }

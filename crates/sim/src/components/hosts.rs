@@ -48,7 +48,7 @@ struct Tile {
 /// Links between the switches of the first level and the top switch.
 struct Uplinks {
     /// Number of hosts at each switch of the first level.
-    hosts: usize,
+    hosts_per_switch: usize,
     /// Links from each switch to the top, and back.
     up: Vec<Direction>,
     down: Vec<Direction>,
@@ -62,15 +62,15 @@ pub(crate) struct Hosts {
     slices: u64,
     columns: u64,
     tiles: u64,
-    hop: Time,
+    hop_latency: Time,
     /// Extra latency from one host to another: (sending host, receiving host, picoseconds).
-    late: (usize, usize, Time),
-    flit: u32,
-    header: u32,
+    extra_latency: (usize, usize, Time),
+    flit_bytes: u32,
+    header_bytes: u32,
     /// Payload bytes by kind of message.
     payloads: Vec<u32>,
     /// Port of each tile into its mesh.
-    into: Vec<Direction>,
+    tile_ports: Vec<Direction>,
     /// Links from each host to the switch, and back.
     pub to_switch: Vec<Direction>,
     pub from_switch: Vec<Direction>,
@@ -89,41 +89,43 @@ impl Hosts {
         let hosts = platform.hosts.as_ref()?;
         let link = &platform.link;
         let payloads: Vec<u32> = kinds.iter().map(|kind| kind.payload).collect();
-        let flit = hosts.flit.value.max(1) as u32;
-        let header = link.header_bytes.value as u32;
+        let flit_bytes = hosts.flit.value.max(1) as u32;
+        let header_bytes = link.header_bytes.value as u32;
         let sizes: Rc<[Size]> = payloads
             .iter()
             .map(|&bytes| Size::new(link, bytes))
             .collect();
         // On a mesh, a message occupies whole flits.
         let mut mesh = link.clone();
-        mesh.bandwidth = rate(u64::from(flit), &hosts.flit_time);
+        mesh.bandwidth = rate(u64::from(flit_bytes), &hosts.flit_time);
         (
             mesh.latency.value,
             mesh.header_bytes.value,
             mesh.links.value,
         ) = (0, 0, 1);
-        let whole = |bytes: u32| (header + bytes).next_multiple_of(flit);
-        let flits = payloads.iter().map(|&bytes| Size::new(&mesh, whole(bytes)));
+        let mesh_bytes = |bytes: u32| (header_bytes + bytes).next_multiple_of(flit_bytes);
+        let flits = payloads
+            .iter()
+            .map(|&bytes| Size::new(&mesh, mesh_bytes(bytes)));
         let flits: Rc<[Size]> = flits.collect();
         let (count, tiles) = (hosts.count.value, hosts.columns.value * hosts.rows.value);
         let port = || Direction::new(link, &sizes, 0);
         let uplinks = platform.uplink.as_ref().map(|uplink| {
-            let mut between = link.clone();
-            between.links = uplink.links.clone();
-            between.bandwidth = uplink.bandwidth.clone();
-            between.latency = uplink.latency.clone();
-            let sizes = payloads.iter().map(|&bytes| Size::new(&between, bytes));
+            let mut uplink_link = link.clone();
+            uplink_link.links = uplink.links.clone();
+            uplink_link.bandwidth = uplink.bandwidth.clone();
+            uplink_link.latency = uplink.latency.clone();
+            let sizes = payloads.iter().map(|&bytes| Size::new(&uplink_link, bytes));
             let sizes: Rc<[Size]> = sizes.collect();
-            let ways = || {
+            let new_directions = || {
                 let switches = 0..count.div_ceil(uplink.hosts.value);
-                let way = |_| Direction::new(&between, &sizes, 0);
-                switches.map(way).collect()
+                let new_direction = |_| Direction::new(&uplink_link, &sizes, 0);
+                switches.map(new_direction).collect()
             };
             Uplinks {
-                hosts: uplink.hosts.value as usize,
-                up: ways(),
-                down: ways(),
+                hosts_per_switch: uplink.hosts.value as usize,
+                up: new_directions(),
+                down: new_directions(),
             }
         });
         Some(Hosts {
@@ -132,17 +134,17 @@ impl Hosts {
             slices: platform.home.slices.value,
             columns: hosts.columns.value,
             tiles,
-            hop: hosts.hop.value,
-            late: (
+            hop_latency: hosts.hop.value,
+            extra_latency: (
                 hosts.late_from.value as usize,
                 hosts.late_to.value as usize,
                 hosts.late.value,
             ),
-            flit,
-            header,
+            flit_bytes,
+            header_bytes,
             taken: vec![TrafficTotals::default(); payloads.len()],
             payloads,
-            into: (0..count * tiles)
+            tile_ports: (0..count * tiles)
                 .map(|_| Direction::new(&mesh, &flits, 0))
                 .collect(),
             to_switch: (0..count).map(|_| port()).collect(),
@@ -153,53 +155,53 @@ impl Hosts {
         })
     }
 
-    fn tile(&self, one: u64, place: u64) -> Tile {
+    fn tile(&self, index: u64, tile_index: u64) -> Tile {
         Tile {
-            host: (one & (self.count - 1)) as usize,
-            number: place % self.tiles,
+            host: (index & (self.count - 1)) as usize,
+            number: tile_index % self.tiles,
         }
     }
 
-    fn of_cache(&self, cache: Agent) -> Tile {
+    fn cache_tile(&self, cache: Agent) -> Tile {
         self.tile(cache.0.into(), u64::from(cache.0) / self.count)
     }
 
     /// Returns the tile at which a home serves a line: that of the line's slice.
-    fn of_home(&self, line: Line) -> Tile {
+    fn home_tile(&self, line: Line) -> Tile {
         let line = u64::from(line);
         let (home, slice) = (line & (self.homes - 1), line / self.homes % self.slices);
         self.tile(home, home / self.count * self.slices + slice)
     }
 
     /// Returns the tiles of a message's sender and receiver.
-    fn ends(&self, message: &Message) -> [Tile; 2] {
+    fn endpoint_tiles(&self, message: &Message) -> [Tile; 2] {
         let from = match (message.from, message.to) {
             // A message from home to home is about no line, and carries the number of its sender.
-            (HOME, HOME) => self.of_home(message.word.into()),
-            (HOME, _) => self.of_home(message.line),
-            (cache, _) => self.of_cache(cache),
+            (HOME, HOME) => self.home_tile(message.word.into()),
+            (HOME, _) => self.home_tile(message.line),
+            (cache, _) => self.cache_tile(cache),
         };
         let to = match message.to {
-            HOME => self.of_home(message.line),
-            cache => self.of_cache(cache),
+            HOME => self.home_tile(message.line),
+            cache => self.cache_tile(cache),
         };
         [from, to]
     }
 
     /// Latency from one tile to another of the same host.
-    fn hops(&self, from: u64, to: u64) -> Time {
-        let along = (from % self.columns).abs_diff(to % self.columns);
-        let across = (from / self.columns).abs_diff(to / self.columns);
-        (along + across) * self.hop
+    fn mesh_latency(&self, from: u64, to: u64) -> Time {
+        let column_distance = (from % self.columns).abs_diff(to % self.columns);
+        let row_distance = (from / self.columns).abs_diff(to / self.columns);
+        (column_distance + row_distance) * self.hop_latency
     }
 
     /// Prefetches the state that the next message of a caching agent, or the answer to a message, needs.
     pub fn prefetch(&self, from: Agent, line: Line) {
         let tile = match from {
-            HOME => self.of_home(line),
-            cache => self.of_cache(cache),
+            HOME => self.home_tile(line),
+            cache => self.cache_tile(cache),
         };
-        self.into[tile.host * self.tiles as usize + tile.number as usize].prefetch_links();
+        self.tile_ports[tile.host * self.tiles as usize + tile.number as usize].prefetch_links();
     }
 
     /// Sends a message into the mesh of its host. Returns when it arrives, and true if it arrives at the switch, not at
@@ -211,74 +213,80 @@ impl Hosts {
         random: &mut Random,
         order: Option<Order>,
     ) -> (Time, bool) {
-        let [from, to] = self.ends(message);
+        let [from, to] = self.endpoint_tiles(message);
         let kind = message.kind.index();
-        let bytes = self.header + self.payloads[kind] + more(message);
-        let flits = u64::from(bytes.next_multiple_of(self.flit));
+        let bytes = self.header_bytes + self.payloads[kind] + more(message);
+        let flits = u64::from(bytes.next_multiple_of(self.flit_bytes));
         match message.from {
             HOME => self.bytes_by_homes += u64::from(bytes),
             _ => self.bytes_by_caches += u64::from(bytes),
         }
-        let what = (message.kind, more(message));
-        let into = &mut self.into[from.host * self.tiles as usize + from.number as usize];
-        let entered = into.send(sent, what, random, order);
-        let taken = &mut self.taken[kind];
+        let kind_and_extra = (message.kind, more(message));
+        let tile_port =
+            &mut self.tile_ports[from.host * self.tiles as usize + from.number as usize];
+        let entered = tile_port.send(sent, kind_and_extra, random, order);
+        let totals = &mut self.taken[kind];
         if from.host == to.host {
-            taken.mesh_bytes += flits;
-            return (entered + self.hops(from.number, to.number), false);
+            totals.mesh_bytes += flits;
+            return (entered + self.mesh_latency(from.number, to.number), false);
         }
-        taken.between += 1;
-        taken.between_bytes += u64::from(bytes);
-        taken.mesh_bytes += 2 * flits;
-        let at_port = entered + self.hops(from.number, 0);
+        totals.between += 1;
+        totals.between_bytes += u64::from(bytes);
+        totals.mesh_bytes += 2 * flits;
+        let at_port = entered + self.mesh_latency(from.number, 0);
         let port = &mut self.to_switch[from.host];
         let sent = Sent {
             ready: at_port,
             ..sent
         };
-        (port.send(sent, what, random, order), true)
+        (port.send(sent, kind_and_extra, random, order), true)
     }
 
     /// Total time that messages waited for links between switches.
     pub fn uplink_wait(&self) -> Time {
-        let ways = self
+        let directions = self
             .uplinks
             .iter()
-            .flat_map(|of| of.up.iter().chain(&of.down));
-        ways.map(|way| way.waited).sum()
+            .flat_map(|uplinks| uplinks.up.iter().chain(&uplinks.down));
+        directions.map(|direction| direction.waited).sum()
     }
 
     /// Sends a message from a switch. Returns when it arrives, and the next switch; `None` for its receiver.
     pub fn send_from_switch(
         &mut self,
-        at: SwitchHop,
+        hop: SwitchHop,
         sent: Sent,
         message: &Message,
         random: &mut Random,
         order: Option<Order>,
     ) -> (Time, Option<SwitchHop>) {
-        let [from, to] = self.ends(message);
-        let what = (message.kind, more(message));
+        let [from, to] = self.endpoint_tiles(message);
+        let kind_and_extra = (message.kind, more(message));
         if let Some(uplinks) = &mut self.uplinks {
-            let [first, last] = [from, to].map(|tile| tile.host / uplinks.hosts);
-            let next = match at {
+            let [first, last] = [from, to].map(|tile| tile.host / uplinks.hosts_per_switch);
+            let next = match hop {
                 SwitchHop::First if first != last => {
                     Some((&mut uplinks.up[first], SwitchHop::Above))
                 }
                 SwitchHop::Above => Some((&mut uplinks.down[last], SwitchHop::Last)),
                 SwitchHop::First | SwitchHop::Last => None,
             };
-            if let Some((way, next)) = next {
-                return (way.send(sent, what, random, order), Some(next));
+            if let Some((link, next)) = next {
+                return (link.send(sent, kind_and_extra, random, order), Some(next));
             }
         }
-        let late = match self.late {
-            (one, other, late) if (one, other) == (from.host, to.host) => late,
+        let extra_latency = match self.extra_latency {
+            (from_host, to_host, latency) if (from_host, to_host) == (from.host, to.host) => {
+                latency
+            }
             _ => 0,
         };
         let port = &mut self.from_switch[to.host];
-        let at_port = port.send(sent, what, random, order);
-        (at_port + self.hops(0, to.number) + late, None)
+        let at_port = port.send(sent, kind_and_extra, random, order);
+        (
+            at_port + self.mesh_latency(0, to.number) + extra_latency,
+            None,
+        )
     }
 }
 

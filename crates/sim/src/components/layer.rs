@@ -33,21 +33,24 @@ pub(crate) struct KindTiming {
 /// # Errors
 /// A sentence that names the quantity.
 pub(crate) fn check(layer: &platform::Layer) -> Result<(), String> {
-    let (left, all) = (layer.lanes_left.value, layer.lanes.value);
-    let fails = layer.faults.value > 0;
-    let of_pcie = layer.framing != Framing::Eci;
-    for (name, lanes) in [("lanes", Some(all)), ("lanes_left", fails.then_some(left))] {
+    let (degraded_lanes, all_lanes) = (layer.lanes_left.value, layer.lanes.value);
+    let can_fail = layer.faults.value > 0;
+    let is_pcie = layer.framing != Framing::Eci;
+    for (name, lanes) in [
+        ("lanes", Some(all_lanes)),
+        ("lanes_left", can_fail.then_some(degraded_lanes)),
+    ] {
         let framing = layer.framing.name();
         lanes.map_or(Ok(0), |lanes| {
-            Lanes::work(lanes, of_pcie).map_err(|there| {
-                format!("a link of {framing} has {there}, not {lanes}: `link.{name}`")
+            Lanes::work(lanes, is_pcie).map_err(|supported| {
+                format!("a link of {framing} has {supported}, not {lanes}: `link.{name}`")
             })
         })?;
     }
-    match fails && left > all {
+    match can_fail && degraded_lanes > all_lanes {
         true => Err(format!(
-            "a link of {} cannot come up with {left}: `link.lanes_left` must be 1 to {all}",
-            counted(all, "lane")
+            "a link of {} cannot come up with {degraded_lanes}: `link.lanes_left` must be 1 to {all_lanes}",
+            counted(all_lanes, "lane")
         )),
         false => Ok(()),
     }
@@ -58,19 +61,19 @@ pub(crate) fn check(layer: &platform::Layer) -> Result<(), String> {
 /// # Errors
 /// A sentence that names the supported framings.
 pub(crate) fn check_bidirectional(framing: Framing) -> Result<(), String> {
-    let one = match framing {
+    let supported = match framing {
         Framing::Eci | Framing::Ccix => return Ok(()),
         Framing::Cxl68 | Framing::Cxl256 => "CXL.mem, whose home is the device",
         Framing::CxlCache68 => "CXL.cache, whose home is the host",
     };
     Err(format!(
-        "links of {} carry {one}, but not both directions: `link.layer` of both directions is eci, ccix or none",
+        "links of {} carry {supported}, but not both directions: `link.layer` of both directions is eci, ccix or none",
         framing.name()
     ))
 }
 
 /// Number of bytes after which a packet of PCIe's link layer must leave.
-fn limit(lanes: u32) -> u64 {
+fn packet_limit(lanes: u32) -> u64 {
     if lanes > 8 {
         168
     } else {
@@ -82,31 +85,31 @@ fn limit(lanes: u32) -> u64 {
 ///
 /// # Errors
 /// A sentence that names the message, channel or line size that the framing cannot carry.
-pub(crate) fn ways(
+pub(crate) fn kind_timings(
     protocol: &Protocol,
     framing: Framing,
     payloads: &[u32],
 ) -> Result<Rc<[KindTiming]>, String> {
     let line = protocol.line_bytes;
-    let fits = match framing {
+    let is_supported = match framing {
         Framing::Eci => line.is_multiple_of(32) && line <= 128,
         Framing::Ccix => line <= 128,
         Framing::Cxl68 | Framing::Cxl256 | Framing::CxlCache68 => line == u32::from(cxl::LINE),
     };
-    if !fits {
+    if !is_supported {
         let (name, framing) = (&protocol.name, framing.name());
         return Err(format!(
             "a line of {name} has {line} bytes, which links of {framing} do not carry"
         ));
     }
-    let unclassed = |channel: &&Channel| channel.class.is_none();
-    if let Some(channel) = protocol.channels.iter().find(unclassed) {
+    let has_no_class = |channel: &&Channel| channel.class.is_none();
+    if let Some(channel) = protocol.channels.iter().find(has_no_class) {
         let (name, framing) = (&channel.name, framing.name());
         return Err(format!(
             "channel `{name}` has no class, but links of {framing} need it to distinguish requests from responses: declare `{name} as request`, or as another class"
         ));
     }
-    let way = |id: MessageId| {
+    let timing_of = |id: MessageId| {
         let payload = payloads[id.index()];
         let up = protocol.channel_of(id).from == End::Remote;
         let class = protocol.class(id);
@@ -128,44 +131,46 @@ pub(crate) fn ways(
             ordered: false,
         }
     };
-    let mut ways: Vec<KindTiming> = protocol.message_ids().map(way).collect();
+    let mut timings: Vec<KindTiming> = protocol.message_ids().map(timing_of).collect();
     if framing == Framing::Cxl68 {
-        let snoops = protocol.message_ids().zip(&ways).find(|(id, way)| {
+        let unsupported = protocol.message_ids().zip(&timings).find(|(id, timing)| {
             let up = protocol.channel_of(*id).from == End::Remote;
             let flits = cxl::Flits::Small;
-            flits.header(sender(framing, up), way.circuits[0]).is_none()
+            flits
+                .header(sender(framing, up), timing.circuits[0])
+                .is_none()
         });
-        if let Some((id, _)) = snoops {
+        if let Some((id, _)) = unsupported {
             let name = &protocol.message(id).name;
             return Err(format!(
                 "{name} is a back-invalidate message, which cxl-68 links do not carry; use cxl-256"
             ));
         }
     }
-    let kept = receiver_ordered(protocol, framing);
+    let receiver_orders = receiver_ordered(protocol, framing);
     for (number, order) in protocol.orders.iter().enumerate() {
-        if kept.contains(&number) {
+        if receiver_orders.contains(&number) {
             continue;
         }
-        keep_order(protocol, framing, &mut ways, |id| {
+        keep_order(protocol, framing, &mut timings, |id| {
             order.contains(&protocol.message(id).channel)
         })?;
     }
-    for behind in &protocol.behind {
+    for rule in &protocol.behind {
         // CXL keeps no order between two classes. The receiver enforces this one.
-        let first = ways[behind.message.index()].circuits;
-        let apart = |id: &MessageId| ways[id.index()].circuits != first;
-        if of_cxl(framing) && behind.earlier.iter().any(apart) {
+        let message_circuits = timings[rule.message.index()].circuits;
+        let is_in_other_circuit = |id: &MessageId| timings[id.index()].circuits != message_circuits;
+        if is_cxl(framing) && rule.earlier.iter().any(is_in_other_circuit) {
             continue;
         }
-        keep_order(protocol, framing, &mut ways, |id| {
-            id == behind.message || behind.earlier.contains(&id)
+        keep_order(protocol, framing, &mut timings, |id| {
+            id == rule.message || rule.earlier.contains(&id)
         })?;
     }
-    Ok(ways.into())
+    Ok(timings.into())
 }
 
-fn of_cxl(framing: Framing) -> bool {
+fn is_cxl(framing: Framing) -> bool {
     matches!(
         framing,
         Framing::Cxl68 | Framing::Cxl256 | Framing::CxlCache68
@@ -173,22 +178,22 @@ fn of_cxl(framing: Framing) -> bool {
 }
 
 /// Role of the sender on CXL links: a caching agent, or the home.
-fn sender(framing: Framing, agent: bool) -> cxl::Side {
-    let of_agents = match framing {
+fn sender(framing: Framing, from_agent: bool) -> cxl::Side {
+    let agent_side = match framing {
         Framing::CxlCache68 => cxl::Side::CachingDevice,
         _ => cxl::Side::Host,
     };
-    if agent {
-        of_agents
+    if from_agent {
+        agent_side
     } else {
-        of_agents.partner()
+        agent_side.partner()
     }
 }
 
 /// Indices of the protocol's orders that links do not keep, so that receivers must: the per-line orders of CXL.cache
 /// between snoops and the responses sent before them.
 pub(crate) fn receiver_ordered(protocol: &Protocol, framing: Framing) -> Vec<usize> {
-    let to_remotes = |number: &usize| {
+    let leads_to_remotes = |number: &usize| {
         let mut order = protocol.orders[*number].iter();
         order.all(|channel| protocol.channels[channel.index()].from == End::Home)
     };
@@ -196,7 +201,7 @@ pub(crate) fn receiver_ordered(protocol: &Protocol, framing: Framing) -> Vec<usi
     orders
         .filter(|_| framing == Framing::CxlCache68)
         .filter(|&number| protocol.per_line[number])
-        .filter(to_remotes)
+        .filter(leads_to_remotes)
         .collect()
 }
 
@@ -204,32 +209,38 @@ pub(crate) fn receiver_ordered(protocol: &Protocol, framing: Framing) -> Vec<usi
 fn keep_order(
     protocol: &Protocol,
     framing: Framing,
-    ways: &mut [KindTiming],
-    is_of: impl Fn(MessageId) -> bool,
+    timings: &mut [KindTiming],
+    is_ordered: impl Fn(MessageId) -> bool,
 ) -> Result<(), String> {
-    let its: Vec<MessageId> = protocol.message_ids().filter(|&id| is_of(id)).collect();
-    let with_data = its.iter().find(|id| ways[id.index()].bytes > 0);
-    let Some(leads) = with_data.or(its.first()) else {
+    let ordered_messages: Vec<MessageId> = protocol
+        .message_ids()
+        .filter(|&id| is_ordered(id))
+        .collect();
+    let data_message = ordered_messages
+        .iter()
+        .find(|id| timings[id.index()].bytes > 0);
+    let Some(leader) = data_message.or(ordered_messages.first()) else {
         return Ok(());
     };
-    let circuits = ways[leads.index()].circuits;
-    for id in &its {
-        let way = &mut ways[id.index()];
-        if of_cxl(framing) && way.circuits != circuits {
-            let (one, other) = (&protocol.message(*leads).name, &protocol.message(*id).name);
+    let circuits = timings[leader.index()].circuits;
+    for id in &ordered_messages {
+        let timing = &mut timings[id.index()];
+        if is_cxl(framing) && timing.circuits != circuits {
+            let (leader_name, message_name) =
+                (&protocol.message(*leader).name, &protocol.message(*id).name);
             return Err(format!(
-                "{one} and {other} are ordered, but belong to two classes of {}, which are unordered",
+                "{leader_name} and {message_name} are ordered, but belong to two classes of {}, which are unordered",
                 framing.name()
             ));
         }
-        (way.circuits, way.ordered) = (circuits, true);
+        (timing.circuits, timing.ordered) = (circuits, true);
     }
     Ok(())
 }
 
 /// Returns the circuits of a message for even and for odd line numbers.
 fn circuits(framing: Framing, class: Option<Class>, data: bool, up: bool) -> [u8; 2] {
-    let asks = matches!(class, Some(Class::Request | Class::Victim));
+    let is_request = matches!(class, Some(Class::Request | Class::Victim));
     match framing {
         // A line with an odd number uses the even circuit, and the reverse.
         Framing::Eci => match (class, data) {
@@ -241,13 +252,13 @@ fn circuits(framing: Framing, class: Option<Class>, data: bool, up: bool) -> [u8
         },
         Framing::Ccix => match class {
             _ if data => [3; 2],
-            _ if asks => [0; 2],
+            _ if is_request => [0; 2],
             Some(Class::Forward) => [1; 2],
             _ => [2; 2],
         },
         Framing::Cxl68 | Framing::Cxl256 | Framing::CxlCache68 => match (data, up) {
             (true, _) => [cxl::DATA; 2],
-            (false, true) if asks => [cxl::REQUEST; 2],
+            (false, true) if is_request => [cxl::REQUEST; 2],
             (false, false) if class == Some(Class::Forward) => [cxl::REQUEST; 2],
             _ => [cxl::RESPONSE; 2],
         },
@@ -299,18 +310,18 @@ mod tests {
     #[test]
     fn messages_are_of_the_class_of_their_channel() {
         let protocol = parse(TEXT).unwrap_or_else(|errors| {
-            let all = errors.iter().map(|error| error.render("text", TEXT, false));
-            panic!("{}", all.collect::<String>())
+            let reports = errors.iter().map(|error| error.render("text", TEXT, false));
+            panic!("{}", reports.collect::<String>())
         });
         let payload = |id| match protocol.message(id).carries {
             Carries::Nothing => 0,
             _ => protocol.line_bytes,
         };
         let payloads: Vec<u32> = protocol.message_ids().map(payload).collect();
-        let ways = ways(&protocol, Framing::Cxl256, &payloads).unwrap();
-        let told = protocol.message_ids().zip(ways.iter());
-        let told: Vec<(&str, u8)> = told
-            .map(|(id, way)| (protocol.message(id).name.as_str(), way.circuits[0]))
+        let timings = kind_timings(&protocol, Framing::Cxl256, &payloads).unwrap();
+        let circuits = protocol.message_ids().zip(timings.iter());
+        let circuits: Vec<(&str, u8)> = circuits
+            .map(|(id, timing)| (protocol.message(id).name.as_str(), timing.circuits[0]))
             .collect();
         let expected = [
             ("Want", cxl::REQUEST),
@@ -321,6 +332,6 @@ mod tests {
             ("Line", cxl::DATA),
             ("Free", cxl::RESPONSE),
         ];
-        assert_eq!(told, expected);
+        assert_eq!(circuits, expected);
     }
 }

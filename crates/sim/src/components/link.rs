@@ -54,16 +54,16 @@ pub struct Direction {
     sizes: Rc<[Size]>,
     bandwidth: platform::Quantity,
     /// Time from which each link can start the next message.
-    free: Vec<Time>,
+    free_at: Vec<Time>,
     latency: Time,
     /// Maximum random extra delay of a message; one message in eight has up to 16 times this.
     jitter: Time,
     /// True if messages arrive in the order of sending, each after the one before.
     serial: bool,
     /// If not serial, the last arrival by sender, receiver, order group and line, while it may still delay a message.
-    last: FxHashMap<Order, Time>,
-    /// Number of entries of `last` that triggers a search for obsolete ones.
-    most: usize,
+    last_arrivals: FxHashMap<Order, Time>,
+    /// Number of entries of `last_arrivals` that triggers a search for obsolete ones.
+    sweep_threshold: usize,
     circuits: Vec<Circuit>,
     /// True if circuits have a limited number of credits.
     limited: bool,
@@ -81,7 +81,7 @@ pub struct Direction {
 #[derive(Clone, Default)]
 struct Circuit {
     /// Messages that the receiver still has room for.
-    room: u64,
+    credits: u64,
     /// Messages that wait for room, with the time at which each was ready.
     queue: VecDeque<(Time, u32)>,
 }
@@ -90,7 +90,7 @@ impl Direction {
     /// Creates an idle direction with `circuits` virtual circuits. `sizes` is indexed by message kind.
     pub fn new(link: &platform::Link, sizes: &Rc<[Size]>, circuits: usize) -> Direction {
         let circuit = Circuit {
-            room: link.credits.value,
+            credits: link.credits.value,
             queue: VecDeque::new(),
         };
         Direction {
@@ -98,14 +98,14 @@ impl Direction {
             bandwidth: link.bandwidth.clone(),
             circuits: vec![circuit; circuits],
             limited: link.credits.value > 0,
-            free: vec![0; link.links.value.max(1) as usize],
+            free_at: vec![0; link.links.value.max(1) as usize],
             latency: link.latency.value,
             serial: link.links.value <= 1
                 && link.jitter.value == 0
                 && link.bandwidth.time_of(link.header_bytes.value as u32) > 0,
             jitter: link.jitter.value,
-            last: FxHashMap::default(),
-            most: MIN_ARRIVALS_BEFORE_SWEEP,
+            last_arrivals: FxHashMap::default(),
+            sweep_threshold: MIN_ARRIVALS_BEFORE_SWEEP,
             messages: 0,
             bytes: 0,
             waited: 0,
@@ -115,7 +115,7 @@ impl Direction {
 
     /// Exchanges the links' occupancy with another direction of the same links.
     pub(crate) fn exchange_occupancy(&mut self, other: &mut Direction) {
-        std::mem::swap(&mut self.free, &mut other.free);
+        std::mem::swap(&mut self.free_at, &mut other.free_at);
     }
 
     /// Returns the occupancy and the latency of a message on otherwise idle links. Any further time is waiting or
@@ -131,21 +131,21 @@ impl Direction {
 
     /// Number of links.
     pub fn links(&self) -> usize {
-        self.free.len()
+        self.free_at.len()
     }
 
     /// Prefetches the state that sending needs.
     #[inline]
     pub fn prefetch_links(&self) {
         prefetch_value(self);
-        prefetch(self.free.as_ptr());
+        prefetch(self.free_at.as_ptr());
     }
 
     /// Prefetches the state of a circuit and of the links.
     #[inline]
     pub fn prefetch(&self, circuit: u8) {
         prefetch(&self.circuits[usize::from(circuit)]);
-        prefetch(self.free.as_ptr());
+        prefetch(self.free_at.as_ptr());
     }
 
     /// Takes a credit for one message of a circuit. Returns false if there is none.
@@ -154,10 +154,10 @@ impl Direction {
         if !self.limited {
             return true;
         }
-        let room = &mut self.circuits[circuit as usize].room;
-        let has = *room > 0;
-        *room -= u64::from(has);
-        has
+        let credits = &mut self.circuits[circuit as usize].credits;
+        let has_credit = *credits > 0;
+        *credits -= u64::from(has_credit);
+        has_credit
     }
 
     /// Queues the message `message` in its circuit, which has no credit for it.
@@ -166,10 +166,10 @@ impl Direction {
         circuit.queue.push_back((ready, message));
     }
 
-    /// Counts a message, with `more` bytes beyond those of its kind, that travels on framed links.
-    pub fn count(&mut self, (kind, more): (MessageId, u32)) {
+    /// Counts a message, with `extra_bytes` bytes beyond those of its kind, that travels on framed links.
+    pub fn count(&mut self, (kind, extra_bytes): (MessageId, u32)) {
         self.messages += 1;
-        self.bytes += u64::from(self.sizes[kind.index()].bytes + more);
+        self.bytes += u64::from(self.sizes[kind.index()].bytes + extra_bytes);
     }
 
     /// Returns a credit of a circuit. Returns the queued message that the credit goes to, if any.
@@ -180,32 +180,32 @@ impl Direction {
         }
         let circuit = &mut self.circuits[circuit as usize];
         let next = circuit.queue.pop_front();
-        circuit.room += u64::from(next.is_none());
+        circuit.credits += u64::from(next.is_none());
         next
     }
 
-    /// Sends a message with `more` bytes beyond those of its kind. Returns when it arrives.
+    /// Sends a message with `extra_bytes` bytes beyond those of its kind. Returns when it arrives.
     #[inline(always)]
     pub fn send(
         &mut self,
         Sent { now, ready }: Sent,
-        (kind, more): (MessageId, u32),
+        (kind, extra_bytes): (MessageId, u32),
         random: &mut Random,
         order: Option<Order>,
     ) -> Time {
         let mut size = self.sizes[kind.index()];
-        if more > 0 {
-            size.bytes += more;
-            size.time += self.bandwidth.time_of(more);
+        if extra_bytes > 0 {
+            size.bytes += extra_bytes;
+            size.time += self.bandwidth.time_of(extra_bytes);
         }
         // There is at least one link.
-        let (mut link, others) = match &mut self.free[..] {
-            [first, others @ ..] => (first, others),
+        let (mut link, other_links) = match &mut self.free_at[..] {
+            [first, other_links @ ..] => (first, other_links),
             [] => return ready,
         };
-        for other in others {
-            if *other < *link {
-                link = other;
+        for candidate in other_links {
+            if *candidate < *link {
+                link = candidate;
             }
         }
         let start = ready.max(*link);
@@ -217,18 +217,19 @@ impl Direction {
         let mut arrival = start + size.time + self.latency;
         if self.jitter > 0 {
             // One message in eight is delayed by far more: races need messages that many others overtake.
-            let late = if random.below(8) == 0 { 16 } else { 1 };
-            arrival += random.below(self.jitter + 1) * late;
+            let delay_factor = if random.below(8) == 0 { 16 } else { 1 };
+            arrival += random.below(self.jitter + 1) * delay_factor;
         }
         if let Some(key) = order.filter(|_| !self.serial) {
-            if self.last.len() > self.most {
+            if self.last_arrivals.len() > self.sweep_threshold {
                 // Messages sent from now on arrive later than those that have already arrived.
-                self.last.retain(|_, last| *last >= now);
-                self.most = MIN_ARRIVALS_BEFORE_SWEEP.max(2 * self.last.len());
+                self.last_arrivals
+                    .retain(|_, last_arrival| *last_arrival >= now);
+                self.sweep_threshold = MIN_ARRIVALS_BEFORE_SWEEP.max(2 * self.last_arrivals.len());
             }
-            let last = self.last.entry(key).or_insert(0);
-            arrival = arrival.max(*last + 1);
-            *last = arrival;
+            let last_arrival = self.last_arrivals.entry(key).or_insert(0);
+            arrival = arrival.max(*last_arrival + 1);
+            *last_arrival = arrival;
         }
         arrival
     }

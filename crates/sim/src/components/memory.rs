@@ -18,7 +18,7 @@ enum Kind {
     Dram(Timing, Vec<Channel>),
     Bram {
         latency: Time,
-        per_line: Time,
+        line_time: Time,
         bandwidth: platform::Quantity,
         ports: Vec<Time>,
     },
@@ -37,10 +37,10 @@ struct Timing {
     precharge: Time,
     open_for: Time,
     /// Data-bus time of one line, and of one burst.
-    line: Time,
-    burst: Time,
+    line_time: Time,
+    burst_time: Time,
     /// Latency of controller and wires: request path, response path.
-    way: (Time, Time),
+    controller_latency: (Time, Time),
 }
 
 impl Timing {
@@ -55,15 +55,15 @@ impl Timing {
             activate: dram.activate.value,
             precharge: dram.precharge.value,
             open_for: dram.open_for.value,
-            line: dram.bandwidth.time_of(line_bytes),
-            burst: dram.bandwidth.time_of(BURST.min(line_bytes)),
-            way: (controller / 2, controller - controller / 2),
+            line_time: dram.bandwidth.time_of(line_bytes),
+            burst_time: dram.bandwidth.time_of(BURST.min(line_bytes)),
+            controller_latency: (controller / 2, controller - controller / 2),
         }
     }
 }
 
 /// Location of a line in a DRAM.
-struct Place {
+struct Location {
     channel: usize,
     bank: usize,
     row: u32,
@@ -71,32 +71,32 @@ struct Place {
 
 impl Timing {
     #[inline(always)]
-    fn place(&self, line: Line, channels: &[Channel]) -> Place {
+    fn locate(&self, line: Line, channels: &[Channel]) -> Location {
         let channel = line as usize & (channels.len() - 1);
         // Adjacent rows of the address space are in different banks. All upper bits are mixed in, so that no
         // power-of-two stride stays in one bank.
         let chunk = line >> self.channel_bits >> self.row_bits;
         let row = chunk >> self.bank_bits;
         let folded = row ^ (row >> 4) ^ (row >> 8) ^ (row >> 12) ^ (row >> 16);
-        Place {
+        Location {
             channel,
             bank: (chunk ^ folded) as usize & (channels[channel].banks.len() - 1),
             row,
         }
     }
 
-    /// Operates a bank, and a data bus that is free from `free` on, for `burst`. Returns true if the row was open, and
-    /// the end of the operation.
+    /// Operates a bank, and a data bus that is free from `bus_free_at` on, for `burst`. Returns true if the row was open,
+    /// and the end of the operation.
     #[inline(always)]
     fn operate(
         &self,
         now: Time,
         row: u32,
         bank: &mut Bank,
-        free: &mut Time,
+        bus_free_at: &mut Time,
         burst: Time,
     ) -> (bool, Time) {
-        let mut ready = bank.ready.max(now + self.way.0);
+        let mut ready = bank.ready.max(now + self.controller_latency.0);
         let closes = bank.ready + self.open_for;
         let hit = bank.row == row && ready <= closes;
         if !hit {
@@ -108,17 +108,17 @@ impl Timing {
             ready += self.activate;
             bank.row = row;
         }
-        let start = (ready + self.column).max(*free);
-        *free = start + burst;
+        let start = (ready + self.column).max(*bus_free_at);
+        *bus_free_at = start + burst;
         // The next column command may be issued while this line is still being transferred.
         bank.ready = (start + burst).saturating_sub(self.column);
-        (hit, *free + self.way.1)
+        (hit, *bus_free_at + self.controller_latency.1)
     }
 }
 
 struct Channel {
     /// Time from which the data bus is free.
-    free: Time,
+    free_at: Time,
     banks: Vec<Bank>,
 }
 
@@ -144,14 +144,14 @@ impl Memory {
                     dram.banks.value.max(1) as usize
                 ];
                 let channels = (0..dram.channels.value.max(1)).map(|_| Channel {
-                    free: 0,
+                    free_at: 0,
                     banks: banks.clone(),
                 });
                 Kind::Dram(Timing::new(dram, line_bytes), channels.collect())
             }
             platform::Memory::Bram(bram) => Kind::Bram {
                 latency: bram.latency.value,
-                per_line: bram.bandwidth.time_of(line_bytes),
+                line_time: bram.bandwidth.time_of(line_bytes),
                 bandwidth: bram.bandwidth.clone(),
                 ports: vec![0; bram.ports.value.max(1) as usize],
             },
@@ -169,22 +169,27 @@ impl Memory {
         match &mut self.kind {
             Kind::Bram {
                 latency,
-                per_line,
+                line_time,
                 ports,
                 ..
             } => {
                 let count = ports.len();
                 let port = &mut ports[line as usize % count];
                 let start = now.max(*port);
-                *port = start + *per_line;
-                start + (*per_line).max(*latency)
+                *port = start + *line_time;
+                start + (*line_time).max(*latency)
             }
             Kind::Dram(timing, channels) => {
-                let place = timing.place(line, channels);
-                let channel = &mut channels[place.channel];
-                let bank = &mut channel.banks[place.bank];
-                let (hit, end) =
-                    timing.operate(now, place.row, bank, &mut channel.free, timing.line);
+                let location = timing.locate(line, channels);
+                let channel = &mut channels[location.channel];
+                let bank = &mut channel.banks[location.bank];
+                let (hit, end) = timing.operate(
+                    now,
+                    location.row,
+                    bank,
+                    &mut channel.free_at,
+                    timing.line_time,
+                );
                 self.row_hits += u64::from(hit);
                 self.row_misses += u64::from(!hit);
                 end
@@ -198,24 +203,25 @@ impl Memory {
         match &mut self.kind {
             Kind::Bram {
                 latency,
-                per_line,
+                line_time,
                 bandwidth,
                 ports,
             } => {
                 let count = ports.len();
                 let port = &mut ports[line as usize % count];
-                let takes = bandwidth.time_of(bytes.len() as u32).min(*per_line);
+                let duration = bandwidth.time_of(bytes.len() as u32).min(*line_time);
                 let start = now.max(*port);
-                *port = start + takes;
-                start + takes.max(*latency)
+                *port = start + duration;
+                start + duration.max(*latency)
             }
             Kind::Dram(timing, channels) => {
-                let place = timing.place(line, channels);
-                let channel = &mut channels[place.channel];
-                let bank = &mut channel.banks[place.bank];
+                let location = timing.locate(line, channels);
+                let channel = &mut channels[location.channel];
+                let bank = &mut channel.banks[location.bank];
                 let bursts = u64::from(bytes.end.div_ceil(BURST) - bytes.start / BURST);
-                let takes = (bursts * timing.burst).min(timing.line);
-                let (hit, end) = timing.operate(now, place.row, bank, &mut channel.free, takes);
+                let duration = (bursts * timing.burst_time).min(timing.line_time);
+                let (hit, end) =
+                    timing.operate(now, location.row, bank, &mut channel.free_at, duration);
                 self.row_hits += u64::from(hit);
                 self.row_misses += u64::from(!hit);
                 end
@@ -224,8 +230,8 @@ impl Memory {
     }
 
     /// Number of the memory's buses, banks or ports.
-    pub fn count(&self, what: &str) -> usize {
-        match (&self.kind, what) {
+    pub fn count(&self, resource: &str) -> usize {
+        match (&self.kind, resource) {
             (Kind::Bram { ports, .. }, "port") => ports.len(),
             (Kind::Dram(_, channels), "bus") => channels.len(),
             (Kind::Dram(_, channels), "bank") => {
@@ -240,28 +246,30 @@ impl Memory {
         match &self.kind {
             Kind::Bram {
                 latency,
-                per_line,
+                line_time,
                 ports,
                 ..
             } => UncontendedOp {
-                end: now + (*per_line).max(*latency),
-                uses: [("port", line as usize % ports.len(), *per_line); 2],
-                several: false,
+                end: now + (*line_time).max(*latency),
+                uses: [("port", line as usize % ports.len(), *line_time); 2],
+                uses_both: false,
             },
             Kind::Dram(timing, channels) => {
-                let place = timing.place(line, channels);
-                let mut bank = channels[place.channel].banks[place.bank];
-                let begins = now + timing.way.0;
-                bank.ready = bank.ready.min(begins);
-                let (_, end) = timing.operate(now, place.row, &mut bank, &mut 0, timing.line);
-                let number = place.channel * channels[place.channel].banks.len() + place.bank;
+                let location = timing.locate(line, channels);
+                let mut bank = channels[location.channel].banks[location.bank];
+                let start = now + timing.controller_latency.0;
+                bank.ready = bank.ready.min(start);
+                let (_, end) =
+                    timing.operate(now, location.row, &mut bank, &mut 0, timing.line_time);
+                let number =
+                    location.channel * channels[location.channel].banks.len() + location.bank;
                 UncontendedOp {
                     end,
                     uses: [
-                        ("bus", place.channel, timing.line),
-                        ("bank", number, bank.ready - begins),
+                        ("bus", location.channel, timing.line_time),
+                        ("bank", number, bank.ready - start),
                     ],
-                    several: true,
+                    uses_both: true,
                 }
             }
         }
@@ -273,13 +281,13 @@ pub struct UncontendedOp {
     /// Time at which it ends.
     pub end: Time,
     uses: [(&'static str, usize, Time); 2],
-    several: bool,
+    uses_both: bool,
 }
 
 impl UncontendedOp {
     /// Returns the resources that the operation uses: kind, index and duration.
     pub fn uses(&self) -> &[(&'static str, usize, Time)] {
-        match self.several {
+        match self.uses_both {
             true => &self.uses,
             false => &self.uses[..1],
         }
@@ -298,16 +306,19 @@ mod tests {
         let platform::Memory::Dram(dram) = &platform.memory else {
             panic!("it is DRAM")
         };
-        let opens = dram.controller.value + dram.activate.value + dram.column.value;
+        let open_latency = dram.controller.value + dram.activate.value + dram.column.value;
         let burst = dram.bandwidth.time_of(64);
         let mut memory = Memory::new(&platform.memory, 128);
-        assert_eq!(memory.operate_on(0, 0, 56..64), opens + burst);
+        assert_eq!(memory.operate_on(0, 0, 56..64), open_latency + burst);
         let write = memory.operate_on(0, 0, 56..64);
-        assert_eq!(write, opens + 2 * burst);
+        assert_eq!(write, open_latency + 2 * burst);
         let mut memory = Memory::new(&platform.memory, 128);
-        let both = memory.operate_on(0, 0, 56..72);
-        assert_eq!(both, opens + dram.bandwidth.time_of(128));
-        assert_eq!(Memory::new(&platform.memory, 128).operate(0, 0), both);
+        let both_bursts = memory.operate_on(0, 0, 56..72);
+        assert_eq!(both_bursts, open_latency + dram.bandwidth.time_of(128));
+        assert_eq!(
+            Memory::new(&platform.memory, 128).operate(0, 0),
+            both_bursts
+        );
     }
 
     /// Lines of one row, then another row of the same bank, then an access after a long pause.

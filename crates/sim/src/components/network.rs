@@ -37,7 +37,7 @@ impl Network {
     pub(crate) fn new(
         platform: &Platform,
         groups: &Groups,
-        described: &[KindQuantities],
+        kind_quantities: &[KindQuantities],
         protocol: &Protocol,
         kinds: &[Kind],
         seed: u64,
@@ -49,51 +49,66 @@ impl Network {
                 .map(|kind| Size::new(link, kind.payload))
                 .collect()
         };
-        let of_each: Vec<Rc<[Size]>> = described.iter().map(|of| sizes(of.link)).collect();
-        let of_remotes = || {
-            let kinds = groups.groups.iter().zip(described).zip(&of_each);
-            let each = |((group, of), sizes): ((&Group, &KindQuantities), &Rc<[Size]>)| {
-                let one = |_| Direction::new(of.link, sizes, circuits);
-                group.caches.iter().map(one).collect::<Vec<_>>()
-            };
-            kinds.flat_map(each).collect()
+        let sizes_by_kind: Vec<Rc<[Size]>> = kind_quantities
+            .iter()
+            .map(|quantities| sizes(quantities.link))
+            .collect();
+        let cache_directions = || {
+            let kinds = groups
+                .groups
+                .iter()
+                .zip(kind_quantities)
+                .zip(&sizes_by_kind);
+            let group_directions =
+                |((group, quantities), sizes): ((&Group, &KindQuantities), &Rc<[Size]>)| {
+                    let new_direction = |_| Direction::new(quantities.link, sizes, circuits);
+                    group.caches.iter().map(new_direction).collect::<Vec<_>>()
+                };
+            kinds.flat_map(group_directions).collect()
         };
         // A home's port is like that of the first kind.
-        let direction = || Direction::new(&platform.link, &of_each[0], circuits);
+        let direction = || Direction::new(&platform.link, &sizes_by_kind[0], circuits);
         let ports = match platform.switch {
             Some(_) => platform.homes(),
             None => 0,
         };
         let payloads: Vec<u32> = kinds.iter().map(|kind| kind.payload).collect();
-        let mut framed = Vec::new();
-        for (group, of) in groups.groups.iter().zip(described) {
-            let Some(layer) = &of.link.layer else {
-                framed.extend(group.caches.iter().map(|_| None));
+        let mut framed_ports = Vec::new();
+        for (group, quantities) in groups.groups.iter().zip(kind_quantities) {
+            let Some(layer) = &quantities.link.layer else {
+                framed_ports.extend(group.caches.iter().map(|_| None));
                 continue;
             };
-            let ways = layer::ways(protocol, layer.framing, &payloads)?;
+            let timings = layer::kind_timings(protocol, layer.framing, &payloads)?;
             layer::check(layer)?;
-            let port =
-                |number: u64| Some(Port::new(of.link, layer, &ways, mix(seed ^ number), false));
-            framed.extend(group.caches.iter().map(|cache| port(cache.0.into())));
+            let port = |number: u64| {
+                Some(Port::new(
+                    quantities.link,
+                    layer,
+                    &timings,
+                    mix(seed ^ number),
+                    false,
+                ))
+            };
+            framed_ports.extend(group.caches.iter().map(|cache| port(cache.0.into())));
         }
         for home in 0..ports {
             let port = |layer: &platform::Layer| -> Result<Port, String> {
-                let ways = layer::ways(protocol, layer.framing, &payloads)?;
+                let timings = layer::kind_timings(protocol, layer.framing, &payloads)?;
                 layer::check(layer)?;
                 let seed = mix(seed ^ (u64::from(HOME.0) + home));
-                Ok(Port::new(&platform.link, layer, &ways, seed, true))
+                Ok(Port::new(&platform.link, layer, &timings, seed, true))
             };
-            framed.push(platform.link.layer.as_ref().map(port).transpose()?);
+            framed_ports.push(platform.link.layer.as_ref().map(port).transpose()?);
         }
-        if framed.iter().all(Option::is_none) {
-            framed.clear();
+        if framed_ports.iter().all(Option::is_none) {
+            framed_ports.clear();
         }
         Ok(Network {
-            up: of_remotes(),
-            down: of_remotes(),
+            up: cache_directions(),
+            down: cache_directions(),
             homes: (0..ports).map(|_| [direction(), direction()]).collect(),
-            ports: framed,
+            ports: framed_ports,
             elsewhere: Vec::new(),
         })
     }
@@ -101,17 +116,17 @@ impl Network {
     /// Lets the agents of another space, from its agent `first` on, use the framed links of this space's agents in
     /// reverse.
     pub(crate) fn shares(&self, other: &mut Network, first: usize) {
-        let theirs = other.ports.iter_mut().skip(first);
-        for (here, there) in self.ports.iter().zip(theirs) {
-            if let (Some(here), Some(own)) = (here, &there) {
-                *there = Some(here.reversed(own));
+        let other_ports = other.ports.iter_mut().skip(first);
+        for (port, other_port) in self.ports.iter().zip(other_ports) {
+            if let (Some(port), Some(replaced)) = (port, &other_port) {
+                *other_port = Some(port.reversed(replaced));
             }
         }
     }
 
     /// Completes the outstanding acknowledgements and credits of the links at the end of a run.
     pub(crate) fn rest(&mut self) {
-        self.ports.iter_mut().flatten().for_each(Port::rest);
+        self.ports.iter_mut().flatten().for_each(Port::settle);
     }
 
     /// Returns the framed links that a message takes first or last: their index, the side at which it enters, and the
@@ -131,15 +146,15 @@ impl Network {
             _ => message.line,
         };
         let home = self.up.len() + (line as usize & self.homes.len().saturating_sub(1));
-        let (number, side) = match (message.from, message.to) {
+        let (port_index, side) = match (message.from, message.to) {
             (HOME, _) if switched && !last => (home, 0),
             (_, HOME) if switched && last => (home, 1),
             (_, to) if switched && last => (to.index(), 1),
             (HOME, to) => (to.index(), 1),
             (from, _) => (from.index(), 0),
         };
-        let port = self.ports[number].as_mut()?;
-        Some((number, side, port))
+        let port = self.ports[port_index].as_mut()?;
+        Some((port_index, side, port))
     }
 
     /// True if messages pass a switch.

@@ -15,7 +15,7 @@ use cohkit_protocol::controller::Access;
 use flate2::bufread::MultiGzDecoder;
 use rustc_hash::FxHashMap;
 
-use formats::{Accesses, INSTRUCTION};
+use formats::{Accesses, INSTRUCTION_BYTES};
 
 use crate::message::Line;
 use crate::platform::units;
@@ -28,13 +28,13 @@ pub const MAGIC: [u8; 8] = *b"COHKTRC1";
 pub const RECORD: usize = 16;
 
 /// Bytes of a page, the unit in which addresses are packed.
-const PAGE: u64 = 4096;
+const PAGE_BYTES: u64 = 4096;
 
 /// Maximum length of a text line, in bytes.
-const LONGEST: u64 = 4096;
+const MAX_LINE_BYTES: u64 = 4096;
 
 /// Maximum number of cores of a trace.
-const CORES: u64 = Platform::MAX_AGENTS as u64;
+const MAX_CORES: u64 = Platform::MAX_AGENTS as u64;
 
 /// Accesses that a trace may contain, in the order of their codes in binary traces.
 pub const ACCESSES: [Access; 8] = [
@@ -66,7 +66,7 @@ pub struct Entry {
 pub struct Recorded {
     cores: Vec<Vec<Entry>>,
     lines: Line,
-    of_each: [u64; ACCESSES.len()],
+    counts: [u64; ACCESSES.len()],
 }
 
 impl Recorded {
@@ -88,13 +88,13 @@ impl Recorded {
 
     /// Number of accesses of each kind that occurs, in the order of [`ACCESSES`].
     pub fn of_each(&self) -> impl Iterator<Item = (Access, u64)> + '_ {
-        let all = ACCESSES.iter().copied().zip(self.of_each);
-        all.filter(|&(_, count)| count > 0)
+        let counts = ACCESSES.iter().copied().zip(self.counts);
+        counts.filter(|&(_, count)| count > 0)
     }
 
     /// Total number of accesses.
     pub fn accesses(&self) -> u64 {
-        self.of_each.iter().sum()
+        self.counts.iter().sum()
     }
 
     fn push(&mut self, core: usize, kind: usize, entry: Entry) {
@@ -102,7 +102,7 @@ impl Recorded {
             self.cores.resize_with(core + 1, Vec::new);
         }
         self.cores[core].push(entry);
-        self.of_each[kind] += 1;
+        self.counts[kind] += 1;
         self.lines = self.lines.max(entry.line + 1);
     }
 }
@@ -153,21 +153,25 @@ pub enum ReadError {
 }
 
 impl Display for ReadError {
-    fn fmt(&self, to: &mut Formatter) -> fmt::Result {
+    fn fmt(&self, formatter: &mut Formatter) -> fmt::Result {
         match self {
-            ReadError::Io(error) => write!(to, "{error}"),
+            ReadError::Io(error) => write!(formatter, "{error}"),
             ReadError::Text {
                 number,
                 place,
                 what,
                 ..
-            } => write!(to, "line {number}, column {}: {what}", place.start + 1),
-            ReadError::Record { number, what } => write!(to, "record {number}: {what}"),
-            ReadError::Empty => write!(to, "it contains no access"),
-            ReadError::Packed(packer, unpacks) => {
+            } => write!(
+                formatter,
+                "line {number}, column {}: {what}",
+                place.start + 1
+            ),
+            ReadError::Record { number, what } => write!(formatter, "record {number}: {what}"),
+            ReadError::Empty => write!(formatter, "it contains no access"),
+            ReadError::Packed(packer, command) => {
                 write!(
-                    to,
-                    "it is compressed by {packer}; decompress it with `{unpacks}`, or compress it with gzip"
+                    formatter,
+                    "it is compressed by {packer}; decompress it with `{command}`, or compress it with gzip"
                 )
             }
         }
@@ -186,43 +190,42 @@ impl From<io::Error> for ReadError {
 ///
 /// # Errors
 /// The first error in the trace.
-pub fn read(input: impl Read, of: &ReadOptions) -> Result<Recorded, ReadError> {
-    let (begin, input) = read_prefix::<6, _>(input)?;
-    match begin[..] {
+pub fn read(input: impl Read, options: &ReadOptions) -> Result<Recorded, ReadError> {
+    let (prefix, input) = read_prefix::<6, _>(input)?;
+    match prefix[..] {
         [0xfd, b'7', b'z', b'X', b'Z', 0] => Err(ReadError::Packed("xz", "unxz")),
         [b'B', b'Z', b'h', b'1'..=b'9', 0x31, 0x41] => Err(ReadError::Packed("bzip2", "bunzip2")),
         [0x28, 0xb5, 0x2f, 0xfd, ..] => Err(ReadError::Packed("zstd", "unzstd")),
-        [0x1f, 0x8b, ..] => {
-            unpacked(MultiGzDecoder::new(BufReader::new(input)), of).map_err(of_gzip)
-        }
-        _ => unpacked(input, of),
+        [0x1f, 0x8b, ..] => read_uncompressed(MultiGzDecoder::new(BufReader::new(input)), options)
+            .map_err(describe_gzip_error),
+        _ => read_uncompressed(input, options),
     }
 }
 
 /// Rephrases an error of the gzip decoder, which speaks of a stream, as one of the file.
-fn of_gzip(wrong: ReadError) -> ReadError {
-    match wrong {
+fn describe_gzip_error(error: ReadError) -> ReadError {
+    match error {
         ReadError::Io(error) => ReadError::Io(io::Error::new(
             error.kind(),
             format!("the gzip data are truncated or damaged, or followed by other data: {error}"),
         )),
-        wrong => wrong,
+        error => error,
     }
 }
 
-fn unpacked(input: impl Read, of: &ReadOptions) -> Result<Recorded, ReadError> {
-    let (begin, input) = read_prefix::<{ MAGIC.len() }, _>(input)?;
+fn read_uncompressed(input: impl Read, options: &ReadOptions) -> Result<Recorded, ReadError> {
+    let (prefix, input) = read_prefix::<{ MAGIC.len() }, _>(input)?;
     let input = BufReader::with_capacity(1 << 16, input);
     let mut reader = Reader {
-        of: *of,
+        options: *options,
         pages: FxHashMap::default(),
         recorded: Recorded::default(),
         time: None,
     };
-    match of.format {
-        Format::Champsim => reader.instructions(input)?,
-        Format::Cohkit if begin == MAGIC => reader.records(input)?,
-        _ => reader.text(input)?,
+    match options.format {
+        Format::Champsim => reader.read_instructions(input)?,
+        Format::Cohkit if prefix == MAGIC => reader.read_records(input)?,
+        _ => reader.read_text(input)?,
     }
     match reader.recorded.accesses() {
         0 => Err(ReadError::Empty),
@@ -235,13 +238,13 @@ type PrefixedInput<R> = Chain<Cursor<Vec<u8>>, R>;
 
 /// Returns the first bytes of an input, and the complete input again.
 fn read_prefix<const N: usize, R: Read>(mut input: R) -> io::Result<(Vec<u8>, PrefixedInput<R>)> {
-    let mut begin = Vec::new();
-    input.by_ref().take(N as u64).read_to_end(&mut begin)?;
-    Ok((begin.clone(), Cursor::new(begin).chain(input)))
+    let mut prefix = Vec::new();
+    input.by_ref().take(N as u64).read_to_end(&mut prefix)?;
+    Ok((prefix.clone(), Cursor::new(prefix).chain(input)))
 }
 
 struct Reader {
-    of: ReadOptions,
+    options: ReadOptions,
     /// Packed page of each page.
     pages: FxHashMap<u64, u64>,
     recorded: Recorded,
@@ -250,63 +253,64 @@ struct Reader {
 }
 
 /// Error in a text line: range of the invalid part, and what was expected.
-type Wrong = (Range<usize>, String);
+type TextError = (Range<usize>, String);
 
 impl Reader {
     fn is_at_limit(&self, read: u64) -> bool {
-        read >= self.of.most
+        read >= self.options.most
     }
 
-    fn text(&mut self, mut input: impl BufRead) -> Result<(), ReadError> {
+    fn read_text(&mut self, mut input: impl BufRead) -> Result<(), ReadError> {
         let mut bytes = Vec::new();
         let mut read = 0;
         for number in 1.. {
             bytes.clear();
             input
                 .by_ref()
-                .take(LONGEST + 1)
+                .take(MAX_LINE_BYTES + 1)
                 .read_until(b'\n', &mut bytes)?;
             if bytes.is_empty() || self.is_at_limit(read) {
                 break;
             }
-            let wrong = |text: &str, (place, what): Wrong| ReadError::Text {
+            let text_error = |text: &str, (place, what): TextError| ReadError::Text {
                 number,
                 text: text.to_string(),
                 place,
                 what,
             };
-            if bytes.len() as u64 > LONGEST {
-                let shown: String = String::from_utf8_lossy(&bytes).chars().take(40).collect();
-                let what = format!("this line is longer than {LONGEST} bytes; each has one access");
-                return Err(wrong(&shown, (0..0, what)));
+            if bytes.len() as u64 > MAX_LINE_BYTES {
+                let excerpt: String = String::from_utf8_lossy(&bytes).chars().take(40).collect();
+                let what =
+                    format!("this line is longer than {MAX_LINE_BYTES} bytes; each has one access");
+                return Err(text_error(&excerpt, (0..0, what)));
             }
             let Ok(line) = std::str::from_utf8(&bytes) else {
-                let shown: String = String::from_utf8_lossy(&bytes).chars().take(40).collect();
-                let what = match self.of.format {
+                let excerpt: String = String::from_utf8_lossy(&bytes).chars().take(40).collect();
+                let what = match self.options.format {
                     Format::Cohkit => {
                         "this is not text; a binary trace begins with `COHKTRC1`".into()
                     }
                     format => name_foreign_format(format, "this is not text"),
                 };
-                return Err(wrong(&shown, (0..0, what)));
+                return Err(text_error(&excerpt, (0..0, what)));
             };
             let line = line.trim_end_matches(['\n', '\r']);
-            let found = match self.of.format {
-                Format::Cohkit => self.line(line).map_err(|wrong| suggest(wrong, line)),
+            let accesses_read = match self.options.format {
+                Format::Cohkit => self.read_line(line).map_err(|error| suggest(error, line)),
                 format => self.read_foreign_line(format, line),
             };
-            match found {
+            match accesses_read {
                 Ok(accesses) => read += accesses,
-                Err(told) => return Err(wrong(line, told)),
+                Err(error) => return Err(text_error(line, error)),
             }
         }
         Ok(())
     }
 
     /// Reads a line of text. Returns its number of accesses, 0 or 1.
-    fn line(&mut self, line: &str) -> Result<u64, Wrong> {
+    fn read_line(&mut self, line: &str) -> Result<u64, TextError> {
         let code = line.find('#').map_or(line, |comment| &line[..comment]);
-        let place = |field: &str| {
+        let range_of = |field: &str| {
             let begin = field.as_ptr() as usize - line.as_ptr() as usize;
             begin..begin + field.len()
         };
@@ -316,32 +320,37 @@ impl Reader {
             None => return Ok(0),
             Some(field) if field.starts_with(|letter: char| letter.is_ascii_digit()) => {
                 let field = fields.next().unwrap_or_default();
-                core(field).map_err(|what| (place(field), what))?
+                parse_core(field).map_err(|what| (range_of(field), what))?
             }
             Some(_) => 0,
         };
         let Some(name) = fields.next() else {
-            return Err((end..end, format!("an access is missing: {}", names())));
+            return Err((
+                end..end,
+                format!("an access is missing: {}", access_names()),
+            ));
         };
-        let kind = kind(name).map_err(|what| (place(name), what))?;
+        let kind = parse_kind(name).map_err(|what| (range_of(name), what))?;
         let Some(field) = fields.next() else {
             return Err((
                 end..end,
                 "an address is missing, such as 0x1f80 or 8064".into(),
             ));
         };
-        let address = number(field).ok_or_else(|| {
+        let address = parse_number(field).ok_or_else(|| {
             let what = format!("`{field}` is no address; write it like 0x1f80 or 8064");
-            (place(field), what)
+            (range_of(field), what)
         })?;
-        let (line, word) = self.place(address).map_err(|what| (place(field), what))?;
+        let (line, word) = self
+            .locate(address)
+            .map_err(|what| (range_of(field), what))?;
         let gap = match fields.next() {
             None => 0,
-            Some(field) => gap(field).map_err(|what| (place(field), what))?,
+            Some(field) => parse_gap(field).map_err(|what| (range_of(field), what))?,
         };
-        if let Some(more) = fields.next() {
+        if let Some(extra) = fields.next() {
             let what = "expected the end of the line after core, access, address and time since the previous access";
-            return Err((place(more), what.into()));
+            return Err((range_of(extra), what.into()));
         }
         let access = ACCESSES[kind];
         let entry = Entry {
@@ -355,31 +364,32 @@ impl Reader {
     }
 
     /// Reads a line of text of another tool. Returns its number of accesses.
-    fn read_foreign_line(&mut self, format: Format, line: &str) -> Result<u64, Wrong> {
-        let named = |(place, what): Wrong| (place, name_foreign_format(format, &what));
-        let accesses = format.line(line).map_err(named)?;
-        let added = self.add(&accesses);
-        added.map_err(|what| named((0..line.trim_end().len(), what)))
+    fn read_foreign_line(&mut self, format: Format, line: &str) -> Result<u64, TextError> {
+        let add_format_name =
+            |(place, what): TextError| (place, name_foreign_format(format, &what));
+        let accesses = format.parse_line(line).map_err(add_format_name)?;
+        let added = self.add_accesses(&accesses);
+        added.map_err(|what| add_format_name((0..line.trim_end().len(), what)))
     }
 
     /// Adds accesses of a foreign trace, one for each memory line touched. Returns their number.
-    fn add(&mut self, accesses: &Accesses) -> Result<u64, String> {
+    fn add_accesses(&mut self, accesses: &Accesses) -> Result<u64, String> {
         let mut gap = 0;
         if let Some(time) = accesses.time {
-            let since = time.checked_sub(self.time.unwrap_or(time));
-            let since = since.ok_or("it begins before the previous access")?;
+            let elapsed = time.checked_sub(self.time.unwrap_or(time));
+            let elapsed = elapsed.ok_or("it begins before the previous access")?;
             // A gap beyond the simulator's maximum is shortened to the maximum.
-            gap = u32::try_from(since).unwrap_or(u32::MAX);
+            gap = u32::try_from(elapsed).unwrap_or(u32::MAX);
             self.time = Some(time);
         }
-        let bytes = u64::from(self.of.line);
+        let bytes = u64::from(self.options.line);
         let mut added = 0;
-        for access in &accesses.all[..accesses.count] {
+        for access in &accesses.list[..accesses.count] {
             let last = access.address.checked_add(access.size.max(1) - 1);
             let last = last.ok_or("it extends beyond the last address")?;
-            let mut at = access.address;
-            while at <= last {
-                let (line, word) = self.place(at)?;
+            let mut address = access.address;
+            while address <= last {
+                let (line, word) = self.locate(address)?;
                 let kind = usize::from(access.stores);
                 let entry = Entry {
                     line,
@@ -389,34 +399,37 @@ impl Reader {
                 };
                 self.recorded.push(0, kind, entry);
                 added += 1;
-                let Some(next) = (at / bytes + 1).checked_mul(bytes) else {
+                let Some(next) = (address / bytes + 1).checked_mul(bytes) else {
                     break;
                 };
-                at = next;
+                address = next;
             }
         }
         Ok(added)
     }
 
     /// Reads the instructions of a ChampSim trace.
-    fn instructions(&mut self, mut input: impl BufRead) -> Result<(), ReadError> {
-        let mut bytes = Vec::with_capacity(INSTRUCTION);
+    fn read_instructions(&mut self, mut input: impl BufRead) -> Result<(), ReadError> {
+        let mut bytes = Vec::with_capacity(INSTRUCTION_BYTES);
         let mut read = 0;
         for number in 1.. {
             bytes.clear();
             input
                 .by_ref()
-                .take(INSTRUCTION as u64)
+                .take(INSTRUCTION_BYTES as u64)
                 .read_to_end(&mut bytes)?;
             if bytes.is_empty() || self.is_at_limit(read) {
                 break;
             }
-            let found = match <&[u8; INSTRUCTION]>::try_from(bytes.as_slice()) {
-                Ok(bytes) => formats::instruction(bytes),
-                Err(_) => Err(format!("it has {} of {INSTRUCTION} bytes", bytes.len())),
+            let parsed = match <&[u8; INSTRUCTION_BYTES]>::try_from(bytes.as_slice()) {
+                Ok(bytes) => formats::parse_instruction(bytes),
+                Err(_) => Err(format!(
+                    "it has {} of {INSTRUCTION_BYTES} bytes",
+                    bytes.len()
+                )),
             };
-            let found = found.and_then(|accesses| self.add(&accesses));
-            read += found.map_err(|what| ReadError::Record {
+            let parsed = parsed.and_then(|accesses| self.add_accesses(&accesses));
+            read += parsed.map_err(|what| ReadError::Record {
                 number,
                 what: name_foreign_format(Format::Champsim, &what),
             })?;
@@ -424,8 +437,8 @@ impl Reader {
         Ok(())
     }
 
-    fn records(&mut self, mut input: impl BufRead) -> Result<(), ReadError> {
-        let wrong = |number, what: String| ReadError::Record { number, what };
+    fn read_records(&mut self, mut input: impl BufRead) -> Result<(), ReadError> {
+        let record_error = |number, what: String| ReadError::Record { number, what };
         input.read_exact(&mut [0; MAGIC.len()])?;
         let mut record = Vec::with_capacity(RECORD);
         for number in 1.. {
@@ -439,31 +452,32 @@ impl Reader {
             }
             let Ok(bytes) = <&[u8; RECORD]>::try_from(record.as_slice()) else {
                 let what = format!("it has {} of {RECORD} bytes", record.len());
-                return Err(wrong(number, what));
+                return Err(record_error(number, what));
             };
-            self.record(bytes).map_err(|what| wrong(number, what))?;
+            self.read_record(bytes)
+                .map_err(|what| record_error(number, what))?;
         }
         Ok(())
     }
 
-    fn record(&mut self, bytes: &[u8; RECORD]) -> Result<(), String> {
+    fn read_record(&mut self, bytes: &[u8; RECORD]) -> Result<(), String> {
         let [a0, a1, a2, a3, a4, a5, a6, a7, g0, g1, g2, g3, c0, c1, kind, zero] = *bytes;
         let address = u64::from_le_bytes([a0, a1, a2, a3, a4, a5, a6, a7]);
         let core = u16::from_le_bytes([c0, c1]);
-        if u64::from(core) >= CORES {
-            return Err(format!("core {core}; cores are 0 to {}", CORES - 1));
+        if u64::from(core) >= MAX_CORES {
+            return Err(format!("core {core}; cores are 0 to {}", MAX_CORES - 1));
         }
         let access = *ACCESSES.get(usize::from(kind)).ok_or_else(|| {
             let last = ACCESSES.len() - 1;
             format!(
                 "there is no access {kind}; they are 0 to {last}: {}",
-                names()
+                access_names()
             )
         })?;
         if zero != 0 {
             return Err(format!("its last byte is {zero}, but must be 0"));
         }
-        let (line, word) = self.place(address)?;
+        let (line, word) = self.locate(address)?;
         let gap = u32::from_le_bytes([g0, g1, g2, g3]);
         let entry = Entry {
             line,
@@ -476,46 +490,46 @@ impl Reader {
     }
 
     /// Returns the line and the word at an address.
-    fn place(&mut self, address: u64) -> Result<(Line, u16), String> {
-        let memory = u64::from(self.of.lines) * u64::from(self.of.line);
-        let shown = || units::show(memory, Unit::Bytes);
-        let address = match self.of.packed {
+    fn locate(&mut self, address: u64) -> Result<(Line, u16), String> {
+        let memory_bytes = u64::from(self.options.lines) * u64::from(self.options.line);
+        let memory_text = || units::show(memory_bytes, Unit::Bytes);
+        let address = match self.options.packed {
             true => {
                 let next = self.pages.len() as u64;
-                let page = *self.pages.entry(address / PAGE).or_insert(next);
-                if (page + 1) * PAGE > memory {
+                let page = *self.pages.entry(address / PAGE_BYTES).or_insert(next);
+                if (page + 1) * PAGE_BYTES > memory_bytes {
                     return Err(format!(
                         "{} pages of 4 KiB are already in use, but the memory has only {}",
                         page,
-                        shown()
+                        memory_text()
                     ));
                 }
-                page * PAGE + address % PAGE
+                page * PAGE_BYTES + address % PAGE_BYTES
             }
-            false if address >= memory => {
+            false if address >= memory_bytes => {
                 return Err(format!(
                     "address {address:#x} is beyond the memory of {}; the workload `packed-trace` packs pages one after another",
-                    shown()
+                    memory_text()
                 ));
             }
             false => address,
         };
-        let line = u64::from(self.of.line);
+        let line = u64::from(self.options.line);
         Ok(((address / line) as Line, (address % line / 8) as u16))
     }
 }
 
 /// Adds the tool and its format to an error in a foreign trace.
-fn name_foreign_format(format: Format, what: &str) -> String {
+fn name_foreign_format(format: Format, error: &str) -> String {
     format!(
-        "{what}: read as a trace of {}, with accesses like `{}`",
+        "{error}: read as a trace of {}, with accesses like `{}`",
         format.title(),
         format.example()
     )
 }
 
 /// Adds, to an error in a line, the foreign formats in which that line would be valid.
-fn suggest((place, mut what): Wrong, line: &str) -> Wrong {
+fn suggest((place, mut what): TextError, line: &str) -> TextError {
     for format in Format::of_line(line) {
         let (workload, title) = (format.workload(), format.title());
         what += &format!("; `{workload}:FILE` reads traces of {title}");
@@ -523,38 +537,41 @@ fn suggest((place, mut what): Wrong, line: &str) -> Wrong {
     (place, what)
 }
 
-fn names() -> String {
+fn access_names() -> String {
     let names: Vec<&str> = ACCESSES.iter().map(|access| access.name()).collect();
     names.join(", ")
 }
 
-fn core(field: &str) -> Result<usize, String> {
-    let number = field.parse().ok().filter(|&core: &u64| core < CORES);
+fn parse_core(field: &str) -> Result<usize, String> {
+    let number = field.parse().ok().filter(|&core: &u64| core < MAX_CORES);
     let number = number.ok_or_else(|| {
         format!(
             "`{field}` is no core; cores are numbered 0 to {}",
-            CORES - 1
+            MAX_CORES - 1
         )
     })?;
     Ok(number as usize)
 }
 
 /// Returns the index of an access in [`ACCESSES`].
-fn kind(name: &str) -> Result<usize, String> {
-    let found = ACCESSES.iter().position(|access| access.name() == name);
-    found.ok_or_else(|| {
+fn parse_kind(name: &str) -> Result<usize, String> {
+    let index = ACCESSES.iter().position(|access| access.name() == name);
+    index.ok_or_else(|| {
         if Access::ALL.iter().any(|&(_, known)| known == name) {
             return format!(
                 "`{name}` is an access that only threads of programs make; a trace has {}",
-                names()
+                access_names()
             );
         }
-        let near = did_you_mean(name, ACCESSES.iter().map(|access| access.name()));
-        format!("`{name}` is no access; {near}there are {}", names())
+        let suggestion = did_you_mean(name, ACCESSES.iter().map(|access| access.name()));
+        format!(
+            "`{name}` is no access; {suggestion}there are {}",
+            access_names()
+        )
     })
 }
 
-fn number(field: &str) -> Option<u64> {
+fn parse_number(field: &str) -> Option<u64> {
     let digits = |text: &str| text.starts_with(|first: char| first.is_ascii_hexdigit());
     match field.strip_prefix("0x").or(field.strip_prefix("0X")) {
         Some(hex) if digits(hex) => u64::from_str_radix(hex, 16).ok(),
@@ -563,11 +580,11 @@ fn number(field: &str) -> Option<u64> {
     }
 }
 
-fn gap(field: &str) -> Result<u32, String> {
+fn parse_gap(field: &str) -> Result<u32, String> {
     let time = units::parse(field, Unit::Picoseconds)
-        .map_err(|what| format!("the time since the previous access, `{field}`, {what}"))?;
+        .map_err(|error| format!("the time since the previous access, `{field}`, {error}"))?;
     u32::try_from(time).map_err(|_| {
-        let most = units::show(u32::MAX.into(), Unit::Picoseconds);
-        format!("at most {most} lie between two accesses, not {field}")
+        let longest = units::show(u32::MAX.into(), Unit::Picoseconds);
+        format!("at most {longest} lie between two accesses, not {field}")
     })
 }

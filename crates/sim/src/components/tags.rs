@@ -27,7 +27,7 @@ pub struct Shape {
 
 /// First cache and set of a shape.
 #[derive(Clone, Copy)]
-struct Begin {
+struct ShapeStart {
     /// First cache of the shape.
     cache: usize,
     /// Its first set among the sets of all caches.
@@ -38,11 +38,11 @@ struct Begin {
 /// Tags of caches with LRU replacement; the caches of one shape are contiguous.
 pub struct Tags {
     /// Shapes in descending order of their first cache.
-    shapes: Vec<Begin>,
+    shapes: Vec<ShapeStart>,
     /// All sets, each contiguous because its parts are used together. A set has three parts. The first is the line plus
     /// 1 of each way, or 0 ([`Tags::tags`]). Then follow the order of use and the number of lines ([`USE_OFFSET`]), and the
     /// entry of each way's line, from [`ENTRIES`] on. Unused sets are all zeros and occupy no memory.
-    kept: Vec<TagEntry>,
+    storage: Vec<TagEntry>,
     /// Index of the first set, aligned to a cache line of the host.
     begin: usize,
     /// Length of a set, in whole cache lines of the host; all sets have that of the shape with the most ways.
@@ -71,22 +71,22 @@ impl Tags {
     /// Creates the empty caches of each shape.
     pub fn new(shapes: impl Iterator<Item = Shape>) -> Tags {
         let (mut cache, mut set, mut ways) = (0, 0, 0);
-        let from = |shape: Shape| {
-            let from = Begin { cache, set, shape };
+        let place_shape = |shape: Shape| {
+            let start = ShapeStart { cache, set, shape };
             cache += shape.caches;
             set += shape.caches * shape.sets as usize;
             ways = ways.max(shape.ways as usize);
-            from
+            start
         };
-        let mut shapes: Vec<Begin> = shapes.map(from).collect();
+        let mut shapes: Vec<ShapeStart> = shapes.map(place_shape).collect();
         shapes.reverse();
         let stride = (ENTRIES + ways).next_multiple_of(4);
-        let mut kept = vec![[0; 4]; set * stride + 3];
-        request_huge_pages(&mut kept);
-        let begin = kept.as_ptr().align_offset(64) % 4;
+        let mut storage = vec![[0; 4]; set * stride + 3];
+        request_huge_pages(&mut storage);
+        let begin = storage.as_ptr().align_offset(64) % 4;
         Tags {
             shapes,
-            kept,
+            storage,
             begin,
             stride,
             lines: 0,
@@ -95,12 +95,12 @@ impl Tags {
 
     /// Returns the shape of a cache and its position. There is at least one shape.
     #[inline(always)]
-    fn from(&self, cache: usize) -> &Begin {
+    fn shape_of(&self, cache: usize) -> &ShapeStart {
         match &self.shapes[..] {
             [only] => only,
             shapes => {
-                let found = shapes.iter().find(|from| from.cache <= cache);
-                found.unwrap_or(&shapes[0])
+                let start = shapes.iter().find(|start| start.cache <= cache);
+                start.unwrap_or(&shapes[0])
             }
         }
     }
@@ -108,69 +108,69 @@ impl Tags {
     /// Number of ways of each set of a cache.
     #[inline(always)]
     fn ways(&self, cache: usize) -> usize {
-        self.from(cache).shape.ways as usize
+        self.shape_of(cache).shape.ways as usize
     }
 
     /// Returns the set of a line, as an index among the sets of all caches.
     #[inline(always)]
     fn set(&self, cache: usize, line: Line) -> usize {
-        let from = self.from(cache);
-        let sets = from.shape.sets;
-        let index = match from.shape.hashed {
+        let start = self.shape_of(cache);
+        let sets = start.shape.sets;
+        let index = match start.shape.hashed {
             true => folded(line, sets.trailing_zeros().max(1)),
             false => line,
         };
-        from.set + (cache - from.cache) * sets as usize + (index & (sets - 1)) as usize
+        start.set + (cache - start.cache) * sets as usize + (index & (sets - 1)) as usize
     }
 
     #[inline(always)]
-    fn place(&self, set: usize) -> usize {
+    fn set_offset(&self, set: usize) -> usize {
         self.begin + set * self.stride
     }
 
     #[inline(always)]
     fn tags(&self, set: usize) -> &[u32] {
-        self.kept[self.place(set)..][..USE_OFFSET].as_flattened()
+        self.storage[self.set_offset(set)..][..USE_OFFSET].as_flattened()
     }
 
     #[inline(always)]
     fn tag(&mut self, slot: Slot) -> &mut u32 {
-        let place = self.place(slot / WAYS);
-        &mut self.kept[place + slot % WAYS / 4][slot % 4]
+        let offset = self.set_offset(slot / WAYS);
+        &mut self.storage[offset + slot % WAYS / 4][slot % 4]
     }
 
     #[inline(always)]
     fn order(&self, set: usize) -> u64 {
-        let [low, high, ..] = self.kept[self.place(set) + USE_OFFSET];
+        let [low, high, ..] = self.storage[self.set_offset(set) + USE_OFFSET];
         (u64::from(low) | u64::from(high) << 32) ^ ORDER
     }
 
     /// Number of lines in the set of a slot.
     #[inline(always)]
-    fn used(&mut self, slot: Slot) -> &mut u32 {
-        let place = self.place(slot / WAYS);
-        &mut self.kept[place + USE_OFFSET][2]
+    fn line_count(&mut self, slot: Slot) -> &mut u32 {
+        let offset = self.set_offset(slot / WAYS);
+        &mut self.storage[offset + USE_OFFSET][2]
     }
 
     /// Returns the entry of the line in a slot.
     #[inline(always)]
-    pub fn kept(&self, slot: Slot) -> TagEntry {
-        self.kept[self.place(slot / WAYS) + ENTRIES + slot % WAYS]
+    pub fn entry(&self, slot: Slot) -> TagEntry {
+        self.storage[self.set_offset(slot / WAYS) + ENTRIES + slot % WAYS]
     }
 
     /// Sets the entry of the line in a slot.
     #[inline(always)]
-    pub fn keep(&mut self, slot: Slot, kept: TagEntry) {
-        let place = self.place(slot / WAYS);
-        self.kept[place + ENTRIES + slot % WAYS] = kept;
+    pub fn set_entry(&mut self, slot: Slot, entry: TagEntry) {
+        let offset = self.set_offset(slot / WAYS);
+        self.storage[offset + ENTRIES + slot % WAYS] = entry;
     }
 
     /// Prefetches the tags of a line's set into the host's caches.
     #[inline]
     pub fn prefetch_tags(&self, cache: usize, line: Line) {
-        let place = self.place(self.set(cache, line));
-        prefetch(&self.kept[place]);
-        prefetch(&self.kept[place + USE_OFFSET]);
+        let offset = self.set_offset(self.set(cache, line));
+        prefetch(&self.storage[offset]);
+        prefetch(&self.storage[offset + USE_OFFSET]);
     }
 
     /// Prefetches the present or future entry of a line into the host's caches.
@@ -178,7 +178,7 @@ impl Tags {
     pub fn prefetch(&self, cache: usize, line: Line) {
         let slot = (self.find(cache, line)).or_else(|| self.vacancy(cache, line));
         if let Some(slot) = slot {
-            prefetch(&self.kept[self.place(slot / WAYS) + ENTRIES + slot % WAYS]);
+            prefetch(&self.storage[self.set_offset(slot / WAYS) + ENTRIES + slot % WAYS]);
         }
     }
 
@@ -187,13 +187,13 @@ impl Tags {
     pub fn find(&self, cache: usize, line: Line) -> Option<Slot> {
         let set = self.set(cache, line);
         // All ways are compared at once, so that the compiler vectorises the loop.
-        let mut found = 0u32;
+        let mut matches = 0u32;
         for (way, &tag) in self.tags(set).iter().enumerate() {
-            found |= u32::from(tag == line + 1) << way;
+            matches |= u32::from(tag == line + 1) << way;
         }
-        match found {
+        match matches {
             0 => None,
-            found => Some(set * WAYS + found.trailing_zeros() as usize),
+            matches => Some(set * WAYS + matches.trailing_zeros() as usize),
         }
     }
 
@@ -202,7 +202,7 @@ impl Tags {
     pub fn vacancy(&self, cache: usize, line: Line) -> Option<Slot> {
         let set = self.set(cache, line);
         let ways = self.ways(cache);
-        if self.kept[self.place(set) + USE_OFFSET][2] as usize == ways {
+        if self.storage[self.set_offset(set) + USE_OFFSET][2] as usize == ways {
             return None;
         }
         let way = self.tags(set)[..ways].iter().position(|&tag| tag == 0);
@@ -214,24 +214,24 @@ impl Tags {
     pub fn candidates(&self, cache: usize, line: Line) -> impl Iterator<Item = Slot> {
         let set = self.set(cache, line);
         let (order, ways) = (self.order(set), self.ways(cache));
-        let nibble = move |place: usize| (order >> (4 * place) & 15) as usize;
+        let nibble = move |position: usize| (order >> (4 * position) & 15) as usize;
         let ways = (0..WAYS).rev().map(nibble).filter(move |&way| way < ways);
         ways.map(move |way| set * WAYS + way)
     }
 
     /// Iterates over the slots of all caches that hold a line.
-    pub fn taken(&self) -> impl Iterator<Item = Slot> + '_ {
-        let sets = 0..(self.kept.len() - self.begin) / self.stride;
-        let sets = sets.filter(|&set| self.kept[self.place(set) + USE_OFFSET][2] > 0);
+    pub fn occupied_slots(&self) -> impl Iterator<Item = Slot> + '_ {
+        let sets = 0..(self.storage.len() - self.begin) / self.stride;
+        let sets = sets.filter(|&set| self.storage[self.set_offset(set) + USE_OFFSET][2] > 0);
         let slots = sets.flat_map(|set| set * WAYS..(set + 1) * WAYS);
         slots.filter(|&slot| self.line(slot).is_some())
     }
 
     /// Iterates over the lines that a cache holds.
     pub fn lines_of(&self, cache: usize) -> impl Iterator<Item = Line> + '_ {
-        let from = self.from(cache);
-        let sets = from.shape.sets as usize;
-        let first = from.set + (cache - from.cache) * sets;
+        let start = self.shape_of(cache);
+        let sets = start.shape.sets as usize;
+        let first = start.set + (cache - start.cache) * sets;
         let slots = (first..first + sets).flat_map(|set| set * WAYS..(set + 1) * WAYS);
         slots.filter_map(|slot| self.line(slot))
     }
@@ -244,10 +244,10 @@ impl Tags {
 
     /// Inserts a line into a free slot, as the most recently used of its set.
     #[inline(always)]
-    pub fn put(&mut self, slot: Slot, line: Line) {
+    pub fn insert(&mut self, slot: Slot, line: Line) {
         *self.tag(slot) = line + 1;
-        *self.used(slot) += 1;
-        self.keep(slot, [0; 4]);
+        *self.line_count(slot) += 1;
+        self.set_entry(slot, [0; 4]);
         self.lines += 1;
         self.touch(slot);
     }
@@ -256,7 +256,7 @@ impl Tags {
     #[inline(always)]
     pub fn clear(&mut self, slot: Slot) {
         *self.tag(slot) = 0;
-        *self.used(slot) -= 1;
+        *self.line_count(slot) -= 1;
         self.lines -= 1;
     }
 
@@ -271,15 +271,15 @@ impl Tags {
         }
         // Position of the nibble that equals `way`, which is the zero nibble of the difference.
         let difference = order ^ (way * 0x1111_1111_1111_1111);
-        let zero =
+        let zero_nibble =
             difference.wrapping_sub(0x1111_1111_1111_1111) & !difference & 0x8888_8888_8888_8888;
-        let place = zero.trailing_zeros() / 4;
-        let below = (1u64 << (4 * place)) - 1;
-        let above = !(below << 4 | 15);
-        let order = ((order & above) | (order & below) << 4 | way) ^ ORDER;
-        let place = self.place(set);
-        let kept = &mut self.kept[place + USE_OFFSET];
-        (kept[0], kept[1]) = (order as u32, (order >> 32) as u32);
+        let position = zero_nibble.trailing_zeros() / 4;
+        let lower = (1u64 << (4 * position)) - 1;
+        let upper = !(lower << 4 | 15);
+        let order = ((order & upper) | (order & lower) << 4 | way) ^ ORDER;
+        let offset = self.set_offset(set);
+        let use_order = &mut self.storage[offset + USE_OFFSET];
+        (use_order[0], use_order[1]) = (order as u32, (order >> 32) as u32);
     }
 
     /// Number of lines in all caches.
@@ -292,7 +292,7 @@ impl Tags {
 mod tests {
     use super::*;
 
-    fn of(caches: usize, sets: u32, ways: u32, hashed: bool) -> impl Iterator<Item = Shape> {
+    fn one_shape(caches: usize, sets: u32, ways: u32, hashed: bool) -> impl Iterator<Item = Shape> {
         std::iter::once(Shape {
             caches,
             sets,
@@ -305,13 +305,13 @@ mod tests {
 
     #[test]
     fn the_order_is_that_of_a_list() {
-        let mut tags = Tags::new(of(1, 1, 16, false));
+        let mut tags = Tags::new(one_shape(1, 1, 16, false));
         let mut list: Vec<Slot> = (0..16).collect();
         let mut random = Random::new(1);
         for _ in 0..1000 {
             let slot = random.below(16) as Slot;
             tags.touch(slot);
-            list.retain(|&other| other != slot);
+            list.retain(|&listed| listed != slot);
             list.insert(0, slot);
             let order: Vec<Slot> = tags.candidates(0, 0).collect();
             assert!(order.iter().eq(list.iter().rev()));
@@ -320,21 +320,21 @@ mod tests {
 
     #[test]
     fn tag_lookup_finds_inserted_lines() {
-        let mut tags = Tags::new(of(2, 4, 2, true));
+        let mut tags = Tags::new(one_shape(2, 4, 2, true));
         for line in 0..8 {
             let slot = tags.vacancy(1, line).unwrap();
-            tags.put(slot, line);
-            tags.keep(slot, [line; 4]);
+            tags.insert(slot, line);
+            tags.set_entry(slot, [line; 4]);
         }
         assert!(tags.vacancy(1, 8).is_none() && tags.vacancy(0, 8).is_some());
         for line in 0..8 {
             let slot = tags.find(1, line).unwrap();
-            assert_eq!((tags.line(slot), tags.kept(slot)), (Some(line), [line; 4]));
+            assert_eq!((tags.line(slot), tags.entry(slot)), (Some(line), [line; 4]));
             assert_eq!(tags.find(0, line), None);
         }
         assert_eq!(tags.candidates(1, 0).count(), 2);
         tags.clear(tags.find(1, 3).unwrap());
         assert_eq!((tags.find(1, 3), tags.lines()), (None, 7));
-        assert_eq!(tags.taken().count(), 7);
+        assert_eq!(tags.occupied_slots().count(), 7);
     }
 }

@@ -117,7 +117,7 @@ pub struct Traffic {
 /// Workload state of the cores of a kind.
 struct KindGenerators {
     workload: Workload,
-    weights: u64,
+    total_weight: u64,
     issued: u64,
 }
 
@@ -125,14 +125,14 @@ struct KindGenerators {
 struct Stream {
     kind: u8,
     /// Index among the cores of its kind.
-    number: u32,
-    given: u64,
+    index_in_kind: u32,
+    generated: u64,
     accesses: u64,
     /// Issue time of the last recorded access.
     issued: Time,
     /// The core's chunk of the region.
-    first: Line,
-    lines: Line,
+    first_line: Line,
+    line_count: Line,
     seed: u64,
 }
 
@@ -154,11 +154,11 @@ impl Traffic {
     pub fn new(workloads: &[&Workload], seed: u64) -> Traffic {
         let mut streams = Vec::new();
         for (workload, kind) in workloads.iter().zip(0..) {
-            let before = streams.len();
+            let first_stream = streams.len();
             let cores = u128::from(workload.cores);
             let stream = |core: u128| {
-                let share = |all: u64| {
-                    let begin = |core| (u128::from(all) * core / cores) as u64;
+                let share = |total: u64| {
+                    let begin = |core| (u128::from(total) * core / cores) as u64;
                     (begin(core), begin(core + 1) - begin(core))
                 };
                 let (first, lines) = share(workload.lines.into());
@@ -168,46 +168,46 @@ impl Traffic {
                 };
                 Stream {
                     kind,
-                    number: core as u32,
-                    given: 0,
+                    index_in_kind: core as u32,
+                    generated: 0,
                     accesses,
                     issued: 0,
-                    first: first as Line,
+                    first_line: first as Line,
                     // With more cores than lines, some cores share a line.
-                    lines: lines.max(1) as Line,
-                    seed: mix(seed.wrapping_add((before as u128 + core) as u64)),
+                    line_count: lines.max(1) as Line,
+                    seed: mix(seed.wrapping_add((first_stream as u128 + core) as u64)),
                 }
             };
             streams.extend((0..cores).map(stream));
         }
-        let of_kind = |workload: &&Workload| KindGenerators {
-            weights: (workload.mix.iter())
+        let new_generators = |workload: &&Workload| KindGenerators {
+            total_weight: (workload.mix.iter())
                 .map(|&(_, weight)| u64::from(weight))
                 .sum(),
             workload: Workload::clone(workload),
             issued: 0,
         };
         Traffic {
-            kinds: workloads.iter().map(of_kind).collect(),
+            kinds: workloads.iter().map(new_generators).collect(),
             issued: 0,
             streams,
             random: Random::new(seed),
         }
     }
 
-    /// Returns the core's next access, not before `at`; `None` if it has made all of them.
+    /// Returns the core's next access, not before `earliest`; `None` if it has made all of them.
     #[inline]
-    pub fn draw(&mut self, core: u16, at: Time) -> Option<NextAccess> {
+    pub fn draw(&mut self, core: u16, earliest: Time) -> Option<NextAccess> {
         let line = self.ahead(core, 0)?;
         let stream = &mut self.streams[usize::from(core)];
-        let number = stream.given as usize;
-        stream.given += 1;
+        let number = stream.generated as usize;
+        stream.generated += 1;
         self.issued += 1;
         let kind = &mut self.kinds[usize::from(stream.kind)];
         kind.issued += 1;
         if let Pattern::Recorded(recorded) = &kind.workload.pattern {
-            let entry = recorded.of_core(stream.number)[number];
-            stream.issued = at.max(stream.issued + Time::from(entry.gap));
+            let entry = recorded.of_core(stream.index_in_kind)[number];
+            stream.issued = earliest.max(stream.issued + Time::from(entry.gap));
             return Some(NextAccess {
                 line,
                 access: entry.access,
@@ -218,21 +218,21 @@ impl Traffic {
         let (access, word) = if let [(access, _)] = kind.workload.mix[..] {
             (access, kind.issued as u16)
         } else {
-            let mut draw = self.random.below(kind.weights);
+            let mut draw = self.random.below(kind.total_weight);
             let mut mix = kind.workload.mix.iter();
-            let drawn = mix.find(|&&(_, weight)| {
+            let choice = mix.find(|&&(_, weight)| {
                 let hit = draw < u64::from(weight);
                 draw = draw.wrapping_sub(u64::from(weight));
                 hit
             });
-            let access = drawn.map_or(Access::Load, |&(access, _)| access);
+            let access = choice.map_or(Access::Load, |&(access, _)| access);
             (access, self.random.below(1 << 16) as u16)
         };
         Some(NextAccess {
             line,
             access,
             word,
-            at,
+            at: earliest,
         })
     }
 
@@ -240,35 +240,37 @@ impl Traffic {
     pub fn write_prefetch(&mut self, core: u16) -> Option<Line> {
         let kind = self.streams[usize::from(core)].kind;
         let workload = &self.kinds[usize::from(kind)].workload;
-        let hints = u64::from(workload.write_prefetches);
-        let now = hints > 0 && self.random.below(1000) < hints;
-        now.then(|| self.random.below(u64::from(workload.lines)) as Line)
+        let per_thousand = u64::from(workload.write_prefetches);
+        let is_due = per_thousand > 0 && self.random.below(1000) < per_thousand;
+        is_due.then(|| self.random.below(u64::from(workload.lines)) as Line)
     }
 
-    /// Returns the line of the access `ahead` accesses after the core's next one, if there is such an access.
+    /// Returns the line of the access `distance` accesses after the core's next one, if there is such an access.
     #[inline]
-    pub fn ahead(&self, core: u16, ahead: u32) -> Option<Line> {
+    pub fn ahead(&self, core: u16, distance: u32) -> Option<Line> {
         let stream = &self.streams[usize::from(core)];
         let KindGenerators {
             workload, issued, ..
         } = &self.kinds[usize::from(stream.kind)];
         let lines = workload.lines;
         if workload.pattern == Pattern::Sequential {
-            let number = issued + u64::from(ahead);
+            let number = issued + u64::from(distance);
             let line = (number % u64::from(lines)) as Line;
             return (number < workload.accesses).then_some(line);
         }
-        let number = stream.given + u64::from(ahead);
+        let number = stream.generated + u64::from(distance);
         if number >= stream.accesses {
             return None;
         }
         Some(match &workload.pattern {
-            Pattern::Recorded(recorded) => recorded.of_core(stream.number)[number as usize].line,
-            Pattern::Random => {
-                let drawn = mix(stream.seed.wrapping_add(number));
-                ((u128::from(drawn) * u128::from(lines)) >> 64) as Line
+            Pattern::Recorded(recorded) => {
+                recorded.of_core(stream.index_in_kind)[number as usize].line
             }
-            _ => stream.first + (number % u64::from(stream.lines)) as Line,
+            Pattern::Random => {
+                let choice = mix(stream.seed.wrapping_add(number));
+                ((u128::from(choice) * u128::from(lines)) >> 64) as Line
+            }
+            _ => stream.first_line + (number % u64::from(stream.line_count)) as Line,
         })
     }
 }
@@ -277,13 +279,18 @@ impl Traffic {
 mod tests {
     use super::*;
 
-    fn all(pattern: &Pattern, lines: Line, accesses: u64, cores: u32) -> Vec<Vec<Line>> {
+    fn generated_lines(
+        pattern: &Pattern,
+        lines: Line,
+        accesses: u64,
+        cores: u32,
+    ) -> Vec<Vec<Line>> {
         let mut workload = Workload::pass(pattern.clone(), Access::Load, lines, cores, 1);
         workload.accesses = accesses;
         let mut traffic = Traffic::new(&[&workload], 1);
-        let mut given = vec![Vec::new(); cores as usize];
+        let mut lines_by_core = vec![Vec::new(); cores as usize];
         loop {
-            let mut done = true;
+            let mut is_done = true;
             for core in 0..cores as u16 {
                 let ahead = traffic.ahead(core, 2);
                 let expected = traffic.ahead(core, 0);
@@ -292,16 +299,16 @@ mod tests {
                     continue;
                 };
                 assert_eq!(expected, Some(next.line));
-                let after = match pattern {
+                let second = match pattern {
                     Pattern::Sequential => None,
                     _ => traffic.ahead(core, 1),
                 };
-                assert!(after.is_none() || ahead == after);
-                given[usize::from(core)].push(next.line);
-                done = false;
+                assert!(second.is_none() || ahead == second);
+                lines_by_core[usize::from(core)].push(next.line);
+                is_done = false;
             }
-            if done {
-                return given;
+            if is_done {
+                return lines_by_core;
             }
         }
     }
@@ -309,29 +316,30 @@ mod tests {
     #[test]
     fn one_pass_takes_each_line_once() {
         for (lines, cores) in [(100, 7), (48, 48), (5, 9), (1, 1)] {
-            let chunks = all(&Pattern::Chunked, lines, lines.into(), cores);
+            let chunks = generated_lines(&Pattern::Chunked, lines, lines.into(), cores);
             assert_eq!(chunks.concat(), (0..lines).collect::<Vec<_>>());
             let longest = chunks.iter().map(Vec::len).max();
             let shortest = chunks.iter().map(Vec::len).min();
             assert!(longest <= shortest.map(|length| length + 1));
-            let mut turns = all(&Pattern::Sequential, lines, lines.into(), cores).concat();
+            let mut turns =
+                generated_lines(&Pattern::Sequential, lines, lines.into(), cores).concat();
             turns.sort_unstable();
             assert_eq!(turns, (0..lines).collect::<Vec<_>>());
         }
         assert_eq!(
-            all(&Pattern::Chunked, 4, 7, 2),
+            generated_lines(&Pattern::Chunked, 4, 7, 2),
             [vec![0, 1, 0], vec![2, 3, 2, 3]]
         );
-        assert_eq!(all(&Pattern::Chunked, 1, 4, 3).concat(), [0; 4]);
+        assert_eq!(generated_lines(&Pattern::Chunked, 1, 4, 3).concat(), [0; 4]);
     }
 
     #[test]
     fn random_streams_differ_and_stay_in_the_region() {
-        let streams = all(&Pattern::Random, 1000, 3000, 3);
+        let streams = generated_lines(&Pattern::Random, 1000, 3000, 3);
         assert!(streams.concat().iter().all(|&line| line < 1000));
         assert_eq!(streams.iter().map(Vec::len).sum::<usize>(), 3000);
         assert_ne!(streams[0], streams[1]);
         assert_ne!(streams[1], streams[2]);
-        assert_eq!(streams, all(&Pattern::Random, 1000, 3000, 3));
+        assert_eq!(streams, generated_lines(&Pattern::Random, 1000, 3000, 3));
     }
 }

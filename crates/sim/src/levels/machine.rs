@@ -24,7 +24,7 @@ pub struct Levels {
     /// Time of each lower machine's next event; `Time::MAX` if it has none.
     due: Vec<Time>,
     /// Lower machines with possible messages for the upper level.
-    tell: Vec<usize>,
+    notifying: Vec<usize>,
     shared: Shared,
     now: Time,
     events: u64,
@@ -73,7 +73,7 @@ impl Levels {
         let mut upper = setup.clone();
         (upper.below, upper.platform.below) = (None, None);
         upper.play = None;
-        upper.workload = idle(&setup.platform, setup.workload.lines);
+        upper.workload = idle_workload(&setup.platform, setup.workload.lines);
         // The lower level is in front of these caches.
         upper.platform.cores.l1.value = 0;
         upper.platform.cores.write_buffer.value = 0;
@@ -86,11 +86,11 @@ impl Levels {
             ));
         }
         let messages = below.protocol.message_ids();
-        let needs: Vec<Right> = messages
+        let needed_permissions: Vec<Right> = messages
             .map(|message| hierarchy::needs(&below.protocol, message))
             .collect();
         let machine = |cache: Agent| {
-            let inner = Setup {
+            let machine_setup = Setup {
                 protocol: below.protocol.clone(),
                 home: below.home.clone(),
                 platform: below.platform.clone(),
@@ -100,16 +100,16 @@ impl Levels {
                 seed: mix(setup.seed.wrapping_add(1 + u64::from(cache.0))),
                 ..setup.clone()
             };
-            let mut machine = Simulation::new(&inner, trace)?;
+            let mut machine = Simulation::new(&machine_setup, trace)?;
             machine.above = Some(Box::new(UpperLevel {
                 cache,
                 caches,
-                rights: Paged::new(Right::None),
-                needs: needs.clone(),
+                permissions: Paged::new(Right::None),
+                needed_permissions: needed_permissions.clone(),
                 locks: FxHashMap::default(),
-                told: Vec::new(),
+                notifications: Vec::new(),
                 lifelines: 0,
-                all: Rc::default(),
+                lifeline_names: Rc::default(),
             }));
             Ok::<_, String>(machine)
         };
@@ -131,27 +131,27 @@ impl Levels {
         let mut names = upper.local_lifelines();
         for machine in &mut lower {
             machine.trace = None;
-            let own = machine.above.as_mut().map(|above| {
+            let upper_cache = machine.above.as_mut().map(|above| {
                 above.lifelines = names.len();
                 above.cache
             });
-            names.extend(own.map_or(Vec::new(), |cache| machine.lifelines_below(cache)));
+            names.extend(upper_cache.map_or(Vec::new(), |cache| machine.lifelines_below(cache)));
         }
-        let all: Rc<[String]> = names.into();
+        let lifeline_names: Rc<[String]> = names.into();
         for above in lower.iter_mut().filter_map(|m| m.above.as_mut()) {
-            above.all = Rc::clone(&all);
+            above.lifeline_names = Rc::clone(&lifeline_names);
         }
         upper.below = Some(Box::new(LowerLevel {
             locks: FxHashMap::default(),
-            asked: FxHashSet::default(),
-            told: Vec::new(),
-            all,
+            prefetching: FxHashSet::default(),
+            notifications: Vec::new(),
+            lifeline_names,
         }));
         lower.iter_mut().for_each(|machine| machine.behind = None);
         Ok(Levels {
             upper,
             due: vec![Time::MAX; lower.len()],
-            tell: Vec::new(),
+            notifying: Vec::new(),
             lower,
             shared,
             now: 0,
@@ -159,83 +159,89 @@ impl Levels {
         })
     }
 
-    /// Executes `does` on a machine of the lower level, with the shared state.
-    fn below<R>(&mut self, number: usize, does: impl FnOnce(&mut Simulation) -> R) -> R {
+    /// Executes `action` on a machine of the lower level, with the shared state.
+    fn run_lower<R>(&mut self, number: usize, action: impl FnOnce(&mut Simulation) -> R) -> R {
         let machine = &mut self.lower[number];
-        self.shared.exchange(machine);
+        self.shared.swap_with_lower(machine);
         machine.now = self.now;
-        let result = does(machine);
-        self.shared.exchange(machine);
+        let result = action(machine);
+        self.shared.swap_with_lower(machine);
         self.due[number] = machine.queue.next().unwrap_or(Time::MAX);
         if machine
             .above
             .as_ref()
-            .is_some_and(|above| !above.told.is_empty())
+            .is_some_and(|above| !above.notifications.is_empty())
         {
-            self.tell.push(number);
+            self.notifying.push(number);
         }
         result
     }
 
-    /// Executes `does` on the upper level, with the shared state.
-    fn above<R>(&mut self, does: impl FnOnce(&mut Simulation) -> R) -> R {
-        self.shared.exchange_above(&mut self.upper);
+    /// Executes `action` on the upper level, with the shared state.
+    fn run_upper<R>(&mut self, action: impl FnOnce(&mut Simulation) -> R) -> R {
+        self.shared.swap_with_upper(&mut self.upper);
         self.upper.now = self.now;
-        let result = does(&mut self.upper);
-        self.shared.exchange_above(&mut self.upper);
+        let result = action(&mut self.upper);
+        self.shared.swap_with_upper(&mut self.upper);
         result
     }
 
     /// Delivers the messages between the levels until there are none.
-    fn settle(&mut self) {
-        let mut told = true;
-        while std::mem::take(&mut told) {
+    fn deliver_notifications(&mut self) {
+        let mut delivered = true;
+        while std::mem::take(&mut delivered) {
             let below = self.upper.below.as_mut();
-            for (cache, down) in below.map_or(Vec::new(), |b| std::mem::take(&mut b.told)) {
-                told = true;
-                self.notify_below(cache, down);
+            for (cache, notification) in
+                below.map_or(Vec::new(), |b| std::mem::take(&mut b.notifications))
+            {
+                delivered = true;
+                self.notify_below(cache, notification);
             }
-            for number in std::mem::take(&mut self.tell) {
+            for number in std::mem::take(&mut self.notifying) {
                 let above = self.lower[number].above.as_mut();
-                for up in above.map_or(Vec::new(), |a| std::mem::take(&mut a.told)) {
-                    told = true;
-                    self.notify_above(Agent(number as u16), up);
+                for notification in
+                    above.map_or(Vec::new(), |a| std::mem::take(&mut a.notifications))
+                {
+                    delivered = true;
+                    self.notify_above(Agent(number as u16), notification);
                 }
             }
         }
     }
 
-    fn notify_below(&mut self, cache: Agent, down: Down) {
+    fn notify_below(&mut self, cache: Agent, notification: Down) {
         let number = cache.index();
-        match down {
+        match notification {
             Down::Changed(line) => {
                 let (configuration, copy) = self.upper.caches.held(cache, line);
-                let right = self.upper.remote.about(configuration).right;
-                self.below(number, |machine| {
-                    machine.handle_change_above(line, right, copy)
+                let permission = self.upper.remote.about(configuration).right;
+                self.run_lower(number, |machine| {
+                    machine.handle_change_above(line, permission, copy)
                 });
             }
-            Down::Recall(line, left) => self.below(number, |machine| machine.recalled(line, left)),
-            Down::Unlock(line) => self.below(number, |machine| {
+            Down::Recall(line, remaining) => {
+                self.run_lower(number, |machine| machine.handle_recall(line, remaining))
+            }
+            Down::Unlock(line) => self.run_lower(number, |machine| {
                 machine.present_local(Work::Unlock(line), line);
             }),
         }
     }
 
-    fn notify_above(&mut self, cache: Agent, up: Up) {
-        match up {
-            Up::Wants(line, right) => {
-                self.above(|upper| upper.prefetch_for_below(cache, line, right))
+    fn notify_above(&mut self, cache: Agent, notification: Up) {
+        match notification {
+            Up::Wants(line, permission) => {
+                self.run_upper(|upper| upper.prefetch_for_below(cache, line, permission))
             }
             Up::Written(line) => {
                 let copy = self.lower[cache.index()].data.memory(line);
-                self.above(|upper| {
+                self.run_upper(|upper| {
                     let copy = upper.data.share(copy);
                     upper.store_in_place(cache, line, copy);
                 });
             }
-            Up::Locked(line) => self.above(|upper| upper.handle_lock_below(cache, line)),
-            Up::Unlocked(line) => self.above(|upper| upper.handle_release_below(cache, line)),
+            Up::Locked(line) => self.run_upper(|upper| upper.handle_lock_below(cache, line)),
+            Up::Unlocked(line) => self.run_upper(|upper| upper.handle_release_below(cache, line)),
         }
     }
 
@@ -256,57 +262,63 @@ impl Levels {
     ///
     /// # Errors
     /// [`Failure`].
-    pub fn run_while(&mut self, go_on: &mut dyn FnMut(u64) -> bool) -> Result<bool, Box<Failure>> {
+    pub fn run_while(
+        &mut self,
+        should_continue: &mut dyn FnMut(u64) -> bool,
+    ) -> Result<bool, Box<Failure>> {
         for number in 0..self.lower.len() {
-            self.below(number, Simulation::begin);
+            self.run_lower(number, Simulation::begin);
         }
-        self.above(Simulation::begin);
-        self.settle();
-        while let Some((time, whose)) = self.next() {
+        self.run_upper(Simulation::begin);
+        self.deliver_notifications();
+        while let Some((time, machine)) = self.next() {
             self.now = time;
             let step = |simulation: &mut Simulation| {
                 if let Some((time, event)) = simulation.queue.pop() {
                     simulation.handle_event(time, event);
                 }
             };
-            match whose {
-                None => self.above(step),
-                Some(number) => self.below(number, step),
+            match machine {
+                None => self.run_upper(step),
+                Some(number) => self.run_lower(number, step),
             }
-            self.settle();
-            self.failed()?;
+            self.deliver_notifications();
+            self.take_failure()?;
             if time.saturating_sub(self.shared.progress) > self.upper.times.patience {
-                self.stuck()?;
+                self.report_no_progress()?;
             }
             self.events += 1;
             if self.events & POLL_MASK == 0 {
                 self.upper.sweep();
                 self.lower.iter_mut().for_each(Simulation::sweep);
-                if !go_on(self.shared.counters.performed) {
+                if !should_continue(self.shared.counters.performed) {
                     return Ok(false);
                 }
             }
         }
-        self.above(|simulation| simulation.network.rest());
+        self.run_upper(|simulation| simulation.network.rest());
         for number in 0..self.lower.len() {
-            self.below(number, |simulation| simulation.network.rest());
+            self.run_lower(number, |simulation| simulation.network.rest());
         }
-        self.stuck()?;
+        self.report_no_progress()?;
         self.verify().map(|()| true)
     }
 
     /// Returns the first failure of a level.
-    fn failed(&mut self) -> Result<(), Box<Failure>> {
+    fn take_failure(&mut self) -> Result<(), Box<Failure>> {
         let lower = self.lower.iter_mut();
-        let mut all = std::iter::once(&mut self.upper).chain(lower);
-        all.find_map(|simulation| simulation.failure.take())
+        let mut simulations = std::iter::once(&mut self.upper).chain(lower);
+        simulations
+            .find_map(|simulation| simulation.failure.take())
             .map_or(Ok(()), Err)
     }
 
     /// Fails the run, with a list of waiting agents, if an access or operation does not complete.
     #[cold]
-    fn stuck(&mut self) -> Result<(), Box<Failure>> {
-        if !self.upper.waits() && !self.below(0, |machine| machine.waits()) {
+    fn report_no_progress(&mut self) -> Result<(), Box<Failure>> {
+        if !self.upper.has_unfinished_work()
+            && !self.run_lower(0, |machine| machine.has_unfinished_work())
+        {
             return Ok(());
         }
         let oldest = |machine: &Simulation| {
@@ -317,43 +329,45 @@ impl Levels {
         let machines = self.lower.iter().enumerate();
         let waiting = machines.filter_map(|(number, m)| Some((oldest(m)?, number)));
         let number = waiting.min().map_or(0, |(_, number)| number);
-        self.below(number, Simulation::stuck);
-        let mut failed = self.failed();
-        if let Err(failure) = &mut failed {
+        self.run_lower(number, Simulation::report_no_progress);
+        let mut result = self.take_failure();
+        if let Err(failure) = &mut result {
             let (upper, line) = (&self.upper, failure.line);
             for cache in upper.caches.agents() {
                 let configuration = upper.caches.configuration(cache, line);
-                let words = upper.state_text(cache, line, configuration);
+                let state = upper.state_text(cache, line, configuration);
                 let name = upper.agent_name(cache);
-                failure.waits.push(format!("{name} is in {words}"));
+                failure.waits.push(format!("{name} is in {state}"));
             }
-            let (home, words) = (
+            let (home, state) = (
                 &upper.home.controller().name,
                 upper.state_text(HOME, line, upper.directory.get(line)),
             );
-            failure.waits.push(format!("{home} is in {words}"));
+            failure.waits.push(format!("{home} is in {state}"));
         }
-        failed
+        result
     }
 
     /// Verifies the scenario's result, if there is one.
     fn verify(&mut self) -> Result<(), Box<Failure>> {
-        let Some(mut behind) = self.shared.behind.take() else {
+        let Some(mut application) = self.shared.behind.take() else {
             return Ok(());
         };
-        let end = behind.until.min(self.shared.counters.end.max(self.now));
-        behind.tally.window = end.saturating_sub(behind.warm_up);
+        let end = application
+            .until
+            .min(self.shared.counters.end.max(self.now));
+        application.tally.window = end.saturating_sub(application.warm_up);
         let verdict = match self.shared.oracle.level {
             Level::Off => Ok(()),
-            _ => behind.played.verify(&*self),
+            _ => application.played.verify(&*self),
         };
-        let name = behind.name().to_string();
-        self.shared.behind = Some(behind);
-        if let Err(wrong) = verdict {
+        let name = application.name().to_string();
+        self.shared.behind = Some(application);
+        if let Err(violation) = verdict {
             self.upper
-                .fail(FailureKind::Result, 0, format!("{name}: {wrong}"));
+                .fail(FailureKind::Result, 0, format!("{name}: {violation}"));
         }
-        self.failed()
+        self.take_failure()
     }
 
     /// Runs a setup to its end. A failing run is repeated to record the events that led to the failure.
@@ -362,16 +376,16 @@ impl Levels {
     /// [`RunError`].
     pub(crate) fn run_to_completion(
         setup: &Setup,
-        go_on: &mut dyn FnMut(u64) -> bool,
+        should_continue: &mut dyn FnMut(u64) -> bool,
     ) -> Result<Levels, RunError> {
         let mut levels = Levels::new(setup, None).map_err(RunError::Setup)?;
-        let failure = match levels.run_while(go_on) {
+        let failure = match levels.run_while(should_continue) {
             Ok(true) => return Ok(levels),
             Ok(false) => return Err(RunError::Stopped),
             Err(failure) => failure,
         };
-        let mut again = Levels::new(setup, Some(failure.line)).map_err(RunError::Setup)?;
-        Err(match again.run_while(go_on) {
+        let mut repeated = Levels::new(setup, Some(failure.line)).map_err(RunError::Setup)?;
+        Err(match repeated.run_while(should_continue) {
             Err(failure) => RunError::Failure(failure),
             Ok(true) => RunError::Failure(failure),
             Ok(false) => RunError::Stopped,
@@ -383,7 +397,7 @@ impl Levels {
         let machines = self.lower.iter();
         let totals = machines
             .map(Simulation::totals)
-            .reduce(|all, more| all.merge(more));
+            .reduce(|sum, machine_totals| sum.merge(machine_totals));
         let sent = |number: usize| self.lower.iter().map(|m| m.kinds[number].sent).sum();
         let names = self.lower[0].message_names().enumerate();
         let messages = names.map(|(number, name)| (name, sent(number))).collect();
@@ -401,14 +415,17 @@ impl Levels {
             ..Counters::default()
         };
         let mut above = counters.statistics(messages.collect(), &upper.totals());
-        let means = |definition: &Definition| UPPER_LEVEL_STATISTICS.contains(&definition.name);
-        above.values.retain(|(definition, _)| means(definition));
+        let is_meaningful =
+            |definition: &Definition| UPPER_LEVEL_STATISTICS.contains(&definition.name);
+        above
+            .values
+            .retain(|(definition, _)| is_meaningful(definition));
         // The level below these caches only requests permissions.
-        let brought = above
+        let prefetches = above
             .values
             .iter_mut()
             .find(|(d, _)| d.name == "prefetches");
-        if let Some((definition, _)) = brought {
+        if let Some((definition, _)) = prefetches {
             *definition = PREFETCHED_FOR_BELOW;
         }
         statistics.above = Some(Box::new(above));
@@ -417,13 +434,13 @@ impl Levels {
 
     /// Returns the statistics, with the counts, durations and tables of a scenario.
     pub(crate) fn performance(&self, setup: &Setup) -> Performance {
-        let behind = self.shared.behind.as_ref();
+        let application = self.shared.behind.as_ref();
         let tables = setup.play.as_ref().is_some_and(|play| play.tables);
-        let left = behind.filter(|_| tables);
+        let with_tables = application.filter(|_| tables);
         Performance {
             statistics: self.statistics(),
-            tally: behind.map(|b| b.tally.clone()).unwrap_or_default(),
-            tables: left.map_or(Vec::<Table>::new(), |b| b.played.tables()),
+            tally: application.map(|b| b.tally.clone()).unwrap_or_default(),
+            tables: with_tables.map_or(Vec::<Table>::new(), |b| b.played.tables()),
             end: self.now,
         }
     }
@@ -431,7 +448,7 @@ impl Levels {
 
 impl Contents for Levels {
     fn word(&self, line: u32, word: u16) -> u64 {
-        let held = |simulation: &Simulation| {
+        let readable_copy = |simulation: &Simulation| {
             let caches = simulation.caches.agents();
             let mut held = caches.map(|cache| simulation.caches.held(cache, line));
             let held = held.find(|&(id, _)| simulation.remote.about(id).right > Right::None);
@@ -440,8 +457,8 @@ impl Contents for Levels {
         let copy = self
             .lower
             .iter()
-            .find_map(held)
-            .or_else(|| held(&self.upper));
+            .find_map(readable_copy)
+            .or_else(|| readable_copy(&self.upper));
         let copy = copy.unwrap_or_else(|| self.upper.data.memory(line));
         self.shared.data.word(line, copy, word)
     }
@@ -456,25 +473,27 @@ fn check(setup: &Setup) -> Result<(), String> {
     let Some(below) = &setup.below else {
         return Ok(());
     };
-    let (bytes, lower) = (setup.protocol.line_bytes, below.protocol.line_bytes);
-    if bytes != lower {
-        let (name, other) = (&setup.protocol.name, &below.protocol.name);
+    let (upper_bytes, lower_bytes) = (setup.protocol.line_bytes, below.protocol.line_bytes);
+    if upper_bytes != lower_bytes {
+        let (name, lower_name) = (&setup.protocol.name, &below.protocol.name);
         return Err(format!(
-            "a line of {name} has {bytes} bytes, and one of {other}, below it, {lower}"
+            "a line of {name} has {upper_bytes} bytes, and one of {lower_name}, below it, {lower_bytes}"
         ));
     }
     let caches = u32::from(setup.platform.remotes) * u32::from(below.platform.remotes);
-    let most = Platform::MAX_AGENTS.into();
-    if !(1..=most).contains(&caches) {
-        let what = "caches of the lower level, all together";
-        return Err(format!("{what}, must be 1 to {most}, not {caches}"));
+    let max_caches = Platform::MAX_AGENTS.into();
+    if !(1..=max_caches).contains(&caches) {
+        let subject = "caches of the lower level, all together";
+        return Err(format!(
+            "{subject}, must be 1 to {max_caches}, not {caches}"
+        ));
     }
     if !setup.platform.agents.is_empty() {
         return Err("two levels of caches support one kind of caching agents".into());
     }
     if below.platform.homes() != 1 {
-        let what = "the lower level needs one home per upper cache";
-        return Err(format!("{what}, not {}", below.platform.homes()));
+        let subject = "the lower level needs one home per upper cache";
+        return Err(format!("{subject}, not {}", below.platform.homes()));
     }
     if below.platform.cores.l1.value > 0 {
         return Err("cores.l1 must be 0B when a protocol specifies the first level".into());
@@ -486,7 +505,7 @@ fn check(setup: &Setup) -> Result<(), String> {
 }
 
 /// Returns a workload without accesses: the lower level issues all accesses.
-fn idle(platform: &Platform, lines: Line) -> Workload {
+fn idle_workload(platform: &Platform, lines: Line) -> Workload {
     let cores = platform.remotes.into();
     let mut workload = Workload::pass(Pattern::Sequential, Access::Load, lines, cores, 1);
     workload.mix.push((Access::Store, 1));

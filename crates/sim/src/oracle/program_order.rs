@@ -45,21 +45,22 @@ impl OwnStores {
         }
     }
 
-    /// Records a message with the store of an access in progress; `again` if an earlier message has carried it, too.
-    pub fn sent(&mut self, of: (Agent, Line), flight: u32, again: bool) {
-        let stores = self.stores.entry(of).or_default();
-        if !again {
+    /// Records a message with the store of an access in progress; `is_repeated` if an earlier message has carried it,
+    /// too.
+    pub fn sent(&mut self, cache_line: (Agent, Line), flight: u32, is_repeated: bool) {
+        let stores = self.stores.entry(cache_line).or_default();
+        if !is_repeated {
             stores.pending.retain(|&(_, posted)| posted);
         }
         stores.pending.push((flight, false));
     }
 
     /// Records that the access has ended when its store was sent. Its first message is the only carrier of the bytes.
-    pub fn posted(&mut self, of: (Agent, Line)) {
-        let pending = &mut self.stores.entry(of).or_default().pending;
-        if let Some(first) = pending.iter().position(|&(_, posted)| !posted) {
-            pending[first].1 = true;
-            pending.truncate(first + 1);
+    pub fn posted(&mut self, cache_line: (Agent, Line)) {
+        let pending = &mut self.stores.entry(cache_line).or_default().pending;
+        if let Some(first_unposted) = pending.iter().position(|&(_, posted)| !posted) {
+            pending[first_unposted].1 = true;
+            pending.truncate(first_unposted + 1);
         }
     }
 
@@ -69,23 +70,23 @@ impl OwnStores {
     /// [`Breach`], if the home must not perform it.
     pub fn performed(
         &mut self,
-        of: (Agent, Line),
+        cache_line: (Agent, Line),
         flight: u32,
         version: u32,
     ) -> Result<(), Breach> {
-        let stores = self.stores.get_mut(&of).ok_or(Breach::Twice)?;
+        let stores = self.stores.get_mut(&cache_line).ok_or(Breach::Twice)?;
         let mut pending = stores.pending.iter();
-        let place = pending.position(|store| store.0 == flight);
-        let place = place.ok_or(Breach::Twice)?;
-        let overtakes = stores.pending[..place].iter().any(|&(_, posted)| posted);
-        let (_, posted) = stores.pending.remove(place);
+        let position = pending.position(|store| store.0 == flight);
+        let position = position.ok_or(Breach::Twice)?;
+        let overtakes = stores.pending[..position].iter().any(|&(_, posted)| posted);
+        let (_, posted) = stores.pending.remove(position);
         if !posted {
             stores.pending.retain(|&(_, posted)| posted);
         } else if self.ordered {
             stores.version = version;
         }
         if stores.pending.is_empty() && stores.version == 0 {
-            self.stores.remove(&of);
+            self.stores.remove(&cache_line);
         }
         match overtakes && self.ordered {
             true => Err(Breach::Overtakes),
@@ -94,9 +95,9 @@ impl OwnStores {
     }
 
     /// True if a copy of the line, as of write `version`, contains all stores that the cache has posted.
-    pub fn contains_stores(&self, of: (Agent, Line), version: u32) -> bool {
+    pub fn contains_stores(&self, cache_line: (Agent, Line), version: u32) -> bool {
         !self.ordered
-            || self.stores.get(&of).is_none_or(|stores| {
+            || self.stores.get(&cache_line).is_none_or(|stores| {
                 version >= stores.version && !stores.pending.iter().any(|&(_, posted)| posted)
             })
     }
@@ -106,32 +107,32 @@ impl OwnStores {
 mod tests {
     use super::*;
 
-    const OF: (Agent, Line) = (Agent(1), 7);
+    const CACHE_LINE: (Agent, Line) = (Agent(1), 7);
 
     #[test]
     fn a_store_is_performed_once_whichever_message_brings_it() {
         let mut stores = OwnStores::new(true);
-        stores.sent(OF, 1, false);
-        stores.sent(OF, 2, true);
-        assert_eq!(stores.performed(OF, 2, 1), Ok(()));
-        assert_eq!(stores.performed(OF, 1, 2), Err(Breach::Twice));
-        assert_eq!(stores.performed(OF, 2, 2), Err(Breach::Twice));
+        stores.sent(CACHE_LINE, 1, false);
+        stores.sent(CACHE_LINE, 2, true);
+        assert_eq!(stores.performed(CACHE_LINE, 2, 1), Ok(()));
+        assert_eq!(stores.performed(CACHE_LINE, 1, 2), Err(Breach::Twice));
+        assert_eq!(stores.performed(CACHE_LINE, 2, 2), Err(Breach::Twice));
         // The store of an abandoned access is not a store of the next access.
-        stores.sent(OF, 3, false);
-        stores.sent(OF, 4, false);
-        assert_eq!(stores.performed(OF, 3, 2), Err(Breach::Twice));
-        assert_eq!(stores.performed(OF, 4, 2), Ok(()));
+        stores.sent(CACHE_LINE, 3, false);
+        stores.sent(CACHE_LINE, 4, false);
+        assert_eq!(stores.performed(CACHE_LINE, 3, 2), Err(Breach::Twice));
+        assert_eq!(stores.performed(CACHE_LINE, 4, 2), Ok(()));
         assert!(stores.stores.is_empty());
     }
 
     #[test]
     fn posted_store_of_several_messages_is_performed_once() {
         let mut stores = OwnStores::new(true);
-        stores.sent(OF, 1, false);
-        stores.sent(OF, 2, true);
-        stores.posted(OF);
-        assert_eq!(stores.performed(OF, 1, 1), Ok(()));
-        assert_eq!(stores.performed(OF, 2, 2), Err(Breach::Twice));
+        stores.sent(CACHE_LINE, 1, false);
+        stores.sent(CACHE_LINE, 2, true);
+        stores.posted(CACHE_LINE);
+        assert_eq!(stores.performed(CACHE_LINE, 1, 1), Ok(()));
+        assert_eq!(stores.performed(CACHE_LINE, 2, 2), Err(Breach::Twice));
     }
 
     #[test]
@@ -139,16 +140,16 @@ mod tests {
         for ordered in [true, false] {
             let mut stores = OwnStores::new(ordered);
             for flight in [1, 2] {
-                stores.sent(OF, flight, false);
-                stores.posted(OF);
+                stores.sent(CACHE_LINE, flight, false);
+                stores.posted(CACHE_LINE);
             }
-            assert_eq!(stores.contains_stores(OF, 0), !ordered);
-            let second = stores.performed(OF, 2, 1);
+            assert_eq!(stores.contains_stores(CACHE_LINE, 0), !ordered);
+            let second = stores.performed(CACHE_LINE, 2, 1);
             assert_eq!(second == Err(Breach::Overtakes), ordered);
-            assert_eq!(stores.performed(OF, 1, 2), Ok(()));
+            assert_eq!(stores.performed(CACHE_LINE, 1, 2), Ok(()));
             // A copy that was made before the store does not contain it.
-            assert_eq!(stores.contains_stores(OF, 1), !ordered);
-            assert!(stores.contains_stores(OF, 2));
+            assert_eq!(stores.contains_stores(CACHE_LINE, 1), !ordered);
+            assert!(stores.contains_stores(CACHE_LINE, 2));
             assert!(stores.contains_stores((Agent(0), 7), 0));
         }
     }

@@ -22,7 +22,7 @@ type ObservedWrites = FxHashMap<Word, u32>;
 
 /// All writes, and the cores that have observed them.
 #[derive(Default)]
-pub struct Old {
+pub struct StaleCopies {
     /// True if the protocol promises a memory model, and the home performs all writes.
     ordered: bool,
     /// True if copies are written in place.
@@ -34,13 +34,13 @@ pub struct Old {
     releases: FxHashMap<(Word, u32), Rc<ObservedWrites>>,
 }
 
-impl Old {
+impl StaleCopies {
     /// Creates the record of a run without writes.
-    pub fn new(model: bool, in_place: bool) -> Old {
-        Old {
+    pub fn new(model: bool, in_place: bool) -> StaleCopies {
+        StaleCopies {
             ordered: model && !in_place,
             in_place,
-            ..Old::default()
+            ..StaleCopies::default()
         }
     }
 
@@ -57,16 +57,16 @@ impl Old {
         if !self.ordered {
             return;
         }
-        let known = self.cores.entry(core).or_default();
-        known.extend(words.clone().map(|word| ((line, word), version)));
+        let observed = self.cores.entry(core).or_default();
+        observed.extend(words.clone().map(|word| ((line, word), version)));
         if release {
-            let known = Rc::new(known.clone());
-            let of = |word| (((line, word), version), Rc::clone(&known));
-            self.releases.extend(words.map(of));
+            let observed = Rc::new(observed.clone());
+            let entry = |word| (((line, word), version), Rc::clone(&observed));
+            self.releases.extend(words.map(entry));
         }
     }
 
-    /// Checks a core's read of a word from a copy with all writes of the line up to `version`. `first` is the initial
+    /// Checks a core's read of a word from a copy with all writes of the line up to `version`. `initial` is the initial
     /// value.
     ///
     /// # Errors
@@ -76,20 +76,20 @@ impl Old {
         (core, acquires): (u16, bool),
         word: Word,
         (version, value): (u32, u64),
-        first: u64,
+        initial: u64,
     ) -> Result<(), String> {
         let writes = self.written.get(&word).map_or(&[][..], Vec::as_slice);
         if self.in_place {
-            let left = value == first || writes.iter().any(|&(_, wrote)| wrote == value);
-            return match left {
+            let is_written = value == initial || writes.iter().any(|&(_, wrote)| wrote == value);
+            return match is_written {
                 true => Ok(()),
                 false => Err(format!("{value} was never written to this word")),
             };
         }
-        let before = writes.partition_point(|&(write, _)| write <= version);
-        let (write, wrote) = match before {
-            0 => (0, first),
-            some => writes[some - 1],
+        let visible_writes = writes.partition_point(|&(write, _)| write <= version);
+        let (write, wrote) = match visible_writes {
+            0 => (0, initial),
+            count => writes[count - 1],
         };
         if wrote != value {
             return Err(format!(
@@ -99,18 +99,18 @@ impl Old {
         if !self.ordered {
             return Ok(());
         }
-        let known = self.cores.entry(core).or_default();
-        let last = known.entry(word).or_default();
-        if *last > write {
+        let observed = self.cores.entry(core).or_default();
+        let last_observed = observed.entry(word).or_default();
+        if *last_observed > write {
             return Err(format!(
-                "it returns write {write} of the line, but its core has already observed write {last}"
+                "it returns write {write} of the line, but its core has already observed write {last_observed}"
             ));
         }
-        *last = write;
-        if let (true, Some(others)) = (acquires, self.releases.get(&(word, write))) {
-            for (&word, &write) in others.iter() {
-                let last = known.entry(word).or_default();
-                *last = write.max(*last);
+        *last_observed = write;
+        if let (true, Some(released)) = (acquires, self.releases.get(&(word, write))) {
+            for (&word, &write) in released.iter() {
+                let last_observed = observed.entry(word).or_default();
+                *last_observed = write.max(*last_observed);
             }
         }
         Ok(())
@@ -125,21 +125,21 @@ mod tests {
     const FLAG: Word = (2, 3);
 
     /// Core 0 has written 7 to the data, and then 9 to the flag: as a release if `release`.
-    fn handed_over(release: bool) -> Old {
-        let mut old = Old::new(true, false);
-        old.written(1, 0..1, 1, 7);
-        old.wrote(0, false, 1, 0..1, 1);
-        old.written(2, 3..4, 1, 9);
-        old.wrote(0, release, 2, 3..4, 1);
-        old
+    fn after_flag_store(release: bool) -> StaleCopies {
+        let mut copies = StaleCopies::new(true, false);
+        copies.written(1, 0..1, 1, 7);
+        copies.wrote(0, false, 1, 0..1, 1);
+        copies.written(2, 3..4, 1, 9);
+        copies.wrote(0, release, 2, 3..4, 1);
+        copies
     }
 
     #[test]
     fn never_written_values_are_found() {
         for ordered in [true, false] {
-            let mut old = Old::new(ordered, false);
-            old.written(1, 0..1, 1, 7);
-            let mut read = |found| old.read((1, false), DATA, found, 5);
+            let mut copies = StaleCopies::new(ordered, false);
+            copies.written(1, 0..1, 1, 7);
+            let mut read = |found| copies.read((1, false), DATA, found, 5);
             assert_eq!(read((0, 5)), Ok(()));
             assert_eq!(read((1, 7)), Ok(()));
             assert!(read((1, 5)).is_err() && read((0, 7)).is_err());
@@ -148,10 +148,10 @@ mod tests {
 
     #[test]
     fn copy_written_in_place_may_hold_any_write() {
-        let mut old = Old::new(true, true);
-        old.written(1, 0..1, 1, 7);
-        old.written(1, 0..1, 2, 8);
-        let mut read = |found| old.read((1, false), DATA, found, 5);
+        let mut copies = StaleCopies::new(true, true);
+        copies.written(1, 0..1, 1, 7);
+        copies.written(1, 0..1, 2, 8);
+        let mut read = |found| copies.read((1, false), DATA, found, 5);
         for found in [(2, 8), (1, 5), (2, 7), (1, 8)] {
             assert_eq!(read(found), Ok(()));
         }
@@ -160,27 +160,27 @@ mod tests {
 
     #[test]
     fn core_never_reads_older_than_its_last_access() {
-        let mut old = handed_over(false);
-        assert_eq!(old.read((1, false), DATA, (0, 5), 5), Ok(()));
-        assert_eq!(old.read((1, false), DATA, (1, 7), 5), Ok(()));
-        assert!(old.read((1, false), DATA, (0, 5), 5).is_err());
-        assert!(old.read((0, false), DATA, (0, 5), 5).is_err());
+        let mut copies = after_flag_store(false);
+        assert_eq!(copies.read((1, false), DATA, (0, 5), 5), Ok(()));
+        assert_eq!(copies.read((1, false), DATA, (1, 7), 5), Ok(()));
+        assert!(copies.read((1, false), DATA, (0, 5), 5).is_err());
+        assert!(copies.read((0, false), DATA, (0, 5), 5).is_err());
         // Without a model nothing else is promised.
-        let mut old = Old::new(false, false);
-        old.written(1, 0..1, 1, 7);
-        old.wrote(0, true, 1, 0..1, 1);
-        assert_eq!(old.read((0, false), DATA, (0, 5), 5), Ok(()));
+        let mut copies = StaleCopies::new(false, false);
+        copies.written(1, 0..1, 1, 7);
+        copies.wrote(0, true, 1, 0..1, 1);
+        assert_eq!(copies.read((0, false), DATA, (0, 5), 5), Ok(()));
     }
 
     #[test]
     fn acquire_observes_stores_before_the_release() {
         for (release, acquires) in [(true, true), (true, false), (false, true)] {
-            let mut old = handed_over(release);
-            assert_eq!(old.read((1, acquires), FLAG, (1, 9), 0), Ok(()));
-            let stale = old.read((1, false), DATA, (0, 5), 5);
+            let mut copies = after_flag_store(release);
+            assert_eq!(copies.read((1, acquires), FLAG, (1, 9), 0), Ok(()));
+            let stale = copies.read((1, false), DATA, (0, 5), 5);
             assert_eq!(stale.is_err(), release && acquires);
             // Another core has acquired nothing.
-            assert_eq!(old.read((2, false), DATA, (0, 5), 5), Ok(()));
+            assert_eq!(copies.read((2, false), DATA, (0, 5), 5), Ok(()));
         }
     }
 }

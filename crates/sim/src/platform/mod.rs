@@ -46,9 +46,11 @@ fn is_machine_wide(name: &str) -> bool {
 
 /// True if a quantity in the host's space belongs to the whole machine: links of the device, progress timeout, and bus.
 fn is_machine_wide_in_host(name: &str) -> bool {
-    let of_device = name.strip_prefix(AGENTS).and_then(|of| of.split_once('.'));
-    let link = of_device.is_some_and(|(_, name)| name.starts_with("link."));
-    link || name == "patience" || name.starts_with("bus.")
+    let agents_name = name
+        .strip_prefix(AGENTS)
+        .and_then(|name| name.split_once('.'));
+    let is_link = agents_name.is_some_and(|(_, name)| name.starts_with("link."));
+    is_link || name == "patience" || name.starts_with("bus.")
 }
 
 /// One quantity of a machine.
@@ -139,8 +141,8 @@ impl Cores {
             ));
         }
         let sets = self.l1_sets(line_bytes);
-        let whole = sets * self.l1_ways.value * line == self.l1.value;
-        if self.l1.value > 0 && !(whole && sets.is_power_of_two()) {
+        let is_whole_sets = sets * self.l1_ways.value * line == self.l1.value;
+        if self.l1.value > 0 && !(is_whole_sets && sets.is_power_of_two()) {
             let (set, value) = (size(self.l1_ways.value * line), size(self.l1.value));
             return Err(format!(
                 "{kind}cores.l1 must be 0B or a power of two times {set}, not {value}"
@@ -196,8 +198,8 @@ impl Framing {
 
     /// Name in platform files.
     pub fn name(self) -> &'static str {
-        let found = Framing::ALL.iter().find(|(_, framing)| *framing == self);
-        found.map_or("", |(name, _)| name)
+        let entry = Framing::ALL.iter().find(|(_, framing)| *framing == self);
+        entry.map_or("", |(name, _)| name)
     }
 
     /// Returns the framing of a name.
@@ -205,8 +207,8 @@ impl Framing {
     /// # Errors
     /// A sentence with the known names.
     pub fn named(name: &str) -> Result<Framing, String> {
-        let found = Framing::ALL.iter().find(|(known, _)| *known == name);
-        found.map(|(_, framing)| *framing).ok_or_else(|| {
+        let entry = Framing::ALL.iter().find(|(known, _)| *known == name);
+        entry.map(|(_, framing)| *framing).ok_or_else(|| {
             let names: Vec<&str> = Framing::ALL.iter().map(|(name, _)| *name).collect();
             format!("`link.layer` is {} or none, not `{name}`", names.join(", "))
         })
@@ -564,46 +566,51 @@ impl Platform {
                 false => below.set(name, value),
             };
         }
-        if let (Some(of), Some(host)) = (name.strip_prefix(HOST), &mut self.host) {
-            return match is_machine_wide_in_host(of) {
+        if let (Some(host_name), Some(host)) = (name.strip_prefix(HOST), &mut self.host) {
+            return match is_machine_wide_in_host(host_name) {
                 true => Err(format!(
                     "`{name}` applies to the whole machine: set it without `{HOST}`"
                 )),
-                false => host.set(of, value),
+                false => host.set(host_name, value),
             };
         }
-        let whole = |low: u64, most: u64| {
+        let parse_count = |low: u64, high: u64| {
             let number =
-                units::parse(value, Unit::Count).map_err(|what| format!("`{name}` {what}"))?;
-            match (low..=most).contains(&number) {
+                units::parse(value, Unit::Count).map_err(|error| format!("`{name}` {error}"))?;
+            match (low..=high).contains(&number) {
                 true => Ok(number),
-                false => Err(format!("{name} must be {low} to {most}, not {number}")),
+                false => Err(format!("{name} must be {low} to {high}, not {number}")),
             }
         };
         match name {
-            "lines" => self.lines = whole(1, Platform::MAX_LINES)? as u32,
-            "remotes" => self.remotes = whole(1, Platform::MAX_AGENTS.into())? as u16,
+            "lines" => self.lines = parse_count(1, Platform::MAX_LINES)? as u32,
+            "remotes" => self.remotes = parse_count(1, Platform::MAX_AGENTS.into())? as u16,
             "link.layer" => self.link.set_layer(value)?,
-            _ => match name.strip_prefix(AGENTS).and_then(|of| of.split_once('.')) {
+            _ => match name
+                .strip_prefix(AGENTS)
+                .and_then(|name| name.split_once('.'))
+            {
                 Some((kind, "remotes")) if !kind.is_empty() => {
-                    let remotes = whole(0, Platform::MAX_AGENTS.into())? as u16;
-                    self.agents_of(kind).remotes = remotes;
+                    let remotes = parse_count(0, Platform::MAX_AGENTS.into())? as u16;
+                    self.agents_of_kind_mut(kind).remotes = remotes;
                 }
                 None if name == "translation.used" => {
                     self.cache.translation.get_or_insert_default();
                     return self.set_quantity(name, value);
                 }
                 Some((kind, "translation.used"))
-                    if self.agents.iter().any(|of| of.kind == kind) =>
+                    if self.agents.iter().any(|agents| agents.kind == kind) =>
                 {
-                    self.agents_of(kind)
+                    self.agents_of_kind_mut(kind)
                         .cache
                         .translation
                         .get_or_insert_default();
                     return self.set_quantity(name, value);
                 }
-                Some((kind, "link.layer")) if self.agents.iter().any(|of| of.kind == kind) => {
-                    self.agents_of(kind).link.set_layer(value)?;
+                Some((kind, "link.layer"))
+                    if self.agents.iter().any(|agents| agents.kind == kind) =>
+                {
+                    self.agents_of_kind_mut(kind).link.set_layer(value)?;
                 }
                 _ => return self.set_quantity(name, value),
             },
@@ -612,9 +619,9 @@ impl Platform {
     }
 
     /// Returns the agents of a further kind. A new kind has no agents, and all else as the first kind.
-    fn agents_of(&mut self, kind: &str) -> &mut Agents {
-        let place = self.agents.iter().position(|agents| agents.kind == kind);
-        let place = place.unwrap_or_else(|| {
+    fn agents_of_kind_mut(&mut self, kind: &str) -> &mut Agents {
+        let index = self.agents.iter().position(|agents| agents.kind == kind);
+        let index = index.unwrap_or_else(|| {
             self.agents.push(Agents {
                 kind: kind.to_string(),
                 remotes: 0,
@@ -624,7 +631,7 @@ impl Platform {
             });
             self.agents.len() - 1
         });
-        &mut self.agents[place]
+        &mut self.agents[index]
     }
 
     fn set_quantity(&mut self, name: &str, value: &str) -> Result<(), String> {
@@ -634,14 +641,15 @@ impl Platform {
             }
             let names = self.all_quantities().into_iter();
             let names: Vec<String> = names.map(|(known, ..)| known).collect();
-            let beside = ["remotes", "lines"];
-            let near = did_you_mean(name, names.iter().map(String::as_str).chain(beside));
+            let other_names = ["remotes", "lines"];
+            let suggestion =
+                did_you_mean(name, names.iter().map(String::as_str).chain(other_names));
             let names = names.join(", ");
             return Err(format!(
-                "there is no `{name}` in this platform; {near}there are {names}, remotes, lines"
+                "there is no `{name}` in this platform; {suggestion}there are {names}, remotes, lines"
             ));
         };
-        let value = units::parse(value, row.unit).map_err(|what| format!("`{name}` {what}"))?;
+        let value = units::parse(value, row.unit).map_err(|error| format!("`{name}` {error}"))?;
         row.check(name, value)?;
         let (low, high) = quantity.range;
         let implausible = (low < high && !(low..=high).contains(&value)).then(|| {
@@ -655,9 +663,11 @@ impl Platform {
 
     /// Returns a quantity by its full name, with its row of the table. Other levels and spaces are not searched.
     pub fn quantity(&mut self, name: &str) -> Option<(&'static Row, &mut Quantity)> {
-        let of_kind = name.strip_prefix(AGENTS).and_then(|of| of.split_once('.'));
-        let row = Row::named(of_kind.map_or(name, |(_, name)| name))?;
-        let quantity = match of_kind {
+        let kind_and_name = name
+            .strip_prefix(AGENTS)
+            .and_then(|name| name.split_once('.'));
+        let row = Row::named(kind_and_name.map_or(name, |(_, name)| name))?;
+        let quantity = match kind_and_name {
             None => row.of(self)?,
             Some((kind, _)) => row.of_agents(self.agents.iter_mut().find(|a| a.kind == kind)?)?,
         };
@@ -693,7 +703,7 @@ impl Platform {
     /// # Errors
     /// A sentence: the reason why the machines cannot be combined.
     pub fn beside(self, host: Platform) -> Result<Platform, String> {
-        let with = |platform: &Platform| match platform {
+        let unsupported_feature = |platform: &Platform| match platform {
             Platform { host: Some(_), .. } => Some("two spaces already"),
             Platform { below: Some(_), .. } => Some("two levels of caches"),
             Platform {
@@ -702,21 +712,21 @@ impl Platform {
             _ => None,
         };
         for platform in [&self, &host] {
-            if let Some(with) = with(platform) {
+            if let Some(feature) = unsupported_feature(platform) {
                 let name = &platform.name;
                 return Err(format!(
-                    "{name} has {with}, so it cannot be part of a machine with two address spaces"
+                    "{name} has {feature}, so it cannot be part of a machine with two address spaces"
                 ));
             }
         }
         if !self.agents.is_empty() {
-            let what =
+            let reason =
                 "has caching agents of further kinds, but only the host caches the device's lines";
-            return Err(format!("{} {what}", self.name));
+            return Err(format!("{} {reason}", self.name));
         }
         if host.agents.is_empty() {
-            let what = "has caching agents of one kind, but both host and device cache lines of the host's memory";
-            return Err(format!("{} {what}", host.name));
+            let reason = "has caching agents of one kind, but both host and device cache lines of the host's memory";
+            return Err(format!("{} {reason}", host.name));
         }
         Ok(Platform {
             name: format!("{}+{}", self.name, host.name),
@@ -746,37 +756,41 @@ impl Platform {
     }
 
     fn rows(&self) -> Vec<(String, &'static Row, Quantity)> {
-        let mut all = Vec::new();
+        let mut rows = Vec::new();
         let mut platform = self.clone();
         for row in TABLE {
             let quantity = row.of(&mut platform);
-            all.extend(quantity.map(|quantity| (row.name.to_string(), row, quantity.clone())));
+            rows.extend(quantity.map(|quantity| (row.name.to_string(), row, quantity.clone())));
         }
         for agents in &mut platform.agents {
-            let before = format!("{AGENTS}{}.", agents.kind);
+            let prefix = format!("{AGENTS}{}.", agents.kind);
             for row in TABLE {
                 let quantity = row.of_agents(agents);
-                let name = format!("{before}{}", row.name);
-                all.extend(quantity.map(|quantity| (name, row, quantity.clone())));
+                let name = format!("{prefix}{}", row.name);
+                rows.extend(quantity.map(|quantity| (name, row, quantity.clone())));
             }
         }
         if let Some(host) = &platform.host {
-            let its = host.rows().into_iter();
-            let its = its.filter(|(name, ..)| !is_machine_wide_in_host(name));
-            all.extend(its.map(|(name, row, quantity)| (format!("{HOST}{name}"), row, quantity)));
+            let inner_rows = host.rows().into_iter();
+            let inner_rows = inner_rows.filter(|(name, ..)| !is_machine_wide_in_host(name));
+            rows.extend(
+                inner_rows.map(|(name, row, quantity)| (format!("{HOST}{name}"), row, quantity)),
+            );
         }
         if let Some(below) = &platform.below {
-            let its = below.rows().into_iter();
-            let its = its.filter(|(name, ..)| !is_machine_wide(name));
-            all.extend(its.map(|(name, row, quantity)| (format!("{BELOW}{name}"), row, quantity)));
+            let inner_rows = below.rows().into_iter();
+            let inner_rows = inner_rows.filter(|(name, ..)| !is_machine_wide(name));
+            rows.extend(
+                inner_rows.map(|(name, row, quantity)| (format!("{BELOW}{name}"), row, quantity)),
+            );
         }
-        all
+        rows
     }
 
     /// Number of caching agents of all kinds, within the limits that [`Platform::kinds`] checks.
     pub fn all_remotes(&self) -> u32 {
-        let others = self.agents.iter().map(|agents| u32::from(agents.remotes));
-        u32::from(self.remotes) + others.sum::<u32>()
+        let other_counts = self.agents.iter().map(|agents| u32::from(agents.remotes));
+        u32::from(self.remotes) + other_counts.sum::<u32>()
     }
 
     /// Returns the number of agents of each kind of a protocol. A machine without further kinds has only remotes. These
@@ -797,17 +811,17 @@ impl Platform {
         let unknown = |agents: &&Agents| further.iter().all(|kind| kind.name != agents.kind);
         if let Some(agents) = self.agents.iter().find(unknown) {
             let (machine, kind) = (&self.name, &agents.kind);
-            let what = "has agents of a further kind";
-            return Err(format!("{machine} {what}, `{kind}`, and {}", names()));
+            let clause = "has agents of a further kind";
+            return Err(format!("{machine} {clause}, `{kind}`, and {}", names()));
         }
-        let of_kind = |name: &str| self.agents.iter().find(|agents| agents.kind == name);
+        let agents_of_kind = |name: &str| self.agents.iter().find(|agents| agents.kind == name);
         let mut counts = vec![self.remotes];
         for kind in further {
-            let Some(agents) = of_kind(&kind.name) else {
-                let (machine, lacks) = (&self.name, &kind.name);
-                let help = format!("`{AGENTS}{lacks}.remotes` sets their number");
+            let Some(agents) = agents_of_kind(&kind.name) else {
+                let (machine, missing_kind) = (&self.name, &kind.name);
+                let help = format!("`{AGENTS}{missing_kind}.remotes` sets their number");
                 return Err(format!(
-                    "{machine} does not declare agents `{lacks}`, and {}: {help}",
+                    "{machine} does not declare agents `{missing_kind}`, and {}: {help}",
                     names()
                 ));
             };
@@ -822,7 +836,7 @@ impl Platform {
     }
 
     /// Creates a platform with placeholders for all values.
-    fn blank(dram: bool, [bus, switch, hosts, uplink]: [bool; 4]) -> Platform {
+    fn placeholder(dram: bool, [bus, switch, hosts, uplink]: [bool; 4]) -> Platform {
         let unset = || Quantity::given(0, "");
         let mut blank = Platform::torture(1);
         blank.bus = blank.bus.filter(|_| bus);

@@ -55,48 +55,48 @@ impl Row {
     /// Returns the quantity of a machine, if it has it. With several kinds of agents, it is that of the first.
     pub fn of<'p>(&self, platform: &'p mut Platform) -> Option<&'p mut Quantity> {
         Some(match self.place {
-            Place::Cores(of) => of(&mut platform.cores),
-            Place::Cache(of) => of(&mut platform.cache),
-            Place::Link(of) => of(&mut platform.link),
-            Place::Layer(of) => of(platform.link.layer.as_mut()?),
-            Place::Translation(of) => of(platform.cache.translation.as_mut()?),
-            Place::Home(of) => of(&mut platform.home),
-            Place::ExtraCores(of) => of(&mut platform.cores).as_mut()?,
-            Place::Extra(of) => of(&mut platform.home).as_mut()?,
+            Place::Cores(accessor) => accessor(&mut platform.cores),
+            Place::Cache(accessor) => accessor(&mut platform.cache),
+            Place::Link(accessor) => accessor(&mut platform.link),
+            Place::Layer(accessor) => accessor(platform.link.layer.as_mut()?),
+            Place::Translation(accessor) => accessor(platform.cache.translation.as_mut()?),
+            Place::Home(accessor) => accessor(&mut platform.home),
+            Place::ExtraCores(accessor) => accessor(&mut platform.cores).as_mut()?,
+            Place::Extra(accessor) => accessor(&mut platform.home).as_mut()?,
             Place::Patience => &mut platform.patience,
-            Place::Dram(of) => match &mut platform.memory {
-                Memory::Dram(dram) => of(dram),
+            Place::Dram(accessor) => match &mut platform.memory {
+                Memory::Dram(dram) => accessor(dram),
                 Memory::Bram(_) => return None,
             },
-            Place::Bram(of) => match &mut platform.memory {
+            Place::Bram(accessor) => match &mut platform.memory {
                 Memory::Dram(_) => return None,
-                Memory::Bram(bram) => of(bram),
+                Memory::Bram(bram) => accessor(bram),
             },
             Place::Switch => &mut platform.switch.as_mut()?.latency,
-            Place::Hosts(of) => of(platform.hosts.as_mut()?),
-            Place::Uplink(of) => of(platform.uplink.as_mut()?),
-            Place::Bus(of) => of(platform.bus.as_mut()?),
+            Place::Hosts(accessor) => accessor(platform.hosts.as_mut()?),
+            Place::Uplink(accessor) => accessor(platform.uplink.as_mut()?),
+            Place::Bus(accessor) => accessor(platform.bus.as_mut()?),
         })
     }
 
     /// Returns the quantity of agents of a further kind, if they have one of their own.
     pub fn of_agents<'p>(&self, agents: &'p mut Agents) -> Option<&'p mut Quantity> {
         Some(match self.place {
-            Place::Cores(of) if self.name != "cores.timeout" => of(&mut agents.cores),
-            Place::ExtraCores(of) => of(&mut agents.cores).as_mut()?,
-            Place::Cache(of) => of(&mut agents.cache),
-            Place::Link(of) => of(&mut agents.link),
-            Place::Layer(of) => of(agents.link.layer.as_mut()?),
-            Place::Translation(of) => of(agents.cache.translation.as_mut()?),
+            Place::Cores(accessor) if self.name != "cores.timeout" => accessor(&mut agents.cores),
+            Place::ExtraCores(accessor) => accessor(&mut agents.cores).as_mut()?,
+            Place::Cache(accessor) => accessor(&mut agents.cache),
+            Place::Link(accessor) => accessor(&mut agents.link),
+            Place::Layer(accessor) => accessor(agents.link.layer.as_mut()?),
+            Place::Translation(accessor) => accessor(agents.cache.translation.as_mut()?),
             _ => return None,
         })
     }
 
     /// Removes an optional quantity from a machine. Returns true if the quantity is optional.
-    pub(super) fn leave_out(&self, platform: &mut Platform) -> bool {
+    pub(super) fn remove_from(&self, platform: &mut Platform) -> bool {
         match self.place {
-            Place::Extra(of) => *of(&mut platform.home) = None,
-            Place::ExtraCores(of) => *of(&mut platform.cores) = None,
+            Place::Extra(accessor) => *accessor(&mut platform.home) = None,
+            Place::ExtraCores(accessor) => *accessor(&mut platform.cores) = None,
             _ => {}
         }
         self.optional
@@ -105,33 +105,35 @@ impl Row {
     /// Returns a clause for errors, if the name is a quantity of framed links that the platform lacks for want of a
     /// layer.
     pub(super) fn layer_requirement(name: &str) -> Option<String> {
-        let own = name.strip_prefix(AGENTS).and_then(|of| of.split_once('.'));
-        let row = Row::named(own.map_or(name, |(_, name)| name))?;
+        let kind_and_name = name
+            .strip_prefix(AGENTS)
+            .and_then(|name| name.split_once('.'));
+        let row = Row::named(kind_and_name.map_or(name, |(_, name)| name))?;
         let layers = Framing::ALL.map(|(name, _)| name).join(", ");
         matches!(row.place, Place::Layer(_))
             .then(|| format!("needs a layer of the link: `link.layer` is one of {layers}"))
     }
 
     /// Removes an optional quantity from agents of a further kind. Returns true if the quantity is optional.
-    pub(super) fn leave_out_of_agents(&self, agents: &mut Agents) -> bool {
-        if let Place::ExtraCores(of) = self.place {
-            *of(&mut agents.cores) = None;
+    pub(super) fn remove_from_agents(&self, agents: &mut Agents) -> bool {
+        if let Place::ExtraCores(accessor) = self.place {
+            *accessor(&mut agents.cores) = None;
         }
         self.optional
     }
 
     /// Rejects values outside the limits, in a sentence with the quantity's full name.
     pub(super) fn check(&self, name: &str, value: u64) -> Result<(), String> {
-        let shown = units::show(value, self.unit);
+        let value_text = units::show(value, self.unit);
         if !(self.low..=self.high).contains(&value) {
             let (low, high) = (
                 units::show(self.low, self.unit),
                 units::show(self.high, self.unit),
             );
-            return Err(format!("{name} must be {low} to {high}, not {shown}"));
+            return Err(format!("{name} must be {low} to {high}, not {value_text}"));
         }
         if self.power_of_two && !value.is_power_of_two() {
-            return Err(format!("{name} must be a power of two, not {shown}"));
+            return Err(format!("{name} must be a power of two, not {value_text}"));
         }
         Ok(())
     }
@@ -160,12 +162,12 @@ const RATE: (u64, u64) = (1_000_000, 1_000_000_000_000_000);
 const SIZE: (u64, u64) = (1, 1 << 32);
 const BOOLEAN: (u64, u64) = (0, 1);
 const HEADER: (u64, u64) = (0, 4096);
-const MANY: (u64, u64) = (1, Platform::MAX_AGENTS as u64);
+const AGENT_COUNT: (u64, u64) = (1, Platform::MAX_AGENTS as u64);
 
 /// All quantities, in the order of reports. Each row keeps to its line, so that the table can be read by columns.
 #[rustfmt::skip]
 pub const TABLE: &[Row] = &[
-    row("cores.used", Count, MANY, Place::Cores(|c| &mut c.used)),
+    row("cores.used", Count, AGENT_COUNT, Place::Cores(|c| &mut c.used)),
     row("cores.chunked", Count, BOOLEAN, Place::Cores(|c| &mut c.chunked)),
     row("cores.outstanding", Count, (1, 4096), Place::Cores(|c| &mut c.outstanding)),
     row("cores.prefetch", Count, (0, 4096), Place::Cores(|c| &mut c.prefetch)),
@@ -221,7 +223,7 @@ pub const TABLE: &[Row] = &[
     row("home.local_interval", Picoseconds, TIME, Place::Home(|h| &mut h.local_interval)),
     row("home.resume", Picoseconds, TIME, Place::Extra(|h| &mut h.resume)),
     row("home.resume_occupancy", Picoseconds, TIME, Place::Extra(|h| &mut h.resume_occupancy)),
-    row("home.count", Count, MANY, Place::Extra(|h| &mut h.count)).with_power_of_two(),
+    row("home.count", Count, AGENT_COUNT, Place::Extra(|h| &mut h.count)).with_power_of_two(),
     row("home.reads", Count, (1, 64), Place::Extra(|h| &mut h.reads)),
     row("home.writes", Count, (1, 64), Place::Extra(|h| &mut h.writes)),
     row("device.issue", Picoseconds, TIME, Place::Extra(|h| &mut h.issue)),
@@ -240,7 +242,7 @@ pub const TABLE: &[Row] = &[
     row("bram.bandwidth", BytesPerSecond, RATE, Place::Bram(|b| &mut b.bandwidth)),
     row("bram.latency", Picoseconds, TIME, Place::Bram(|b| &mut b.latency)),
     row("switch.latency", Picoseconds, TIME, Place::Switch),
-    row("hosts.count", Count, MANY, Place::Hosts(|h| &mut h.count)).with_power_of_two(),
+    row("hosts.count", Count, AGENT_COUNT, Place::Hosts(|h| &mut h.count)).with_power_of_two(),
     row("hosts.columns", Count, (1, 64), Place::Hosts(|h| &mut h.columns)),
     row("hosts.rows", Count, (1, 64), Place::Hosts(|h| &mut h.rows)),
     row("hosts.hop", Picoseconds, TIME, Place::Hosts(|h| &mut h.hop)),
@@ -252,7 +254,7 @@ pub const TABLE: &[Row] = &[
     row("hosts.late", Picoseconds, TIME, Place::Hosts(|h| &mut h.late)),
     row("hosts.late_from", Count, (0, 4095), Place::Hosts(|h| &mut h.late_from)),
     row("hosts.late_to", Count, (0, 4095), Place::Hosts(|h| &mut h.late_to)),
-    row("uplink.hosts", Count, MANY, Place::Uplink(|u| &mut u.hosts)).with_power_of_two(),
+    row("uplink.hosts", Count, AGENT_COUNT, Place::Uplink(|u| &mut u.hosts)).with_power_of_two(),
     row("uplink.links", Count, (1, 64), Place::Uplink(|u| &mut u.links)),
     row("uplink.bandwidth", BytesPerSecond, RATE, Place::Uplink(|u| &mut u.bandwidth)),
     row("uplink.latency", Picoseconds, TIME, Place::Uplink(|u| &mut u.latency)),

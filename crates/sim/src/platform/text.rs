@@ -30,7 +30,7 @@ pub struct PlatformError {
 /// # Errors
 /// All errors, in the order of the file.
 pub fn read(text: &str) -> Result<Platform, Vec<PlatformError>> {
-    document(text, Reader::platform)
+    read_document(text, Reader::read_platform)
 }
 
 /// A quantity to be read.
@@ -52,25 +52,25 @@ pub fn quantities(
     text: &str,
     kinds: &[Kind],
 ) -> Result<(String, Vec<Quantity>), Vec<PlatformError>> {
-    document(text, |reader, table| {
-        let name = reader.string(table, "name");
-        let mut read = Vec::new();
+    read_document(text, |reader, table| {
+        let name = reader.read_string(table, "name");
+        let mut quantities = Vec::new();
         for kind in kinds {
             match find(table, kind.name) {
-                Some(value) => read.push(reader.quantity(*kind, value)),
-                None => reader.missing(table, kind.name),
+                Some(value) => quantities.push(reader.read_quantity(*kind, value)),
+                None => reader.report_missing(table, kind.name),
             }
         }
         let known = std::iter::once("name").chain(kinds.iter().map(|kind| kind.name));
-        reader.unknown(table, "", &known.collect::<Vec<_>>());
-        Some((name?, read.into_iter().collect::<Option<_>>()?))
+        reader.report_unknown_keys(table, "", &known.collect::<Vec<_>>());
+        Some((name?, quantities.into_iter().collect::<Option<_>>()?))
     })
 }
 
-/// Parses a file and applies `what` to it. Returns the result if there are no errors.
-fn document<T>(
+/// Parses a file and applies `read_table` to it. Returns the result if there are no errors.
+fn read_document<T>(
     text: &str,
-    what: impl FnOnce(&mut Reader, &DeTable) -> Option<T>,
+    read_table: impl FnOnce(&mut Reader, &DeTable) -> Option<T>,
 ) -> Result<T, Vec<PlatformError>> {
     let (document, errors) = DeTable::parse_recoverable(text);
     let end = text.len()..text.len();
@@ -79,22 +79,22 @@ fn document<T>(
         errors: Vec::new(),
     };
     // After a syntax error, the rest may be misread. Therefore, only syntax errors are reported.
-    let read = if errors.is_empty() {
-        what(&mut reader, document.get_ref())
+    let result = if errors.is_empty() {
+        read_table(&mut reader, document.get_ref())
     } else {
-        let more = errors.len().saturating_sub(MAX_SYNTAX_ERRORS);
+        let omitted = errors.len().saturating_sub(MAX_SYNTAX_ERRORS);
         for error in errors.into_iter().take(MAX_SYNTAX_ERRORS) {
             let message = error.message().to_string();
-            reader.error(error.span().unwrap_or(end.clone()), message);
+            reader.report(error.span().unwrap_or(end.clone()), message);
         }
-        if more > 0 {
-            let more = counted(more as u64, "more syntax error");
-            reader.error(end, format!("{more} in the TOML file"));
+        if omitted > 0 {
+            let omitted = counted(omitted as u64, "more syntax error");
+            reader.report(end, format!("{omitted} in the TOML file"));
         }
         None
     };
-    match read {
-        Some(read) if reader.errors.is_empty() => Ok(read),
+    match result {
+        Some(result) if reader.errors.is_empty() => Ok(result),
         _ => {
             reader.errors.sort_by_key(|error| error.span.start);
             Err(reader.errors)
@@ -112,39 +112,39 @@ struct Reader {
 }
 
 impl Reader {
-    fn error(&mut self, span: Range<usize>, message: impl Into<String>) {
+    fn report(&mut self, span: Range<usize>, message: impl Into<String>) {
         let message = message.into();
         self.errors.push(PlatformError { message, span });
     }
 
-    fn platform(&mut self, table: &DeTable) -> Option<Platform> {
-        let name = self.string(table, "name");
-        let remotes = self.number(table, "remotes", 1..=Platform::MAX_AGENTS.into());
-        let lines = self.number(table, "lines", 1..=Platform::MAX_LINES);
+    fn read_platform(&mut self, table: &DeTable) -> Option<Platform> {
+        let name = self.read_string(table, "name");
+        let remotes = self.read_count(table, "remotes", 1..=Platform::MAX_AGENTS.into());
+        let lines = self.read_count(table, "lines", 1..=Platform::MAX_LINES);
         let protocol = match table.contains_key("protocol") {
-            true => Some(self.string(table, "protocol")?),
+            true => Some(self.read_string(table, "protocol")?),
             false => None,
         };
         let known = ["name", "protocol", "remotes", "lines"];
         let mut known: Vec<String> = known.map(String::from).into();
-        let has = ["bus", "switch", "hosts", "uplink"].map(|part| table.contains_key(part));
-        if let ([_, false, true, _], Some(hosts)) = (has, table.get("hosts")) {
-            self.error(
+        let has_parts = ["bus", "switch", "hosts", "uplink"].map(|part| table.contains_key(part));
+        if let ([_, false, true, _], Some(hosts)) = (has_parts, table.get("hosts")) {
+            self.report(
                 hosts.span(),
                 "`switch` is missing: a switch connects the hosts",
             );
         }
-        if let ([_, _, false, true], Some(uplink)) = (has, table.get("uplink")) {
-            self.error(
+        if let ([_, _, false, true], Some(uplink)) = (has_parts, table.get("uplink")) {
+            self.report(
                 uplink.span(),
                 "`hosts` is missing: two levels of switches connect hosts",
             );
         }
-        let mut platform = self.level(table, "", has, &mut known)?;
+        let mut platform = self.read_level(table, "", has_parts, &mut known)?;
         if table.contains_key("below") {
-            let mut below = self.level(table, BELOW, [false; 4], &mut known)?;
+            let mut below = self.read_level(table, BELOW, [false; 4], &mut known)?;
             known.push(format!("{BELOW}remotes"));
-            let remotes = self.number(
+            let remotes = self.read_count(
                 table,
                 &format!("{BELOW}remotes"),
                 1..=Platform::MAX_AGENTS.into(),
@@ -152,12 +152,12 @@ impl Reader {
             below.remotes = u16::try_from(remotes?).ok()?;
             platform.below = Some(Box::new(below));
         }
-        for kind in kinds(table) {
-            let agents = self.agents(table, &kind, &platform, &mut known);
+        for kind in agent_kinds(table) {
+            let agents = self.read_agents(table, &kind, &platform, &mut known);
             platform.agents.extend(agents);
         }
         let known: Vec<&str> = known.iter().map(String::as_str).collect();
-        self.unknown(table, "", &known);
+        self.report_unknown_keys(table, "", &known);
         platform.name = name?;
         platform.protocol = protocol;
         platform.remotes = u16::try_from(remotes?).ok()?;
@@ -166,39 +166,39 @@ impl Reader {
     }
 
     /// Reads the quantities of a level. Their names begin with `prefix`.
-    fn level(
+    fn read_level(
         &mut self,
         table: &DeTable,
         prefix: &str,
         parts: [bool; 4],
         known: &mut Vec<String>,
     ) -> Option<Platform> {
-        let has = |memory: &str| find(table, &format!("{prefix}{memory}")).is_some();
-        let dram = match (has("dram"), has("bram")) {
+        let has_memory = |memory: &str| find(table, &format!("{prefix}{memory}")).is_some();
+        let dram = match (has_memory("dram"), has_memory("bram")) {
             (true, false) => true,
             (false, true) => false,
             _ => {
-                let what = match prefix {
+                let message = match prefix {
                     "" => "a platform needs exactly one of the tables `[dram]` and `[bram]`",
                     _ => "the lower level of a platform needs exactly one of the tables `[below.dram]` and `[below.bram]`",
                 };
-                self.error(self.end.clone(), what);
+                self.report(self.end.clone(), message);
                 return None;
             }
         };
-        let mut platform = Platform::blank(dram, parts);
-        self.layer(table, prefix, &mut platform.link, known);
-        platform.cache.translation = translation(table, prefix);
+        let mut platform = Platform::placeholder(dram, parts);
+        self.read_layer(table, prefix, &mut platform.link, known);
+        platform.cache.translation = blank_translation(table, prefix);
         for row in TABLE {
-            let both = !prefix.is_empty() && is_machine_wide(row.name);
-            let Some(quantity) = row.of(&mut platform).filter(|_| !both) else {
+            let is_shared = !prefix.is_empty() && is_machine_wide(row.name);
+            let Some(quantity) = row.of(&mut platform).filter(|_| !is_shared) else {
                 continue;
             };
             let name = format!("{prefix}{}", row.name);
             match find(table, &name) {
-                Some(value) => self.fill(quantity, row, &name, value),
-                None if row.leave_out(&mut platform) => {}
-                None => self.missing(table, &name),
+                Some(value) => self.read_into(quantity, row, &name, value),
+                None if row.remove_from(&mut platform) => {}
+                None => self.report_missing(table, &name),
             }
             known.push(name);
         }
@@ -206,40 +206,40 @@ impl Reader {
     }
 
     /// Reads agents of a further kind, from the table of its name.
-    fn agents(
+    fn read_agents(
         &mut self,
         table: &DeTable,
         kind: &str,
-        first: &Platform,
+        platform: &Platform,
         known: &mut Vec<String>,
     ) -> Option<Agents> {
-        let before = format!("{AGENTS}{kind}.");
-        let remotes = format!("{before}remotes");
-        let count = self.number(table, &remotes, 0..=Platform::MAX_AGENTS.into());
+        let prefix = format!("{AGENTS}{kind}.");
+        let remotes = format!("{prefix}remotes");
+        let count = self.read_count(table, &remotes, 0..=Platform::MAX_AGENTS.into());
         known.push(remotes);
         let mut agents = Agents {
             kind: kind.to_string(),
             remotes: u16::try_from(count.unwrap_or(0)).unwrap_or(0),
             cores: Cores {
-                issue: Some(first.patience.clone()),
-                posted: Some(first.patience.clone()),
-                ..first.cores.clone()
+                issue: Some(platform.patience.clone()),
+                posted: Some(platform.patience.clone()),
+                ..platform.cores.clone()
             },
-            cache: first.cache.clone(),
-            link: first.link.clone(),
+            cache: platform.cache.clone(),
+            link: platform.link.clone(),
         };
         agents.link.layer = None;
-        self.layer(table, &before, &mut agents.link, known);
-        agents.cache.translation = translation(table, &before);
+        self.read_layer(table, &prefix, &mut agents.link, known);
+        agents.cache.translation = blank_translation(table, &prefix);
         for row in TABLE {
             let Some(quantity) = row.of_agents(&mut agents) else {
                 continue;
             };
-            let name = format!("{before}{}", row.name);
+            let name = format!("{prefix}{}", row.name);
             match find(table, &name) {
-                Some(value) => self.fill(quantity, row, &name, value),
-                None if row.leave_out_of_agents(&mut agents) => {}
-                None => self.missing(table, &name),
+                Some(value) => self.read_into(quantity, row, &name, value),
+                None if row.remove_from_agents(&mut agents) => {}
+                None => self.report_missing(table, &name),
             }
             known.push(name);
         }
@@ -247,7 +247,13 @@ impl Reader {
     }
 
     /// Reads the framing of a link, if the file has one.
-    fn layer(&mut self, table: &DeTable, prefix: &str, link: &mut Link, known: &mut Vec<String>) {
+    fn read_layer(
+        &mut self,
+        table: &DeTable,
+        prefix: &str,
+        link: &mut Link,
+        known: &mut Vec<String>,
+    ) {
         let name = format!("{prefix}link.layer");
         if let Some(value) = find(table, &name) {
             let framing = match value.get_ref() {
@@ -256,72 +262,83 @@ impl Reader {
             };
             match framing {
                 Ok(framing) => link.layer = Some(Layer::new(framing)),
-                Err(what) => self.error(value.span(), what),
+                Err(error) => self.report(value.span(), error),
             }
         }
         known.push(name);
     }
 
     /// Reads a quantity from `value`. An invalid one is reported and leaves `quantity` unchanged.
-    fn fill(&mut self, quantity: &mut Quantity, row: &Row, name: &str, value: &Spanned<DeValue>) {
+    fn read_into(
+        &mut self,
+        quantity: &mut Quantity,
+        row: &Row,
+        name: &str,
+        value: &Spanned<DeValue>,
+    ) {
         let check = |value| row.check(name, value);
         let unit = row.unit;
         let check = &check;
-        if let Some(read) = self.quantity(Kind { name, unit, check }, value) {
+        if let Some(read) = self.read_quantity(Kind { name, unit, check }, value) {
             *quantity = read;
         }
     }
 
-    fn missing(&mut self, table: &DeTable, name: &str) {
+    fn report_missing(&mut self, table: &DeTable, name: &str) {
         let parent = name
             .rsplit_once('.')
             .and_then(|(parent, _)| find(table, parent));
         let place = parent.map_or(self.end.clone(), Spanned::span);
-        self.error(place, format!("`{name}` is missing"));
+        self.report(place, format!("`{name}` is missing"));
     }
 
     /// Reports all unknown keys.
-    fn unknown(&mut self, table: &DeTable, prefix: &str, known: &[&str]) {
+    fn report_unknown_keys(&mut self, table: &DeTable, prefix: &str, known: &[&str]) {
         for (key, value) in table.iter() {
             let name = format!("{prefix}{}", key.get_ref());
             if known.contains(&name.as_str()) {
                 continue;
             }
-            let inside = format!("{name}.");
+            let child_prefix = format!("{name}.");
             match value.get_ref() {
-                DeValue::Table(table) if known.iter().any(|known| known.starts_with(&inside)) => {
-                    self.unknown(table, &inside, known);
+                DeValue::Table(table)
+                    if known.iter().any(|known| known.starts_with(&child_prefix)) =>
+                {
+                    self.report_unknown_keys(table, &child_prefix, known);
                 }
                 _ => {
-                    let beside = known.iter().filter(|known| known.starts_with(prefix));
-                    let beside: Vec<&str> = beside.copied().collect();
+                    let siblings = known.iter().filter(|known| known.starts_with(prefix));
+                    let siblings: Vec<&str> = siblings.copied().collect();
                     // Compare without the prefix: all names share it, so it says nothing about the intended one.
-                    let own = beside.iter().filter_map(|known| known.strip_prefix(prefix));
-                    let near = nearest(key.get_ref(), own);
-                    let near = near.map(|near| format!("did you mean `{prefix}{near}`? "));
-                    let near = near.unwrap_or_default();
-                    let beside = beside.join(", ");
-                    let what = match Row::layer_requirement(&name) {
-                        Some(needed) => format!("unknown key `{name}`: it {needed}"),
-                        None => format!("unknown key `{name}`; {near}there are {beside}"),
+                    let own_names = siblings
+                        .iter()
+                        .filter_map(|known| known.strip_prefix(prefix));
+                    let suggestion = nearest(key.get_ref(), own_names);
+                    let suggestion = suggestion
+                        .map(|suggestion| format!("did you mean `{prefix}{suggestion}`? "));
+                    let suggestion = suggestion.unwrap_or_default();
+                    let siblings = siblings.join(", ");
+                    let message = match Row::layer_requirement(&name) {
+                        Some(requirement) => format!("unknown key `{name}`: it {requirement}"),
+                        None => format!("unknown key `{name}`; {suggestion}there are {siblings}"),
                     };
-                    self.error(key.span(), what);
+                    self.report(key.span(), message);
                 }
             }
         }
     }
 
-    fn quantity(&mut self, kind: Kind, value: &Spanned<DeValue>) -> Option<Quantity> {
+    fn read_quantity(&mut self, kind: Kind, value: &Spanned<DeValue>) -> Option<Quantity> {
         let Kind { name, unit, .. } = kind;
         let DeValue::Table(table) = value.get_ref() else {
             let message = format!("`{name}` is a table: {{ value = ..., origin = \"...\" }}");
-            self.error(value.span(), message);
+            self.report(value.span(), message);
             return None;
         };
-        self.unknown(
+        self.report_unknown_keys(
             table,
             &format!("{name}."),
-            &parts(name).each_ref().map(String::as_str),
+            &quantity_keys(name).each_ref().map(String::as_str),
         );
         let origin = match table.get("origin").map(|o| (o.get_ref(), o.span())) {
             Some((DeValue::String(origin), _)) if !origin.trim().is_empty() => {
@@ -330,18 +347,18 @@ impl Reader {
             Some((_, span)) => {
                 let message =
                     format!("`{name}.origin` must be a string that names the source of the value");
-                self.error(span, message);
+                self.report(span, message);
                 None
             }
             None => {
-                self.error(value.span(), format!("`{name}` has no origin"));
+                self.report(value.span(), format!("`{name}` has no origin"));
                 None
             }
         };
         let number = match table.get("value") {
-            Some(number) => self.amount(kind, number),
+            Some(number) => self.read_amount(kind, number),
             None => {
-                self.error(value.span(), format!("`{name}` has no value"));
+                self.report(value.span(), format!("`{name}` has no value"));
                 None
             }
         };
@@ -351,46 +368,46 @@ impl Reader {
         let ends = match range.get_ref() {
             DeValue::Array(ends) if ends.len() == 2 => ends,
             _ => {
-                self.error(
+                self.report(
                     range.span(),
                     format!("`{name}.range` is `[lowest, highest]`"),
                 );
                 return None;
             }
         };
-        let lowest = self.amount(kind, &ends[0]);
-        let highest = self.amount(kind, &ends[1]);
+        let lowest = self.read_amount(kind, &ends[0]);
+        let highest = self.read_amount(kind, &ends[1]);
         let (number, lowest, highest) = (number?, lowest?, highest?);
         if !(lowest..=highest).contains(&number) {
             let [number, lowest, highest] = [number, lowest, highest].map(|n| units::show(n, unit));
             let message = format!(
                 "`{name}` is {number}, outside its range {lowest} to {highest}; widen the range of plausible values if the value is correct"
             );
-            self.error(range.span(), message);
+            self.report(range.span(), message);
             return None;
         }
         Some(Quantity::assumed(number, (lowest, highest), &origin?))
     }
 
     /// Reads a number with its unit, and checks it. Whole numbers need no quotes.
-    fn amount(&mut self, kind: Kind, value: &Spanned<DeValue>) -> Option<u64> {
-        let number = self.plain(kind.name, kind.unit, value)?;
+    fn read_amount(&mut self, kind: Kind, value: &Spanned<DeValue>) -> Option<u64> {
+        let number = self.parse_number(kind.name, kind.unit, value)?;
         match (kind.check)(number) {
             Ok(()) => Some(number),
-            Err(what) => {
-                self.error(value.span(), what);
+            Err(error) => {
+                self.report(value.span(), error);
                 None
             }
         }
     }
 
-    fn plain(&mut self, name: &str, unit: Unit, value: &Spanned<DeValue>) -> Option<u64> {
+    fn parse_number(&mut self, name: &str, unit: Unit, value: &Spanned<DeValue>) -> Option<u64> {
         let text = match value.get_ref() {
             DeValue::String(text) => text.to_string(),
             DeValue::Integer(number) if number.radix() == 10 => number.as_str().replace('_', ""),
             DeValue::Float(number) => number.as_str().to_string(),
             _ => {
-                self.error(
+                self.report(
                     value.span(),
                     format!("`{name}` must be a number, or a string with a unit"),
                 );
@@ -399,38 +416,43 @@ impl Reader {
         };
         match units::parse(&text, unit) {
             Ok(number) => Some(number),
-            Err(what) => {
-                self.error(value.span(), format!("`{name}` {what}"));
+            Err(error) => {
+                self.report(value.span(), format!("`{name}` {error}"));
                 None
             }
         }
     }
 
-    fn string(&mut self, table: &DeTable, key: &str) -> Option<String> {
+    fn read_string(&mut self, table: &DeTable, key: &str) -> Option<String> {
         match table.get(key).map(|value| (value.get_ref(), value.span())) {
             Some((DeValue::String(text), _)) if !text.is_empty() => Some(text.to_string()),
             Some((_, span)) => {
-                self.error(span, format!("`{key}` must be a string"));
+                self.report(span, format!("`{key}` must be a string"));
                 None
             }
             None => {
-                self.missing(table, key);
+                self.report_missing(table, key);
                 None
             }
         }
     }
 
-    fn number(&mut self, table: &DeTable, key: &str, range: RangeInclusive<u64>) -> Option<u64> {
+    fn read_count(
+        &mut self,
+        table: &DeTable,
+        key: &str,
+        range: RangeInclusive<u64>,
+    ) -> Option<u64> {
         let Some(value) = find(table, key) else {
-            self.missing(table, key);
+            self.report_missing(table, key);
             return None;
         };
-        let number = self.plain(key, Unit::Count, value)?;
+        let number = self.parse_number(key, Unit::Count, value)?;
         if range.contains(&number) {
             return Some(number);
         }
         let (low, high) = range.into_inner();
-        self.error(
+        self.report(
             value.span(),
             format!("{key} must be {low} to {high}, not {number}"),
         );
@@ -439,11 +461,11 @@ impl Reader {
 }
 
 /// Kinds of agents in addition to the first, in the order of the file.
-fn kinds(table: &DeTable) -> Vec<String> {
+fn agent_kinds(table: &DeTable) -> Vec<String> {
     let Some(DeValue::Table(agents)) = table.get("agents").map(Spanned::get_ref) else {
         return Vec::new();
     };
-    let tables = (agents.iter()).filter(|(_, of)| matches!(of.get_ref(), DeValue::Table(_)));
+    let tables = (agents.iter()).filter(|(_, value)| matches!(value.get_ref(), DeValue::Table(_)));
     let mut kinds: Vec<_> = tables
         .map(|(key, _)| (key.span().start, key.get_ref()))
         .collect();
@@ -455,12 +477,12 @@ fn kinds(table: &DeTable) -> Vec<String> {
 }
 
 /// Keys of a quantity's table.
-fn parts(name: &str) -> [String; 3] {
+fn quantity_keys(name: &str) -> [String; 3] {
     ["value", "range", "origin"].map(|part| format!("{name}.{part}"))
 }
 
 /// Returns translation quantities to be filled, if the file has a table of them.
-fn translation(table: &DeTable, prefix: &str) -> Option<Translation> {
+fn blank_translation(table: &DeTable, prefix: &str) -> Option<Translation> {
     find(table, &format!("{prefix}translation")).map(|_| Translation::new())
 }
 
@@ -482,12 +504,13 @@ mod tests {
     const TEXT: &str = include_str!("../../../../platforms/enzian-dc-bram.toml");
 
     /// Returns the messages after one change of a valid file, each with the part of the file that it points to.
-    fn wrong(from: &str, to: &str) -> Vec<(String, String)> {
+    fn errors_after_change(from: &str, to: &str) -> Vec<(String, String)> {
         assert_eq!(TEXT.matches(from).count(), 1, "{from}");
         let text = TEXT.replace(from, to);
         let errors = read(&text).unwrap_err();
-        let told = errors.into_iter();
-        told.map(|error| (error.message, text[error.span].to_string()))
+        let errors = errors.into_iter();
+        errors
+            .map(|error| (error.message, text[error.span].to_string()))
             .collect()
     }
 
@@ -520,20 +543,20 @@ mod tests {
             ("\"19.2GiB/s\"", "\"0GiB/s\"", "bram.bandwidth must be 1MB/s to 1000000GB/s, not 0B/s", "\"0GiB/s\""),
             ("\"8B\"", "\"1GiB\"", "link.header_bytes must be 0B to 4KiB, not 1GiB", "\"1GiB\""),
         ] {
-            assert_eq!(wrong(from, to), [(message.to_string(), place.to_string())]);
+            assert_eq!(errors_after_change(from, to), [(message.to_string(), place.to_string())]);
         }
     }
 
     /// A file that is not TOML has an error in every line, of which only the first are reported.
     #[test]
     fn syntax_errors_are_reported_up_to_a_limit() {
-        for (lines, told) in [
+        for (lines, reported) in [
             (1, 1),
             (MAX_SYNTAX_ERRORS, MAX_SYNTAX_ERRORS),
             (90, MAX_SYNTAX_ERRORS + 1),
         ] {
             let errors = read(&"no toml\n".repeat(lines)).unwrap_err();
-            assert_eq!(errors.len(), told, "{lines}");
+            assert_eq!(errors.len(), reported, "{lines}");
             assert_eq!(errors[0].message, "key with no value, expected `=`");
         }
         let errors = read(&"no toml\n".repeat(90)).unwrap_err();
@@ -544,22 +567,23 @@ mod tests {
     #[test]
     fn lower_level_errors_use_full_names() {
         let text = include_str!("../../../../platforms/clusters-4x4.toml");
-        let below = |from: &str, to: &str| {
-            let (above, below) = text.split_once("\n[below]\n").expect("it has two levels");
-            let text = format!("{above}\n[below]\n{}", below.replacen(from, to, 1));
+        let errors_after_change_below = |from: &str, to: &str| {
+            let (upper, lower) = text.split_once("\n[below]\n").expect("it has two levels");
+            let text = format!("{upper}\n[below]\n{}", lower.replacen(from, to, 1));
             let errors = read(&text).unwrap_err();
             errors.into_iter().map(|e| e.message).collect::<Vec<_>>()
         };
-        for (from, to, said) in [
+        for (from, to, expected) in [
             ("ways =", "wasy =", "`below.cache.ways` is missing"),
             ("remotes = 4", "", "`below.remotes` is missing"),
             ("remotes = 4", "remotes = 0", "below.remotes must be 1 to 4096, not 0"),
             ("value = 64,", "value = 63,", "below.cache.sets must be a power of two, not 63"),
             ("[below.bram]", "[below.barm]", "the lower level of a platform needs exactly one of the tables `[below.dram]` and `[below.bram]`"),
         ] {
-            assert_eq!(below(from, to)[0], said);
+            assert_eq!(errors_after_change_below(from, to)[0], expected);
         }
-        let cores = below("[below.link]", "[below.cores]\nused = 1\n[below.link]");
+        let cores =
+            errors_after_change_below("[below.link]", "[below.cores]\nused = 1\n[below.link]");
         assert!(
             cores[0].starts_with("unknown key `below.cores`"),
             "{cores:?}"
@@ -568,17 +592,17 @@ mod tests {
 
     #[test]
     fn links_may_be_framed() {
-        let with = |what: &str| TEXT.replacen("[link]\n", &format!("[link]\n{what}\n"), 1);
+        let text_with = |line: &str| TEXT.replacen("[link]\n", &format!("[link]\n{line}\n"), 1);
         let lanes = "lanes = { value = 8, origin = \"a test\" }\nlane_rate = { value = \"1GB/s\", origin = \"a test\" }\nerrors = { value = 0, origin = \"a test\" }\nfaults = { value = \"0ns\", origin = \"a test\" }\ndown = { value = \"0ns\", origin = \"a test\" }\nlanes_left = { value = 8, origin = \"a test\" }";
         let join = "join = { value = \"3ns\", origin = \"a test\" }\njoin_back = { value = \"0ns\", origin = \"a test\" }";
-        let platform = read(&with(&format!("layer = \"eci\"\n{lanes}\n{join}"))).unwrap();
+        let platform = read(&text_with(&format!("layer = \"eci\"\n{lanes}\n{join}"))).unwrap();
         let layer = platform.link.layer.unwrap();
         assert_eq!(
             (layer.framing, layer.lanes.value, layer.join.value),
             (Framing::Eci, 8, 3000)
         );
-        let told = |what: &str| -> Vec<String> {
-            let errors = read(&with(what)).unwrap_err().into_iter();
+        let errors_with = |line: &str| -> Vec<String> {
+            let errors = read(&text_with(line)).unwrap_err().into_iter();
             errors.map(|error| error.message).collect()
         };
         let missing = [
@@ -592,13 +616,13 @@ mod tests {
             "join_back",
         ]
         .map(|name| format!("`link.{name}` is missing"));
-        assert_eq!(told("layer = \"eci\""), missing);
+        assert_eq!(errors_with("layer = \"eci\""), missing);
         assert_eq!(
-            told("layer = \"usb\""),
+            errors_with("layer = \"usb\""),
             ["`link.layer` is eci, ccix, cxl-68, cxl-256, cxl-cache-68 or none, not `usb`"]
         );
         assert_eq!(
-            told(lanes)[0],
+            errors_with(lanes)[0],
             "unknown key `link.lanes`: it needs a layer of the link: `link.layer` is one of eci, ccix, cxl-68, cxl-256, cxl-cache-68"
         );
     }
@@ -626,8 +650,11 @@ mod tests {
     #[test]
     fn a_text_without_memory_or_with_two_is_refused() {
         let message = "a platform needs exactly one of the tables `[dram]` and `[bram]`";
-        assert_eq!(wrong("[bram]", "[rbam]")[0].0, message);
-        assert_eq!(wrong("[home]", "[dram]\n[home]")[0].0, message);
+        assert_eq!(errors_after_change("[bram]", "[rbam]")[0].0, message);
+        assert_eq!(
+            errors_after_change("[home]", "[dram]\n[home]")[0].0,
+            message
+        );
         assert!(read("").unwrap_err().len() > 3);
     }
 
@@ -657,8 +684,8 @@ mod tests {
             let platform = Platform::shipped(name).unwrap();
             assert_eq!(platform.name, name);
             for (name, unit, quantity) in platform.all_quantities() {
-                let shown = units::show(quantity.value, unit);
-                assert_eq!(units::parse(&shown, unit), Ok(quantity.value), "{name}");
+                let text = units::show(quantity.value, unit);
+                assert_eq!(units::parse(&text, unit), Ok(quantity.value), "{name}");
             }
         }
         assert!(Platform::shipped("enzian").is_none());
@@ -676,7 +703,7 @@ mod tests {
         assert_eq!(platform.lines, 100);
         assert_eq!(platform.set("remotes", "4"), Ok(()));
         assert_eq!(platform.remotes, 4);
-        for (name, value, said) in [
+        for (name, value, expected) in [
             ("link.latency", "1", "`link.latency` has no unit: "),
             (
                 "home.units",
@@ -692,7 +719,7 @@ mod tests {
             ),
         ] {
             let error = platform.set(name, value).unwrap_err();
-            assert!(error.starts_with(said), "{error}");
+            assert!(error.starts_with(expected), "{error}");
         }
     }
 }

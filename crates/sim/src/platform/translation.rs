@@ -66,14 +66,16 @@ impl Translation {
     /// A sentence: the page size is not supported.
     pub(crate) fn walk(&self) -> Result<u64, String> {
         let page = self.page.value;
-        let found = Translation::PAGES.iter().find(|(size, _)| *size == page);
-        let Some((_, fewer)) = found else {
-            let pages = Translation::PAGES.map(|(size, _)| units::show(size, Unit::Bytes));
-            let shown = units::show(page, Unit::Bytes);
-            let pages = pages.join(", ");
-            return Err(format!("translation.page is one of {pages}, not {shown}"));
+        let page_size = Translation::PAGES.iter().find(|(size, _)| *size == page);
+        let Some((_, skipped_tables)) = page_size else {
+            let supported = Translation::PAGES.map(|(size, _)| units::show(size, Unit::Bytes));
+            let page_text = units::show(page, Unit::Bytes);
+            let supported = supported.join(", ");
+            return Err(format!(
+                "translation.page is one of {supported}, not {page_text}"
+            ));
         };
-        Ok(self.levels.value.saturating_sub(*fewer).max(1))
+        Ok(self.levels.value.saturating_sub(*skipped_tables).max(1))
     }
 }
 

@@ -48,42 +48,42 @@ pub fn parse(text: &str, unit: Unit) -> Result<u64, String> {
     let text = text.trim();
     if unit == Unit::Picoseconds {
         if let Some((cycles, frequency)) = text.split_once("at") {
-            return cycles_at(cycles.trim(), frequency.trim());
+            return parse_cycles(cycles.trim(), frequency.trim());
         }
     }
     match unit {
-        Unit::Count => whole(text),
-        Unit::Picoseconds => scaled(text, &TIMES, "70ns"),
-        Unit::Bytes => scaled(text, &SIZES, "128KiB"),
-        Unit::BytesPerSecond => scaled(text, &RATES, "19.6GiB/s"),
+        Unit::Count => parse_count(text),
+        Unit::Picoseconds => parse_scaled(text, &TIMES, "70ns"),
+        Unit::Bytes => parse_scaled(text, &SIZES, "128KiB"),
+        Unit::BytesPerSecond => parse_scaled(text, &RATES, "19.6GiB/s"),
     }
 }
 
-fn whole(text: &str) -> Result<u64, String> {
+fn parse_count(text: &str) -> Result<u64, String> {
     text.parse()
         .map_err(|_| format!("is a count: `{text}` is not a whole number without a unit"))
 }
 
-fn cycles_at(cycles: &str, frequency: &str) -> Result<u64, String> {
+fn parse_cycles(cycles: &str, frequency: &str) -> Result<u64, String> {
     let number = cycles
         .strip_suffix("cycles")
         .or(cycles.strip_suffix("cycle"))
         .ok_or_else(|| format!("counts `{cycles}`: write it like `5 cycles at 322MHz`"))?;
-    let (digits, point) = decimal(number.trim())?;
-    let hertz = scaled(frequency, &FREQUENCIES, "322MHz")?;
+    let (digits, point) = parse_decimal(number.trim())?;
+    let hertz = parse_scaled(frequency, &FREQUENCIES, "322MHz")?;
     if hertz == 0 {
         return Err("has a clock of 0 Hz".into());
     }
     let picoseconds = digits
         .checked_mul(1_000_000_000_000)
         .ok_or("is too large")?;
-    rounded(
+    divide_rounded(
         picoseconds,
         point.checked_mul(u128::from(hertz)).ok_or("is too large")?,
     )
 }
 
-fn scaled(text: &str, units: &[(&str, u128, u128)], example: &str) -> Result<u64, String> {
+fn parse_scaled(text: &str, units: &[(&str, u128, u128)], example: &str) -> Result<u64, String> {
     let end = text
         .find(|c: char| !c.is_ascii_digit() && c != '.')
         .unwrap_or(text.len());
@@ -106,55 +106,57 @@ fn scaled(text: &str, units: &[(&str, u128, u128)], example: &str) -> Result<u64
             names()
         ));
     }
-    let Some(&(_, times, over)) = units.iter().find(|unit| unit.0 == word) else {
+    let Some(&(_, numerator, denominator)) = units.iter().find(|unit| unit.0 == word) else {
         return Err(format!(
             "has the unknown unit `{word}` (units: {})",
             names()
         ));
     };
-    let (digits, point) = decimal(number)?;
-    let value = digits.checked_mul(times).ok_or("is too large")?;
-    rounded(value, point * over)
+    let (digits, point) = parse_decimal(number)?;
+    let value = digits.checked_mul(numerator).ok_or("is too large")?;
+    divide_rounded(value, point * denominator)
 }
 
 /// Parses a decimal number. Returns its digits and a power of ten as divisor.
-fn decimal(text: &str) -> Result<(u128, u128), String> {
-    let (before, after) = text.split_once('.').unwrap_or((text, ""));
-    let bad = || format!("starts with `{text}`, which is not a number");
-    if before.is_empty() || after.contains('.') || after.len() > 12 {
-        return Err(bad());
+fn parse_decimal(text: &str) -> Result<(u128, u128), String> {
+    let (integer_part, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let not_a_number = || format!("starts with `{text}`, which is not a number");
+    if integer_part.is_empty() || fraction.contains('.') || fraction.len() > 12 {
+        return Err(not_a_number());
     }
-    let digits = format!("{before}{after}").parse().map_err(|_| bad())?;
-    Ok((digits, 10u128.pow(after.len() as u32)))
+    let digits = format!("{integer_part}{fraction}")
+        .parse()
+        .map_err(|_| not_a_number())?;
+    Ok((digits, 10u128.pow(fraction.len() as u32)))
 }
 
-fn rounded(value: u128, over: u128) -> Result<u64, String> {
-    let above = value.checked_add(over / 2).ok_or("is too large")?;
-    u64::try_from(above / over).map_err(|_| "is too large".to_string())
+fn divide_rounded(value: u128, divisor: u128) -> Result<u64, String> {
+    let raised = value.checked_add(divisor / 2).ok_or("is too large")?;
+    u64::try_from(raised / divisor).map_err(|_| "is too large".to_string())
 }
 
 /// Formats a number in the base unit: in the largest unit in which three decimals are exact.
 pub fn show(value: u64, unit: Unit) -> String {
-    let shown = |units: &[(&str, u128, u128)]| {
-        let fits = |unit: &&(&str, u128, u128)| unit.2 == 1 && u128::from(value) >= unit.1;
-        let mut fitting: Vec<_> = units.iter().filter(fits).collect();
+    let in_largest_unit = |units: &[(&str, u128, u128)]| {
+        let is_fitting = |unit: &&(&str, u128, u128)| unit.2 == 1 && u128::from(value) >= unit.1;
+        let mut fitting: Vec<_> = units.iter().filter(is_fitting).collect();
         fitting.sort_by_key(|unit| std::cmp::Reverse(unit.1));
-        let mut texts = fitting.into_iter().map(|(name, times, _)| {
-            let rounded = (u128::from(value) * 1000 + times / 2) / times;
-            format!("{}{name}", thousandths(rounded))
+        let mut texts = fitting.into_iter().map(|(name, numerator, _)| {
+            let rounded = (u128::from(value) * 1000 + numerator / 2) / numerator;
+            format!("{}{name}", format_thousandths(rounded))
         });
         let exact = texts.find(|text| parse(text, unit) == Ok(value));
         exact.unwrap_or_else(|| format!("{value}{}", units[0].0))
     };
     match unit {
         Unit::Count => value.to_string(),
-        Unit::Picoseconds => shown(&TIMES),
-        Unit::Bytes => shown(&SIZES),
-        Unit::BytesPerSecond => shown(&RATES),
+        Unit::Picoseconds => in_largest_unit(&TIMES),
+        Unit::Bytes => in_largest_unit(&SIZES),
+        Unit::BytesPerSecond => in_largest_unit(&RATES),
     }
 }
 
-fn thousandths(value: u128) -> String {
+fn format_thousandths(value: u128) -> String {
     let text = format!("{}.{:03}", value / 1000, value % 1000);
     text.trim_end_matches('0').trim_end_matches('.').to_string()
 }
@@ -182,7 +184,7 @@ mod tests {
 
     #[test]
     fn number_errors_are_explained() {
-        for (text, unit, said) in [
+        for (text, unit, expected) in [
             (
                 "70",
                 Unit::Picoseconds,
@@ -226,7 +228,7 @@ mod tests {
             ),
             ("5 cycles at 0Hz", Unit::Picoseconds, "has a clock of 0 Hz"),
         ] {
-            assert_eq!(parse(text, unit), Err(said.to_string()), "{text}");
+            assert_eq!(parse(text, unit), Err(expected.to_string()), "{text}");
         }
     }
 

@@ -3,36 +3,36 @@
 use super::*;
 
 impl Simulation {
-    /// Restarts the watchdog at `at`, now or later: an access is performed then, and no other progress is expected
+    /// Restarts the watchdog at `time`, now or later: an access is performed then, and no other progress is expected
     /// before.
     #[inline]
-    pub(crate) fn expect(&mut self, at: Time) {
-        self.progress = self.progress.max(at);
+    pub(crate) fn expect(&mut self, time: Time) {
+        self.progress = self.progress.max(time);
     }
 
     /// Issues a core's next access at a time that is not in the past.
     #[inline(always)]
-    pub(crate) fn issue(&mut self, core: u16, at: Time) {
+    pub(crate) fn issue(&mut self, core: u16, time: Time) {
         if self.behind.is_some() {
-            return self.thread(core, at);
+            return self.thread(core, time);
         }
-        let Some(next) = self.traffic.draw(core, at) else {
+        let Some(next) = self.traffic.draw(core, time) else {
             return;
         };
-        if next.at > at {
+        if next.at > time {
             self.expect(next.at);
         }
-        let at = next.at;
+        let time = next.at;
         self.in_flight += 1;
-        self.start(next.line, next.access, next.word, core, at, Purpose::Core);
-        let ahead = self.groups.of_core(core).prefetch;
-        if ahead > 0 {
-            self.hint(core, ahead - 1, at);
+        self.start_access(next.line, next.access, next.word, core, time, Purpose::Core);
+        let distance = self.groups.of_core(core).prefetch;
+        if distance > 0 {
+            self.prefetch_access(core, distance - 1, time);
         }
         // A prefetch requests a permission. Where stores are sent to the home, there is no write permission to request.
-        let hint = self.traffic.write_prefetch(core);
-        if let Some(line) = hint.filter(|_| !self.remote.sends_stores) {
-            self.start(line, Access::Store, 0, core, at, Purpose::Hint);
+        let prefetched_line = self.traffic.write_prefetch(core);
+        if let Some(line) = prefetched_line.filter(|_| !self.remote.sends_stores) {
+            self.start_access(line, Access::Store, 0, core, time, Purpose::Hint);
         }
     }
 
@@ -48,13 +48,13 @@ impl Simulation {
     }
 
     #[inline]
-    pub(crate) fn start(
+    pub(crate) fn start_access(
         &mut self,
         line: Line,
         kind: Access,
         word: u16,
         core: u16,
-        at: Time,
+        time: Time,
         purpose: Purpose,
     ) {
         let access = self.accesses.insert(Pending {
@@ -64,7 +64,7 @@ impl Simulation {
                 Some(value) => value,
                 None => mix(self.traffic.issued << 1 | 1),
             },
-            issued: at,
+            issued: time,
             since: 0,
             word: word % self.data.words(),
             words: self.words_of_thread(core),
@@ -77,19 +77,19 @@ impl Simulation {
             performed: false,
             found: None,
         });
-        let at = self.groups.leaves(core, at);
+        let time = self.groups.leaves(core, time);
         let cache = self.accesses[access].cache;
         if (self.translations.as_ref()).is_some_and(|translations| translations.has(cache)) {
             if kind.about_line() {
-                return self.translate(access, at);
+                return self.translate(access, time);
             }
             self.is_physical(access);
         }
         if matches!(purpose, Purpose::Core | Purpose::Posted | Purpose::Atomic) && self.private() {
-            return self.queue.push(at, Event::Core(access));
+            return self.queue.push(time, Event::Core(access));
         }
-        let reaches = at + self.groups.of_core(core).request;
-        self.queue.push(reaches, Event::Access(access));
+        let arrival = time + self.groups.of_core(core).request;
+        self.queue.push(arrival, Event::Access(access));
     }
 
     /// Issues an access of a core's thread at a time that is not in the past.
@@ -99,7 +99,7 @@ impl Simulation {
         (line, word): (Line, u16),
         kind: Access,
         purpose: Purpose,
-        at: Time,
+        time: Time,
     ) {
         let last = word.saturating_add(self.words_of_thread(core)) - 1;
         if line >= self.platform.lines || last >= self.data.words() {
@@ -110,20 +110,20 @@ impl Simulation {
             return self.fail(FailureKind::Contract, line, text);
         }
         self.in_flight += u64::from(purpose != Purpose::Hint);
-        self.start(line, kind, word, core, at, purpose);
+        self.start_access(line, kind, word, core, time, purpose);
     }
 
-    /// Prefetches, for reading, the line of the access `ahead` accesses after the core's next one.
-    pub(super) fn hint(&mut self, core: u16, ahead: u32, at: Time) {
-        if let Some(line) = self.traffic.ahead(core, ahead) {
-            self.start(line, Access::Load, 0, core, at, Purpose::Hint);
+    /// Prefetches, for reading, the line of the access `distance` accesses after the core's next one.
+    pub(super) fn prefetch_access(&mut self, core: u16, distance: u32, time: Time) {
+        if let Some(line) = self.traffic.ahead(core, distance) {
+            self.start_access(line, Access::Load, 0, core, time, Purpose::Hint);
         }
     }
 
     /// Issues the prefetches before a core's first access that no access accompanies.
     pub(super) fn prefetch_initial_accesses(&mut self, core: u16) {
-        for ahead in 1..self.groups.of_core(core).prefetch {
-            self.hint(core, ahead, 0);
+        for distance in 1..self.groups.of_core(core).prefetch {
+            self.prefetch_access(core, distance, 0);
         }
     }
 
@@ -140,17 +140,17 @@ impl Simulation {
         if access.purpose == Purpose::Hint {
             self.counters.prefetched += u64::from(!hit);
             if let Some(below) = &mut self.below {
-                below.brought(access.cache, access.line);
+                below.end_prefetch(access.cache, access.line);
             }
             return;
         }
         if performed && !hit && access.kind.about_line() {
             // Caches of the lower level are numbered across all caches of the upper one.
-            let before =
+            let first_cache =
                 (self.above.as_ref()).map_or(0, |above| above.cache.0 * self.groups.caches());
-            let cache = Agent(before + access.cache.0);
+            let cache = Agent(first_cache + access.cache.0);
             let waited = self.now - access.issued;
-            self.counters.bouncing.missed(&access, cache, waited);
+            self.counters.bouncing.record_miss(&access, cache, waited);
         }
         let group = self.groups.of_cache(access.cache);
         let done = self.now + if hit { group.hit } else { group.fill };
@@ -196,7 +196,7 @@ impl Simulation {
             });
         }
         if time >= self.times.timeout {
-            self.gives_up(access.line, access.core, access.issued);
+            self.report_timeout(access.line, access.core, access.issued);
         }
     }
 
@@ -205,8 +205,8 @@ impl Simulation {
     pub(crate) fn store_ended(&mut self, access: &Pending, issued: &[Time]) {
         match (access.sent, access.performed) {
             (true, false) => {
-                let stores = (access.cache, access.flight);
-                self.posted_stores.insert(stores, issued.to_vec());
+                let store = (access.cache, access.flight);
+                self.posted_stores.insert(store, issued.to_vec());
             }
             (true, true) => {}
             (false, _) => self.stores_visible(issued),
@@ -215,8 +215,10 @@ impl Simulation {
 
     /// Records that stores with these issue times are visible to all agents from now on.
     pub(crate) fn stores_visible(&mut self, issued: &[Time]) {
-        for at in issued {
-            self.counters.visible.record(self.now.saturating_sub(*at));
+        for issue_time in issued {
+            self.counters
+                .visible
+                .record(self.now.saturating_sub(*issue_time));
         }
     }
 
@@ -225,7 +227,7 @@ impl Simulation {
     pub(crate) fn performed(&mut self, accesses: u64, done: Time) {
         self.counters.performed += accesses;
         self.counters.end = self.counters.end.max(done);
-        if self.counters.course.happened(accesses) {
+        if self.counters.throughput_samples.happened(accesses) {
             self.record_sample(done);
         }
     }
@@ -233,6 +235,6 @@ impl Simulation {
     #[cold]
     pub(super) fn record_sample(&mut self, done: Time) {
         let cached = self.lines_cached();
-        self.counters.course.keep(done, cached);
+        self.counters.throughput_samples.keep(done, cached);
     }
 }

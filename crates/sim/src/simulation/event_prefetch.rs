@@ -11,12 +11,12 @@ use crate::message::{Line, Message, HOME};
 
 /// Minimum number of accesses in flight for which prefetching pays. The state of fewer accesses stays in the host's
 /// caches.
-const MANY: u64 = 1024;
+const MIN_ACCESSES: u64 = 1024;
 
 impl Simulation {
     /// True if enough accesses are in flight for prefetching to pay.
     pub(super) fn is_prefetch_worthwhile(in_flight: u64) -> bool {
-        in_flight >= MANY
+        in_flight >= MIN_ACCESSES
     }
 
     /// Prefetches the state that the receiver of a message accesses first. The message is in flight for longer than
@@ -53,7 +53,7 @@ impl Simulation {
         } = self;
         // With hosts, messages use the links of the hosts only.
         let hosts = hosts.as_deref();
-        let of_home = |line: Line| {
+        let prefetch_home_state = |line: Line| {
             prefetch_value(&units[home::unit_of(units, line)]);
             directory.prefetch(line);
             oracle.prefetch(line);
@@ -102,14 +102,14 @@ impl Simulation {
                     Some(hosts) => hosts.prefetch(message.to, message.line),
                 }
                 match message.to {
-                    HOME => of_home(message.line),
+                    HOME => prefetch_home_state(message.line),
                     cache => {
                         caches.ways.prefetch_tags(cache.index(), message.line);
                         oracle.prefetch(message.line);
                     }
                 }
             }
-            Event::Read(line) | Event::Written(line) => of_home(line),
+            Event::Read(line) | Event::Written(line) => prefetch_home_state(line),
             Event::Unit(number) => prefetch_value(&units[number as usize]),
             _ => {}
         });
@@ -129,8 +129,8 @@ impl Simulation {
             Event::Switch(index, _) if hosts.is_none() => {
                 let message = &messages[index];
                 let circuit = kinds[message.kind.index()].circuit;
-                let ways = network.of(message).into_iter();
-                ways.for_each(|direction| direction.prefetch(circuit));
+                let directions = network.of(message).into_iter();
+                directions.for_each(|direction| direction.prefetch(circuit));
             }
             Event::Deliver(index) => {
                 let message = &messages[index];

@@ -9,8 +9,8 @@ impl Simulation {
         let messages = self.message_names().zip(sent).collect();
         let mut statistics = self.counters.statistics(messages, &self.totals());
         statistics.traffic = (self.hosts.as_ref()).map_or_else(Vec::new, |hosts| {
-            let taken = hosts.taken.iter().copied();
-            self.message_names().zip(taken).collect()
+            let totals = hosts.taken.iter().copied();
+            self.message_names().zip(totals).collect()
         });
         statistics
     }
@@ -34,24 +34,30 @@ impl Simulation {
             |directions: &[Direction], f: fn(&Direction) -> u64| directions.iter().map(f).sum();
         let (up, down) = (&self.network.up, &self.network.down);
         let ports = self.network.ports.iter();
-        let framed = |f: &dyn Fn(&layer::Port) -> u64| ports.clone().flatten().map(f).sum::<u64>();
+        let sum_over_ports =
+            |f: &dyn Fn(&layer::Port) -> u64| ports.clone().flatten().map(f).sum::<u64>();
         // Links of homes at a switch are not links of caches.
         let busy = |side: usize| {
-            let its = ports.clone().take(up.len()).flatten();
-            its.map(|port| port.busy(side)).sum::<u64>()
+            let cache_ports = ports.clone().take(up.len()).flatten();
+            cache_ports.map(|port| port.busy(side)).sum::<u64>()
         };
         if let Some(hosts) = &self.hosts {
             let sum = |directions: &[Direction], f: fn(&Direction) -> u64| {
                 directions.iter().map(f).sum::<u64>()
             };
-            let (to, from) = (&hosts.to_switch, &hosts.from_switch);
+            let (to_switch, from_switch) = (&hosts.to_switch, &hosts.from_switch);
             return Totals {
-                links: to.iter().map(|direction| direction.links() as u64).sum(),
+                links: to_switch
+                    .iter()
+                    .map(|direction| direction.links() as u64)
+                    .sum(),
                 bytes_up: hosts.bytes_by_caches,
                 bytes_down: hosts.bytes_by_homes,
-                busy_up: sum(to, |d| d.busy),
-                busy_down: sum(from, |d| d.busy),
-                waited: sum(to, |d| d.waited) + sum(from, |d| d.waited) + hosts.uplink_wait(),
+                busy_up: sum(to_switch, |d| d.busy),
+                busy_down: sum(from_switch, |d| d.busy),
+                waited: sum(to_switch, |d| d.waited)
+                    + sum(from_switch, |d| d.waited)
+                    + hosts.uplink_wait(),
                 ..self.totals_without_links()
             };
         }
@@ -62,10 +68,10 @@ impl Simulation {
             busy_up: sum(up, |d| d.busy) + busy(0),
             busy_down: sum(down, |d| d.busy) + busy(1),
             replayed: (self.network.ports.iter().any(Option::is_some))
-                .then(|| framed(&|port| port.replayed())),
+                .then(|| sum_over_ports(&|port| port.replayed())),
             downs: (ports.clone().flatten())
                 .filter_map(layer::Port::downs)
-                .reduce(|one, other| one + other),
+                .reduce(|left, right| left + right),
             waited: sum(up, |d| d.waited) + sum(down, |d| d.waited),
             ..self.totals_without_links()
         }
@@ -88,7 +94,10 @@ impl Simulation {
             busy_up: 0,
             busy_down: 0,
             waited: 0,
-            translated: self.translations.as_ref().map(|of| of.told),
+            translated: self
+                .translations
+                .as_ref()
+                .map(|translations| translations.told),
             replayed: None,
             downs: None,
             row_hits: self.memories.iter().map(|memory| memory.row_hits).sum(),

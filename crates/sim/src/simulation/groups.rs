@@ -18,18 +18,21 @@ pub(crate) struct KindQuantities<'p> {
 
 impl KindQuantities<'_> {
     /// Returns the platform quantities of each of the first `kinds` kinds.
-    pub fn of(platform: &Platform, kinds: usize) -> Vec<KindQuantities<'_>> {
-        let first = KindQuantities {
+    pub fn of_platform(platform: &Platform, kinds: usize) -> Vec<KindQuantities<'_>> {
+        let first_kind = KindQuantities {
             cores: &platform.cores,
             cache: &platform.cache,
             link: &platform.link,
         };
-        let others = platform.agents.iter().map(|agents| KindQuantities {
+        let other_kinds = platform.agents.iter().map(|agents| KindQuantities {
             cores: &agents.cores,
             cache: &agents.cache,
             link: &agents.link,
         });
-        std::iter::once(first).chain(others).take(kinds).collect()
+        std::iter::once(first_kind)
+            .chain(other_kinds)
+            .take(kinds)
+            .collect()
     }
 }
 
@@ -62,21 +65,21 @@ impl Group {
     /// Returns the cache that serves a core of the kind.
     #[inline]
     fn cache_of(&self, core: u16) -> Agent {
-        let place = (core - self.cores.start) % self.caches.count().max(1) as u16;
-        Agent(self.caches.first().0 + place)
+        let index = (core - self.cores.start) % self.caches.count().max(1) as u16;
+        Agent(self.caches.first().0 + index)
     }
 
     /// Returns the cores that one of the caches serves.
     pub fn cores_of(&self, cache: Agent) -> impl Iterator<Item = usize> {
-        let first = self.cores.start + self.caches.place(cache);
-        (usize::from(first)..self.cores.end.into()).step_by(self.caches.count().max(1))
+        let first_core = self.cores.start + self.caches.place(cache);
+        (usize::from(first_core)..self.cores.end.into()).step_by(self.caches.count().max(1))
     }
 }
 
 /// All caching agents and cores of a machine.
 pub(crate) struct Groups {
     /// Earliest time at which the next access may leave each core; empty if no kind has an issue interval.
-    leaves: Vec<Time>,
+    next_departures: Vec<Time>,
     pub groups: Vec<Group>,
 }
 
@@ -84,26 +87,30 @@ impl Groups {
     /// Creates the groups of all kinds; the workloads give the number of cores used.
     pub fn new(
         remotes: Remotes,
-        described: &[KindQuantities],
+        quantities: &[KindQuantities],
         begins: &[ConfigurationId],
         workloads: &[&crate::components::traffic::Workload],
     ) -> Groups {
         let mut cores = 0;
-        let kinds = described.iter().zip(begins).zip(workloads).zip(0..);
-        let groups = kinds.map(|(((of, &begins), workload), kind)| {
-            let first = cores;
+        let kinds = quantities.iter().zip(begins).zip(workloads).zip(0..);
+        let groups = kinds.map(|(((kind_quantities, &begins), workload), kind)| {
+            let first_core = cores;
             cores += workload.cores as u16;
             Group {
                 caches: Agents::new(remotes.numbers(KindId(kind))),
-                cores: first..cores,
+                cores: first_core..cores,
                 begins,
-                request: of.cache.request.value,
-                hit: of.cache.hit.value,
-                fill: of.cache.fill.value,
-                work: of.cores.work.value,
-                l1_hit: of.cores.l1_hit.value,
-                issue: of.cores.issue.as_ref().map_or(0, |issue| issue.value),
-                posted: of
+                request: kind_quantities.cache.request.value,
+                hit: kind_quantities.cache.hit.value,
+                fill: kind_quantities.cache.fill.value,
+                work: kind_quantities.cores.work.value,
+                l1_hit: kind_quantities.cores.l1_hit.value,
+                issue: kind_quantities
+                    .cores
+                    .issue
+                    .as_ref()
+                    .map_or(0, |issue| issue.value),
+                posted: kind_quantities
                     .cores
                     .posted
                     .as_ref()
@@ -114,32 +121,32 @@ impl Groups {
             }
         });
         let groups: Vec<Group> = groups.collect();
-        let timed = groups.iter().any(|group| group.issue > 0);
+        let has_issue_interval = groups.iter().any(|group| group.issue > 0);
         Groups {
-            leaves: vec![0; if timed { cores.into() } else { 0 }],
+            next_departures: vec![0; if has_issue_interval { cores.into() } else { 0 }],
             groups,
         }
     }
 
-    /// Returns when an access that is ready at `at` leaves its core.
+    /// Returns when an access that is ready at `time` leaves its core.
     #[inline(always)]
-    pub fn leaves(&mut self, core: u16, at: Time) -> Time {
-        if self.leaves.is_empty() {
-            return at;
+    pub fn leaves(&mut self, core: u16, time: Time) -> Time {
+        if self.next_departures.is_empty() {
+            return time;
         }
         let issue = self.of_core(core).issue;
-        let free = &mut self.leaves[usize::from(core)];
-        let leaves = at.max(*free);
-        *free = leaves + issue;
-        leaves
+        let next_departure = &mut self.next_departures[usize::from(core)];
+        let departure = time.max(*next_departure);
+        *next_departure = departure + issue;
+        departure
     }
 
     #[inline(always)]
-    fn find(&self, is_of: impl Fn(&Group) -> bool) -> &Group {
+    fn find(&self, is_member: impl Fn(&Group) -> bool) -> &Group {
         match &self.groups[..] {
             [group] => group,
             groups => {
-                let found = groups.iter().find(|group| is_of(group));
+                let found = groups.iter().find(|group| is_member(group));
                 found.unwrap_or(&groups[0])
             }
         }
@@ -159,11 +166,11 @@ impl Groups {
 
     /// Returns the index of a core's group.
     pub fn kind_of(&self, core: u16) -> usize {
-        let place = self
+        let index = self
             .groups
             .iter()
             .position(|group| group.cores.contains(&core));
-        place.unwrap_or(0)
+        index.unwrap_or(0)
     }
 
     /// Returns the cache that serves a core.

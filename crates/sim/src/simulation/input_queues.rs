@@ -76,23 +76,23 @@ impl Simulation {
     /// Returns the input queue of an agent for messages of this kind.
     fn input_queue(&self, kind: MessageId, to: Agent, line: Line) -> Option<usize> {
         let network = self.kinds[kind.index()].network?;
-        Some(usize::from(network) * self.input_queues.agents + self.number(to, line))
+        Some(usize::from(network) * self.input_queues.agents + self.agent_number(to, line))
     }
 
-    fn input_queue_of(&self, message: &Message) -> Option<usize> {
+    fn receiver_queue(&self, message: &Message) -> Option<usize> {
         self.input_queue(message.kind, message.to, message.line)
     }
 
     /// Occupies a place of the receiver's input queue for a message that is sent.
     pub(super) fn occupy_place(&mut self, message: &Message) {
-        if let Some(number) = self.input_queue_of(message) {
+        if let Some(number) = self.receiver_queue(message) {
             self.input_queues.queues[number].occupied += 1;
         }
     }
 
     /// Puts an arrived message into its input queue; without one, presents it to its receiver.
     pub(super) fn enter_input_queue(&mut self, index: u32) {
-        let Some(number) = self.input_queue_of(&self.messages[index]) else {
+        let Some(number) = self.receiver_queue(&self.messages[index]) else {
             return self.present_message(index);
         };
         self.dequeue_from_circuit(index);
@@ -109,13 +109,13 @@ impl Simulation {
         if queue.presented {
             return;
         }
-        let in_turn = queue.arrived.iter().position(|&index| {
+        let first_in_order = queue.arrived.iter().position(|&index| {
             let message = &self.messages[index];
             let kind = &self.kinds[message.kind.index()];
             !self.earlier.holds_back(kind, message)
         });
         let queue = &mut self.input_queues.queues[number];
-        let Some(index) = in_turn.and_then(|place| queue.arrived.remove(place)) else {
+        let Some(index) = first_in_order.and_then(|position| queue.arrived.remove(position)) else {
             return;
         };
         queue.arrived.push_front(index);
@@ -131,8 +131,8 @@ impl Simulation {
     }
 
     /// Removes the first message of an input queue, which has been taken, and frees its place.
-    pub(super) fn leave_input_queue(&mut self, message: &Message) {
-        let Some(number) = self.input_queue_of(message) else {
+    pub(super) fn dequeue_from_input_queue(&mut self, message: &Message) {
+        let Some(number) = self.receiver_queue(message) else {
             return;
         };
         let queue = &mut self.input_queues.queues[number];
@@ -143,7 +143,7 @@ impl Simulation {
     }
 
     /// Presents the next message of an input queue, and retries the rows that wait for room in it.
-    pub(super) fn input_queue_advances(&mut self, number: usize) {
+    pub(super) fn advance_input_queue(&mut self, number: usize) {
         let queue = &mut self.input_queues.queues[number];
         queue.presented = false;
         let waiting = std::mem::take(&mut queue.waiting);
@@ -160,23 +160,23 @@ impl Simulation {
         agent: Agent,
         line: Line,
         transition: &Transition,
-        taken: Option<&Message>,
+        consumed: Option<&Message>,
     ) -> bool {
         if self.input_queues.is_empty() {
             return false;
         }
-        let full = self.full_queue(agent, line, transition, taken);
-        if let Some(full) = full {
-            self.wait_for_room(full, agent, line);
+        let full_queue = self.full_queue(agent, line, transition, consumed);
+        if let Some(full_queue) = full_queue {
+            self.wait_for_room(full_queue, agent, line);
         }
-        full.is_some()
+        full_queue.is_some()
     }
 
     /// Counts a stall, and lets an agent retry when a message of a full input queue is taken.
-    fn wait_for_room(&mut self, full: usize, agent: Agent, line: Line) {
+    fn wait_for_room(&mut self, full_queue: usize, agent: Agent, line: Line) {
         self.counters.stall(Stall::InputQueue);
-        let agent = self.number(agent, line);
-        let waiting = &mut self.input_queues.queues[full].waiting;
+        let agent = self.agent_number(agent, line);
+        let waiting = &mut self.input_queues.queues[full_queue].waiting;
         if !waiting.contains(&agent) {
             waiting.push(agent);
         }
@@ -189,28 +189,31 @@ impl Simulation {
         agent: Agent,
         line: Line,
         transition: &Transition,
-        taken: Option<&Message>,
+        consumed: Option<&Message>,
     ) -> Option<usize> {
         let program = match agent {
             HOME => &self.home,
             _ => &self.remote,
         };
-        let sends = transition.acts().filter_map(|act| match program.act(act) {
+        let target_queues = transition.acts().filter_map(|act| match program.act(act) {
             Act::Send { message, to, .. } => {
                 self.input_queue(message, number_of(to), self.line_of(message, line, to))
             }
             _ => None,
         });
-        let mut sends: Vec<usize> = sends.collect();
-        sends.sort_unstable();
-        let freed = taken.and_then(|message| self.input_queue_of(message));
-        let full = |sends: &&[usize]| {
-            let number = sends[0];
-            let others = self.input_queues.queues[number].occupied + sends.len() - 1;
+        let mut target_queues: Vec<usize> = target_queues.collect();
+        target_queues.sort_unstable();
+        let freed = consumed.and_then(|message| self.receiver_queue(message));
+        let is_full = |target_queues: &&[usize]| {
+            let number = target_queues[0];
+            let occupied = self.input_queues.queues[number].occupied + target_queues.len() - 1;
             let (network, _) = self.input_queues.owner(number);
-            !network.has_room(others - usize::from(freed == Some(number)))
+            !network.has_room(occupied - usize::from(freed == Some(number)))
         };
-        sends.chunk_by(usize::eq).find(full).map(|sends| sends[0])
+        target_queues
+            .chunk_by(usize::eq)
+            .find(is_full)
+            .map(|target_queues| target_queues[0])
     }
 
     /// Describes the blocked input queues: the first message of each, the reason why it is not taken, and the agents
@@ -221,28 +224,28 @@ impl Simulation {
         for number in 0..self.input_queues.queues.len() {
             let (network, receiver) = self.input_queues.owner(number);
             let place = format!("network {} at {}", network.name, names[receiver]);
-            let room = network.capacity.map(|capacity| {
+            let occupancy = network.capacity.map(|capacity| {
                 let occupied = self.input_queues.queues[number].occupied;
                 format!("{occupied} of {capacity} places are occupied")
             });
             let queue = &self.input_queues.queues[number];
             let waiting = queue.waiting.iter().map(|&agent| names[agent].as_str());
             let waiting: Vec<&str> = waiting.collect();
-            if let (false, Some(room)) = (waiting.is_empty(), room) {
+            if let (false, Some(occupancy)) = (waiting.is_empty(), occupancy) {
                 let waiting = waiting.join(", ");
                 sentences.push(format!(
-                    "{waiting}: waiting for room in {place}, of which {room}"
+                    "{waiting}: waiting for room in {place}, of which {occupancy}"
                 ));
             }
-            let Some(&first) = queue.arrived.front() else {
+            let Some(&head) = queue.arrived.front() else {
                 continue;
             };
-            let (message, behind) = (self.messages[first], queue.arrived.len() - 1);
-            let words = self.message_text(&message);
-            let from = &names[self.number(message.from, message.sender_line())];
+            let (message, queued) = (self.messages[head], queue.arrived.len() - 1);
+            let message_text = self.message_text(&message);
+            let from = &names[self.agent_number(message.from, message.sender_line())];
             let reason = self.head_block_reason(&message, &names);
             sentences.push(format!(
-                "{words} of line {} from {from} is the first in {place}, {behind} behind it: {reason}",
+                "{message_text} of line {} from {from} is the first in {place}, {queued} behind it: {reason}",
                 message.line
             ));
         }
@@ -261,18 +264,18 @@ impl Simulation {
             HOME => self.home_step(line, configuration, &input),
             cache => self.remote_step(cache, line, configuration, &input),
         };
-        let full = match transition.answer {
+        let full_queue = match transition.answer {
             Answer::Take => self.full_queue(agent, line, &transition, Some(message)),
             _ => None,
         };
-        if let Some(full) = full {
-            let (network, receiver) = self.input_queues.owner(full);
+        if let Some(full_queue) = full_queue {
+            let (network, receiver) = self.input_queues.owner(full_queue);
             let (name, receiver) = (&network.name, &names[receiver]);
             return format!("its row waits for room in network {name} at {receiver}");
         }
-        let receiver = &names[self.number(agent, line)];
+        let receiver = &names[self.agent_number(agent, line)];
         let state = self.state_text(agent, line, configuration);
-        match self.awaited(agent, configuration) {
+        match self.awaited_messages(agent, configuration) {
             Some(awaited) => format!("{receiver} is in {state} and waits for {awaited}"),
             None => format!("{receiver} is in {state}"),
         }

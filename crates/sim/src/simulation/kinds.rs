@@ -29,11 +29,11 @@ pub(crate) struct Kind {
     pub order_span: Option<Line>,
     /// Index of the declaration `ordered M behind N` in which this kind is M; it follows the indices of orders and
     /// channels.
-    pub stays: Option<u8>,
+    pub behind_index: Option<u8>,
     /// Index of the declaration `ordered M behind N` in which this kind is an N.
-    pub leads: Option<u8>,
+    pub earlier_index: Option<u8>,
     /// True if the receiver enforces the order: links do not, or the receiver takes messages at several places.
-    pub kept: bool,
+    pub is_receiver_ordered: bool,
     /// Index of its network in the protocol file.
     pub network: Option<u8>,
     /// Index of its virtual circuit.
@@ -56,17 +56,19 @@ impl Kind {
 }
 
 /// Bytes of a message's fields on platforms that specify field widths.
-fn of_fields(message: &protocol::Message, hosts: &platform::Hosts) -> u32 {
-    let needs = |values: u32| u64::from(u32::BITS - values.saturating_sub(1).leading_zeros());
-    let given = |bits: &Quantity, values: u32| match bits.value {
-        0 => needs(values),
+fn field_size(message: &protocol::Message, hosts: &platform::Hosts) -> u32 {
+    let bits_for = |values: u32| u64::from(u32::BITS - values.saturating_sub(1).leading_zeros());
+    let configured_bits = |bits: &Quantity, values: u32| match bits.value {
+        0 => bits_for(values),
         bits => bits,
     };
     let bits = message.fields.iter().map(|field| match field.ty {
-        Type::Range { max: max @ 256.. } => given(&hosts.counter_bits, u32::from(max) + 1),
-        Type::Range { max } => needs(u32::from(max) + 1),
-        Type::Cycle { size } => given(&hosts.number_bits, size.into()),
-        Type::Home { homes } => needs(homes.into()),
+        Type::Range { max: max @ 256.. } => {
+            configured_bits(&hosts.counter_bits, u32::from(max) + 1)
+        }
+        Type::Range { max } => bits_for(u32::from(max) + 1),
+        Type::Cycle { size } => configured_bits(&hosts.number_bits, size.into()),
+        Type::Home { homes } => bits_for(homes.into()),
         Type::Bool => 1,
         // Agent numbers and sets of agents.
         _ => 16,
@@ -75,17 +77,17 @@ fn of_fields(message: &protocol::Message, hosts: &platform::Hosts) -> u32 {
 }
 
 /// True if an order has messages between homes, which use no link of their own.
-fn between_homes(protocol: &Protocol, order: usize) -> bool {
-    let mut ends = protocol.orders[order]
+fn has_messages_between_homes(protocol: &Protocol, order: usize) -> bool {
+    let mut channels = protocol.orders[order]
         .iter()
         .map(|id| &protocol.channels[id.index()]);
-    ends.any(|channel| (channel.from, channel.to) == (End::Home, End::Home))
+    channels.any(|channel| (channel.from, channel.to) == (End::Home, End::Home))
 }
 
 /// Lets receivers enforce these orders: each message stays behind those sent before it.
-pub(super) fn keep_at_receivers(kinds: &mut [Kind], orders: &[usize]) {
+pub(super) fn enforce_at_receivers(kinds: &mut [Kind], orders: &[usize]) {
     for kind in kinds {
-        kind.kept |= kind
+        kind.is_receiver_ordered |= kind
             .group
             .is_some_and(|group| orders.contains(&group.into()));
     }
@@ -96,24 +98,24 @@ pub(super) fn kinds(protocol: &Protocol, hosts: Option<&platform::Hosts>) -> Vec
     let group = |id| protocol.order_of(protocol.message(id).channel);
     let number = |position| protocol.orders.len() + protocol.channels.len() + position;
     // A link that keeps M behind N may keep both in one order: this is among the permitted behaviours.
-    let behind = |id| {
-        let mut all = protocol.behind.iter();
-        let position = all.position(|b| b.message == id || b.earlier.contains(&id));
+    let point_order = |id| {
+        let mut declarations = protocol.behind.iter();
+        let position = declarations.position(|b| b.message == id || b.earlier.contains(&id));
         position.map(number)
     };
-    let declared = |is_it: &dyn Fn(&PointOrder) -> bool| {
-        let position = protocol.behind.iter().position(is_it);
+    let point_order_index = |is_match: &dyn Fn(&PointOrder) -> bool| {
+        let position = protocol.behind.iter().position(is_match);
         position.map(|position| number(position) as u8)
     };
-    let joined = protocol.joins_lines().is_some();
+    let joins_lines = protocol.joins_lines().is_some();
     let order_span = |group: usize| {
-        let apart = protocol.per_line.get(group).copied().unwrap_or(true);
-        (joined && !apart).then_some(Line::from(protocol.homes))
+        let is_per_line = protocol.per_line.get(group).copied().unwrap_or(true);
+        (joins_lines && !is_per_line).then_some(Line::from(protocol.homes))
     };
     let request = |id| protocol.class(id) == Some(Class::Request);
-    let with_requests = |id| {
-        let mut others = protocol.message_ids().filter(|&other| request(other));
-        group(id).is_some() && others.any(|other| group(other) == group(id))
+    let shares_order_with_requests = |id| {
+        let mut requests = protocol.message_ids().filter(|&other| request(other));
+        group(id).is_some() && requests.any(|other| group(other) == group(id))
     };
     protocol
         .message_ids()
@@ -127,7 +129,7 @@ pub(super) fn kinds(protocol: &Protocol, hosts: Option<&platform::Hosts>) -> Vec
             };
             Kind {
                 sent: 0,
-                payload: payload_bytes + hosts.map_or(0, |hosts| of_fields(message, hosts)),
+                payload: payload_bytes + hosts.map_or(0, |hosts| field_size(message, hosts)),
                 line: message.carries.line(),
                 about_line: message.about_line,
                 store: message.carries.store(),
@@ -136,17 +138,17 @@ pub(super) fn kinds(protocol: &Protocol, hosts: Option<&platform::Hosts>) -> Vec
                 class: protocol.class(id).filter(|&class| {
                     class != Class::Answer || protocol.channel_of(id).to != End::Remote
                 }),
-                request: request(id) || with_requests(id),
-                group: group.or_else(|| behind(id)).map(|group| group as u8),
+                request: request(id) || shares_order_with_requests(id),
+                group: group.or_else(|| point_order(id)).map(|group| group as u8),
                 order_span: group.and_then(order_span),
-                stays: declared(&|behind| behind.message == id),
-                leads: declared(&|behind| behind.earlier.contains(&id)),
-                kept: group.is_some_and(|group| {
-                    order_span(group).is_some() || between_homes(protocol, group)
+                behind_index: point_order_index(&|point_order| point_order.message == id),
+                earlier_index: point_order_index(&|point_order| point_order.earlier.contains(&id)),
+                is_receiver_ordered: group.is_some_and(|group| {
+                    order_span(group).is_some() || has_messages_between_homes(protocol, group)
                 }),
                 network: group.and_then(|group| {
-                    let mut all = protocol.networks.iter();
-                    let position = all.position(|network| network.order == group);
+                    let mut networks = protocol.networks.iter();
+                    let position = networks.position(|network| network.order == group);
                     position.map(|position| position as u8)
                 }),
                 circuit: group.unwrap_or(protocol.orders.len() + message.channel.index()) as u8,

@@ -8,13 +8,13 @@ use crate::spaces::Side;
 use crate::timeline::{Count, Filter, Recorded, Timeline};
 
 impl Simulation {
-    /// Enables the latency breakdown, from the start of the run; with each access if `all`.
-    pub(crate) fn attribute(&mut self, all: bool) {
+    /// Enables the latency breakdown, from the start of the run; with each access if `records_transactions`.
+    pub(crate) fn enable_breakdown(&mut self, records_transactions: bool) {
         self.watched = true;
         self.attribution = Some(Box::new(Attribution::new(
             self.units.len(),
             self.groups.cores().into(),
-            all,
+            records_transactions,
         )));
     }
 
@@ -23,25 +23,29 @@ impl Simulation {
     ///
     /// # Errors
     /// The filter names an agent that does not exist.
-    pub(crate) fn draw(&mut self, filter: &Filter, side: Option<Side>) -> Result<(), String> {
+    pub(crate) fn enable_timeline(
+        &mut self,
+        filter: &Filter,
+        side: Option<Side>,
+    ) -> Result<(), String> {
         let cores = self.groups.cores().into();
         let agents = self.local_lifelines();
         let messages: Vec<String> = self.message_names().collect();
         let timeline = Timeline::new(filter, &agents, &messages, cores, side)?;
-        self.attribute(false);
-        if let Some(of) = &mut self.attribution {
-            of.timeline = Some(Box::new(timeline));
+        self.enable_breakdown(false);
+        if let Some(attribution) = &mut self.attribution {
+            attribution.timeline = Some(Box::new(timeline));
         }
         Ok(())
     }
 
     /// Adds the breakdown and the timeline to the statistics.
     pub(crate) fn add_breakdown(&mut self, statistics: &mut Statistics) {
-        statistics.timeline = self.drawn().map(Box::new);
+        statistics.timeline = self.take_timeline().map(Box::new);
         statistics.explanation = Some(Box::new(self.explanation()));
     }
 
-    fn drawn(&mut self) -> Option<Recorded> {
+    fn take_timeline(&mut self) -> Option<Recorded> {
         let links = self.network.up.iter().map(|links| links.links() as u64);
         let links = links.sum();
         let timeline = self.attribution.as_mut()?.timeline.take()?;
@@ -51,15 +55,18 @@ impl Simulation {
     /// Records the state of a line in an agent after it has consumed a message or other work.
     #[inline(never)]
     pub(crate) fn note_state(&mut self, agent: Agent, line: Line, configuration: ConfigurationId) {
-        let (now, number) = (self.now, self.number(agent, line));
+        let (now, number) = (self.now, self.agent_number(agent, line));
         // The description of a configuration is cached. A configuration excludes registers, so descriptions with
         // registers are not.
-        let kept = self.registers_of(agent, line).is_empty();
-        let key = kept.then_some((agent == HOME, configuration));
+        let is_cacheable = self.registers_of(agent, line).is_empty();
+        let key = is_cacheable.then_some((agent == HOME, configuration));
         let mut attribution = self.attribution.take();
-        if let Some(timeline) = attribution.as_mut().and_then(|of| of.timeline.as_mut()) {
-            let words = || self.state_text(agent, line, configuration);
-            timeline.record_state(number, line, key, words, now);
+        if let Some(timeline) = attribution
+            .as_mut()
+            .and_then(|attribution| attribution.timeline.as_mut())
+        {
+            let state_text = || self.state_text(agent, line, configuration);
+            timeline.record_state(number, line, key, state_text, now);
         }
         self.attribution = attribution;
         if self.traced(line) {
@@ -71,7 +78,7 @@ impl Simulation {
     /// Discards cached state descriptions, because numbers of configurations are being reused.
     pub(super) fn note_sweep(&mut self) {
         let attribution = self.attribution.as_mut();
-        if let Some(timeline) = attribution.and_then(|of| of.timeline.as_mut()) {
+        if let Some(timeline) = attribution.and_then(|attribution| attribution.timeline.as_mut()) {
             timeline.forget_states();
         }
     }
@@ -80,48 +87,50 @@ impl Simulation {
     #[inline(never)]
     pub(crate) fn note_reached(&mut self, index: u32) {
         let (now, event) = (self.now, self.counters.events);
-        let Some(of) = &mut self.attribution else {
+        let Some(attribution) = &mut self.attribution else {
             return;
         };
         let access = &self.accesses[index];
-        let translated = self.translations.as_ref();
-        let translated = translated.is_some_and(|of| of.has_virtual_address(index, access.cache));
+        let translations = self.translations.as_ref();
+        let is_translated = translations
+            .is_some_and(|translations| translations.has_virtual_address(index, access.cache));
         let request = self.groups.of_cache(access.cache).request;
-        let known = of.accesses.get(index);
-        let mut begun = known.unwrap_or_else(|| of.issued(access.issued));
-        of.end_contention(begun.contends.take(), now);
-        if begun.reached {
-            let step = match begun.begun {
-                Some(_) if begun.because == Step::LineAtCache => Step::Again,
-                _ => begun.because,
+        let recorded = attribution.accesses.get(index);
+        let mut active = recorded.unwrap_or_else(|| attribution.new_access(access.issued));
+        attribution.end_contention(active.contended.take(), now);
+        if active.reached {
+            let step = match active.begin_configuration {
+                Some(_) if active.wait_step == Step::LineAtCache => Step::Again,
+                _ => active.wait_step,
             };
-            begun.chain = of.go_on(begun.chain, now, step, None);
+            active.chain = attribution.extend_chain(active.chain, now, step, None);
         } else {
-            let before = match known {
-                Some(begun) => begun.because,
-                None if translated => Step::Translation,
+            let wait_step = match recorded {
+                Some(active) => active.wait_step,
+                None if is_translated => Step::Translation,
                 None => Step::IssueSlot,
             };
-            begun.chain = of.go_on(begun.chain, now - request.min(now), before, None);
-            begun.chain = of.go_on(begun.chain, now, Step::ToCache, None);
+            active.chain =
+                attribution.extend_chain(active.chain, now - request.min(now), wait_step, None);
+            active.chain = attribution.extend_chain(active.chain, now, Step::ToCache, None);
         }
-        begun.reached = true;
-        begun.because = Step::LineAtCache;
-        of.accesses.insert(index, begun);
-        of.because(event, begun.chain, false);
+        active.reached = true;
+        active.wait_step = Step::LineAtCache;
+        attribution.accesses.insert(index, active);
+        attribution.set_cause(event, active.chain, false);
     }
 
     /// Records that an access waits at its core, behind the write buffer.
     #[inline(never)]
     pub(crate) fn note_waits_at_core(&mut self, index: u32) {
         let now = self.now;
-        let Some(of) = &mut self.attribution else {
+        let Some(attribution) = &mut self.attribution else {
             return;
         };
-        if of.accesses.get(index).is_none() {
-            let mut begun = of.issued(self.accesses[index].issued);
-            begun.chain = of.go_on(begun.chain, now, Step::IssueSlot, None);
-            of.accesses.insert(index, begun);
+        if attribution.accesses.get(index).is_none() {
+            let mut active = attribution.new_access(self.accesses[index].issued);
+            active.chain = attribution.extend_chain(active.chain, now, Step::IssueSlot, None);
+            attribution.accesses.insert(index, active);
         }
     }
 
@@ -129,13 +138,13 @@ impl Simulation {
     #[inline(never)]
     pub(crate) fn note_waiting_for_way(&mut self, index: u32) {
         let (now, cache) = (self.now, self.accesses[index].cache);
-        let Some(of) = &mut self.attribution else {
+        let Some(attribution) = &mut self.attribution else {
             return;
         };
         let ways = Contended::Ways(cache);
-        of.contends(ways, now);
-        if let Some(begun) = of.accesses.get_mut(index) {
-            (begun.because, begun.contends) = (Step::Ways, Some(ways));
+        attribution.begin_contention(ways, now);
+        if let Some(active) = attribution.accesses.get_mut(index) {
+            (active.wait_step, active.contended) = (Step::Ways, Some(ways));
         }
     }
 
@@ -143,56 +152,58 @@ impl Simulation {
     #[inline(never)]
     pub(crate) fn note_begun(&mut self, index: u32, from: ConfigurationId) {
         let (now, event) = (self.now, self.counters.events);
-        let Some(of) = &mut self.attribution else {
+        let Some(attribution) = &mut self.attribution else {
             return;
         };
-        let Some(mut begun) = of.accesses.get(index) else {
+        let Some(mut active) = attribution.accesses.get(index) else {
             return;
         };
-        if begun.begun == Some(from) {
-            begun.chain = of.go_on(begun.chain, now, Step::Again, None);
-            of.because(event, begun.chain, false);
+        if active.begin_configuration == Some(from) {
+            active.chain = attribution.extend_chain(active.chain, now, Step::Again, None);
+            attribution.set_cause(event, active.chain, false);
         }
-        begun.begun = Some(from);
-        of.accesses.insert(index, begun);
+        active.begin_configuration = Some(from);
+        attribution.accesses.insert(index, active);
     }
 
     /// Records a sent message, which is ready at a time that is not in the past.
     #[inline(never)]
     pub(super) fn note_sent(&mut self, message: &Message, ready: Time) {
         let (now, event) = (self.now, self.counters.events);
-        let forwards = self.kinds[message.kind.index()].class == Some(Class::Forward);
+        let is_forward = self.kinds[message.kind.index()].class == Some(Class::Forward);
         let unit = unit_of(&self.units, message.line);
-        let sender = self.number(message.from, message.sender_line());
-        let Some(of) = &mut self.attribution else {
+        let sender = self.agent_number(message.from, message.sender_line());
+        let Some(attribution) = &mut self.attribution else {
             return;
         };
-        let (chain, answers) = of.current(event, now);
+        let (chain, is_response) = attribution.current_cause(event, now);
         let kind = Some(message.kind.0);
-        let last_operation = of.last_operation.filter(|(its, _)| *its == event);
+        let last_operation = attribution
+            .last_operation
+            .filter(|(operation_event, _)| *operation_event == event);
         let last_operation = last_operation.filter(|(_, chain)| chain.end == ready && ready > now);
         let chain = match (message.from, last_operation) {
             (HOME, Some((_, last_operation))) => last_operation,
-            (HOME, None) => of.go_on(chain, ready, Step::Handling, kind),
-            (_, _) => of.go_on(chain, ready, Step::ToCache, kind),
+            (HOME, None) => attribution.extend_chain(chain, ready, Step::Handling, kind),
+            (_, _) => attribution.extend_chain(chain, ready, Step::ToCache, kind),
         };
-        let forward = forwards || answers && message.from != HOME;
-        let under = MessageRecord {
+        let forward = is_forward || is_response && message.from != HOME;
+        let record = MessageRecord {
             chain,
             forward,
-            because: None,
-            contends: None,
+            wait_step: None,
+            contended: None,
         };
-        of.messages.insert(message.flight, under);
-        if let Some(timeline) = &mut of.timeline {
-            timeline.sent(sender, message, now);
+        attribution.messages.insert(message.flight, record);
+        if let Some(timeline) = &mut attribution.timeline {
+            timeline.record_sent(sender, message, now);
         }
-        if forwards && message.from == HOME {
-            let (open, since) = &mut of.forwards[unit];
-            if *open == 0 {
+        if is_forward && message.from == HOME {
+            let (open_forwards, since) = &mut attribution.forwards[unit];
+            if *open_forwards == 0 {
                 *since = now;
             }
-            *open += 1;
+            *open_forwards += 1;
         }
     }
 
@@ -200,92 +211,94 @@ impl Simulation {
     #[inline(never)]
     pub(super) fn note_credit(&mut self, index: u32, ready: Time) {
         let (now, message) = (self.now, self.messages[index]);
-        let Some(of) = &mut self.attribution else {
+        let Some(attribution) = &mut self.attribution else {
             return;
         };
-        if let Some(mut under) = of.messages.get(message.flight) {
+        if let Some(mut record) = attribution.messages.get(message.flight) {
             let kind = Some(message.kind.0);
-            under.chain = of.go_on(under.chain, ready.max(now), Step::Room, kind);
-            of.messages.insert(message.flight, under);
+            record.chain = attribution.extend_chain(record.chain, ready.max(now), Step::Room, kind);
+            attribution.messages.insert(message.flight, record);
         }
     }
 
     /// Records the arrival of a message at its receiver or at the switch.
     #[inline(never)]
-    pub(super) fn note_arrived(&mut self, index: u32, last: bool) {
+    pub(super) fn note_arrived(&mut self, index: u32, at_receiver: bool) {
         let (now, message) = (self.now, self.messages[index]);
         let (switch, switched) = (self.times.switch, self.network.is_switched());
-        let here = message.from == HOME && message.to == HOME && !switched;
+        let is_local = message.from == HOME && message.to == HOME && !switched;
         // Without a switch all homes are at one place.
-        if self.attribution.is_none() || here {
+        if self.attribution.is_none() || is_local {
             return;
         }
-        let direction = match last {
+        let direction = match at_receiver {
             true => self.network.links_to_receiver(&message),
             false => self.network.leaving(&message),
         };
-        let (bytes, way) = direction.alone(message.kind);
-        let random = direction.is_random();
-        let Some(of) = &mut self.attribution else {
+        let (serialisation_time, wire_time) = direction.alone(message.kind);
+        let is_random = direction.is_random();
+        let Some(attribution) = &mut self.attribution else {
             return;
         };
-        let Some(mut under) = of.messages.get(message.flight) else {
+        let Some(mut record) = attribution.messages.get(message.flight) else {
             return;
         };
         let kind = Some(message.kind.0);
-        let (serialise, wire) = match under.forward {
+        let (serialise, wire) = match record.forward {
             true => (Step::ForwardSerialise, Step::ForwardWire),
             false => (Step::Serialise, Step::Wire),
         };
-        let all = now - under.chain.end.min(now);
+        let elapsed = now - record.chain.end.min(now);
         // Random delays count as wire latency.
-        let waits = all.saturating_sub(bytes + way) * u64::from(!random);
-        let way = match random {
-            true => all.saturating_sub(bytes),
-            false => way.min(all),
+        let queue_time =
+            elapsed.saturating_sub(serialisation_time + wire_time) * u64::from(!is_random);
+        let wire_time = match is_random {
+            true => elapsed.saturating_sub(serialisation_time),
+            false => wire_time.min(elapsed),
         };
-        let begins = under.chain.end + waits;
+        let begin = record.chain.end + queue_time;
         // Links of caches are counted; with a switch there are others.
-        let counts = match (message.from, message.to) {
+        let counter = match (message.from, message.to) {
             (HOME, HOME) => None,
-            (HOME, _) => last.then_some(Count::ToCaches),
-            _ if switched && last && message.to != HOME => Some(Count::ToCaches),
-            _ => (!switched || !last).then_some(Count::FromCaches),
+            (HOME, _) => at_receiver.then_some(Count::ToCaches),
+            _ if switched && at_receiver && message.to != HOME => Some(Count::ToCaches),
+            _ => (!switched || !at_receiver).then_some(Count::FromCaches),
         };
-        if let (Some(timeline), Some(what)) = (&mut of.timeline, counts) {
-            timeline.counts(what, begins, now - way);
+        if let (Some(timeline), Some(counter)) = (&mut attribution.timeline, counter) {
+            timeline.add_interval(counter, begin, now - wire_time);
         }
-        under.chain = of.go_on(under.chain, begins, Step::LinkFree, kind);
-        under.chain = of.go_on(under.chain, now - way, serialise, kind);
-        under.chain = of.go_on(under.chain, now, wire, kind);
-        if !last {
-            let through = match under.forward {
+        record.chain = attribution.extend_chain(record.chain, begin, Step::LinkFree, kind);
+        record.chain = attribution.extend_chain(record.chain, now - wire_time, serialise, kind);
+        record.chain = attribution.extend_chain(record.chain, now, wire, kind);
+        if !at_receiver {
+            let switch_step = match record.forward {
                 true => Step::ForwardWire,
                 false => Step::Switch,
             };
-            under.chain = of.go_on(under.chain, now + switch, through, kind);
+            record.chain = attribution.extend_chain(record.chain, now + switch, switch_step, kind);
         }
-        of.messages.insert(message.flight, under);
+        attribution.messages.insert(message.flight, record);
     }
 
     /// Records that a message waits outside its queue at its receiver, or returns to the queue.
     #[inline(never)]
     pub(crate) fn note_deferred(&mut self, index: u32, step: Step) {
         let (now, message) = (self.now, self.messages[index]);
-        let Some(of) = &mut self.attribution else {
+        let Some(attribution) = &mut self.attribution else {
             return;
         };
-        if let Some(mut under) = of.messages.get(message.flight) {
-            let before = under.because.unwrap_or(Step::Unit);
-            under.chain = of.go_on(under.chain, now, before, Some(message.kind.0));
-            under.because = Some(step);
-            of.end_contention(under.contends.take(), now);
+        if let Some(mut record) = attribution.messages.get(message.flight) {
+            let previous_step = record.wait_step.unwrap_or(Step::Unit);
+            record.chain =
+                attribution.extend_chain(record.chain, now, previous_step, Some(message.kind.0));
+            record.wait_step = Some(step);
+            attribution.end_contention(record.contended.take(), now);
             if matches!(step, Step::LineAtHome | Step::LineAtCache) {
                 let line = Contended::Line(message.line);
-                of.contends(line, now);
-                under.contends = Some(line);
+                attribution.begin_contention(line, now);
+                record.contended = Some(line);
             }
-            of.messages.insert(message.flight, under);
+            attribution.messages.insert(message.flight, record);
         }
     }
 
@@ -294,54 +307,60 @@ impl Simulation {
     pub(crate) fn note_taken_at_home(&mut self, work: Work, line: Line, message: Option<&Message>) {
         let (now, event) = (self.now, self.counters.events);
         let unit = unit_of(&self.units, line);
-        let home = self.number(HOME, line);
-        let waits = match self.clocked {
+        let home = self.agent_number(HOME, line);
+        let default_step = match self.clocked {
             Some(_) => Step::Clocked,
             None => Step::Unit,
         };
-        let Some(of) = &mut self.attribution else {
+        let Some(attribution) = &mut self.attribution else {
             return;
         };
         let (chain, kind, step) = match (work, message) {
             (_, Some(message)) => {
-                let under = of.messages.remove(message.flight);
-                if let Some(timeline) = &mut of.timeline {
-                    timeline.taken(home, message, now);
+                let record = attribution.messages.remove(message.flight);
+                if let Some(timeline) = &mut attribution.timeline {
+                    timeline.record_taken(home, message, now);
                 }
-                of.end_contention(under.and_then(|under| under.contends), now);
+                attribution.end_contention(record.and_then(|record| record.contended), now);
                 if self.kinds[message.kind.index()].class == Some(Class::Answer) {
-                    let (open, since) = &mut of.forwards[unit];
-                    if *open == 1 {
-                        of.slots[unit][2] += now - *since;
+                    let (open_forwards, since) = &mut attribution.forwards[unit];
+                    if *open_forwards == 1 {
+                        attribution.slots[unit][2] += now - *since;
                     }
-                    *open = open.saturating_sub(1);
+                    *open_forwards = open_forwards.saturating_sub(1);
                 }
-                let step = under.and_then(|under| under.because).unwrap_or(waits);
-                (under.map(|under| under.chain), Some(message.kind.0), step)
+                let step = record
+                    .and_then(|record| record.wait_step)
+                    .unwrap_or(default_step);
+                (
+                    record.map(|record| record.chain),
+                    Some(message.kind.0),
+                    step,
+                )
             }
-            (Work::Read(_), _) => (of.take_operation(line, false), None, waits),
-            (Work::Written(_), _) => (of.take_operation(line, true), None, waits),
-            _ => (None, None, waits),
+            (Work::Read(_), _) => (attribution.take_operation(line, false), None, default_step),
+            (Work::Written(_), _) => (attribution.take_operation(line, true), None, default_step),
+            _ => (None, None, default_step),
         };
-        let chain = chain.unwrap_or_else(|| of.begin(now));
-        let chain = of.go_on(chain, now, step, kind);
-        of.because(event, chain, false);
+        let chain = chain.unwrap_or_else(|| attribution.begin(now));
+        let chain = attribution.extend_chain(chain, now, step, kind);
+        attribution.set_cause(event, chain, false);
     }
 
     /// Records that a cache takes a message.
     #[inline(never)]
     pub(crate) fn note_taken_by_cache(&mut self, message: &Message) {
         let (now, event) = (self.now, self.counters.events);
-        let receiver = self.number(message.to, message.line);
-        if let Some(of) = &mut self.attribution {
-            if let Some(timeline) = &mut of.timeline {
-                timeline.taken(receiver, message, now);
+        let receiver = self.agent_number(message.to, message.line);
+        if let Some(attribution) = &mut self.attribution {
+            if let Some(timeline) = &mut attribution.timeline {
+                timeline.record_taken(receiver, message, now);
             }
-            if let Some(under) = of.messages.remove(message.flight) {
-                of.end_contention(under.contends, now);
+            if let Some(record) = attribution.messages.remove(message.flight) {
+                attribution.end_contention(record.contended, now);
                 let kind = Some(message.kind.0);
-                let chain = of.go_on(under.chain, now, Step::LineAtCache, kind);
-                of.because(event, chain, under.forward);
+                let chain = attribution.extend_chain(record.chain, now, Step::LineAtCache, kind);
+                attribution.set_cause(event, chain, record.forward);
             }
         }
         if self.traced(message.line) {
@@ -352,26 +371,28 @@ impl Simulation {
     /// Performs a memory operation on a line for a unit, and records its components.
     #[inline(never)]
     pub(crate) fn operate_watched(&mut self, ready: Time, line: Line) -> Time {
-        let (there, back) = self.times.path;
+        let (to_memory, from_memory) = self.times.path;
         let homes = self.memories.len();
         let number = line as usize & (homes - 1);
-        let alone = self.memories[number].alone(ready + there, line >> homes.trailing_zeros());
-        let end = self.memory(ready + there, line);
+        let uncontended =
+            self.memories[number].alone(ready + to_memory, line >> homes.trailing_zeros());
+        let end = self.memory(ready + to_memory, line);
         let (now, event) = (self.now, self.counters.events);
-        if let Some(of) = &mut self.attribution {
-            let (chain, _) = of.current(event, now);
-            let chain = of.go_on(chain, ready, Step::Handling, None);
-            let chain = of.go_on(chain, ready + there, Step::Path, None);
-            let waits = end.saturating_sub(alone.end);
-            let chain = of.go_on(chain, chain.end + waits, Step::MemoryBusy, None);
-            let chain = of.go_on(chain, end, Step::Memory, None);
-            let chain = of.go_on(chain, end + back, Step::Path, None);
-            of.last_operation = Some((event, chain));
-            for &(what, place, time) in alone.uses() {
-                *of.memory.entry((number, what, place)).or_default() += time;
+        if let Some(attribution) = &mut self.attribution {
+            let (chain, _) = attribution.current_cause(event, now);
+            let chain = attribution.extend_chain(chain, ready, Step::Handling, None);
+            let chain = attribution.extend_chain(chain, ready + to_memory, Step::Path, None);
+            let queue_time = end.saturating_sub(uncontended.end);
+            let chain =
+                attribution.extend_chain(chain, chain.end + queue_time, Step::MemoryBusy, None);
+            let chain = attribution.extend_chain(chain, end, Step::Memory, None);
+            let chain = attribution.extend_chain(chain, end + from_memory, Step::Path, None);
+            attribution.last_operation = Some((event, chain));
+            for &(kind, place, time) in uncontended.uses() {
+                *attribution.memory.entry((number, kind, place)).or_default() += time;
             }
         }
-        end + back
+        end + from_memory
     }
 
     /// Records the memory operation that has just started, for the unit that receives its completion.
@@ -379,12 +400,15 @@ impl Simulation {
     pub(crate) fn note_operation(&mut self, line: Line, write: bool) {
         let (now, event) = (self.now, self.counters.events);
         let unit = unit_of(&self.units, line);
-        let Some(of) = &mut self.attribution else {
+        let Some(attribution) = &mut self.attribution else {
             return;
         };
-        if let Some((_, chain)) = of.last_operation.filter(|(its, _)| *its == event) {
-            of.operation(line, write, chain);
-            of.slots[unit][usize::from(write)] += chain.end - now;
+        if let Some((_, chain)) = attribution
+            .last_operation
+            .filter(|(operation_event, _)| *operation_event == event)
+        {
+            attribution.record_operation(line, write, chain);
+            attribution.slots[unit][usize::from(write)] += chain.end - now;
         }
     }
 
@@ -392,18 +416,18 @@ impl Simulation {
     #[inline(never)]
     pub(crate) fn note_done_at_core(&mut self, index: u32, access: &Pending, done: Time) {
         let now = self.now;
-        let Some(of) = &mut self.attribution else {
+        let Some(attribution) = &mut self.attribution else {
             return;
         };
-        let chain = match of.accesses.remove(index) {
-            Some(begun) => of.go_on(begun.chain, now, begun.because, None),
+        let chain = match attribution.accesses.remove(index) {
+            Some(active) => attribution.extend_chain(active.chain, now, active.wait_step, None),
             None => {
-                let chain = of.begin(access.issued);
-                of.go_on(chain, now, Step::IssueSlot, None)
+                let chain = attribution.begin(access.issued);
+                attribution.extend_chain(chain, now, Step::IssueSlot, None)
             }
         };
-        let chain = of.go_on(chain, done, Step::AtCore, None);
-        of.performed(access.cache, chain, chain, transaction(access, done));
+        let chain = attribution.extend_chain(chain, done, Step::AtCore, None);
+        attribution.record_performed(access.cache, chain, chain, transaction(access, done));
     }
 
     /// Records an access that has completed at its cache, or that the protocol does not have.
@@ -418,21 +442,26 @@ impl Simulation {
         let (now, event) = (self.now, self.counters.events);
         let group = self.groups.of_cache(access.cache);
         let done = now + if hit { group.hit } else { group.fill };
-        let Some(of) = &mut self.attribution else {
+        let Some(attribution) = &mut self.attribution else {
             return;
         };
-        let Some(begun) = of.accesses.remove(index) else {
+        let Some(active) = attribution.accesses.remove(index) else {
             return;
         };
-        of.end_contention(begun.contends, now);
-        let counts = matches!(
+        attribution.end_contention(active.contended, now);
+        let is_counted = matches!(
             access.purpose,
             Purpose::Core | Purpose::Atomic | Purpose::Port
         ) && performed;
-        if counts {
-            let (chain, _) = of.current(event, now);
-            let end = of.go_on(chain, done, Step::FromCache, None);
-            of.performed(access.cache, end, begun.chain, transaction(access, done));
+        if is_counted {
+            let (chain, _) = attribution.current_cause(event, now);
+            let end = attribution.extend_chain(chain, done, Step::FromCache, None);
+            attribution.record_performed(
+                access.cache,
+                end,
+                active.chain,
+                transaction(access, done),
+            );
         }
     }
 
@@ -440,9 +469,10 @@ impl Simulation {
     fn explanation(&mut self) -> Explanation {
         let resources = self.resources();
         let limit = self.limit(&resources);
-        let of = self.attribution.take();
-        let of = of.map_or_else(|| Attribution::new(0, 0, false), |of| *of);
-        of.explanation(resources, limit)
+        let attribution = self.attribution.take();
+        let attribution =
+            attribution.map_or_else(|| Attribution::new(0, 0, false), |attribution| *attribution);
+        attribution.explanation(resources, limit)
     }
 }
 

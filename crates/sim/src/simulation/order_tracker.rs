@@ -17,21 +17,26 @@ pub(crate) struct OrderTracker {
 }
 
 /// Key of the order that `ordered M behind N` declares.
-fn declared(number: Option<u8>, message: &Message) -> Option<Order> {
+fn declared_order(number: Option<u8>, message: &Message) -> Option<Order> {
     number.map(|number| (message.sender(), message.to, number, message.line))
 }
 
 /// Key of the order that the receiver enforces, if any.
 #[inline]
-fn kept(kind: &Kind, message: &Message) -> Option<Order> {
-    kind.kept.then(|| kind.order(message)).flatten()
+fn receiver_order(kind: &Kind, message: &Message) -> Option<Order> {
+    kind.is_receiver_ordered
+        .then(|| kind.order(message))
+        .flatten()
 }
 
 impl OrderTracker {
     /// Records a sent message.
     #[inline]
-    pub(super) fn sent(&mut self, kind: &Kind, message: &Message) {
-        let orders = [declared(kind.leads, message), kept(kind, message)];
+    pub(super) fn record_sent(&mut self, kind: &Kind, message: &Message) {
+        let orders = [
+            declared_order(kind.earlier_index, message),
+            receiver_order(kind, message),
+        ];
         for order in orders.into_iter().flatten() {
             let flights = self.flights.entry(order).or_default();
             flights.push((message.flight, message.line));
@@ -41,9 +46,12 @@ impl OrderTracker {
     /// Records that a controller has consumed a message. Returns the line of the next message in the same order, if
     /// that line differs: the caller must present its messages again.
     #[inline]
-    pub(crate) fn taken(&mut self, kind: &Kind, message: &Message) -> Option<Line> {
+    pub(crate) fn record_taken(&mut self, kind: &Kind, message: &Message) -> Option<Line> {
         let mut next = None;
-        let orders = [declared(kind.leads, message), kept(kind, message)];
+        let orders = [
+            declared_order(kind.earlier_index, message),
+            receiver_order(kind, message),
+        ];
         for order in orders.into_iter().flatten() {
             if let Some(flights) = self.flights.get_mut(&order) {
                 flights.retain(|&(flight, _)| flight != message.flight);
@@ -59,17 +67,20 @@ impl OrderTracker {
     /// True if a predecessor of `message` is still in flight, so that the receiver must hold it back.
     #[inline]
     pub(crate) fn holds_back(&self, kind: &Kind, message: &Message) -> bool {
-        let orders = [declared(kind.stays, message), kept(kind, message)];
-        let mut firsts = orders.into_iter().flatten().filter_map(|order| {
+        let orders = [
+            declared_order(kind.behind_index, message),
+            receiver_order(kind, message),
+        ];
+        let mut heads = orders.into_iter().flatten().filter_map(|order| {
             let flights = self.flights.get(&order)?;
             flights.first()
         });
-        firsts.any(|&(flight, _)| is_earlier(flight, message.flight))
+        heads.any(|&(flight, _)| is_earlier(flight, message.flight))
     }
 }
 
-/// True if `one` was sent before `other`. Flight numbers wrap at 2^32, so the comparison uses the signed difference.
+/// True if `first` was sent before `second`. Flight numbers wrap at 2^32, so the comparison uses the signed difference.
 #[inline]
-pub(crate) fn is_earlier(one: u32, other: u32) -> bool {
-    (other.wrapping_sub(one) as i32) > 0
+pub(crate) fn is_earlier(first: u32, second: u32) -> bool {
+    (second.wrapping_sub(first) as i32) > 0
 }

@@ -33,46 +33,48 @@ pub fn run(setup: &Setup) -> Result<Statistics, RunError> {
     run_while(setup, &mut |_| true)
 }
 
-/// Like [`run`], while `go_on` returns true. It is called from time to time with the number of accesses performed so
-/// far.
+/// Like [`run`], while `should_continue` returns true. It is called from time to time with the number of accesses
+/// performed so far.
 ///
 /// # Errors
 /// [`RunError`].
 pub fn run_while(
     setup: &Setup,
-    go_on: &mut dyn FnMut(u64) -> bool,
+    should_continue: &mut dyn FnMut(u64) -> bool,
 ) -> Result<Statistics, RunError> {
     if setup.below.is_some() {
-        return Levels::run_to_completion(setup, go_on).map(|levels| levels.statistics());
+        return Levels::run_to_completion(setup, should_continue).map(|levels| levels.statistics());
     }
     if setup.host.is_some() {
-        return Spaces::run_to_completion(setup, go_on).map(|spaces| spaces.statistics());
+        return Spaces::run_to_completion(setup, should_continue).map(|spaces| spaces.statistics());
     }
-    run_to_end(setup, go_on).map(|simulation| simulation.statistics())
+    run_to_end(setup, should_continue).map(|simulation| simulation.statistics())
 }
 
-/// Like [`run_while`], with a [latency breakdown](Statistics::explanation), and with each access if `all`.
+/// Like [`run_while`], with a [latency breakdown](Statistics::explanation), and with each access if
+/// `records_transactions`.
 ///
 /// # Errors
 /// [`RunError`].
 pub fn explain_while(
     setup: &Setup,
-    all: bool,
-    go_on: &mut dyn FnMut(u64) -> bool,
+    records_transactions: bool,
+    should_continue: &mut dyn FnMut(u64) -> bool,
 ) -> Result<Statistics, RunError> {
-    one_level(setup)?;
+    require_one_level(setup)?;
     if setup.host.is_some() {
         let watch = |spaces: &mut Spaces| {
-            spaces.attribute(all);
+            spaces.enable_breakdown(records_transactions);
             Ok(())
         };
-        return Spaces::watched(setup, go_on, &watch).map(|mut spaces| spaces.noted());
+        return Spaces::run_watched(setup, should_continue, &watch)
+            .map(|mut spaces| spaces.statistics_with_breakdown());
     }
     let watch = |simulation: &mut Simulation| {
-        simulation.attribute(all);
+        simulation.enable_breakdown(records_transactions);
         Ok(())
     };
-    let mut simulation = run_watched(setup, go_on, &watch)?;
+    let mut simulation = run_watched(setup, should_continue, &watch)?;
     let mut statistics = simulation.statistics();
     simulation.add_breakdown(&mut statistics);
     Ok(statistics)
@@ -85,15 +87,19 @@ pub fn explain_while(
 pub fn draw_while(
     setup: &Setup,
     filter: &Filter,
-    go_on: &mut dyn FnMut(u64) -> bool,
+    should_continue: &mut dyn FnMut(u64) -> bool,
 ) -> Result<Statistics, RunError> {
-    one_level(setup)?;
+    require_one_level(setup)?;
     if setup.host.is_some() {
-        let spaces = Spaces::watched(setup, go_on, &|spaces| spaces.draw(filter));
-        return spaces.map(|mut spaces| spaces.noted());
+        let spaces = Spaces::run_watched(setup, should_continue, &|spaces| {
+            spaces.enable_timeline(filter)
+        });
+        return spaces.map(|mut spaces| spaces.statistics_with_breakdown());
     }
-    no_host(filter.side)?;
-    let mut simulation = run_watched(setup, go_on, &|simulation| simulation.draw(filter, None))?;
+    require_no_host(filter.side)?;
+    let mut simulation = run_watched(setup, should_continue, &|simulation| {
+        simulation.enable_timeline(filter, None)
+    })?;
     let mut statistics = simulation.statistics();
     simulation.add_breakdown(&mut statistics);
     Ok(statistics)
@@ -105,15 +111,17 @@ pub fn draw_while(
 /// [`RunError`].
 pub fn play_while(
     setup: &Setup,
-    go_on: &mut dyn FnMut(u64) -> bool,
+    should_continue: &mut dyn FnMut(u64) -> bool,
 ) -> Result<Performance, RunError> {
     if setup.below.is_some() {
-        return Levels::run_to_completion(setup, go_on).map(|levels| levels.performance(setup));
+        return Levels::run_to_completion(setup, should_continue)
+            .map(|levels| levels.performance(setup));
     }
     if setup.host.is_some() {
-        return Spaces::run_to_completion(setup, go_on).map(|spaces| spaces.performance(setup));
+        return Spaces::run_to_completion(setup, should_continue)
+            .map(|spaces| spaces.performance(setup));
     }
-    run_to_end(setup, go_on).map(|simulation| simulation.performance(setup))
+    run_to_end(setup, should_continue).map(|simulation| simulation.performance(setup))
 }
 
 /// Like [`play_while`], with a [latency breakdown](Statistics::explanation), and with a
@@ -124,41 +132,41 @@ pub fn play_while(
 pub fn play_watched(
     setup: &Setup,
     filter: Option<&Filter>,
-    go_on: &mut dyn FnMut(u64) -> bool,
+    should_continue: &mut dyn FnMut(u64) -> bool,
 ) -> Result<Performance, RunError> {
-    one_level(setup)?;
+    require_one_level(setup)?;
     if setup.host.is_some() {
         let watch = |spaces: &mut Spaces| match filter {
-            Some(filter) => spaces.draw(filter),
+            Some(filter) => spaces.enable_timeline(filter),
             None => {
-                spaces.attribute(false);
+                spaces.enable_breakdown(false);
                 Ok(())
             }
         };
-        let mut spaces = Spaces::watched(setup, go_on, &watch)?;
-        let statistics = spaces.noted();
+        let mut spaces = Spaces::run_watched(setup, should_continue, &watch)?;
+        let statistics = spaces.statistics_with_breakdown();
         return Ok(Performance {
             statistics,
             ..spaces.performance(setup)
         });
     }
-    no_host(filter.and_then(|filter| filter.side))?;
+    require_no_host(filter.and_then(|filter| filter.side))?;
     let watch = |simulation: &mut Simulation| match filter {
-        Some(filter) => simulation.draw(filter, None),
+        Some(filter) => simulation.enable_timeline(filter, None),
         None => {
-            simulation.attribute(false);
+            simulation.enable_breakdown(false);
             Ok(())
         }
     };
-    let mut simulation = run_watched(setup, go_on, &watch)?;
+    let mut simulation = run_watched(setup, should_continue, &watch)?;
     let mut performance = simulation.performance(setup);
     simulation.add_breakdown(&mut performance.statistics);
     Ok(performance)
 }
 
 /// Rejects machines without support for the latency breakdown: two levels of caches, and hosts.
-fn one_level(setup: &Setup) -> Result<(), RunError> {
-    let what = match (&setup.below, &setup.platform.hosts) {
+fn require_one_level(setup: &Setup) -> Result<(), RunError> {
+    let reason = match (&setup.below, &setup.platform.hosts) {
         (None, None) => return Ok(()),
         (Some(_), _) => {
             "the latency breakdown supports one level of caches, but the machine has two"
@@ -167,15 +175,15 @@ fn one_level(setup: &Setup) -> Result<(), RunError> {
             "the latency breakdown does not support machines with several hosts (`hosts.count`) yet"
         }
     };
-    Err(RunError::Setup(what.into()))
+    Err(RunError::Setup(reason.into()))
 }
 
 /// Rejects a filter on the host's space if there is only one space.
-fn no_host(side: Option<Side>) -> Result<(), RunError> {
+fn require_no_host(side: Option<Side>) -> Result<(), RunError> {
     match side {
         Some(Side::Host) => {
-            let what = "the machine has no second address space for the host's memory";
-            Err(RunError::Setup(what.into()))
+            let reason = "the machine has no second address space for the host's memory";
+            Err(RunError::Setup(reason.into()))
         }
         _ => Ok(()),
     }
@@ -190,38 +198,41 @@ fn no_host(side: Option<Side>) -> Result<(), RunError> {
 /// [`RunError`].
 pub fn trace(setup: &Setup, side: Side, line: Line) -> Result<(Statistics, Sequence), RunError> {
     if setup.below.is_some() {
-        let what = "traces are not supported for two levels of caches";
-        return Err(RunError::Setup(what.into()));
+        let reason = "traces are not supported for two levels of caches";
+        return Err(RunError::Setup(reason.into()));
     }
     if setup.host.is_some() {
-        return Spaces::traced(setup, side, line);
+        return Spaces::run_traced(setup, side, line);
     }
-    no_host(Some(side))?;
+    require_no_host(Some(side))?;
     let mut simulation = Simulation::new(setup, Some(line)).map_err(RunError::Setup)?;
-    simulation.tells_everything(&setup.protocol);
+    simulation.record_full_trace(&setup.protocol);
     simulation.run().map_err(RunError::Failure)?;
     let sequence = simulation.sequence().unwrap_or_default();
     Ok((simulation.statistics(), sequence))
 }
 
-fn run_to_end(setup: &Setup, go_on: &mut dyn FnMut(u64) -> bool) -> Result<Simulation, RunError> {
-    run_watched(setup, go_on, &|_| Ok(()))
+fn run_to_end(
+    setup: &Setup,
+    should_continue: &mut dyn FnMut(u64) -> bool,
+) -> Result<Simulation, RunError> {
+    run_watched(setup, should_continue, &|_| Ok(()))
 }
 
 fn run_watched(
     setup: &Setup,
-    go_on: &mut dyn FnMut(u64) -> bool,
+    should_continue: &mut dyn FnMut(u64) -> bool,
     watch: &dyn Fn(&mut Simulation) -> Result<(), String>,
 ) -> Result<Simulation, RunError> {
     let mut simulation = Simulation::new(setup, None).map_err(RunError::Setup)?;
     watch(&mut simulation).map_err(RunError::Setup)?;
-    let failure = match simulation.run_while(go_on) {
+    let failure = match simulation.run_while(should_continue) {
         Ok(true) => return Ok(simulation),
         Ok(false) => return Err(RunError::Stopped),
         Err(failure) => failure,
     };
-    let mut again = Simulation::new(setup, Some(failure.line)).map_err(RunError::Setup)?;
-    Err(match again.run_while(go_on) {
+    let mut repeated = Simulation::new(setup, Some(failure.line)).map_err(RunError::Setup)?;
+    Err(match repeated.run_while(should_continue) {
         Err(failure) => RunError::Failure(failure),
         Ok(true) => RunError::Failure(failure),
         Ok(false) => RunError::Stopped,

@@ -160,7 +160,7 @@ impl Setup {
         let remotes = platform.all_remotes() as u16;
         let constructed = constructed(&protocol, remotes).map_err(NoScenario::Home)?;
         let (home, rights) = (*constructed).clone();
-        Ok(Setup::playing(
+        Ok(Setup::from_parts(
             protocol,
             home,
             platform,
@@ -177,10 +177,10 @@ impl Setup {
         platform: Platform,
         scenario: Arc<dyn Playable>,
     ) -> Setup {
-        Setup::playing(protocol, home, platform, scenario, None)
+        Setup::from_parts(protocol, home, platform, scenario, None)
     }
 
-    fn playing(
+    fn from_parts(
         protocol: Protocol,
         home: Controller,
         platform: Platform,
@@ -188,7 +188,7 @@ impl Setup {
         rights: Option<KnownRights>,
     ) -> Setup {
         // These cores have the components that loads and stores need.
-        let before = |cores: u32| {
+        let workload_of = |cores: u32| {
             let mut workload = Workload::pass(Pattern::Sequential, Access::Load, 1, cores, 1);
             workload.mix.push((Access::Store, 1));
             workload
@@ -196,8 +196,8 @@ impl Setup {
         let engines = scenario.engines();
         let threads = scenario.begin().threads() as u32 - engines;
         let (workload, others) = match engines {
-            0 => (before(threads.max(1)), Vec::new()),
-            engines => (before(threads), vec![before(engines)]),
+            0 => (workload_of(threads.max(1)), Vec::new()),
+            engines => (workload_of(threads), vec![workload_of(engines)]),
         };
         Setup {
             home,
@@ -227,24 +227,24 @@ impl Setup {
             .below
             .as_ref()
             .map_or(&self.protocol, |below| &below.protocol);
-        let lacks = |protocol: &Protocol, workloads: &[&Workload]| {
-            let has = |access| {
+        let find_missing = |protocol: &Protocol, workloads: &[&Workload]| {
+            let has_row = |access| {
                 let mut rules = protocol.remote.rules.iter();
                 rules.any(|rule| rule.event == Cause::Access(access))
             };
-            let asks = |access| {
-                let mut all = workloads.iter();
-                all.any(|workload| workload.cores > 0 && workload.has(access))
+            let is_requested = |access| {
+                let mut workloads = workloads.iter();
+                workloads.any(|workload| workload.cores > 0 && workload.has(access))
             };
-            let mut all = Access::ALL.iter().map(|&(access, _)| access);
-            all.find(|&access| asks(access) && !has(access))
+            let mut accesses = Access::ALL.iter().map(|&(access, _)| access);
+            accesses.find(|&access| is_requested(access) && !has_row(access))
         };
-        let own: Vec<&Workload> = std::iter::once(&self.workload)
+        let own_workloads: Vec<&Workload> = std::iter::once(&self.workload)
             .chain(&self.others)
             .collect();
-        lacks(protocol, &own).or_else(|| {
+        find_missing(protocol, &own_workloads).or_else(|| {
             let host = self.host.as_ref()?;
-            lacks(&host.protocol, &host.workloads.each_ref())
+            find_missing(&host.protocol, &host.workloads.each_ref())
         })
     }
 }
@@ -256,7 +256,7 @@ pub(crate) fn sentence(error: ConstructionError) -> String {
     }
 }
 
-fn within(name: &str, value: u64, low: u64, high: u64) -> Result<(), String> {
+fn check_range(name: &str, value: u64, low: u64, high: u64) -> Result<(), String> {
     match (low..=high).contains(&value) {
         true => Ok(()),
         false => Err(format!("{name} must be {low} to {high}, not {value}")),
@@ -269,8 +269,8 @@ fn check_workload(workload: &Workload, remotes: u16, lines: Line) -> Result<(), 
         return Ok(());
     }
     let region = workload.lines.into();
-    within("lines of the region", region, 1, lines.into())?;
-    within(
+    check_range("lines of the region", region, 1, lines.into())?;
+    check_range(
         "cores",
         workload.cores.into(),
         1,
@@ -281,7 +281,7 @@ fn check_workload(workload: &Workload, remotes: u16, lines: Line) -> Result<(), 
             "cores are given for a kind of caching agents that the machine does not have".into(),
         );
     }
-    within("outstanding accesses", workload.outstanding.into(), 1, 4096)?;
+    check_range("outstanding accesses", workload.outstanding.into(), 1, 4096)?;
     if !Access::ALL.iter().any(|&(access, _)| workload.has(access)) {
         return Err("a workload needs at least one access with a weight".into());
     }
@@ -289,33 +289,38 @@ fn check_workload(workload: &Workload, remotes: u16, lines: Line) -> Result<(), 
 }
 
 /// Checks the setup of a protocol whose lines are not independent.
-fn check_joined(setup: &Setup, what: &str) -> Result<(), String> {
+fn check_joined(setup: &Setup, coupling: &str) -> Result<(), String> {
     let (name, machine) = (&setup.protocol.name, &setup.platform.name);
-    let (homes, there) = (setup.protocol.homes, setup.platform.homes());
-    if u64::from(homes) != there {
+    let (homes, machine_homes) = (setup.protocol.homes, setup.platform.homes());
+    if u64::from(homes) != machine_homes {
         return Err(format!(
-            "{name} has {what} and is of {homes} homes, and {machine} has {there}: set `home.count`"
+            "{name} has {coupling} and is of {homes} homes, and {machine} has {machine_homes}: set `home.count`"
         ));
     }
-    let beside = match (&setup.clocked, &setup.play, &setup.below) {
+    let unsupported = match (&setup.clocked, &setup.play, &setup.below) {
         (Some(_), ..) => Some("a home in hardware"),
         (_, Some(play), _) if !play.scenario.threads_only() => Some("a device application"),
         (_, _, Some(_)) => Some("two levels of caches"),
         _ => None,
     };
-    if let Some(beside) = beside {
+    if let Some(unsupported) = unsupported {
         return Err(format!(
-            "{name} has {what}; with {beside} that is not simulated yet"
+            "{name} has {coupling}; with {unsupported} that is not simulated yet"
         ));
     }
     // An order between accesses holds only if cores make one access after the other.
-    let cores = |cores: &platform::Cores| cores.write_buffer.value == 0 && cores.l1.value == 0;
+    let is_plain = |cores: &platform::Cores| cores.write_buffer.value == 0 && cores.l1.value == 0;
     let platform = &setup.platform;
-    let bare = cores(&platform.cores) && platform.agents.iter().all(|of| cores(&of.cores));
-    let mut all = std::iter::once(&setup.workload).chain(&setup.others);
-    if !bare || all.any(|of| of.outstanding > 1 || of.prefetch > 0 || of.write_prefetches > 0) {
+    let all_plain =
+        is_plain(&platform.cores) && platform.agents.iter().all(|agents| is_plain(&agents.cores));
+    let mut workloads = std::iter::once(&setup.workload).chain(&setup.others);
+    if !all_plain
+        || workloads.any(|workload| {
+            workload.outstanding > 1 || workload.prefetch > 0 || workload.write_prefetches > 0
+        })
+    {
         return Err(format!(
-            "{name} has {what}; it supports only cores with one outstanding access, no prefetches, and `cores.write_buffer` and `cores.l1` of 0B"
+            "{name} has {coupling}; it supports only cores with one outstanding access, no prefetches, and `cores.write_buffer` and `cores.l1` of 0B"
         ));
     }
     Ok(())
@@ -330,8 +335,8 @@ fn check_posted(setup: &Setup) -> Result<(), String> {
     let accesses = Accesses::new(remote, messages);
     let mut stores = (remote.rules.iter()).filter(|row| row.event == Cause::Access(Access::Store));
     let platform = &setup.platform;
-    let others = platform.agents.iter().map(|of| &of.cores);
-    let mut cores = std::iter::once(&platform.cores).chain(others);
+    let other_cores = platform.agents.iter().map(|agents| &agents.cores);
+    let mut cores = std::iter::once(&platform.cores).chain(other_cores);
     if cores.any(|cores| cores.write_buffer.value > 0)
         && stores.any(|row| accesses.posts(remote, row))
     {
@@ -346,15 +351,18 @@ fn check_posted(setup: &Setup) -> Result<(), String> {
 /// Rejects virtual addresses in configurations that do not support them.
 fn check_translations(setup: &Setup) -> Result<(), String> {
     let platform = &setup.platform;
-    let others = platform.agents.iter().map(|of| (&of.cache, &of.cores));
-    let mut all = std::iter::once((&platform.cache, &platform.cores)).chain(others);
-    let used = |cache: &platform::Cache| {
+    let other_kinds = platform
+        .agents
+        .iter()
+        .map(|agents| (&agents.cache, &agents.cores));
+    let mut kinds = std::iter::once((&platform.cache, &platform.cores)).chain(other_kinds);
+    let is_translated = |cache: &platform::Cache| {
         (cache.translation.as_ref()).is_some_and(|translation| translation.used.value == 1)
     };
-    let Some((_, cores)) = all.find(|(cache, _)| used(cache)) else {
+    let Some((_, cores)) = kinds.find(|(cache, _)| is_translated(cache)) else {
         return Ok(());
     };
-    let (with, why) = match setup {
+    let (feature, reason) = match setup {
         Setup { below: Some(_), .. } => (
             "two levels of caches",
             "page invalidations would have to reach the caches of both levels",
@@ -377,24 +385,24 @@ fn check_translations(setup: &Setup) -> Result<(), String> {
     };
     let machine = &platform.name;
     Err(format!(
-        "{machine} translates addresses (`translation.used`); with {with} that is not simulated: {why}"
+        "{machine} translates addresses (`translation.used`); with {feature} that is not simulated: {reason}"
     ))
 }
 
 /// Rejects platforms and protocols that do not agree on the number of spaces, and scenarios without the space they
 /// need.
 fn check_spaces(setup: &Setup) -> Result<(), String> {
-    let (machine, text) = (&setup.platform.name, &setup.protocol.name);
+    let (machine, protocol) = (&setup.platform.name, &setup.protocol.name);
     match (&setup.platform.host, &setup.host) {
         (Some(_), None) => Err(format!(
-            "{machine} has a second address space for the host's memory, but `{text}` does not specify it: use a specification that composes both directions"
+            "{machine} has a second address space for the host's memory, but `{protocol}` does not specify it: use a specification that composes both directions"
         )),
         (None, Some(_)) => Err(format!(
-            "`{text}` has two address spaces, but {machine} has one: join two machines, as in `enzian-dc-ddr+enzian-cpu-home`"
+            "`{protocol}` has two address spaces, but {machine} has one: join two machines, as in `enzian-dc-ddr+enzian-cpu-home`"
         )),
         (None, None) => match &setup.play {
             Some(play) if play.scenario.host_words() > 0 => Err(format!(
-                "{} accesses the host's memory coherently, which is not an address space of {machine} with `{text}`: `enzian-dc-ddr+enzian-cpu-home` with a specification that composes both directions has one",
+                "{} accesses the host's memory coherently, which is not an address space of {machine} with `{protocol}`: `enzian-dc-ddr+enzian-cpu-home` with a specification that composes both directions has one",
                 play.scenario.begin().application().name()
             )),
             _ => Ok(()),
@@ -406,8 +414,8 @@ fn check_spaces(setup: &Setup) -> Result<(), String> {
 /// Validates a setup.
 pub(super) fn check(setup: &Setup) -> Result<(), String> {
     let platform = &setup.platform;
-    if let Some(what) = setup.protocol.joins_lines() {
-        check_joined(setup, what)?;
+    if let Some(coupling) = setup.protocol.joins_lines() {
+        check_joined(setup, coupling)?;
     }
     check_posted(setup)?;
     let device = (setup.play.as_ref()).is_some_and(|play| !play.scenario.threads_only());
@@ -418,8 +426,8 @@ pub(super) fn check(setup: &Setup) -> Result<(), String> {
         ));
     }
     check_translations(setup)?;
-    let others = platform.agents.iter().map(|of| &of.link);
-    let mut links = std::iter::once(&platform.link).chain(others);
+    let other_links = platform.agents.iter().map(|agents| &agents.link);
+    let mut links = std::iter::once(&platform.link).chain(other_links);
     if platform.hosts.is_some() && links.any(|link| link.layer.is_some()) {
         return Err(format!(
             "{} has hosts with meshes, whose links are shared pipes: set `link.layer` to none",
@@ -427,11 +435,11 @@ pub(super) fn check(setup: &Setup) -> Result<(), String> {
         ));
     }
     if platform.below.is_some() {
-        let what = "has two levels of caches, but";
+        let clause = "has two levels of caches, but";
         let (machine, text) = (&platform.name, &setup.protocol.name);
-        return Err(format!("{machine} {what} `{text}` specifies one"));
+        return Err(format!("{machine} {clause} `{text}` specifies one"));
     }
-    within(
+    check_range(
         "remotes",
         platform.remotes.into(),
         1,
@@ -440,20 +448,22 @@ pub(super) fn check(setup: &Setup) -> Result<(), String> {
     let remotes = platform.kinds(&setup.protocol)?;
     let kinds = (0..remotes.kinds() as u8).map(|kind| remotes.of(KindId(kind)));
     if setup.others.is_empty() && setup.host.is_none() {
-        let most = Platform::MAX_AGENTS.into();
-        within("cores", setup.workload.cores.into(), 1, most)?;
+        let max_cores = Platform::MAX_AGENTS.into();
+        check_range("cores", setup.workload.cores.into(), 1, max_cores)?;
     }
-    for (of_kind, workload) in kinds.zip(setup.workloads()) {
-        check_workload(workload, of_kind, platform.lines)?;
+    for (remote_count, workload) in kinds.zip(setup.workloads()) {
+        check_workload(workload, remote_count, platform.lines)?;
     }
     check_spaces(setup)?;
-    let alone = match (&setup.clocked, &setup.play) {
+    let single_home_feature = match (&setup.clocked, &setup.play) {
         (Some(_), _) => Some("a home in hardware"),
         (_, Some(play)) if !play.scenario.threads_only() => Some("a device application"),
         _ => None,
     };
-    if let (Some(what), homes @ 2..) = (alone, platform.homes()) {
-        return Err(format!("{what} needs a machine with one home, not {homes}"));
+    if let (Some(feature), homes @ 2..) = (single_home_feature, platform.homes()) {
+        return Err(format!(
+            "{feature} needs a machine with one home, not {homes}"
+        ));
     }
     if setup.clocked.is_some() && platform.all_remotes() != 1 {
         let remotes = platform.all_remotes();
@@ -462,7 +472,7 @@ pub(super) fn check(setup: &Setup) -> Result<(), String> {
         ));
     }
     platform.check()?;
-    within(
+    check_range(
         "lines of memory",
         platform.lines.into(),
         1,

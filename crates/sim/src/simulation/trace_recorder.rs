@@ -6,8 +6,8 @@ use cohkit_base::sequence::Step;
 
 impl Simulation {
     /// Records every event on the traced line, or on all lines if they share state.
-    pub(crate) fn tells_everything(&mut self, protocol: &Protocol) {
-        self.trace = Some(Trace::recording_all());
+    pub(crate) fn record_full_trace(&mut self, protocol: &Protocol) {
+        self.trace = Some(Trace::new_complete());
         self.traces_all = protocol.line_coupling().is_some();
     }
 
@@ -41,36 +41,46 @@ impl Simulation {
         self.note_message((message.to, message.line), message, action);
     }
 
-    fn note_message(&mut self, (agent, at): (Agent, Line), message: &Message, action: Action) {
+    fn note_message(
+        &mut self,
+        (agent, agent_line): (Agent, Line),
+        message: &Message,
+        action: Action,
+    ) {
         let about_line = self.kinds[message.kind.index()].about_line;
-        self.record(agent, at, about_line.then_some(message.line), action);
+        self.record_step(
+            agent,
+            agent_line,
+            about_line.then_some(message.line),
+            action,
+        );
     }
 
     /// Records an action of an agent on a traced line.
     #[cold]
     pub(crate) fn note(&mut self, agent: Agent, line: Line, action: Action) {
-        self.record(agent, line, Some(line), action);
+        self.record_step(agent, line, Some(line), action);
     }
 
-    fn record(&mut self, agent: Agent, at: Line, line: Option<Line>, action: Action) {
+    fn record_step(&mut self, agent: Agent, agent_line: Line, line: Option<Line>, action: Action) {
         let step = Step {
-            agent: self.lifeline(agent, at),
+            agent: self.lifeline(agent, agent_line),
             action,
             line: line.filter(|_| self.traces_all),
             visible: agent == HOME,
         };
         if let Some(trace) = &mut self.trace {
-            trace.step(step);
+            trace.record_step(step);
         }
     }
 
     /// Returns the lifeline of an agent; `line` selects the home.
     fn lifeline(&self, agent: Agent, line: Line) -> usize {
-        let first = self.above.as_ref().map_or(0, |above| above.lifelines);
-        first + self.number(agent, line)
+        let first_lifeline = self.above.as_ref().map_or(0, |above| above.lifelines);
+        first_lifeline + self.agent_number(agent, line)
     }
 
-    pub(super) fn number(&self, agent: Agent, line: Line) -> usize {
+    pub(super) fn agent_number(&self, agent: Agent, line: Line) -> usize {
         let home = line as usize % usize::from(self.homes);
         match agent {
             HOME => usize::from(self.groups.caches()) + home,
@@ -80,7 +90,7 @@ impl Simulation {
 
     pub(crate) fn agent_name(&self, agent: Agent) -> String {
         if let Some(above) = &self.above {
-            return self.lifelines_below(above.cache)[self.number(agent, 0)].clone();
+            return self.lifelines_below(above.cache)[self.agent_number(agent, 0)].clone();
         }
         match agent {
             HOME => self.home.controller().name.clone(),

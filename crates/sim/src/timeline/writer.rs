@@ -72,13 +72,13 @@ pub struct Pieces {
 
 impl Pieces {
     /// Sends a piece and returns a buffer for the next.
-    fn give(&self, piece: Vec<u8>) -> Vec<u8> {
+    fn exchange(&self, piece: Vec<u8>) -> Vec<u8> {
         // A closed channel means that the writer failed; its thread returns the reason at the end.
         let _ = self.full.send(piece);
         let empty = self.empty.lock().unwrap_or_else(PoisonError::into_inner);
         let mut next: Vec<u8> = empty.try_recv().unwrap_or_default();
         next.clear();
-        next.reserve(PIECE + SHORT);
+        next.reserve(PIECE + MAX_EVENT_BYTES);
         next
     }
 }
@@ -119,23 +119,23 @@ impl Bytes {
             self.0[place] = length as u8;
             return;
         }
-        let mut long = Bytes::default();
-        long.varint(length as u64);
-        self.0.splice(place..=place, long.0);
+        let mut encoded_length = Bytes::default();
+        encoded_length.varint(length as u64);
+        self.0.splice(place..=place, encoded_length.0);
     }
 }
 
 /// Maximum bytes of a packet with one event.
-const SHORT: usize = 96;
+const MAX_EVENT_BYTES: usize = 96;
 
 /// Bytes of a packet with one event, written in their final place. Copying bytes just written one by one would stall
 /// the host's store buffer.
-pub struct Short<'w> {
-    bytes: &'w mut [u8; SHORT],
+pub struct EventBytes<'w> {
+    bytes: &'w mut [u8; MAX_EVENT_BYTES],
     length: usize,
 }
 
-impl Short<'_> {
+impl EventBytes<'_> {
     /// Adds a number to the event, under the interned name `name` (from 1 on).
     #[inline(always)]
     pub fn note(&mut self, name: u64, value: u64) {
@@ -147,8 +147,8 @@ impl Short<'_> {
 
     /// Adds an arrow, which continues from here or ends here.
     #[inline(always)]
-    pub fn flow(&mut self, flow: u64, ends: bool) {
-        match ends {
+    pub fn flow(&mut self, flow: u64, is_last: bool) {
+        match is_last {
             false => self.fixed(field::EVENT_FLOW, flow),
             true => self.fixed(field::EVENT_LAST_FLOW, flow),
         }
@@ -171,12 +171,12 @@ impl Short<'_> {
         let low = low & 0x0000_3fff_0000_3fff | (low & 0x0fff_c000_0fff_c000) << 2;
         let low = low & 0x007f_007f_007f_007f | (low & 0x3f80_3f80_3f80_3f80) << 1;
         let length = (u64::BITS - value.leading_zeros()).div_ceil(7) as usize;
-        let goes_on = match length {
+        let continuation_bits = match length {
             ..=8 => 0x0080_8080_8080_8080 >> (8 * (8 - length)),
             _ => 0x8080_8080_8080_8080,
         };
         let end = self.length + 8;
-        self.bytes[self.length..end].copy_from_slice(&(low | goes_on).to_le_bytes());
+        self.bytes[self.length..end].copy_from_slice(&(low | continuation_bits).to_le_bytes());
         if length > 8 {
             self.bytes[end] = (value >> 56) as u8 | u8::from(length > 9) << 7;
             self.bytes[end + 1] = (value >> 63) as u8;
@@ -199,7 +199,7 @@ impl Short<'_> {
     }
 
     #[inline(always)]
-    fn message(&mut self, field: u32, fill: impl FnOnce(&mut Short)) {
+    fn message(&mut self, field: u32, fill: impl FnOnce(&mut EventBytes)) {
         self.varint(u64::from(field) << 3 | 2);
         let place = self.length;
         self.push(0);
@@ -235,25 +235,25 @@ impl IntervalTotals {
             self.spent = pairs.map(|pair| pair.iter().sum()).collect();
             self.width *= 2;
         }
-        let last = (end / self.width) as usize;
-        if last >= self.spent.len() {
-            self.spent.resize(last + 1, 0);
+        let last_interval = (end / self.width) as usize;
+        if last_interval >= self.spent.len() {
+            self.spent.resize(last_interval + 1, 0);
         }
-        let mut at = begin;
-        while at < end {
-            let number = at / self.width;
-            let until = end.min((number + 1) * self.width);
-            self.spent[number as usize] += until - at;
-            at = until;
+        let mut time = begin;
+        while time < end {
+            let number = time / self.width;
+            let interval_end = end.min((number + 1) * self.width);
+            self.spent[number as usize] += interval_end - time;
+            time = interval_end;
         }
     }
 }
 
 /// A trace in progress.
 pub struct Writer {
-    out: Bytes,
+    buffer: Bytes,
     /// Number of bytes sent and their destination; at the length `piece`, the buffer is sent.
-    given: usize,
+    sent_bytes: usize,
     pieces: Option<Pieces>,
     piece: usize,
     /// Numbers of interned names.
@@ -274,13 +274,13 @@ impl Writer {
     /// from 1. The writer writes the part `part`, from 0 on, of a trace in which pieces of several parts may alternate.
     pub fn new(filter: &Filter, notes: &[&str], part: u64) -> Writer {
         // Unused capacity takes no memory, and a buffer that never moves is never copied.
-        let (piece, room) = match filter.pieces {
-            Some(_) => (PIECE, PIECE + SHORT),
+        let (piece, capacity) = match filter.pieces {
+            Some(_) => (PIECE, PIECE + MAX_EVENT_BYTES),
             None => (usize::MAX, filter.bytes.min(MAX_INITIAL_CAPACITY)),
         };
         let mut writer = Writer {
-            out: Bytes(Vec::with_capacity(room)),
-            given: 0,
+            buffer: Bytes(Vec::with_capacity(capacity)),
+            sent_bytes: 0,
             pieces: filter.pieces.clone(),
             piece,
             names: FxHashMap::default(),
@@ -305,14 +305,14 @@ impl Writer {
     /// Number of bytes so far.
     #[inline]
     pub fn length(&self) -> usize {
-        self.given + self.out.0.len()
+        self.sent_bytes + self.buffer.0.len()
     }
 
     /// Returns the recorded trace with its number of accesses. `full` is the time from which on it had no room, if any.
     pub fn recorded(self, accesses: u64, full: Option<Time>) -> Recorded {
         Recorded {
             length: self.length(),
-            rest: self.out.0,
+            rest: self.buffer.0,
             accesses,
             full,
         }
@@ -320,22 +320,22 @@ impl Writer {
 
     /// Returns a number in the range of this part.
     #[inline]
-    pub fn own(&self, number: u64) -> u64 {
+    pub fn number_in_part(&self, number: u64) -> u64 {
         self.part << PART | number
     }
 
     #[cold]
-    fn give(&mut self) {
+    fn send_piece(&mut self) {
         if let Some(pieces) = &self.pieces {
-            self.given += self.out.0.len();
-            self.out.0 = pieces.give(std::mem::take(&mut self.out.0));
+            self.sent_bytes += self.buffer.0.len();
+            self.buffer.0 = pieces.exchange(std::mem::take(&mut self.buffer.0));
         }
     }
 
     #[inline]
     fn packet(&mut self, fill: impl FnOnce(&mut Bytes)) {
         let sequence = self.part + 1;
-        self.out.message(field::PACKET, |packet| {
+        self.buffer.message(field::PACKET, |packet| {
             packet.number(field::SEQUENCE, sequence);
             fill(packet);
         });
@@ -346,7 +346,7 @@ impl Writer {
         if let Some(&number) = self.names.get(name) {
             return number;
         }
-        let number = self.own(self.names.len() as u64 + 1);
+        let number = self.number_in_part(self.names.len() as u64 + 1);
         self.names.insert(name.into(), number);
         self.packet(|packet| {
             packet.number(field::SEQUENCE_FLAGS, 2);
@@ -363,7 +363,7 @@ impl Writer {
     /// Creates a track within another one; a counter track has a unit.
     pub fn track(&mut self, name: &str, parent: Option<u64>, unit: Option<&str>) -> u64 {
         self.tracks += 1;
-        let number = self.own(self.tracks);
+        let number = self.number_in_part(self.tracks);
         self.packet(|packet| {
             packet.message(field::TRACK, |track| {
                 track.number(field::TRACK_UUID, number);
@@ -389,16 +389,16 @@ impl Writer {
         kind: Kind,
         track: u64,
         name: Option<u64>,
-        fill: impl FnOnce(&mut Short),
+        fill: impl FnOnce(&mut EventBytes),
     ) {
-        let start = self.out.0.len();
-        self.out.0.resize(start + SHORT, 0);
-        let Some(bytes) = self.out.0[start..].first_chunk_mut() else {
+        let start = self.buffer.0.len();
+        self.buffer.0.resize(start + MAX_EVENT_BYTES, 0);
+        let Some(bytes) = self.buffer.0[start..].first_chunk_mut() else {
             return;
         };
-        let mut short = Short { bytes, length: 0 };
+        let mut event_bytes = EventBytes { bytes, length: 0 };
         let sequence = self.part + 1;
-        short.message(field::PACKET, |packet| {
+        event_bytes.message(field::PACKET, |packet| {
             packet.number(field::SEQUENCE, sequence);
             packet.number(field::TIMESTAMP, time / UNIT);
             if name.is_some() {
@@ -413,10 +413,10 @@ impl Writer {
                 fill(event);
             });
         });
-        let length = start + short.length;
-        self.out.0.truncate(length);
+        let length = start + event_bytes.length;
+        self.buffer.0.truncate(length);
         if length >= self.piece {
-            self.give();
+            self.send_piece();
         }
     }
 
@@ -424,17 +424,17 @@ impl Writer {
     pub fn counter(
         &mut self,
         (name, unit, factor): (&str, &str, f64),
-        stretches: &IntervalTotals,
+        intervals: &IntervalTotals,
         window: &Range<Time>,
-        all: u64,
+        parent: u64,
     ) {
-        let track = self.track(name, Some(all), Some(unit));
-        for (spent, number) in stretches.spent.iter().zip(0..) {
-            let begin: Time = number * stretches.width;
+        let track = self.track(name, Some(parent), Some(unit));
+        for (spent, number) in intervals.spent.iter().zip(0..) {
+            let begin: Time = number * intervals.width;
             if !window.contains(&begin) {
                 continue;
             }
-            let value = factor * *spent as f64 / stretches.width as f64;
+            let value = factor * *spent as f64 / intervals.width as f64;
             self.event(begin, Kind::Counter, track, None, |event| {
                 event.fixed(field::EVENT_VALUE, value.to_bits());
             });
@@ -452,17 +452,17 @@ mod tests {
         bytes.number(1, 300);
         bytes.bytes(3, b"ab");
         assert_eq!(bytes.0, [0x08, 0xac, 2, 0x1a, 2, b'a', b'b']);
-        let mut bytes = [0; SHORT];
-        let mut short = Short {
+        let mut bytes = [0; MAX_EVENT_BYTES];
+        let mut event_bytes = EventBytes {
             bytes: &mut bytes,
             length: 0,
         };
-        short.message(1, |inner| {
+        event_bytes.message(1, |inner| {
             inner.number(1, 300);
             inner.fixed(2, 1);
         });
         let expected = [0x0a, 12, 0x08, 0xac, 2, 0x11, 1, 0, 0, 0, 0, 0, 0, 0];
-        assert_eq!(short.bytes[..short.length], expected);
+        assert_eq!(event_bytes.bytes[..event_bytes.length], expected);
         // A message longer than 127 bytes.
         let mut bytes = Bytes::default();
         bytes.message(1, |inner| inner.0.extend([7; 200]));
@@ -473,35 +473,39 @@ mod tests {
     /// Both encoders of numbers give the same bytes, and no more than necessary.
     #[test]
     fn event_varints_match_packet_varints() {
-        let edges = (0..64).flat_map(|bit| {
+        let values = (0..64).flat_map(|bit| {
             let power = 1u64 << bit;
             [power - 1, power, power + 1, power | 0x5a5a]
         });
-        for value in edges.chain([u64::MAX, u64::MAX - 1]) {
-            let mut one_by_one = Bytes::default();
-            one_by_one.varint(value);
-            let mut bytes = [0; SHORT];
-            let mut short = Short {
+        for value in values.chain([u64::MAX, u64::MAX - 1]) {
+            let mut packet_bytes = Bytes::default();
+            packet_bytes.varint(value);
+            let mut bytes = [0; MAX_EVENT_BYTES];
+            let mut event_bytes = EventBytes {
                 bytes: &mut bytes,
                 length: 0,
             };
-            short.varint(value);
-            assert_eq!(short.bytes[..short.length], one_by_one.0, "{value:#x}");
+            event_bytes.varint(value);
+            assert_eq!(
+                event_bytes.bytes[..event_bytes.length],
+                packet_bytes.0,
+                "{value:#x}"
+            );
         }
     }
 
     /// In runs of any length, each time is in exactly one interval.
     #[test]
     fn each_time_is_in_exactly_one_interval() {
-        let mut stretches = IntervalTotals::default();
+        let mut intervals = IntervalTotals::default();
         let mut sum = 0;
         for number in 0..3_000 {
-            let (begin, long) = (number * 70_000, 1 + number * 37);
-            stretches.add(begin, begin + long);
-            sum += long;
+            let (begin, duration) = (number * 70_000, 1 + number * 37);
+            intervals.add(begin, begin + duration);
+            sum += duration;
         }
-        assert_eq!(stretches.spent.iter().sum::<Time>(), sum);
-        assert!(stretches.spent.len() <= MAX_INTERVALS);
-        assert!(stretches.width > 1 << 14);
+        assert_eq!(intervals.spent.iter().sum::<Time>(), sum);
+        assert!(intervals.spent.len() <= MAX_INTERVALS);
+        assert!(intervals.width > 1 << 14);
     }
 }

@@ -15,15 +15,16 @@ use cohkit_sim::simulation::{home, Setup};
 use std::ops::Range;
 use std::path::PathBuf;
 
-/// Returns the seeds of a test: `many`, unless COHKIT_SEEDS says otherwise. COHKIT_SEED=n selects that one alone.
-pub fn seeds(many: u64) -> Range<u64> {
-    let number = |name| {
+/// Returns the seeds of a test: `count` of them, unless COHKIT_SEEDS says otherwise. COHKIT_SEED=n selects that one
+/// alone.
+pub fn seeds(count: u64) -> Range<u64> {
+    let parse_variable = |name| {
         let text = std::env::var(name).ok()?;
         Some(text.parse::<u64>().expect("a number"))
     };
-    match number("COHKIT_SEED") {
-        Some(only) => only..only + 1,
-        None => 0..number("COHKIT_SEEDS").unwrap_or(many),
+    match parse_variable("COHKIT_SEED") {
+        Some(seed) => seed..seed + 1,
+        None => 0..parse_variable("COHKIT_SEEDS").unwrap_or(count),
     }
 }
 
@@ -38,9 +39,9 @@ pub fn protocols() -> Vec<String> {
         .filter_map(|entry| {
             let path = entry.unwrap().path();
             // A composition is not a protocol of its own.
-            let coh = path.extension().is_some_and(|extension| extension == "coh")
+            let is_protocol = path.extension().is_some_and(|extension| extension == "coh")
                 && !text::composes(&std::fs::read_to_string(&path).unwrap());
-            coh.then(|| path.file_stem().unwrap().to_string_lossy().into_owned())
+            is_protocol.then(|| path.file_stem().unwrap().to_string_lossy().into_owned())
         })
         .collect();
     names.sort();
@@ -68,7 +69,7 @@ pub fn protocol(name: &str) -> Protocol {
 
 /// Removes the parts of a setup that the protocol does not permit. If lines are joined, a core makes one access after
 /// the other without components in front of its cache. The number of homes is then that of the protocol.
-pub fn permitted(mut setup: Setup) -> Setup {
+pub fn restrict_to_protocol(mut setup: Setup) -> Setup {
     if setup.protocol.joins_lines().is_none() {
         return setup;
     }
@@ -120,12 +121,12 @@ pub fn torture_of(protocol: Protocol, home: Controller, remotes: u16, seed: u64)
         prefetch: 0,
         write_prefetches: 100,
     };
-    let more = [Access::Acquire, Access::Atomic, Access::Acquired].into_iter();
-    let has = |access: &Access| {
+    let further_accesses = [Access::Acquire, Access::Atomic, Access::Acquired].into_iter();
+    let has_row = |access: &Access| {
         let mut rows = protocol.remote.rules.iter();
         rows.any(|row| row.event == Event::Access(*access))
     };
-    (workload.mix).extend(more.filter(has).map(|access| (access, 2)));
+    (workload.mix).extend(further_accesses.filter(has_row).map(|access| (access, 2)));
     let device = DeviceWorkload {
         operations: DEVICE_OPERATIONS,
         lines: workload.lines,
@@ -139,7 +140,7 @@ pub fn torture_of(protocol: Protocol, home: Controller, remotes: u16, seed: u64)
         platform.cores.write_buffer.value = 2 * line;
         platform.cores.l1.value = 4 * line;
     }
-    permitted(Setup {
+    restrict_to_protocol(Setup {
         others: Vec::new(),
         protocol,
         home,
@@ -163,13 +164,13 @@ pub fn single_cache_platforms() -> impl Iterator<Item = &'static str> {
 /// Returns the shipped platforms with one level of caches of one kind, without framed links and without meshes of
 /// hosts.
 pub fn single_level_platforms() -> impl Iterator<Item = &'static str> {
-    let simple = |platform: &Platform| {
+    let is_simple = |platform: &Platform| {
         platform.below.is_none()
             && platform.agents.is_empty()
             && platform.link.layer.is_none()
             && platform.hosts.is_none()
     };
-    Platform::shipped_names().filter(move |name| simple(&Platform::shipped(name).unwrap()))
+    Platform::shipped_names().filter(move |name| is_simple(&Platform::shipped(name).unwrap()))
 }
 
 /// Returns the parts of the latency of a read that misses its cache, as names of quantities with their times, in order.
@@ -180,18 +181,18 @@ pub fn read_latency(platform: &Platform, line_bytes: u32) -> Vec<(&'static str, 
     } = platform;
     let header = link.header_bytes.value as u32;
     // Includes the switch and the link behind it, if there is one.
-    let way = |bytes| {
+    let link_parts = |bytes| {
         let link = [
             ("link.bandwidth", link.bandwidth.time_of(bytes)),
             ("link.latency", link.latency.value),
         ];
-        let through = platform.switch.iter();
-        let through = through.map(|switch| ("switch.latency", switch.latency.value));
-        let on = through.flat_map(move |switch| [switch, link[0], link[1]]);
-        link.into_iter().chain(on).collect::<Vec<_>>()
+        let switch_parts = platform.switch.iter();
+        let switch_parts = switch_parts.map(|switch| ("switch.latency", switch.latency.value));
+        let after_switch = switch_parts.flat_map(move |switch| [switch, link[0], link[1]]);
+        link.into_iter().chain(after_switch).collect::<Vec<_>>()
     };
     let mut parts = vec![("cache.request", cache.request.value)];
-    parts.extend(way(header));
+    parts.extend(link_parts(header));
     parts.extend([
         ("home.latency", home.latency.value),
         ("home.memory_path", home.memory_path.value),
@@ -218,7 +219,7 @@ pub fn read_latency(platform: &Platform, line_bytes: u32) -> Vec<(&'static str, 
         Some(resume) => ("home.resume", resume.value),
         None => ("home.latency", home.latency.value),
     });
-    parts.extend(way(header + line_bytes));
+    parts.extend(link_parts(header + line_bytes));
     parts.push(("cache.fill", cache.fill.value));
     parts
 }

@@ -10,11 +10,11 @@ use std::sync::Arc;
 
 /// Returns a protocol of `ordering` with these parameters.
 pub fn ordering(name: &str, sizes: &[(&str, u16)]) -> Protocol {
-    changed(name, sizes, &[])
+    changed_ordering(name, sizes, &[])
 }
 
 /// Returns a protocol of `ordering` with these parameters and textual changes.
-pub fn changed(name: &str, sizes: &[(&str, u16)], changes: &[(&str, &str)]) -> Protocol {
+pub fn changed_ordering(name: &str, sizes: &[(&str, u16)], changes: &[(&str, &str)]) -> Protocol {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../ordering");
     let mut text = std::fs::read_to_string(folder.join(format!("{name}.coh"))).unwrap();
     for (old, new) in changes {
@@ -25,7 +25,7 @@ pub fn changed(name: &str, sizes: &[(&str, u16)], changes: &[(&str, &str)]) -> P
         .iter()
         .map(|&(name, n)| (name.to_string(), n))
         .collect();
-    text::parse_sized(&text, &sizes).unwrap_or_else(|wrong| panic!("{name}: {wrong:?}"))
+    text::parse_sized(&text, &sizes).unwrap_or_else(|errors| panic!("{name}: {errors:?}"))
 }
 
 /// Returns the protocols that keep release consistency on this number of homes, and the one that does not.
@@ -46,20 +46,20 @@ pub fn orderings(homes: u16) -> [(&'static str, Protocol); 4] {
 }
 
 /// Returns the protocols that keep their guarantees, including those for total store order.
-pub fn kept(homes: u16) -> Vec<(&'static str, Protocol)> {
+pub fn correct_orderings(homes: u16) -> Vec<(&'static str, Protocol)> {
     let sizes = [
         ("homes", homes),
         ("epochs", 16),
         ("entries", 8),
         ("notes", 16),
     ];
-    let total = [
+    let total_store_order = [
         ("tso/so", ordering("tso/so", &[])),
         ("tso/wb", ordering("tso/wb", &[])),
         ("tso/cord", ordering("tso/cord", &sizes)),
     ];
-    let released = orderings(homes).into_iter().take(3);
-    released.chain(total).collect()
+    let release_consistent = orderings(homes).into_iter().take(3);
+    release_consistent.chain(total_store_order).collect()
 }
 
 /// Returns eight hosts with one core each.

@@ -17,14 +17,14 @@ const LOCAL_ROOM: &str = include_str!("../../../../tests/networks/local-room.coh
 const LANGUAGE: &str = include_str!("../../../../docs/language.md");
 
 /// Returns the example of the language reference.
-fn example() -> &'static str {
+fn language_example() -> &'static str {
     let begin = LANGUAGE.find("protocol shared_queue").unwrap();
     let end = begin + LANGUAGE[begin..].find("```").unwrap();
     &LANGUAGE[begin..end]
 }
 
 /// Returns a stress run on a number of lines, with loads, stores and evictions by several cores per cache.
-fn crowded(text: &str, (remotes, lines): (u16, u32), seed: u64) -> Setup {
+fn crowded_setup(text: &str, (remotes, lines): (u16, u32), seed: u64) -> Setup {
     let mut setup = torture(parse(text), remotes, seed);
     setup.workload.cores = 3 * u32::from(remotes);
     setup.workload.lines = lines;
@@ -33,7 +33,7 @@ fn crowded(text: &str, (remotes, lines): (u16, u32), seed: u64) -> Setup {
 }
 
 /// Returns the failure of a run that made no progress.
-fn deadlock(result: Result<Statistics, RunError>) -> Option<Box<Failure>> {
+fn no_progress_failure(result: Result<Statistics, RunError>) -> Option<Box<Failure>> {
     match result {
         Ok(_) => None,
         Err(RunError::Failure(failure)) if failure.kind == FailureKind::NoProgress => Some(failure),
@@ -42,25 +42,30 @@ fn deadlock(result: Result<Statistics, RunError>) -> Option<Box<Failure>> {
 }
 
 /// Returns the first deadlock among some runs of a protocol.
-fn deadlocks(text: &str, size: (u16, u32)) -> Option<Box<Failure>> {
-    seeds(20).find_map(|seed| deadlock(run(&crowded(text, size, seed))))
+fn first_deadlock(text: &str, size: (u16, u32)) -> Option<Box<Failure>> {
+    seeds(20).find_map(|seed| no_progress_failure(run(&crowded_setup(text, size, seed))))
 }
 
 #[test]
 fn responses_behind_requests_in_a_shared_input_queue_deadlock() {
-    let shared = |networks: &str| ONE_VNET.replace("  ordered request, response\n", networks);
-    let failure = deadlocks(&shared("  network vnet { request, response }\n"), (3, 2)).unwrap();
-    let said = failure.to_string();
+    let with_networks =
+        |networks: &str| ONE_VNET.replace("  ordered request, response\n", networks);
+    let failure = first_deadlock(
+        &with_networks("  network vnet { request, response }\n"),
+        (3, 2),
+    )
+    .unwrap();
+    let report = failure.to_string();
     let head = failure.waits.iter();
     let mut head = head.filter(|wait| wait.contains("is the first in network vnet at directory"));
-    let head = head.next().unwrap_or_else(|| panic!("{said}"));
+    let head = head.next().unwrap_or_else(|| panic!("{report}"));
     assert!(
         head.contains("directory is in S_D") && head.ends_with("waits for Data"),
-        "{said}"
+        "{report}"
     );
-    let apart = "  network requests { request }\n  network responses { response }\n";
-    for text in [&shared(apart), ONE_VNET] {
-        let failure = deadlocks(text, (3, 2));
+    let separate_networks = "  network requests { request }\n  network responses { response }\n";
+    for text in [&with_networks(separate_networks), ONE_VNET] {
+        let failure = first_deadlock(text, (3, 2));
         assert!(failure.is_none(), "{}", failure.unwrap());
     }
 }
@@ -69,15 +74,15 @@ fn responses_behind_requests_in_a_shared_input_queue_deadlock() {
 fn the_example_of_the_language_reference_runs() {
     let mut waited = 0.0;
     for seed in seeds(40) {
-        let setup = crowded(
-            example(),
+        let setup = crowded_setup(
+            language_example(),
             (2 + (seed % 3) as u16, 1 + (seed % 3) as u32),
             seed,
         );
-        let ended = run(&setup).unwrap_or_else(|failure| {
+        let statistics = run(&setup).unwrap_or_else(|failure| {
             panic!("COHKIT_SEED={seed} cargo test -p cohkit-sim --test joined\n{failure}")
         });
-        let get = |name| ended.get(name).unwrap();
+        let get = |name| statistics.get(name).unwrap();
         assert_eq!(get("accesses") + get("accesses_skipped"), ACCESSES as f64);
         waited += get("stalls_input_queue");
     }
@@ -87,74 +92,76 @@ fn the_example_of_the_language_reference_runs() {
 /// With one queue for all channels, a request waits for an answer that is behind it.
 #[test]
 fn the_example_deadlocks_with_one_network_for_all_channels() {
-    let text = example().replace("request }\n", "request, forward, grant, answer }\n");
+    let text = language_example().replace("request }\n", "request, forward, grant, answer }\n");
     let text = text.replace("  network answers { forward, grant, answer }\n", "");
-    let failure = deadlocks(&text, (3, 1)).unwrap();
-    let said = failure.to_string();
-    assert!(said.contains("Get of line 0 from cache"), "{said}");
+    let failure = first_deadlock(&text, (3, 1)).unwrap();
+    let report = failure.to_string();
+    assert!(report.contains("Get of line 0 from cache"), "{report}");
     assert!(
-        said.contains("is the first in network requests at directory"),
-        "{said}"
+        report.contains("is the first in network requests at directory"),
+        "{report}"
     );
     assert!(
-        said.contains("directory is in B") && said.contains("waits for Moved"),
-        "{said}"
+        report.contains("directory is in B") && report.contains("waits for Moved"),
+        "{report}"
     );
 }
 
 #[test]
 fn full_input_queues_that_wait_for_each_other_deadlock() {
-    let failure = deadlocks(BACK_PRESSURE, (1, 2));
+    let failure = first_deadlock(BACK_PRESSURE, (1, 2));
     assert!(failure.is_none(), "{}", failure.unwrap());
-    let short = BACK_PRESSURE.replace("capacity 2", "capacity 1");
-    let said = deadlocks(&short, (1, 2)).unwrap().to_string();
+    let smaller = BACK_PRESSURE.replace("capacity 2", "capacity 1");
+    let report = first_deadlock(&smaller, (1, 2)).unwrap().to_string();
     for part in [
         "is the first in network requests at directory",
         "its row waits for room in network replies at cache",
         "its row waits for room in network requests at directory",
         "1 of 1 places are occupied",
     ] {
-        assert!(said.contains(part), "{part}\n{said}");
+        assert!(report.contains(part), "{part}\n{report}");
     }
-    assert!(deadlocks(&short, (1, 1)).is_none());
+    assert!(first_deadlock(&smaller, (1, 1)).is_none());
 }
 
 #[test]
 fn consumed_message_frees_capacity_for_its_sends() {
     let setup = |seed| {
-        let mut setup = crowded(TO_ITSELF, (1 + (seed % 2) as u16, 1), seed);
+        let mut setup = crowded_setup(TO_ITSELF, (1 + (seed % 2) as u16, 1), seed);
         setup.workload.mix = vec![(Access::Evict, 1)];
         setup
     };
     for seed in seeds(20) {
-        let ended = run(&setup(seed)).unwrap_or_else(|failure| panic!("{seed}: {failure}"));
-        assert_eq!(ended.sent("Ask"), ended.sent("Pass"));
+        let statistics = run(&setup(seed)).unwrap_or_else(|failure| panic!("{seed}: {failure}"));
+        assert_eq!(statistics.sent("Ask"), statistics.sent("Pass"));
     }
 }
 
 /// The trace of a run is judged independently; the judge counts the messages in flight to each receiver.
 #[test]
 fn no_more_messages_are_in_flight_than_there_is_room_for() {
-    let with = |capacity: &str| {
+    let text_with_capacity = |capacity: &str| {
         let networks = format!("network requests{capacity} {{ request }}");
         TWO_NETWORKS.replace("network requests { request }", &networks)
     };
     let mut overfull = 0;
     for capacity in [" capacity 1", " capacity 2"] {
-        let text = with(capacity);
+        let text = text_with_capacity(capacity);
         for seed in seeds(10) {
-            let judge = |text: &str, of: &str| {
-                let setup = crowded(of, (4, 2), seed);
+            let judge = |text: &str, simulated_text: &str| {
+                let setup = crowded_setup(simulated_text, (4, 2), seed);
                 let (_, sequence) = trace(&setup, Side::Device, 0).unwrap_or_else(|failure| {
                     panic!("COHKIT_SEED={seed} cargo test -p cohkit-sim --test joined\n{failure}")
                 });
                 cohkit_trace::judge(&parse(text), &setup.home, &sequence, true)
             };
-            let judged = judge(&text, &text);
-            assert!(judged.is_ok(), "{seed}: {judged:?}");
-            let said = judge(&text, &with("")).err().map(|refused| refused.why);
-            overfull += usize::from(said.is_some_and(|said| {
-                said.contains("finds no room in network requests at directory")
+            let verdict = judge(&text, &text);
+            assert!(verdict.is_ok(), "{seed}: {verdict:?}");
+            let rejection = judge(&text, &text_with_capacity(""))
+                .err()
+                .map(|refused| refused.why);
+            overfull += usize::from(rejection.is_some_and(|rejection| {
+                rejection.contains("finds no room in network requests at directory")
             }));
         }
     }
@@ -166,15 +173,15 @@ fn no_more_messages_are_in_flight_than_there_is_room_for() {
 #[test]
 fn framed_links_preserve_sender_order() {
     for seed in seeds(10) {
-        let mut setup = crowded(TWO_NETWORKS, (2, 4), seed);
+        let mut setup = crowded_setup(TWO_NETWORKS, (2, 4), seed);
         for (name, value) in [("link.layer", "eci"), ("link.links", "2")] {
             setup.platform.set(name, value).unwrap();
         }
         let (_, sequence) = trace(&setup, Side::Device, 0).unwrap_or_else(|failure| {
             panic!("COHKIT_SEED={seed} cargo test -p cohkit-sim --test joined\n{failure}")
         });
-        let judged = cohkit_trace::judge(&setup.protocol, &setup.home, &sequence, true);
-        assert!(judged.is_ok(), "{seed}: {judged:?}");
+        let verdict = cohkit_trace::judge(&setup.protocol, &setup.home, &sequence, true);
+        assert!(verdict.is_ok(), "{seed}: {verdict:?}");
     }
 }
 
@@ -182,12 +189,12 @@ fn framed_links_preserve_sender_order() {
 #[test]
 fn transactions_do_not_wait_for_queued_answers() {
     for seed in seeds(20) {
-        let mut setup = crowded(TURNED_AWAY, (3, 4), seed);
+        let mut setup = crowded_setup(TURNED_AWAY, (3, 4), seed);
         (
             setup.platform.home.slices.value,
             setup.platform.home.units.value,
         ) = (1, 1);
-        let failure = deadlock(run(&setup));
+        let failure = no_progress_failure(run(&setup));
         assert!(failure.is_none(), "{}", failure.unwrap());
     }
 }
@@ -199,14 +206,14 @@ fn evictions_that_make_way_wait_for_room() {
     let mut waited = 0.0;
     for seed in seeds(20) {
         // Caches have room for four lines.
-        let mut setup = crowded(&text, (3, 7), seed);
+        let mut setup = crowded_setup(&text, (3, 7), seed);
         setup.workload.mix = vec![(Access::Load, 1), (Access::Store, 1)];
         setup.workload.cores = 3;
-        let ended = run(&setup).unwrap_or_else(|failure| {
+        let statistics = run(&setup).unwrap_or_else(|failure| {
             panic!("COHKIT_SEED={seed} cargo test -p cohkit-sim --test joined\n{failure}")
         });
-        assert_eq!(ended.get("accesses"), Some(ACCESSES as f64), "{seed}");
-        waited += ended.get("stalls_input_queue").unwrap();
+        assert_eq!(statistics.get("accesses"), Some(ACCESSES as f64), "{seed}");
+        waited += statistics.get("stalls_input_queue").unwrap();
     }
     assert!(waited > 1000.0, "{waited}");
 }
@@ -239,13 +246,13 @@ system one { remotes 1; lines 2 }
 fn eviction_before_a_store_waits_for_capacity() {
     let mut waited = 0.0;
     for seed in seeds(20) {
-        let mut setup = crowded(COPY_GOES_FIRST, (1, 3), seed);
+        let mut setup = crowded_setup(COPY_GOES_FIRST, (1, 3), seed);
         setup.workload.mix = vec![(Access::Load, 1), (Access::Store, 1)];
-        let ended = run(&setup).unwrap_or_else(|failure| {
+        let statistics = run(&setup).unwrap_or_else(|failure| {
             panic!("COHKIT_SEED={seed} cargo test -p cohkit-sim --test joined\n{failure}")
         });
-        assert_eq!(ended.get("accesses"), Some(ACCESSES as f64), "{seed}");
-        waited += ended.get("stalls_input_queue").unwrap();
+        assert_eq!(statistics.get("accesses"), Some(ACCESSES as f64), "{seed}");
+        waited += statistics.get("stalls_input_queue").unwrap();
     }
     assert!(waited > 1000.0, "{waited}");
 }
@@ -254,17 +261,17 @@ fn eviction_before_a_store_waits_for_capacity() {
 fn local_operation_waits_for_channel_capacity() {
     let mut waited = 0.0;
     for seed in seeds(20) {
-        let mut setup = crowded(LOCAL_ROOM, (2, 2), seed);
+        let mut setup = crowded_setup(LOCAL_ROOM, (2, 2), seed);
         setup.workload.mix = vec![(Access::Load, 1), (Access::Store, 1)];
         (setup.device.operations, setup.device.lines) = (200, 2);
-        let ended = run(&setup).unwrap_or_else(|failure| {
+        let statistics = run(&setup).unwrap_or_else(|failure| {
             panic!("COHKIT_SEED={seed} cargo test -p cohkit-sim --test joined\n{failure}")
         });
-        assert_eq!(ended.get("locals_acknowledged"), Some(200.0));
-        waited += ended.get("stalls_input_queue").unwrap();
+        assert_eq!(statistics.get("locals_acknowledged"), Some(200.0));
+        waited += statistics.get("stalls_input_queue").unwrap();
         let (_, sequence) = trace(&setup, Side::Device, 0).unwrap();
-        let judged = cohkit_trace::judge(&setup.protocol, &setup.home, &sequence, true);
-        assert!(judged.is_ok(), "{seed}: {judged:?}");
+        let verdict = cohkit_trace::judge(&setup.protocol, &setup.home, &sequence, true);
+        assert!(verdict.is_ok(), "{seed}: {verdict:?}");
     }
     assert!(waited > 100.0, "{waited}");
 }

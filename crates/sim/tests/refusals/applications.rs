@@ -7,7 +7,7 @@ use cohkit_sim::platform::Agents;
 use cohkit_sim::simulation::HostSpace;
 
 /// Returns a machine of two spaces, on which the device's addresses in the host's memory may be virtual.
-fn machine(scenario: Arc<dyn Playable>, seed: u64, of: Option<Translation>) -> Setup {
+fn machine(scenario: Arc<dyn Playable>, seed: u64, translation: Option<Translation>) -> Setup {
     let mut host = Platform::torture(1);
     host.agents.push(Agents {
         kind: "device".into(),
@@ -16,7 +16,7 @@ fn machine(scenario: Arc<dyn Playable>, seed: u64, of: Option<Translation>) -> S
         cache: host.cache.clone(),
         link: host.link.clone(),
     });
-    host.agents[0].cache.translation = of;
+    host.agents[0].cache.translation = translation;
     let device = Platform::torture(1);
     let platform = device.beside(host).expect("they make one");
     let host = HostSpace::new(protocol("eci-near"), &platform).expect("there is a home");
@@ -29,7 +29,7 @@ fn machine(scenario: Arc<dyn Playable>, seed: u64, of: Option<Translation>) -> S
 #[test]
 fn virtual_addresses_only_slow_applications() {
     let mut ends = [0; 2];
-    let mut told = [0.0; 2];
+    let mut sums = [0.0; 2];
     for seed in seeds(30) {
         let gather = Gather {
             threads: 1 + (seed % 4) as u32,
@@ -37,28 +37,31 @@ fn virtual_addresses_only_slow_applications() {
             queries: Some(12),
             cached: (seed / 4).is_multiple_of(2),
         };
-        for (end, of) in ends.iter_mut().zip([None, Some(translation(seed))]) {
-            let is_virtual = of.is_some();
-            let played = plays("applications", &machine(Arc::new(gather.clone()), seed, of));
+        for (end, addresses) in ends.iter_mut().zip([None, Some(translation(seed))]) {
+            let is_virtual = addresses.is_some();
+            let played = play_or_panic(
+                "applications",
+                &machine(Arc::new(gather.clone()), seed, addresses),
+            );
             let queries = 12 * u64::from(gather.threads);
             assert_eq!(played.tally.counts["queries"], queries);
             let nodes = queries * u64::from(gather.nodes);
             assert_eq!(played.tally.counts["nodes followed"], nodes);
             *end += played.end;
-            for (sum, what) in told.iter_mut().zip(["misses", "taken_back"]) {
+            for (sum, counter) in sums.iter_mut().zip(["misses", "taken_back"]) {
                 if is_virtual {
-                    *sum += get(&played, &format!("translation_{what}"));
+                    *sum += get(&played, &format!("translation_{counter}"));
                 }
             }
         }
     }
     assert!(ends[1] > ends[0] * 11 / 10, "{ends:?}");
-    assert!(told.iter().all(|&sum| sum > 300.0), "{told:?}");
+    assert!(sums.iter().all(|&sum| sum > 300.0), "{sums:?}");
 }
 
 /// Accesses that the application makes one after the other.
 #[derive(Clone, PartialEq, Debug)]
-enum Ask {
+enum Request {
     Load(u32, u32),
     Store(u32, u32),
     Add(u32),
@@ -72,68 +75,71 @@ const READ_ONLY: u32 = 3 * 512;
 const ABSENT: u32 = 5 * 512;
 
 /// Result of an access: the words read; or on refusal the word, true for a write, and the page's permission.
-type Heard = Result<Option<Vec<u64>>, (u32, bool, Right)>;
+type AccessResult = Result<Option<Vec<u64>>, (u32, bool, Right)>;
 
-fn asked() -> Vec<(Ask, Heard)> {
+fn expected_results() -> Vec<(Request, AccessResult)> {
     let mixed = |new| [vec![new; 6], vec![0; 14]].concat();
     vec![
-        (Ask::Load(READ_ONLY - 6, 20), Ok(Some(mixed(0)))),
+        (Request::Load(READ_ONLY - 6, 20), Ok(Some(mixed(0)))),
         // The words before the page are written.
         (
-            Ask::Store(READ_ONLY - 6, 20),
+            Request::Store(READ_ONLY - 6, 20),
             Err((READ_ONLY, true, Right::Read)),
         ),
-        (Ask::Load(READ_ONLY - 6, 20), Ok(Some(mixed(NEW)))),
+        (Request::Load(READ_ONLY - 6, 20), Ok(Some(mixed(NEW)))),
         (
-            Ask::Add(READ_ONLY + 64),
+            Request::Add(READ_ONLY + 64),
             Err((READ_ONLY + 64, true, Right::Read)),
         ),
         (
-            Ask::Load(ABSENT - 40, 100),
+            Request::Load(ABSENT - 40, 100),
             Err((ABSENT, false, Right::None)),
         ),
         (
-            Ask::Load(ABSENT + 511, 2),
+            Request::Load(ABSENT + 511, 2),
             Err((ABSENT + 511, false, Right::None)),
         ),
         (
-            Ask::Store(ABSENT + 7, 1),
+            Request::Store(ABSENT + 7, 1),
             Err((ABSENT + 7, true, Right::None)),
         ),
-        (Ask::Add(ABSENT), Err((ABSENT, true, Right::None))),
-        (Ask::Store(ABSENT + 512, 3), Ok(None)),
-        (Ask::Add(ABSENT + 512), Ok(Some(vec![NEW]))),
-        (Ask::Add(ABSENT + 512), Ok(Some(vec![NEW + 1]))),
+        (Request::Add(ABSENT), Err((ABSENT, true, Right::None))),
+        (Request::Store(ABSENT + 512, 3), Ok(None)),
+        (Request::Add(ABSENT + 512), Ok(Some(vec![NEW]))),
+        (Request::Add(ABSENT + 512), Ok(Some(vec![NEW + 1]))),
     ]
 }
 
-/// Behaviour of the prober after a refusal. It sends `forgoes` abandon actions, whose tag is the refused one plus
-/// `other`.
+/// Behaviour of the prober after a refusal. It sends `abandon_count` abandon actions, whose tag is the refused one
+/// plus `tag_offset`.
 #[derive(Clone, Copy)]
 struct Probe {
     cached: bool,
-    forgoes: u32,
-    other: u32,
+    abandon_count: u32,
+    tag_offset: u32,
 }
 
 #[derive(Clone)]
 struct Prober {
-    of: Probe,
+    parameters: Probe,
     next: usize,
-    heard: Vec<Heard>,
+    results: Vec<AccessResult>,
 }
 
 impl Prober {
-    fn ask(&mut self, actions: &mut Actions) {
+    fn issue_request(&mut self, actions: &mut Actions) {
         let tag = 40 + self.next as u32;
-        let cached = self.of.cached;
-        match asked().get(self.next).map(|(ask, _)| ask.clone()) {
-            Some(Ask::Load(first, words)) => actions.coherent_load(tag, first, words, cached),
-            Some(Ask::Store(first, words)) => {
+        let cached = self.parameters.cached;
+        match expected_results()
+            .get(self.next)
+            .map(|(request, _)| request.clone())
+        {
+            Some(Request::Load(first, words)) => actions.coherent_load(tag, first, words, cached),
+            Some(Request::Store(first, words)) => {
                 let words = vec![NEW; words as usize].into();
                 actions.coherent_store(tag, first, words, cached);
             }
-            Some(Ask::Add(word)) => actions.coherent_update(tag, word, Update::Add(1)),
+            Some(Request::Add(word)) => actions.coherent_update(tag, word, Update::Add(1)),
             None => {}
         }
     }
@@ -147,20 +153,21 @@ impl Application for Prober {
         Placement::Beside
     }
     fn handle(&mut self, event: Event, actions: &mut Actions) {
-        let own = 40 + self.next as u32;
-        self.heard.push(match event {
-            Event::Start { .. } => return self.ask(actions),
-            Event::CoherentLoaded { tag, words } if tag == own => Ok(Some(words.to_vec())),
-            Event::CoherentStored { tag } if tag == own => Ok(None),
-            Event::Refused { tag, word, why } if tag == own => {
-                (0..self.of.forgoes).for_each(|_| actions.forgo(tag + self.of.other));
+        let expected_tag = 40 + self.next as u32;
+        self.results.push(match event {
+            Event::Start { .. } => return self.issue_request(actions),
+            Event::CoherentLoaded { tag, words } if tag == expected_tag => Ok(Some(words.to_vec())),
+            Event::CoherentStored { tag } if tag == expected_tag => Ok(None),
+            Event::Refused { tag, word, why } if tag == expected_tag => {
+                (0..self.parameters.abandon_count)
+                    .for_each(|_| actions.forgo(tag + self.parameters.tag_offset));
                 Err((word, why.write, why.permits))
             }
             Event::Stop => return,
             event => panic!("{event:?}"),
         });
         self.next += 1;
-        self.ask(actions);
+        self.issue_request(actions);
     }
 }
 
@@ -197,18 +204,21 @@ impl Scenario for Probe {
     }
     fn application(&self) -> Prober {
         Prober {
-            of: *self,
+            parameters: *self,
             next: 0,
-            heard: Vec::new(),
+            results: Vec::new(),
         }
     }
     fn threads(&self) -> Vec<Stores> {
         vec![Stores(0)]
     }
     fn verify(&self, prober: &Prober, _: &[Stores], contents: &dyn Contents) -> Result<(), String> {
-        let expected: Vec<_> = asked().into_iter().map(|(_, heard)| heard).collect();
-        if prober.heard != expected {
-            return Err(format!("it hears {:?}", prober.heard));
+        let expected: Vec<_> = expected_results()
+            .into_iter()
+            .map(|(_, result)| result)
+            .collect();
+        if prober.results != expected {
+            return Err(format!("it hears {:?}", prober.results));
         }
         let words = [
             (READ_ONLY - 1, NEW),
@@ -229,21 +239,21 @@ impl Scenario for Probe {
     }
 }
 
-fn probes(seed: u64, forgoes: u32, other: u32) -> Setup {
-    let mut of = translation(seed);
-    (of.read_only, of.absent) = (given(4), given(6));
+fn probes(seed: u64, abandon_count: u32, tag_offset: u32) -> Setup {
+    let mut quantities = translation(seed);
+    (quantities.read_only, quantities.absent) = (quantity(4), quantity(6));
     let probe = Probe {
         cached: seed.is_multiple_of(2),
-        forgoes,
-        other,
+        abandon_count,
+        tag_offset,
     };
-    machine(Arc::new(probe), seed, Some(of))
+    machine(Arc::new(probe), seed, Some(quantities))
 }
 
 #[test]
 fn applications_are_notified_of_refusals_and_continue() {
     for seed in seeds(20) {
-        let played = plays(
+        let played = play_or_panic(
             "applications_are_notified_of_refusals_and_continue",
             &probes(seed, 1, 0),
         );
@@ -258,10 +268,10 @@ fn combined_applications_see_only_their_own_words() {
     for seed in seeds(6) {
         let mut setup = probes(seed, 1, 0);
         let play = setup.play.as_mut().unwrap();
-        let both = vec![play.scenario.clone(), play.scenario.clone()];
-        play.scenario = Arc::new(CombinedScenario::new(both).unwrap());
+        let scenarios = vec![play.scenario.clone(), play.scenario.clone()];
+        play.scenario = Arc::new(CombinedScenario::new(scenarios).unwrap());
         setup.workload.cores = 2;
-        let played = plays("combined_applications_see_only", &setup);
+        let played = play_or_panic("combined_applications_see_only", &setup);
         assert_eq!(get(&played, "translation_faults"), 18.0);
     }
 }
@@ -270,14 +280,14 @@ fn combined_applications_see_only_their_own_words() {
 #[test]
 fn a_run_ends_with_its_programs() {
     let end = |walk: bool, unmap: u64| {
-        let mut of = translation(1);
-        of.unmap = given(unmap);
+        let mut quantities = translation(1);
+        quantities.unmap = quantity(unmap);
         let setup = match walk {
             true => {
                 let mut setup = walks(1, AfterRefusal::GoesOn);
-                of.read_only = given(4);
-                of.absent = given(6);
-                setup.platform.cache.translation = Some(of);
+                quantities.read_only = quantity(4);
+                quantities.absent = quantity(6);
+                setup.platform.cache.translation = Some(quantities);
                 setup
             }
             false => {
@@ -287,15 +297,15 @@ fn a_run_ends_with_its_programs() {
                     queries: Some(12),
                     cached: true,
                 };
-                machine(Arc::new(gather), 1, Some(of))
+                machine(Arc::new(gather), 1, Some(quantities))
             }
         };
-        plays("a_run_ends", &setup).end
+        play_or_panic("a_run_ends", &setup).end
     };
     for walk in [true, false] {
-        let never = end(walk, 0);
-        assert_eq!(end(walk, 1_000_000 * NANOSECOND), never);
-        assert_ne!(end(walk, 700 * NANOSECOND), never);
+        let end_without_unmapping = end(walk, 0);
+        assert_eq!(end(walk, 1_000_000 * NANOSECOND), end_without_unmapping);
+        assert_ne!(end(walk, 700 * NANOSECOND), end_without_unmapping);
     }
 }
 
@@ -340,15 +350,15 @@ fn refused_word_is_no_longer_awaited() {
         fn verify(&self, _: &Nothing, threads: &[Waits], _: &dyn Contents) -> Result<(), String> {
             match threads[0].1 {
                 2 => Ok(()),
-                told => Err(format!("it is told {told} times")),
+                refusals => Err(format!("it is told {refusals} times")),
             }
         }
     }
-    let mut of = translation(0);
-    of.absent = given(1);
+    let mut quantities = translation(0);
+    quantities.absent = quantity(1);
     let mut setup = machine(Arc::new(Waits(0, 0)), 0, None);
-    setup.host.as_mut().unwrap().platform.cache.translation = Some(of);
-    assert!(plays("refused_word_is_no_longer_awaited", &setup).end > 3 * SECOND);
+    setup.host.as_mut().unwrap().platform.cache.translation = Some(quantities);
+    assert!(play_or_panic("refused_word_is_no_longer_awaited", &setup).end > 3 * SECOND);
 }
 
 /// Bus transfers use physical addresses: they reach words that threads have written even if the page is absent for
@@ -403,38 +413,47 @@ fn transfers_are_not_translated() {
             }
         }
     }
-    let mut of = translation(0);
-    of.absent = given(1);
+    let mut quantities = translation(0);
+    quantities.absent = quantity(1);
     let mut setup = machine(Arc::new(Copies(Vec::new())), 0, None);
-    setup.host.as_mut().unwrap().platform.cache.translation = Some(of);
-    let played = plays("transfers", &setup);
+    setup.host.as_mut().unwrap().platform.cache.translation = Some(quantities);
+    let played = play_or_panic("transfers", &setup);
     assert_eq!(get(&played, "translation_misses"), 0.0);
 }
 
 #[test]
 fn failed_application_reports_its_refusal() {
-    let (kind, said) = failure(&probes(0, 0, 0));
+    let (kind, report) = failure(&probes(0, 0, 0));
     assert_eq!(kind, FailureKind::Refused);
     assert_eq!(
-        said,
+        report,
         "prober cannot write: the page is read-only (word 1536 of the host's memory, address 0x3000, its access 41), and does not handle the page fault"
     );
-    for (forgoes, other, accesses) in [(2, 0, 41), (1, 1, 42)] {
-        let (kind, said) = failure(&probes(0, forgoes, other));
+    for (abandon_count, tag_offset, accesses) in [(2, 0, 41), (1, 1, 42)] {
+        let (kind, report) = failure(&probes(0, abandon_count, tag_offset));
         assert_eq!(kind, FailureKind::Contract);
         let expected = format!(
             "prober cancels its access {accesses}, which has not caused the latest page fault"
         );
-        assert_eq!(said, expected);
+        assert_eq!(report, expected);
     }
 }
 
 #[test]
 fn equal_seeds_give_equal_refusals() {
-    let one = |seed| format!("{:?}", plays("equal_seeds", &probes(seed, 1, 0)).statistics);
-    let apart: Vec<_> = (0..3).map(|_| std::thread::spawn(move || one(5))).collect();
-    assert!(apart.into_iter().all(|of| of.join().unwrap() == one(5)));
-    assert_ne!(one(5), one(7));
+    let statistics_text = |seed| {
+        format!(
+            "{:?}",
+            play_or_panic("equal_seeds", &probes(seed, 1, 0)).statistics
+        )
+    };
+    let concurrent: Vec<_> = (0..3)
+        .map(|_| std::thread::spawn(move || statistics_text(5)))
+        .collect();
+    assert!(concurrent
+        .into_iter()
+        .all(|thread| thread.join().unwrap() == statistics_text(5)));
+    assert_ne!(statistics_text(5), statistics_text(7));
 }
 
 /// A shipped application reports a refused access, and so does a thread with virtual addresses.
@@ -446,19 +465,26 @@ fn shipped_applications_report_refused_accesses() {
         queries: Some(1),
         cached: true,
     };
-    let mut of = translation(0);
-    of.absent = given(1);
-    let (kind, said) = failure(&machine(Arc::new(gather.clone()), 0, Some(of.clone())));
+    let mut quantities = translation(0);
+    quantities.absent = quantity(1);
+    let (kind, report) = failure(&machine(
+        Arc::new(gather.clone()),
+        0,
+        Some(quantities.clone()),
+    ));
     assert_eq!(kind, FailureKind::Refused);
     assert!(
-        said.starts_with("gather cannot read: the page is not mapped (word 16 of"),
-        "{said}"
+        report.starts_with("gather cannot read: the page is not mapped (word 16 of"),
+        "{report}"
     );
     let mut setup = machine(Arc::new(gather), 0, None);
-    setup.host.as_mut().unwrap().platform.cache.translation = Some(of);
-    let (kind, said) = failure(&setup);
+    setup.host.as_mut().unwrap().platform.cache.translation = Some(quantities);
+    let (kind, report) = failure(&setup);
     assert_eq!(kind, FailureKind::Refused);
     let expected = "thread 0 cannot write: the page is not mapped (word ";
-    assert!(said.starts_with(expected), "{said}");
-    assert!(said.contains("of the host's memory, address 0x"), "{said}");
+    assert!(report.starts_with(expected), "{report}");
+    assert!(
+        report.contains("of the host's memory, address 0x"),
+        "{report}"
+    );
 }

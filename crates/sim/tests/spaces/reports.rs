@@ -10,42 +10,57 @@ use cohkit_sim::timeline::Filter;
 /// result.
 #[test]
 fn latency_breakdown_covers_both_spaces() {
-    let mut told = [0; 2];
+    let mut access_counts = [0; 2];
     for seed in seeds(12) {
         let setup = machine(Arc::new(mixed(seed)), seed);
-        let apart = |mut of: Statistics| {
-            let host = of.host.take().expect("there are two spaces");
-            [of, *host]
+        let by_space = |mut statistics: Statistics| {
+            let host = statistics.host.take().expect("there are two spaces");
+            [statistics, *host]
         };
-        let plain = apart(plays("latency_breakdown_covers_both_spaces", &setup).statistics());
+        let plain =
+            by_space(play_or_panic("latency_breakdown_covers_both_spaces", &setup).statistics());
         let watched = play_watched(&setup, None, &mut |_| true);
-        let watched = apart(watched.expect("it runs").statistics);
-        for ((mut its, plain), told) in watched.into_iter().zip(plain).zip(&mut told) {
-            let explanation = its.explanation.take().expect("it was asked for");
+        let watched = by_space(watched.expect("it runs").statistics);
+        for ((mut watched, plain), count) in watched.into_iter().zip(plain).zip(&mut access_counts)
+        {
+            let explanation = watched.explanation.take().expect("it was asked for");
             let parts = Part::ALL.iter().map(|&part| explanation.of_part(part));
             assert_eq!(parts.sum::<u128>(), explanation.latency, "seed {seed}");
             let mean = explanation.latency as f64 / explanation.accesses as f64 / 1000.0;
             assert_eq!(plain.get("latency_mean_ns"), Some(mean), "seed {seed}");
             let slowest = explanation.slowest.as_ref().expect("there are accesses");
-            let most = slowest.latency() as f64 / 1000.0;
-            assert_eq!(plain.get("latency_max_ns"), Some(most), "seed {seed}");
+            let max_latency = slowest.latency() as f64 / 1000.0;
+            assert_eq!(
+                plain.get("latency_max_ns"),
+                Some(max_latency),
+                "seed {seed}"
+            );
             assert_eq!(slowest.spent(|_| true), slowest.latency(), "seed {seed}");
             assert_eq!(
-                format!("{its:?}"),
+                format!("{watched:?}"),
                 format!("{plain:?}"),
                 "seed {seed}: asking changes what is measured"
             );
-            *told += explanation.accesses;
+            *count += explanation.accesses;
         }
     }
-    assert!(told.iter().all(|&accesses| accesses > 1000), "{told:?}");
+    assert!(
+        access_counts.iter().all(|&accesses| accesses > 1000),
+        "{access_counts:?}"
+    );
     let setup = machine(Arc::new(mixed(1)), 1);
-    let drawn = play_watched(&setup, Some(&Filter::default()), &mut |_| true);
-    let statistics = drawn.expect("it runs").statistics;
-    let explained = |of: &Statistics| of.explanation.as_ref().map_or(0, |told| told.accesses);
-    let host = statistics.host.as_ref().map_or(0, |host| explained(host));
+    let result = play_watched(&setup, Some(&Filter::default()), &mut |_| true);
+    let statistics = result.expect("it runs").statistics;
+    let explained_accesses = |statistics: &Statistics| {
+        let explanation = statistics.explanation.as_ref();
+        explanation.map_or(0, |explanation| explanation.accesses)
+    };
+    let host = statistics
+        .host
+        .as_ref()
+        .map_or(0, |host| explained_accesses(host));
     let timeline = statistics.timeline.as_ref().expect("it was asked for");
-    assert_eq!(timeline.accesses, explained(&statistics) + host);
+    assert_eq!(timeline.accesses, explained_accesses(&statistics) + host);
 }
 
 /// The trace of a line of either space conforms to the tables of its own protocol, and rarely to those of the other.
@@ -57,14 +72,18 @@ fn lines_of_both_spaces_are_traced() {
         let host = setup.host.as_ref().expect("there are two spaces");
         let device = (&setup.protocol, &setup.home);
         let host = (&host.protocol, &host.home);
-        for (side, own, other) in [(Side::Device, device, host), (Side::Host, host, device)] {
+        for (side, own_tables, other_tables) in
+            [(Side::Device, device, host), (Side::Host, host, device)]
+        {
             let (_, sequence) = trace(&setup, side, 0).expect("it runs");
-            let judged = cohkit_trace::judge(own.0, own.1, &sequence, true);
-            let told = judged.unwrap_or_else(|wrong| panic!("seed {seed}, {side:?}: {wrong:?}"));
-            assert!(told.rows > 20, "{told:?}");
+            let verdict = cohkit_trace::judge(own_tables.0, own_tables.1, &sequence, true);
+            let summary =
+                verdict.unwrap_or_else(|error| panic!("seed {seed}, {side:?}: {error:?}"));
+            assert!(summary.rows > 20, "{summary:?}");
             // Both protocols have messages of the same names.
-            let others = cohkit_trace::judge(other.0, other.1, &sequence, true);
-            refused += u32::from(others.is_err());
+            let other_verdict =
+                cohkit_trace::judge(other_tables.0, other_tables.1, &sequence, true);
+            refused += u32::from(other_verdict.is_err());
         }
     }
     assert!(refused > 6, "{refused}");

@@ -25,20 +25,20 @@ impl System<'_> {
     pub fn with_backing_permission(mut self) -> Self {
         let messages = self.protocol.message_ids();
         let needs = messages.map(|message| hierarchy::needs(self.protocol, message));
-        self.lent = Some(needs.collect());
+        self.backing_needs = Some(needs.collect());
         self
     }
 }
 
 impl<D: Data> World<D> {
     /// The permission that the requests of the line that may arrive next need, if it exceeds the backing permission.
-    fn wanted(&self, system: &System, line: u8) -> Option<Right> {
-        let needs = system.lent.as_ref()?;
+    fn needed_permission(&self, system: &System, line: u8) -> Option<Right> {
+        let needs = system.backing_needs.as_ref()?;
         let arrivals = self.network.arrivals(system.protocol);
         let flights = arrivals.filter_map(|arrival| self.network.at(arrival));
         let waiting = flights.filter(|flight| flight.line == line && flight.to.is_none());
         let needs = waiting.map(|flight| needs[flight.message.index()]).max()?;
-        (needs > self.lines[usize::from(line)].lent).then_some(needs)
+        (needs > self.lines[usize::from(line)].backing_right).then_some(needs)
     }
 
     /// True if a message to the home has to wait for more backing permission.
@@ -48,8 +48,8 @@ impl<D: Data> World<D> {
         line: u8,
         message: cohkit_protocol::protocol::MessageId,
     ) -> bool {
-        let lent = self.lines[usize::from(line)].lent;
-        (system.lent.as_ref()).is_some_and(|needs| needs[message.index()] > lent)
+        let right = self.lines[usize::from(line)].backing_right;
+        (system.backing_needs.as_ref()).is_some_and(|needs| needs[message.index()] > right)
     }
 
     /// The backing permissions that may be granted next, and those to which it may fall.
@@ -58,46 +58,49 @@ impl<D: Data> World<D> {
         system: &System,
         line: u8,
     ) -> (Vec<Right>, Vec<Right>) {
-        let place = &self.lines[usize::from(line)];
-        let all = [Right::None, Right::Read, Right::Write];
-        let (more, less) = all
+        let line_state = &self.lines[usize::from(line)];
+        let permissions = [Right::None, Right::Read, Right::Write];
+        let (higher, lower) = permissions
             .into_iter()
-            .partition::<Vec<_>, _>(|right| *right > place.lent);
-        let more = match self.wanted(system, line) {
-            Some(_) => more,
+            .partition::<Vec<_>, _>(|right| *right > line_state.backing_right);
+        let higher = match self.needed_permission(system, line) {
+            Some(_) => higher,
             None => Vec::new(),
         };
-        let locked = match place.lock {
+        let locked = match line_state.lock {
             Lock::Held(Right::Write) => Some(Right::None),
             Lock::Held(_) => Some(Right::Read),
             Lock::Open | Lock::GivenBack => None,
         };
         let lock_permits =
             |right: &Right| locked.is_some_and(|locked| hierarchy::lock_permits(locked, *right));
-        let less = less
+        let lower = lower
             .into_iter()
-            .filter(|right| *right < place.lent && lock_permits(right));
-        (more, less.collect())
+            .filter(|right| *right < line_state.backing_right && lock_permits(right));
+        (higher, lower.collect())
     }
 
     /// True if the device may request a local operation. An outer level does so only to revoke permission, one
     /// operation at a time.
     pub(super) fn may_request(&self, system: &System, line: u8, local: u8) -> bool {
-        let place = &self.lines[usize::from(line)];
-        let about = &system.home.locals[usize::from(local)];
-        let free = place.asked.is_none() && place.accepted.is_none() && place.lock == Lock::Open;
-        system.lent.is_none() || about.locks && free && about.ensures < place.lent
+        let line_state = &self.lines[usize::from(line)];
+        let operation = &system.home.locals[usize::from(local)];
+        let is_unreserved = line_state.asked.is_none()
+            && line_state.accepted.is_none()
+            && line_state.lock == Lock::Open;
+        system.backing_needs.is_none()
+            || operation.locks && is_unreserved && operation.ensures < line_state.backing_right
     }
 
     /// Sets the backing permission.
     pub(super) fn set_backing_permission(&mut self, system: &System, line: u8, right: Right) {
-        let had = self.lines[usize::from(line)].lent;
-        let last = self.data.initial(line);
-        let place = self.line(line);
-        place.lent = right;
-        match (had, right) {
-            (_, Right::None) => place.memory = D::Copy::default(),
-            (Right::None, _) => place.memory = last,
+        let old_right = self.lines[usize::from(line)].backing_right;
+        let initial_copy = self.data.initial(line);
+        let line_state = self.line(line);
+        line_state.backing_right = right;
+        match (old_right, right) {
+            (_, Right::None) => line_state.memory = D::Copy::default(),
+            (Right::None, _) => line_state.memory = initial_copy,
             _ => {}
         }
         self.set_memory_writes(system, line);
@@ -106,8 +109,8 @@ impl<D: Data> World<D> {
     /// Sets the variable `memory writes`, which the guards of the home read.
     pub(super) fn set_memory_writes(&mut self, system: &System, line: u8) {
         if let Some(slot) = system.home_machine().memory_writes() {
-            let place = self.line(line);
-            place.home.slots[slot] = u16::from(place.lent == Right::Write);
+            let line_state = self.line(line);
+            line_state.home.slots[slot] = u16::from(line_state.backing_right == Right::Write);
         }
     }
 
@@ -116,14 +119,14 @@ impl<D: Data> World<D> {
         if !self.has_other_current_copy(system, line, None) {
             return false;
         }
-        let (none, what) = (D::Copy::default(), D::Write::default());
-        self.write(system, line, &none, Extent::Part, &what);
+        let (copy, value) = (D::Copy::default(), D::Write::default());
+        self.write(system, line, &copy, Extent::Part, &value);
         true
     }
 
     /// Checks that the home may write its memory.
     pub(super) fn may_write(&self, line: u8) -> Result<(), Violation> {
-        match self.lines[usize::from(line)].lent {
+        match self.lines[usize::from(line)].backing_right {
             Right::Write => Ok(()),
             _ => Err(Violation::new("inclusion", WRITE_WITHOUT_PERMISSION)),
         }
@@ -146,7 +149,7 @@ mod tests {
     use cohkit_protocol::text::parse;
 
     /// The first violated property after `leave_out` has weakened the rules.
-    fn broken(leave_out: impl FnOnce(&mut System)) -> Option<String> {
+    fn first_violation(leave_out: impl FnOnce(&mut System)) -> Option<String> {
         let text = include_str!("../../../../protocols/mesi-l1.coh");
         let protocol = parse(text).expect("it ships");
         let home = construct::home(&protocol, 2).expect("a home");
@@ -165,15 +168,21 @@ mod tests {
 
     #[test]
     fn weak_admission_violates_data_value_or_inclusion() {
-        assert_eq!(broken(|_| ()), None);
-        let admits = |right: Right| {
+        assert_eq!(first_violation(|_| ()), None);
+        let weaken_admission = |right: Right| {
             move |system: &mut System| {
-                let needs = system.lent.iter_mut().flatten();
+                let needs = system.backing_needs.iter_mut().flatten();
                 needs.for_each(|need| *need = right.min(*need));
             }
         };
-        assert_eq!(broken(admits(Right::None)).as_deref(), Some("data value"));
+        assert_eq!(
+            first_violation(weaken_admission(Right::None)).as_deref(),
+            Some("data value")
+        );
         // A store is admitted to a line with read permission only.
-        assert_eq!(broken(admits(Right::Read)).as_deref(), Some("inclusion"));
+        assert_eq!(
+            first_violation(weaken_admission(Right::Read)).as_deref(),
+            Some("inclusion")
+        );
     }
 }

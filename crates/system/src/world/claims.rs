@@ -23,7 +23,7 @@ impl<D: Data> World<D> {
             self.coherent(system, number, line)?;
         }
         let mut rights = line.remotes.iter().map(|r| system.right(&r.configuration));
-        if rights.any(|right| right > line.lent) {
+        if rights.any(|right| right > line.backing_right) {
             return Err(Violation::new(
                 "inclusion",
                 super::EXCEEDS_BACKING_PERMISSION,
@@ -35,12 +35,12 @@ impl<D: Data> World<D> {
             }
         }
         for remote in 0..system.remotes {
-            let its = |flight: &&super::InFlightMessage<D>| {
+            let involves_remote = |flight: &&super::InFlightMessage<D>| {
                 flight.line == number && [flight.from, flight.to].contains(&Some(remote))
             };
-            let in_flight = self.network.flights().filter(its).count();
-            if let Some(what) = system.protocol.bounds.exceeded(in_flight) {
-                return Err(Violation::new(what.clone(), what));
+            let in_flight = self.network.flights().filter(involves_remote).count();
+            if let Some(bound) = system.protocol.bounds.exceeded(in_flight) {
+                return Err(Violation::new(bound.clone(), bound));
             }
         }
         Ok(())
@@ -50,10 +50,10 @@ impl<D: Data> World<D> {
     fn coherent(&self, system: &System, number: u8, line: &Line<D>) -> Result<(), Violation> {
         let rights = || line.remotes.iter().map(|r| system.right(&r.configuration));
         let holders = rights().filter(|&right| right > Right::None).count();
-        let most = rights().max().unwrap_or(Right::None);
-        if most == Right::Write && holders > 1 {
-            let what = "another agent still has read or write permission";
-            return Err(Violation::new("single writer", what));
+        let highest = rights().max().unwrap_or(Right::None);
+        if highest == Right::Write && holders > 1 {
+            let message = "another agent still has read or write permission";
+            return Err(Violation::new("single writer", message));
         }
         let mut copies = rights().zip(&line.remotes);
         let current = |copy| self.data.current(number, copy);
@@ -62,16 +62,16 @@ impl<D: Data> World<D> {
         }
         if let Lock::Held(right) = line.lock {
             let excludes = match right {
-                Right::Write => most == Right::None,
-                _ => most < Right::Write,
+                Right::Write => highest == Right::None,
+                _ => highest < Right::Write,
             };
             if !excludes {
-                let what = "a remote has a permission that the lock excludes";
-                return Err(Violation::new("single writer", what));
+                let message = "a remote has a permission that the lock excludes";
+                return Err(Violation::new("single writer", message));
             }
-            if line.lent > Right::None && !current(&line.memory) {
-                let what = "memory is stale while the device holds the lock";
-                return Err(Violation::data_value(what));
+            if line.backing_right > Right::None && !current(&line.memory) {
+                let message = "memory is stale while the device holds the lock";
+                return Err(Violation::data_value(message));
             }
         }
         Ok(())

@@ -82,122 +82,128 @@ pub enum Found<W, S> {
 struct Visited<W, S> {
     worlds: Vec<W>,
     /// The last state with each hash, and per state the previous one with the same hash.
-    last: FxHashMap<u64, u32>,
-    before: Vec<u32>,
+    last_with_hash: FxHashMap<u64, u32>,
+    previous_with_hash: Vec<u32>,
     /// Predecessor of each state, and the step from it. The initial state has no step, and its predecessor has no
     /// meaning.
-    from: Vec<(u32, Option<S>)>,
+    predecessors: Vec<(u32, Option<S>)>,
 }
 
 impl<W: Eq + Hash, S: Copy> Visited<W, S> {
-    fn number(&mut self, world: W, from: (u32, Option<S>)) -> usize {
+    fn intern(&mut self, world: W, from: (u32, Option<S>)) -> usize {
         let hash = FxBuildHasher.hash_one(&world);
-        let last = self.last.entry(hash).or_insert(u32::MAX);
-        let mut at = *last;
-        while at != u32::MAX {
-            if self.worlds[at as usize] == world {
-                return at as usize;
+        let latest = self.last_with_hash.entry(hash).or_insert(u32::MAX);
+        let mut index = *latest;
+        while index != u32::MAX {
+            if self.worlds[index as usize] == world {
+                return index as usize;
             }
-            at = self.before[at as usize];
+            index = self.previous_with_hash[index as usize];
         }
         let new = self.worlds.len();
-        self.before.push(std::mem::replace(last, new as u32));
+        self.previous_with_hash
+            .push(std::mem::replace(latest, new as u32));
         self.worlds.push(world);
-        self.from.push(from);
+        self.predecessors.push(from);
         new
     }
 
-    fn way(&self, mut number: usize, then: Option<S>) -> Vec<S> {
-        let mut way: Vec<S> = then.into_iter().collect();
-        while let (from, Some(step)) = self.from[number] {
-            way.push(step);
+    fn path_to(&self, mut number: usize, final_step: Option<S>) -> Vec<S> {
+        let mut path: Vec<S> = final_step.into_iter().collect();
+        while let (from, Some(step)) = self.predecessors[number] {
+            path.push(step);
             number = from as usize;
         }
-        way.reverse();
-        way
+        path.reverse();
+        path
     }
 }
 
-/// Explores from `begin`, and stops when more than `most` states are found.
-pub fn explore<S, W: SearchState<S>>(system: &S, begin: W, most: usize) -> Found<W, W::Step> {
-    let mut met = Visited {
+/// Explores from `begin`, and stops when more than `max_states` states are found.
+pub fn explore<S, W: SearchState<S>>(system: &S, begin: W, max_states: usize) -> Found<W, W::Step> {
+    let mut visited = Visited {
         worlds: Vec::new(),
-        last: FxHashMap::default(),
-        before: Vec::new(),
-        from: Vec::new(),
+        last_with_hash: FxHashMap::default(),
+        previous_with_hash: Vec::new(),
+        predecessors: Vec::new(),
     };
-    met.number(begin, (0, None));
+    visited.intern(begin, (0, None));
     // Reversed edges of steps that must happen: the predecessors of each state.
-    let mut back: Vec<Vec<u32>> = vec![Vec::new()];
-    let (mut first, mut depth, mut transitions) = (0, 0, 0);
+    let mut reverse_edges: Vec<Vec<u32>> = vec![Vec::new()];
+    let (mut level_start, mut depth, mut transitions) = (0, 0, 0);
     loop {
         // One level at a time, to collect all violations at the same distance.
-        let last = met.worlds.len();
-        let mut wrong: Vec<(Wrong, usize, Option<W::Step>)> = Vec::new();
-        let claims = |met: &Visited<W, W::Step>, numbers: std::ops::Range<usize>| {
-            let broken = numbers.filter_map(|number| {
-                let broken = met.worlds[number].claims(system).err()?;
-                Some((broken.into(), number, None))
+        let level_end = visited.worlds.len();
+        let mut violations: Vec<(Wrong, usize, Option<W::Step>)> = Vec::new();
+        let claims = |visited: &Visited<W, W::Step>, numbers: std::ops::Range<usize>| {
+            let violation = numbers.filter_map(|number| {
+                let violation = visited.worlds[number].claims(system).err()?;
+                Some((violation.into(), number, None))
             });
-            broken.collect::<Vec<_>>()
+            violation.collect::<Vec<_>>()
         };
-        wrong.extend(claims(&met, first..last));
-        if wrong.is_empty() {
-            for number in first..last {
-                for step in met.worlds[number].steps(system) {
-                    let mut next = met.worlds[number].clone();
+        violations.extend(claims(&visited, level_start..level_end));
+        if violations.is_empty() {
+            for number in level_start..level_end {
+                for step in visited.worlds[number].steps(system) {
+                    let mut next = visited.worlds[number].clone();
                     match next.take(system, step) {
                         Ok(false) => continue,
                         Ok(true) => {}
-                        Err(what) => {
-                            wrong.push((what, number, Some(step)));
+                        Err(error) => {
+                            violations.push((error, number, Some(step)));
                             continue;
                         }
                     }
                     transitions += 1;
-                    let to = met.number(next, (number as u32, Some(step)));
-                    if to == back.len() {
-                        back.push(Vec::new());
+                    let to = visited.intern(next, (number as u32, Some(step)));
+                    if to == reverse_edges.len() {
+                        reverse_edges.push(Vec::new());
                     }
                     if !W::spontaneous(step) {
-                        back[to].push(number as u32);
+                        reverse_edges[to].push(number as u32);
                     }
                 }
-                if met.worlds.len() > most {
-                    let worlds = met.worlds.len();
+                if visited.worlds.len() > max_states {
+                    let worlds = visited.worlds.len();
                     return Found::TooMany { worlds };
                 }
             }
-            if !wrong.is_empty() {
+            if !violations.is_empty() {
                 // Claims violated by states that were found before the level ended are at the same distance.
-                wrong.extend(claims(&met, last..met.worlds.len()));
+                violations.extend(claims(&visited, level_end..visited.worlds.len()));
             }
         }
-        if let Some((_, number, step)) = wrong.first() {
-            let way = met.way(*number, *step);
-            let what = wrong.into_iter().map(|(what, ..)| what).collect();
-            return Found::Wrong { what, way };
+        if let Some((_, number, step)) = violations.first() {
+            let path = visited.path_to(*number, *step);
+            let errors = violations.into_iter().map(|(error, ..)| error).collect();
+            return Found::Wrong {
+                what: errors,
+                way: path,
+            };
         }
-        if met.worlds.len() == last {
+        if visited.worlds.len() == level_end {
             break;
         }
-        first = last;
+        level_start = level_end;
         depth += 1;
     }
-    let mut saved = vec![false; met.worlds.len()];
-    let all = 0..met.worlds.len();
-    let mut work: Vec<usize> = (all.clone())
-        .filter(|&n| met.worlds[n].quiescent(system))
+    let mut reaches_quiescence = vec![false; visited.worlds.len()];
+    let all_states = 0..visited.worlds.len();
+    let mut work: Vec<usize> = (all_states.clone())
+        .filter(|&n| visited.worlds[n].quiescent(system))
         .collect();
     while let Some(number) = work.pop() {
-        if !std::mem::replace(&mut saved[number], true) {
-            work.extend(back[number].iter().map(|&number| number as usize));
+        if !std::mem::replace(&mut reaches_quiescence[number], true) {
+            work.extend(reverse_edges[number].iter().map(|&number| number as usize));
         }
     }
-    let lost = saved.iter().position(|&saved| !saved);
+    let lost = reaches_quiescence
+        .iter()
+        .position(|&reaches_quiescence| !reaches_quiescence);
     Found::Safe {
-        lost: lost.map(|number| met.way(number, None)),
-        worlds: met.worlds,
+        lost: lost.map(|number| visited.path_to(number, None)),
+        worlds: visited.worlds,
         transitions,
         depth,
     }

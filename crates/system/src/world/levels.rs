@@ -52,16 +52,16 @@ impl Data for Shared {
         *copy
     }
 
-    fn write(&mut self, _line: u8, on: &bool, extent: Extent, _what: &()) -> bool {
+    fn write(&mut self, _line: u8, copy: &bool, extent: Extent, _what: &()) -> bool {
         self.wrote = true;
-        *on || extent == Extent::Whole
+        *copy || extent == Extent::Whole
     }
 
     fn mark_stale(_copy: &bool) -> bool {
         false
     }
 
-    fn told(&mut self) {
+    fn clear_last_write(&mut self) {
         self.wrote = false;
     }
 }
@@ -92,8 +92,8 @@ impl<'p> Levels<'p> {
 
     /// Permission of an outer cache to a line.
     fn right<D: Data>(&self, clusters: &Clusters<D>, number: u8, line: u8) -> Right {
-        let place = &clusters.outer.lines[usize::from(line)].remotes[usize::from(number)];
-        self.outer.right(&place.configuration)
+        let remote_state = &clusters.outer.lines[usize::from(line)].remotes[usize::from(number)];
+        self.outer.right(&remote_state.configuration)
     }
 }
 
@@ -123,24 +123,30 @@ impl<D: Data> Clusters<D> {
             outer: World::new(&levels.outer),
             inner: inner.collect(),
         };
-        clusters.join();
+        clusters.copy_outer_lines();
         clusters
     }
 
     /// The same state with permuted outer caches, and with permuted caches below each of them.
-    pub fn permuted(&self, levels: &Levels, above: &[u8], below: &[&[u8]]) -> Clusters<D> {
-        let mut after = Clusters {
-            outer: self.outer.permuted(&levels.outer, above),
+    pub fn permuted(
+        &self,
+        levels: &Levels,
+        outer_order: &[u8],
+        inner_orders: &[&[u8]],
+    ) -> Clusters<D> {
+        let mut result = Clusters {
+            outer: self.outer.permuted(&levels.outer, outer_order),
             inner: self.inner.clone(),
         };
-        for ((inner, &number), below) in self.inner.iter().zip(above).zip(below) {
-            after.inner[usize::from(number)] = inner.permuted(&levels.inner, below);
+        for ((inner, &number), inner_orders) in self.inner.iter().zip(outer_order).zip(inner_orders)
+        {
+            result.inner[usize::from(number)] = inner.permuted(&levels.inner, inner_orders);
         }
-        after
+        result
     }
 
     /// Copies the lines of the outer caches to the memory of the inner homes.
-    fn join(&mut self) {
+    fn copy_outer_lines(&mut self) {
         for (number, inner) in self.inner.iter_mut().enumerate() {
             for (line, place) in inner.lines.iter_mut().enumerate() {
                 place.memory = self.outer.lines[line].remotes[number].copy.clone();
@@ -149,49 +155,53 @@ impl<D: Data> Clusters<D> {
     }
 
     /// The permission that requests of a cluster wait for, if it exceeds that of the outer copy; otherwise none.
-    fn wanted(&self, levels: &Levels, number: u8, line: u8) -> Right {
+    fn needed_permission(&self, levels: &Levels, number: u8, line: u8) -> Right {
         let inner = &self.inner[usize::from(number)];
-        let has = levels.right(self, number, line);
+        let held = levels.right(self, number, line);
         let arrivals = inner.network.arrivals(levels.inner.protocol);
         let flights = arrivals.filter_map(|arrival| inner.network.at(arrival));
         let waiting = flights.filter(|flight| flight.line == line && flight.to.is_none());
-        let needs = waiting.map(|flight| levels.needs[flight.message.index()]);
-        needs
-            .filter(|&right| right > has)
+        let needed = waiting.map(|flight| levels.needs[flight.message.index()]);
+        needed
+            .filter(|&right| right > held)
             .max()
             .unwrap_or(Right::None)
     }
 
-    /// Permission that an outer step from `self` to `after` leaves to the outer cache whose row it runs, if it lowers
+    /// Permission that an outer step from `self` to `next` leaves to the outer cache whose row it runs, if it lowers
     /// it. A row that sends the line on leaves at most read permission.
     fn lowered_permission(
         &self,
         levels: &Levels,
         number: u8,
         line: u8,
-        after: &Clusters<D>,
+        next: &Clusters<D>,
     ) -> Option<Right> {
-        let (before, left) = (
+        let (right_before, right_after) = (
             levels.right(self, number, line),
-            levels.right(after, number, line),
+            levels.right(next, number, line),
         );
-        let sent = after.outer.network.flights().filter(|flight| {
+        let sent = next.outer.network.flights().filter(|flight| {
             flight.from == Some(number)
                 && flight.line == line
                 && matches!(flight.carried, super::Payload::Line(_))
         });
-        let had = self.outer.network.flights().filter(|flight| {
+        let sent_before = self.outer.network.flights().filter(|flight| {
             flight.from == Some(number)
                 && flight.line == line
                 && matches!(flight.carried, super::Payload::Line(_))
         });
-        hierarchy::lowered_permission(before, left, sent.count() > had.count())
+        hierarchy::lowered_permission(
+            right_before,
+            right_after,
+            sent.count() > sent_before.count(),
+        )
     }
 
     /// True if the outer level has requested no local operation of the line, and holds no lock on it.
-    fn free(&self, number: u8, line: u8) -> bool {
-        let place = &self.inner[usize::from(number)].lines[usize::from(line)];
-        place.asked.is_none() && place.accepted.is_none() && place.lock == Lock::Open
+    fn is_unreserved(&self, number: u8, line: u8) -> bool {
+        let line_state = &self.inner[usize::from(number)].lines[usize::from(line)];
+        line_state.asked.is_none() && line_state.accepted.is_none() && line_state.lock == Lock::Open
     }
 
     /// True if the inner home holds a lock that allows the outer permission to fall to `right`.
@@ -204,7 +214,7 @@ impl<D: Data> Clusters<D> {
     }
 
     /// The outer cache and line whose row an outer step runs.
-    pub(super) fn at(&self, step: Step) -> Option<(u8, u8)> {
+    pub(super) fn cache_and_line(&self, step: Step) -> Option<(u8, u8)> {
         match step {
             Step::Access(line, remote, _) | Step::Hit(line, remote) => Some((remote, line)),
             Step::Arrives(arrival) | Step::Chooses(arrival, _) => {
@@ -217,48 +227,48 @@ impl<D: Data> Clusters<D> {
 
     /// Applies an outer step without regard to the inner systems. Returns false if it is blocked.
     fn outer_step(&mut self, levels: &Levels, step: Step) -> Result<bool, Wrong> {
-        let taken = self.outer.take(&levels.outer, step)?;
-        self.join();
-        Ok(taken)
+        let is_taken = self.outer.take(&levels.outer, step)?;
+        self.copy_outer_lines();
+        Ok(is_taken)
     }
 
     pub(super) fn take_outer(&mut self, levels: &Levels, step: Step) -> Result<bool, Wrong> {
-        let Some((number, line)) = self.at(step) else {
+        let Some((number, line)) = self.cache_and_line(step) else {
             return self.outer_step(levels, step);
         };
         match step {
             Step::Hit(..) => return Ok(false),
             Step::Access(_, _, access) => {
-                let free = self.free(number, line);
-                let wanted = self.wanted(levels, number, line);
-                let begins = match access {
-                    Access::Load => free && wanted == Right::Read,
-                    Access::Store => free && wanted == Right::Write,
+                let is_unreserved = self.is_unreserved(number, line);
+                let needed = self.needed_permission(levels, number, line);
+                let can_begin = match access {
+                    Access::Load => is_unreserved && needed == Right::Read,
+                    Access::Store => is_unreserved && needed == Right::Write,
                     // These accesses lower the permission, and need the lock.
                     Access::Evict | Access::Demote | Access::Clean => true,
                     _ => false,
                 };
-                if !begins {
+                if !can_begin {
                     return Ok(false);
                 }
             }
             _ => {}
         }
-        let mut after = self.clone();
-        if !after.outer_step(levels, step)? {
+        let mut next = self.clone();
+        if !next.outer_step(levels, step)? {
             return Ok(false);
         }
-        match self.lowered_permission(levels, number, line, &after) {
+        match self.lowered_permission(levels, number, line, &next) {
             Some(right) if !self.locked_for(number, line, right) => return Ok(false),
             _ => {}
         }
-        *self = after;
+        *self = next;
         Ok(true)
     }
 
     /// True if the outer level revokes permission to a line down to `to`: a message that does so has arrived, or the
     /// cache may evict the line.
-    fn recalled(&self, levels: &Levels, number: u8, line: u8, to: Right) -> bool {
+    fn is_recalled(&self, levels: &Levels, number: u8, line: u8, to: Right) -> bool {
         let evicts = [Access::Evict, Access::Demote, Access::Clean];
         let evicts = evicts.map(|access| Step::Access(line, number, access));
         let mut steps = evicts.into_iter();
@@ -266,7 +276,7 @@ impl<D: Data> Clusters<D> {
             || self.is_recalled_by_message(levels, number, line, to)
     }
 
-    /// Like [`Self::recalled`], for messages only.
+    /// Like [`Self::is_recalled`], for messages only.
     fn is_recalled_by_message(&self, levels: &Levels, number: u8, line: u8, to: Right) -> bool {
         let arrivals = self.outer.network.arrivals(levels.outer.protocol);
         let mut steps = arrivals.map(Step::Arrives);
@@ -282,10 +292,10 @@ impl<D: Data> Clusters<D> {
         to: Right,
         step: Step,
     ) -> bool {
-        let mut after = self.clone();
-        self.at(step) == Some((number, line))
-            && after.outer_step(levels, step) == Ok(true)
-            && self.lowered_permission(levels, number, line, &after) == Some(to)
+        let mut next = self.clone();
+        self.cache_and_line(step) == Some((number, line))
+            && next.outer_step(levels, step) == Ok(true)
+            && self.lowered_permission(levels, number, line, &next) == Some(to)
     }
 
     /// True if a cache of either level evicts on its own initiative. An outer cache does so when it requests the lock
@@ -297,7 +307,7 @@ impl<D: Data> Clusters<D> {
                 !self.is_recalled_by_message(levels, number, line, to)
             }
             LevelStep::Outer(Step::Access(_, _, Access::Load | Access::Store)) => false,
-            LevelStep::Outer(Step::Access(line, number, _)) => self.free(number, line),
+            LevelStep::Outer(Step::Access(line, number, _)) => self.is_unreserved(number, line),
             LevelStep::Outer(step) | LevelStep::Inner(_, step) => step.spontaneous(),
         }
     }
@@ -309,7 +319,7 @@ impl<D: Data> Clusters<D> {
         levels: &Levels,
         number: u8,
         step: Step,
-        ended: &mut Vec<CompletedAccess<D>>,
+        completed: &mut Vec<CompletedAccess<D>>,
     ) -> Result<(bool, Option<u8>), Wrong> {
         const BLOCKED: (bool, Option<u8>) = (false, None);
         let inner = &self.inner[usize::from(number)];
@@ -317,22 +327,22 @@ impl<D: Data> Clusters<D> {
             // The outer level acts as the device: it revokes permission, and writes nothing itself.
             Step::Writes(_) => return Ok(BLOCKED),
             Step::Asks(line, local) => {
-                let about = &levels.inner.home.locals[usize::from(local)];
-                let to = about.ensures;
-                if !about.locks
-                    || !self.free(number, line)
-                    || !self.recalled(levels, number, line, to)
+                let operation = &levels.inner.home.locals[usize::from(local)];
+                let to = operation.ensures;
+                if !operation.locks
+                    || !self.is_unreserved(number, line)
+                    || !self.is_recalled(levels, number, line, to)
                 {
                     return Ok(BLOCKED);
                 }
             }
             Step::Arrives(arrival) | Step::Chooses(arrival, _) => {
                 let flight = inner.network.at(arrival);
-                let waits = flight.is_some_and(|flight| {
+                let must_wait = flight.is_some_and(|flight| {
                     let needs = levels.needs[flight.message.index()];
                     flight.to.is_none() && needs > levels.right(self, number, flight.line)
                 });
-                if waits {
+                if must_wait {
                     return Ok(BLOCKED);
                 }
             }
@@ -345,48 +355,51 @@ impl<D: Data> Clusters<D> {
             }
             _ => 0,
         };
-        let take = |world: &mut World<D>| world.take_recording(&levels.inner, step, ended);
-        self.below(levels, number, line, take)
+        let take = |world: &mut World<D>| world.take_recording(&levels.inner, step, completed);
+        self.apply_inner(levels, number, line, take)
     }
 
-    /// Applies `happens` to the system below an outer cache, and updates the outer copy. Returns whether the step was
+    /// Applies `apply` to the system below an outer cache, and updates the outer copy. Returns whether the step was
     /// taken, and the line that a cache has written in it.
-    fn below(
+    fn apply_inner(
         &mut self,
         levels: &Levels,
         number: u8,
         line: u8,
-        happens: impl FnOnce(&mut World<D>) -> Result<bool, Wrong>,
+        apply: impl FnOnce(&mut World<D>) -> Result<bool, Wrong>,
     ) -> Result<(bool, Option<u8>), Wrong> {
-        let own = usize::from(number);
+        let index = usize::from(number);
         let memories = |world: &World<D>| -> Vec<D::Copy> {
             world.lines.iter().map(|line| line.memory.clone()).collect()
         };
-        let (before, data) = (memories(&self.inner[own]), self.inner[own].data.clone());
+        let (memories_before, data) =
+            (memories(&self.inner[index]), self.inner[index].data.clone());
         for line in 0..levels.inner.lines {
             let writes = levels.right(self, number, line) == Right::Write;
-            self.memory_writes(levels, own, line, writes);
+            self.set_memory_writes(levels, index, line, writes);
         }
-        let taken = happens(&mut self.inner[own])?;
+        let is_taken = apply(&mut self.inner[index])?;
         for line in 0..levels.inner.lines {
             // Two states are equal whatever the outer permission was when the home's guards last read it.
-            self.memory_writes(levels, own, line, true);
+            self.set_memory_writes(levels, index, line, true);
         }
-        if !taken {
+        if !is_taken {
             return Ok((false, None));
         }
-        let after = memories(&self.inner[own]);
-        if self.inner[own].data != data {
-            self.inner[own].data.told();
-            self.outer.age(&levels.outer, line, true);
-            for (line, memory) in after.into_iter().enumerate() {
-                self.outer.lines[line].remotes[own].copy = memory;
+        let memories_after = memories(&self.inner[index]);
+        if self.inner[index].data != data {
+            self.inner[index].data.clear_last_write();
+            self.outer.mark_copies_stale(&levels.outer, line, true);
+            for (line, memory) in memories_after.into_iter().enumerate() {
+                self.outer.lines[line].remotes[index].copy = memory;
             }
             return Ok((true, Some(line)));
         }
-        for (line, (memory, before)) in (0..).zip(after.into_iter().zip(before)) {
-            if memory != before {
-                self.store(levels, number, line, memory)?;
+        for (line, (memory, old_memory)) in
+            (0..).zip(memories_after.into_iter().zip(memories_before))
+        {
+            if memory != old_memory {
+                self.store_in_place(levels, number, line, memory)?;
             }
         }
         Ok((true, None))
@@ -396,7 +409,7 @@ impl<D: Data> Clusters<D> {
     fn propagate_write(&mut self, levels: &Levels, number: u8, line: u8) {
         let data = self.inner[usize::from(number)].data.clone();
         for (_, inner) in (0..).zip(&mut self.inner).filter(|(n, _)| *n != number) {
-            inner.age(&levels.inner, line, true);
+            inner.mark_copies_stale(&levels.inner, line, true);
             inner.data.clone_from(&data);
         }
         if D::KEEPS_VALUES {
@@ -414,19 +427,20 @@ impl<D: Data> Clusters<D> {
         levels: &Levels,
         number: u8,
         (line, remote): (u8, u8),
-        (access, what): (Access, D::Write),
-        ended: &mut Vec<CompletedAccess<D>>,
+        (access, value): (Access, D::Write),
+        completed: &mut Vec<CompletedAccess<D>>,
     ) -> Result<bool, Wrong> {
-        let begin =
-            |world: &mut World<D>| world.begin(&levels.inner, (line, remote), access, what, ended);
-        let (taken, wrote) = self.below(levels, number, line, begin)?;
+        let begin = |world: &mut World<D>| {
+            world.begin(&levels.inner, (line, remote), access, value, completed)
+        };
+        let (is_taken, wrote) = self.apply_inner(levels, number, line, begin)?;
         if let Some(line) = wrote {
             self.propagate_write(levels, number, line);
         }
-        Ok(taken)
+        Ok(is_taken)
     }
 
-    /// Applies a step, and appends the inner accesses that it completes to `ended`. Returns false if the step is
+    /// Applies a step, and appends the inner accesses that it completes to `completed`. Returns false if the step is
     /// blocked or a no-op; `self` is then unspecified.
     ///
     /// # Errors
@@ -435,37 +449,43 @@ impl<D: Data> Clusters<D> {
         &mut self,
         levels: &Levels,
         step: LevelStep,
-        ended: &mut Vec<CompletedAccess<D>>,
+        completed: &mut Vec<CompletedAccess<D>>,
     ) -> Result<bool, Wrong> {
         match step {
             LevelStep::Outer(step) => self.take_outer(levels, step),
             LevelStep::Inner(number, step) => {
-                let (taken, wrote) = self.take_inner(levels, number, step, ended)?;
+                let (is_taken, wrote) = self.take_inner(levels, number, step, completed)?;
                 if let Some(line) = wrote {
                     self.propagate_write(levels, number, line);
                 }
-                Ok(taken)
+                Ok(is_taken)
             }
         }
     }
 
     /// Sets the variable `memory writes`, which the guards of an inner home read.
-    fn memory_writes(&mut self, levels: &Levels, own: usize, line: u8, writes: bool) {
+    fn set_memory_writes(&mut self, levels: &Levels, index: usize, line: u8, writes: bool) {
         if let Some(slot) = levels.inner.home_machine().memory_writes() {
-            let home = &mut self.inner[own].lines[usize::from(line)].home;
+            let home = &mut self.inner[index].lines[usize::from(line)].home;
             home.slots[slot] = u16::from(writes);
         }
     }
 
     /// Writes the memory of an inner home: the outer cache stores in place.
-    fn store(&mut self, levels: &Levels, number: u8, line: u8, copy: D::Copy) -> Result<(), Wrong> {
+    fn store_in_place(
+        &mut self,
+        levels: &Levels,
+        number: u8,
+        line: u8,
+        copy: D::Copy,
+    ) -> Result<(), Wrong> {
         if levels.right(self, number, line) < Right::Write {
-            let what =
+            let description =
                 "an inner home writes its memory, but its outer cache has no write permission";
-            return Err(Violation::new("inclusion", what).into());
+            return Err(Violation::new("inclusion", description).into());
         }
-        let place = &mut self.outer.lines[usize::from(line)].remotes[usize::from(number)];
-        place.copy = copy;
+        let remote_state = &mut self.outer.lines[usize::from(line)].remotes[usize::from(number)];
+        remote_state.copy = copy;
         let trigger = Trigger {
             home: 0,
             event: Event::Access(Access::Store),
@@ -475,13 +495,14 @@ impl<D: Data> Clusters<D> {
         };
         let mut tables = &levels.outer.protocol.remote;
         let machine = levels.outer.remote_machine();
-        match machine.step(&mut place.configuration, trigger, &mut tables) {
+        match machine.step(&mut remote_state.configuration, trigger, &mut tables) {
             Ok(Outcome::Taken { acts, .. }) if acts.is_empty() => Ok(()),
             // Without a row, a store in a state with write permission is performed in place.
             Ok(Outcome::Unexpected) => Ok(()),
             _ => {
-                let what = "an outer cache with write permission does not perform a store in place";
-                Err(Violation::new("inclusion", what).into())
+                let description =
+                    "an outer cache with write permission does not perform a store in place";
+                Err(Violation::new("inclusion", description).into())
             }
         }
     }
@@ -542,29 +563,29 @@ pub(super) fn rights<D: Data>(world: &World<D>, system: &System, line: u8) -> Ve
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct LevelPermissions {
     /// The highest permission.
-    most: Right,
+    highest: Right,
     /// Number of caches with any permission.
     holders: usize,
     /// True if one of these holds a stale copy.
-    old: bool,
+    has_stale_copy: bool,
 }
 
 impl LevelPermissions {
     pub(super) fn of<D: Data>(world: &World<D>, system: &System, line: u8) -> LevelPermissions {
         let rights = rights(world, system, line);
         let remotes = world.lines[usize::from(line)].remotes.iter().zip(&rights);
-        let held = rights.iter().filter(|right| **right > Right::None);
+        let readable = rights.iter().filter(|right| **right > Right::None);
         LevelPermissions {
-            most: rights.iter().copied().max().unwrap_or(Right::None),
-            holders: held.count(),
-            old: remotes
+            highest: rights.iter().copied().max().unwrap_or(Right::None),
+            holders: readable.count(),
+            has_stale_copy: remotes
                 .into_iter()
                 .any(|(r, right)| *right > Right::None && !world.data.current(line, &r.copy)),
         }
     }
 }
 
-/// Checks the properties of a line. `above` holds the permissions of the outer caches, `below` the combined permissions
+/// Checks the properties of a line. `above` holds the permissions of the outer caches, `apply_inner` the combined permissions
 /// below each of them.
 pub(super) fn judge(
     above: &[Right],
@@ -573,21 +594,22 @@ pub(super) fn judge(
     if below
         .clone()
         .zip(above)
-        .any(|(held, outer)| held.most > *outer)
+        .any(|(held, outer)| held.highest > *outer)
     {
-        let what = "an inner cache has more permission than its outer cache";
-        return Err(Violation::new("inclusion", what));
+        let description = "an inner cache has more permission than its outer cache";
+        return Err(Violation::new("inclusion", description));
     }
-    let most = |rights: &mut dyn Iterator<Item = Right>| rights.max().unwrap_or(Right::None);
+    let highest = |rights: &mut dyn Iterator<Item = Right>| rights.max().unwrap_or(Right::None);
     let holders = above.iter().filter(|right| **right > Right::None).count();
-    let two_above = most(&mut above.iter().copied()) == Right::Write && holders > 1;
+    let two_above = highest(&mut above.iter().copied()) == Right::Write && holders > 1;
     let holders: usize = below.clone().map(|held| held.holders).sum();
-    let two_below = most(&mut below.clone().map(|held| held.most)) == Right::Write && holders > 1;
+    let two_below =
+        highest(&mut below.clone().map(|held| held.highest)) == Right::Write && holders > 1;
     if two_above || two_below {
-        let what = "another agent still has read or write permission";
-        return Err(Violation::new("single writer", what));
+        let description = "another agent still has read or write permission";
+        return Err(Violation::new("single writer", description));
     }
-    if below.into_iter().any(|held| held.old) {
+    if below.into_iter().any(|held| held.has_stale_copy) {
         return Err(Violation::data_value("a readable copy is stale"));
     }
     Ok(())

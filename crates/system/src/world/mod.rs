@@ -54,7 +54,7 @@ pub struct System<'p> {
     /// True if the device may request its next local operation before the accepted one is acknowledged.
     pub overlaps_requests: bool,
     /// Per message, the permission that the home needs before it consumes it. `None` if the memory has no outer level.
-    lent: Option<Vec<Right>>,
+    backing_needs: Option<Vec<Right>>,
     facts: ProtocolFacts,
     /// Static analysis of the rows of remotes, and of those of the home.
     plans: [Vec<Plan>; 2],
@@ -82,7 +82,7 @@ impl<'p> System<'p> {
             lines,
             room,
             overlaps_requests: true,
-            lent: None,
+            backing_needs: None,
             plans: [
                 Plan::of(&protocol.remote, Some(&facts.accesses)),
                 Plan::of(home, None),
@@ -91,7 +91,8 @@ impl<'p> System<'p> {
                 Machine::new(&protocol.remote, of_each),
                 Machine::new(home, of_each),
             ],
-            chooses: [&protocol.remote, home].map(|of| of.rules.iter().any(|row| row.chooses())),
+            chooses: [&protocol.remote, home]
+                .map(|controller| controller.rules.iter().any(|row| row.chooses())),
             facts,
         }
     }
@@ -127,9 +128,9 @@ pub struct Remote<D: Data> {
     /// Copy of the line, or the default if the agent has none.
     pub copy: D::Copy,
     /// Value of the outstanding write, if a caller has begun it and its value matters.
-    pub writes: Option<D::Write>,
+    pub write_value: Option<D::Write>,
     /// Copy that the atomic access in progress has received, if its value matters.
-    pub found: Option<D::Copy>,
+    pub received_copy: Option<D::Copy>,
     /// Pending stores of the remote to the line.
     pub stores: Stores,
 }
@@ -150,7 +151,7 @@ pub enum Operation<D: Data> {
         /// True if the bytes cover the whole line.
         whole: bool,
         /// Value of the write.
-        what: D::Write,
+        value: D::Write,
     },
     /// A write that memory has performed and the home has not yet been notified of.
     Done,
@@ -158,13 +159,13 @@ pub enum Operation<D: Data> {
 
 /// A write that the home has deferred.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct SetAside<D: Data> {
+pub struct DeferredStore<D: Data> {
     /// Sender.
     pub from: u8,
     /// True if the bytes cover the whole line.
     pub whole: bool,
     /// Value of the write.
-    pub what: D::Write,
+    pub value: D::Write,
     /// State of the store: whether it is still to be performed, and its rank.
     pub ticket: Ticket,
 }
@@ -188,15 +189,15 @@ pub struct Line<D: Data> {
     /// Contents of memory.
     pub memory: D::Copy,
     /// Permission of the home to its memory: write, unless an outer level grants it.
-    pub lent: Right,
+    pub backing_right: Right,
     /// The caching agents.
     pub remotes: Vec<Remote<D>>,
     /// The memory operation in progress.
     pub operation: Operation<D>,
     /// The deferred write.
-    pub aside: Option<SetAside<D>>,
+    pub deferred_store: Option<DeferredStore<D>>,
     /// Value of the write that the home has consumed and not yet passed to memory, if its value matters.
-    pub kept: Option<D::Write>,
+    pub consumed_value: Option<D::Write>,
     /// The local operation that the device requests.
     pub asked: Option<u8>,
     /// The local operation that the home has accepted and not yet acknowledged.
@@ -241,26 +242,26 @@ impl<D: Data> World<D> {
             Remote {
                 configuration: system.remote_machine().initial_in(initial),
                 copy: D::Copy::default(),
-                writes: None,
-                found: None,
+                write_value: None,
+                received_copy: None,
                 stores: Stores::default(),
             }
         };
         let line = |line| {
             CopyOnWrite::new(Line {
                 home: system.home_machine().initial(),
-                memory: match system.lent {
+                memory: match system.backing_needs {
                     Some(_) => D::Copy::default(),
                     None => data.initial(line),
                 },
-                lent: match system.lent {
+                backing_right: match system.backing_needs {
                     Some(_) => Right::None,
                     None => Right::Write,
                 },
                 remotes: (0..system.remotes).map(remote).collect(),
                 operation: Operation::Idle,
-                aside: None,
-                kept: None,
+                deferred_store: None,
+                consumed_value: None,
                 asked: None,
                 accepted: None,
                 lock: Lock::Open,
@@ -277,8 +278,9 @@ impl<D: Data> World<D> {
 
     /// True if the system is quiescent: nothing is outstanding, in flight or locked.
     pub fn quiescent(&self, system: &System) -> bool {
-        let stable =
-            |of: &Controller, at: &Configuration| of.states[usize::from(at.state)].stable();
+        let stable = |controller: &Controller, configuration: &Configuration| {
+            controller.states[usize::from(configuration.state)].stable()
+        };
         self.network.is_empty()
             && self.lines.iter().all(|line| {
                 stable(system.home, &line.home)
@@ -287,38 +289,38 @@ impl<D: Data> World<D> {
                         .iter()
                         .all(|remote| stable(&system.protocol.remote, &remote.configuration))
                     && line.operation == Operation::Idle
-                    && line.aside.is_none()
+                    && line.deferred_store.is_none()
                     && line.asked.is_none()
                     && line.accepted.is_none()
                     && line.lock == Lock::Open
             })
     }
 
-    /// True if a copy of the line other than that of the agent `own` (`None`: memory) is current. Only then does a
+    /// True if a copy of the line other than that of the agent `agent` (`None`: memory) is current. Only then does a
     /// write by this agent change the state. Always false without the coherence guarantee: stale copies are allowed
     /// there, and their age is not recorded.
-    fn has_other_current_copy(&self, system: &System, line: u8, own: Option<u8>) -> bool {
+    fn has_other_current_copy(&self, system: &System, line: u8, agent: Option<u8>) -> bool {
         if !system.facts.coherent {
             return false;
         }
-        let place = &self.lines[usize::from(line)];
+        let line_state = &self.lines[usize::from(line)];
         let current = |copy: &D::Copy| self.data.current(line, copy);
-        let mut remotes = (0..).zip(&place.remotes);
-        let slot = match &place.operation {
+        let mut remotes = (0..).zip(&line_state.remotes);
+        let slot = match &line_state.operation {
             Operation::Sampled(copy) | Operation::Write(copy) => current(copy),
             _ => false,
         };
         let mut flights = self.network.flights().filter(|flight| flight.line == line);
-        let answered = |remote: &Remote<D>| remote.stores.read == AtomicRead::Last;
-        place.remotes.iter().any(answered)
-            || remotes.any(|(number, remote)| Some(number) != own && current(&remote.copy))
-            || own.is_some() && current(&place.memory)
+        let has_current_atomic_read = |remote: &Remote<D>| remote.stores.read == AtomicRead::Last;
+        line_state.remotes.iter().any(has_current_atomic_read)
+            || remotes.any(|(number, remote)| Some(number) != agent && current(&remote.copy))
+            || agent.is_some() && current(&line_state.memory)
             || slot
             || flights.any(|flight| matches!(&flight.carried, Payload::Line(copy) if current(copy)))
     }
 
-    /// Records that a write makes all copies of a line stale. `memory_too` is false for a partial write in memory.
-    fn age(&mut self, system: &System, line: u8, memory_too: bool) {
+    /// Records that a write makes all copies of a line stale. `includes_memory` is false for a partial write in memory.
+    fn mark_copies_stale(&mut self, system: &System, line: u8, includes_memory: bool) {
         if !system.facts.coherent {
             return;
         }
@@ -326,14 +328,14 @@ impl<D: Data> World<D> {
         if !D::TRACKS_STALENESS {
             return;
         }
-        let place = &mut self.lines[usize::from(line)];
-        for remote in &mut place.remotes {
+        let line_state = &mut self.lines[usize::from(line)];
+        for remote in &mut line_state.remotes {
             remote.copy = D::mark_stale(&remote.copy);
         }
-        if memory_too {
-            place.memory = D::mark_stale(&place.memory);
+        if includes_memory {
+            line_state.memory = D::mark_stale(&line_state.memory);
         }
-        if let Operation::Sampled(copy) | Operation::Write(copy) = &mut place.operation {
+        if let Operation::Sampled(copy) | Operation::Write(copy) = &mut line_state.operation {
             *copy = D::mark_stale(copy);
         }
         self.network.change(line, D::mark_stale);
@@ -341,10 +343,14 @@ impl<D: Data> World<D> {
 
     /// Records that a store to the line is performed: the copies that atomic accesses have read before are outdated.
     fn mark_responses_stale(&mut self, line: u8) {
-        let last = |remote: &Remote<D>| remote.stores.read == AtomicRead::Last;
-        let place = &mut self.lines[usize::from(line)];
-        if place.remotes.iter().any(last) {
-            for remote in place.remotes.iter_mut().filter(|remote| last(remote)) {
+        let has_last_value = |remote: &Remote<D>| remote.stores.read == AtomicRead::Last;
+        let line_state = &mut self.lines[usize::from(line)];
+        if line_state.remotes.iter().any(has_last_value) {
+            for remote in line_state
+                .remotes
+                .iter_mut()
+                .filter(|remote| has_last_value(remote))
+            {
                 remote.stores.read = AtomicRead::Outdated;
             }
         }

@@ -126,11 +126,13 @@ impl<D: Data> Network<D> {
     /// Messages that may arrive next. Equal messages are listed once.
     pub fn arrivals<'n>(&'n self, protocol: &'n Protocol) -> impl Iterator<Item = Arrival> + 'n {
         let flights = self.unordered.iter().enumerate();
-        let first = |&(place, flight): &(usize, &CopyOnWrite<InFlightMessage<D>>)| {
-            (place == 0 || self.unordered[place - 1] != *flight)
+        let may_arrive = |&(index, flight): &(usize, &CopyOnWrite<InFlightMessage<D>>)| {
+            (index == 0 || self.unordered[index - 1] != *flight)
                 && !self.must_wait(protocol, flight)
         };
-        let unordered = flights.filter(first).map(|(at, _)| Arrival::Unordered(at));
+        let unordered = flights
+            .filter(may_arrive)
+            .map(|(index, _)| Arrival::Unordered(index));
         let orders = self.ordered.keys().copied();
         let orders = orders.filter(|&order| match input_of(protocol, order) {
             Some(input) => self
@@ -144,8 +146,8 @@ impl<D: Data> Network<D> {
     /// The order whose first message is marked as the head of an input queue.
     fn blocked_order(&self, protocol: &Protocol, input: Input) -> Option<Order> {
         let mut waiting = self.ordered.iter().filter(|(_, flights)| flights[0].first);
-        let found = waiting.find(|(&order, _)| input_of(protocol, order) == Some(input));
-        found.map(|(&order, _)| order)
+        let blocking = waiting.find(|(&order, _)| input_of(protocol, order) == Some(input));
+        blocking.map(|(&order, _)| order)
     }
 
     /// Orders whose first message may become the head of the input queue of its network and stall there.
@@ -164,9 +166,9 @@ impl<D: Data> Network<D> {
             return true;
         };
         let input = input_of(protocol, order);
-        let all = self.ordered.iter();
-        let its = all.filter(|(&other, _)| input_of(protocol, other) == input);
-        network.has_room(its.map(|(_, flights)| flights.len()).sum())
+        let queues = self.ordered.iter();
+        let same_input = queues.filter(|(&other, _)| input_of(protocol, other) == input);
+        network.has_room(same_input.map(|(_, flights)| flights.len()).sum())
     }
 
     /// Marks the first message of an order as the head of its input queue, where it stalls all others.
@@ -178,17 +180,17 @@ impl<D: Data> Network<D> {
 
     /// True if the message must stay behind others that are still in flight.
     fn must_wait(&self, protocol: &Protocol, flight: &InFlightMessage<D>) -> bool {
-        let earlier = protocol.stays_behind(flight.message);
-        let before = |other: &InFlightMessage<D>| {
-            other.early && earlier.contains(&other.message) && along(flight, other)
+        let predecessors = protocol.stays_behind(flight.message);
+        let must_precede = |other: &InFlightMessage<D>| {
+            other.early && predecessors.contains(&other.message) && has_same_route(flight, other)
         };
-        !earlier.is_empty() && self.unordered.iter().any(|other| before(other))
+        !predecessors.is_empty() && self.unordered.iter().any(|other| must_precede(other))
     }
 
     /// The message of an arrival.
     pub fn at(&self, arrival: Arrival) -> Option<&InFlightMessage<D>> {
         match arrival {
-            Arrival::Unordered(place) => self.unordered.get(place),
+            Arrival::Unordered(index) => self.unordered.get(index),
             Arrival::Ordered(order) => self.ordered.get(&order)?.first(),
         }
         .map(|flight| &**flight)
@@ -197,8 +199,8 @@ impl<D: Data> Network<D> {
     /// Removes a message.
     pub fn take(&mut self, arrival: Arrival) {
         match arrival {
-            Arrival::Unordered(place) => {
-                self.unordered.remove(place);
+            Arrival::Unordered(index) => {
+                self.unordered.remove(index);
             }
             Arrival::Ordered(order) => {
                 if let Some(flights) = self.ordered.get_mut(&order) {
@@ -213,13 +215,17 @@ impl<D: Data> Network<D> {
 
     /// Adds a message, behind the others of its order.
     pub fn put(&mut self, protocol: &Protocol, flight: InFlightMessage<D>) {
-        let earlier = protocol.stays_behind(flight.message);
+        let predecessors = protocol.stays_behind(flight.message);
         let ordered = protocol.order_of(protocol.message(flight.message).channel);
-        if !earlier.is_empty() && ordered.is_none() {
-            let its = |other: &InFlightMessage<D>| {
-                earlier.contains(&other.message) && along(&flight, other)
+        if !predecessors.is_empty() && ordered.is_none() {
+            let is_predecessor = |other: &InFlightMessage<D>| {
+                predecessors.contains(&other.message) && has_same_route(&flight, other)
             };
-            for other in self.unordered.iter_mut().filter(|other| its(other)) {
+            for other in self
+                .unordered
+                .iter_mut()
+                .filter(|other| is_predecessor(other))
+            {
                 other.early = true;
             }
             self.unordered.sort_unstable();
@@ -233,12 +239,17 @@ impl<D: Data> Network<D> {
         protocol: &Protocol,
         flight: CopyOnWrite<InFlightMessage<D>>,
     ) {
-        let ends = (flight.from, flight.to);
-        match order_of(protocol, flight.message, ends, (flight.line, flight.home)) {
+        let endpoints = (flight.from, flight.to);
+        match order_of(
+            protocol,
+            flight.message,
+            endpoints,
+            (flight.line, flight.home),
+        ) {
             Some(order) => self.ordered.entry(order).or_default().push(flight),
             None => {
-                let place = self.unordered.partition_point(|other| *other < flight);
-                self.unordered.insert(place, flight);
+                let index = self.unordered.partition_point(|other| *other < flight);
+                self.unordered.insert(index, flight);
             }
         }
     }
@@ -260,18 +271,18 @@ impl<D: Data> Network<D> {
 
     /// Changes the tickets of all stores that one remote has sent to a line.
     pub fn change_tickets(&mut self, line: u8, from: u8, change: impl Fn(Ticket) -> Ticket) {
-        let all = self
+        let flights = self
             .unordered
             .iter_mut()
             .chain(self.ordered.values_mut().flatten());
         let mut changed = false;
-        for flight in all.filter(|flight| (flight.line, flight.from) == (line, Some(from))) {
-            let Payload::Write(what, ticket) = &flight.carried else {
+        for flight in flights.filter(|flight| (flight.line, flight.from) == (line, Some(from))) {
+            let Payload::Write(write, ticket) = &flight.carried else {
                 continue;
             };
             let next = change(*ticket);
             if next != *ticket {
-                flight.carried = Payload::Write(what.clone(), next);
+                flight.carried = Payload::Write(write.clone(), next);
                 changed = true;
             }
         }
@@ -282,11 +293,11 @@ impl<D: Data> Network<D> {
 
     /// Applies a change to every copy of a line that is in flight.
     pub fn change(&mut self, line: u8, change: impl Fn(&D::Copy) -> D::Copy) {
-        let all = self
+        let flights = self
             .unordered
             .iter_mut()
             .chain(self.ordered.values_mut().flatten());
-        for flight in all.filter(|flight| flight.line == line) {
+        for flight in flights.filter(|flight| flight.line == line) {
             if let Payload::Line(copy) = &flight.carried {
                 let changed = change(copy);
                 if changed != *copy {
@@ -299,8 +310,8 @@ impl<D: Data> Network<D> {
 }
 
 /// True if two messages have the same line, sender and receiver.
-fn along<D: Data>(one: &InFlightMessage<D>, other: &InFlightMessage<D>) -> bool {
-    (one.line, one.from, one.to) == (other.line, other.from, other.to)
+fn has_same_route<D: Data>(left: &InFlightMessage<D>, right: &InFlightMessage<D>) -> bool {
+    (left.line, left.from, left.to) == (right.line, right.from, right.to)
 }
 
 impl<D: Data> Default for Network<D> {

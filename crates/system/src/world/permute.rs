@@ -28,60 +28,61 @@ fn value(ty: Type, value: u16, numbers: Numbers) -> u16 {
 fn configuration(
     controller: &Controller,
     machine: &Machine,
-    before: &Configuration,
+    original: &Configuration,
     numbers: Numbers,
 ) -> Configuration {
-    let mut after = before.clone();
+    let mut permuted = original.clone();
     for (index, variable) in (0..).zip(&controller.variables) {
-        let first = machine.slot(index);
+        let first_slot = machine.slot(index);
         // Members of a set of homes have no other number, so its bits keep their positions.
         if variable.ty.set_of_homes() {
             continue;
         }
         let Type::Array { over, then, .. } = variable.ty else {
-            after.slots[first] = value(variable.ty, before.slots[first], numbers);
+            permuted.slots[first_slot] = value(variable.ty, original.slots[first_slot], numbers);
             continue;
         };
-        let [one, two] = variable.ty.extent(numbers.len() as u16).map(usize::from);
-        let at = |over: IndexDomain, index: usize| match over {
+        let [rows, columns] = variable.ty.extent(numbers.len() as u16).map(usize::from);
+        let permuted_index = |over: IndexDomain, index: usize| match over {
             IndexDomain::Remotes => usize::from(numbers[index]),
             IndexDomain::Numbers(_) | IndexDomain::Homes(_) => index,
         };
-        for (i, j) in (0..one).flat_map(|i| (0..two).map(move |j| (i, j))) {
-            let to = at(over, i) * two + then.map_or(j, |then| at(then, j));
-            after.slots[first + to] = before.slots[first + i * two + j];
+        for (i, j) in (0..rows).flat_map(|i| (0..columns).map(move |j| (i, j))) {
+            let target =
+                permuted_index(over, i) * columns + then.map_or(j, |then| permuted_index(then, j));
+            permuted.slots[first_slot + target] = original.slots[first_slot + i * columns + j];
         }
     }
-    after
+    permuted
 }
 
 impl<D: Data> World<D> {
     /// The same state with permuted remotes. Remotes of one kind differ in their numbers only.
     pub fn permuted(&self, system: &System, numbers: Numbers) -> World<D> {
-        let mut after = self.clone();
-        for (line, before) in after.lines.iter_mut().zip(&self.lines) {
-            line.home = configuration(system.home, system.home_machine(), &before.home, numbers);
-            for (remote, &number) in before.remotes.iter().zip(numbers) {
-                let place = &mut line.remotes[usize::from(number)];
-                place.clone_from(remote);
-                place.configuration = configuration(
+        let mut result = self.clone();
+        for (line, original) in result.lines.iter_mut().zip(&self.lines) {
+            line.home = configuration(system.home, system.home_machine(), &original.home, numbers);
+            for (remote, &number) in original.remotes.iter().zip(numbers) {
+                let remote_state = &mut line.remotes[usize::from(number)];
+                remote_state.clone_from(remote);
+                remote_state.configuration = configuration(
                     &system.protocol.remote,
                     system.remote_machine(),
                     &remote.configuration,
                     numbers,
                 );
             }
-            if let Some(aside) = &mut line.aside {
-                aside.from = numbers[usize::from(aside.from)];
+            if let Some(deferred) = &mut line.deferred_store {
+                deferred.from = numbers[usize::from(deferred.from)];
             }
         }
-        after.network = Network::new();
+        result.network = Network::new();
         // The messages of one order stay together and keep their sequence, as they share sender and receiver.
         for flight in self.network.flights() {
             let flight = flight_of(system.protocol, flight, numbers);
-            (after.network).insert_keeping_marks(system.protocol, CopyOnWrite::new(flight));
+            (result.network).insert_keeping_marks(system.protocol, CopyOnWrite::new(flight));
         }
-        after
+        result
     }
 }
 
@@ -90,12 +91,13 @@ fn flight_of<D: Data>(
     flight: &InFlightMessage<D>,
     numbers: Numbers,
 ) -> InFlightMessage<D> {
-    let end = |end: Option<u8>| end.map(|remote| numbers[usize::from(remote)]);
+    let permuted_end =
+        |permuted_end: Option<u8>| permuted_end.map(|remote| numbers[usize::from(remote)]);
     let fields = &protocol.message(flight.message).fields;
     let fields = fields.iter().zip(&flight.fields);
     InFlightMessage {
-        from: end(flight.from),
-        to: end(flight.to),
+        from: permuted_end(flight.from),
+        to: permuted_end(flight.to),
         fields: fields
             .map(|(field, &v)| value(field.ty, v, numbers))
             .collect(),

@@ -25,21 +25,21 @@ pub struct Search {
     pub symmetry: bool,
 }
 
-/// Explores two levels, and stops at `search.most` rows or when `go_on` returns false. The result contains no states.
+/// Explores two levels, and stops at `search.most` rows or when `should_continue` returns false. The result contains no states.
 pub fn explore_levels(
     levels: &Levels,
     search: Search,
-    go_on: &mut dyn FnMut() -> bool,
+    should_continue: &mut dyn FnMut() -> bool,
 ) -> Found<(), LevelStep> {
-    let mut joint = ProductSearch::new(levels, search.symmetry);
-    joint.explore(search.most, go_on)
+    let mut product_search = ProductSearch::new(levels, search.symmetry);
+    product_search.explore(search.most, should_continue)
 }
 
 /// Interned states of one sort, each with properties that are computed once.
 struct Parts<A> {
     worlds: Vec<Rc<World<Shared>>>,
     numbers: FxHashMap<Rc<World<Shared>>, u32>,
-    about: Vec<A>,
+    properties: Vec<A>,
 }
 
 impl<A> Parts<A> {
@@ -47,16 +47,16 @@ impl<A> Parts<A> {
         Parts {
             worlds: Vec::new(),
             numbers: FxHashMap::default(),
-            about: Vec::new(),
+            properties: Vec::new(),
         }
     }
 
-    fn number(&mut self, world: World<Shared>, about: impl FnOnce(&World<Shared>) -> A) -> u32 {
+    fn intern(&mut self, world: World<Shared>, compute: impl FnOnce(&World<Shared>) -> A) -> u32 {
         if let Some(&number) = self.numbers.get(&world) {
             return number;
         }
         let number = self.worlds.len() as u32;
-        self.about.push(about(&world));
+        self.properties.push(compute(&world));
         let world = Rc::new(world);
         self.worlds.push(Rc::clone(&world));
         self.numbers.insert(world, number);
@@ -91,8 +91,8 @@ struct Move {
 
 /// All steps at an outer cache and below it, and their violations.
 struct Moves {
-    good: Vec<Move>,
-    wrong: Vec<(LevelStep, Wrong)>,
+    steps: Vec<Move>,
+    violations: Vec<(LevelStep, Wrong)>,
 }
 
 struct ProductSearch<'l, 'p> {
@@ -109,7 +109,7 @@ struct ProductSearch<'l, 'p> {
     /// Inner states with a different memory, by the bits of the lines that are current in it.
     with_memory: FxHashMap<(u32, u8), u32>,
     /// Representative of each inner state under permutation of its caches.
-    alike: FxHashMap<u32, u32>,
+    representatives: FxHashMap<u32, u32>,
     /// Outer states with permuted caches, by the index of the permutation.
     permuted: FxHashMap<(u32, u8), u32>,
     /// Permutations of the outer caches, and of the caches below one of them.
@@ -120,23 +120,23 @@ struct ProductSearch<'l, 'p> {
 
 /// All permutations of a system's remotes, the identity first. Only the identity if the remotes have several kinds or
 /// are more than four, or without symmetry.
-fn orders(system: &System, symmetry: bool) -> Vec<Vec<u8>> {
+fn permutations(system: &System, symmetry: bool) -> Vec<Vec<u8>> {
     let count = system.remotes;
-    let mut all = vec![vec![]];
+    let mut permutations = vec![vec![]];
     if !symmetry || system.protocol.kinds.len() > 1 || count > 4 {
         return vec![(0..count).collect()];
     }
     for next in 0..count {
-        let longer = all.iter().flat_map(|order: &Vec<u8>| {
-            (0..=order.len()).rev().map(move |place| {
+        let extended = permutations.iter().flat_map(|order: &Vec<u8>| {
+            (0..=order.len()).rev().map(move |position| {
                 let mut order = order.clone();
-                order.insert(place, next);
+                order.insert(position, next);
                 order
             })
         });
-        all = longer.collect();
+        permutations = extended.collect();
     }
-    all
+    permutations
 }
 
 impl<'l, 'p> ProductSearch<'l, 'p> {
@@ -149,9 +149,9 @@ impl<'l, 'p> ProductSearch<'l, 'p> {
             at_cache: FxHashMap::default(),
             mark_stale: FxHashMap::default(),
             with_memory: FxHashMap::default(),
-            alike: FxHashMap::default(),
+            representatives: FxHashMap::default(),
             permuted: FxHashMap::default(),
-            orders: [&levels.outer, &levels.inner].map(|system| orders(system, symmetry)),
+            orders: [&levels.outer, &levels.inner].map(|system| permutations(system, symmetry)),
             placeholder: World::new(&levels.inner),
             levels,
         }
@@ -159,7 +159,7 @@ impl<'l, 'p> ProductSearch<'l, 'p> {
 
     fn intern_outer(&mut self, world: World<Shared>) -> u32 {
         let system = &self.levels.outer;
-        self.outer.number(world, |world| UpperLevel {
+        self.outer.intern(world, |world| UpperLevel {
             quiescent: world.quiescent(system),
             rights: (0..system.lines)
                 .map(|line| rights(world, system, line))
@@ -176,7 +176,7 @@ impl<'l, 'p> ProductSearch<'l, 'p> {
 
     fn intern_inner(&mut self, world: World<Shared>) -> u32 {
         let system = &self.levels.inner;
-        self.inner.number(world, |world| LowerLevel {
+        self.inner.intern(world, |world| LowerLevel {
             quiescent: world.quiescent(system),
             held: (0..system.lines)
                 .map(|line| LevelPermissions::of(world, system, line))
@@ -199,13 +199,13 @@ impl<'l, 'p> ProductSearch<'l, 'p> {
         if let Some(known) = self.at_home.get(&outer) {
             return Rc::clone(known);
         }
-        let below = vec![self.placeholder.clone(); usize::from(self.clusters)];
+        let placeholders = vec![self.placeholder.clone(); usize::from(self.clusters)];
         let clusters = Clusters {
             outer: World::clone(&self.outer.worlds[outer as usize]),
-            inner: below,
+            inner: placeholders,
         };
         let steps = clusters.outer.steps(&self.levels.outer).into_iter();
-        let steps = steps.filter(|&step| clusters.at(step).is_none());
+        let steps = steps.filter(|&step| clusters.cache_and_line(step).is_none());
         let moves = Rc::new(self.moves(&clusters, 0, steps.map(LevelStep::Outer).collect()));
         self.at_home.insert(outer, Rc::clone(&moves));
         moves
@@ -216,17 +216,25 @@ impl<'l, 'p> ProductSearch<'l, 'p> {
         if let Some(known) = self.at_cache.get(&(outer, inner, number)) {
             return Rc::clone(known);
         }
-        let mut below = vec![self.placeholder.clone(); usize::from(self.clusters)];
-        below[usize::from(number)] = World::clone(&self.inner.worlds[inner as usize]);
+        let mut systems = vec![self.placeholder.clone(); usize::from(self.clusters)];
+        systems[usize::from(number)] = World::clone(&self.inner.worlds[inner as usize]);
         let clusters = Clusters {
             outer: World::clone(&self.outer.worlds[outer as usize]),
-            inner: below,
+            inner: systems,
         };
-        let above = clusters.outer.steps(&self.levels.outer).into_iter();
-        let its = above.filter(|&step| clusters.at(step).is_some_and(|(at, _)| at == number));
-        let mut steps: Vec<LevelStep> = its.map(LevelStep::Outer).collect();
-        let own = clusters.inner[usize::from(number)].steps(&self.levels.inner);
-        steps.extend(own.into_iter().map(|step| LevelStep::Inner(number, step)));
+        let outer_steps = clusters.outer.steps(&self.levels.outer).into_iter();
+        let cache_steps = outer_steps.filter(|&step| {
+            clusters
+                .cache_and_line(step)
+                .is_some_and(|(cache, _)| cache == number)
+        });
+        let mut steps: Vec<LevelStep> = cache_steps.map(LevelStep::Outer).collect();
+        let inner_steps = clusters.inner[usize::from(number)].steps(&self.levels.inner);
+        steps.extend(
+            inner_steps
+                .into_iter()
+                .map(|step| LevelStep::Inner(number, step)),
+        );
         let moves = Rc::new(self.moves(&clusters, number, steps));
         self.at_cache
             .insert((outer, inner, number), Rc::clone(&moves));
@@ -235,29 +243,29 @@ impl<'l, 'p> ProductSearch<'l, 'p> {
 
     fn moves(&mut self, clusters: &Clusters, number: u8, steps: Vec<LevelStep>) -> Moves {
         let mut moves = Moves {
-            good: Vec::new(),
-            wrong: Vec::new(),
+            steps: Vec::new(),
+            violations: Vec::new(),
         };
         for step in steps {
             let mut next = clusters.clone();
-            let taken = match step {
+            let result = match step {
                 LevelStep::Outer(step) => next.take_outer(self.levels, step).map(|t| (t, None)),
                 LevelStep::Inner(number, step) => {
                     next.take_inner(self.levels, number, step, &mut Vec::new())
                 }
             };
-            match taken {
+            match result {
                 Ok((false, _)) => {}
                 Ok((true, wrote)) => {
                     let inner = next.inner.swap_remove(usize::from(number));
-                    moves.good.push(Move {
+                    moves.steps.push(Move {
                         step,
                         outer: self.intern_outer(next.outer),
                         inner: self.intern_inner(inner),
                         wrote,
                     });
                 }
-                Err(wrong) => moves.wrong.push((step, wrong)),
+                Err(error) => moves.violations.push((step, error)),
             }
         }
         moves
@@ -269,7 +277,7 @@ impl<'l, 'p> ProductSearch<'l, 'p> {
             return known;
         }
         let mut world = World::clone(&self.inner.worlds[inner as usize]);
-        world.age(&self.levels.inner, line, true);
+        world.mark_copies_stale(&self.levels.inner, line, true);
         let number = self.intern_inner(world);
         self.mark_stale.insert((inner, line), number);
         number
@@ -289,48 +297,48 @@ impl<'l, 'p> ProductSearch<'l, 'p> {
         number
     }
 
-    /// Calls `each` with every successor of a row and its step. Returns the steps that violate a property.
+    /// Calls `visit` with every successor of a row and its step. Returns the steps that violate a property.
     fn successors(
         &mut self,
         row: &[u32],
-        each: &mut dyn FnMut(&mut Self, &[u32], LevelStep),
+        visit: &mut dyn FnMut(&mut Self, &[u32], LevelStep),
     ) -> Vec<(LevelStep, Wrong)> {
-        let mut wrong = Vec::new();
+        let mut violations = Vec::new();
         let mut next = row.to_vec();
         let home = self.at_home(row[0]);
-        wrong.extend(home.wrong.iter().cloned());
-        for step in &home.good {
+        violations.extend(home.violations.iter().cloned());
+        for step in &home.steps {
             next.copy_from_slice(row);
             next[0] = step.outer;
-            self.join(row[0], &mut next, None);
-            each(self, &next, step.step);
+            self.update_inner_memory(row[0], &mut next, None);
+            visit(self, &next, step.step);
         }
         for number in 0..self.clusters {
-            let own = usize::from(number) + 1;
-            let moves = self.at_cache(row[0], row[own], number);
-            wrong.extend(moves.wrong.iter().cloned());
-            for step in &moves.good {
+            let position = usize::from(number) + 1;
+            let moves = self.at_cache(row[0], row[position], number);
+            violations.extend(moves.violations.iter().cloned());
+            for step in &moves.steps {
                 next.copy_from_slice(row);
-                (next[0], next[own]) = (step.outer, step.inner);
+                (next[0], next[position]) = (step.outer, step.inner);
                 if let Some(line) = step.wrote {
-                    for other in (1..row.len()).filter(|&other| other != own) {
-                        next[other] = self.mark_stale(next[other], line);
+                    for sibling in (1..row.len()).filter(|&sibling| sibling != position) {
+                        next[sibling] = self.mark_stale(next[sibling], line);
                     }
                 }
-                self.join(row[0], &mut next, Some(own));
-                each(self, &next, step.step);
+                self.update_inner_memory(row[0], &mut next, Some(position));
+                visit(self, &next, step.step);
             }
         }
-        wrong
+        violations
     }
 
-    /// Updates the memory of the inner states to the outer copies, except below `own`, which is up to date.
-    fn join(&mut self, before: u32, row: &mut [u32], own: Option<usize>) {
-        for other in (1..row.len()).filter(|&other| Some(other) != own) {
-            let copies = |outer: u32| self.outer.about[outer as usize].copies[other - 1];
-            let (old, new) = (copies(before), copies(row[0]));
+    /// Updates the memory of the inner states to the outer copies, except below `current`, which is up to date.
+    fn update_inner_memory(&mut self, outer_before: u32, row: &mut [u32], current: Option<usize>) {
+        for position in (1..row.len()).filter(|&position| Some(position) != current) {
+            let copies = |outer: u32| self.outer.properties[outer as usize].copies[position - 1];
+            let (old, new) = (copies(outer_before), copies(row[0]));
             if old != new {
-                row[other] = self.with_memory(row[other], new);
+                row[position] = self.with_memory(row[position], new);
             }
         }
     }
@@ -342,44 +350,44 @@ impl<'l, 'p> ProductSearch<'l, 'p> {
                 *inner = self.inner_representative(*inner);
             }
         }
-        let mut least: Option<Vec<u32>> = None;
+        let mut smallest: Option<Vec<u32>> = None;
         for order in 1..self.orders[0].len() {
-            let mut other = vec![0; row.len()];
+            let mut candidate = vec![0; row.len()];
             for (cache, &number) in self.orders[0][order].iter().enumerate() {
-                other[usize::from(number) + 1] = row[cache + 1];
+                candidate[usize::from(number) + 1] = row[cache + 1];
             }
             // The outer states decide only between equal inner states, so they are seldom permuted.
-            let best = least.as_deref().unwrap_or(row);
-            if other[1..] > best[1..] {
+            let best = smallest.as_deref().unwrap_or(row);
+            if candidate[1..] > best[1..] {
                 continue;
             }
-            other[0] = self.permuted_outer(row[0], order);
-            let best = least.as_deref().unwrap_or(row);
-            if (&other[1..], other[0]) < (&best[1..], best[0]) {
-                least = Some(other);
+            candidate[0] = self.permuted_outer(row[0], order);
+            let best = smallest.as_deref().unwrap_or(row);
+            if (&candidate[1..], candidate[0]) < (&best[1..], best[0]) {
+                smallest = Some(candidate);
             }
         }
-        if let Some(least) = least {
-            *row = least;
+        if let Some(smallest) = smallest {
+            *row = smallest;
         }
     }
 
     fn inner_representative(&mut self, inner: u32) -> u32 {
-        if let Some(&known) = self.alike.get(&inner) {
+        if let Some(&known) = self.representatives.get(&inner) {
             return known;
         }
         let world = Rc::clone(&self.inner.worlds[inner as usize]);
-        let all: Vec<u32> = (0..self.orders[1].len())
+        let images: Vec<u32> = (0..self.orders[1].len())
             .map(|order| {
                 let permuted = world.permuted(&self.levels.inner, &self.orders[1][order]);
                 self.intern_inner(permuted)
             })
             .collect();
-        let least = all.iter().copied().min().unwrap_or(inner);
-        for other in all {
-            self.alike.insert(other, least);
+        let representative = images.iter().copied().min().unwrap_or(inner);
+        for image in images {
+            self.representatives.insert(image, representative);
         }
-        least
+        representative
     }
 
     fn permuted_outer(&mut self, outer: u32, order: usize) -> u32 {
@@ -395,12 +403,12 @@ impl<'l, 'p> ProductSearch<'l, 'p> {
     }
 
     fn claims(&self, row: &[u32]) -> Result<(), Violation> {
-        let above = &self.outer.about[row[0] as usize].rights;
+        let above = &self.outer.properties[row[0] as usize].rights;
         for (line, above) in above.iter().enumerate() {
             let below = row[1..].iter();
             judge(
                 above,
-                below.map(|&inner| self.inner.about[inner as usize].held[line]),
+                below.map(|&inner| self.inner.properties[inner as usize].held[line]),
             )?;
         }
         Ok(())
@@ -408,80 +416,95 @@ impl<'l, 'p> ProductSearch<'l, 'p> {
 
     fn quiescent(&self, row: &[u32]) -> bool {
         let mut below = row[1..].iter();
-        self.outer.about[row[0] as usize].quiescent
-            && below.all(|&inner| self.inner.about[inner as usize].quiescent)
+        self.outer.properties[row[0] as usize].quiescent
+            && below.all(|&inner| self.inner.properties[inner as usize].quiescent)
     }
 
-    fn explore(&mut self, most: usize, go_on: &mut dyn FnMut() -> bool) -> Found<(), LevelStep> {
-        let mut first = self.begin();
-        let begin = first.clone();
-        self.replace_by_representative(&mut first);
+    fn explore(
+        &mut self,
+        max_rows: usize,
+        should_continue: &mut dyn FnMut() -> bool,
+    ) -> Found<(), LevelStep> {
+        let mut initial_row = self.begin();
+        let concrete_start = initial_row.clone();
+        self.replace_by_representative(&mut initial_row);
         let mut rows = Rows::default();
-        rows.add(&first);
+        rows.add(&initial_row);
         // Predecessor of each row, and the successors by steps that must happen.
-        let mut from = vec![0u32];
-        let mut must: Vec<u32> = Vec::new();
-        let mut ends: Vec<usize> = Vec::new();
+        let mut predecessors = vec![0u32];
+        let mut forced_successors: Vec<u32> = Vec::new();
+        let mut successor_ends: Vec<usize> = Vec::new();
         let (mut level, mut depth, mut transitions) = (0, 0, 0u64);
-        let mut row = first.clone();
+        let mut row = initial_row.clone();
         loop {
-            let last = rows.len();
-            let mut wrong: Vec<(Wrong, usize, Option<LevelStep>)> = Vec::new();
-            for number in level..last {
-                if let Err(broken) = self.claims(rows.row(number)) {
-                    wrong.push((broken.into(), number, None));
+            let level_end = rows.len();
+            let mut violations: Vec<(Wrong, usize, Option<LevelStep>)> = Vec::new();
+            for number in level..level_end {
+                if let Err(violation) = self.claims(rows.row(number)) {
+                    violations.push((violation.into(), number, None));
                 }
             }
-            if wrong.is_empty() {
-                for number in level..last {
-                    if number % 1024 == 0 && !go_on() {
-                        return Found::TooMany { worlds: last };
+            if violations.is_empty() {
+                for number in level..level_end {
+                    if number % 1024 == 0 && !should_continue() {
+                        return Found::TooMany { worlds: level_end };
                     }
                     row.copy_from_slice(rows.row(number));
-                    let met = self.successors(&row, &mut |joint, next, step| {
+                    let step_violations = self.successors(&row, &mut |search, next, step| {
                         transitions += 1;
                         let mut next = next.to_vec();
-                        joint.replace_by_representative(&mut next);
+                        search.replace_by_representative(&mut next);
                         let (to, new) = rows.add(&next);
                         if new {
-                            from.push(number as u32);
+                            predecessors.push(number as u32);
                         }
                         if !<Clusters>::spontaneous(step) {
-                            must.push(to as u32);
+                            forced_successors.push(to as u32);
                         }
                     });
-                    ends.push(must.len());
-                    wrong.extend(
-                        met.into_iter()
-                            .map(|(step, what)| (what, number, Some(step))),
+                    successor_ends.push(forced_successors.len());
+                    violations.extend(
+                        step_violations
+                            .into_iter()
+                            .map(|(step, error)| (error, number, Some(step))),
                     );
-                    if rows.len() > most {
+                    if rows.len() > max_rows {
                         return Found::TooMany { worlds: rows.len() };
                     }
                 }
-                if !wrong.is_empty() {
+                if !violations.is_empty() {
                     // Claims violated by rows that were found before the level ended are at the same distance.
-                    for number in last..rows.len() {
-                        if let Err(broken) = self.claims(rows.row(number)) {
-                            wrong.push((broken.into(), number, None));
+                    for number in level_end..rows.len() {
+                        if let Err(violation) = self.claims(rows.row(number)) {
+                            violations.push((violation.into(), number, None));
                         }
                     }
                 }
             }
-            if let Some((what, number, step)) = wrong.first().cloned() {
-                let way = self.way(begin, &rows, &from, number, step.map(|step| (step, what)));
-                let what = wrong.into_iter().map(|(what, ..)| what).collect();
-                return Found::Wrong { what, way };
+            if let Some((error, number, step)) = violations.first().cloned() {
+                let path = self.path_to(
+                    concrete_start,
+                    &rows,
+                    &predecessors,
+                    number,
+                    step.map(|step| (step, error)),
+                );
+                let errors = violations.into_iter().map(|(error, ..)| error).collect();
+                return Found::Wrong {
+                    what: errors,
+                    way: path,
+                };
             }
-            if rows.len() == last {
+            if rows.len() == level_end {
                 break;
             }
-            level = last;
+            level = level_end;
             depth += 1;
         }
-        let lost = self.lost(&rows, &must, &ends);
+        let lost = self.first_lost_row(&rows, &forced_successors, &successor_ends);
         Found::Safe {
-            lost: lost.map(|number| self.way(begin, &rows, &from, number, None)),
+            lost: lost
+                .map(|number| self.path_to(concrete_start, &rows, &predecessors, number, None)),
             worlds: vec![(); rows.len()],
             transitions,
             depth,
@@ -489,67 +512,78 @@ impl<'l, 'p> ProductSearch<'l, 'p> {
     }
 
     /// The first row, if any, from which steps that must happen do not reach quiescence.
-    fn lost(&self, rows: &Rows, must: &[u32], ends: &[usize]) -> Option<usize> {
-        let mut saved: Vec<bool> = (0..rows.len())
+    fn first_lost_row(
+        &self,
+        rows: &Rows,
+        forced_successors: &[u32],
+        successor_ends: &[usize],
+    ) -> Option<usize> {
+        let mut reaches_quiescence: Vec<bool> = (0..rows.len())
             .map(|n| self.quiescent(rows.row(n)))
             .collect();
         loop {
-            let mut more = false;
+            let mut changed = false;
             // Most rows lead to rows of a higher index.
             for number in (0..rows.len()).rev() {
-                if saved[number] {
+                if reaches_quiescence[number] {
                     continue;
                 }
-                let begin = if number == 0 { 0 } else { ends[number - 1] };
-                let mut to = must[begin..ends[number]].iter();
-                if to.any(|&to| saved[to as usize]) {
-                    saved[number] = true;
-                    more = true;
+                let begin = if number == 0 {
+                    0
+                } else {
+                    successor_ends[number - 1]
+                };
+                let mut to = forced_successors[begin..successor_ends[number]].iter();
+                if to.any(|&to| reaches_quiescence[to as usize]) {
+                    reaches_quiescence[number] = true;
+                    changed = true;
                 }
             }
-            if !more {
-                return saved.iter().position(|&saved| !saved);
+            if !changed {
+                return reaches_quiescence
+                    .iter()
+                    .position(|&reaches_quiescence| !reaches_quiescence);
             }
         }
     }
 
-    /// A path to a row or to one that it represents, followed by a step with the violation `then`. Rows are
+    /// A path to a row or to one that it represents, followed by a step with the violation `violation`. Rows are
     /// representatives, so the path is found by replaying the search with concrete rows.
-    fn way(
+    fn path_to(
         &mut self,
-        begin: Vec<u32>,
+        start: Vec<u32>,
         rows: &Rows,
-        from: &[u32],
+        predecessors: &[u32],
         number: usize,
-        then: Option<(LevelStep, Wrong)>,
+        violation: Option<(LevelStep, Wrong)>,
     ) -> Vec<LevelStep> {
-        let mut along = vec![number];
-        while let Some(&number) = along.last().filter(|&&number| number > 0) {
-            along.push(from[number] as usize);
+        let mut rows_on_path = vec![number];
+        while let Some(&number) = rows_on_path.last().filter(|&&number| number > 0) {
+            rows_on_path.push(predecessors[number] as usize);
         }
-        let mut way = Vec::new();
-        let mut at = begin;
-        for &number in along.iter().rev().skip(1) {
-            let mut found = None;
-            self.successors(&at, &mut |joint, next, step| {
-                if found.is_none() {
-                    let mut other = next.to_vec();
-                    joint.replace_by_representative(&mut other);
-                    if other == rows.row(number) {
-                        found = Some((step, next.to_vec()));
+        let mut path = Vec::new();
+        let mut current_row = start;
+        for &number in rows_on_path.iter().rev().skip(1) {
+            let mut successor = None;
+            self.successors(&current_row, &mut |search, next, step| {
+                if successor.is_none() {
+                    let mut candidate = next.to_vec();
+                    search.replace_by_representative(&mut candidate);
+                    if candidate == rows.row(number) {
+                        successor = Some((step, next.to_vec()));
                     }
                 }
             });
             // Symmetric rows have symmetric successors.
-            let Some((step, next)) = found else { break };
-            way.push(step);
-            at = next;
+            let Some((step, next)) = successor else { break };
+            path.push(step);
+            current_row = next;
         }
-        if let Some((step, what)) = then {
-            let wrong = self.successors(&at, &mut |_, _, _| {});
-            let its = wrong.iter().find(|(_, other)| *other == what);
-            way.push(its.map_or(step, |(step, _)| *step));
+        if let Some((step, error)) = violation {
+            let violations = self.successors(&current_row, &mut |_, _, _| {});
+            let matching = violations.iter().find(|(_, candidate)| *candidate == error);
+            path.push(matching.map_or(step, |(step, _)| *step));
         }
-        way
+        path
     }
 }

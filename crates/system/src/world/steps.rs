@@ -10,7 +10,7 @@ use cohkit_protocol::rows::{event_words, fault_words};
 use contexts::{ConsumedStore, WorldHomeContext, WorldRemoteContext};
 
 use super::network::{order_of, Arrival, Endpoint, InFlightMessage, Order, Payload};
-use super::{Line, Lock, Operation, SetAside, System, World, Wrong};
+use super::{DeferredStore, Line, Lock, Operation, System, World, Wrong};
 use crate::agent::{
     self, read_under_lock, store_under_lock, Bytes, HomeContext, HomeInput, MemoryOp,
     RemoteContext, Sending, Violation,
@@ -79,16 +79,16 @@ pub struct CompletedAccess<D: Data> {
     pub remote: u8,
     /// The copy before the access: the value of a read, and the old value of a write. `None` if the home has performed
     /// the access, or it has no value.
-    pub found: Option<D::Copy>,
+    pub old_copy: Option<D::Copy>,
 }
 
 /// The trigger of an event that is no message.
-fn trigger(event: Event, own: Option<u8>, home: u16) -> Trigger<'static> {
+fn trigger(event: Event, remote: Option<u8>, home: u16) -> Trigger<'static> {
     Trigger {
         home,
         event,
         sender: None,
-        own: own.map(u16::from),
+        own: remote.map(u16::from),
         fields: &[],
     }
 }
@@ -101,7 +101,7 @@ enum RowOwner {
 }
 
 impl RowOwner {
-    fn of<'s>(self, system: &'s System) -> (&'s str, &'s Controller) {
+    fn name_and_controller<'s>(self, system: &'s System) -> (&'s str, &'s Controller) {
         match self {
             RowOwner::Remote(number) => {
                 let (kind, _) = system.of_each.kind(number.into());
@@ -114,10 +114,10 @@ impl RowOwner {
 
     /// The controller has no row for the event.
     fn unexpected(self, system: &System, event: Event) -> Wrong {
-        let (name, controller) = self.of(system);
+        let (name, controller) = self.name_and_controller(system);
         let event = event_words(system.protocol, controller, event);
-        let what = format!("{name} has no rule for {event}");
-        Wrong::Violated(Violation::new("no unexpected message", what))
+        let description = format!("{name} has no rule for {event}");
+        Wrong::Violated(Violation::new("no unexpected message", description))
     }
 
     /// The remote's number, or `None` for the home.
@@ -129,11 +129,11 @@ impl RowOwner {
     }
 
     /// The row cannot be executed.
-    fn impossible(self, system: &System, interrupted: &RowError) -> Wrong {
-        let (name, controller) = self.of(system);
+    fn row_fault(self, system: &System, interrupted: &RowError) -> Wrong {
+        let (name, controller) = self.name_and_controller(system);
         let messages = &system.protocol.messages;
-        let what = fault_words(name, messages, controller, &interrupted.fault);
-        Wrong::Violated(Violation::new("no unexpected message", what))
+        let description = fault_words(name, messages, controller, &interrupted.fault);
+        Wrong::Violated(Violation::new("no unexpected message", description))
     }
 }
 
@@ -144,25 +144,26 @@ impl<D: Data> World<D> {
         for line in 0..system.lines {
             for remote in 0..system.remotes {
                 // Accesses about no line begin once.
-                let all = Access::ALL.into_iter().map(|(access, _)| access);
-                let all = all.filter(|&access| access.about_line() || line == 0);
-                steps.extend(all.map(|access| Step::Access(line, remote, access)));
+                let accesses = Access::ALL.into_iter().map(|(access, _)| access);
+                let accesses = accesses.filter(|&access| access.about_line() || line == 0);
+                steps.extend(accesses.map(|access| Step::Access(line, remote, access)));
                 steps.push(Step::Hit(line, remote));
             }
-            self.steps_at_home(system, line, &mut steps);
+            self.push_home_steps(system, line, &mut steps);
         }
-        self.arrivals(system, &mut steps);
+        self.push_arrivals(system, &mut steps);
         steps
     }
 
     /// Adds the arrivals of messages, and the stalls at the head of input queues.
-    fn arrivals(&self, system: &System, steps: &mut Vec<Step>) {
+    fn push_arrivals(&self, system: &System, steps: &mut Vec<Step>) {
         for arrival in self.network.arrivals(system.protocol) {
             steps.push(Step::Arrives(arrival));
-            let chooses = |at: &InFlightMessage<D>| system.chooses[usize::from(at.to.is_none())];
-            if self.network.at(arrival).is_some_and(chooses) {
-                let others = 1..system.remotes;
-                steps.extend(others.map(|choice| Step::Chooses(arrival, choice)));
+            let may_choose =
+                |flight: &InFlightMessage<D>| system.chooses[usize::from(flight.to.is_none())];
+            if self.network.at(arrival).is_some_and(may_choose) {
+                let choices = 1..system.remotes;
+                steps.extend(choices.map(|choice| Step::Chooses(arrival, choice)));
             }
         }
         steps.extend(self.network.may_block(system.protocol).map(Step::Blocks));
@@ -171,12 +172,12 @@ impl<D: Data> World<D> {
     /// Like [`World::steps`], without the accesses of remotes.
     pub fn steps_without_remotes(&self, system: &System) -> Vec<Step> {
         let mut steps = Vec::new();
-        (0..system.lines).for_each(|line| self.steps_at_home(system, line, &mut steps));
-        self.arrivals(system, &mut steps);
+        (0..system.lines).for_each(|line| self.push_home_steps(system, line, &mut steps));
+        self.push_arrivals(system, &mut steps);
         steps
     }
 
-    fn steps_at_home(&self, system: &System, number: u8, steps: &mut Vec<Step>) {
+    fn push_home_steps(&self, system: &System, number: u8, steps: &mut Vec<Step>) {
         let line = &self.lines[usize::from(number)];
         match line.operation {
             Operation::Idle => {}
@@ -187,9 +188,10 @@ impl<D: Data> World<D> {
             Operation::Done => steps.push(Step::Written(number)),
             _ => steps.push(Step::Memory(number)),
         }
-        let free = line.asked.is_none() && (system.overlaps_requests || line.accepted.is_none());
+        let accepts_request =
+            line.asked.is_none() && (system.overlaps_requests || line.accepted.is_none());
         match line.asked {
-            None if free => {
+            None if accepts_request => {
                 let locals = 0..system.home.locals.len() as u8;
                 let locals = locals.filter(|&local| self.may_request(system, number, local));
                 steps.extend(locals.map(|local| Step::Asks(number, local)));
@@ -201,15 +203,19 @@ impl<D: Data> World<D> {
             if line.lock != Lock::GivenBack {
                 steps.push(Step::Unlock(number));
             }
-            if line.lock == Lock::Held(Right::Write) && system.lent.is_none() {
+            if line.lock == Lock::Held(Right::Write) && system.backing_needs.is_none() {
                 steps.push(Step::Writes(number));
             }
         }
-        if system.lent.is_some() {
-            let (more, less) = self.next_backing_permissions(system, number);
-            steps.extend(more.into_iter().map(|right| Step::Lends(number, right)));
-            steps.extend(less.into_iter().map(|right| Step::TakesBack(number, right)));
-            if line.lent == Right::None {
+        if system.backing_needs.is_some() {
+            let (higher, lower) = self.next_backing_permissions(system, number);
+            steps.extend(higher.into_iter().map(|right| Step::Lends(number, right)));
+            steps.extend(
+                lower
+                    .into_iter()
+                    .map(|right| Step::TakesBack(number, right)),
+            );
+            if line.backing_right == Right::None {
                 steps.push(Step::OthersWrite(number));
             }
         }
@@ -223,7 +229,7 @@ impl<D: Data> World<D> {
         self.take_recording(system, step, &mut Vec::new())
     }
 
-    /// Applies a step like [`World::take`], and appends the accesses that it completes to `ended`.
+    /// Applies a step like [`World::take`], and appends the accesses that it completes to `completed`.
     ///
     /// # Errors
     /// The step violates a property or exceeds a capacity.
@@ -231,51 +237,55 @@ impl<D: Data> World<D> {
         &mut self,
         system: &System,
         step: Step,
-        ended: &mut Vec<CompletedAccess<D>>,
+        completed: &mut Vec<CompletedAccess<D>>,
     ) -> Result<bool, Wrong> {
-        let before = ended.len();
-        let taken = waiting(self.taken(system, step, ended));
-        if taken == Ok(false) {
-            ended.truncate(before);
+        let count_before = completed.len();
+        let result = blocked_without_room(self.apply_step(system, step, completed));
+        if result == Ok(false) {
+            completed.truncate(count_before);
         }
-        taken
+        result
     }
 
-    fn taken(
+    fn apply_step(
         &mut self,
         system: &System,
         step: Step,
-        ended: &mut Vec<CompletedAccess<D>>,
+        completed: &mut Vec<CompletedAccess<D>>,
     ) -> Result<bool, Wrong> {
         match step {
             Step::Access(line, remote, access) => {
-                let what = D::Write::default();
-                self.access(system, line, remote, access, what, ended)
+                let value = D::Write::default();
+                self.access(system, line, remote, access, value, completed)
             }
             Step::Hit(line, remote) => self.hit(system, line, remote),
-            Step::Arrives(arrival) => self.arrives(system, arrival, 0, ended),
-            Step::Chooses(arrival, choice) => self.arrives(system, arrival, choice.into(), ended),
+            Step::Arrives(arrival) => self.receive(system, arrival, 0, completed),
+            Step::Chooses(arrival, choice) => {
+                self.receive(system, arrival, choice.into(), completed)
+            }
             Step::Blocks(order) => {
                 let arrival = Arrival::Ordered(order);
-                let mut after = self.clone();
+                let mut successor = self.clone();
                 // A message that can be consumed, or violates a property, stalls nothing.
-                if waiting(after.arrives(system, arrival, 0, &mut Vec::new())) != Ok(false) {
+                if blocked_without_room(successor.receive(system, arrival, 0, &mut Vec::new()))
+                    != Ok(false)
+                {
                     return Ok(false);
                 }
                 self.network.block(order);
                 Ok(true)
             }
-            Step::Memory(line) => self.memory(system, line),
-            Step::Read(line, choice) => self.read(system, line, choice),
+            Step::Memory(line) => self.perform_memory_operation(system, line),
+            Step::Read(line, choice) => self.consume_read_data(system, line, choice),
             Step::Written(line) => {
                 self.line(line).operation = Operation::Idle;
-                self.must(system, line, Event::MemoryDone, None)
+                self.apply_required_event(system, line, Event::MemoryDone, None)
             }
             Step::Asks(line, local) => {
                 self.line(line).asked = Some(local);
                 Ok(true)
             }
-            Step::Local(line) => self.local(system, line),
+            Step::Local(line) => self.consume_local_operation(system, line),
             Step::Unlock(line) => self.unlock(system, line),
             Step::Writes(line) => Ok(self.device_writes(system, line)),
             Step::Lends(line, right) | Step::TakesBack(line, right) => {
@@ -300,31 +310,33 @@ impl<D: Data> World<D> {
         system: &System,
         (line, remote): (u8, u8),
         access: Access,
-        what: D::Write,
-        ended: &mut Vec<CompletedAccess<D>>,
+        value: D::Write,
+        completed: &mut Vec<CompletedAccess<D>>,
     ) -> Result<bool, Wrong> {
-        let place = &self.lines[usize::from(line)].remotes[usize::from(remote)];
-        let right = system.right(&place.configuration);
-        let state = place.configuration.state;
+        let remote_state = &self.lines[usize::from(line)].remotes[usize::from(remote)];
+        let right = system.right(&remote_state.configuration);
+        let state = remote_state.configuration.state;
         let row = system.protocol.remote.rules.iter().any(|rule| {
             rule.event == Event::Access(access)
                 && matches!(rule.effect, Effect::Take { .. })
                 && rule.state.0 == state
         });
         if row || !access.is_performed_in_place() || right < access.needs() {
-            return waiting(self.access(system, line, remote, access, what, ended));
+            return blocked_without_room(
+                self.access(system, line, remote, access, value, completed),
+            );
         }
-        let found = place.copy.clone();
+        let old_copy = remote_state.copy.clone();
         if access.writes() {
-            let copy = self.write(system, line, &found, Extent::Part, &what);
-            let place = &mut self.line(line).remotes[usize::from(remote)];
-            (place.copy, place.writes) = (copy, None);
+            let copy = self.write(system, line, &old_copy, Extent::Part, &value);
+            let remote_state = &mut self.line(line).remotes[usize::from(remote)];
+            (remote_state.copy, remote_state.write_value) = (copy, None);
         }
-        let found = Some(found);
-        ended.push(CompletedAccess {
+        let old_copy = Some(old_copy);
+        completed.push(CompletedAccess {
             line,
             remote,
-            found,
+            old_copy,
         });
         Ok(true)
     }
@@ -334,13 +346,13 @@ impl<D: Data> World<D> {
         &mut self,
         system: &System,
         line: u8,
-        on: &D::Copy,
+        copy: &D::Copy,
         extent: Extent,
-        what: &D::Write,
+        value: &D::Write,
     ) -> D::Copy {
-        let after = self.data.write(line, on, extent, what);
-        self.age(system, line, true);
-        after
+        let new_copy = self.data.write(line, copy, extent, value);
+        self.mark_copies_stale(system, line, true);
+        new_copy
     }
 
     fn access(
@@ -349,19 +361,19 @@ impl<D: Data> World<D> {
         line: u8,
         remote: u8,
         access: Access,
-        what: D::Write,
-        ended: &mut Vec<CompletedAccess<D>>,
+        value: D::Write,
+        completed: &mut Vec<CompletedAccess<D>>,
     ) -> Result<bool, Wrong> {
-        let place = &self.lines[usize::from(line)].remotes[usize::from(remote)];
-        let mut next = place.configuration.clone();
+        let remote_state = &self.lines[usize::from(line)].remotes[usize::from(remote)];
+        let mut next = remote_state.configuration.clone();
         let trigger = trigger(Event::Access(access), Some(remote), system.home_of(line));
         let mut tables = &system.protocol.remote;
         let owner = RowOwner::Remote(remote);
-        let stepped = system
+        let outcome = system
             .remote_machine()
             .step(&mut next, trigger, &mut tables);
-        let stepped = stepped.map_err(|i| self.interrupted(system, line, owner, &i))?;
-        let Outcome::Taken { rule, acts } = stepped else {
+        let outcome = outcome.map_err(|i| self.interrupted(system, line, owner, &i))?;
+        let Outcome::Taken { rule, acts } = outcome else {
             if access == Access::Load
                 && hits(&system.protocol.remote, self.state(line, remote), access)
             {
@@ -372,15 +384,15 @@ impl<D: Data> World<D> {
         self.check_room(system, line, owner, &acts)?;
         let plan = &system.plans[0][rule];
         let sends = |message| {
-            let its = |act: &Act| matches!(act, Act::Send { message: m, to: Receiver::Home, .. } if *m == message);
-            acts.iter().any(its)
+            let is_match = |act: &Act| matches!(act, Act::Send { message: m, to: Receiver::Home, .. } if *m == message);
+            acts.iter().any(is_match)
         };
         let in_flight = |message| {
-            let its = |flight: &&InFlightMessage<D>| {
+            let is_match = |flight: &&InFlightMessage<D>| {
                 (flight.line, flight.message) == (line, message)
                     && (flight.from, flight.to) == (Some(remote), None)
             };
-            self.network.flights().filter(its).count()
+            self.network.flights().filter(is_match).count()
         };
         if !system.protocol.bounds.can_start_access(sends, in_flight) {
             return Ok(false);
@@ -389,28 +401,28 @@ impl<D: Data> World<D> {
             self.check_program_order(line, remote, access.writes())?;
         }
         // A hit changes the state only if it makes another copy stale.
-        let wanted = D::KEEPS_VALUES;
-        if plan.idle && !plan.moves && !wanted {
+        let keeps_values = D::KEEPS_VALUES;
+        if plan.idle && !plan.moves && !keeps_values {
             let changes = plan.performs && self.has_other_current_copy(system, line, Some(remote));
             if !changes {
                 return Ok(false);
             }
         }
         if let Some(begun) = plan.opens {
-            self.opens(system, line, remote, begun)?;
+            self.record_begin(system, line, remote, begun)?;
         }
         let extent = match access {
             Access::WriteLine => Extent::Whole,
             _ => Extent::Part,
         };
-        let (before, after) = (plan.before.right, plan.after.right);
-        let place = &self.lines[usize::from(line)].remotes[usize::from(remote)];
-        let found = place.copy.clone();
-        let changed = place.configuration != next || !acts.is_empty();
+        let (right_before, right_after) = (plan.before.right, plan.after.right);
+        let remote_state = &self.lines[usize::from(line)].remotes[usize::from(remote)];
+        let old_copy = remote_state.copy.clone();
+        let changed = remote_state.configuration != next || !acts.is_empty();
         // No response will complete a posted write.
-        let posts = plan.posts;
+        let is_posted = plan.posts;
         if D::KEEPS_VALUES && access.writes() {
-            self.line(line).remotes[usize::from(remote)].writes = Some(what);
+            self.line(line).remotes[usize::from(remote)].write_value = Some(value);
         }
         self.apply_row(
             system,
@@ -419,43 +431,43 @@ impl<D: Data> World<D> {
             (rule, acts, next),
             None,
             extent,
-            ended,
+            completed,
         )?;
         let reads = !access.writes() && access.needs() == Right::Read;
-        if reads && before.min(after) >= Right::Read {
-            let found = Some(found);
-            ended.push(CompletedAccess {
+        if reads && right_before.min(right_after) >= Right::Read {
+            let old_copy = Some(old_copy);
+            completed.push(CompletedAccess {
                 line,
                 remote,
-                found,
+                old_copy,
             });
         }
-        if posts && ended.is_empty() {
-            self.line(line).remotes[usize::from(remote)].writes = None;
-            let found = None;
-            ended.push(CompletedAccess {
+        if is_posted && completed.is_empty() {
+            self.line(line).remotes[usize::from(remote)].write_value = None;
+            let old_copy = None;
+            completed.push(CompletedAccess {
                 line,
                 remote,
-                found,
+                old_copy,
             });
         }
-        let retries = || system.protocol.remote.rules[rule].says(&|s| *s == Statement::Retry);
-        if !access.about_line() && !retries() {
-            let found = None;
-            ended.push(CompletedAccess {
+        let has_retry = || system.protocol.remote.rules[rule].says(&|s| *s == Statement::Retry);
+        if !access.about_line() && !has_retry() {
+            let old_copy = None;
+            completed.push(CompletedAccess {
                 line,
                 remote,
-                found,
+                old_copy,
             });
         }
         // A row with `retry` alone changes nothing.
-        Ok(changed || !ended.is_empty() || !wanted)
+        Ok(changed || !completed.is_empty() || !keeps_values)
     }
 
     /// State of a remote's line.
     fn state(&self, line: u8, remote: u8) -> usize {
-        let place = &self.lines[usize::from(line)].remotes[usize::from(remote)];
-        usize::from(place.configuration.state)
+        let remote_state = &self.lines[usize::from(line)].remotes[usize::from(remote)];
+        usize::from(remote_state.configuration.state)
     }
 
     /// Performs a store or atomic that needs no row, if it makes another copy stale.
@@ -467,8 +479,8 @@ impl<D: Data> World<D> {
         if !self.has_other_current_copy(system, line, Some(remote)) {
             return Ok(false);
         }
-        let place = &self.lines[usize::from(line)].remotes[usize::from(remote)];
-        let copy = place.copy.clone();
+        let remote_state = &self.lines[usize::from(line)].remotes[usize::from(remote)];
+        let copy = remote_state.copy.clone();
         let copy = self.write(system, line, &copy, Extent::Part, &D::Write::default());
         self.line(line).remotes[usize::from(remote)].copy = copy;
         Ok(true)
@@ -481,8 +493,8 @@ impl<D: Data> World<D> {
         remote: u8,
         writes: bool,
     ) -> Result<(), Wrong> {
-        let place = &self.lines[usize::from(line)].remotes[usize::from(remote)];
-        Err(match (place.stores.posted, writes) {
+        let remote_state = &self.lines[usize::from(line)].remotes[usize::from(remote)];
+        Err(match (remote_state.stores.posted, writes) {
             (0, _) => return Ok(()),
             (_, true) => stores::program_order(stores::STORE_REORDERED),
             (_, false) => stores::program_order(stores::OWN_STORE_MISSED),
@@ -491,35 +503,43 @@ impl<D: Data> World<D> {
     }
 
     /// Checks and records the begin of an access that is outstanding after the row.
-    fn opens(&mut self, system: &System, line: u8, remote: u8, begun: Access) -> Result<(), Wrong> {
+    fn record_begin(
+        &mut self,
+        system: &System,
+        line: u8,
+        remote: u8,
+        access: Access,
+    ) -> Result<(), Wrong> {
         let facts = &system.facts;
         let posted = self.lines[usize::from(line)].remotes[usize::from(remote)]
             .stores
             .posted;
-        let to_it = |flight: &&InFlightMessage<D>| (flight.line, flight.to) == (line, Some(remote));
-        let flights = || self.network.flights().filter(to_it);
-        if begun.needs() == Right::Read {
-            let answers = facts.answers(begun);
-            let mut answered = flights().filter(|flight| answers.contains(&flight.message));
-            let old = |flight: &InFlightMessage<D>| matches!(&flight.carried, Payload::Line(copy) if !self.data.current(line, copy));
-            if answered.any(old) {
+        let to_remote =
+            |flight: &&InFlightMessage<D>| (flight.line, flight.to) == (line, Some(remote));
+        let flights = || self.network.flights().filter(to_remote);
+        if access.needs() == Right::Read {
+            let response_messages = facts.answers(access);
+            let mut responses =
+                flights().filter(|flight| response_messages.contains(&flight.message));
+            let is_stale = |flight: &InFlightMessage<D>| matches!(&flight.carried, Payload::Line(copy) if !self.data.current(line, copy));
+            if responses.any(is_stale) {
                 return Err(Violation::data_value(agent::STALE_RESPONSE_IN_FLIGHT).into());
             }
-            if posted > 0 && flights().any(|flight| answers.contains(&flight.message)) {
+            if posted > 0 && flights().any(|flight| response_messages.contains(&flight.message)) {
                 return Err(stores::program_order(stores::OWN_STORE_MISSED).into());
             }
         }
-        let answer = begun == Access::Atomic
+        let has_atomic_response = access == Access::Atomic
             && facts.atomics()
             && flights().any(|flight| facts.answers_atomic[flight.message.index()]);
-        if answer {
+        if has_atomic_response {
             self.line(line).remotes[usize::from(remote)].stores.read = AtomicRead::Last;
         }
         Ok(())
     }
 
     /// Checks and records that a copy of a line is sent to a remote that may complete an access with it.
-    fn answers(
+    fn check_response(
         &mut self,
         system: &System,
         line: u8,
@@ -527,14 +547,14 @@ impl<D: Data> World<D> {
         (message, copy): (MessageId, &D::Copy),
     ) -> Result<(), Wrong> {
         let facts = &system.facts;
-        let place = &self.lines[usize::from(line)].remotes[usize::from(remote)];
-        if facts.used_once[message.index()] && place.stores.posted > 0 {
+        let remote_state = &self.lines[usize::from(line)].remotes[usize::from(remote)];
+        if facts.used_once[message.index()] && remote_state.stores.posted > 0 {
             return Err(stores::program_order(stores::OWN_STORE_MISSED).into());
         }
         let atomic = facts.answers_atomic[message.index()]
-            && facts.atomic_in[usize::from(place.configuration.state)];
+            && facts.atomic_in[usize::from(remote_state.configuration.state)];
         if atomic {
-            if place.stores.performed {
+            if remote_state.stores.performed {
                 return Err(stores::atomicity(stores::ATOMIC_READS_OWN_STORE).into());
             }
             if facts.coherent && !self.data.current(line, copy) {
@@ -546,7 +566,7 @@ impl<D: Data> World<D> {
     }
 
     /// Checks and records that the home performs a store of a remote.
-    fn performs(
+    fn record_performed_store(
         &mut self,
         system: &System,
         line: u8,
@@ -572,15 +592,15 @@ impl<D: Data> World<D> {
         if ticket == Ticket::VOID {
             return Err(Violation::new(agent::stores(facts), stores::PERFORMED_TWICE).into());
         }
-        let place = &mut self.line(line).remotes[usize::from(remote)];
-        if place.stores.posted > 0 {
+        let remote_state = &mut self.line(line).remotes[usize::from(remote)];
+        if remote_state.stores.posted > 0 {
             return Err(stores::program_order(stores::STORE_REORDERED).into());
         }
-        if place.stores.read == AtomicRead::Outdated {
+        if remote_state.stores.read == AtomicRead::Outdated {
             return Err(stores::atomicity(stores::ATOMIC_INTERRUPTED).into());
         }
-        place.stores.read = AtomicRead::None;
-        place.stores.performed = true;
+        remote_state.stores.read = AtomicRead::None;
+        remote_state.stores.performed = true;
         self.void_outstanding(line, remote);
         Ok(())
     }
@@ -596,21 +616,23 @@ impl<D: Data> World<D> {
     /// Changes the tickets of all stores of a remote to a line, in messages and at the home.
     fn change_tickets(&mut self, line: u8, remote: u8, change: impl Fn(Ticket) -> Ticket) {
         self.network.change_tickets(line, remote, &change);
-        let aside = self.lines[usize::from(line)].aside.as_ref();
-        let ticket = aside.filter(|aside| aside.from == remote).map(|a| a.ticket);
+        let deferred = self.lines[usize::from(line)].deferred_store.as_ref();
+        let ticket = deferred
+            .filter(|deferred| deferred.from == remote)
+            .map(|a| a.ticket);
         if ticket.is_some_and(|ticket| change(ticket) != ticket) {
-            if let Some(aside) = &mut self.line(line).aside {
-                aside.ticket = change(aside.ticket);
+            if let Some(deferred) = &mut self.line(line).deferred_store {
+                deferred.ticket = change(deferred.ticket);
             }
         }
     }
 
-    fn arrives(
+    fn receive(
         &mut self,
         system: &System,
         arrival: Arrival,
         choice: u16,
-        ended: &mut Vec<CompletedAccess<D>>,
+        completed: &mut Vec<CompletedAccess<D>>,
     ) -> Result<bool, Wrong> {
         let Some(flight) = self.network.at(arrival).cloned() else {
             return Ok(false);
@@ -627,36 +649,42 @@ impl<D: Data> World<D> {
             own: flight.to.map(u16::from),
             fields: &flight.fields,
         };
-        let brought = match &flight.carried {
+        let carried_copy = match &flight.carried {
             Payload::Line(copy) => Some(copy),
             _ => None,
         };
         let Some(remote) = flight.to else {
-            if let (true, Payload::Write(what, _)) = (D::KEEPS_VALUES, &flight.carried) {
-                self.line(flight.line).kept = Some(what.clone());
+            if let (true, Payload::Write(value, _)) = (D::KEEPS_VALUES, &flight.carried) {
+                self.line(flight.line).consumed_value = Some(value.clone());
             }
-            let taken = HomeInput {
+            let input = HomeInput {
                 message: Some(flight.message),
                 sender: flight.from,
-                brought,
+                brought: carried_copy,
             };
             let ticket = match flight.carried {
                 Payload::Write(_, ticket) => Some(ticket),
                 _ => None,
             };
-            return match self.home_with(system, flight.line, trigger, taken, (ticket, choice))? {
+            return match self.apply_home_event_with(
+                system,
+                flight.line,
+                trigger,
+                input,
+                (ticket, choice),
+            )? {
                 Answer::Taken => Ok(true),
                 Answer::Waits => Ok(false),
                 Answer::Refused | Answer::None => Err(RowOwner::Home.unexpected(system, event)),
             };
         };
-        let place = &self.lines[usize::from(flight.line)].remotes[usize::from(remote)];
-        let mut next = place.configuration.clone();
+        let remote_state = &self.lines[usize::from(flight.line)].remotes[usize::from(remote)];
+        let mut next = remote_state.configuration.clone();
         let mut tables = &system.protocol.remote;
         let owner = RowOwner::Remote(remote);
         let machine = system.remote_machine();
-        let stepped = machine.step_choosing(&mut next, trigger, &mut tables, choice);
-        match stepped.map_err(|i| self.interrupted(system, flight.line, owner, &i))? {
+        let outcome = machine.step_choosing(&mut next, trigger, &mut tables, choice);
+        match outcome.map_err(|i| self.interrupted(system, flight.line, owner, &i))? {
             Outcome::Taken { rule, acts } => {
                 self.check_room(system, flight.line, owner, &acts)?;
                 if matches!(flight.carried, Payload::Write(_, ticket) if ticket.is_posted()) {
@@ -664,8 +692,8 @@ impl<D: Data> World<D> {
                 }
                 let row = (rule, acts, next);
                 // The part of the line is fixed when the store begins; here one part represents all.
-                let (line, part) = (flight.line, Extent::Part);
-                self.apply_row(system, line, remote, row, brought, part, ended)?;
+                let (line, extent) = (flight.line, Extent::Part);
+                self.apply_row(system, line, remote, row, carried_copy, extent, completed)?;
                 Ok(true)
             }
             Outcome::Leave => Ok(false),
@@ -683,15 +711,15 @@ impl<D: Data> World<D> {
         line: u8,
         remote: u8,
         (rule, acts, next): (usize, Vec<Act>, Configuration),
-        brought: Option<&D::Copy>,
+        carried_copy: Option<&D::Copy>,
         extent: Extent,
-        ended: &mut Vec<CompletedAccess<D>>,
+        completed: &mut Vec<CompletedAccess<D>>,
     ) -> Result<(), Wrong> {
         let plan = &system.plans[0][rule];
-        let held = self.lines[usize::from(line)].remotes[usize::from(remote)]
+        let old_copy = self.lines[usize::from(line)].remotes[usize::from(remote)]
             .copy
             .clone();
-        let mut around = WorldRemoteContext {
+        let mut context = WorldRemoteContext {
             world: self,
             system,
             line,
@@ -699,46 +727,59 @@ impl<D: Data> World<D> {
             extent,
             send: StoreSend::first(plan.posts),
             in_place: plan.performs,
-            brings: brought.is_some(),
-            ended,
-            every: Vec::new(),
+            carries_copy: carried_copy.is_some(),
+            completed,
+            bulk_transitions: Vec::new(),
         };
         let (protocol, facts) = (system.protocol, &system.facts);
-        let copy = agent::remote(protocol, facts, plan, acts, &held, brought, &mut around)?;
-        let every = around.every;
+        let copy = agent::remote(
+            protocol,
+            facts,
+            plan,
+            acts,
+            &old_copy,
+            carried_copy,
+            &mut context,
+        )?;
+        let bulk_transitions = context.bulk_transitions;
         if plan.gives_up {
-            let place = &self.lines[usize::from(line)].remotes[usize::from(remote)];
-            if place.stores.performed {
-                let what = stores::ABANDONED_AFTER_PERFORMED;
-                return Err(Violation::new(agent::stores(facts), what).into());
+            let remote_state = &self.lines[usize::from(line)].remotes[usize::from(remote)];
+            if remote_state.stores.performed {
+                let description = stores::ABANDONED_AFTER_PERFORMED;
+                return Err(Violation::new(agent::stores(facts), description).into());
             }
             self.void_outstanding(line, remote);
         }
-        let place = &mut self.line(line).remotes[usize::from(remote)];
+        let remote_state = &mut self.line(line).remotes[usize::from(remote)];
         if facts.atomics() {
-            match (facts.atomic_in[usize::from(next.state)], brought) {
-                (false, _) => (place.found, place.stores.read) = (None, AtomicRead::None),
-                (true, Some(copy)) if D::KEEPS_VALUES => place.found = Some(copy.clone()),
+            match (facts.atomic_in[usize::from(next.state)], carried_copy) {
+                (false, _) => {
+                    (remote_state.received_copy, remote_state.stores.read) =
+                        (None, AtomicRead::None)
+                }
+                (true, Some(copy)) if D::KEEPS_VALUES => {
+                    remote_state.received_copy = Some(copy.clone())
+                }
                 (true, _) => {}
             }
         }
-        (place.configuration, place.copy) = (next, copy);
+        (remote_state.configuration, remote_state.copy) = (next, copy);
         self.copy_registers(system, line, remote);
-        for (from, to) in every {
-            self.every(system, remote, from, to);
+        for (from, to) in bulk_transitions {
+            self.bulk_transition(system, remote, from, to);
         }
         Ok(())
     }
 
     /// Moves all lines of a remote in state `from` to state `to`, and drops their copies if `to` holds none.
-    fn every(&mut self, system: &System, remote: u8, from: StateId, to: StateId) {
-        let holds = system.protocol.remote.states[to.index()].holds_line;
+    fn bulk_transition(&mut self, system: &System, remote: u8, from: StateId, to: StateId) {
+        let holds_line = system.protocol.remote.states[to.index()].holds_line;
         for line in &mut self.lines {
             if line.remotes[usize::from(remote)].configuration.state == from.0 {
-                let place = &mut line.remotes[usize::from(remote)];
-                place.configuration.state = to.0;
-                if !holds {
-                    place.copy = D::Copy::default();
+                let remote_state = &mut line.remotes[usize::from(remote)];
+                remote_state.configuration.state = to.0;
+                if !holds_line {
+                    remote_state.copy = D::Copy::default();
                 }
             }
         }
@@ -751,11 +792,12 @@ impl<D: Data> World<D> {
             return;
         }
         let remote = usize::from(remote);
-        let own = &self.line(line).remotes[remote].configuration.slots[registers.clone()];
-        let own = own.to_vec();
+        let values = &self.line(line).remotes[remote].configuration.slots[registers.clone()];
+        let values = values.to_vec();
         for line in &mut self.lines {
-            if line.remotes[remote].configuration.slots[registers.clone()] != own {
-                line.remotes[remote].configuration.slots[registers.clone()].copy_from_slice(&own);
+            if line.remotes[remote].configuration.slots[registers.clone()] != values {
+                line.remotes[remote].configuration.slots[registers.clone()]
+                    .copy_from_slice(&values);
             }
         }
     }
@@ -766,12 +808,12 @@ impl<D: Data> World<D> {
         if registers.is_empty() {
             return;
         }
-        let own = self.line(line).home.slots[registers.clone()].to_vec();
+        let values = self.line(line).home.slots[registers.clone()].to_vec();
         let home = system.home_of(line);
         let lines = (0..).zip(&mut self.lines);
         for (_, line) in lines.filter(|(number, _)| system.home_of(*number) == home) {
-            if line.home.slots[registers.clone()] != own {
-                line.home.slots[registers.clone()].copy_from_slice(&own);
+            if line.home.slots[registers.clone()] != values {
+                line.home.slots[registers.clone()].copy_from_slice(&values);
             }
         }
     }
@@ -781,13 +823,13 @@ impl<D: Data> World<D> {
     fn interrupted(
         &self,
         system: &System,
-        own: u8,
+        row_line: u8,
         owner: RowOwner,
-        interrupted: &RowError,
+        error: &RowError,
     ) -> Wrong {
-        let acts = interrupted.acts.iter().chain(&interrupted.later);
-        match self.check_room(system, own, owner, acts) {
-            Ok(()) => owner.impossible(system, interrupted),
+        let acts = error.acts.iter().chain(&error.later);
+        match self.check_room(system, row_line, owner, acts) {
+            Ok(()) => owner.row_fault(system, error),
             Err(no_room) => no_room,
         }
     }
@@ -797,11 +839,11 @@ impl<D: Data> World<D> {
     fn check_room<'a>(
         &self,
         system: &System,
-        own: u8,
+        row_line: u8,
         owner: RowOwner,
         acts: impl IntoIterator<Item = &'a Act>,
     ) -> Result<(), Wrong> {
-        let (protocol, from) = (system.protocol, owner.number());
+        let (protocol, sender) = (system.protocol, owner.number());
         let mut networks = protocol.networks.iter();
         if networks.all(|network| network.capacity.is_none()) {
             return Ok(());
@@ -811,11 +853,11 @@ impl<D: Data> World<D> {
             let Act::Send { message, to, .. } = *act else {
                 continue;
             };
-            let Some((to, line)) = ends(system, own, from, message, to) else {
+            let Some((to, line)) = receiver_and_line(system, row_line, sender, message, to) else {
                 continue;
             };
-            let home = sending_home(system, own, (from, to), message);
-            let order = order_of(protocol, message, (from, to), (line, home));
+            let home = sending_home(system, row_line, (sender, to), message);
+            let order = order_of(protocol, message, (sender, to), (line, home));
             if order.is_some_and(|order| !network.has_room(protocol, order)) {
                 return Err(no_room());
             }
@@ -824,7 +866,7 @@ impl<D: Data> World<D> {
                 InFlightMessage {
                     line,
                     message,
-                    from,
+                    from: sender,
                     to,
                     home,
                     fields: Vec::new(),
@@ -843,7 +885,7 @@ impl<D: Data> World<D> {
         system: &System,
         line: u8,
         from: Option<u8>,
-        (what, ticket): (D::Write, Ticket),
+        (value, ticket): (D::Write, Ticket),
         sending: Sending<D::Copy>,
     ) -> Result<(), Wrong> {
         let Sending {
@@ -853,14 +895,14 @@ impl<D: Data> World<D> {
             bytes,
         } = sending;
         let protocol = system.protocol;
-        let own = line;
-        let Some((to, line)) = ends(system, line, from, message, to) else {
-            let what = "a message to a home that does not exist";
-            return Err(Violation::new("no unexpected message", what).into());
+        let row_line = line;
+        let Some((to, line)) = receiver_and_line(system, line, from, message, to) else {
+            let description = "a message to a home that does not exist";
+            return Err(Violation::new("no unexpected message", description).into());
         };
-        let home = sending_home(system, own, (from, to), message);
+        let home = sending_home(system, row_line, (from, to), message);
         if let (Bytes::Line(copy), Some(to)) = (&bytes, to) {
-            self.answers(system, line, to, (message, copy))?;
+            self.check_response(system, line, to, (message, copy))?;
         }
         let flight = InFlightMessage {
             line,
@@ -874,7 +916,7 @@ impl<D: Data> World<D> {
             carried: match bytes {
                 Bytes::None => Payload::Nothing,
                 Bytes::Line(copy) => Payload::Line(copy),
-                Bytes::Write => Payload::Write(what, ticket),
+                Bytes::Write => Payload::Write(value, ticket),
             },
         };
         match order_of(protocol, message, (from, to), (line, home)) {
@@ -884,22 +926,22 @@ impl<D: Data> World<D> {
                     true => 1,
                     false => system.lines,
                 };
-                let room = usize::from(system.room) * usize::from(lines);
-                if self.network.queued(order) >= room {
+                let capacity = usize::from(system.room) * usize::from(lines);
+                if self.network.queued(order) >= capacity {
                     return Err(Wrong::Exceeded(format!(
                         "more than {} in one ordered channel",
-                        cohkit_base::words::counted(room as u64, "message")
+                        cohkit_base::words::counted(capacity as u64, "message")
                     )));
                 }
             }
             None => {
-                let (room, stated) = system.capacity_of(message);
-                if self.network.alike(&flight) >= usize::from(room) {
+                let (capacity, bound_name) = system.capacity_of(message);
+                if self.network.alike(&flight) >= usize::from(capacity) {
                     let name = &protocol.message(message).name;
-                    let over = format!("more than {room} {name} in flight");
-                    return Err(match stated {
-                        Some(bound) => Violation::new(bound, over).into(),
-                        None => Wrong::Exceeded(over),
+                    let description = format!("more than {capacity} {name} in flight");
+                    return Err(match bound_name {
+                        Some(bound) => Violation::new(bound, description).into(),
+                        None => Wrong::Exceeded(description),
                     });
                 }
             }
@@ -909,12 +951,12 @@ impl<D: Data> World<D> {
     }
 
     /// Performs the requested memory operation.
-    fn memory(&mut self, system: &System, line: u8) -> Result<bool, Wrong> {
-        let place = self.line(line);
-        let lock = place.lock;
-        match place.operation.clone() {
+    fn perform_memory_operation(&mut self, system: &System, line: u8) -> Result<bool, Wrong> {
+        let line_state = self.line(line);
+        let lock = line_state.lock;
+        match line_state.operation.clone() {
             Operation::Read => {
-                let memory = place.memory.clone();
+                let memory = line_state.memory.clone();
                 if lock == Lock::Held(Right::Write) {
                     return Err(read_under_lock().into());
                 }
@@ -925,12 +967,15 @@ impl<D: Data> World<D> {
             }
             Operation::Write(copy) => {
                 self.may_write(line)?;
-                let place = self.line(line);
-                place.memory = copy;
-                place.operation = Operation::Done;
+                let line_state = self.line(line);
+                line_state.memory = copy;
+                line_state.operation = Operation::Done;
             }
-            Operation::Store { whole, what } => {
-                self.store_to_memory(system, line, whole, &what)?;
+            Operation::Store {
+                whole: whole_line,
+                value,
+            } => {
+                self.store_to_memory(system, line, whole_line, &value)?;
                 self.line(line).operation = Operation::Done;
             }
             Operation::Idle | Operation::Sampled(_) | Operation::Done => return Ok(false),
@@ -943,66 +988,66 @@ impl<D: Data> World<D> {
         &mut self,
         system: &System,
         line: u8,
-        whole: bool,
-        what: &D::Write,
+        whole_line: bool,
+        value: &D::Write,
     ) -> Result<(), Wrong> {
         self.may_write(line)?;
-        let place = self.line(line);
-        if matches!(place.lock, Lock::Held(_)) {
+        let line_state = self.line(line);
+        if matches!(line_state.lock, Lock::Held(_)) {
             return Err(store_under_lock().into());
         }
-        let memory = place.memory.clone();
-        let extent = match whole {
+        let memory = line_state.memory.clone();
+        let extent = match whole_line {
             true => Extent::Whole,
             false => Extent::Part,
         };
-        let after = self.data.write(line, &memory, extent, what);
-        self.age(system, line, whole);
-        self.line(line).memory = after;
+        let new_memory = self.data.write(line, &memory, extent, value);
+        self.mark_copies_stale(system, line, whole_line);
+        self.line(line).memory = new_memory;
         Ok(())
     }
 
-    fn read(&mut self, system: &System, line: u8, choice: u8) -> Result<bool, Wrong> {
+    fn consume_read_data(&mut self, system: &System, line: u8, choice: u8) -> Result<bool, Wrong> {
         let operation = std::mem::replace(&mut self.line(line).operation, Operation::Idle);
         let Operation::Sampled(copy) = operation else {
             return Ok(false);
         };
         let event = Event::MemoryData(choice);
         if choice == 0 {
-            return self.must(system, line, event, Some(&copy));
+            return self.apply_required_event(system, line, event, Some(&copy));
         }
-        let taken = HomeInput {
+        let input = HomeInput {
             message: None,
             sender: None,
             brought: Some(&copy),
         };
-        let answer = self.home(
+        let answer = self.apply_home_event(
             system,
             line,
             trigger(event, None, system.home_of(line)),
-            taken,
+            input,
         )?;
         Ok(answer == Answer::Taken)
     }
 
     /// Applies an event that the home must handle.
-    fn must(
+    fn apply_required_event(
         &mut self,
         system: &System,
         line: u8,
         event: Event,
-        brought: Option<&D::Copy>,
+        copy: Option<&D::Copy>,
     ) -> Result<bool, Wrong> {
-        let taken = HomeInput {
+        let input = HomeInput {
             message: None,
             sender: None,
-            brought,
+            brought: copy,
         };
-        match self.home(
+        match self.apply_home_event(
             system,
             line,
             trigger(event, None, system.home_of(line)),
-            taken,
+            input,
         )? {
             Answer::Taken => Ok(true),
             Answer::Waits => Ok(false),
@@ -1010,14 +1055,14 @@ impl<D: Data> World<D> {
         }
     }
 
-    fn local(&mut self, system: &System, line: u8) -> Result<bool, Wrong> {
-        let place = self.line(line);
-        let Some(local) = place.asked.take() else {
+    fn consume_local_operation(&mut self, system: &System, line: u8) -> Result<bool, Wrong> {
+        let line_state = self.line(line);
+        let Some(local) = line_state.asked.take() else {
             return Ok(false);
         };
-        let busy = place.accepted.replace(local);
+        let busy = line_state.accepted.replace(local);
         let event = trigger(Event::Local(local), None, system.home_of(line));
-        let answer = self.home(system, line, event, nothing())?;
+        let answer = self.apply_home_event(system, line, event, empty_input())?;
         match (answer, busy) {
             (Answer::Taken, Some(_)) => Err(Violation::new(
                 "one local operation at a time",
@@ -1034,24 +1079,26 @@ impl<D: Data> World<D> {
     }
 
     fn unlock(&mut self, system: &System, line: u8) -> Result<bool, Wrong> {
-        let place = self.line(line);
-        let held = matches!(place.lock, Lock::Held(_));
-        if held {
-            place.lock = Lock::GivenBack;
+        let line_state = self.line(line);
+        let was_locked = matches!(line_state.lock, Lock::Held(_));
+        if was_locked {
+            line_state.lock = Lock::GivenBack;
         }
-        let answer = self.home(
+        let answer = self.apply_home_event(
             system,
             line,
             trigger(Event::Unlock, None, system.home_of(line)),
-            nothing(),
+            empty_input(),
         )?;
-        let wrong = |what: &str| Err(Violation::new("lock", what).into());
-        match (answer, held) {
+        let violation = |description: &str| Err(Violation::new("lock", description).into());
+        match (answer, was_locked) {
             (Answer::Taken, true) => Ok(true),
             (Answer::Taken, false) => {
-                wrong("the home takes an unlock of a line that is not locked")
+                violation("the home takes an unlock of a line that is not locked")
             }
-            (Answer::Refused, true) => wrong("the home refuses an unlock of a line that is locked"),
+            (Answer::Refused, true) => {
+                violation("the home refuses an unlock of a line that is locked")
+            }
             // A home that refuses an unlock of an unlocked line changes nothing.
             (Answer::Refused, false) | (Answer::Waits | Answer::None, _) => Ok(false),
         }
@@ -1068,31 +1115,31 @@ impl<D: Data> World<D> {
     }
 
     /// Applies an event to the home.
-    fn home(
+    fn apply_home_event(
         &mut self,
         system: &System,
         line: u8,
         trigger: Trigger,
-        taken: HomeInput<D::Copy>,
+        input: HomeInput<D::Copy>,
     ) -> Result<Answer, Wrong> {
-        self.home_with(system, line, trigger, taken, (None, 0))
+        self.apply_home_event_with(system, line, trigger, input, (None, 0))
     }
 
-    /// Like [`Self::home`], with the ticket of the event's store, and the index of the member that a choosing row
+    /// Like [`Self::apply_home_event`], with the ticket of the event's store, and the index of the member that a choosing row
     /// takes.
-    fn home_with(
+    fn apply_home_event_with(
         &mut self,
         system: &System,
         line: u8,
         trigger: Trigger,
-        taken: HomeInput<D::Copy>,
+        input: HomeInput<D::Copy>,
         (ticket, choice): (Option<Ticket>, u16),
     ) -> Result<Answer, Wrong> {
         let mut next = self.lines[usize::from(line)].home.clone();
         let mut tables = system.home;
         let machine = system.home_machine();
-        let stepped = machine.step_choosing(&mut next, trigger, &mut tables, choice);
-        let acts = match stepped.map_err(|i| self.interrupted(system, line, RowOwner::Home, &i))? {
+        let outcome = machine.step_choosing(&mut next, trigger, &mut tables, choice);
+        let acts = match outcome.map_err(|i| self.interrupted(system, line, RowOwner::Home, &i))? {
             Outcome::Taken { acts, .. } => {
                 self.check_room(system, line, RowOwner::Home, &acts)?;
                 acts
@@ -1101,15 +1148,18 @@ impl<D: Data> World<D> {
             Outcome::Refuse => return Ok(Answer::Refused),
             Outcome::Unexpected => return Ok(Answer::None),
         };
-        let mut around = WorldHomeContext {
+        let mut context = WorldHomeContext {
             world: self,
             system,
             line,
-            taking: ticket.map(ConsumedStore::new),
+            consumed_store: ticket.map(ConsumedStore::new),
             deferred: None,
         };
-        agent::home(system.protocol, &system.facts, acts, taken, &mut around)?;
-        if around.taking.is_some_and(|taking| taking.loses()) {
+        agent::home(system.protocol, &system.facts, acts, input, &mut context)?;
+        if context
+            .consumed_store
+            .is_some_and(|consumed_store| consumed_store.loses_store())
+        {
             return Err(lost_store(system));
         }
         self.line(line).home = next;
@@ -1120,29 +1170,36 @@ impl<D: Data> World<D> {
 
 /// Returns the receiver of a message and its number in place of a line. For a message about no line this is the number
 /// of the home that takes or sends it. `None` if there is no such home.
-fn ends(
+fn receiver_and_line(
     system: &System,
     line: u8,
-    from: Endpoint,
+    sender: Endpoint,
     message: MessageId,
-    to: Receiver,
+    receiver: Receiver,
 ) -> Option<(Endpoint, u8)> {
     let about_line = system.protocol.message(message).about_line;
-    Some(match to {
+    Some(match receiver {
         Receiver::HomeAt(home) if home < system.protocol.homes => (None, home as u8),
         Receiver::HomeAt(_) => return None,
         Receiver::Home if !about_line => (None, system.home_of(line) as u8),
         Receiver::Home => (None, line),
-        Receiver::Remote(to) if about_line => (Some(to as u8), line),
-        Receiver::Remote(to) if from.is_none() => (Some(to as u8), system.home_of(line) as u8),
-        Receiver::Remote(to) => (Some(to as u8), 0),
+        Receiver::Remote(receiver) if about_line => (Some(receiver as u8), line),
+        Receiver::Remote(receiver) if sender.is_none() => {
+            (Some(receiver as u8), system.home_of(line) as u8)
+        }
+        Receiver::Remote(receiver) => (Some(receiver as u8), 0),
     })
 }
 
 /// Returns the number of the sending home for an ordered message between homes; otherwise 0.
-fn sending_home(system: &System, line: u8, ends: (Endpoint, Endpoint), message: MessageId) -> u8 {
+fn sending_home(
+    system: &System,
+    line: u8,
+    endpoints: (Endpoint, Endpoint),
+    message: MessageId,
+) -> u8 {
     let channel = system.protocol.message(message).channel;
-    match (ends, system.protocol.order_of(channel)) {
+    match (endpoints, system.protocol.order_of(channel)) {
         ((None, None), Some(_)) => system.home_of(line) as u8,
         _ => 0,
     }
@@ -1154,9 +1211,9 @@ fn no_room() -> Wrong {
 }
 
 /// Maps a lack of room in a network to a blocked step, like a message that its receiver stalls.
-fn waiting(taken: Result<bool, Wrong>) -> Result<bool, Wrong> {
-    match taken {
-        Err(wrong) if wrong == no_room() => Ok(false),
+fn blocked_without_room(result: Result<bool, Wrong>) -> Result<bool, Wrong> {
+    match result {
+        Err(error) if error == no_room() => Ok(false),
         other => other,
     }
 }
@@ -1177,7 +1234,7 @@ fn lost_store(system: &System) -> Wrong {
 }
 
 /// Input of an event that is no message.
-fn nothing<'t, Copy>() -> HomeInput<'t, Copy> {
+fn empty_input<'t, Copy>() -> HomeInput<'t, Copy> {
     HomeInput {
         message: None,
         sender: None,
@@ -1191,17 +1248,18 @@ impl System<'_> {
     fn capacity_of(&self, message: MessageId) -> (u16, Option<String>) {
         use cohkit_base::words::counted;
         let bounds = &self.protocol.bounds;
-        let own = bounds.per_message.iter().find(|(m, _)| *m == message);
+        let message_bound = bounds.per_message.iter().find(|(m, _)| *m == message);
         let name = &self.protocol.message(message).name;
         let limits = [
-            own.map(|(_, bound)| (bound.limit, format!("{} {name}", bound.limit))),
+            message_bound.map(|(_, bound)| (bound.limit, format!("{} {name}", bound.limit))),
             (bounds.in_flight).map(|bound| (bound.limit, counted(bound.limit, "message"))),
         ];
-        let stated = limits.into_iter().flatten();
-        match stated.min_by_key(|(limit, _)| *limit) {
-            Some((limit, many)) if limit <= self.room => {
-                (limit.max(1), Some(format!("more than {many} in flight")))
-            }
+        let declared_limits = limits.into_iter().flatten();
+        match declared_limits.min_by_key(|(limit, _)| *limit) {
+            Some((limit, description)) if limit <= self.room => (
+                limit.max(1),
+                Some(format!("more than {description} in flight")),
+            ),
             _ => (self.room, None),
         }
     }

@@ -18,8 +18,8 @@ impl<D: Data> World<D> {
     /// Describes a step that can be taken in this state: `cache 1: store`, `GetM of cache 1 reaches the home`.
     pub fn words(&self, system: &System, step: Step) -> String {
         match (self.describe_step(system, step), system.lines) {
-            ((_, what), 1) | ((None, what), _) => what,
-            ((Some(line), what), _) => format!("line {line}: {what}"),
+            ((_, description), 1) | ((None, description), _) => description,
+            ((Some(line), description), _) => format!("line {line}: {description}"),
         }
     }
 
@@ -33,7 +33,7 @@ impl<D: Data> World<D> {
             }
         };
         let local = |number: u8| &system.home.locals[usize::from(number)].name;
-        let (line, what) = match step {
+        let (line, description) = match step {
             Step::Access(line, remote, access) => {
                 (line, format!("{}: {}", agent(Some(remote)), access.name()))
             }
@@ -49,13 +49,13 @@ impl<D: Data> World<D> {
                 }
             },
             Step::Chooses(arrival, choice) => {
-                let (line, what) = self.describe_step(system, Step::Arrives(arrival));
-                return (line, format!("{what}, and choice {choice} is taken"));
+                let (line, description) = self.describe_step(system, Step::Arrives(arrival));
+                return (line, format!("{description}, and choice {choice} is taken"));
             }
             Step::Blocks(order) => {
-                let first = self.network.at(Arrival::Ordered(order));
-                let line = first.map_or(0, |flight| flight.line);
-                let what = match (first, system.protocol.network_of(order.0)) {
+                let head = self.network.at(Arrival::Ordered(order));
+                let line = head.map_or(0, |flight| flight.line);
+                let description = match (head, system.protocol.network_of(order.0)) {
                     (Some(flight), Some(network)) => {
                         let message = &system.protocol.message(flight.message).name;
                         let (from, to) = (agent(flight.from), agent(flight.to));
@@ -64,7 +64,7 @@ impl<D: Data> World<D> {
                     }
                     _ => "a message waits".to_string(),
                 };
-                (line, what)
+                (line, description)
             }
             Step::Memory(line) => (line, "memory performs the requested operation".to_string()),
             Step::Read(line, _) => (line, "the home receives the data from memory".to_string()),
@@ -74,9 +74,9 @@ impl<D: Data> World<D> {
             ),
             Step::Asks(line, number) => (line, format!("{} is requested", local(number))),
             Step::Local(line) => {
-                let asked = self.lines[usize::from(line)].asked;
-                let what = asked.map_or("a local operation", |number| local(number));
-                (line, format!("the home takes {what}"))
+                let requested = self.lines[usize::from(line)].asked;
+                let description = requested.map_or("a local operation", |number| local(number));
+                (line, format!("the home takes {description}"))
             }
             Step::Unlock(line) => (line, "the home takes an unlock".to_string()),
             Step::Writes(line) => (line, "the device writes".to_string()),
@@ -94,21 +94,21 @@ impl<D: Data> World<D> {
             ),
             Step::OthersWrite(line) => (line, "another agent writes".to_string()),
         };
-        (Some(line), what)
+        (Some(line), description)
     }
 }
 
 impl Clusters {
     /// Descriptions of the steps of a path that begins here.
-    pub fn follow(&self, levels: &Levels, way: &[LevelStep]) -> Vec<String> {
-        let mut at = self.clone();
+    pub fn follow(&self, levels: &Levels, path: &[LevelStep]) -> Vec<String> {
+        let mut state = self.clone();
         let step = |&step: &LevelStep| {
-            let words = at.words(levels, step);
+            let words = state.words(levels, step);
             // The caller knows the violation of the last step.
-            let _ = at.take(levels, step);
+            let _ = state.take(levels, step);
             words
         };
-        way.iter().map(step).collect()
+        path.iter().map(step).collect()
     }
 
     /// Describes a step that can be taken in this state, with its level.
@@ -116,9 +116,9 @@ impl Clusters {
         match step {
             LevelStep::Outer(step) => self.outer.words(&levels.outer, step),
             LevelStep::Inner(number, step) => {
-                let above = &levels.outer.protocol.kinds[0].name;
-                let what = self.inner[usize::from(number)].words(&levels.inner, step);
-                format!("below {above} {number}: {what}")
+                let upper_name = &levels.outer.protocol.kinds[0].name;
+                let description = self.inner[usize::from(number)].words(&levels.inner, step);
+                format!("below {upper_name} {number}: {description}")
             }
         }
     }

@@ -5,7 +5,7 @@ use super::*;
 /// Snapshot of the check: everything that a row can change.
 #[derive(Clone)]
 struct Snapshot {
-    at: usize,
+    position: usize,
     summary: Summary,
     line: Line,
     flights: Vec<Flight>,
@@ -14,60 +14,62 @@ struct Snapshot {
 
 impl Judge<'_> {
     /// Processes a local action of the home.
-    pub(super) fn apply_home_action(&mut self, line: &mut Line, what: &str) -> Checked {
+    pub(super) fn apply_home_action(&mut self, line: &mut Line, report: &str) -> Checked {
         let locals = &self.home.controller.locals;
         let local = |name: &str| locals.iter().position(|local| local.name == name);
-        let own = |k: usize| Event::Local(k as u8);
-        let events: Vec<Event> = match what {
+        let local_event = |k: usize| Event::Local(k as u8);
+        let events: Vec<Event> = match report {
             "takes the unlock" => vec![Event::Unlock],
             "takes the memory's data" => (0..MAX_CHOICES).map(Event::MemoryData).collect(),
             "hears that memory is done" => vec![Event::MemoryDone],
             // An eviction by the directory, by any operation that frees the entry.
-            "makes room" => (0..locals.len()).map(own).collect(),
+            "makes room" => (0..locals.len()).map(local_event).collect(),
             _ => {
-                let choice = what.strip_prefix("takes the memory's data, choice ");
+                let choice = report.strip_prefix("takes the memory's data, choice ");
                 let choice = choice.and_then(|choice| choice.parse().ok());
-                let taken = what.strip_prefix("takes ").and_then(local);
-                let event = choice.map(Event::MemoryData).or(taken.map(own));
-                vec![event.ok_or_else(|| format!("no home does this: {what}"))?]
+                let local_index = report.strip_prefix("takes ").and_then(local);
+                let event = choice
+                    .map(Event::MemoryData)
+                    .or(local_index.map(local_event));
+                vec![event.ok_or_else(|| format!("no home does this: {report}"))?]
             }
         };
-        self.at += 1;
-        if what.starts_with("takes ") || what == "makes room" {
-            line.own &= line.accepted.is_some();
-            line.own |= what == "makes room";
+        self.position += 1;
+        if report.starts_with("takes ") || report == "makes room" {
+            line.is_directory_eviction &= line.accepted.is_some();
+            line.is_directory_eviction |= report == "makes room";
         }
         self.apply_best_row(line, events)
     }
 
     /// Processes an action of memory or the device.
-    pub(super) fn apply_environment_action(&mut self, line: &mut Line, what: &str) -> Checked {
+    pub(super) fn apply_environment_action(&mut self, line: &mut Line, report: &str) -> Checked {
         let locals = &self.home.controller.locals;
-        if let Some(asks) = what.strip_prefix("asks for ") {
-            let local = locals.iter().position(|local| local.name == asks);
-            let local = local.ok_or_else(|| format!("there is no {asks} to request"))?;
+        if let Some(operation_name) = report.strip_prefix("asks for ") {
+            let local = locals.iter().position(|local| local.name == operation_name);
+            let local = local.ok_or_else(|| format!("there is no {operation_name} to request"))?;
             if line.requested_operation.replace(local).is_some() {
                 return Err(
                     "the device requests an operation while another one is outstanding".into(),
                 );
             }
         }
-        self.at += 1;
+        self.position += 1;
         let operation = line.operation;
-        line.operation = match (what, operation) {
+        line.operation = match (report, operation) {
             ("is read", Operation::Read(None)) => Operation::Read(Some(line.bytes.memory)),
             ("is written", Operation::Write(copy)) => {
                 line.bytes.memory = copy;
                 Operation::Written
             }
             ("takes the store" | "takes the partial store", Operation::Store(write))
-                if write.whole == (what == "takes the store") =>
+                if write.whole_line == (report == "takes the store") =>
             {
                 line.bytes.store(write)?;
                 Operation::Written
             }
             ("is read" | "is written" | "takes the store" | "takes the partial store", _) => {
-                return Err(format!("memory {what}, but no operation requested it"));
+                return Err(format!("memory {report}, but no operation requested it"));
             }
             ("unlocks" | "unlocks a line that it has not locked", _) => {
                 return self.apply_best_row(line, vec![Event::Unlock]);
@@ -77,10 +79,10 @@ impl Judge<'_> {
                 operation
             }
             ("writes", _) => return Err("the device writes without a lock".into()),
-            (_, operation) if what.starts_with("asks for ") => operation,
+            (_, operation) if report.starts_with("asks for ") => operation,
             (_, operation) => {
-                let answer = line.answers.iter().position(|answer| answer == what);
-                let answer = answer.ok_or_else(|| format!("no agent can do this now: {what}"))?;
+                let answer = line.answers.iter().position(|answer| answer == report);
+                let answer = answer.ok_or_else(|| format!("no agent can do this now: {report}"))?;
                 line.answers.remove(answer);
                 operation
             }
@@ -90,39 +92,46 @@ impl Judge<'_> {
 
     /// Applies one of several events to the home: the one that matches the most steps.
     pub(super) fn apply_best_row(&mut self, line: &mut Line, events: Vec<Event>) -> Checked {
-        let here = |judge: &Self, line: &Line| Snapshot {
-            at: judge.at,
+        let snapshot = |judge: &Self, line: &Line| Snapshot {
+            position: judge.position,
             summary: judge.summary,
             line: line.clone(),
             flights: judge.flights.clone(),
             registers: judge.registers.clone(),
         };
-        let go_to = |judge: &mut Self, line: &mut Line, here: Snapshot| {
-            (judge.at, judge.summary, *line) = (here.at, here.summary, here.line);
-            (judge.flights, judge.registers) = (here.flights, here.registers);
+        let restore = |judge: &mut Self, line: &mut Line, target: Snapshot| {
+            (judge.position, judge.summary, *line) = (target.position, target.summary, target.line);
+            (judge.flights, judge.registers) = (target.flights, target.registers);
         };
-        let before = here(self, line);
+        let start = snapshot(self, line);
         let mut best: Option<(Checked, Snapshot)> = None;
         for event in events {
-            go_to(self, line, before.clone());
-            let (own, taken) = (None, None);
-            let result = self.row(line, Cause { event, own, taken });
-            let fits = |result: &Checked, at| (result.is_ok(), at);
-            let better = best
-                .as_ref()
-                .is_none_or(|(other, there)| fits(&result, self.at) > fits(other, there.at));
-            if better {
-                best = Some((result, here(self, line)));
+            restore(self, line, start.clone());
+            let (actor, received) = (None, None);
+            let result = self.apply_row(
+                line,
+                Cause {
+                    event,
+                    actor,
+                    received,
+                },
+            );
+            let rank = |result: &Checked, index| (result.is_ok(), index);
+            let is_better = best.as_ref().is_none_or(|(best_result, snapshot_then)| {
+                rank(&result, self.position) > rank(best_result, snapshot_then.position)
+            });
+            if is_better {
+                best = Some((result, snapshot(self, line)));
             }
         }
-        let (result, after) = best.ok_or("no event of the home matches this step")?;
-        go_to(self, line, after);
+        let (result, best_snapshot) = best.ok_or("no event of the home matches this step")?;
+        restore(self, line, best_snapshot);
         result
     }
 
     /// Applies an event other than a message to memory and the device's operations. Returns the data read from memory,
     /// if any.
-    fn home_hears(&self, line: &mut Line, event: Event) -> Checked<Option<Version>> {
+    fn apply_home_event(&self, line: &mut Line, event: Event) -> Checked<Option<Version>> {
         match (event, line.operation) {
             (Event::MemoryData(_), Operation::Read(copy)) => {
                 line.operation = Operation::Idle;
@@ -156,33 +165,33 @@ impl Judge<'_> {
         Ok(None)
     }
 
-    pub(super) fn home_row(
+    pub(super) fn apply_home_row(
         &mut self,
         line: &mut Line,
         event: Event,
-        taken: Option<Flight>,
-        after: Agent,
+        received: Option<Flight>,
+        next_agent: Agent,
         effects: Vec<RowEffect>,
     ) -> Checked {
-        let mut brought = match taken.as_ref().map(|flight| flight.data) {
+        let mut received_copy = match received.as_ref().map(|flight| flight.data) {
             Some(MessageData::Line(copy)) => Some(copy),
             _ => None,
         };
-        let mut write = match taken.as_ref().map(|flight| flight.data) {
+        let mut write = match received.as_ref().map(|flight| flight.data) {
             Some(MessageData::Write(write)) => Some(write),
             _ => None,
         };
-        brought = self.home_hears(line, event)?.or(brought);
-        let memory_data = matches!(event, Event::MemoryData(_));
-        for deed in effects {
-            match deed {
+        received_copy = self.apply_home_event(line, event)?.or(received_copy);
+        let is_memory_data = matches!(event, Event::MemoryData(_));
+        for effect in effects {
+            match effect {
                 RowEffect::Send(sent) => {
-                    let copy = brought.filter(|_| memory_data);
+                    let copy = received_copy.filter(|_| is_memory_data);
                     let copy = copy.or(Some(line.bytes.memory));
                     self.sends(line, None, sent, copy)?;
                 }
-                RowEffect::WriteMemory => match (write.take(), brought) {
-                    (Some(write), _) => self.home_performs(line, write)?,
+                RowEffect::WriteMemory => match (write.take(), received_copy) {
+                    (Some(write), _) => self.perform_home_write(line, write)?,
                     (None, Some(copy)) => line.bytes.memory = copy,
                     (None, None) => return Err("memory is written without data".into()),
                 },
@@ -197,25 +206,31 @@ impl Judge<'_> {
                         .deferred_write
                         .take()
                         .ok_or("no write has been deferred")?;
-                    self.home_performs(line, write)?;
+                    self.perform_home_write(line, write)?;
                 }
-                RowEffect::StartRead => self.starts(line, Operation::Read(None))?,
+                RowEffect::StartRead => self.start_memory_operation(line, Operation::Read(None))?,
                 RowEffect::StartWrite => {
-                    let copy = brought.ok_or("memory is written without data")?;
-                    self.starts(line, Operation::Write(copy))?;
+                    let copy = received_copy.ok_or("memory is written without data")?;
+                    self.start_memory_operation(line, Operation::Write(copy))?;
                 }
                 RowEffect::StartStore { whole } => {
-                    let kept = write.take().or(line.deferred_write.take());
-                    let kept = kept.ok_or("memory is written without data")?;
-                    self.starts(line, Operation::Store(Write { whole, ..kept }))?;
+                    let stored_write = write.take().or(line.deferred_write.take());
+                    let stored_write = stored_write.ok_or("memory is written without data")?;
+                    self.start_memory_operation(
+                        line,
+                        Operation::Store(Write {
+                            whole_line: whole,
+                            ..stored_write
+                        }),
+                    )?;
                 }
-                RowEffect::Acknowledge(local) => self.acknowledges(line, local.into())?,
+                RowEffect::Acknowledge(local) => self.acknowledge_local(line, local.into())?,
                 RowEffect::Unlocked => {
                     if line.lock.take() == Some(Right::None) {
                         line.bytes.forget_values();
                     }
                     line.answers.push("is unlocked".into());
-                    self.tells(None, "is unlocked")?;
+                    self.check_report(None, "is unlocked")?;
                 }
                 RowEffect::Done => {
                     return Err("the home completes an access, which only a remote can".into())
@@ -227,10 +242,10 @@ impl Judge<'_> {
         if let Some(write) = write {
             line.deferred_write.get_or_insert(write);
         }
-        self.check_next_state(line, None, after)
+        self.check_next_state(line, None, next_agent)
     }
 
-    pub(super) fn starts(&self, line: &mut Line, operation: Operation) -> Checked {
+    pub(super) fn start_memory_operation(&self, line: &mut Line, operation: Operation) -> Checked {
         match line.operation {
             Operation::Idle => {
                 line.operation = operation;
@@ -240,29 +255,31 @@ impl Judge<'_> {
         }
     }
 
-    pub(super) fn home_performs(&mut self, line: &mut Line, write: Write) -> Checked {
-        self.tells(None, WRITES)?;
+    pub(super) fn perform_home_write(&mut self, line: &mut Line, write: Write) -> Checked {
+        self.check_report(None, WRITES)?;
         line.bytes.store(write)
     }
 
-    pub(super) fn acknowledges(&mut self, line: &mut Line, local: usize) -> Checked {
-        let about = &self.home.controller.locals[local];
-        let what = format!("acknowledges {}", about.name);
-        if !line.own {
-            line.answers.push(format!("is told of {}", about.name));
+    pub(super) fn acknowledge_local(&mut self, line: &mut Line, local: usize) -> Checked {
+        let operation = &self.home.controller.locals[local];
+        let report = format!("acknowledges {}", operation.name);
+        if !line.is_directory_eviction {
+            line.answers.push(format!("is told of {}", operation.name));
         }
         if line.accepted.take() != Some(local) {
-            return Err(format!("the home {what}, which it has not accepted"));
+            return Err(format!("the home {report}, which it has not accepted"));
         }
-        self.tells(None, &what)?;
+        self.check_report(None, &report)?;
         if line.bytes.memory != line.bytes.last {
-            return Err(format!("memory is stale when the home {what}"));
+            return Err(format!("memory is stale when the home {report}"));
         }
-        let most = self.most(line);
-        if most > about.ensures {
-            return Err(format!("a remote may {most:?} when the home {what}"));
+        let max_permission = self.max_permission(line);
+        if max_permission > operation.ensures {
+            return Err(format!(
+                "a remote may {max_permission:?} when the home {report}"
+            ));
         }
-        if about.locks && line.lock.replace(about.ensures).is_some() {
+        if operation.locks && line.lock.replace(operation.ensures).is_some() {
             return Err("the home locks a line that is locked".into());
         }
         Ok(())

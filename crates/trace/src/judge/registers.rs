@@ -25,7 +25,7 @@ impl Judge<'_> {
             Action::Becomes { state } => names.iter().any(|name| state.contains(name)),
             _ => false,
         });
-        let Line { remotes, home, .. } = self.begins();
+        let Line { remotes, home, .. } = self.initial_line();
         let remotes = remotes.into_iter().map(|remote| remote.agent.values);
         let homes = vec![home.values; self.protocol.homes.into()];
         self.registers = Some(remotes.chain(homes).collect());
@@ -36,29 +36,29 @@ impl Judge<'_> {
         if self.registers.is_none() {
             return;
         }
-        for (own, remote) in line.remotes.iter_mut().enumerate() {
-            self.refresh_agent(Some(own), &mut remote.agent);
+        for (remote_index, remote) in line.remotes.iter_mut().enumerate() {
+            self.refresh_agent(Some(remote_index), &mut remote.agent);
         }
         self.refresh_agent(None, &mut line.home);
     }
 
     /// Updates the registers in one agent, a remote or the current home.
-    pub(super) fn refresh_agent(&self, own: Option<usize>, agent: &mut Agent) {
+    pub(super) fn refresh_agent(&self, actor: Option<usize>, agent: &mut Agent) {
         let Some(registers) = &self.registers else {
             return;
         };
-        let table = if own.is_some() {
+        let table = if actor.is_some() {
             &self.remote
         } else {
             &self.home
         };
-        let now = &registers[self.lifeline(own)];
-        let both = agent
+        let now = &registers[self.lifeline(actor)];
+        let values_and_registers = agent
             .values
             .iter_mut()
             .zip(now)
             .zip(&table.controller.variables);
-        for ((value, now), _) in both.filter(|(_, variable)| variable.register) {
+        for ((value, now), _) in values_and_registers.filter(|(_, variable)| variable.register) {
             value.clone_from(now);
         }
     }

@@ -7,64 +7,69 @@ impl Judge<'_> {
     pub(super) fn apply_remote_access(
         &mut self,
         line: &mut Line,
-        own: usize,
-        what: &str,
+        remote_index: usize,
+        report: &str,
     ) -> Checked {
         let (access, _) =
-            parse_access_report(what).ok_or_else(|| format!("no agent does this: {what}"))?;
-        let remote = &line.remotes[own];
-        let right = self.protocol.remote.states[remote.agent.state].right;
+            parse_access_report(report).ok_or_else(|| format!("no agent does this: {report}"))?;
+        let remote = &line.remotes[remote_index];
+        let permission = self.protocol.remote.states[remote.agent.state].right;
         let event = Event::Access(access);
         let trigger = Trigger {
             event,
             sender: None,
-            own: Some(own),
+            actor: Some(remote_index),
             home: self.home_number(),
             fields: &[],
         };
         let row = self.remote.respond(&remote.agent, &trigger)?;
-        let in_place = access.is_performed_in_place() && right >= access.needs();
+        let in_place = access.is_performed_in_place() && permission >= access.needs();
         // A step that only reports that an access was performed is consumed by the row, which must report it.
-        self.at += usize::from(!what.starts_with(PERFORMS));
+        self.position += usize::from(!report.starts_with(PERFORMS));
         match row {
             Answer::Row { .. } => {
-                let from = self.at;
-                self.row(
+                let from = self.position;
+                self.apply_row(
                     line,
                     Cause {
                         event,
-                        own: Some(own),
-                        taken: None,
+                        actor: Some(remote_index),
+                        received: None,
                     },
                 )?;
-                if self.at == from && what.starts_with(PERFORMS) {
-                    return Err(format!("it {what}, but its row does not"));
+                if self.position == from && report.starts_with(PERFORMS) {
+                    return Err(format!("it {report}, but its row does not"));
                 }
                 Ok(())
             }
             Answer::None if in_place => {
-                self.performs(line, own, access)?;
-                self.check_performed_report(line, own, access)?;
-                let stays = line.remotes[own].agent.clone();
-                self.check_next_state(line, Some(own), stays)
+                self.perform_access(line, remote_index, access)?;
+                self.check_performed_report(line, remote_index, access)?;
+                let unchanged = line.remotes[remote_index].agent.clone();
+                self.check_next_state(line, Some(remote_index), unchanged)
             }
             _ => {
-                let state = self.state_name(Some(own), line);
+                let state = self.state_name(Some(remote_index), line);
                 Err(format!("it cannot {} in {state}", access.name()))
             }
         }
     }
 
     /// Performs an access on the remote's own copy.
-    pub(super) fn performs(&mut self, line: &mut Line, own: usize, access: Access) -> Checked {
-        let copy = line.remotes[own].copy;
+    pub(super) fn perform_access(
+        &mut self,
+        line: &mut Line,
+        remote_index: usize,
+        access: Access,
+    ) -> Checked {
+        let copy = line.remotes[remote_index].copy;
         if access.writes() {
-            let whole = access == Access::WriteLine;
-            line.remotes[own].copy = Some(line.bytes.write(copy, whole)?);
+            let whole_line = access == Access::WriteLine;
+            line.remotes[remote_index].copy = Some(line.bytes.write(copy, whole_line)?);
             return Ok(());
         }
         let last = line.bytes.last;
-        self.check_observed_copy(line, own, copy, last)
+        self.check_observed_copy(line, remote_index, copy, last)
     }
 
     /// Checks the copy that a read observes. With coherence, the copy must include all writes before the read began.
@@ -73,7 +78,7 @@ impl Judge<'_> {
     fn check_observed_copy(
         &self,
         line: &mut Line,
-        own: usize,
+        remote_index: usize,
         copy: Option<Version>,
         version_at_start: Version,
     ) -> Checked {
@@ -81,13 +86,13 @@ impl Judge<'_> {
             return line.bytes.read(copy, version_at_start);
         }
         let copy = copy.ok_or("a read completes without bytes")?;
-        let known = &mut line.remotes[own].known;
-        if self.orders_writes && copy < *known {
+        let last_observed = &mut line.remotes[remote_index].last_observed;
+        if self.orders_writes && copy < *last_observed {
             return Err(format!(
-                "a read sees the version of write {copy}, but the remote has already seen write {known}"
+                "a read sees the version of write {copy}, but the remote has already seen write {last_observed}"
             ));
         }
-        *known = copy.max(*known);
+        *last_observed = copy.max(*last_observed);
         Ok(())
     }
 
@@ -95,81 +100,89 @@ impl Judge<'_> {
     /// line moves.
     fn move_all_lines(
         &mut self,
-        (line, after): (&mut Line, &mut Agent),
-        own: usize,
+        (line, next_agent): (&mut Line, &mut Agent),
+        remote_index: usize,
         [from, to]: [StateId; 2],
     ) -> Checked<bool> {
-        let kind = self.remote.kinds[own].index();
+        let kind = self.remote.kinds[remote_index].index();
         if self.protocol.kinds[kind].initial == from {
             return Err("lines change that the trace does not report".into());
         }
-        let holds = self.protocol.remote.states[to.index()].holds_line;
-        let here = self.line;
+        let keeps_copy = self.protocol.remote.states[to.index()].holds_line;
+        let current_line = self.line;
         // The trace may first report that the row does not change the current line.
-        let agent = &line.remotes[own].agent;
-        let stays = self.words(&self.remote, agent);
-        let told = self.sequence.steps.get(self.at);
-        let told = told.filter(|step| step.agent == own && self.belongs(step));
-        let stays = told.is_some_and(
-            |step| matches!(&step.action, Action::Becomes { state } if stays == *state),
+        let agent = &line.remotes[remote_index].agent;
+        let unchanged_state = self.words(&self.remote, agent);
+        let next_step = self.sequence.steps.get(self.position);
+        let next_step =
+            next_step.filter(|step| step.agent == remote_index && self.belongs_to_row(step));
+        let reports_unchanged = next_step.is_some_and(
+            |step| matches!(&step.action, Action::Becomes { state } if unchanged_state == *state),
         );
-        self.at += usize::from(stays && agent.state == from.index());
+        self.position += usize::from(reports_unchanged && agent.state == from.index());
         let number = self.number;
-        let mut others = std::mem::take(&mut self.lines);
-        let change = |judge: &mut Self, at: u32, line: &mut Line| {
-            if line.remotes[own].agent.state != from.index() {
+        let mut other_lines = std::mem::take(&mut self.lines);
+        let change = |judge: &mut Self, line_number: u32, line: &mut Line| {
+            if line.remotes[remote_index].agent.state != from.index() {
                 return Ok(false);
             }
-            (judge.line, judge.number) = (here.map(|_| at), at);
-            judge.refresh_agent(Some(own), &mut line.remotes[own].agent);
-            let mut next = line.remotes[own].agent.clone();
+            (judge.line, judge.number) = (current_line.map(|_| line_number), line_number);
+            judge.refresh_agent(Some(remote_index), &mut line.remotes[remote_index].agent);
+            let mut next = line.remotes[remote_index].agent.clone();
             next.state = to.index();
-            judge.check_next_state(line, Some(own), next)?;
-            if !holds {
-                line.remotes[own].copy = None;
+            judge.check_next_state(line, Some(remote_index), next)?;
+            if !keeps_copy {
+                line.remotes[remote_index].copy = None;
             }
             Ok::<_, String>(true)
         };
-        let numbers: BTreeSet<u32> = others.keys().copied().chain([number]).collect();
-        let mut here_too = false;
-        let result = numbers.into_iter().try_for_each(|at| {
-            let place = match at == number {
+        let numbers: BTreeSet<u32> = other_lines.keys().copied().chain([number]).collect();
+        let mut current_line_moves = false;
+        let result = numbers.into_iter().try_for_each(|line_number| {
+            let moved_line = match line_number == number {
                 true => Some(&mut *line),
-                false => others.get_mut(&at),
+                false => other_lines.get_mut(&line_number),
             };
-            let changed = place.map_or(Ok(false), |place| change(self, at, place))?;
-            if changed && at == number {
-                after.state = to.index();
-                here_too = true;
+            let changed = moved_line.map_or(Ok(false), |moved_line| {
+                change(self, line_number, moved_line)
+            })?;
+            if changed && line_number == number {
+                next_agent.state = to.index();
+                current_line_moves = true;
             }
             Ok::<_, String>(())
         });
-        self.lines = others;
-        (self.line, self.number) = (here, number);
-        result.map(|()| here_too)
+        self.lines = other_lines;
+        (self.line, self.number) = (current_line, number);
+        result.map(|()| current_line_moves)
     }
 
     /// Processes an optional report that an access was performed, with the value of a word.
     pub(super) fn check_performed_report(
         &mut self,
         line: &mut Line,
-        own: usize,
+        remote_index: usize,
         access: Access,
     ) -> Checked {
-        let Some(what) = self.next_local_action(own) else {
+        let Some(report) = self.next_local_action(remote_index) else {
             return Ok(());
         };
-        match parse_access_report(what) {
-            Some((told, value)) if told == access && what.starts_with(PERFORMS) => {
-                self.at += 1;
+        match parse_access_report(report) {
+            Some((reported, value)) if reported == access && report.starts_with(PERFORMS) => {
+                self.position += 1;
                 if let Some((word, value)) = value {
                     self.summary.values += usize::from(!access.writes());
-                    match (self.protocol.guarantee.coherent, line.remotes[own].copy) {
+                    match (
+                        self.protocol.guarantee.coherent,
+                        line.remotes[remote_index].copy,
+                    ) {
                         (false, Some(copy)) => {
                             line.bytes
                                 .record_copy_value(copy, access.writes(), word, value)?;
                         }
-                        _ => line.bytes.told(access.writes(), word, value)?,
+                        _ => line
+                            .bytes
+                            .check_reported_value(access.writes(), word, value)?,
                     }
                 }
             }
@@ -179,111 +192,112 @@ impl Judge<'_> {
     }
 
     /// Completes the outstanding access with this copy. Returns the new version if a write was performed on it.
-    fn ends(
+    fn complete_access(
         &mut self,
         line: &mut Line,
-        own: usize,
+        remote_index: usize,
         copy: Option<Version>,
     ) -> Checked<Option<Version>> {
-        let pending_access = line.remotes[own].pending_access.take();
+        let pending_access = line.remotes[remote_index].pending_access.take();
         let pending_access = pending_access.ok_or("an access completes, but none has begun")?;
         if !pending_access.access.writes() {
-            self.check_observed_copy(line, own, copy, pending_access.version_at_start)?;
+            self.check_observed_copy(line, remote_index, copy, pending_access.version_at_start)?;
             return Ok(None);
         }
         match pending_access.sent {
-            Some(serial) if line.bytes.performed(serial) => {
-                let made = line.bytes.version_written_by(serial);
-                let known = &mut line.remotes[own].known;
-                *known = made.max(*known);
+            Some(serial) if line.bytes.is_performed(serial) => {
+                let version = line.bytes.version_written_by(serial);
+                let last_observed = &mut line.remotes[remote_index].last_observed;
+                *last_observed = version.max(*last_observed);
                 Ok(None)
             }
             Some(_) => Err("a write completes although the home has not performed it".into()),
             None => {
-                let whole = pending_access.access == Access::WriteLine;
-                let written = line.bytes.write(copy, whole)?;
-                self.tells(Some(own), WRITES)?;
+                let whole_line = pending_access.access == Access::WriteLine;
+                let written = line.bytes.write(copy, whole_line)?;
+                self.check_report(Some(remote_index), WRITES)?;
                 Ok(Some(written))
             }
         }
     }
 
-    pub(super) fn remote_row(
+    pub(super) fn apply_remote_row(
         &mut self,
         line: &mut Line,
-        own: usize,
+        remote_index: usize,
         event: Event,
-        taken: Option<Flight>,
-        mut after: Agent,
+        received: Option<Flight>,
+        mut next_agent: Agent,
         effects: Vec<RowEffect>,
     ) -> Checked {
         let controller = &self.protocol.remote;
-        let from = &controller.states[line.remotes[own].agent.state];
+        let from = &controller.states[line.remotes[remote_index].agent.state];
         let access = match event {
             Event::Access(access) => Some(access),
             _ => None,
         };
-        let brought = match taken.map(|flight| flight.data) {
+        let received_copy = match received.map(|flight| flight.data) {
             Some(MessageData::Line(copy)) => Some(copy),
             _ => None,
         };
         if let Some(access) = access.filter(|access| access.needs() > Right::None) {
-            line.remotes[own].pending_access = Some(PendingAccess {
+            line.remotes[remote_index].pending_access = Some(PendingAccess {
                 access,
                 version_at_start: line.bytes.last,
                 sent: None,
             });
         }
-        let mut copy = brought.or(line.remotes[own].copy);
-        let (mut written, mut told) = (false, false);
-        for deed in effects {
-            match deed {
-                RowEffect::Send(sent) => self.sends(line, Some(own), sent, copy)?,
+        let mut copy = received_copy.or(line.remotes[remote_index].copy);
+        let (mut written, mut reported_in_bulk) = (false, false);
+        for effect in effects {
+            match effect {
+                RowEffect::Send(sent) => self.sends(line, Some(remote_index), sent, copy)?,
                 RowEffect::Done => {
-                    let performed = self.ends(line, own, copy)?;
+                    let performed = self.complete_access(line, remote_index, copy)?;
                     written |= performed.is_some();
                     copy = performed.or(copy);
                 }
                 RowEffect::Every { from, to } => {
-                    told |= self.move_all_lines((line, &mut after), own, [from, to])?;
+                    reported_in_bulk |=
+                        self.move_all_lines((line, &mut next_agent), remote_index, [from, to])?;
                 }
                 other => return Err(format!("a remote executes an action of a home: {other:?}")),
             }
         }
-        let to = &controller.states[after.state];
-        let performs = access.filter(|access| from.right.min(to.right) >= access.needs());
-        let performs = performs.filter(|access| access.needs() > Right::None);
-        if brought.is_some() || written {
-            line.remotes[own].copy = copy;
+        let to = &controller.states[next_agent.state];
+        let performed_access = access.filter(|access| from.right.min(to.right) >= access.needs());
+        let performed_access = performed_access.filter(|access| access.needs() > Right::None);
+        if received_copy.is_some() || written {
+            line.remotes[remote_index].copy = copy;
         }
-        if let Some(access) = performs {
-            self.performs(line, own, access)?;
-            self.check_performed_report(line, own, access)?;
+        if let Some(access) = performed_access {
+            self.perform_access(line, remote_index, access)?;
+            self.check_performed_report(line, remote_index, access)?;
         }
         if !to.holds_line {
-            line.remotes[own].copy = None;
+            line.remotes[remote_index].copy = None;
         }
         // An access that reaches a stable state without completion is retried. Its sent write is abandoned, unless a
         // message is still to come.
-        let remote = &mut line.remotes[own];
+        let remote = &mut line.remotes[remote_index];
         if to.stable()
-            || performs.is_some()
+            || performed_access.is_some()
             || to.right > Right::None && access.is_none() && written
         {
-            let given_up = remote
+            let abandoned_write = remote
                 .pending_access
                 .take()
                 .and_then(|pending_access| pending_access.sent);
-            if let (Some(serial), None) = (given_up, access) {
+            if let (Some(serial), None) = (abandoned_write, access) {
                 line.bytes.abandon_write(serial);
             }
         }
         // The bulk transition has already been reported.
-        if !(told && line.remotes[own].agent == after) {
-            self.check_next_state(line, Some(own), after)?;
+        if !(reported_in_bulk && line.remotes[remote_index].agent == next_agent) {
+            self.check_next_state(line, Some(remote_index), next_agent)?;
         }
-        match performs {
-            Some(access) => self.check_performed_report(line, own, access),
+        match performed_access {
+            Some(access) => self.check_performed_report(line, remote_index, access),
             None => Ok(()),
         }
     }

@@ -24,14 +24,14 @@ pub(super) const WRITES: &str = "performs the write";
 pub(super) const PERFORMS: &str = "performs a ";
 
 /// Parses a report of an access, with any word and its value: `load`, `performs a store of word 3: 17`.
-pub(super) fn parse_access_report(what: &str) -> Option<(Access, Option<(u64, u64)>)> {
-    let what = what.strip_prefix(PERFORMS).unwrap_or(what);
-    let (name, value) = match what.split_once(" of word ") {
+pub(super) fn parse_access_report(report: &str) -> Option<(Access, Option<(u64, u64)>)> {
+    let report = report.strip_prefix(PERFORMS).unwrap_or(report);
+    let (name, value) = match report.split_once(" of word ") {
         Some((name, value)) => {
             let (word, value) = value.split_once(": ")?;
             (name, Some((word.parse().ok()?, value.parse().ok()?)))
         }
-        None => (what, None),
+        None => (report, None),
     };
     let access = Access::ALL.iter().find(|(_, access)| *access == name)?.0;
     Some((access, value))
@@ -39,26 +39,29 @@ pub(super) fn parse_access_report(what: &str) -> Option<(Access, Option<(u64, u6
 
 /// Kind of a remote with this name; the first kind if no name matches.
 pub(super) fn kind_of(protocol: &Protocol, agent: &str) -> KindId {
-    let named = |name: &str| {
+    let has_name = |name: &str| {
         let rest = agent.strip_prefix(name);
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
     };
     let kinds = (0..).map(KindId).zip(&protocol.kinds);
     // The longest match, since one name may be a prefix of another.
-    let fits = kinds.filter(|(_, kind)| named(&kind.name));
-    fits.max_by_key(|(_, kind)| kind.name.len())
+    let matching_kinds = kinds.filter(|(_, kind)| has_name(&kind.name));
+    matching_kinds
+        .max_by_key(|(_, kind)| kind.name.len())
         .map_or(KindId(0), |(number, _)| number)
 }
 
 impl Judge<'_> {
     /// Checks that the trace names a message correctly, with or without its fields.
-    pub(super) fn is_called(&self, sent: &Sent, words: &str) -> Checked {
-        let about = self.protocol.message(sent.message);
+    pub(super) fn check_message_name(&self, sent: &Sent, words: &str) -> Checked {
+        let message_type = self.protocol.message(sent.message);
         let values: Vec<u16> = sent.fields.iter().map(Value::code).collect();
-        let whole = self.names.message(about, &values);
-        match words == whole || words == about.name {
+        let full_text = self.names.message(message_type, &values);
+        match words == full_text || words == message_type.name {
             true => Ok(()),
-            false => Err(format!("{words} is reported, but the message is {whole}")),
+            false => Err(format!(
+                "{words} is reported, but the message is {full_text}"
+            )),
         }
     }
 

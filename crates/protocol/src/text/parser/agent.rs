@@ -10,11 +10,11 @@ impl<'a> Parser<'a, '_> {
             false if self.peek() == Token::Word => vec![self.name("the name of the home")?],
             false => Vec::new(),
         };
-        let what = if remote { "`remote`" } else { "`home`" };
+        let description = if remote { "`remote`" } else { "`home`" };
         self.memory_writes = false;
         Ok(Agent {
             names,
-            body: self.block(keyword, what, Self::agent_item)?,
+            body: self.block(keyword, description, Self::agent_item)?,
             memory_writes: self.memory_writes,
         })
     }
@@ -52,7 +52,7 @@ impl<'a> Parser<'a, '_> {
             "local" => self.local(keyword)?,
             _ => {
                 let item = self.policy_item()?;
-                AgentItem::Policy(item, keyword.to(self.last()))
+                AgentItem::Policy(item, keyword.to(self.last_span()))
             }
         })
     }
@@ -72,11 +72,11 @@ impl<'a> Parser<'a, '_> {
             let span = self.span();
             match self.word() {
                 "reads" => {
-                    state.reads = self.gives()?;
+                    state.reads = self.state_permission()?;
                     continue;
                 }
                 "writes" => {
-                    state.writes = self.gives()?;
+                    state.writes = self.state_permission()?;
                     continue;
                 }
                 "dirty" => state.dirty = true,
@@ -107,18 +107,18 @@ impl<'a> Parser<'a, '_> {
     }
 
     /// Parses `reads` or `writes`, with its condition if any.
-    fn gives(&mut self) -> Parse<StatePermission<'a>> {
+    fn state_permission(&mut self) -> Parse<StatePermission<'a>> {
         self.advance();
-        let gives = match self.eat_word("if") {
+        let permission = match self.eat_word("if") {
             true => StatePermission::If(self.expression()?),
             false => StatePermission::Always,
         };
         self.eat(Token::Comma);
-        Ok(gives)
+        Ok(permission)
     }
 
-    fn variables(&mut self, keyword: Span, what: &str) -> Parse<Block<VariableItem<'a>>> {
-        self.block(keyword, what, |p| {
+    fn variables(&mut self, keyword: Span, description: &str) -> Parse<Block<VariableItem<'a>>> {
+        self.block(keyword, description, |p| {
             p.production("variable");
             let name = p.new_name("the name of a variable")?;
             p.expect(Token::Colon, "`:`")?;
@@ -179,7 +179,7 @@ impl<'a> Parser<'a, '_> {
             guard,
             actions,
             next,
-            span: start.to(self.last()),
+            span: start.to(self.last_span()),
         })
     }
 
@@ -214,7 +214,7 @@ impl<'a> Parser<'a, '_> {
             }
             "for" => {
                 self.advance();
-                self.for_()?
+                self.for_action()?
             }
             "acknowledge" => {
                 self.advance();
@@ -261,11 +261,12 @@ impl<'a> Parser<'a, '_> {
                 let name = self.name("an action")?;
                 self.advance();
                 // A variable may have the name `any`.
-                let set = matches!(self.raw(1).0, Token::Word | Token::Open | Token::OpenBrace);
-                if operator.is_none() && set && self.word() == "any" {
+                let starts_expression =
+                    matches!(self.raw(1).0, Token::Word | Token::Open | Token::OpenBrace);
+                if operator.is_none() && starts_expression && self.word() == "any" {
                     self.advance();
                     let kind = ActionKind::Choose(name, self.expression()?);
-                    let span = start.to(self.last());
+                    let span = start.to(self.last_span());
                     return Ok(Action { kind, span });
                 }
                 ActionKind::Assign(name, operator, self.expression()?)
@@ -273,7 +274,7 @@ impl<'a> Parser<'a, '_> {
         };
         Ok(Action {
             kind,
-            span: start.to(self.last()),
+            span: start.to(self.last_span()),
         })
     }
 
@@ -288,7 +289,7 @@ impl<'a> Parser<'a, '_> {
     }
 
     /// After `for`: `NAME in SET { ACTIONS }`.
-    fn for_(&mut self) -> Parse<ActionKind<'a>> {
+    fn for_action(&mut self) -> Parse<ActionKind<'a>> {
         self.production("for");
         let name = self.new_name("the name of a remote")?;
         self.expect_word("in")?;
@@ -333,7 +334,7 @@ impl<'a> Parser<'a, '_> {
             .label("neither an action nor followed by `:=`, `+=` or `-=`")
             .note(suggestion(word, "action", ACTIONS.into_iter())),
         );
-        Err(Failed)
+        Err(ParseError)
     }
 
     /// After `send`: `M` or `M (field = e, ...)`, optionally followed by `to TARGET`.
@@ -371,7 +372,7 @@ impl<'a> Parser<'a, '_> {
         self.production("local");
         self.advance();
         if self.eat_word("unlock") {
-            return Ok(AgentItem::Unlock(keyword.to(self.last())));
+            return Ok(AgentItem::Unlock(keyword.to(self.last_span())));
         }
         let name = self.name("the name of a local operation")?;
         let forms: &[bool] = if self.eat_word("lock") {
@@ -394,7 +395,7 @@ impl<'a> Parser<'a, '_> {
             name,
             forms,
             ensure,
-            span: keyword.to(self.last()),
+            span: keyword.to(self.last_span()),
         }))
     }
 
@@ -427,7 +428,7 @@ impl<'a> Parser<'a, '_> {
             _ => "assert",
         });
         Ok(match word {
-            "on" => self.on()?,
+            "on" => self.request_goals()?,
             "reach" => {
                 let right = self.name("a state that names the permission")?;
                 self.expect_word("with")?;
@@ -481,8 +482,8 @@ impl<'a> Parser<'a, '_> {
     }
 
     /// After `on`: `REQUEST(r) { goals }`.
-    fn on(&mut self) -> Parse<PolicyItem<'a>> {
-        let keyword = self.last();
+    fn request_goals(&mut self) -> Parse<PolicyItem<'a>> {
+        let keyword = self.last_span();
         let message = self.name("a request")?;
         self.expect(Token::Open, "`(`")?;
         let requester = self.name("a name for the requester")?;
@@ -497,7 +498,7 @@ impl<'a> Parser<'a, '_> {
             p.advance();
             let goal = match word {
                 "ensure" => {
-                    p.others(requester)?;
+                    p.expect_others(requester)?;
                     Goal::Ensure(p.at_most()?)
                 }
                 "write" => Goal::Write,
@@ -522,7 +523,7 @@ impl<'a> Parser<'a, '_> {
                     }
                 }
             };
-            Ok((goal, start.to(p.last())))
+            Ok((goal, start.to(p.last_span())))
         })?;
         Ok(PolicyItem::On { message, goals })
     }
@@ -545,7 +546,7 @@ impl<'a> Parser<'a, '_> {
     }
 
     /// `others(r)`.
-    fn others(&mut self, requester: Name<'a>) -> Parse<()> {
+    fn expect_others(&mut self, requester: Name<'a>) -> Parse<()> {
         self.expect_word("others")?;
         self.expect(Token::Open, "`(`")?;
         self.requester(requester)?;
@@ -567,7 +568,7 @@ impl<'a> Parser<'a, '_> {
         if self.word() != "others" {
             return self.expected("`chosen`, `held(r)` or `others(r) == I`");
         }
-        self.others(requester)?;
+        self.expect_others(requester)?;
         self.at_most().map(Condition::Others)
     }
 }

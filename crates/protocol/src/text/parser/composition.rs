@@ -4,7 +4,7 @@ use super::*;
 
 impl<'a> Parser<'a, '_> {
     /// `use "FILE" as NAME`.
-    pub(super) fn use_(&mut self) -> Parse<Item<'a>> {
+    pub(super) fn use_item(&mut self) -> Parse<Item<'a>> {
         self.production("use");
         self.composes = true;
         let span = self.expect(Token::Title, "the path of a protocol file, in quotes")?;
@@ -24,11 +24,11 @@ impl<'a> Parser<'a, '_> {
         let parts = self.block(keyword, "`node`", |p| {
             p.production("part");
             let part = p.part_of("a part of a used protocol, as `NAME.PART`")?;
-            let over = match p.eat_word("over") {
+            let backing = match p.eat_word("over") {
                 true => Some(p.part_of("a kind of remotes of another used protocol")?),
                 false => None,
             };
-            Ok((part, over))
+            Ok((part, backing))
         })?;
         Ok(Item::Node(name, parts))
     }
@@ -52,12 +52,12 @@ impl<'a> Parser<'a, '_> {
         Ok(Item::Joint(name, counts))
     }
 
-    fn count_of(&mut self, what: &str) -> Parse<(Part<'a>, Number)> {
-        Ok((self.part_of(what)?, self.number("a number")?))
+    fn count_of(&mut self, description: &str) -> Parse<(Part<'a>, Number)> {
+        Ok((self.part_of(description)?, self.number("a number")?))
     }
 
-    fn part_of(&mut self, what: &str) -> Parse<Part<'a>> {
-        let name = self.name(what)?;
+    fn part_of(&mut self, description: &str) -> Parse<Part<'a>> {
+        let name = self.name(description)?;
         if !self.eat(Token::Dot) {
             return Ok(Part { space: None, name });
         }

@@ -20,7 +20,7 @@ impl<'a> Parser<'a, '_> {
                 "an expression has at most {MAX_PARTS} names, numbers, operators and parentheses"
             )),
         );
-        Err(Failed)
+        Err(ParseError)
     }
 
     /// Parses a whole expression; nested ones go to [`Parser::disjunction`].
@@ -149,7 +149,7 @@ impl<'a> Parser<'a, '_> {
         };
         Ok(Expr {
             kind,
-            span: start.to(self.last()),
+            span: start.to(self.last_span()),
         })
     }
 

@@ -23,8 +23,8 @@ impl<'a> Parser<'a, '_> {
         }
         // A channel may have the name `network`.
         let (token, span) = self.raw(2);
-        let opens = token == Token::OpenBrace || self.slice(span) == "capacity";
-        if self.word() == "network" && opens {
+        let opens_network = token == Token::OpenBrace || self.slice(span) == "capacity";
+        if self.word() == "network" && opens_network {
             self.production("network");
             self.advance();
             let name = self.new_name("the name of a network")?;
@@ -63,7 +63,7 @@ impl<'a> Parser<'a, '_> {
                         .label(format!("did you mean `{statement}`?"))
                         .note("a channel is `NAME SENDER -> RECEIVER`; `ordered NAME` keeps its messages in order"),
                 );
-                return Err(Failed);
+                return Err(ParseError);
             }
         }
         self.expect(Token::Arrow, "`->`")?;
@@ -73,12 +73,12 @@ impl<'a> Parser<'a, '_> {
             class,
             from,
             to,
-            span: name.span.to(self.last()),
+            span: name.span.to(self.last_span()),
         })
     }
 
-    pub(super) fn end(&mut self, what: &str) -> Parse<EndItem<'a>> {
-        let name = self.name(what)?;
+    pub(super) fn end(&mut self, description: &str) -> Parse<EndItem<'a>> {
+        let name = self.name(description)?;
         Ok(match name.text {
             "remote" => EndItem::Of(End::Remote),
             "home" => EndItem::Of(End::Home),
@@ -125,9 +125,9 @@ impl<'a> Parser<'a, '_> {
     pub(super) fn content(&mut self, message: &mut MessageItem<'a>) -> Parse<()> {
         self.production("content");
         let start = self.span();
-        let field = self.raw(1).0 == Token::Colon;
+        let is_field = self.raw(1).0 == Token::Colon;
         let carries = match self.word() {
-            _ if field => None,
+            _ if is_field => None,
             "line" => Some(Carries::Line),
             "dirty" => Some(Carries::DirtyLine),
             "store" => Some(Carries::Store),
@@ -142,7 +142,7 @@ impl<'a> Parser<'a, '_> {
             if ty.array() {
                 let text = format!("`{}` would be an array", name.text);
                 self.sink.push(
-                    Diagnostic::new(Code::Type, start.to(self.last()), text)
+                    Diagnostic::new(Code::Type, start.to(self.last_span()), text)
                         .label("a field is one value or a set; only variables are arrays"),
                 );
             }
@@ -154,17 +154,17 @@ impl<'a> Parser<'a, '_> {
             self.expect_word("store")?;
         }
         // `dirty` follows `line`; every other content is alone.
-        let before = if carries == Carries::DirtyLine {
+        let required = if carries == Carries::DirtyLine {
             Carries::Line
         } else {
             Carries::Nothing
         };
-        if message.carries == before {
+        if message.carries == required {
             message.carries = carries;
         } else {
             let diagnostic = Diagnostic::new(
                 Code::Carries,
-                start.to(self.last()),
+                start.to(self.last_span()),
                 format!("`{}` cannot carry this", message.name.text),
             )
             .label(if carries == Carries::DirtyLine {

@@ -16,7 +16,7 @@ impl<'a> Parser<'a, '_> {
     }
 
     /// A number, or the name of a size.
-    pub(super) fn sized(&mut self, what: &str) -> Parse<Number> {
+    pub(super) fn sized(&mut self, description: &str) -> Parse<Number> {
         self.production("number");
         if let Some(number) = self.size() {
             self.advance();
@@ -24,15 +24,17 @@ impl<'a> Parser<'a, '_> {
         }
         let (span, word) = (self.span(), self.word());
         if word.is_empty() {
-            return self.number(what);
+            return self.number(description);
         }
-        let known: Vec<&str> = self.sizes.iter().map(|(name, _)| name.text).collect();
+        let size_names: Vec<&str> = self.sizes.iter().map(|(name, _)| name.text).collect();
         let text = format!("unknown size `{word}`");
         let diagnostic = Diagnostic::new(Code::UnknownName, span, text)
-            .label(format!("expected {what}, or a size declared before it"))
-            .note(suggestion(word, "size", known.into_iter()));
+            .label(format!(
+                "expected {description}, or a size declared before it"
+            ))
+            .note(suggestion(word, "size", size_names.into_iter()));
         self.sink.push(diagnostic);
-        Err(Failed)
+        Err(ParseError)
     }
 
     /// After `size`: its name, and its value in systems that do not override it.
@@ -51,8 +53,8 @@ impl<'a> Parser<'a, '_> {
             self.sink
                 .push(diagnostic.label(format!("must be 1 to {MAX_HOMES}")));
         }
-        let given = self.given.iter().find(|(given, _)| given == name.text);
-        let value = given.map_or(number.value, |&(_, value)| value.into());
+        let overridden = self.overrides.iter().find(|(size, _)| size == name.text);
+        let value = overridden.map_or(number.value, |&(_, value)| value.into());
         self.sizes.push((name, value));
         self.sink.mentions.push(Mention {
             span: name.span,
@@ -71,13 +73,13 @@ impl<'a> Parser<'a, '_> {
     /// Parses a type; that of a variable may be an array.
     pub(super) fn variable_type(&mut self) -> Parse<Type> {
         let start = self.span();
-        let ty = self.type_()?;
+        let ty = self.value_type()?;
         if !self.eat_word("per") {
             return Ok(ty);
         }
-        let over = self.over()?;
+        let over = self.index_domain()?;
         let then = match self.eat_word("per") {
-            true => Some(self.over()?),
+            true => Some(self.index_domain()?),
             false => None,
         };
         let of = match ty {
@@ -86,7 +88,7 @@ impl<'a> Parser<'a, '_> {
             Type::Count => Element::Count,
             _ => {
                 let text = "an array whose elements are not numbers";
-                let span = start.to(self.last());
+                let span = start.to(self.last_span());
                 self.sink.push(
                     Diagnostic::new(Code::Type, span, text)
                         .label("must be an array of `0..N`, `cycle N` or `count`")
@@ -99,7 +101,7 @@ impl<'a> Parser<'a, '_> {
     }
 
     /// After `per`: the index type of an array.
-    pub(super) fn over(&mut self) -> Parse<IndexDomain> {
+    pub(super) fn index_domain(&mut self) -> Parse<IndexDomain> {
         self.production("per");
         if self.eat_word("remote") {
             return Ok(IndexDomain::Remotes);
@@ -108,17 +110,17 @@ impl<'a> Parser<'a, '_> {
             return Ok(IndexDomain::Homes(self.homes()));
         }
         let size = self.sized("`remote`, `home`, or the number of elements")?;
-        let most = self.max_elements;
-        if !(1..=most).contains(&size.value) {
+        let max = self.max_elements;
+        if !(1..=max).contains(&size.value) {
             let text = "the size of an array is out of range";
             let diagnostic = Diagnostic::new(Code::OutOfRange, size.span, text);
             self.sink
-                .push(diagnostic.label(format!("must be 1 to {most}")));
+                .push(diagnostic.label(format!("must be 1 to {max}")));
         }
-        Ok(IndexDomain::Numbers(size.value.clamp(1, most) as u16))
+        Ok(IndexDomain::Numbers(size.value.clamp(1, max) as u16))
     }
 
-    pub(super) fn type_(&mut self) -> Parse<Type> {
+    pub(super) fn value_type(&mut self) -> Parse<Type> {
         self.production("type");
         if self.peek() == Token::Number {
             let first = self.number("a number")?;

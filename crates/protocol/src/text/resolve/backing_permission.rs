@@ -3,11 +3,11 @@
 use super::*;
 
 /// Reports such systems if no local operation could give the permission back, or if lines are not independent.
-pub(super) fn judge(file: &File, protocol: &Protocol, sink: &mut Sink) {
-    let takes_back = |locks: bool, ensures: p::Right| locks && ensures == p::Right::None;
-    let taken_back = match &protocol.home {
-        Home::Controller(home) => (home.locals.iter()).any(|l| takes_back(l.locks, l.ensures)),
-        Home::Policy(policy) => (policy.locals.iter()).any(|l| takes_back(l.lock, l.ensure)),
+pub(super) fn check_parent_any(file: &File, protocol: &Protocol, sink: &mut Sink) {
+    let revokes = |locks: bool, ensures: p::Right| locks && ensures == p::Right::None;
+    let is_revocable = match &protocol.home {
+        Home::Controller(home) => (home.locals.iter()).any(|l| revokes(l.locks, l.ensures)),
+        Home::Policy(policy) => (policy.locals.iter()).any(|l| revokes(l.lock, l.ensure)),
     };
     let blocks = file.items.iter().filter_map(|item| match item {
         Item::System(_, block) => Some(&block.items),
@@ -17,18 +17,18 @@ pub(super) fn judge(file: &File, protocol: &Protocol, sink: &mut Sink) {
         let SystemItem::ParentAny(span) = *item else {
             continue;
         };
-        let wrong = |label: &str, help: &str| {
+        let error = |label: &str, help: &str| {
             Diagnostic::new(Code::Misplaced, span, "`parent any` where it cannot be")
                 .label(label)
                 .note(help)
         };
-        if let Some(what) = protocol.joins_lines() {
+        if let Some(feature) = protocol.joins_lines() {
             let help = "a home over a cache of another protocol must handle each line separately";
-            sink.push(wrong(&format!("the protocol has {what}"), help));
-        } else if !taken_back {
+            sink.push(error(&format!("the protocol has {feature}"), help));
+        } else if !is_revocable {
             let help =
                 "the permission from the outer level is revoked under a lock: `local NAME lock { ensure all == I }`";
-            sink.push(wrong("no local operation of the home gives it back", help));
+            sink.push(error("no local operation of the home gives it back", help));
         }
     }
 }

@@ -6,14 +6,14 @@ use crate::controller::{State, Statement};
 
 impl<'a> Resolver<'a, '_> {
     /// Resolves the action, if the row may have it and no line loses anything by it.
-    pub(super) fn every(
+    pub(super) fn resolve_bulk_transition(
         &mut self,
         (from, to): (Name<'a>, Name<'a>),
         span: Span,
         scope: &Scope<'a, '_>,
         reading: &Reading<'a>,
     ) -> Option<Statement> {
-        let wrong = match (scope.side, scope.lineless) {
+        let problem = match (scope.side, scope.lineless) {
             (Side::Home, _) => Some((
                 "`every` in the home",
                 "only a remote gives up the lines that it has",
@@ -24,13 +24,13 @@ impl<'a> Resolver<'a, '_> {
             )),
             (Side::Remote, true) => None,
         };
-        if let Some((text, label)) = wrong {
+        if let Some((text, label)) = problem {
             let diagnostic = Diagnostic::new(Code::Misplaced, span, text);
             self.sink.push(diagnostic.label(label));
             return None;
         }
-        let [found_from, found_to] = [from, to].map(|name| reading.state(name, self.sink));
-        let (from_id, to_id) = (found_from?, found_to?);
+        let [from_state, to_state] = [from, to].map(|name| reading.state(name, self.sink));
+        let (from_id, to_id) = (from_state?, to_state?);
         for (name, id) in [(from, from_id), (to, to_id)] {
             if reading.is_split(id) {
                 let text = format!("the permission of `{}` depends on variables", name.text);
@@ -40,9 +40,12 @@ impl<'a> Resolver<'a, '_> {
                 return None;
             }
         }
-        let (before, after) = (reading.about(from_id), reading.about(to_id));
-        if let Some(wrong) = self.lost_permission((from, before), (to, after)) {
-            self.sink.push(wrong.see(after.span, "declared here"));
+        let (source, target) = (
+            reading.resolved_state(from_id),
+            reading.resolved_state(to_id),
+        );
+        if let Some(error) = self.lost_permission((from, source), (to, target)) {
+            self.sink.push(error.see(target.span, "declared here"));
             return None;
         }
         Some(Statement::Every {
@@ -54,8 +57,8 @@ impl<'a> Resolver<'a, '_> {
     /// Returns the reason why a line must not move from one state to the other without a message or access.
     fn lost_permission(
         &self,
-        (from, before): (Name<'a>, &State),
-        (to, after): (Name<'a>, &State),
+        (from, source): (Name<'a>, &State),
+        (to, target): (Name<'a>, &State),
     ) -> Option<Diagnostic> {
         let waits = |state: &State| {
             let mut waits = state.waits.clone();
@@ -72,45 +75,45 @@ impl<'a> Resolver<'a, '_> {
                 false => names.collect::<Vec<_>>().join(", "),
             }
         };
-        let wrong = |code, text: String, label: &str| {
+        let reject = |code, text: String, label: &str| {
             Some(Diagnostic::new(code, to.span, text).label(label))
         };
         if from.text == to.text {
             let text = format!("every `{}` is in that state", from.text);
-            return wrong(Code::Next, text, "name the state that they go to");
+            return reject(Code::Next, text, "name the state that they go to");
         }
-        if waits(before) != waits(after) {
+        if waits(source) != waits(target) {
             let text = format!(
                 "`{}` waits for {}, and `{}` for {}",
                 from.text,
-                names(waits(before)),
+                names(waits(source)),
                 to.text,
-                names(waits(after))
+                names(waits(target))
             );
             let label =
                 "outstanding accesses continue: both states must wait for the same messages";
-            return wrong(Code::Next, text, label);
+            return reject(Code::Next, text, label);
         }
-        if before.dirty && !after.dirty {
+        if source.dirty && !target.dirty {
             let text = format!(
                 "`{}` may differ from memory, and the difference is lost in `{}`",
                 from.text, to.text
             );
-            return wrong(Code::Carries, text, "send it to the home, line by line");
+            return reject(Code::Carries, text, "send it to the home, line by line");
         }
-        if after.holds_line && !before.holds_line {
+        if target.holds_line && !source.holds_line {
             let text = format!(
                 "`{}` holds the line, but nothing brings it there from `{}`",
                 to.text, from.text
             );
-            return wrong(Code::Carries, text, "no bytes to keep");
+            return reject(Code::Carries, text, "no bytes to keep");
         }
-        if after.right > before.right {
+        if target.right > source.right {
             let text = format!(
                 "`{}` gives a permission that `{}` does not",
                 to.text, from.text
             );
-            return wrong(Code::Next, text, "`every` can only reduce permissions");
+            return reject(Code::Next, text, "`every` can only reduce permissions");
         }
         None
     }

@@ -35,7 +35,7 @@ pub(in crate::text) fn compose(
     };
     for item in &file.items {
         if let Item::Use(used) = item {
-            composer.used(used, load);
+            composer.resolve_use(used, load);
         }
     }
     let mut systems = Vec::new();
@@ -45,18 +45,19 @@ pub(in crate::text) fn compose(
             Item::Use(_) => {}
             Item::Node(name, block) => {
                 let parts = block.items.iter();
-                let places = parts.flat_map(|&(part, over)| composer.placed(part, over));
+                let places =
+                    parts.flat_map(|&(part, backing)| composer.resolve_parts(part, backing));
                 let places = places.collect();
                 if composer.node_names.declare(*name, composer.sink).is_some() {
                     composer.nodes.push(places);
                 }
             }
             Item::Joint(name, block) => {
-                let system = composer.system(*name, block);
+                let system = composer.resolve_system(*name, block);
                 let new = system_names.declare(*name, composer.sink).is_some();
                 systems.extend(system.filter(|_| new));
             }
-            other => composer.misplaced(other),
+            other => composer.report_misplaced(other),
         }
     }
     let Composer {
@@ -95,14 +96,14 @@ pub(in crate::text) fn compose(
 }
 
 impl<'a> Composer<'a, '_> {
-    fn used(&mut self, used: &Use<'a>, load: &mut Load) {
+    fn resolve_use(&mut self, used: &Use<'a>, load: &mut Load) {
         let new = self.space_names.declare(used.name, self.sink).is_some();
-        let loaded = load(used.file.text).map_err(|why| {
-            let what = format!("`{}` cannot be used", used.file.text);
+        let loaded = load(used.file.text).map_err(|reason| {
+            let text = format!("`{}` cannot be used", used.file.text);
             self.sink.push(
-                Diagnostic::new(Code::Use, used.file.span, what)
+                Diagnostic::new(Code::Use, used.file.span, text)
                     .label("names the path of a protocol file")
-                    .note(why),
+                    .note(reason),
             );
         });
         if new {
@@ -115,8 +116,8 @@ impl<'a> Composer<'a, '_> {
     }
 
     /// Reports a statement that has no place in a composition.
-    fn misplaced(&mut self, item: &Item) {
-        let (what, span) = match item {
+    fn report_misplaced(&mut self, item: &Item) {
+        let (keyword, span) = match item {
             Item::Line(number) => ("line", number.span),
             Item::Channels(block) => ("channels", block.keyword),
             Item::Messages(block) => ("messages", block.keyword),
@@ -129,7 +130,7 @@ impl<'a> Composer<'a, '_> {
             Item::Guarantee(_, span) => ("guarantee", *span),
             Item::Use(_) | Item::Node(..) | Item::Joint(..) => return,
         };
-        let text = format!("`{what}` in a file that composes others");
+        let text = format!("`{keyword}` in a file that composes others");
         let help = match item {
             Item::System(..) => "move it behind `use`, which names the protocol that it counts",
             _ => "the protocol files that this file uses define the agents",
@@ -145,7 +146,7 @@ impl<'a> Composer<'a, '_> {
     }
 
     /// Resolves `SPACE.PART`.
-    fn place(&mut self, part: Part<'a>) -> Option<Place> {
+    fn resolve_place(&mut self, part: Part<'a>) -> Option<Place> {
         let Some(space) = part.space else {
             let text = format!("`{}` does not name its used protocol", part.name.text);
             self.sink.push(
@@ -172,59 +173,59 @@ impl<'a> Composer<'a, '_> {
             return Some(Place::Home(space));
         }
         let kinds = protocol.kinds.iter().map(|kind| kind.name.as_str());
-        let own = (home != "home").then_some(home);
-        let parts = kinds.chain(["home"]).chain(own);
-        unknown("part", part.name, parts, self.sink);
+        let home_name = (home != "home").then_some(home);
+        let parts = kinds.chain(["home"]).chain(home_name);
+        report_unknown("part", part.name, parts, self.sink);
         None
     }
 
     /// Resolves a part of a node: the part itself, and the cache that backs it, if any.
-    fn placed(&mut self, part: Part<'a>, over: Option<Part<'a>>) -> Vec<Place> {
-        let place = self.place(part);
-        let Some(over) = over else {
+    fn resolve_parts(&mut self, part: Part<'a>, backing: Option<Part<'a>>) -> Vec<Place> {
+        let place = self.resolve_place(part);
+        let Some(backing) = backing else {
             return place.into_iter().collect();
         };
-        let (Some(place), Some(cache)) = (place, self.place(over)) else {
+        let (Some(place), Some(cache)) = (place, self.resolve_place(backing)) else {
             return Vec::new();
         };
-        let wrong = |span, what: &str, help: &str| {
-            Some(Diagnostic::new(Code::Misplaced, span, what).note(help))
+        let reject = |span, text: &str, help: &str| {
+            Some(Diagnostic::new(Code::Misplaced, span, text).note(help))
         };
         let error = match (place, cache) {
-            (Place::Remotes(..), _) => wrong(
+            (Place::Remotes(..), _) => reject(
                 part.name.span,
                 "a cache cannot be `over` another agent",
                 "only a home can be `over` a cache, whose copy is then its memory: `INNER.home over OUTER.cache`",
             ),
-            (_, Place::Home(_)) => wrong(
-                over.name.span,
+            (_, Place::Home(_)) => reject(
+                backing.name.span,
                 "a home has no copy that can be the memory of another home",
                 "name the remotes of another used protocol: `INNER.home over OUTER.cache`",
             ),
             (Place::Home(inner), Place::Remotes(outer, _)) => {
                 let kinds = self.spaces[outer].as_ref().map_or(0, |o| o.protocol.kinds.len());
-                let joins = [inner, outer].iter().find_map(|&space| {
+                let joined_lines = [inner, outer].iter().find_map(|&space| {
                     let used = self.spaces[space].as_ref()?;
                     Some((&used.protocol.name, used.protocol.joins_lines()?))
                 });
-                let promises = [inner, outer].iter().find_map(|&space| {
+                let incoherent = [inner, outer].iter().find_map(|&space| {
                     let used = self.spaces[space].as_ref()?;
                     (!used.protocol.guarantee.coherent).then_some(&used.protocol.name)
                 });
                 let level = LevelBinding { inner, outer };
-                let other = |l: &LevelBinding| l.inner == inner || l.inner == outer || l.outer == inner;
+                let shares_space = |l: &LevelBinding| l.inner == inner || l.inner == outer || l.outer == inner;
                 if inner == outer {
-                    wrong(over.name.span, "a home over its own caches", "use the protocol a second time, under another name")
-                } else if let Some((name, what)) = joins {
-                    let text = format!("`{name}` has {what}");
-                    wrong(over.name.span, &text, "levels are joined line by line")
-                } else if let Some(name) = promises {
+                    reject(backing.name.span, "a home over its own caches", "use the protocol a second time, under another name")
+                } else if let Some((name, feature)) = joined_lines {
+                    let text = format!("`{name}` has {feature}");
+                    reject(backing.name.span, &text, "levels are joined line by line")
+                } else if let Some(name) = incoherent {
                     let text = format!("`{name}` has `guarantee none`");
-                    wrong(over.name.span, &text, "inclusion between two levels follows from the permissions of both")
+                    reject(backing.name.span, &text, "inclusion between two levels follows from the permissions of both")
                 } else if kinds > 1 {
-                    wrong(over.name.span, "the outer protocol has several kinds of remotes", "the outer protocol must have a single kind")
-                } else if self.levels.iter().any(other) {
-                    wrong(part.name.span, "a third level", "a used protocol is below at most one other, and that one is below none")
+                    reject(backing.name.span, "the outer protocol has several kinds of remotes", "the outer protocol must have a single kind")
+                } else if self.levels.iter().any(shares_space) {
+                    reject(part.name.span, "a third level", "a used protocol is below at most one other, and that one is below none")
                 } else {
                     self.levels.push(level);
                     return vec![place, cache];
@@ -238,10 +239,10 @@ impl<'a> Composer<'a, '_> {
     }
 
     /// Resolves the numbers of agents and lines of each space in a system.
-    fn system(&mut self, name: Name<'a>, block: &Block<AgentCount<'a>>) -> Option<Joint> {
+    fn resolve_system(&mut self, name: Name<'a>, block: &Block<AgentCount<'a>>) -> Option<Joint> {
         let kinds = |space: &Option<Space>| space.as_ref().map_or(0, |s| s.protocol.kinds.len());
         let spaces = self.spaces.iter().map(|space| vec![None; kinds(space)]);
-        let mut has = Has {
+        let mut counts = SystemCounts {
             remotes: spaces.collect(),
             homes: vec![0; self.spaces.len()],
             lines: vec![None; self.spaces.len()],
@@ -250,8 +251,8 @@ impl<'a> Composer<'a, '_> {
             let (part, number) = (counted.part, counted.number);
             if let (Some(space), "lines") = (part.space, part.name.text) {
                 let space = self.space(space)?;
-                once(
-                    &mut has.lines[space],
+                set_once(
+                    &mut counts.lines[space],
                     number,
                     |n| n.span,
                     "`lines`",
@@ -260,35 +261,38 @@ impl<'a> Composer<'a, '_> {
                 continue;
             }
             let places = match part.space {
-                Some(_) => vec![self.place(part)?],
+                Some(_) => vec![self.resolve_place(part)?],
                 None => {
                     let node = self.node_names.find(part.name, self.sink)?;
                     self.nodes.get(usize::from(node))?.clone()
                 }
             };
             // The number of a kind may be 0; that of a node or home is at least 1.
-            let some = part.space.is_none() || matches!(places[..], [Place::Home(_)]);
-            let count = self.count(number, some.into())?;
+            let is_required = part.space.is_none() || matches!(places[..], [Place::Home(_)]);
+            let count = self.ranged_count(number, is_required.into())?;
             for &place in &places {
                 match place {
-                    Place::Remotes(space, kind) => has.add(space, kind, count),
-                    Place::Home(space) => has.homes[space] += count,
+                    Place::Remotes(space, kind) => counts.add(space, kind, count),
+                    Place::Home(space) => counts.homes[space] += count,
                 }
             }
             for &(part, number) in counted.each.iter().flat_map(|each| &each.items) {
-                let (place, count) = (self.place(part)?, self.count(number, 0)?);
-                let below = |l: &LevelBinding| places.contains(&Place::Home(l.inner));
+                let (place, count) = (self.resolve_place(part)?, self.ranged_count(number, 0)?);
+                let is_below_place = |l: &LevelBinding| places.contains(&Place::Home(l.inner));
                 match place {
                     Place::Remotes(space, kind)
-                        if self.levels.iter().any(|l| l.inner == space && below(l)) =>
+                        if self
+                            .levels
+                            .iter()
+                            .any(|l| l.inner == space && is_below_place(l)) =>
                     {
-                        has.add(space, kind, count);
+                        counts.add(space, kind, count);
                     }
                     _ => {
-                        let what = "only agents below a cache are counted for each cache";
-                        let wrong = Diagnostic::new(Code::Misplaced, part.name.span, what);
+                        let text = "only agents below a cache are counted for each cache";
+                        let error = Diagnostic::new(Code::Misplaced, part.name.span, text);
                         self.sink
-                            .push(wrong.note("move it out of the inner braces"));
+                            .push(error.note("move it out of the inner braces"));
                         return None;
                     }
                 }
@@ -302,52 +306,52 @@ impl<'a> Composer<'a, '_> {
         {
             return None;
         }
-        let parts = (0..self.spaces.len()).map(|space| self.part(name, &has, space));
+        let parts = (0..self.spaces.len()).map(|space| self.part(name, &counts, space));
         Some(Joint {
             name: name.text.to_string(),
             parts: parts.collect::<Option<_>>()?,
         })
     }
 
-    fn count(&mut self, number: Number, least: u32) -> Option<u32> {
-        let most = p::System::MAX_REMOTES.into();
-        ranged(number, least, most, "the number is", self.sink)
+    fn ranged_count(&mut self, number: Number, min: u32) -> Option<u32> {
+        let max = p::System::MAX_REMOTES.into();
+        number_in_range(number, min, max, "the number is", self.sink)
     }
 
     /// Builds the part of a system in one space.
-    fn part(&mut self, name: Name<'a>, has: &Has, space: usize) -> Option<p::System> {
+    fn part(&mut self, name: Name<'a>, counts: &SystemCounts, space: usize) -> Option<p::System> {
         let used = self.spaces[space].as_ref()?;
-        let kinds = used.protocol.kinds.iter().zip(&has.remotes[space]);
-        let untold = kinds.filter(|(_, count)| count.is_none());
-        let untold: Vec<String> = untold
+        let kinds = used.protocol.kinds.iter().zip(&counts.remotes[space]);
+        let uncounted = kinds.filter(|(_, count)| count.is_none());
+        let uncounted: Vec<String> = uncounted
             .map(|(kind, _)| format!("`{}.{} N`", used.name, kind.name))
             .collect();
         // For a single kind, the check of the number of remotes below reports a missing or zero number.
-        if !untold.is_empty() && has.remotes[space].len() > 1 {
-            let text = format!("`{}` lacks {}", name.text, untold.join(" and "));
+        if !uncounted.is_empty() && counts.remotes[space].len() > 1 {
+            let text = format!("`{}` lacks {}", name.text, uncounted.join(" and "));
             let missing = Diagnostic::new(Code::MissingBlock, name.span, text);
             self.sink.push(missing.label("the number is missing"));
             return None;
         }
-        let of_each = has.of_each(space);
-        let what = format!("the number of remotes of `{}` is", used.name);
+        let remote_counts = counts.remote_counts(space);
+        let subject = format!("the number of remotes of `{}` is", used.name);
         let total = Number {
-            value: of_each.iter().sum(),
+            value: remote_counts.iter().sum(),
             span: name.span,
         };
-        ranged(total, 1, p::System::MAX_REMOTES.into(), &what, self.sink)?;
+        number_in_range(total, 1, p::System::MAX_REMOTES.into(), &subject, self.sink)?;
         let level = self.levels.iter().find(|level| level.inner == space);
         // An inner level has the lines of the outer one, and one home per cache of it.
-        let above = level.map_or(space, |level| level.outer);
-        let homes = level.map_or(1, |level| has.of_each(level.outer).iter().sum());
-        let number = match (level, has.lines[space]) {
+        let line_space = level.map_or(space, |level| level.outer);
+        let homes = level.map_or(1, |level| counts.remote_counts(level.outer).iter().sum());
+        let number = match (level, counts.lines[space]) {
             (Some(_), Some(number)) => {
                 let text = format!("the lines of `{}` are those of the caches above", used.name);
-                let wrong = Diagnostic::new(Code::Misplaced, number.span, text);
-                self.sink.push(wrong.note("leave this out"));
+                let error = Diagnostic::new(Code::Misplaced, number.span, text);
+                self.sink.push(error.note("leave this out"));
                 return None;
             }
-            _ => has.lines[above],
+            _ => counts.lines[line_space],
         };
         let Some(number) = number else {
             if level.is_none() {
@@ -358,33 +362,33 @@ impl<'a> Composer<'a, '_> {
             }
             return None;
         };
-        let most = p::System::MAX_LINES.into();
-        let lines = ranged(number, 1, most, "the number of lines is", self.sink)?;
-        if has.homes[space] != homes {
+        let max = p::System::MAX_LINES.into();
+        let lines = number_in_range(number, 1, max, "the number of lines is", self.sink)?;
+        if counts.homes[space] != homes {
             let (text, help) = match level {
                 None => (
                     format!(
                         "`{}` has {} homes of `{}`, but a space has one",
-                        name.text, has.homes[space], used.name
+                        name.text, counts.homes[space], used.name
                     ),
                     format!("count one node with `{}.home`", used.name),
                 ),
                 Some(_) => (
                     format!(
                         "`{}` has {} homes of `{}`, and {homes} caches that can hold their memory",
-                        name.text, has.homes[space], used.name
+                        name.text, counts.homes[space], used.name
                     ),
                     "count the node in which one is over the other, and do not count either outside it".into(),
                 ),
             };
-            let wrong = Diagnostic::new(Code::OutOfRange, name.span, text);
-            self.sink.push(wrong.note(help));
+            let error = Diagnostic::new(Code::OutOfRange, name.span, text);
+            self.sink.push(error.note(help));
             return None;
         }
-        let each: Vec<u16> = of_each.iter().map(|&count| count as u16).collect();
+        let kind_counts: Vec<u16> = remote_counts.iter().map(|&count| count as u16).collect();
         Some(p::System {
             name: format!("{}.{}", name.text, used.name),
-            remotes: Remotes::new(&each)?,
+            remotes: Remotes::new(&kind_counts)?,
             lines: lines as u8,
             lent: false,
             sizes: Vec::new(),
@@ -395,20 +399,20 @@ impl<'a> Composer<'a, '_> {
 }
 
 /// Numbers of agents and lines of each space in a system.
-struct Has {
+struct SystemCounts {
     /// For each space and kind, the number of remotes, if stated. In an inner space, the number below each outer cache.
     remotes: Vec<Vec<Option<u32>>>,
     homes: Vec<u32>,
     lines: Vec<Option<Number>>,
 }
 
-impl Has {
+impl SystemCounts {
     fn add(&mut self, space: usize, kind: KindId, count: u32) {
         *self.remotes[space][kind.index()].get_or_insert(0) += count;
     }
 
     /// Numbers of remotes of each kind of a space.
-    fn of_each(&self, space: usize) -> Vec<u32> {
+    fn remote_counts(&self, space: usize) -> Vec<u32> {
         let kinds = self.remotes[space].iter();
         kinds.map(|count| count.unwrap_or(0)).collect()
     }

@@ -16,10 +16,10 @@ use rustc_hash::FxHashSet;
 
 /// Maximum number of rows for one state and event. A traversal of a row recurses into all rows before it, and this
 /// depth takes a small part of a thread's stack.
-const MOST_ROWS: usize = 1000;
+const MAX_ROWS_PER_EVENT: usize = 1000;
 
 /// Declarations of an agent.
-struct Declared<'f, 'a> {
+struct Declarations<'f, 'a> {
     states: Option<&'f Block<StateItem<'a>>>,
     variables: Option<&'f Block<VariableItem<'a>>>,
     registers: Option<&'f Block<VariableItem<'a>>>,
@@ -28,15 +28,15 @@ struct Declared<'f, 'a> {
 /// Degree to which an agent was understood.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Understood {
-    Whole,
-    WithoutSomeRows,
+    Complete,
+    Partial,
     Broken,
 }
 
 impl<'a> Resolver<'a, '_> {
     /// Resolves all remotes, or a hand-written home. Returns the controller, the names of the states in order, and the
     /// first state of each table. The remotes' states name the permissions that a home's local operations ensure.
-    pub(super) fn controller(
+    pub(super) fn resolve_controller(
         &mut self,
         agents: &[&Agent<'a>],
         remote: Option<(&Controller, &Names<'a>)>,
@@ -62,11 +62,12 @@ impl<'a> Resolver<'a, '_> {
                 .map_or(Span::default(), |agent| name_of(agent).span),
         };
         let mut names = Names::new("state", false);
-        let (mut initial, mut understood) = (Vec::new(), Understood::Whole);
+        let (mut initial, mut understood) = (Vec::new(), Understood::Complete);
         for agent in agents {
             initial.push(StateId(controller.states.len() as u16));
-            let own = agents.len() > 1;
-            let (states, table) = self.table(agent, remote, side, own, &mut controller);
+            let one_of_several = agents.len() > 1;
+            let (states, table) =
+                self.resolve_table(agent, remote, side, one_of_several, &mut controller);
             names.partial |= states.partial;
             for name in states.list {
                 let index = names.list.len() as u16;
@@ -76,12 +77,12 @@ impl<'a> Resolver<'a, '_> {
             understood = understood.max(table);
         }
         if understood < Understood::Broken && side == Side::Remote {
-            pending::lost(&controller, self.sink);
+            pending::report_lost_accesses(&controller, self.sink);
         }
         // Checks that need all rows run only if all rows were understood.
-        if understood == Understood::Whole {
-            self.never_set_aside(&controller);
-            self.waits_in_vain(&controller);
+        if understood == Understood::Complete {
+            self.check_deferred_writes(&controller);
+            self.report_vain_waits(&controller);
             if side == Side::Remote {
                 pending::check(&controller, &self.messages, &self.channels, self.sink);
                 endings::check(&controller, &self.messages, self.sink);
@@ -92,7 +93,7 @@ impl<'a> Resolver<'a, '_> {
 
     /// Resolves one block into a controller. Returns the names of its states, and how far the block was understood. If
     /// remotes have several tables, the states of each are prefixed with its name.
-    fn table(
+    fn resolve_table(
         &mut self,
         agent: &Agent<'a>,
         remote: Option<(&Controller, &Names<'a>)>,
@@ -101,11 +102,11 @@ impl<'a> Resolver<'a, '_> {
         controller: &mut Controller,
     ) -> (Names<'a>, Understood) {
         let name = name_of(agent);
-        let Declared {
+        let Declarations {
             states,
             variables,
             registers,
-        } = self.declared(agent, side);
+        } = self.declarations(agent, side);
         let mut reading = Reading {
             side,
             kind: match side {
@@ -133,17 +134,17 @@ impl<'a> Resolver<'a, '_> {
             locals: Vec::new(),
             unlock: false,
             rows: FxHashMap::default(),
-            depends: Vec::new(),
-            controller: std::mem::replace(controller, nothing(name.span)),
+            permission_conditions: Vec::new(),
+            controller: std::mem::replace(controller, empty_controller(name.span)),
         };
         for item in states.iter().flat_map(|block| &block.items) {
             if reading.states.declare(item.name, self.sink).is_some() {
-                let mut state = self.state(item, side, reading.kind);
+                let mut state = self.resolve_state(item, side, reading.kind);
                 if one_of_several {
                     state.name = format!("{}.{}", name.text, state.name);
                 }
                 if reading.controller.states.len() == usize::from(u16::MAX) {
-                    too_many("state", item.name.span, usize::from(u16::MAX), self.sink);
+                    report_too_many("state", item.name.span, usize::from(u16::MAX), self.sink);
                     break;
                 }
                 reading.controller.states.push(state);
@@ -151,67 +152,68 @@ impl<'a> Resolver<'a, '_> {
         }
         for (block, register) in [(variables, false), (registers, true)] {
             for item in block.iter().flat_map(|block| &block.items) {
-                let shown = match one_of_several {
+                let full_name = match one_of_several {
                     true => format!("{}.{}", name.text, item.name.text),
                     false => item.name.text.to_string(),
                 };
-                self.variable(item, shown, register, &mut reading);
+                self.declare_variable(item, full_name, register, &mut reading);
             }
         }
         if side == Side::Home && agent.memory_writes {
-            self.memory_writes(name.span, &mut reading);
+            self.declare_memory_writes(name.span, &mut reading);
         }
         if side == Side::Home {
-            reading.locals = self.locals(agent, remote);
+            reading.locals = self.resolve_locals(agent, remote);
             reading.unlock = agent
                 .body
                 .items
                 .iter()
                 .any(|item| matches!(item, AgentItem::Unlock(_)));
-            let local = |local: &LocalPolicy| Local {
+            let to_local = |local: &LocalPolicy| Local {
                 name: local.name.clone(),
                 ensures: local.ensure,
                 locks: local.lock,
             };
-            reading.controller.locals = reading.locals.iter().map(local).collect();
+            reading.controller.locals = reading.locals.iter().map(to_local).collect();
         }
         for item in states.iter().flat_map(|block| &block.items) {
             let state = reading.states.index.get(item.name.text);
             let state = state.map(|&state| StateId(reading.base.0 + state));
-            let depends = state.and_then(|state| self.depends(state, item, &reading));
-            reading.depends.extend(depends);
+            let condition =
+                state.and_then(|state| self.permission_condition(state, item, &reading));
+            reading.permission_conditions.extend(condition);
         }
         let first_rule = reading.controller.rules.len();
-        let understood = self.rows(agent, &mut reading);
+        let understood = self.resolve_rows(agent, &mut reading);
         self.split(first_rule, &mut reading);
         *controller = reading.controller;
         (reading.states, understood)
     }
 
     /// Collects the declaring blocks of an agent; reports misplaced and missing ones.
-    fn declared<'f>(&mut self, agent: &'f Agent<'a>, side: Side) -> Declared<'f, 'a> {
+    fn declarations<'f>(&mut self, agent: &'f Agent<'a>, side: Side) -> Declarations<'f, 'a> {
         let name = name_of(agent);
         let (mut states, mut variables, mut registers) = (None, None, None);
         for item in &agent.body.items {
             match item {
-                AgentItem::States(block) => once(
+                AgentItem::States(block) => set_once(
                     &mut states,
                     block,
-                    |it| it.keyword,
+                    |block| block.keyword,
                     "`states` block",
                     self.sink,
                 ),
-                AgentItem::Variables(block) => once(
+                AgentItem::Variables(block) => set_once(
                     &mut variables,
                     block,
-                    |it| it.keyword,
+                    |block| block.keyword,
                     "`variables` block",
                     self.sink,
                 ),
-                AgentItem::Registers(block) => once(
+                AgentItem::Registers(block) => set_once(
                     &mut registers,
                     block,
-                    |it| it.keyword,
+                    |block| block.keyword,
                     "`registers` block",
                     self.sink,
                 ),
@@ -250,7 +252,7 @@ impl<'a> Resolver<'a, '_> {
                     .note("the first state is the initial one"),
             );
         }
-        Declared {
+        Declarations {
             states,
             variables,
             registers,
@@ -258,11 +260,11 @@ impl<'a> Resolver<'a, '_> {
     }
 
     /// Resolves all rows.
-    fn rows(&mut self, agent: &Agent<'a>, reading: &mut Reading<'a>) -> Understood {
+    fn resolve_rows(&mut self, agent: &Agent<'a>, reading: &mut Reading<'a>) -> Understood {
         let mut rules = 0;
         let mut understood = match agent.body.broken {
             true => Understood::Broken,
-            false => Understood::Whole,
+            false => Understood::Complete,
         };
         let mut guarded: FxHashMap<(StateId, Event), usize> = FxHashMap::default();
         for item in &agent.body.items {
@@ -270,22 +272,23 @@ impl<'a> Resolver<'a, '_> {
             // Counted whether correct or not, because a short row can stand for very many rules.
             let states = match row.states.len() {
                 0 => reading.states.list.len(),
-                some => some,
+                count => count,
             };
             rules += states * row.events.len();
             if rules > usize::from(u16::MAX) {
-                too_many("rule", row.span, usize::from(u16::MAX), self.sink);
+                report_too_many("rule", row.span, usize::from(u16::MAX), self.sink);
                 return Understood::Broken;
             }
-            let before = reading.controller.rules.len();
-            if !self.row(row, reading) {
-                understood = understood.max(Understood::WithoutSomeRows);
+            let first_new = reading.controller.rules.len();
+            if !self.resolve_row(row, reading) {
+                understood = understood.max(Understood::Partial);
             }
-            for rule in &reading.controller.rules[before..] {
+            for rule in &reading.controller.rules[first_new..] {
                 let count = guarded.entry((rule.state, rule.event)).or_default();
                 *count += 1;
-                if *count > MOST_ROWS {
-                    let message = format!("more than {MOST_ROWS} rows for one state and event");
+                if *count > MAX_ROWS_PER_EVENT {
+                    let message =
+                        format!("more than {MAX_ROWS_PER_EVENT} rows for one state and event");
                     self.sink.push(
                         Diagnostic::new(Code::TooMany, row.span, message)
                             .label("this one is too many"),
@@ -298,12 +301,12 @@ impl<'a> Resolver<'a, '_> {
     }
 
     /// Declares the variable behind `memory writes` of a home.
-    fn memory_writes(&mut self, span: Span, reading: &mut Reading<'a>) {
-        let asked = Name {
+    fn declare_memory_writes(&mut self, span: Span, reading: &mut Reading<'a>) {
+        let name = Name {
             text: MEMORY_WRITES,
             span,
         };
-        if reading.variables.declare(asked, self.sink).is_some() {
+        if reading.variables.declare(name, self.sink).is_some() {
             reading.types.push(Type::Bool);
             reading.registers.push(false);
             reading.controller.variables.push(Variable {
@@ -318,10 +321,10 @@ impl<'a> Resolver<'a, '_> {
         }
     }
 
-    fn variable(
+    fn declare_variable(
         &mut self,
         item: &VariableItem<'a>,
-        shown: String,
+        full_name: String,
         register: bool,
         reading: &mut Reading<'a>,
     ) {
@@ -331,9 +334,9 @@ impl<'a> Resolver<'a, '_> {
         reading.types.push(item.ty);
         reading.registers.push(register);
         let initial = item.initial.as_ref();
-        let initial = initial.and_then(|initial| self.initial(initial, item.ty));
+        let initial = initial.and_then(|initial| self.resolve_initial(initial, item.ty));
         reading.controller.variables.push(Variable {
-            name: shown,
+            name: full_name,
             ty: item.ty,
             register,
             initial: initial.unwrap_or(Initial::Number(0)),
@@ -343,30 +346,30 @@ impl<'a> Resolver<'a, '_> {
         });
     }
 
-    fn state(&mut self, item: &StateItem<'a>, side: Side, kind: Option<KindId>) -> State {
+    fn resolve_state(&mut self, item: &StateItem<'a>, side: Side, kind: Option<KindId>) -> State {
         // Highest permission, if it is conditional.
-        let right = match (&item.reads, &item.writes) {
+        let permission = match (&item.reads, &item.writes) {
             (StatePermission::Never, StatePermission::Never) => Right::None,
             (_, StatePermission::Never) => Right::Read,
             _ => Right::Write,
         };
-        let anyway = matches!(item.reads, StatePermission::Always)
+        let is_implied = matches!(item.reads, StatePermission::Always)
             || matches!(item.writes, StatePermission::Always);
-        if let (Some(span), true) = (item.holds, anyway) {
+        if let (Some(span), true) = (item.holds, is_implied) {
             let message = format!("`{}` holds the line anyway", item.name.text);
             self.sink.push(
                 Diagnostic::new(Code::RedundantHolds, span, message)
                     .label("leave this out: a state that reads or writes holds the line"),
             );
         }
-        if side == Side::Home && (right > Right::None || item.dirty || item.holds.is_some()) {
+        if side == Side::Home && (permission > Right::None || item.dirty || item.holds.is_some()) {
             let message = format!("a permission or a copy of the home in `{}`", item.name.text);
             let diagnostic = Diagnostic::new(Code::Misplaced, item.name.span, message);
-            let said =
+            let label =
                 "a home's states wait for messages; only states of a remote give permissions and hold lines";
-            self.sink.push(diagnostic.label(said));
+            self.sink.push(diagnostic.label(label));
         }
-        let holds_line = right > Right::None || item.holds.is_some();
+        let holds_line = permission > Right::None || item.holds.is_some();
         if item.dirty && !holds_line {
             let message = format!("`{}` is dirty but does not hold the line", item.name.text);
             self.sink.push(
@@ -379,13 +382,13 @@ impl<'a> Resolver<'a, '_> {
             let Some(message) = self.message_named(name) else {
                 continue;
             };
-            if self.arrives(message, name, side, kind) {
+            if self.check_arrival(message, name, side, kind) {
                 waits.push(message);
             }
         }
         State {
             name: item.name.text.to_string(),
-            right,
+            right: permission,
             dirty: item.dirty,
             holds_line,
             waits,
@@ -394,7 +397,7 @@ impl<'a> Resolver<'a, '_> {
     }
 
     /// Returns true if the message can arrive at this side; otherwise reports it.
-    fn arrives(
+    fn check_arrival(
         &mut self,
         message: MessageId,
         name: Name<'a>,
@@ -402,9 +405,9 @@ impl<'a> Resolver<'a, '_> {
         kind: Option<KindId>,
     ) -> bool {
         let channel = self.channel_of(message);
-        let good = side.is(channel.to);
-        if let (true, Some(only), Some(own)) = (good, channel.kinds[1], kind) {
-            if only != own {
+        let is_direction_valid = side.is_end(channel.to);
+        if let (true, Some(only), Some(this_kind)) = (is_direction_valid, channel.kinds[1], kind) {
+            if only != this_kind {
                 let text = format!("`{}` never comes to this kind of remotes", name.text);
                 let to = self.kind_names.list[only.index()].text;
                 let diagnostic = Diagnostic::new(Code::Direction, name.span, text)
@@ -414,7 +417,7 @@ impl<'a> Resolver<'a, '_> {
                 return false;
             }
         }
-        if !good {
+        if !is_direction_valid {
             let diagnostic = Diagnostic::new(
                 Code::Direction,
                 name.span,
@@ -428,12 +431,12 @@ impl<'a> Resolver<'a, '_> {
             .see(channel.span, "this channel's direction");
             self.sink.push(diagnostic);
         }
-        good
+        is_direction_valid
     }
 
-    fn waits_in_vain(&mut self, controller: &Controller) {
+    fn report_vain_waits(&mut self, controller: &Controller) {
         // States split from one state of the file have the same span.
-        let takes: FxHashSet<(Span, Event)> = controller
+        let taken_events: FxHashSet<(Span, Event)> = controller
             .rules
             .iter()
             .filter(|rule| matches!(rule.effect, Effect::Take { .. }))
@@ -441,7 +444,7 @@ impl<'a> Resolver<'a, '_> {
             .collect();
         for state in &controller.states {
             for &message in &state.waits {
-                if !takes.contains(&(state.span, Event::Message(message))) {
+                if !taken_events.contains(&(state.span, Event::Message(message))) {
                     let name = &self.messages[message.index()].name;
                     let text = format!(
                         "`{}` waits for `{name}` but has no row that takes it",
@@ -457,15 +460,17 @@ impl<'a> Resolver<'a, '_> {
     }
 
     /// Checks that deferred bytes are written somewhere, and that a deferred write has a source.
-    fn never_set_aside(&mut self, home: &Controller) {
-        let row = |statement: &Statement| {
+    fn check_deferred_writes(&mut self, home: &Controller) {
+        let row_with = |statement: &Statement| {
             let mut rows = home.rules.iter();
             rows.find(
                 |row| matches!(&row.effect, Effect::Take { body, .. } if body.contains(statement)),
             )
         };
-        let (message, label, span) = match (row(&Statement::SetAside), row(&Statement::WriteAside))
-        {
+        let (message, label, span) = match (
+            row_with(&Statement::SetAside),
+            row_with(&Statement::WriteAside),
+        ) {
             (None, Some(row)) => (
                 "no write is ever deferred",
                 "write `defer` where the bytes arrive",
@@ -483,7 +488,7 @@ impl<'a> Resolver<'a, '_> {
     }
 
     /// Adds the rules of a row: one for each of its states and events. Returns true if the whole row was understood.
-    fn row(&mut self, row: &Row<'a>, reading: &mut Reading<'a>) -> bool {
+    fn resolve_row(&mut self, row: &Row<'a>, reading: &mut Reading<'a>) -> bool {
         // A row about no line is taken in every state of a line.
         let lineless = row.states.is_empty();
         let names = match lineless {
@@ -495,18 +500,18 @@ impl<'a> Resolver<'a, '_> {
             .filter_map(|&name| reading.states.find(name, self.sink))
             .map(|state| StateId(reading.base.0 + state))
             .collect();
-        let mut whole = states.len() == names.len();
+        let mut complete = states.len() == names.len();
         for &name in &row.events {
-            let Some(event) = self.event(name, reading) else {
-                whole = false;
+            let Some(event) = self.resolve_event(name, reading) else {
+                complete = false;
                 continue;
             };
-            self.sort_of_rows(event, name, lineless);
+            self.check_lineless(event, name, lineless);
             let guard = row.guard.as_ref().map(|guard| {
                 let scope = reading.scope(event, lineless);
-                self.typed(guard, Kind::Bool, &scope)
+                self.resolve_typed(guard, Kind::Bool, &scope)
             });
-            let effect = self.effect(row, name, event, reading);
+            let effect = self.resolve_effect(row, name, event, reading);
             if let (Event::Message(message), Some(Effect::Take { .. })) = (event, &effect) {
                 self.taken[message.index()] = true;
             }
@@ -526,7 +531,7 @@ impl<'a> Resolver<'a, '_> {
                     &effect,
                     guard.clone().map_or(Some(None), |guard| guard.map(Some)),
                 ) else {
-                    whole = false;
+                    complete = false;
                     continue;
                 };
                 let state_of = |id: StateId| &reading.controller.states[id.index()];
@@ -538,7 +543,7 @@ impl<'a> Resolver<'a, '_> {
                         .any(|&s| reading.is_split(s))
                     {
                         let (state, next) = (state_of(state), next.map(state_of));
-                        self.data_flow(row.span, state, event, body, next);
+                        self.check_data_flow(row.span, state, event, body, next);
                     }
                 }
                 reading.controller.rules.push(Rule {
@@ -550,12 +555,12 @@ impl<'a> Resolver<'a, '_> {
                 });
             }
         }
-        whole
+        complete
     }
 
     /// Checks that a message is taken either by rows about its line or by rows about no line, and that other events fit
     /// their rows.
-    fn sort_of_rows(&mut self, event: Event, name: Name<'a>, lineless: bool) {
+    fn check_lineless(&mut self, event: Event, name: Name<'a>, lineless: bool) {
         let Event::Message(message) = event else {
             let about_line = !matches!(event, Event::Access(access) if !access.about_line());
             if lineless == about_line {
@@ -572,8 +577,9 @@ impl<'a> Resolver<'a, '_> {
             }
             return;
         };
-        let (found, first) = *self.rows[message.index()].get_or_insert((lineless, name.span));
-        if found != lineless {
+        let (known_lineless, first) =
+            *self.rows[message.index()].get_or_insert((lineless, name.span));
+        if known_lineless != lineless {
             let text = format!("`{}` is taken by rows of both sorts", name.text);
             let diagnostic = Diagnostic::new(Code::Misplaced, name.span, text)
                 .label("about a line here, or about none")
@@ -582,7 +588,7 @@ impl<'a> Resolver<'a, '_> {
         }
     }
 
-    fn event(&mut self, name: Name<'a>, reading: &Reading<'a>) -> Option<Event> {
+    fn resolve_event(&mut self, name: Name<'a>, reading: &Reading<'a>) -> Option<Event> {
         let access = Access::ALL.iter().find(|(_, access)| *access == name.text);
         if reading.side == Side::Remote {
             if let Some(&(access, _)) = access {
@@ -615,7 +621,7 @@ impl<'a> Resolver<'a, '_> {
             }
         }
         if !self.message_names.index.contains_key(name.text) && !self.message_names.partial {
-            let own: Vec<&str> = match reading.side {
+            let side_events: Vec<&str> = match reading.side {
                 Side::Remote => Access::ALL.iter().map(|(_, name)| *name).collect(),
                 Side::Home => reading
                     .locals
@@ -624,25 +630,28 @@ impl<'a> Resolver<'a, '_> {
                     .chain(reading.unlock.then_some("unlock"))
                     .collect(),
             };
-            let arriving = self
-                .messages
-                .iter()
-                .filter(|message| reading.side.is(self.channels[message.channel.index()].to));
-            unknown(
+            let arriving = self.messages.iter().filter(|message| {
+                reading
+                    .side
+                    .is_end(self.channels[message.channel.index()].to)
+            });
+            report_unknown(
                 "event",
                 name,
-                arriving.map(|message| message.name.as_str()).chain(own),
+                arriving
+                    .map(|message| message.name.as_str())
+                    .chain(side_events),
                 self.sink,
             );
             return None;
         }
         let message = self.message_named(name)?;
-        self.arrives(message, name, reading.side, reading.kind)
+        self.check_arrival(message, name, reading.side, reading.kind)
             .then_some(Event::Message(message))
     }
 
     /// Checks that a remote has the data that it sends or keeps.
-    pub(super) fn data_flow(
+    pub(super) fn check_data_flow(
         &mut self,
         row: Span,
         state: &State,
@@ -650,20 +659,20 @@ impl<'a> Resolver<'a, '_> {
         body: &[Statement],
         next: Option<&State>,
     ) {
-        let taken = match event {
+        let brings_line = match event {
             Event::Message(message) => self.messages[message.index()].carries.line(),
             _ => false,
         };
-        if state.holds_line || taken {
+        if state.holds_line || brings_line {
             return;
         }
-        let sent = body.iter().find_map(|statement| match statement {
+        let sent_line = body.iter().find_map(|statement| match statement {
             Statement::Send { message, .. } if self.messages[message.index()].carries.line() => {
                 Some(*message)
             }
             _ => None,
         });
-        if let Some(message) = sent {
+        if let Some(message) = sent_line {
             let message = format!(
                 "`{}` does not hold the line that `{}` carries",
                 state.name,
@@ -704,7 +713,7 @@ fn name_of<'a>(agent: &Agent<'a>) -> Name<'a> {
 }
 
 /// An empty controller.
-fn nothing(span: Span) -> Controller {
+fn empty_controller(span: Span) -> Controller {
     Controller {
         name: String::new(),
         states: Vec::new(),
@@ -717,7 +726,7 @@ fn nothing(span: Span) -> Controller {
 }
 
 /// Messages that a state takes.
-pub(super) fn takes(
+pub(super) fn taken_messages(
     controller: &Controller,
     state: StateId,
 ) -> impl Iterator<Item = MessageId> + '_ {

@@ -20,16 +20,16 @@ pub(super) fn check(controller: &Controller, messages: &[Message], sink: &mut Si
             continue;
         };
         if body.contains(&Statement::Done) {
-            if let Some(wrong) = endings.done(row) {
-                sink.push(wrong);
+            if let Some(error) = endings.completion_error(row) {
+                sink.push(error);
             }
         }
         for statement in body {
             if let Statement::Send { message, .. } = statement {
                 let message = &messages[message.index()];
                 if message.carries.store() {
-                    if let Some(wrong) = endings.sent(row, message) {
-                        sink.push(wrong);
+                    if let Some(error) = endings.store_error(row, message) {
+                        sink.push(error);
                     }
                 }
             }
@@ -45,64 +45,64 @@ struct Endings<'c> {
 
 impl Endings<'_> {
     /// Returns the error of a row with `done`, if any.
-    fn done(&self, row: &Rule) -> Option<Diagnostic> {
-        let Event::Message(taken) = row.event else {
+    fn completion_error(&self, row: &Rule) -> Option<Diagnostic> {
+        let Event::Message(message) = row.event else {
             return None;
         };
         let state = &self.controller.states[row.state.index()];
-        let taken = &self.messages[taken.index()];
-        let wrong = |text: String| Some(Diagnostic::new(Code::NeverPerformed, row.span, text));
+        let message = &self.messages[message.index()];
+        let error = |text: String| Some(Diagnostic::new(Code::NeverPerformed, row.span, text));
         let mut endings = self.accesses.endings(row);
         let Some((first, ending)) = endings.next() else {
             let text = format!("`done` in `{}`, where no access is outstanding", state.name);
             let label = "it completes an access, but no access leads here";
-            return wrong(text).map(|diagnostic| diagnostic.label(label));
+            return error(text).map(|diagnostic| diagnostic.label(label));
         };
         if let Some((other, _)) = endings.find(|(_, other)| *other != ending) {
             let text = format!(
                 "`done` in `{}` may end {} or {}",
                 state.name,
-                words(first),
-                words(other)
+                describe(first),
+                describe(other)
             );
-            return wrong(text).map(|diagnostic| {
+            return error(text).map(|diagnostic| {
                 diagnostic
                     .label("the accesses that lead here differ")
                     .see(state.span, "give each a state of its own")
             });
         }
-        if taken.carries.line() || state.holds_line || ending == Ending::Sent {
+        if message.carries.line() || state.holds_line || ending == Ending::Sent {
             return None;
         }
         let name = first.access.name();
         let diagnostic = match ending {
-            Ending::Read => wrong(format!("a {name} completes here without bytes"))?
+            Ending::Read => error(format!("a {name} completes here without bytes"))?
                 .label(format!("`{}` holds none", state.name))
-                .see(taken.span, "add `(line)` if it brings them"),
-            _ => wrong(format!("a {name} completes here, but its bytes are lost"))?
+                .see(message.span, "add `(line)` if it brings them"),
+            _ => error(format!("a {name} completes here, but its bytes are lost"))?
                 .label(format!("`{}` holds no line to write them to", state.name))
-                .see(taken.span, "add `(line)` if it brings the line")
+                .see(message.span, "add `(line)` if it brings the line")
                 .note("a message declared with `(store)` or `(partial store)` carries them to the home, in an earlier row"),
         };
         Some(diagnostic)
     }
 
     /// Returns the error of a row that sends the bytes of a write, if any.
-    fn sent(&self, row: &Rule, message: &Message) -> Option<Diagnostic> {
-        let about: Vec<PendingAccess> = match row.event {
+    fn store_error(&self, row: &Rule, message: &Message) -> Option<Diagnostic> {
+        let pending: Vec<PendingAccess> = match row.event {
             Event::Access(access) => vec![PendingAccess {
                 access,
                 sent: false,
             }],
             _ => self.accesses.within(row.state).iter().copied().collect(),
         };
-        let fits = |u: &PendingAccess| u.access.writes();
-        if !about.is_empty() && about.iter().all(fits) {
-            return self.partly(row, message, &about);
+        let is_write = |u: &PendingAccess| u.access.writes();
+        if !pending.is_empty() && pending.iter().all(is_write) {
+            return self.partial_line_error(row, message, &pending);
         }
         let name = &message.name;
         let state = &self.controller.states[row.state.index()].name;
-        let text = match about.iter().find(|u| !fits(u)) {
+        let text = match pending.iter().find(|u| !is_write(u)) {
             None => {
                 format!(
                     "`{name}` carries the bytes of a write, but none is outstanding in `{state}`"
@@ -119,16 +119,21 @@ impl Endings<'_> {
 
     /// Returns the error of a row that sends a whole line for a write of part of it. The remaining bytes, from a copy,
     /// may be stale when the home writes them, and would undo another cache's store.
-    fn partly(&self, row: &Rule, message: &Message, about: &[PendingAccess]) -> Option<Diagnostic> {
-        let whole = |u: &&PendingAccess| u.access == Access::WriteLine;
-        let part = about.iter().find(|u| !whole(u))?;
+    fn partial_line_error(
+        &self,
+        row: &Rule,
+        message: &Message,
+        pending: &[PendingAccess],
+    ) -> Option<Diagnostic> {
+        let writes_line = |u: &&PendingAccess| u.access == Access::WriteLine;
+        let partial_write = pending.iter().find(|u| !writes_line(u))?;
         if message.carries != Carries::Store {
             return None;
         }
         let text = format!(
             "`{}` carries the bytes of a whole line, but a {} has those of a part",
             message.name,
-            part.access.name()
+            partial_write.access.name()
         );
         let diagnostic = Diagnostic::new(Code::Carries, row.span, text)
             .label("the rest of the line is undefined")
@@ -138,9 +143,9 @@ impl Endings<'_> {
 }
 
 /// Description of the completion of an access.
-fn words(under_way: PendingAccess) -> String {
-    let name = under_way.access.name();
-    match under_way {
+fn describe(pending: PendingAccess) -> String {
+    let name = pending.access.name();
+    match pending {
         PendingAccess { sent: true, .. } => format!("a {name} whose bytes were sent"),
         PendingAccess { access, .. } if access.writes() => format!("a {name} in the copy"),
         _ => format!("a {name}"),

@@ -38,23 +38,23 @@ impl Operand {
 /// Meaning of a binary operator on numbers, truth values, remotes and sets.
 enum Meaning {
     /// Takes operands of this kind only.
-    Only(Kind),
+    SingleKind(Kind),
     /// Compares values of any kind; the constructor compares sets.
-    Compares(fn(Box<Set>, Box<Set>) -> Expression),
+    Comparison(fn(Box<Set>, Box<Set>) -> Expression),
     /// Combines two numbers into a number, and two sets into a set; the constructor combines sets.
-    Makes(fn(Box<Set>, Box<Set>) -> Set),
+    Combination(fn(Box<Set>, Box<Set>) -> Set),
 }
 
 fn meaning(operator: Operator) -> Meaning {
     match operator {
-        Operator::Add => Meaning::Makes(Set::Union),
-        Operator::Subtract => Meaning::Makes(Set::Difference),
-        Operator::Equal => Meaning::Compares(Expression::SetsEqual),
-        Operator::NotEqual => Meaning::Compares(Expression::SetsDiffer),
+        Operator::Add => Meaning::Combination(Set::Union),
+        Operator::Subtract => Meaning::Combination(Set::Difference),
+        Operator::Equal => Meaning::Comparison(Expression::SetsEqual),
+        Operator::NotEqual => Meaning::Comparison(Expression::SetsDiffer),
         Operator::Less | Operator::LessOrEqual | Operator::Greater | Operator::GreaterOrEqual => {
-            Meaning::Only(Kind::Number)
+            Meaning::SingleKind(Kind::Number)
         }
-        Operator::And | Operator::Or => Meaning::Only(Kind::Bool),
+        Operator::And | Operator::Or => Meaning::SingleKind(Kind::Bool),
     }
 }
 
@@ -74,37 +74,42 @@ fn largest(ty: Type) -> u16 {
 
 impl<'a> Resolver<'a, '_> {
     /// Resolves an expression of the wanted kind, which is not a set.
-    pub(super) fn typed(
+    pub(super) fn resolve_typed(
         &mut self,
         expr: &Expr<'a>,
-        wanted: Kind,
+        expected: Kind,
         scope: &Scope<'a, '_>,
     ) -> Option<Expression> {
-        match self.expression(expr, scope)? {
-            Operand::Single(expression, kind) if kind == wanted => Some(expression),
-            other => self.unwanted(expr, wanted, other.kind()),
+        match self.resolve_expression(expr, scope)? {
+            Operand::Single(expression, kind) if kind == expected => Some(expression),
+            other => self.kind_mismatch(expr, expected, other.kind()),
         }
     }
 
     /// Resolves an expression that must be a set.
-    pub(super) fn set(&mut self, expr: &Expr<'a>, scope: &Scope<'a, '_>) -> Option<Set> {
-        match self.expression(expr, scope)? {
+    pub(super) fn resolve_set(&mut self, expr: &Expr<'a>, scope: &Scope<'a, '_>) -> Option<Set> {
+        match self.resolve_expression(expr, scope)? {
             Operand::Set(set) => Some(set),
-            other => self.unwanted(expr, Kind::Set, other.kind()),
+            other => self.kind_mismatch(expr, Kind::Set, other.kind()),
         }
     }
 
-    pub(super) fn unwanted<T>(&mut self, expr: &Expr<'a>, wanted: Kind, found: Kind) -> Option<T> {
-        let message = format!("expected {}, found {}", wanted.words(), found.words());
+    pub(super) fn kind_mismatch<T>(
+        &mut self,
+        expr: &Expr<'a>,
+        expected: Kind,
+        actual: Kind,
+    ) -> Option<T> {
+        let message = format!("expected {}, found {}", expected.words(), actual.words());
         let mut diagnostic = Diagnostic::new(Code::Type, expr.span, message)
-            .label(format!("this is {}", found.words()));
-        if (wanted, found) == (Kind::Set, Kind::Remote) {
+            .label(format!("this is {}", actual.words()));
+        if (expected, actual) == (Kind::Set, Kind::Remote) {
             diagnostic = diagnostic.note("the set that holds one remote is written `{ remote }`");
         }
-        if let Kind::Cycle(_) = if matches!(wanted, Kind::Cycle(_)) {
-            wanted
+        if let Kind::Cycle(_) = if matches!(expected, Kind::Cycle(_)) {
+            expected
         } else {
-            found
+            actual
         } {
             diagnostic = diagnostic.note(CYCLES);
         }
@@ -113,7 +118,7 @@ impl<'a> Resolver<'a, '_> {
     }
 
     /// Resolves an expression to be stored in a variable or field of this type.
-    pub(super) fn stored(
+    pub(super) fn resolve_stored(
         &mut self,
         expr: &Expr<'a>,
         ty: Type,
@@ -121,13 +126,13 @@ impl<'a> Resolver<'a, '_> {
     ) -> Option<Value> {
         let kind = Kind::of(ty);
         if kind == Kind::HomeSet {
-            self.homes(expr, scope)?;
+            self.resolve_home_set(expr, scope)?;
             return None;
         }
         if kind == Kind::Set {
-            return Some(Value::Set(self.set(expr, scope)?));
+            return Some(Value::Set(self.resolve_set(expr, scope)?));
         }
-        let value = self.typed(expr, kind, scope)?;
+        let value = self.resolve_typed(expr, kind, scope)?;
         if let (Expression::Constant(number), Kind::Number) = (&value, kind) {
             if *number > largest(ty) {
                 self.sink.push(
@@ -144,17 +149,17 @@ impl<'a> Resolver<'a, '_> {
     }
 
     /// Value stored by `x += e` or `x -= e`: that of `x := x + e` or `x := x - e`.
-    pub(super) fn changed(
+    pub(super) fn compound_value(
         &mut self,
         name: Name<'a>,
         operator: Operator,
         (variable, ty): (VariableId, Type),
-        by: &Expr<'a>,
+        operand: &Expr<'a>,
         scope: &Scope<'a, '_>,
     ) -> Option<Value> {
         if let Type::Cycle { size } = ty {
-            let before = Expression::Variable(variable);
-            let next = self.counted_on(name, operator, (before, size), by)?;
+            let old_value = Expression::Variable(variable);
+            let next = self.cycle_sum(name, operator, (old_value, size), operand)?;
             return Some(Value::Single(next, ty));
         }
         let (Kind::Number | Kind::Set) = Kind::of(ty) else {
@@ -163,55 +168,62 @@ impl<'a> Resolver<'a, '_> {
                 .push(Diagnostic::new(Code::Type, name.span, message).label("use `:=`"));
             return None;
         };
-        let before = Operand::of(ty, Expression::Variable(variable), Set::Variable(variable));
-        Some(match self.applied(operator, before, by, scope)? {
-            Operand::Single(value, _) => Value::Single(value, ty),
-            Operand::Set(set) => Value::Set(set),
-            Operand::Homes(_) => return None,
-        })
+        let old_value = Operand::of(ty, Expression::Variable(variable), Set::Variable(variable));
+        Some(
+            match self.apply_operator(operator, old_value, operand, scope)? {
+                Operand::Single(value, _) => Value::Single(value, ty),
+                Operand::Set(set) => Value::Set(set),
+                Operand::Homes(_) => return None,
+            },
+        )
     }
 
     /// Value stored by `x += N` in a variable of a `cycle` type.
-    pub(super) fn counted_on(
+    pub(super) fn cycle_sum(
         &mut self,
         name: Name<'a>,
         operator: Operator,
-        (before, size): (Expression, u16),
-        by: &Expr<'a>,
+        (old_value, size): (Expression, u16),
+        operand: &Expr<'a>,
     ) -> Option<Expression> {
-        let (Operator::Add, ExprKind::Number(value)) = (operator, &by.kind) else {
+        let (Operator::Add, ExprKind::Number(value)) = (operator, &operand.kind) else {
             let message = format!("`{}` is a `cycle` number", name.text);
             let label = "only a number may follow `+=`";
-            let diagnostic = Diagnostic::new(Code::Type, by.span, message);
+            let diagnostic = Diagnostic::new(Code::Type, operand.span, message);
             self.sink.push(diagnostic.label(label).note(CYCLES));
             return None;
         };
         let number = Number {
             value: *value,
-            span: by.span,
+            span: operand.span,
         };
-        let most = u32::from(size) - 1;
-        let by = ranged(number, 1, most, "the number of steps is", self.sink)?;
+        let max_step = u32::from(size) - 1;
+        let steps = number_in_range(number, 1, max_step, "the number of steps is", self.sink)?;
         let sum = Expression::Binary(
             Operator::Add,
-            Box::new(before),
-            Box::new(Expression::Constant(by as u16)),
+            Box::new(old_value),
+            Box::new(Expression::Constant(steps as u16)),
         );
         Some(Expression::Round(Box::new(sum), size))
     }
 
-    pub(super) fn expression(&mut self, expr: &Expr<'a>, scope: &Scope<'a, '_>) -> Option<Operand> {
+    pub(super) fn resolve_expression(
+        &mut self,
+        expr: &Expr<'a>,
+        scope: &Scope<'a, '_>,
+    ) -> Option<Operand> {
         let (single, kind) = match &expr.kind {
             ExprKind::Number(value) => {
                 let number = Number {
                     value: *value,
                     span: expr.span,
                 };
-                let value = ranged(number, 0, u32::from(u16::MAX), "the number is", self.sink)?;
+                let value =
+                    number_in_range(number, 0, u32::from(u16::MAX), "the number is", self.sink)?;
                 (Expression::Constant(value as u16), Kind::Number)
             }
             ExprKind::Word(word) => {
-                return self.word(
+                return self.resolve_word(
                     Name {
                         text: word,
                         span: expr.span,
@@ -225,57 +237,58 @@ impl<'a> Resolver<'a, '_> {
             }
             ExprKind::Set(None) => return Some(Operand::Set(Set::Empty)),
             ExprKind::Set(Some(element)) => {
-                return match self.expression(element, scope)? {
+                return match self.resolve_expression(element, scope)? {
                     Operand::Single(home, Kind::Home) => {
                         Some(Operand::Homes(HomeSet::Singleton(Box::new(home))))
                     }
                     Operand::Single(remote, Kind::Remote) => {
                         Some(Operand::Set(Set::Singleton(Box::new(remote))))
                     }
-                    other => self.unwanted(element, Kind::Remote, other.kind()),
+                    other => self.kind_mismatch(element, Kind::Remote, other.kind()),
                 };
             }
             ExprKind::Count(set) => {
-                let counted = match self.expression(set, scope)? {
+                let counted = match self.resolve_expression(set, scope)? {
                     Operand::Set(set) => Expression::Count(Box::new(set)),
-                    Operand::Homes(set) => of_homes(HomeSetQuery::Count(set)),
-                    other => return self.unwanted(set, Kind::Set, other.kind()),
+                    Operand::Homes(set) => homes_query(HomeSetQuery::Count(set)),
+                    other => return self.kind_mismatch(set, Kind::Set, other.kind()),
                 };
                 (counted, Kind::Number)
             }
             ExprKind::Not(inner) => (
-                Expression::Not(Box::new(self.typed(inner, Kind::Bool, scope)?)),
+                Expression::Not(Box::new(self.resolve_typed(inner, Kind::Bool, scope)?)),
                 Kind::Bool,
             ),
             ExprKind::In(element, set) => {
-                let found = self.expression(element, scope);
-                if let Some(Operand::Single(home, Kind::Home)) = found {
-                    let within = of_homes(HomeSetQuery::In(home, self.homes(set, scope)?));
-                    return Some(Operand::Single(within, Kind::Bool));
+                let member = self.resolve_expression(element, scope);
+                if let Some(Operand::Single(home, Kind::Home)) = member {
+                    let membership =
+                        homes_query(HomeSetQuery::In(home, self.resolve_home_set(set, scope)?));
+                    return Some(Operand::Single(membership, Kind::Bool));
                 }
-                let element = match found {
+                let element = match member {
                     Some(Operand::Single(remote, Kind::Remote)) => Some(remote),
-                    Some(other) => self.unwanted(element, Kind::Remote, other.kind()),
+                    Some(other) => self.kind_mismatch(element, Kind::Remote, other.kind()),
                     None => None,
                 };
-                let set = self.set(set, scope);
+                let set = self.resolve_set(set, scope);
                 (
                     Expression::In(Box::new(element?), Box::new(set?)),
                     Kind::Bool,
                 )
             }
             ExprKind::Binary(operator, left, right) => {
-                let Meaning::Only(kind) = meaning(*operator) else {
-                    let Some(one) = self.expression(left, scope) else {
-                        self.expression(right, scope);
+                let Meaning::SingleKind(kind) = meaning(*operator) else {
+                    let Some(left_operand) = self.resolve_expression(left, scope) else {
+                        self.resolve_expression(right, scope);
                         return None;
                     };
                     if let (
-                        Meaning::Makes(_),
+                        Meaning::Combination(_),
                         Kind::Bool | Kind::Remote | Kind::Home | Kind::Cycle(_),
-                    ) = (meaning(*operator), one.kind())
+                    ) = (meaning(*operator), left_operand.kind())
                     {
-                        let kind = one.kind().words();
+                        let kind = left_operand.kind().words();
                         let message =
                             format!("expected a number or a set of remotes, found {kind}");
                         self.sink.push(
@@ -284,10 +297,10 @@ impl<'a> Resolver<'a, '_> {
                         );
                         return None;
                     }
-                    return self.applied(*operator, one, right, scope);
+                    return self.apply_operator(*operator, left_operand, right, scope);
                 };
-                let left = self.typed(left, kind, scope);
-                let right = self.typed(right, kind, scope);
+                let left = self.resolve_typed(left, kind, scope);
+                let right = self.resolve_typed(right, kind, scope);
                 (
                     Expression::Binary(*operator, Box::new(left?), Box::new(right?)),
                     Kind::Bool,
@@ -298,16 +311,20 @@ impl<'a> Resolver<'a, '_> {
     }
 
     /// Resolves an expression that must be a set of homes.
-    pub(super) fn homes(&mut self, expr: &Expr<'a>, scope: &Scope<'a, '_>) -> Option<HomeSet> {
-        match self.expression(expr, scope)? {
+    pub(super) fn resolve_home_set(
+        &mut self,
+        expr: &Expr<'a>,
+        scope: &Scope<'a, '_>,
+    ) -> Option<HomeSet> {
+        match self.resolve_expression(expr, scope)? {
             Operand::Homes(set) => Some(set),
             Operand::Set(Set::Empty) => Some(HomeSet::Empty),
-            other => self.unwanted(expr, Kind::HomeSet, other.kind()),
+            other => self.kind_mismatch(expr, Kind::HomeSet, other.kind()),
         }
     }
 
     /// Applies a binary operator to a resolved value and an unresolved operand of the same kind.
-    pub(super) fn applied(
+    pub(super) fn apply_operator(
         &mut self,
         operator: Operator,
         left: Operand,
@@ -316,40 +333,40 @@ impl<'a> Resolver<'a, '_> {
     ) -> Option<Operand> {
         match left {
             Operand::Single(left, kind) => {
-                let right = Box::new(self.typed(right, kind, scope)?);
+                let right = Box::new(self.resolve_typed(right, kind, scope)?);
                 let result = match meaning(operator) {
-                    Meaning::Makes(_) => kind,
-                    Meaning::Only(_) | Meaning::Compares(_) => Kind::Bool,
+                    Meaning::Combination(_) => kind,
+                    Meaning::SingleKind(_) | Meaning::Comparison(_) => Kind::Bool,
                 };
-                let applied = Expression::Binary(operator, Box::new(left), right);
-                Some(Operand::Single(applied, result))
+                let expression = Expression::Binary(operator, Box::new(left), right);
+                Some(Operand::Single(expression, result))
             }
             Operand::Set(left) => {
-                let (left, right_set) = (Box::new(left), Box::new(self.set(right, scope)?));
+                let (left, right_set) = (Box::new(left), Box::new(self.resolve_set(right, scope)?));
                 match meaning(operator) {
-                    Meaning::Makes(make) => Some(Operand::Set(make(left, right_set))),
-                    Meaning::Compares(compare) => {
+                    Meaning::Combination(make) => Some(Operand::Set(make(left, right_set))),
+                    Meaning::Comparison(compare) => {
                         Some(Operand::Single(compare(left, right_set), Kind::Bool))
                     }
-                    Meaning::Only(kind) => self.unwanted(right, kind, Kind::Set),
+                    Meaning::SingleKind(kind) => self.kind_mismatch(right, kind, Kind::Set),
                 }
             }
             Operand::Homes(left) => {
-                let right = self.homes(right, scope)?;
-                let joined = |join: fn(_, _) -> HomeSet| {
+                let right = self.resolve_home_set(right, scope)?;
+                let combine = |join: fn(_, _) -> HomeSet| {
                     Some(Operand::Homes(join(
                         Box::new(left.clone()),
                         Box::new(right.clone()),
                     )))
                 };
                 match operator {
-                    Operator::Add => joined(HomeSet::Union),
-                    Operator::Subtract => joined(HomeSet::Difference),
+                    Operator::Add => combine(HomeSet::Union),
+                    Operator::Subtract => combine(HomeSet::Difference),
                     _ => {
-                        let same = of_homes(HomeSetQuery::Equal(left, right));
+                        let equality = homes_query(HomeSetQuery::Equal(left, right));
                         let claim = match operator {
-                            Operator::NotEqual => Expression::Not(Box::new(same)),
-                            _ => same,
+                            Operator::NotEqual => Expression::Not(Box::new(equality)),
+                            _ => equality,
                         };
                         Some(Operand::Single(claim, Kind::Bool))
                     }
@@ -359,13 +376,13 @@ impl<'a> Resolver<'a, '_> {
     }
 
     /// Kind of remotes with this name; rows must be able to distinguish it from the others.
-    fn all_of(&mut self, name: Name<'a>) -> Option<KindId> {
+    fn kind_with_own_rows(&mut self, name: Name<'a>) -> Option<KindId> {
         let kind = self.kind_names.get(name, self.sink)?;
         let table = self.tables[usize::from(kind)];
-        let mut same = (0..)
+        let mut sharing_kinds = (0..)
             .zip(&self.tables)
             .filter(|(_, other)| **other == table);
-        if let Some((other, _)) = same.find(|(other, _)| *other != kind) {
+        if let Some((other, _)) = sharing_kinds.find(|(other, _)| *other != kind) {
             let text = format!("`{}` has the same rows as another kind", name.text);
             let other = self.kind_names.list[usize::from(other)];
             self.sink.push(
@@ -379,39 +396,42 @@ impl<'a> Resolver<'a, '_> {
     }
 
     /// Resolves the initial value of a variable of this type.
-    pub(super) fn initial(&mut self, expr: &Expr<'a>, ty: Type) -> Option<Initial> {
+    pub(super) fn resolve_initial(&mut self, expr: &Expr<'a>, ty: Type) -> Option<Initial> {
         let kind = Kind::of(ty);
-        let of = |word: &Expr<'a>| match word.kind {
+        let as_kind_name = |word: &Expr<'a>| match word.kind {
             ExprKind::Word(text) if self.kind_names.index.contains_key(text) => Some(Name {
                 text,
                 span: word.span,
             }),
             _ => None,
         };
-        let number = |value: u16| Some(Initial::Number(value));
-        let (found, all) = match &expr.kind {
+        let initial_number = |value: u16| Some(Initial::Number(value));
+        let (accepts_kind, kind_name) = match &expr.kind {
             ExprKind::Number(value) if matches!(kind, Kind::Number | Kind::Cycle(_)) => {
                 let number = Number {
                     value: *value,
                     span: expr.span,
                 };
                 // The number of remotes is not known here.
-                let most = match ty.single() {
+                let max = match ty.single() {
                     Type::Count => 0,
                     other => largest(other),
                 };
-                let value = ranged(number, 0, most.into(), "the initial value is", self.sink)?;
+                let value =
+                    number_in_range(number, 0, max.into(), "the initial value is", self.sink)?;
                 return Some(Initial::Number(value as u16));
             }
-            ExprKind::Word("true") if kind == Kind::Bool => return number(1),
-            ExprKind::Word("false") if kind == Kind::Bool => return number(0),
-            ExprKind::Word("none") if kind == Kind::Remote => return number(0),
-            ExprKind::Set(None) if matches!(kind, Kind::Set | Kind::HomeSet) => return number(0),
-            ExprKind::Count(set) => (ty == Type::Count, of(set)),
-            _ => (kind == Kind::Set, of(expr)),
+            ExprKind::Word("true") if kind == Kind::Bool => return initial_number(1),
+            ExprKind::Word("false") if kind == Kind::Bool => return initial_number(0),
+            ExprKind::Word("none") if kind == Kind::Remote => return initial_number(0),
+            ExprKind::Set(None) if matches!(kind, Kind::Set | Kind::HomeSet) => {
+                return initial_number(0)
+            }
+            ExprKind::Count(set) => (ty == Type::Count, as_kind_name(set)),
+            _ => (kind == Kind::Set, as_kind_name(expr)),
         };
-        if let (true, Some(name)) = (found, all) {
-            return self.all_of(name).map(Initial::All);
+        if let (true, Some(name)) = (accepts_kind, kind_name) {
+            return self.kind_with_own_rows(name).map(Initial::All);
         }
         let allowed = match ty {
             Type::Count => "0, or `count(KIND)` for the number of remotes of a kind",
@@ -434,7 +454,7 @@ impl<'a> Resolver<'a, '_> {
     }
 
     /// Resolves a variable, a field of the current message, or a word of the language.
-    fn word(&mut self, name: Name<'a>, scope: &Scope<'a, '_>) -> Option<Operand> {
+    fn resolve_word(&mut self, name: Name<'a>, scope: &Scope<'a, '_>) -> Option<Operand> {
         let single = |expression, kind| Some(Operand::Single(expression, kind));
         let misplaced = |message: &str, label: &str| {
             Some(Diagnostic::new(Code::Misplaced, name.span, message).label(label))
@@ -447,23 +467,24 @@ impl<'a> Resolver<'a, '_> {
             });
             return single(Expression::Each, kind);
         }
-        let from = scope.message.map(|message| self.channel_of(message).from);
-        let of_home = self.declared && from == Some(End::Home) && scope.side == Side::Remote;
+        let sender_end = scope.message.map(|message| self.channel_of(message).from);
+        let from_home =
+            self.homes_declared && sender_end == Some(End::Home) && scope.side == Side::Remote;
         let problem = match (name.text, scope.side) {
             ("none", _) => return single(Expression::None, Kind::Remote),
             ("true", _) => return single(Expression::Constant(1), Kind::Bool),
             ("false", _) => return single(Expression::Constant(0), Kind::Bool),
             ("self", Side::Remote) => return single(Expression::Own, Kind::Remote),
-            ("sender", _) if of_home => return single(self.home(), Kind::Home),
-            ("home", _) if self.declared && (!scope.lineless || of_home) => {
+            ("sender", _) if from_home => return single(self.home(), Kind::Home),
+            ("home", _) if self.homes_declared && (!scope.lineless || from_home) => {
                 return single(self.home(), Kind::Home)
             }
-            ("home", Side::Home) if self.declared => return single(self.home(), Kind::Home),
-            ("home", _) if self.declared => misplaced(
+            ("home", Side::Home) if self.homes_declared => return single(self.home(), Kind::Home),
+            ("home", _) if self.homes_declared => misplaced(
                 "no line, so no `home`",
                 "a row about no line, and no message from a home",
             ),
-            ("sender", Side::Home) if from == Some(End::Home) => misplaced(
+            ("sender", Side::Home) if sender_end == Some(End::Home) => misplaced(
                 "`sender` of a message between homes",
                 "no remote sent it; put the home in a field of the message: `from: home`",
             ),
@@ -491,23 +512,23 @@ impl<'a> Resolver<'a, '_> {
         let variable = scope.variables.get(name, self.sink);
         let message = scope.message.map(|message| &self.messages[message.index()]);
         let field = message.and_then(|message| {
-            let place = message
+            let position = message
                 .fields
                 .iter()
                 .position(|field| field.name == name.text)?;
-            Some((place, message.fields[place].ty, &message.name))
+            Some((position, message.fields[position].ty, &message.name))
         });
-        if let (Some((place, ..)), Some(message)) = (field, message) {
+        if let (Some((position, ..)), Some(message)) = (field, message) {
             self.sink.mentions.push(Mention {
                 span: name.span,
-                declaration: message.fields[place].span,
+                declaration: message.fields[position].span,
                 what: "field",
             });
         }
         match (variable, field) {
             (Some(variable), None) => {
                 let ty = scope.types[usize::from(variable)];
-                self.has_line(name, variable, scope)?;
+                self.require_line(name, variable, scope)?;
                 let variable = scope.variable(variable);
                 if ty.set_of_homes() {
                     return Some(Operand::Homes(HomeSet::Variable(variable)));
@@ -523,9 +544,13 @@ impl<'a> Resolver<'a, '_> {
                 let single = Expression::Variable(variable);
                 Some(Operand::of(ty, single, Set::Variable(variable)))
             }
-            (None, Some((place, ty, _))) => {
-                let place = place as u8;
-                Some(Operand::of(ty, Expression::Field(place), Set::Field(place)))
+            (None, Some((position, ty, _))) => {
+                let position = position as u8;
+                Some(Operand::of(
+                    ty,
+                    Expression::Field(position),
+                    Set::Field(position),
+                ))
             }
             (Some(variable), Some((_, _, message))) => {
                 let diagnostic = Diagnostic::new(
@@ -542,13 +567,13 @@ impl<'a> Resolver<'a, '_> {
                 self.sink.push(diagnostic);
                 None
             }
-            (None, None) if self.kind_names.index.contains_key(name.text) => {
-                self.all_of(name).map(|kind| Operand::Set(Set::All(kind)))
-            }
+            (None, None) if self.kind_names.index.contains_key(name.text) => self
+                .kind_with_own_rows(name)
+                .map(|kind| Operand::Set(Set::All(kind))),
             (None, None) if scope.variables.partial => None,
             (None, None) => {
                 let fields = message.map_or(&[][..], |message| &message.fields);
-                let known = scope
+                let known_names = scope
                     .variables
                     .list
                     .iter()
@@ -557,10 +582,15 @@ impl<'a> Resolver<'a, '_> {
                 // A single kind of remotes is seldom the intended name.
                 match &self.kind_names.list[..] {
                     kinds @ [_, _, ..] => {
-                        let known = known.chain(kinds.iter().map(|kind| kind.text));
-                        unknown("variable, field or kind of remotes", name, known, self.sink);
+                        let known_names = known_names.chain(kinds.iter().map(|kind| kind.text));
+                        report_unknown(
+                            "variable, field or kind of remotes",
+                            name,
+                            known_names,
+                            self.sink,
+                        );
                     }
-                    _ => unknown("variable or field", name, known, self.sink),
+                    _ => report_unknown("variable or field", name, known_names, self.sink),
                 }
                 None
             }
@@ -576,7 +606,7 @@ impl<'a> Resolver<'a, '_> {
     }
 
     /// Reports a per-line variable in a row about no line.
-    pub(super) fn has_line(
+    pub(super) fn require_line(
         &mut self,
         name: Name<'a>,
         variable: u16,
@@ -599,6 +629,6 @@ impl<'a> Resolver<'a, '_> {
     }
 }
 
-fn of_homes(of: HomeSetQuery) -> Expression {
-    Expression::Homes(Box::new(of))
+fn homes_query(query: HomeSetQuery) -> Expression {
+    Expression::Homes(Box::new(query))
 }

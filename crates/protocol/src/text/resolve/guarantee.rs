@@ -4,7 +4,7 @@ use super::*;
 
 impl Resolver<'_, '_> {
     /// Reports parts of a home that depend on the permissions of other agents, in a protocol with `guarantee none`.
-    pub(super) fn without_rights_of_others(&mut self, home: &Agent) {
+    pub(super) fn reject_permission_features(&mut self, home: &Agent) {
         if policy::is_policy(home) {
             let text = "a home written as goals, and `guarantee none`";
             self.sink.push(

@@ -8,7 +8,7 @@ impl Resolver<'_, '_> {
     /// row that takes a message and has no room is a deadlock, which the checker finds.
     ///
     /// Only messages outside of conditions and loops are counted.
-    pub(super) fn input_queues(
+    pub(super) fn check_input_queues(
         &mut self,
         remote: &Controller,
         networks: &[p::Network],
@@ -40,12 +40,12 @@ impl Resolver<'_, '_> {
         let Effect::Take { body, .. } = &row.effect else {
             return 0;
         };
-        let counts = |statement: &&Statement| match statement {
+        let is_counted = |statement: &&Statement| match statement {
             Statement::Send { message, to, .. } => {
                 *to == Target::Home && channels.contains(&self.messages[message.index()].channel)
             }
             _ => false,
         };
-        body.iter().filter(counts).count()
+        body.iter().filter(is_counted).count()
     }
 }

@@ -5,22 +5,24 @@ use crate::controller::{Controller, Statement};
 
 impl Resolver<'_, '_> {
     /// Decides for each message whether it is about a line, and reports contradictions.
-    pub(super) fn about_lines(&mut self, controllers: [Option<&Controller>; 2]) {
-        let without: Vec<Option<Span>> = (self.rows.iter())
-            .map(|rows| rows.filter(|(lineless, _)| *lineless).map(|(_, at)| at))
+    pub(super) fn classify_lineless_messages(&mut self, controllers: [Option<&Controller>; 2]) {
+        let lineless_rows: Vec<Option<Span>> = (self.rows.iter())
+            .map(|rows| rows.filter(|(lineless, _)| *lineless).map(|(_, span)| span))
             .collect();
-        for (message, taken) in self.messages.iter_mut().zip(&without) {
-            message.about_line = taken.is_none();
-            if let (Some(taken), true) = (taken, message.carries != p::Carries::Nothing) {
+        for (message, lineless_row) in self.messages.iter_mut().zip(&lineless_rows) {
+            message.about_line = lineless_row.is_none();
+            if let (Some(lineless_row), true) =
+                (lineless_row, message.carries != p::Carries::Nothing)
+            {
                 let text = format!("`{}` carries bytes of no line", message.name);
                 let diagnostic = Diagnostic::new(Code::Carries, message.span, text)
                     .label("leave the bytes out")
-                    .see(*taken, "taken by a row about no line");
+                    .see(*lineless_row, "taken by a row about no line");
                 self.sink.push(diagnostic);
             }
         }
         for &(message, span) in &self.lineless_sends {
-            if without[message.index()].is_none() && self.rows[message.index()].is_some() {
+            if lineless_rows[message.index()].is_none() && self.rows[message.index()].is_some() {
                 let name = &self.messages[message.index()].name;
                 let text = format!("`{name}` is about a line, but this row is about none");
                 self.sink.push(
@@ -32,7 +34,7 @@ impl Resolver<'_, '_> {
         }
         for state in controllers.into_iter().flatten().flat_map(|c| &c.states) {
             for message in &state.waits {
-                if let Some(taken) = without[message.index()] {
+                if let Some(lineless_row) = lineless_rows[message.index()] {
                     let name = &self.messages[message.index()].name;
                     let text = format!(
                         "`{}` waits for `{name}`, which is about no line",
@@ -41,7 +43,7 @@ impl Resolver<'_, '_> {
                     self.sink.push(
                         Diagnostic::new(Code::Misplaced, state.span, text)
                             .label("a state of a line waits for messages about it")
-                            .see(taken, "taken by a row about no line"),
+                            .see(lineless_row, "taken by a row about no line"),
                     );
                 }
             }
@@ -49,15 +51,18 @@ impl Resolver<'_, '_> {
     }
 
     /// Reports features that a policy cannot handle, because its home is constructed for a single line.
-    pub(super) fn one_line_at_a_time(&mut self, remote: &Controller) {
+    pub(super) fn reject_several_lines(&mut self, remote: &Controller) {
         let register = remote.variables.iter().find(|variable| variable.register);
         let register = register.map(|register| (&register.name, register.span));
         let lineless = self.messages.iter().find(|message| !message.about_line);
         let lineless = lineless.map(|message| (&message.name, message.span));
-        let every = |s: &Statement| matches!(s, Statement::Every { .. });
-        let row = remote.rules.iter().find(|row| row.says(&every));
-        let every = "every".to_string();
-        let row = row.map(|row| (&every, row.span));
+        let is_bulk_transition = |s: &Statement| matches!(s, Statement::Every { .. });
+        let row = remote
+            .rules
+            .iter()
+            .find(|row| row.says(&is_bulk_transition));
+        let keyword = "every".to_string();
+        let row = row.map(|row| (&keyword, row.span));
         if let Some((name, span)) = register.or(lineless).or(row) {
             let text = format!("`{name}` is about several lines, and the home is written as goals");
             let diagnostic = Diagnostic::new(Code::Misplaced, span, text)
@@ -69,7 +74,7 @@ impl Resolver<'_, '_> {
 
     /// Reports messages between homes that are to go before others (`behind`). Messages that go first are identified by
     /// the channel of a remote. (A whole channel between homes may be in an order.)
-    pub(super) fn between_homes(&mut self, channel: ChannelId, span: Span) {
+    pub(super) fn reject_order_between_homes(&mut self, channel: ChannelId, span: Span) {
         let channel = &self.channels[channel.index()];
         if (channel.from, channel.to) == (End::Home, End::Home) {
             let text = format!("`{}` leads from home to home", channel.name);

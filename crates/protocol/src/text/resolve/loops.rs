@@ -20,9 +20,9 @@ impl<'a> Resolver<'a, '_> {
         indices: &[Expr<'a>],
         scope: &Scope<'a, '_>,
     ) -> Option<(Expression, Type)> {
-        let found = scope.variables.find(name, self.sink)?;
-        let ty = scope.types[usize::from(found)];
-        let declared = scope.variables.list[usize::from(found)].span;
+        let variable = scope.variables.find(name, self.sink)?;
+        let ty = scope.types[usize::from(variable)];
+        let declared = scope.variables.list[usize::from(variable)].span;
         let Type::Array { over, then, .. } = ty else {
             let message = format!("`{}` is no array", name.text);
             self.sink.push(
@@ -35,27 +35,30 @@ impl<'a> Resolver<'a, '_> {
             );
             return None;
         };
-        self.has_line(name, found, scope)?;
-        let overs = 1 + usize::from(then.is_some());
-        if ty.set_of_homes() || indices.len() != overs {
+        self.require_line(name, variable, scope)?;
+        let dimensions = 1 + usize::from(then.is_some());
+        if ty.set_of_homes() || indices.len() != dimensions {
             let (message, label) = match ty.set_of_homes() {
                 true => ("is a set", "`home in SET` tests membership".to_string()),
-                false => ("has another number of indices", format!("needs {overs}")),
+                false => (
+                    "has another number of indices",
+                    format!("needs {dimensions}"),
+                ),
             };
             let message = format!("`{}` {message}", name.text);
             let diagnostic = Diagnostic::new(Code::Type, name.span, message).label(label);
             self.sink.push(diagnostic.see(declared, "declared here"));
             return None;
         }
-        let overs = std::iter::once(over).chain(then);
-        let at = overs.zip(indices).map(|(over, index)| match over {
-            IndexDomain::Remotes => self.typed(index, Kind::Remote, scope),
-            IndexDomain::Homes(_) => self.typed(index, Kind::Home, scope),
+        let dimensions = std::iter::once(over).chain(then);
+        let resolved = dimensions.zip(indices).map(|(over, index)| match over {
+            IndexDomain::Remotes => self.resolve_typed(index, Kind::Remote, scope),
+            IndexDomain::Homes(_) => self.resolve_typed(index, Kind::Home, scope),
             IndexDomain::Numbers(size) => self.number_of(index, size, scope),
         });
-        let at: Vec<Option<Expression>> = at.collect();
-        let at = at.into_iter().collect::<Option<_>>()?;
-        Some((Expression::Element(scope.variable(found), at), ty))
+        let resolved: Vec<Option<Expression>> = resolved.collect();
+        let resolved = resolved.into_iter().collect::<Option<_>>()?;
+        Some((Expression::Element(scope.variable(variable), resolved), ty))
     }
 
     /// Resolves an index among `size` numbers: a number, or a value of a cycle of this size.
@@ -65,23 +68,23 @@ impl<'a> Resolver<'a, '_> {
         size: u16,
         scope: &Scope<'a, '_>,
     ) -> Option<Expression> {
-        match self.expression(index, scope)? {
-            Operand::Single(index, Kind::Cycle(of)) if of == size => Some(index),
+        match self.resolve_expression(index, scope)? {
+            Operand::Single(index, Kind::Cycle(cycle_size)) if cycle_size == size => Some(index),
             Operand::Single(Expression::Constant(number), Kind::Number) => {
                 let number = Number {
                     value: number.into(),
                     span: index.span,
                 };
-                let last = u32::from(size) - 1;
-                let number = ranged(number, 0, last, "the index is", self.sink)?;
+                let max = u32::from(size) - 1;
+                let number = number_in_range(number, 0, max, "the index is", self.sink)?;
                 Some(Expression::Constant(number as u16))
             }
-            _ => self.typed(index, Kind::Number, scope),
+            _ => self.resolve_typed(index, Kind::Number, scope),
         }
     }
 
     /// `x[INDEX] := e`, or with an operator `x[INDEX] += e` or `-= e`.
-    pub(super) fn element(
+    pub(super) fn assign_element(
         &mut self,
         name: Name<'a>,
         indices: &[Expr<'a>],
@@ -89,24 +92,24 @@ impl<'a> Resolver<'a, '_> {
         value: &Expr<'a>,
         scope: &Scope<'a, '_>,
     ) -> Option<Statement> {
-        let (before, ty) = self.element_of(name, indices, scope)?;
+        let (old_value, ty) = self.element_of(name, indices, scope)?;
         let value = match (operator, ty.single()) {
-            (None, _) => match self.stored(value, ty, scope)? {
+            (None, _) => match self.resolve_stored(value, ty, scope)? {
                 Value::Single(value, _) => value,
                 Value::Set(_) => return None,
             },
             (Some(operator), Type::Cycle { size }) => {
-                self.counted_on(name, operator, (before.clone(), size), value)?
+                self.cycle_sum(name, operator, (old_value.clone(), size), value)?
             }
             (Some(operator), _) => {
-                let by = self.typed(value, Kind::Number, scope)?;
-                Expression::Binary(operator, Box::new(before.clone()), Box::new(by))
+                let amount = self.resolve_typed(value, Kind::Number, scope)?;
+                Expression::Binary(operator, Box::new(old_value.clone()), Box::new(amount))
             }
         };
-        let Expression::Element(variable, at) = before else {
+        let Expression::Element(variable, resolved_indices) = old_value else {
             return None;
         };
-        Some(Statement::AssignElement(variable, at, value))
+        Some(Statement::AssignElement(variable, resolved_indices, value))
     }
 
     /// `x := SET`, or `x += SET` or `-= SET`, for a `set of home`.
@@ -118,10 +121,10 @@ impl<'a> Resolver<'a, '_> {
         scope: &Scope<'a, '_>,
     ) -> Option<Statement> {
         let set = match operator {
-            None => self.homes(value, scope)?,
+            None => self.resolve_home_set(value, scope)?,
             Some(operator) => {
-                let before = Operand::Homes(HomeSet::Variable(variable));
-                match self.applied(operator, before, value, scope)? {
+                let old_value = Operand::Homes(HomeSet::Variable(variable));
+                match self.apply_operator(operator, old_value, value, scope)? {
                     Operand::Homes(set) => set,
                     _ => return None,
                 }
@@ -131,7 +134,7 @@ impl<'a> Resolver<'a, '_> {
     }
 
     /// `x := e` for an array: sets all elements.
-    pub(super) fn all_elements(
+    pub(super) fn assign_all_elements(
         &mut self,
         action: &Action<'a>,
         (name, variable, ty): (Name<'a>, VariableId, Type),
@@ -146,9 +149,9 @@ impl<'a> Resolver<'a, '_> {
             return None;
         };
         if scope.each.is_some() {
-            return self.outside(action.span, "an assignment to a whole array");
+            return self.reject_in_loop(action.span, "an assignment to a whole array");
         }
-        let Value::Single(value, _) = self.stored(value, ty, scope)? else {
+        let Value::Single(value, _) = self.resolve_stored(value, ty, scope)? else {
             return None;
         };
         // The value is evaluated once, so it must not depend on the array.
@@ -174,12 +177,13 @@ impl<'a> Resolver<'a, '_> {
         reading: &Reading<'a>,
     ) -> Option<Statement> {
         if scope.each.is_some() {
-            return self.outside(name.span, "another loop");
+            return self.reject_in_loop(name.span, "another loop");
         }
-        let of_message = scope.message.map(|m| &self.messages[m.index()].fields);
-        let field = of_message.is_some_and(|fields| fields.iter().any(|f| f.name == name.text));
-        let kind = self.kind_names.index.contains_key(name.text);
-        if field || kind || scope.variables.index.contains_key(name.text) {
+        let message_fields = scope.message.map(|m| &self.messages[m.index()].fields);
+        let is_field =
+            message_fields.is_some_and(|fields| fields.iter().any(|f| f.name == name.text));
+        let is_kind = self.kind_names.index.contains_key(name.text);
+        if is_field || is_kind || scope.variables.index.contains_key(name.text) {
             let message = format!("`{}` means something else in this row", name.text);
             self.sink.push(
                 Diagnostic::new(Code::AmbiguousName, name.span, message)
@@ -187,14 +191,14 @@ impl<'a> Resolver<'a, '_> {
             );
             return None;
         }
-        let found = self.expression(set, scope);
-        let each = match &found {
+        let operand = self.resolve_expression(set, scope);
+        let element_kind = match &operand {
             Some(Operand::Homes(_)) => Kind::Home,
-            Some(Operand::Single(_, kind)) => return self.unwanted(set, Kind::Set, *kind),
+            Some(Operand::Single(_, kind)) => return self.kind_mismatch(set, Kind::Set, *kind),
             _ => Kind::Remote,
         };
         let inner = Scope {
-            each: Some((name, each)),
+            each: Some((name, element_kind)),
             ..*scope
         };
         let mut body = Vec::new();
@@ -203,8 +207,8 @@ impl<'a> Resolver<'a, '_> {
                 ActionKind::Send { .. }
                 | ActionKind::Assign(..)
                 | ActionKind::AssignElement(..)
-                | ActionKind::For(..) => self.action(action, event, &inner, reading),
-                _ => self.outside(
+                | ActionKind::For(..) => self.resolve_action(action, event, &inner, reading),
+                _ => self.reject_in_loop(
                     action.span,
                     "an action other than a message or an assignment",
                 ),
@@ -212,11 +216,11 @@ impl<'a> Resolver<'a, '_> {
         }
         let body: Vec<Statement> = body.into_iter().collect::<Option<_>>()?;
         let spans: Vec<Span> = actions.iter().map(|action| action.span).collect();
-        self.check_loop_send(&spans, &body, (name, each), scope.side)?;
-        match found? {
+        self.check_loop_send(&spans, &body, (name, element_kind), scope.side)?;
+        match operand? {
             Operand::Set(set) => {
-                let each = Box::new(Expression::Each);
-                let condition = Expression::In(each, Box::new(set));
+                let element = Box::new(Expression::Each);
+                let condition = Expression::In(element, Box::new(set));
                 let mut uses = VariableUses::default();
                 uses.read(&condition);
                 self.check_order_independence(uses, &spans, &body)?;
@@ -233,9 +237,9 @@ impl<'a> Resolver<'a, '_> {
         }
     }
 
-    fn outside<T>(&mut self, span: Span, what: &str) -> Option<T> {
+    fn reject_in_loop<T>(&mut self, span: Span, item: &str) -> Option<T> {
         self.sink.push(
-            Diagnostic::new(Code::Misplaced, span, format!("{what} occurs in a loop"))
+            Diagnostic::new(Code::Misplaced, span, format!("{item} occurs in a loop"))
                 .label("write it outside `for`"),
         );
         None
@@ -250,17 +254,17 @@ impl<'a> Resolver<'a, '_> {
         (name, kind): (Name<'a>, Kind),
         side: Side,
     ) -> Option<()> {
-        let own = match kind {
+        let iteration_agent = match kind {
             Kind::Home => Target::HomeAt(Expression::Each),
             _ => Target::Remote(Expression::Each),
         };
-        let mut good = Some(());
+        let mut result = Some(());
         for (&span, statement) in spans.iter().zip(body) {
             let Statement::Send { message, to, .. } = statement else {
                 continue;
             };
             let (message, label) = match self.messages[message.index()].carries {
-                _ if *to != own => (
+                _ if *to != iteration_agent => (
                     "a message of a loop goes elsewhere",
                     format!("add `to {}`", name.text),
                 ),
@@ -272,9 +276,9 @@ impl<'a> Resolver<'a, '_> {
             };
             let diagnostic = Diagnostic::new(Code::Misplaced, span, message);
             self.sink.push(diagnostic.label(label));
-            good = None;
+            result = None;
         }
-        good
+        result
     }
 
     /// Reports statements that make a loop depend on the order of the agents. The condition has been recorded in
@@ -286,18 +290,18 @@ impl<'a> Resolver<'a, '_> {
         body: &[Statement],
     ) -> Option<()> {
         for statement in body {
-            uses.statement(statement);
+            uses.record(statement);
         }
-        let wrong = (0..)
+        let violation = (0..)
             .zip(body)
-            .find(|(_, statement)| uses.depends(statement));
-        let Some((at, _)) = wrong else {
+            .find(|(_, statement)| uses.depends_on_order(statement));
+        let Some((index, _)) = violation else {
             return Some(());
         };
         let text = "the result depends on the order of the loop";
-        let at: usize = at;
+        let index: usize = index;
         self.sink.push(
-            Diagnostic::new(Code::Misplaced, spans[at], text)
+            Diagnostic::new(Code::Misplaced, spans[index], text)
                 .label("not the same in every order")
                 .note("a loop may set elements of its current remote, and change variables that it does not read elsewhere by only `+=` or only `-=`"),
         );
@@ -318,9 +322,9 @@ pub(super) struct VariableUses {
 
 /// Change of a variable as a whole: the operator and the operand that it reads.
 enum Change<'s> {
-    By(Option<Operator>, &'s Expression),
-    BySet(Option<Operator>, &'s Set),
-    ByHomes(Option<Operator>, &'s HomeSet),
+    Value(Option<Operator>, &'s Expression),
+    Remotes(Option<Operator>, &'s Set),
+    Homes(Option<Operator>, &'s HomeSet),
 }
 
 /// Variable that a statement changes as a whole, if any.
@@ -332,36 +336,36 @@ fn change(statement: &Statement) -> Option<(VariableId, Change<'_>)> {
                 other => other,
             };
             let change = match sum {
-                Expression::Binary(operator @ (Operator::Add | Operator::Subtract), a, by)
+                Expression::Binary(operator @ (Operator::Add | Operator::Subtract), a, operand)
                     if **a == Expression::Variable(*variable) =>
                 {
-                    Change::By(Some(*operator), by)
+                    Change::Value(Some(*operator), operand)
                 }
-                other => Change::By(None, other),
+                other => Change::Value(None, other),
             };
             (*variable, change)
         }
         Statement::AssignSet(variable, set) => {
             let change = match set {
-                Set::Union(a, by) if **a == Set::Variable(*variable) => {
-                    Change::BySet(Some(Operator::Add), by)
+                Set::Union(a, operand) if **a == Set::Variable(*variable) => {
+                    Change::Remotes(Some(Operator::Add), operand)
                 }
-                Set::Difference(a, by) if **a == Set::Variable(*variable) => {
-                    Change::BySet(Some(Operator::Subtract), by)
+                Set::Difference(a, operand) if **a == Set::Variable(*variable) => {
+                    Change::Remotes(Some(Operator::Subtract), operand)
                 }
-                other => Change::BySet(None, other),
+                other => Change::Remotes(None, other),
             };
             (*variable, change)
         }
         Statement::AssignHomes(variable, set) => {
             let change = match set {
-                HomeSet::Union(a, by) if **a == HomeSet::Variable(*variable) => {
-                    Change::ByHomes(Some(Operator::Add), by)
+                HomeSet::Union(a, operand) if **a == HomeSet::Variable(*variable) => {
+                    Change::Homes(Some(Operator::Add), operand)
                 }
-                HomeSet::Difference(a, by) if **a == HomeSet::Variable(*variable) => {
-                    Change::ByHomes(Some(Operator::Subtract), by)
+                HomeSet::Difference(a, operand) if **a == HomeSet::Variable(*variable) => {
+                    Change::Homes(Some(Operator::Subtract), operand)
                 }
-                other => Change::ByHomes(None, other),
+                other => Change::Homes(None, other),
             };
             (*variable, change)
         }
@@ -375,26 +379,26 @@ impl VariableUses {
         self.read.iter().map(|(variable, _)| *variable)
     }
 
-    fn statement(&mut self, statement: &Statement) {
+    fn record(&mut self, statement: &Statement) {
         match change(statement) {
-            Some((variable, Change::By(how, by))) => {
-                self.changed.push((variable, how));
-                self.read(by);
+            Some((variable, Change::Value(operator, operand))) => {
+                self.changed.push((variable, operator));
+                self.read(operand);
             }
-            Some((variable, Change::BySet(how, by))) => {
-                self.changed.push((variable, how));
-                self.read_set(by);
+            Some((variable, Change::Remotes(operator, operand))) => {
+                self.changed.push((variable, operator));
+                self.read_set(operand);
             }
-            Some((variable, Change::ByHomes(how, by))) => {
-                self.changed.push((variable, how));
-                self.read_homes(by);
+            Some((variable, Change::Homes(operator, operand))) => {
+                self.changed.push((variable, operator));
+                self.read_homes(operand);
             }
             None => {}
         }
         match statement {
-            Statement::AssignElement(variable, at, value) => {
+            Statement::AssignElement(variable, indices, value) => {
                 self.set.push(*variable);
-                at.iter().for_each(|index| self.read(index));
+                indices.iter().for_each(|index| self.read(index));
                 self.read(value);
             }
             Statement::Send { fields, .. } => {
@@ -410,20 +414,23 @@ impl VariableUses {
     }
 
     /// Returns true if the effect of a statement depends on the order of the loop.
-    fn depends(&self, statement: &Statement) -> bool {
-        let reads = |variable| self.read.iter().any(|(read, _)| *read == variable);
+    fn depends_on_order(&self, statement: &Statement) -> bool {
+        let is_read = |variable| self.read.iter().any(|(read, _)| *read == variable);
         let change = change(statement);
         if let Some((
             variable,
-            Change::By(how, _) | Change::BySet(how, _) | Change::ByHomes(how, _),
+            Change::Value(operator, _) | Change::Remotes(operator, _) | Change::Homes(operator, _),
         )) = change
         {
-            let same = |(other, with): &(VariableId, _)| *other != variable || *with == how;
-            return how.is_none() || reads(variable) || !self.changed.iter().all(same);
+            let is_consistent =
+                |(changed, by): &(VariableId, _)| *changed != variable || *by == operator;
+            return operator.is_none()
+                || is_read(variable)
+                || !self.changed.iter().all(is_consistent);
         }
         match statement {
-            Statement::AssignElement(variable, at, _) => {
-                at[0] != Expression::Each || self.read.contains(&(*variable, false))
+            Statement::AssignElement(variable, indices, _) => {
+                indices[0] != Expression::Each || self.read.contains(&(*variable, false))
             }
             _ => false,
         }
@@ -432,9 +439,9 @@ impl VariableUses {
     pub(super) fn read(&mut self, expression: &Expression) {
         match expression {
             Expression::Variable(variable) => self.read.push((*variable, false)),
-            Expression::Element(variable, at) => {
-                self.read.push((*variable, at[0] == Expression::Each));
-                at.iter().for_each(|index| self.read(index));
+            Expression::Element(variable, indices) => {
+                self.read.push((*variable, indices[0] == Expression::Each));
+                indices.iter().for_each(|index| self.read(index));
             }
             Expression::Table(_, inner)
             | Expression::All(inner)
@@ -446,7 +453,7 @@ impl VariableUses {
                 self.read(b);
             }
             Expression::Count(set) => self.read_set(set),
-            Expression::Homes(of) => match &**of {
+            Expression::Homes(query) => match &**query {
                 HomeSetQuery::Count(set) => self.read_homes(set),
                 HomeSetQuery::In(home, set) => {
                     self.read(home);

@@ -4,7 +4,7 @@
 //! and a lost request quiescent. So a state with a pending access must declare what it waits for, and every access must
 //! complete.
 
-use super::controller::takes;
+use super::controller::taken_messages;
 use super::*;
 use crate::controller::{Access, Controller, Effect, Event, Rule, State, Statement};
 use crate::pending_access::{self, every};
@@ -16,9 +16,9 @@ use rustc_hash::FxHashSet;
 struct Accesses<'c> {
     controller: &'c Controller,
     /// For each message, true if it asks the home for something.
-    asks: Vec<bool>,
+    is_request: Vec<bool>,
     /// Analysis of pending accesses and of rows that post a write.
-    under_way: pending_access::Accesses,
+    pending_accesses: pending_access::Accesses,
 }
 
 /// Reports states that wait without declaring it, and accesses that never complete.
@@ -28,7 +28,7 @@ pub(super) fn check(
     channels: &[Channel],
     sink: &mut Sink,
 ) {
-    let asks = |message: &Message| {
+    let is_request = |message: &Message| {
         matches!(
             channels[message.channel.index()].class,
             None | Some(Class::Request)
@@ -36,12 +36,12 @@ pub(super) fn check(
     };
     let accesses = Accesses {
         controller,
-        asks: messages.iter().map(asks).collect(),
-        under_way: pending_access::Accesses::new(controller, messages),
+        is_request: messages.iter().map(is_request).collect(),
+        pending_accesses: pending_access::Accesses::new(controller, messages),
     };
     let mut silent = FxHashSet::default();
     for (access, name) in Access::ALL {
-        let Some((pending, ends)) = accesses.pending(access) else {
+        let Some((pending, completes)) = accesses.pending(access) else {
             continue;
         };
         for state in &pending {
@@ -52,35 +52,35 @@ pub(super) fn check(
                     with_article(name),
                     declared.name
                 );
-                let mut taken: Vec<&str> = takes(controller, *state)
+                let mut message_names: Vec<&str> = taken_messages(controller, *state)
                     .map(|message| messages[message.index()].name.as_str())
                     .collect();
-                taken.sort_unstable();
-                taken.dedup();
-                let taken = match taken.is_empty() {
+                message_names.sort_unstable();
+                message_names.dedup();
+                let message_names = match message_names.is_empty() {
                     true => "no message yet".to_string(),
-                    false => taken.join(", "),
+                    false => message_names.join(", "),
                 };
                 // A stable state without permission is the more common mistake: a store is to be performed in it.
                 let label = match declared.right < access.needs() {
                     true => format!(
-                        "add `{}` if the {name} is performed here, or `waits` with the messages that complete it; the state takes {taken}",
-                        right(access)
+                        "add `{}` if the {name} is performed here, or `waits` with the messages that complete it; the state takes {message_names}",
+                        permission_attribute(access)
                     ),
-                    false => format!("add `waits` with the messages that complete it; the state takes {taken}"),
+                    false => format!("add `waits` with the messages that complete it; the state takes {message_names}"),
                 };
                 sink.push(Diagnostic::new(Code::UnsaidWait, declared.span, text).label(label));
             }
         }
-        if !ends {
-            let row = accesses.begins(access).next();
+        if !completes {
+            let row = accesses.starting_rows(access).next();
             let span = row.map_or(controller.span, |row| row.span);
             let text = format!("a {name} that begins here is never performed");
             let label = match access.needs() {
                 Right::None => "no row that completes it has `done`".to_string(),
                 _ => format!(
                     "no row after it leads to a state with `{}`, or has `done`",
-                    right(access)
+                    permission_attribute(access)
                 ),
             };
             sink.push(Diagnostic::new(Code::NeverPerformed, span, text).label(label));
@@ -89,7 +89,7 @@ pub(super) fn check(
 }
 
 /// The attribute of a state in which an access is performed in place.
-fn right(access: Access) -> &'static str {
+fn permission_attribute(access: Access) -> &'static str {
     match access.writes() {
         true => "writes",
         false => "reads",
@@ -97,7 +97,7 @@ fn right(access: Access) -> &'static str {
 }
 
 /// Reports rows whose access is never performed.
-pub(super) fn lost(controller: &Controller, sink: &mut Sink) {
+pub(super) fn report_lost_accesses(controller: &Controller, sink: &mut Sink) {
     let rows = controller.rules.iter();
     rows.filter_map(|row| lost_access_error(controller, row))
         .for_each(|diagnostic| sink.push(diagnostic));
@@ -112,9 +112,9 @@ fn lost_access_error(controller: &Controller, row: &Rule) -> Option<Diagnostic> 
     let name = access.name();
     let state = |id: StateId| &controller.states[id.index()];
     let (from, to) = (state(row.state), state(next.unwrap_or(row.state)));
-    let performs = access.needs() > Right::None && from.right.min(to.right) >= access.needs();
-    let retries = body.contains(&Statement::Retry);
-    if performs && retries {
+    let is_performed = access.needs() > Right::None && from.right.min(to.right) >= access.needs();
+    let has_retry = body.contains(&Statement::Retry);
+    if is_performed && has_retry {
         let text = format!("a {name} in `{}` is performed, not tried again", from.name);
         let label = format!(
             "leave `retry` out: `{}` and `{}` have the permission",
@@ -122,22 +122,27 @@ fn lost_access_error(controller: &Controller, row: &Rule) -> Option<Diagnostic> 
         );
         return Some(Diagnostic::new(Code::NeverPerformed, row.span, text).label(label));
     }
-    let sends = row.says(&|s| matches!(s, Statement::Send { .. }));
-    if performs || retries || sends || access.needs() == Right::None || !to.waits.is_empty() {
+    let has_send = row.says(&|s| matches!(s, Statement::Send { .. }));
+    if is_performed
+        || has_retry
+        || has_send
+        || access.needs() == Right::None
+        || !to.waits.is_empty()
+    {
         return None;
     }
     let text = format!("a {name} in `{}` is lost in this row", from.name);
-    let lacks = if from.right < access.needs() {
+    let lacking_state = if from.right < access.needs() {
         from
     } else {
         to
     };
-    let right = right(access);
+    let attribute = permission_attribute(access);
     let diagnostic = Diagnostic::new(Code::NeverPerformed, row.span, text)
         .label("it sends nothing and waits for nothing")
         .see(
-            lacks.span,
-            format!("to perform it, this state needs `{right}`"),
+            lacking_state.span,
+            format!("to perform it, this state needs `{attribute}`"),
         )
         .note("write `retry` to try the access again in the next state");
     Some(diagnostic)
@@ -145,17 +150,17 @@ fn lost_access_error(controller: &Controller, row: &Rule) -> Option<Diagnostic> 
 
 impl<'c> Accesses<'c> {
     /// Rows in which an access asks the home for something, or starts to wait for it.
-    fn begins(&self, access: Access) -> impl Iterator<Item = &'c Rule> + '_ {
+    fn starting_rows(&self, access: Access) -> impl Iterator<Item = &'c Rule> + '_ {
         self.controller.rules.iter().filter(move |row| {
             let Effect::Take { body, next } = &row.effect else {
                 return false;
             };
-            let asks = |statement: &Statement| matches!(statement, Statement::Send { message, .. } if self.asks[message.index()]);
-            let waits = |next: StateId| !self.controller.states[next.index()].waits.is_empty();
+            let sends_request = |statement: &Statement| matches!(statement, Statement::Send { message, .. } if self.is_request[message.index()]);
+            let has_waits = |next: StateId| !self.controller.states[next.index()].waits.is_empty();
             row.event == Event::Access(access)
                 && next.is_some_and(|next| next != row.state)
                 && !body.contains(&Statement::Retry)
-                && (body.iter().any(asks) || next.is_some_and(waits))
+                && (body.iter().any(sends_request) || next.is_some_and(has_waits))
         })
     }
 
@@ -163,17 +168,17 @@ impl<'c> Accesses<'c> {
     /// anything.
     fn pending(&self, access: Access) -> Option<(Vec<StateId>, bool)> {
         let mut states: Vec<StateId> = Vec::new();
-        let mut ends = false;
-        let mut any = false;
-        for row in self.begins(access) {
-            any = true;
-            self.step(access, row, &mut states, &mut ends);
+        let mut completes = false;
+        let mut has_start = false;
+        for row in self.starting_rows(access) {
+            has_start = true;
+            self.step(access, row, &mut states, &mut completes);
         }
-        let every = every(self.controller);
+        let transitions = every(self.controller);
         let mut next = 0;
         while let Some(&state) = states.get(next) {
             next += 1;
-            for &(_, to) in every.iter().filter(|(from, _)| *from == state) {
+            for &(_, to) in transitions.iter().filter(|(from, _)| *from == state) {
                 if !states.contains(&to) {
                     states.push(to);
                 }
@@ -184,53 +189,54 @@ impl<'c> Accesses<'c> {
                 .iter()
                 .filter(|row| row.state == state);
             for row in rows.filter(|row| matches!(row.event, Event::Message(_))) {
-                self.step(access, row, &mut states, &mut ends);
+                self.step(access, row, &mut states, &mut completes);
             }
         }
-        any.then_some((states, ends))
+        has_start.then_some((states, completes))
     }
 
     /// Follows a row in which the access is pending.
-    fn step(&self, access: Access, row: &Rule, states: &mut Vec<StateId>, ends: &mut bool) {
+    fn step(&self, access: Access, row: &Rule, states: &mut Vec<StateId>, completes: &mut bool) {
         let Effect::Take { body, next } = &row.effect else {
             return;
         };
-        let to = next.unwrap_or(row.state);
+        let next_state = next.unwrap_or(row.state);
         if body.contains(&Statement::Done)
-            || self.performed(access, to)
-            || self.under_way.posts(self.controller, row)
+            || self.is_performed_in(access, next_state)
+            || self.pending_accesses.posts(self.controller, row)
         {
-            *ends = true;
-        } else if !self.is_abandoned(access, to) && !states.contains(&to) {
-            states.push(to);
+            *completes = true;
+        } else if !self.is_abandoned(access, next_state) && !states.contains(&next_state) {
+            states.push(next_state);
         }
     }
 
     /// Returns true if reaching the state performs the access.
-    fn performed(&self, access: Access, to: StateId) -> bool {
-        let right = self.controller.states[to.index()].right;
+    fn is_performed_in(&self, access: Access, state: StateId) -> bool {
+        let permission = self.controller.states[state.index()].right;
         match access {
-            Access::Load | Access::ReadOnce | Access::Acquire => right >= Right::Read,
+            Access::Load | Access::ReadOnce | Access::Acquire => permission >= Right::Read,
             Access::Store
             | Access::WriteLine
             | Access::WritePartial
             | Access::Release
             | Access::WriteBack
-            | Access::Atomic => right == Right::Write,
+            | Access::Atomic => permission == Right::Write,
             Access::Fence | Access::Acquired => false,
-            Access::Evict | Access::Demote | Access::Clean => self.can_start_from(to),
+            Access::Evict | Access::Demote | Access::Clean => self.can_start_from(state),
         }
     }
 
     /// Returns true if the access starts in this state, so that a pending one has been abandoned and may be retried.
-    fn is_abandoned(&self, access: Access, to: StateId) -> bool {
-        let again = |row: &Rule| row.state == to && row.event == Event::Access(access);
-        to == StateId(0) || self.controller.rules.iter().any(again)
+    fn is_abandoned(&self, access: Access, state: StateId) -> bool {
+        let restarts = |row: &Rule| row.state == state && row.event == Event::Access(access);
+        state == StateId(0) || self.controller.rules.iter().any(restarts)
     }
 
-    fn can_start_from(&self, to: StateId) -> bool {
-        let state: &State = &self.controller.states[to.index()];
-        let begins = |row: &Rule| row.state == to && matches!(row.event, Event::Access(_));
-        to == StateId(0) || (state.waits.is_empty() && self.controller.rules.iter().any(begins))
+    fn can_start_from(&self, id: StateId) -> bool {
+        let state: &State = &self.controller.states[id.index()];
+        let starts_access = |row: &Rule| row.state == id && matches!(row.event, Event::Access(_));
+        id == StateId(0)
+            || (state.waits.is_empty() && self.controller.rules.iter().any(starts_access))
     }
 }

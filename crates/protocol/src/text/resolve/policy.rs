@@ -18,7 +18,7 @@ pub(super) fn is_policy(agent: &Agent) -> bool {
 }
 
 /// Permission that a name stands for: that of a stable state of the remote.
-fn right(name: Name, states: &[State], names: &Names, sink: &mut Sink) -> Option<Right> {
+fn named_permission(name: Name, states: &[State], names: &Names, sink: &mut Sink) -> Option<Right> {
     let kind = "stable state";
     let stable = || {
         names
@@ -30,13 +30,13 @@ fn right(name: Name, states: &[State], names: &Names, sink: &mut Sink) -> Option
     };
     let Some(index) = names.get(name, sink) else {
         if !names.partial {
-            unknown(kind, name, stable(), sink);
+            report_unknown(kind, name, stable(), sink);
         }
         return None;
     };
     let state = states.get(usize::from(index))?;
-    let same = |other: &&State| other.span == state.span && other.right != state.right;
-    if states.iter().any(|other| same(&other)) {
+    let is_other_part = |other: &&State| other.span == state.span && other.right != state.right;
+    if states.iter().any(|other| is_other_part(&other)) {
         let text = format!("the permission of `{}` depends on variables", name.text);
         sink.push(
             Diagnostic::new(Code::NotARight, name.span, text)
@@ -61,7 +61,7 @@ fn right(name: Name, states: &[State], names: &Names, sink: &mut Sink) -> Option
 
 impl<'a> Resolver<'a, '_> {
     /// Local operations of a home, one for each form offered.
-    pub(super) fn locals(
+    pub(super) fn resolve_locals(
         &mut self,
         agent: &Agent<'a>,
         remote: Option<(&Controller, &Names<'a>)>,
@@ -74,7 +74,7 @@ impl<'a> Resolver<'a, '_> {
         let mut unlock = None;
         for item in &agent.body.items {
             if let AgentItem::Unlock(span) = item {
-                once(
+                set_once(
                     &mut unlock,
                     *span,
                     |span| *span,
@@ -85,7 +85,7 @@ impl<'a> Resolver<'a, '_> {
             let AgentItem::Local(item) = item else {
                 continue;
             };
-            let Some(ensure) = right(item.ensure, states, names, self.sink) else {
+            let Some(ensure) = named_permission(item.ensure, states, names, self.sink) else {
                 continue;
             };
             for &lock in item.forms {
@@ -109,7 +109,7 @@ impl<'a> Resolver<'a, '_> {
                             .see(first.span, "declared here"),
                     );
                 } else if locals.len() == usize::from(u8::MAX) {
-                    too_many("local operation", item.name.span, locals.len(), self.sink);
+                    report_too_many("local operation", item.name.span, locals.len(), self.sink);
                     return locals;
                 } else {
                     locals.push(LocalPolicy {
@@ -145,19 +145,19 @@ impl<'a> Resolver<'a, '_> {
         locals
     }
 
-    pub(super) fn policy(
+    pub(super) fn resolve_policy(
         &mut self,
         agent: &Agent<'a>,
         remote: Option<(&Controller, &Names<'a>)>,
     ) -> Policy {
-        let none = Names::new("state", true);
-        let (states, names) = remote.map_or((&[][..], &none), |(remote, names)| {
+        let no_states = Names::new("state", true);
+        let (states, names) = remote.map_or((&[][..], &no_states), |(remote, names)| {
             (&remote.states[..], names)
         });
-        self.policy_channels();
+        self.check_policy_channels();
         let mut policy = Policy {
             requests: Vec::new(),
-            locals: self.locals(agent, remote),
+            locals: self.resolve_locals(agent, remote),
             reach: Vec::new(),
             stall: Stall::Proven,
             acceptance: Acceptance::Always,
@@ -168,7 +168,7 @@ impl<'a> Resolver<'a, '_> {
             expectations: Vec::new(),
             span: agent.body.keyword,
         };
-        let mut once_only: [Option<Span>; 4] = [None; 4];
+        let mut statement_spans: [Option<Span>; 4] = [None; 4];
         let mut served: FxHashMap<MessageId, Span> = FxHashMap::default();
         // Permissions that goals ensure, with their spans; each needs a forward.
         let mut goals: Vec<(Right, Span)> = Vec::new();
@@ -177,7 +177,7 @@ impl<'a> Resolver<'a, '_> {
                 AgentItem::Policy(item, span) => (item, *span),
                 AgentItem::Local(local) => {
                     goals.extend(
-                        right(local.ensure, states, names, self.sink)
+                        named_permission(local.ensure, states, names, self.sink)
                             .map(|right| (right, local.ensure.span)),
                     );
                     continue;
@@ -192,8 +192,14 @@ impl<'a> Resolver<'a, '_> {
                 }
                 _ => continue,
             };
-            let mut single = |place: usize, what: &str, sink: &mut Sink| {
-                once(&mut once_only[place], span, |span| *span, what, sink)
+            let mut check_once = |index: usize, description: &str, sink: &mut Sink| {
+                set_once(
+                    &mut statement_spans[index],
+                    span,
+                    |span| *span,
+                    description,
+                    sink,
+                )
             };
             let rights = (states, names);
             match item {
@@ -203,70 +209,77 @@ impl<'a> Resolver<'a, '_> {
                 } => {
                     let message = self.message_named(*name);
                     let request =
-                        self.request(*name, message, statements, span, rights, &mut goals);
+                        self.resolve_request(*name, message, statements, span, rights, &mut goals);
                     if message.is_none_or(|message| self.record_served(*name, message, &mut served))
                     {
                         policy.requests.extend(request);
                     }
                 }
                 PolicyItem::Reach { right, forward } => {
-                    let reach = self.reach(*right, *forward, span, rights, &policy.reach);
+                    let reach = self.resolve_reach(*right, *forward, span, rights, &policy.reach);
                     policy.reach.extend(reach);
                 }
                 PolicyItem::Stall(stall) => {
-                    single(0, "`stall`", self.sink);
+                    check_once(0, "`stall`", self.sink);
                     policy.stall = *stall;
                 }
                 PolicyItem::Accept(acceptance) => {
-                    single(1, "`accept local`", self.sink);
+                    check_once(1, "`accept local`", self.sink);
                     policy.acceptance = *acceptance;
                 }
                 PolicyItem::UnderLock(under_lock) => {
-                    single(2, "`under lock`", self.sink);
+                    check_once(2, "`under lock`", self.sink);
                     policy.under_lock = *under_lock;
                 }
                 PolicyItem::ServePast(victims) => {
-                    let past = victims.iter().filter_map(|&victim| self.serve_past(victim));
-                    policy.serve_past.extend(past);
+                    let passable = victims
+                        .iter()
+                        .filter_map(|&victim| self.resolve_passable_victim(victim));
+                    policy.serve_past.extend(passable);
                 }
                 PolicyItem::ServeUnderForwards => {
-                    single(3, "`serve under forwards`", self.sink);
+                    check_once(3, "`serve under forwards`", self.sink);
                     policy.serve_under_forwards = true;
                 }
                 PolicyItem::Await {
                     acknowledgement,
                     grants,
                 } => {
-                    let awaits = self.awaits(*acknowledgement, grants, span);
+                    let awaits = self.resolve_await(*acknowledgement, grants, span);
                     policy.awaits.extend(awaits);
                 }
                 PolicyItem::Expect {
                     answer,
-                    right: told,
+                    right: permission,
                 } => {
-                    let expected = self.expectation(*answer, *told, span, rights);
-                    policy.expectations.extend(expected);
+                    let expectation = self.resolve_expectation(*answer, *permission, span, rights);
+                    policy.expectations.extend(expectation);
                 }
             }
         }
         if !agent.body.broken {
-            self.unserved(agent, &served);
-            self.unreached(&policy, states, &goals);
+            self.report_unserved(agent, &served);
+            self.report_unreached(&policy, states, &goals);
         }
         policy
     }
 
-    fn awaits(
+    fn resolve_await(
         &mut self,
         acknowledgement: Name<'a>,
         grants: &[Name<'a>],
         span: Span,
     ) -> Option<Await> {
-        let confirmed = "a grant is confirmed by an acknowledgement";
-        let confirms = "an acknowledgement confirms grants";
-        let acknowledgement = self.named(acknowledgement, Class::Acknowledgement, confirmed);
+        let acknowledgement_reason = "a grant is confirmed by an acknowledgement";
+        let grant_reason = "an acknowledgement confirms grants";
+        let acknowledgement = self.message_of_class(
+            acknowledgement,
+            Class::Acknowledgement,
+            acknowledgement_reason,
+        );
         let grants = grants.iter();
-        let grants = grants.filter_map(|&grant| self.named(grant, Class::Grant, confirms));
+        let grants =
+            grants.filter_map(|&grant| self.message_of_class(grant, Class::Grant, grant_reason));
         let grants = grants.collect();
         Some(Await {
             acknowledgement: acknowledgement?,
@@ -275,16 +288,16 @@ impl<'a> Resolver<'a, '_> {
         })
     }
 
-    fn expectation(
+    fn resolve_expectation(
         &mut self,
         answer: Name<'a>,
-        told: Name<'a>,
+        permission: Name<'a>,
         span: Span,
         (states, names): (&[State], &Names<'a>),
     ) -> Option<Expectation> {
-        let right = right(told, states, names, self.sink);
+        let right = named_permission(permission, states, names, self.sink);
         let reason = "only an answer implies a permission";
-        let answer = self.named(answer, Class::Answer, reason);
+        let answer = self.message_of_class(answer, Class::Answer, reason);
         Some(Expectation {
             answer: answer?,
             right: right?,
@@ -292,10 +305,15 @@ impl<'a> Resolver<'a, '_> {
         })
     }
 
-    /// Resolves a message of this class; `what` gives the reason for the requirement.
-    fn named(&mut self, name: Name<'a>, class: Class, what: &str) -> Option<MessageId> {
+    /// Resolves a message of this class; `reason` is the label of the error for another class.
+    fn message_of_class(
+        &mut self,
+        name: Name<'a>,
+        class: Class,
+        reason: &str,
+    ) -> Option<MessageId> {
         let message = self.message_named(name)?;
-        self.require_class(message, name, class, what);
+        self.require_class(message, name, class, reason);
         Some(message)
     }
 
@@ -321,23 +339,26 @@ impl<'a> Resolver<'a, '_> {
     }
 
     /// Resolves `reach`: a permission has at most one forward.
-    fn reach(
+    fn resolve_reach(
         &mut self,
-        reached: Name<'a>,
+        permission: Name<'a>,
         forward: Name<'a>,
         span: Span,
         (states, names): (&[State], &Names<'a>),
-        others: &[Reach],
+        existing: &[Reach],
     ) -> Option<Reach> {
-        let right = right(reached, states, names, self.sink);
-        let what = "a permission is reached with a forward";
-        let forward = self.named(forward, Class::Forward, what)?;
+        let right = named_permission(permission, states, names, self.sink);
+        let reason = "a permission is reached with a forward";
+        let forward = self.message_of_class(forward, Class::Forward, reason)?;
         self.sent[forward.index()] = true;
         let right = right?;
-        if let Some(first) = others.iter().find(|reach| reach.right == right) {
-            let text = format!("a second forward for the permission of `{}`", reached.text);
+        if let Some(first) = existing.iter().find(|reach| reach.right == right) {
+            let text = format!(
+                "a second forward for the permission of `{}`",
+                permission.text
+            );
             self.sink.push(
-                Diagnostic::new(Code::Duplicate, reached.span, text)
+                Diagnostic::new(Code::Duplicate, permission.span, text)
                     .label("again")
                     .see(first.span, "the first one"),
             );
@@ -351,9 +372,9 @@ impl<'a> Resolver<'a, '_> {
     }
 
     /// Resolves a victim that requests may pass.
-    fn serve_past(&mut self, name: Name<'a>) -> Option<MessageId> {
-        let what = "requests are served past victims only";
-        let message = self.named(name, Class::Victim, what)?;
+    fn resolve_passable_victim(&mut self, name: Name<'a>) -> Option<MessageId> {
+        let reason = "requests are served past victims only";
+        let message = self.message_of_class(name, Class::Victim, reason)?;
         let kind = &self.messages[message.index()];
         if kind.carries == Carries::DirtyLine {
             let text = format!("requests cannot be served past `{}`", kind.name);
@@ -366,7 +387,7 @@ impl<'a> Resolver<'a, '_> {
     }
 
     /// Checks the classes and directions of channels, from which a policy knows the purpose of each message.
-    fn policy_channels(&mut self) {
+    fn check_policy_channels(&mut self) {
         for channel in &self.channels {
             let problem = match (channel.class, channel.from, channel.to) {
                 (None, ..) => Some("declare its class: `as request`, `victim`, `answer`, `forward`, `grant` or `acknowledgement`"),
@@ -402,15 +423,16 @@ impl<'a> Resolver<'a, '_> {
             } else {
                 None
             };
-            if let Some((code, span, what, label)) = problem {
+            if let Some((code, span, defect, label)) = problem {
                 self.sink.push(
-                    Diagnostic::new(code, span, format!("`{}` {what}", message.name)).label(label),
+                    Diagnostic::new(code, span, format!("`{}` {defect}", message.name))
+                        .label(label),
                 );
             }
         }
     }
 
-    fn request(
+    fn resolve_request(
         &mut self,
         name: Name<'a>,
         message: Option<MessageId>,
@@ -423,32 +445,33 @@ impl<'a> Resolver<'a, '_> {
         for (goal, span) in &statements.items {
             match goal {
                 Goal::Ensure(name) => {
-                    once(
+                    set_once(
                         &mut ensure,
-                        (right(*name, states, names, self.sink), *span),
-                        |it| it.1,
+                        (named_permission(*name, states, names, self.sink), *span),
+                        |ensure| ensure.1,
                         "`ensure`",
                         self.sink,
                     );
                     goals.extend(
-                        right(*name, states, names, self.sink).map(|right| (right, name.span)),
+                        named_permission(*name, states, names, self.sink)
+                            .map(|right| (right, name.span)),
                     );
                 }
-                Goal::Write => once(&mut write, *span, |span| *span, "`write`", self.sink),
+                Goal::Write => set_once(&mut write, *span, |span| *span, "`write`", self.sink),
                 Goal::Grant {
-                    right: given,
+                    right: permission,
                     message: grant,
                     when,
                 } => {
-                    let given = given.map_or(Some(Right::None), |given| {
-                        right(given, states, names, self.sink)
+                    let permission = permission.map_or(Some(Right::None), |permission| {
+                        named_permission(permission, states, names, self.sink)
                     });
                     let when = match *when {
                         Condition::Always => When::Always,
                         Condition::Held => When::Held,
                         Condition::Chosen => When::Chosen,
                         Condition::Others(name) => {
-                            if right(name, states, names, self.sink)
+                            if named_permission(name, states, names, self.sink)
                                 .is_some_and(|right| right > Right::None)
                             {
                                 let message =
@@ -471,7 +494,7 @@ impl<'a> Resolver<'a, '_> {
                         "a request is answered with a grant",
                     );
                     self.sent[message.index()] = true;
-                    grants.extend(given.map(|right| Grant {
+                    grants.extend(permission.map(|right| Grant {
                         message,
                         right,
                         when,
@@ -500,7 +523,7 @@ impl<'a> Resolver<'a, '_> {
         ensure: bool,
         write: Option<Span>,
     ) -> bool {
-        let before = self.sink.count();
+        let error_count = self.sink.count();
         let grants: Vec<(bool, Span)> = statements
             .items
             .iter()
@@ -509,7 +532,7 @@ impl<'a> Resolver<'a, '_> {
                 _ => None,
             })
             .collect();
-        let mut wrong = |code, span, message: String, label: &str| {
+        let mut report = |code, span, message: String, label: &str| {
             self.sink
                 .push(Diagnostic::new(code, span, message).label(label))
         };
@@ -518,7 +541,7 @@ impl<'a> Resolver<'a, '_> {
             return false;
         }
         if !ensure {
-            wrong(
+            report(
                 Code::Grants,
                 name.span,
                 format!("`{}` ensures nothing", name.text),
@@ -526,7 +549,7 @@ impl<'a> Resolver<'a, '_> {
             );
         }
         match grants.split_last() {
-            None => wrong(
+            None => report(
                 Code::Grants,
                 name.span,
                 format!("`{}` is never answered", name.text),
@@ -534,7 +557,7 @@ impl<'a> Resolver<'a, '_> {
             ),
             Some((last, earlier)) => {
                 if !last.0 {
-                    wrong(
+                    report(
                         Code::Grants,
                         last.1,
                         "the last grant depends on a condition".into(),
@@ -542,7 +565,7 @@ impl<'a> Resolver<'a, '_> {
                     );
                 }
                 for (_, span) in earlier.iter().filter(|(always, _)| *always) {
-                    wrong(
+                    report(
                         Code::Grants,
                         *span,
                         "later grants are never reached".into(),
@@ -554,20 +577,20 @@ impl<'a> Resolver<'a, '_> {
         let Some(carries) = message.map(|message| self.messages[message.index()].carries) else {
             return false;
         };
-        let mut wrong = |span, message: String, label: &str| {
+        let mut report = |span, message: String, label: &str| {
             self.sink
                 .push(Diagnostic::new(Code::Carries, span, message).label(label))
         };
         match (carries, write) {
             (Carries::Store | Carries::PartialStore, None) => {
-                wrong(
+                report(
                     name.span,
                     format!("the store that `{}` carries is lost", name.text),
                     "add `write`",
                 );
             }
             (Carries::Nothing | Carries::Line | Carries::DirtyLine, Some(span)) => {
-                wrong(
+                report(
                     span,
                     format!("`{}` carries nothing to write", name.text),
                     "only a `(store)` or `(partial store)` is written",
@@ -575,10 +598,10 @@ impl<'a> Resolver<'a, '_> {
             }
             _ => {}
         }
-        self.sink.count() == before
+        self.sink.count() == error_count
     }
 
-    fn unserved(&mut self, agent: &Agent<'a>, served: &FxHashMap<MessageId, Span>) {
+    fn report_unserved(&mut self, agent: &Agent<'a>, served: &FxHashMap<MessageId, Span>) {
         for index in 0..self.messages.len() {
             let message = MessageId(index as u16);
             if self.class(message) == Some(Class::Request) && !served.contains_key(&message) {
@@ -596,7 +619,7 @@ impl<'a> Resolver<'a, '_> {
     }
 
     /// Reports goals below the highest permission for which there is no forward.
-    fn unreached(&mut self, policy: &Policy, states: &[State], goals: &[(Right, Span)]) {
+    fn report_unreached(&mut self, policy: &Policy, states: &[State], goals: &[(Right, Span)]) {
         let highest = states
             .iter()
             .map(|state| state.right)

@@ -20,12 +20,12 @@ const MAX_VALUES: usize = 1 << 12;
 
 impl PermissionCondition {
     /// Condition, before a row with this effect, that the state has this permission after it.
-    fn gives(&self, right: Right, after: &After) -> Expression {
-        let (reads, writes) = (after.of(&self.reads), after.of(&self.writes));
-        match right {
+    fn condition_for(&self, permission: Right, effects: &VariableEffects) -> Expression {
+        let (reads, writes) = (effects.rewrite(&self.reads), effects.rewrite(&self.writes));
+        match permission {
             Right::Write => writes,
-            Right::Read => and(reads, not(writes)),
-            Right::None => and(not(reads), not(writes)),
+            Right::Read => conjunction(reads, negation(writes)),
+            Right::None => conjunction(negation(reads), negation(writes)),
         }
     }
 }
@@ -33,7 +33,7 @@ impl PermissionCondition {
 /// Assumed value of a variable or field, and its number of values.
 #[derive(Clone, Copy, PartialEq)]
 struct Known {
-    what: PermissionSource,
+    source: PermissionSource,
     values: u16,
     value: u16,
 }
@@ -46,28 +46,28 @@ enum PermissionSource {
 
 /// Effect of a row on variables, so far.
 #[derive(Default)]
-struct After {
+struct VariableEffects {
     /// New values, as expressions over the values before the row.
     values: Vec<(VariableId, Expression)>,
     /// Variables with an unknown new value: set in a loop or condition, or not a single value.
     unclear: Vec<VariableId>,
 }
 
-impl After {
+impl VariableEffects {
     /// Rewrites an expression over the values after the row as one over the values before it.
-    fn of(&self, expression: &Expression) -> Expression {
-        let of = |inner: &Expression| Box::new(self.of(inner));
+    fn rewrite(&self, expression: &Expression) -> Expression {
+        let rewrite = |inner: &Expression| Box::new(self.rewrite(inner));
         match expression {
             Expression::Variable(variable) => {
-                let mut known = self.values.iter().rev();
-                let known = known.find(|(known, _)| known == variable);
-                known.map_or_else(|| expression.clone(), |(_, value)| value.clone())
+                let mut assignments = self.values.iter().rev();
+                let latest = assignments.find(|(assigned, _)| assigned == variable);
+                latest.map_or_else(|| expression.clone(), |(_, value)| value.clone())
             }
-            Expression::Not(inner) => Expression::Not(of(inner)),
-            Expression::Round(inner, size) => Expression::Round(of(inner), *size),
-            Expression::Table(table, inner) => Expression::Table(*table, of(inner)),
+            Expression::Not(inner) => Expression::Not(rewrite(inner)),
+            Expression::Round(inner, size) => Expression::Round(rewrite(inner), *size),
+            Expression::Table(table, inner) => Expression::Table(*table, rewrite(inner)),
             Expression::Binary(operator, left, right) => {
-                Expression::Binary(*operator, of(left), of(right))
+                Expression::Binary(*operator, rewrite(left), rewrite(right))
             }
             other => other.clone(),
         }
@@ -84,31 +84,31 @@ impl After {
             other => {
                 let mut uses = VariableUses::default();
                 uses.read(other);
-                let set = |read| self.values.iter().any(|(set, _)| *set == read);
+                let is_assigned = |read| self.values.iter().any(|(assigned, _)| *assigned == read);
                 let mut variables = uses.variables();
-                variables.any(|read| set(read) || self.unclear.contains(&read))
+                variables.any(|read| is_assigned(read) || self.unclear.contains(&read))
             }
         }
     }
 
-    fn statements(&mut self, body: &[Statement]) {
+    fn apply(&mut self, body: &[Statement]) {
         for statement in body {
             match statement {
                 Statement::Assign(variable, value) => {
                     let unclear = self.is_unclear(value);
-                    self.values.push((*variable, self.of(value)));
+                    self.values.push((*variable, self.rewrite(value)));
                     self.unclear.retain(|other| other != variable);
                     if unclear {
                         self.unclear.push(*variable);
                     }
                 }
-                _ => self.nested(std::slice::from_ref(statement)),
+                _ => self.mark_unknown(std::slice::from_ref(statement)),
             }
         }
     }
 
     /// Marks variables set in nested statements, and sets and arrays, as unknown.
-    fn nested(&mut self, body: &[Statement]) {
+    fn mark_unknown(&mut self, body: &[Statement]) {
         Statement::visit(body, &mut |statement| match statement {
             Statement::Assign(variable, _)
             | Statement::AssignSet(variable, _)
@@ -121,18 +121,18 @@ impl After {
     }
 }
 
-fn and(one: Expression, other: Expression) -> Expression {
-    match (one, other) {
-        (Expression::Constant(1), known) | (known, Expression::Constant(1)) => known,
+fn conjunction(left: Expression, right: Expression) -> Expression {
+    match (left, right) {
+        (Expression::Constant(1), operand) | (operand, Expression::Constant(1)) => operand,
         (Expression::Constant(0), _) | (_, Expression::Constant(0)) => Expression::Constant(0),
-        (one, other) => Expression::Binary(Operator::And, Box::new(one), Box::new(other)),
+        (left, right) => Expression::Binary(Operator::And, Box::new(left), Box::new(right)),
     }
 }
 
-fn not(one: Expression) -> Expression {
-    match one {
-        Expression::Constant(known) => Expression::Constant(u16::from(known == 0)),
-        one => Expression::Not(Box::new(one)),
+fn negation(operand: Expression) -> Expression {
+    match operand {
+        Expression::Constant(value) => Expression::Constant(u16::from(value == 0)),
+        operand => Expression::Not(Box::new(operand)),
     }
 }
 
@@ -147,19 +147,19 @@ fn has_only_variables(expression: &Expression) -> bool {
 }
 
 /// Value of an expression, if the known values determine it.
-fn value(expression: &Expression, known: &[Known]) -> Option<i32> {
-    let of = |what: PermissionSource| {
-        let known = known.iter().find(|known| known.what == what)?;
+fn evaluate(expression: &Expression, known: &[Known]) -> Option<i32> {
+    let value_of = |source: PermissionSource| {
+        let known = known.iter().find(|known| known.source == source)?;
         Some(i32::from(known.value))
     };
     match expression {
         Expression::Constant(constant) => Some(i32::from(*constant)),
-        Expression::Variable(variable) => of(PermissionSource::Variable(*variable)),
-        Expression::Field(field) => of(PermissionSource::Field(*field)),
-        Expression::Not(inner) => Some(i32::from(value(inner, known)? == 0)),
-        Expression::Round(inner, size) => Some(value(inner, known)? % i32::from(*size)),
+        Expression::Variable(variable) => value_of(PermissionSource::Variable(*variable)),
+        Expression::Field(field) => value_of(PermissionSource::Field(*field)),
+        Expression::Not(inner) => Some(i32::from(evaluate(inner, known)? == 0)),
+        Expression::Round(inner, size) => Some(evaluate(inner, known)? % i32::from(*size)),
         Expression::Binary(operator, left, right) => {
-            let (left, right) = (value(left, known), value(right, known));
+            let (left, right) = (evaluate(left, known), evaluate(right, known));
             match (operator, left, right) {
                 (Operator::And, Some(0), _) | (Operator::And, _, Some(0)) => return Some(0),
                 (Operator::Or, Some(1), _) | (Operator::Or, _, Some(1)) => return Some(1),
@@ -184,10 +184,10 @@ fn value(expression: &Expression, known: &[Known]) -> Option<i32> {
 }
 
 /// Calls `each` with all combinations of values until it returns false. Returns true if all were visited.
-fn for_all_values(known: &mut [Known], each: &mut dyn FnMut(&[Known]) -> bool) -> bool {
+fn for_all_values(known: &mut [Known], visit: &mut dyn FnMut(&[Known]) -> bool) -> bool {
     known.iter_mut().for_each(|known| known.value = 0);
     loop {
-        if !each(known) {
+        if !visit(known) {
             return false;
         }
         let mut next = known.iter_mut();
@@ -205,7 +205,7 @@ fn for_all_values(known: &mut [Known], each: &mut dyn FnMut(&[Known]) -> bool) -
 }
 
 /// Number of values of a type that a condition may depend on; `None` for other types.
-fn values(ty: Type) -> Option<u16> {
+fn value_count(ty: Type) -> Option<u16> {
     match ty {
         Type::Range { max } => max.checked_add(1),
         Type::Cycle { size } => Some(size),
@@ -218,28 +218,31 @@ fn values(ty: Type) -> Option<u16> {
 struct Part {
     state: StateId,
     /// Permission of the state; `None` if it was not split.
-    right: Option<Right>,
+    permission: Option<Right>,
 }
 
 impl<'a> Resolver<'a, '_> {
     /// Variables and conditions of a state's permission; `None` if it is unconditional or wrong.
-    pub(super) fn depends(
+    pub(super) fn permission_condition(
         &mut self,
         state: StateId,
         item: &StateItem<'a>,
         reading: &Reading<'a>,
     ) -> Option<PermissionCondition> {
         let scope = reading.scope(Event::Access(Access::Load), false);
-        let mut given = |gives: &StatePermission<'a>| match gives {
+        let mut resolve_permission = |permission: &StatePermission<'a>| match permission {
             StatePermission::Never => Some(Expression::Constant(0)),
             StatePermission::Always => Some(Expression::Constant(1)),
-            StatePermission::If(condition) => self.condition(condition, &scope),
+            StatePermission::If(condition) => self.resolve_condition(condition, &scope),
         };
-        let fixed = |gives: &StatePermission| !matches!(gives, StatePermission::If(_));
-        if reading.side == Side::Home || fixed(&item.reads) && fixed(&item.writes) {
+        let is_fixed = |permission: &StatePermission| !matches!(permission, StatePermission::If(_));
+        if reading.side == Side::Home || is_fixed(&item.reads) && is_fixed(&item.writes) {
             return None;
         }
-        let (reads, writes) = (given(&item.reads), given(&item.writes));
+        let (reads, writes) = (
+            resolve_permission(&item.reads),
+            resolve_permission(&item.writes),
+        );
         let (reads, writes) = (reads?, writes?);
         let mut uses = VariableUses::default();
         uses.read(&reads);
@@ -248,8 +251,8 @@ impl<'a> Resolver<'a, '_> {
         variables.sort_unstable();
         variables.dedup();
         let sizes = variables.iter().map(|variable| {
-            let of = values(reading.variable_at(*variable).ty);
-            usize::from(of.unwrap_or(1))
+            let count = value_count(reading.variable_at(*variable).ty);
+            usize::from(count.unwrap_or(1))
         });
         if sizes.product::<usize>() > MAX_VALUES {
             let text = format!(
@@ -272,29 +275,36 @@ impl<'a> Resolver<'a, '_> {
     }
 
     /// Resolves a condition over numbers and truth values of an agent and line.
-    fn condition(&mut self, condition: &Expr<'a>, scope: &Scope<'a, '_>) -> Option<Expression> {
-        let found = self.typed(condition, Values::Bool, scope)?;
+    fn resolve_condition(
+        &mut self,
+        condition: &Expr<'a>,
+        scope: &Scope<'a, '_>,
+    ) -> Option<Expression> {
+        let resolved = self.resolve_typed(condition, Values::Bool, scope)?;
         let mut uses = VariableUses::default();
-        uses.read(&found);
-        let mut wrong = None;
+        uses.read(&resolved);
+        let mut problem = None;
         for variable in uses.variables() {
-            let place = usize::from(variable.0 - scope.base);
-            let what = match scope.types[place] {
-                _ if scope.registers[place] => "a register, which is one for all lines",
-                Type::Array { .. } if scope.types[place].set_of_homes() => "a set",
+            let index = usize::from(variable.0 - scope.base);
+            let reason = match scope.types[index] {
+                _ if scope.registers[index] => "a register, which is one for all lines",
+                Type::Array { .. } if scope.types[index].set_of_homes() => "a set",
                 Type::Array { .. } => "an array",
                 Type::RemoteSet => "a set",
                 Type::Count => "a count, which has another range in each system",
                 Type::Remote | Type::Home { .. } => "the name of an agent",
                 Type::Range { .. } | Type::Cycle { .. } | Type::Bool => continue,
             };
-            wrong = Some(format!("`{}` is {what}", scope.variables.list[place].text));
+            problem = Some(format!(
+                "`{}` is {reason}",
+                scope.variables.list[index].text
+            ));
         }
-        if wrong.is_none() && !has_only_variables(&found) {
-            wrong = Some("this is no variable of the agent and line".to_string());
+        if problem.is_none() && !has_only_variables(&resolved) {
+            problem = Some("this is no variable of the agent and line".to_string());
         }
-        let Some(label) = wrong else {
-            return Some(found);
+        let Some(label) = problem else {
+            return Some(resolved);
         };
         let text = "a permission may depend only on numbers and truth values that an agent has for each line";
         let diagnostic = Diagnostic::new(Code::Type, condition.span, text).label(label);
@@ -303,7 +313,7 @@ impl<'a> Resolver<'a, '_> {
     }
 
     /// Reports a policy with conditional permissions, because goals name permissions by states.
-    pub(super) fn with_split_states(&mut self, home: &Agent<'a>, remote: &Controller) {
+    pub(super) fn reject_split_states(&mut self, home: &Agent<'a>, remote: &Controller) {
         let mut states = remote.states.iter().zip(1..);
         let split = states.find(|(state, next)| {
             let mut later = remote.states[*next..].iter();
@@ -322,35 +332,35 @@ impl<'a> Resolver<'a, '_> {
     /// Splits each state with a conditional permission into one state per permission, and redirects rows to the state
     /// that fits.
     pub(super) fn split(&mut self, first_rule: usize, reading: &mut Reading<'a>) {
-        let depends = std::mem::take(&mut reading.depends);
-        if depends.is_empty() {
+        let conditions = std::mem::take(&mut reading.permission_conditions);
+        if conditions.is_empty() {
             return;
         }
-        let parts: Vec<Vec<Part>> = depends
+        let parts: Vec<Vec<Part>> = conditions
             .iter()
-            .map(|depends| self.parts(depends, reading))
+            .map(|condition| self.parts(condition, reading))
             .collect();
         let rules = reading.controller.rules.split_off(first_rule);
         let mut split = Split {
-            depends: &depends,
+            conditions: &conditions,
             parts: &parts,
             rules: Vec::new(),
-            taken: FxHashSet::default(),
+            always_taken: FxHashSet::default(),
         };
         for rule in &rules {
-            if let Some(wrong) = split.rule(rule, reading, &self.messages) {
-                self.sink.push(wrong);
+            if let Some(error) = split.rule(rule, reading, &self.messages) {
+                self.sink.push(error);
             }
         }
         if split.rules.len() > usize::from(u16::MAX) {
-            too_many("rule", rules[0].span, usize::from(u16::MAX), self.sink);
+            report_too_many("rule", rules[0].span, usize::from(u16::MAX), self.sink);
             split.rules.clear();
         }
         let states = &reading.controller.states;
         for rule in &split.rules {
             if let Effect::Take { body, next } = &rule.effect {
                 let next = next.map(|next| &states[next.index()]);
-                self.data_flow(
+                self.check_data_flow(
                     rule.span,
                     &states[rule.state.index()],
                     rule.event,
@@ -363,65 +373,65 @@ impl<'a> Resolver<'a, '_> {
     }
 
     /// States into which a state is split. The one with the initial permission takes its index.
-    fn parts(&mut self, depends: &PermissionCondition, reading: &mut Reading<'a>) -> Vec<Part> {
-        let mut known = depends.known(reading, &[]);
-        let mut rights = Vec::new();
+    fn parts(&mut self, condition: &PermissionCondition, reading: &mut Reading<'a>) -> Vec<Part> {
+        let mut known = condition.unknowns(reading, &[]);
+        let mut permissions = Vec::new();
         for_all_values(&mut known, &mut |known| {
-            rights.push(depends.right(known));
+            permissions.push(condition.permission(known));
             true
         });
-        let begins = depends.variables.iter().map(|variable| {
-            let about = reading.variable_at(*variable);
-            let value = match about.initial {
+        let initial = condition.variables.iter().map(|variable| {
+            let declared = reading.variable_at(*variable);
+            let value = match declared.initial {
                 Initial::Number(number) => number,
                 Initial::All(_) => 0,
             };
             (PermissionSource::Variable(*variable), value)
         });
-        let begins: Vec<Known> = begins
-            .map(|(what, value)| Known {
-                what,
+        let initial: Vec<Known> = initial
+            .map(|(source, value)| Known {
+                source,
                 values: 1,
                 value,
             })
             .collect();
-        let first = depends.right(&begins);
-        let mut possible = vec![first];
-        for right in [Right::None, Right::Read, Right::Write] {
-            if right != first && rights.contains(&right) {
-                possible.push(right);
+        let initial_permission = condition.permission(&initial);
+        let mut possible = vec![initial_permission];
+        for permission in [Right::None, Right::Read, Right::Write] {
+            if permission != initial_permission && permissions.contains(&permission) {
+                possible.push(permission);
             }
         }
-        let whole = reading.about(depends.state).clone();
-        let several = possible.len() > 1;
+        let unsplit = reading.resolved_state(condition.state).clone();
+        let is_split = possible.len() > 1;
         let mut parts = Vec::new();
-        for right in possible {
-            let mut state = whole.clone();
-            state.right = right;
-            state.holds_line = depends.holds || right > Right::None;
-            state.dirty = depends.dirty && state.holds_line;
-            state.name.push_str(match right {
-                Right::Read if several => ".reads",
-                Right::Write if several => ".writes",
+        for permission in possible {
+            let mut state = unsplit.clone();
+            state.right = permission;
+            state.holds_line = condition.holds || permission > Right::None;
+            state.dirty = condition.dirty && state.holds_line;
+            state.name.push_str(match permission {
+                Right::Read if is_split => ".reads",
+                Right::Write if is_split => ".writes",
                 _ => "",
             });
-            let right = several.then_some(right);
-            let place = match parts.is_empty() {
+            let permission = is_split.then_some(permission);
+            let id = match parts.is_empty() {
                 true => {
-                    reading.controller.states[depends.state.index()] = state;
-                    depends.state
+                    reading.controller.states[condition.state.index()] = state;
+                    condition.state
                 }
-                false => match reading.add_state(depends.state, state) {
-                    Some(place) => place,
+                false => match reading.add_state(condition.state, state) {
+                    Some(id) => id,
                     None => {
-                        too_many("state", whole.span, usize::from(u16::MAX), self.sink);
+                        report_too_many("state", unsplit.span, usize::from(u16::MAX), self.sink);
                         break;
                     }
                 },
             };
             parts.push(Part {
-                state: place,
-                right,
+                state: id,
+                permission,
             });
         }
         parts
@@ -430,9 +440,9 @@ impl<'a> Resolver<'a, '_> {
 
 impl PermissionCondition {
     /// Permission for these values of the variables.
-    fn right(&self, known: &[Known]) -> Right {
-        let holds = |condition| value(condition, known) == Some(1);
-        match (holds(&self.writes), holds(&self.reads)) {
+    fn permission(&self, known: &[Known]) -> Right {
+        let is_true = |condition| evaluate(condition, known) == Some(1);
+        match (is_true(&self.writes), is_true(&self.reads)) {
             (true, _) => Right::Write,
             (false, true) => Right::Read,
             (false, false) => Right::None,
@@ -440,10 +450,10 @@ impl PermissionCondition {
     }
 
     /// Variables of the conditions, and these fields, as unknowns to enumerate.
-    fn known(&self, reading: &Reading, fields: &[Known]) -> Vec<Known> {
+    fn unknowns(&self, reading: &Reading, fields: &[Known]) -> Vec<Known> {
         let variables = self.variables.iter().map(|variable| Known {
-            what: PermissionSource::Variable(*variable),
-            values: values(reading.variable_at(*variable).ty).unwrap_or(1),
+            source: PermissionSource::Variable(*variable),
+            values: value_count(reading.variable_at(*variable).ty).unwrap_or(1),
             value: 0,
         });
         variables.chain(fields.iter().copied()).collect()
@@ -452,18 +462,21 @@ impl PermissionCondition {
 
 /// Rows of a table during the split.
 struct Split<'d> {
-    depends: &'d [PermissionCondition],
+    conditions: &'d [PermissionCondition],
     parts: &'d [Vec<Part>],
     rules: Vec<Rule>,
     /// States and events for which an earlier row always takes the event, so that later rows are not copied there.
-    taken: FxHashSet<(StateId, Event)>,
+    always_taken: FxHashSet<(StateId, Event)>,
 }
 
 impl<'d> Split<'d> {
     /// Conditions of a state, and the states into which it is split.
-    fn of(&self, state: StateId) -> Option<(&'d PermissionCondition, &'d [Part])> {
-        let place = self.depends.iter().position(|of| of.state == state)?;
-        Some((&self.depends[place], &self.parts[place]))
+    fn condition_and_parts(&self, state: StateId) -> Option<(&'d PermissionCondition, &'d [Part])> {
+        let index = self
+            .conditions
+            .iter()
+            .position(|condition| condition.state == state)?;
+        Some((&self.conditions[index], &self.parts[index]))
     }
 
     /// Adds the split rows of a row: one from each state in which it can be taken, to each state that it can lead to.
@@ -474,42 +487,48 @@ impl<'d> Split<'d> {
         messages: &[p::Message],
     ) -> Option<Diagnostic> {
         let target = match &rule.effect {
-            Effect::Take { next, .. } => self.of(next.unwrap_or(rule.state)),
+            Effect::Take { next, .. } => self.condition_and_parts(next.unwrap_or(rule.state)),
             _ => None,
         };
-        let from = self.of(rule.state);
-        if from.is_none() && target.is_none() {
+        let source = self.condition_and_parts(rule.state);
+        if source.is_none() && target.is_none() {
             self.rules.push(rule.clone());
             return None;
         }
-        let mut after = After::default();
+        let mut effects = VariableEffects::default();
         if let Effect::Take { body, .. } = &rule.effect {
-            after.statements(body);
+            effects.apply(body);
         }
-        let wrong = target.and_then(|(target, _)| unclear(target, &after, rule.span, reading));
-        if wrong.is_some() {
-            return wrong;
+        let error = target
+            .and_then(|(target, _)| unknown_variable_error(target, &effects, rule.span, reading));
+        if error.is_some() {
+            return error;
         }
-        let mut known = row_unknowns(rule, [from, target], reading, messages);
-        let alone = [Part {
+        let mut known = row_unknowns(rule, [source, target], reading, messages);
+        let unsplit = [Part {
             state: rule.state,
-            right: None,
+            permission: None,
         }];
-        for part in from.map_or(&alone[..], |(_, parts)| parts) {
-            let here = match (from, part.right) {
-                (Some((depends, _)), Some(right)) => depends.gives(right, &After::default()),
+        for part in source.map_or(&unsplit[..], |(_, parts)| parts) {
+            let source_condition = match (source, part.permission) {
+                (Some((condition, _)), Some(permission)) => {
+                    condition.condition_for(permission, &VariableEffects::default())
+                }
                 _ => Expression::Constant(1),
             };
-            if from.is_some() && self.taken.contains(&(part.state, rule.event)) {
+            if source.is_some() && self.always_taken.contains(&(part.state, rule.event)) {
                 continue;
             }
             let guard = rule.guard.clone().unwrap_or(Expression::Constant(1));
-            if !may(&and(here.clone(), not(guard.clone())), &mut known) {
-                self.taken.insert((part.state, rule.event));
+            if !may_hold(
+                &conjunction(source_condition.clone(), negation(guard.clone())),
+                &mut known,
+            ) {
+                self.always_taken.insert((part.state, rule.event));
             }
-            let taken = and(here, guard);
-            let Some((depends, parts)) = target else {
-                if may(&taken, &mut known) {
+            let enabled = conjunction(source_condition, guard);
+            let Some((condition, parts)) = target else {
+                if may_hold(&enabled, &mut known) {
                     let state = part.state;
                     self.rules.push(Rule {
                         state,
@@ -518,19 +537,22 @@ impl<'d> Split<'d> {
                 }
                 continue;
             };
-            for to in parts {
-                let there = match to.right {
-                    Some(right) => depends.gives(right, &after),
+            for target_part in parts {
+                let target_condition = match target_part.permission {
+                    Some(permission) => condition.condition_for(permission, &effects),
                     None => Expression::Constant(1),
                 };
-                if !may(&and(taken.clone(), there.clone()), &mut known) {
+                if !may_hold(
+                    &conjunction(enabled.clone(), target_condition.clone()),
+                    &mut known,
+                ) {
                     continue;
                 }
-                let otherwise = and(taken.clone(), not(there.clone()));
-                let guard = match (&rule.guard, may(&otherwise, &mut known)) {
+                let otherwise = conjunction(enabled.clone(), negation(target_condition.clone()));
+                let guard = match (&rule.guard, may_hold(&otherwise, &mut known)) {
                     (guard, false) => guard.clone(),
-                    (None, true) => Some(there),
-                    (Some(guard), true) => Some(and(guard.clone(), there)),
+                    (None, true) => Some(target_condition),
+                    (Some(guard), true) => Some(conjunction(guard.clone(), target_condition)),
                 };
                 let mut rule = Rule {
                     state: part.state,
@@ -538,7 +560,8 @@ impl<'d> Split<'d> {
                     ..rule.clone()
                 };
                 if let Effect::Take { next, .. } = &mut rule.effect {
-                    *next = (next.is_some() || to.state != part.state).then_some(to.state);
+                    *next = (next.is_some() || target_part.state != part.state)
+                        .then_some(target_part.state);
                 }
                 self.rules.push(rule);
             }
@@ -548,17 +571,17 @@ impl<'d> Split<'d> {
 }
 
 /// Returns an error if the row leaves a variable of the target's conditions unknown.
-fn unclear(
+fn unknown_variable_error(
     target: &PermissionCondition,
-    after: &After,
+    effects: &VariableEffects,
     row: Span,
     reading: &Reading,
 ) -> Option<Diagnostic> {
-    let mut of = target.variables.iter();
-    let unclear = of.find(|variable| after.unclear.contains(variable))?;
-    let state = &reading.about(target.state).name;
+    let mut variables = target.variables.iter();
+    let variable = variables.find(|variable| effects.unclear.contains(variable))?;
+    let state = &reading.resolved_state(target.state).name;
     let state = state.split('.').next().unwrap_or_default();
-    let name = &reading.variable_at(*unclear).name;
+    let name = &reading.variable_at(*variable).name;
     let text = format!(
         "the permission of `{state}` depends on `{name}`, whose next value this row does not determine"
     );
@@ -576,31 +599,32 @@ fn row_unknowns(
     let fields: Vec<Known> = match rule.event {
         Event::Message(message) => {
             let fields = (0..).zip(&messages[message.index()].fields);
-            let known = fields.filter_map(|(field, about)| {
+            let unknowns = fields.filter_map(|(field, declared)| {
                 Some(Known {
-                    what: PermissionSource::Field(field),
-                    values: values(about.ty)?,
+                    source: PermissionSource::Field(field),
+                    values: value_count(declared.ty)?,
                     value: 0,
                 })
             });
-            known.collect()
+            unknowns.collect()
         }
         _ => Vec::new(),
     };
     let states = states.into_iter().flatten();
-    let all = states.flat_map(|(depends, _)| depends.known(reading, &fields));
+    let candidates = states.flat_map(|(condition, _)| condition.unknowns(reading, &fields));
     let (mut known, mut product) = (Vec::<Known>::new(), 1);
-    for one in all {
-        let more = product * usize::from(one.values);
-        if more <= MAX_VALUES && !known.iter().any(|known| known.what == one.what) {
-            product = more;
-            known.push(one);
+    for candidate in candidates {
+        let combinations = product * usize::from(candidate.values);
+        if combinations <= MAX_VALUES && !known.iter().any(|known| known.source == candidate.source)
+        {
+            product = combinations;
+            known.push(candidate);
         }
     }
     known
 }
 
 /// Returns true if a condition may hold.
-fn may(condition: &Expression, known: &mut [Known]) -> bool {
-    !for_all_values(known, &mut |known| value(condition, known) == Some(0))
+fn may_hold(condition: &Expression, known: &mut [Known]) -> bool {
+    !for_all_values(known, &mut |known| evaluate(condition, known) == Some(0))
 }

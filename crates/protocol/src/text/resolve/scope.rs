@@ -20,7 +20,7 @@ impl Side {
             Side::Home => "the home",
         }
     }
-    pub(super) fn is(self, end: End) -> bool {
+    pub(super) fn is_end(self, end: End) -> bool {
         end == End::Any
             || end
                 == if self == Side::Remote {
@@ -106,7 +106,7 @@ pub(super) struct Reading<'a> {
     /// First row without a guard for each state and event.
     pub(super) rows: FxHashMap<(StateId, Event), Span>,
     /// Conditions of the states whose permission is conditional.
-    pub(super) depends: Vec<PermissionCondition>,
+    pub(super) permission_conditions: Vec<PermissionCondition>,
     pub(super) controller: Controller,
 }
 
@@ -125,13 +125,15 @@ impl<'a> Reading<'a> {
     }
 
     /// The resolved state.
-    pub(super) fn about(&self, state: StateId) -> &State {
+    pub(super) fn resolved_state(&self, state: StateId) -> &State {
         &self.controller.states[state.index()]
     }
 
     /// Returns true if the state will be split because its permission is conditional.
     pub(super) fn is_split(&self, state: StateId) -> bool {
-        self.depends.iter().any(|depends| depends.state == state)
+        self.permission_conditions
+            .iter()
+            .any(|condition| condition.state == state)
     }
 
     /// The resolved variable.
@@ -140,13 +142,13 @@ impl<'a> Reading<'a> {
     }
 
     /// Adds a state split from one of these; `None` if there are too many.
-    pub(super) fn add_state(&mut self, of: StateId, state: State) -> Option<StateId> {
-        let place = self.controller.states.len();
-        let name = self.states.list[usize::from(of.0 - self.base.0)];
-        let added = (place < usize::from(u16::MAX)).then_some(StateId(place as u16))?;
+    pub(super) fn add_state(&mut self, split_state: StateId, state: State) -> Option<StateId> {
+        let index = self.controller.states.len();
+        let name = self.states.list[usize::from(split_state.0 - self.base.0)];
+        let id = (index < usize::from(u16::MAX)).then_some(StateId(index as u16))?;
         self.states.list.push(name);
         self.controller.states.push(state);
-        Some(added)
+        Some(id)
     }
 
     pub(super) fn scope(&self, event: Event, lineless: bool) -> Scope<'a, '_> {

@@ -8,7 +8,7 @@ use crate::controller::{Controller, Effect, Event, Expression, Operator, Rule, S
 
 impl Resolver<'_, '_> {
     /// Reports rows of the remote that send to the sender of a message if that may be the home.
-    pub(super) fn senders(&mut self, remote: &Controller) {
+    pub(super) fn check_senders(&mut self, remote: &Controller) {
         for (index, rule) in remote.rules.iter().enumerate() {
             let Event::Message(message) = rule.event else {
                 continue;
@@ -23,11 +23,11 @@ impl Resolver<'_, '_> {
             let name = &self.messages[message.index()].name;
             let channel = self.channel_of(message).span;
             let text = format!("`sender` may be the home, which sends `{name}` too");
-            let places = self.to_sender.iter();
-            let within =
-                |place: &&Span| rule.span.start <= place.start && place.end <= rule.span.end;
-            for place in places.filter(within) {
-                let diagnostic = Diagnostic::new(Code::Direction, *place, &text)
+            let spans = self.sender_targets.iter();
+            let is_in_rule =
+                |span: &&Span| rule.span.start <= span.start && span.end <= rule.span.end;
+            for span in spans.filter(is_in_rule) {
+                let diagnostic = Diagnostic::new(Code::Direction, *span, &text)
                     .label("not always one of the remotes")
                     .note("before this row, take the messages of the home: `if sender == none`, and `to home`")
                     .see(channel, "the messages of this channel come from any agent");
@@ -41,16 +41,16 @@ fn sends_to_sender(rule: &Rule) -> bool {
     let Effect::Take { body, .. } = &rule.effect else {
         return false;
     };
-    let to = Target::Remote(Expression::Sender);
-    (body.iter()).any(|s| matches!(s, Statement::Send { to: target, .. } if *target == to))
+    let sender = Target::Remote(Expression::Sender);
+    (body.iter()).any(|s| matches!(s, Statement::Send { to: target, .. } if *target == sender))
 }
 
 /// Returns true if the sender is a remote whenever the rule is taken: by its guard, or because an earlier row takes the
 /// other case.
 fn is_sender_remote(rule: &Rule, earlier: &[Rule]) -> bool {
-    let same = |other: &&Rule| (other.state, other.event) == (rule.state, rule.event);
+    let is_same_event = |other: &&Rule| (other.state, other.event) == (rule.state, rule.event);
     rule.guard.as_ref().is_some_and(is_remote)
-        || (earlier.iter().filter(same)).any(|other| match &other.guard {
+        || (earlier.iter().filter(is_same_event)).any(|other| match &other.guard {
             Some(guard) => compares(Operator::Equal, guard),
             None => true,
         })
@@ -65,10 +65,10 @@ fn is_remote(guard: &Expression) -> bool {
 }
 
 /// Returns true if an expression compares the sender with `none` by this operator.
-fn compares(operator: Operator, e: &Expression) -> bool {
-    let Expression::Binary(found, a, b) = e else {
+fn compares(operator: Operator, expression: &Expression) -> bool {
+    let Expression::Binary(actual, a, b) = expression else {
         return false;
     };
     let sides = [(&**a, &**b), (&**b, &**a)];
-    *found == operator && sides.contains(&(&Expression::Sender, &Expression::None))
+    *actual == operator && sides.contains(&(&Expression::Sender, &Expression::None))
 }

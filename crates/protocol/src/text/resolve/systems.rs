@@ -3,7 +3,7 @@
 use super::*;
 
 /// Subject of diagnostics about the number of remotes.
-const OF_REMOTES: &str = "the number of remotes is";
+const REMOTE_COUNT_SUBJECT: &str = "the number of remotes is";
 
 impl<'a> Resolver<'a, '_> {
     pub(super) fn resolve_systems(
@@ -17,7 +17,7 @@ impl<'a> Resolver<'a, '_> {
         for item in &file.items {
             match item {
                 Item::System(name, block) => {
-                    let system = self.system(*name, block, &file.sizes);
+                    let system = self.resolve_system(*name, block, &file.sizes);
                     if let (Some(_), Some(system)) =
                         (system_names.declare(*name, self.sink), system)
                     {
@@ -25,7 +25,7 @@ impl<'a> Resolver<'a, '_> {
                     }
                 }
                 Item::Invariant { name, claim, span } => {
-                    let holds = self.claim(claim, states);
+                    let holds = self.resolve_claim(claim, states);
                     if let (Some(_), Some(holds)) =
                         (invariant_names.declare(*name, self.sink), holds)
                     {
@@ -43,47 +43,53 @@ impl<'a> Resolver<'a, '_> {
     }
 
     /// Resolves the numbers of agents and lines of a system, and the sizes that it overrides.
-    pub(super) fn system(
+    pub(super) fn resolve_system(
         &mut self,
         name: Name<'a>,
         block: &Block<SystemItem<'a>>,
-        of_text: &[Name<'a>],
+        file_sizes: &[Name<'a>],
     ) -> Option<p::System> {
-        let mut lent = None;
+        let mut parent_any = None;
         let mut counts: Vec<Option<(Name, Number)>> = vec![None; self.tables.len()];
         let (mut remotes, mut lines) = (None, None);
-        let several = self.tables.len() > 1;
+        let several_tables = self.tables.len() > 1;
         let mut sizes: Vec<Option<(String, u16)>> = Vec::new();
         for item in &block.items {
             let part = match *item {
                 SystemItem::Has(name, number) => &(name, number),
                 SystemItem::ParentAny(span) => {
-                    once(&mut lent, span, |span| *span, "`parent any`", self.sink);
+                    set_once(
+                        &mut parent_any,
+                        span,
+                        |span| *span,
+                        "`parent any`",
+                        self.sink,
+                    );
                     continue;
                 }
             };
             let kind = self.kind_names.get(part.0, self.sink);
-            let place = match (part.0.text, kind) {
+            let slot = match (part.0.text, kind) {
                 ("lines", _) => &mut lines,
-                ("remotes", _) if !several => &mut remotes,
-                (_, Some(kind)) if several => &mut counts[usize::from(kind)],
+                ("remotes", _) if !several_tables => &mut remotes,
+                (_, Some(kind)) if several_tables => &mut counts[usize::from(kind)],
                 (_, Some(_)) => &mut remotes,
-                (size, None) if of_text.iter().any(|known| known.text == size) => {
-                    let (least, most) = match size == HOMES {
+                (size, None) if file_sizes.iter().any(|known| known.text == size) => {
+                    let (min, max) = match size == HOMES {
                         true => (1, MAX_HOMES),
                         false => (0, u16::MAX.into()),
                     };
-                    let declared = of_text.iter().find(|known| known.text == size);
+                    let declared = file_sizes.iter().find(|known| known.text == size);
                     self.sink.mentions.extend(declared.map(|declared| Mention {
                         span: part.0.span,
                         declaration: declared.span,
                         what: "size",
                     }));
-                    let value = ranged(part.1, least, most, "the size is", self.sink);
-                    let again = sizes.iter().flatten().any(|(known, _)| known == size);
+                    let value = number_in_range(part.1, min, max, "the size is", self.sink);
+                    let is_duplicate = sizes.iter().flatten().any(|(stated, _)| stated == size);
                     let value = value.map(|value| (size.to_string(), value as u16));
-                    sizes.push(value.filter(|_| !again));
-                    if again {
+                    sizes.push(value.filter(|_| !is_duplicate));
+                    if is_duplicate {
                         let message = format!("a second `{size}`");
                         let diagnostic = Diagnostic::new(Code::Duplicate, part.0.span, message);
                         self.sink.push(diagnostic.label("may occur only once"));
@@ -91,14 +97,14 @@ impl<'a> Resolver<'a, '_> {
                     continue;
                 }
                 _ => {
-                    let words = if several {
+                    let words = if several_tables {
                         &["lines", "parent any"][..]
                     } else {
                         &["remotes", "lines", "parent any"]
                     };
                     let kinds = self.kind_names.list.iter().map(|kind| kind.text);
-                    let sizes = of_text.iter().map(|size| size.text);
-                    unknown(
+                    let sizes = file_sizes.iter().map(|size| size.text);
+                    report_unknown(
                         "part of a system",
                         part.0,
                         words.iter().copied().chain(kinds).chain(sizes),
@@ -107,15 +113,15 @@ impl<'a> Resolver<'a, '_> {
                     return None;
                 }
             };
-            let what = format!("`{}`", part.0.text);
-            once(place, *part, |part| part.0.span, &what, self.sink);
+            let description = format!("`{}`", part.0.text);
+            set_once(slot, *part, |part| part.0.span, &description, self.sink);
         }
         if !block.broken {
-            let kinds = several.then_some(&counts[..]);
-            self.lacks(name, kinds, remotes.is_none(), lines.is_none());
+            let kinds = several_tables.then_some(&counts[..]);
+            self.report_missing_counts(name, kinds, remotes.is_none(), lines.is_none());
         }
         let lines = lines.and_then(|(_, number)| {
-            ranged(
+            number_in_range(
                 number,
                 1,
                 p::System::MAX_LINES.into(),
@@ -123,8 +129,8 @@ impl<'a> Resolver<'a, '_> {
                 self.sink,
             )
         });
-        let own = sizes.iter().flatten().find(|(size, _)| size == HOMES);
-        let homes = own.map_or(self.homes, |(_, homes)| *homes);
+        let stated_homes = sizes.iter().flatten().find(|(size, _)| size == HOMES);
+        let homes = stated_homes.map_or(self.homes, |(_, homes)| *homes);
         if lines.is_some_and(|lines| lines < homes.into()) {
             let message = format!("`{}` has fewer lines than homes", name.text);
             self.sink.push(
@@ -133,19 +139,21 @@ impl<'a> Resolver<'a, '_> {
                 )),
             );
         }
-        let remotes = match several {
-            true => self.of_each(name, counts)?,
+        let remotes = match several_tables {
+            true => self.remotes_of_each_kind(name, counts)?,
             false => {
                 let (_, number) = remotes?;
-                let most = p::System::MAX_REMOTES.into();
-                Remotes::from(ranged(number, 1, most, OF_REMOTES, self.sink)? as u16)
+                let max = p::System::MAX_REMOTES.into();
+                Remotes::from(
+                    number_in_range(number, 1, max, REMOTE_COUNT_SUBJECT, self.sink)? as u16,
+                )
             }
         };
         Some(p::System {
             name: name.text.to_string(),
             remotes,
             lines: lines? as u8,
-            lent: lent.is_some(),
+            lent: parent_any.is_some(),
             sizes: sizes.into_iter().collect::<Option<_>>()?,
             sized: None,
             span: name.span,
@@ -153,24 +161,29 @@ impl<'a> Resolver<'a, '_> {
     }
 
     /// Resolves the number of remotes of each kind in a system.
-    fn of_each(&mut self, name: Name<'a>, counts: Vec<Option<(Name, Number)>>) -> Option<Remotes> {
-        let most = p::System::MAX_REMOTES.into();
-        let each = counts.into_iter().map(|count| {
+    fn remotes_of_each_kind(
+        &mut self,
+        name: Name<'a>,
+        counts: Vec<Option<(Name, Number)>>,
+    ) -> Option<Remotes> {
+        let max = p::System::MAX_REMOTES.into();
+        let kind_counts = counts.into_iter().map(|count| {
             let (_, number) = count?;
-            ranged(number, 0, most, OF_REMOTES, self.sink).map(|count| count as u16)
+            number_in_range(number, 0, max, REMOTE_COUNT_SUBJECT, self.sink)
+                .map(|count| count as u16)
         });
-        let each: Vec<Option<u16>> = each.collect();
-        let each: Vec<u16> = each.into_iter().collect::<Option<_>>()?;
+        let kind_counts: Vec<Option<u16>> = kind_counts.collect();
+        let kind_counts: Vec<u16> = kind_counts.into_iter().collect::<Option<_>>()?;
         let total = Number {
-            value: each.iter().map(|&count| u32::from(count)).sum(),
+            value: kind_counts.iter().map(|&count| u32::from(count)).sum(),
             span: name.span,
         };
-        ranged(total, 1, most, "the number of all remotes is", self.sink)?;
-        Remotes::new(&each)
+        number_in_range(total, 1, max, "the number of all remotes is", self.sink)?;
+        Remotes::new(&kind_counts)
     }
 
     /// Reports numbers that a system lacks: of each kind if there are several, of remotes otherwise, and of lines.
-    fn lacks(
+    fn report_missing_counts(
         &mut self,
         name: Name<'a>,
         kinds: Option<&[Option<(Name, Number)>]>,
@@ -180,8 +193,8 @@ impl<'a> Resolver<'a, '_> {
         let mut missing = Vec::new();
         match kinds {
             Some(counts) => {
-                let all = self.kind_names.list.iter().zip(counts);
-                let absent = all.filter(|(_, count)| count.is_none());
+                let kinds_with_counts = self.kind_names.list.iter().zip(counts);
+                let absent = kinds_with_counts.filter(|(_, count)| count.is_none());
                 missing.extend(absent.map(|(kind, _)| format!("`{} N`", kind.text)));
             }
             None => missing.extend(remotes.then(|| "`remotes N`".to_string())),
@@ -196,33 +209,47 @@ impl<'a> Resolver<'a, '_> {
         }
     }
 
-    pub(super) fn claim(&mut self, claim: &Claim<'a>, states: &Names<'a>) -> Option<p::Claim> {
-        let mut both = |one: &Claim<'a>, other: &Claim<'a>| {
-            let (one, other) = (self.claim(one, states), self.claim(other, states));
-            Some((Box::new(one?), Box::new(other?)))
+    pub(super) fn resolve_claim(
+        &mut self,
+        claim: &Claim<'a>,
+        states: &Names<'a>,
+    ) -> Option<p::Claim> {
+        let mut resolve_pair = |left: &Claim<'a>, right: &Claim<'a>| {
+            let (left, right) = (
+                self.resolve_claim(left, states),
+                self.resolve_claim(right, states),
+            );
+            Some((Box::new(left?), Box::new(right?)))
         };
         Some(match claim {
-            Claim::And(one, other) => {
-                both(one, other).map(|(one, other)| p::Claim::And(one, other))?
+            Claim::And(left, right) => {
+                resolve_pair(left, right).map(|(left, right)| p::Claim::And(left, right))?
             }
-            Claim::Or(one, other) => {
-                both(one, other).map(|(one, other)| p::Claim::Or(one, other))?
+            Claim::Or(left, right) => {
+                resolve_pair(left, right).map(|(left, right)| p::Claim::Or(left, right))?
             }
-            Claim::Implies(one, other) => {
-                both(one, other).map(|(one, other)| p::Claim::Implies(one, other))?
+            Claim::Implies(left, right) => {
+                resolve_pair(left, right).map(|(left, right)| p::Claim::Implies(left, right))?
             }
-            Claim::Not(inner) => p::Claim::Not(Box::new(self.claim(inner, states)?)),
+            Claim::Not(inner) => p::Claim::Not(Box::new(self.resolve_claim(inner, states)?)),
             Claim::Locked => p::Claim::Locked,
             Claim::Compare(left, comparison, right) => {
-                let (left, right) = (self.amount(left, states), self.amount(right, states));
+                let (left, right) = (
+                    self.resolve_amount(left, states),
+                    self.resolve_amount(right, states),
+                );
                 p::Claim::Compare(left?, *comparison, right?)
             }
         })
     }
 
-    pub(super) fn amount(&mut self, amount: &Amount<'a>, states: &Names<'a>) -> Option<p::Amount> {
+    pub(super) fn resolve_amount(
+        &mut self,
+        amount: &Amount<'a>,
+        states: &Names<'a>,
+    ) -> Option<p::Amount> {
         Some(match amount {
-            Amount::Constant(number) => p::Amount::Constant(ranged(
+            Amount::Constant(number) => p::Amount::Constant(number_in_range(
                 *number,
                 0,
                 u32::from(u16::MAX),
@@ -231,21 +258,27 @@ impl<'a> Resolver<'a, '_> {
             )? as u16),
             Amount::RemotesIn(names) => {
                 // States of several kinds may share a name.
-                let mut found = Vec::new();
-                let known = |name: &Name<'a>| states.find(*name, self.sink).is_some();
-                if names.iter().map(known).filter(|known| !known).count() > 0 {
+                let mut ids = Vec::new();
+                let is_known = |name: &Name<'a>| states.find(*name, self.sink).is_some();
+                if names
+                    .iter()
+                    .map(is_known)
+                    .filter(|is_known| !is_known)
+                    .count()
+                    > 0
+                {
                     return None;
                 }
                 for &name in names {
-                    let named = states.list.iter().enumerate();
-                    let named = named.filter(|(_, state)| state.text == name.text);
-                    found.extend(named.map(|(index, _)| StateId(index as u16)));
+                    let matching = states.list.iter().enumerate();
+                    let matching = matching.filter(|(_, state)| state.text == name.text);
+                    ids.extend(matching.map(|(index, _)| StateId(index as u16)));
                 }
-                p::Amount::RemotesIn(found)
+                p::Amount::RemotesIn(ids)
             }
             Amount::InFlight(names) => {
-                let found: Vec<_> = names.iter().map(|&name| self.message_named(name)).collect();
-                p::Amount::InFlight(found.into_iter().collect::<Option<_>>()?)
+                let messages: Vec<_> = names.iter().map(|&name| self.message_named(name)).collect();
+                p::Amount::InFlight(messages.into_iter().collect::<Option<_>>()?)
             }
         })
     }

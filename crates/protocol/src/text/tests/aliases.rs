@@ -9,53 +9,56 @@ use std::path::{Path, PathBuf};
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
 /// Protocol files of the repository, those of tests included.
-fn files(folder: &Path, found: &mut Vec<PathBuf>) {
+fn collect_files(folder: &Path, paths: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).expect("a folder of the repository") {
         let path = entry.expect("a folder can be listed").path();
         if path.is_dir() {
-            files(&path, found);
+            collect_files(&path, paths);
         } else if path.extension().is_some_and(|extension| extension == "coh") {
-            found.push(path);
+            paths.push(path);
         }
     }
 }
 
 /// Alias whose keyword begins at this token; the longest of several.
-fn alias_at(text: &str, tokens: &[(Token, Span)], at: usize) -> Option<&'static Alias> {
-    let word = |at: usize| {
-        let span = tokens.get(at).map_or(Span::default(), |token| token.1);
+fn alias_at(text: &str, tokens: &[(Token, Span)], index: usize) -> Option<&'static Alias> {
+    let word = |index: usize| {
+        let span = tokens.get(index).map_or(Span::default(), |token| token.1);
         &text[span.start as usize..span.end as usize]
     };
-    let before = at.checked_sub(1).map(|before| tokens[before].0);
-    let fits = |alias: &&Alias| {
-        let begins = match alias.place {
+    let preceding = index.checked_sub(1).map(|preceding| tokens[preceding].0);
+    let matches_alias = |alias: &&Alias| {
+        let is_start = match alias.place {
             Place::Action => {
-                matches!(before, Some(Token::Bar | Token::Comma | Token::OpenBrace))
+                matches!(
+                    preceding,
+                    Some(Token::Bar | Token::Comma | Token::OpenBrace)
+                )
             }
-            Place::Policy if alias.keyword == "implies" => at > 1 && word(at - 2) == "assert",
+            Place::Policy if alias.keyword == "implies" => index > 1 && word(index - 2) == "assert",
             Place::Policy | Place::System => {
-                let first = [Token::Newline, Token::Semicolon, Token::OpenBrace];
-                before.is_some_and(|before| first.contains(&before))
+                let openers = [Token::Newline, Token::Semicolon, Token::OpenBrace];
+                preceding.is_some_and(|preceding| openers.contains(&preceding))
             }
         };
         let mut words = alias.keyword.split(' ').enumerate();
-        begins && words.all(|(ahead, keyword)| word(at + ahead) == keyword)
+        is_start && words.all(|(ahead, keyword)| word(index + ahead) == keyword)
     };
-    let aliases = ALIASES.iter().filter(fits);
+    let aliases = ALIASES.iter().filter(matches_alias);
     aliases.max_by_key(|alias| alias.keyword.len())
 }
 
 /// The file with the former spelling of every keyword that has one. `used` receives the keywords.
-fn former(text: &str, used: &mut BTreeSet<&'static str>) -> String {
+fn with_former_spellings(text: &str, used: &mut BTreeSet<&'static str>) -> String {
     let tokens = lex(text, &mut Sink::default());
     let mut written = String::new();
     let mut copied = 0;
-    for (at, (_, span)) in tokens.iter().enumerate() {
-        if let Some(alias) = alias_at(text, &tokens, at) {
-            let last = tokens[at + alias.keyword.split(' ').count() - 1].1;
+    for (index, (_, span)) in tokens.iter().enumerate() {
+        if let Some(alias) = alias_at(text, &tokens, index) {
+            let last_span = tokens[index + alias.keyword.split(' ').count() - 1].1;
             written += &text[copied..span.start as usize];
             written += alias.former;
-            copied = last.end as usize;
+            copied = last_span.end as usize;
             used.insert(alias.keyword);
         }
     }
@@ -63,7 +66,7 @@ fn former(text: &str, used: &mut BTreeSet<&'static str>) -> String {
 }
 
 /// Protocol or diagnostics of a file, without the positions in the file.
-fn meaning(text: &str) -> String {
+fn debug_without_spans(text: &str) -> String {
     let mut lines = Vec::new();
     let mut skipped = 0;
     let debug = format!("{:#?}", parse(text));
@@ -80,33 +83,33 @@ fn meaning(text: &str) -> String {
 
 #[test]
 fn former_spellings_give_the_same_protocol() {
-    let mut all = Vec::new();
+    let mut paths = Vec::new();
     for folder in ["protocols", "ordering", "tests", "crates", "docs"] {
-        files(&Path::new(ROOT).join(folder), &mut all);
+        collect_files(&Path::new(ROOT).join(folder), &mut paths);
     }
     let read = |file: PathBuf| {
         let text = std::fs::read_to_string(&file).expect("a protocol file");
         (file.display().to_string(), text)
     };
-    let examples = reference::blocks("coh").into_iter();
+    let examples = reference::fenced_blocks("coh").into_iter();
     let examples = examples.map(|text| ("language.md".to_string(), text.to_string()));
     let mut used = BTreeSet::new();
-    for (file, text) in all.into_iter().map(read).chain(examples) {
-        let other = former(&text, &mut used);
-        if other != text {
-            let same = meaning(&text) == meaning(&other);
-            assert!(same, "{file} with former spellings");
+    for (file, text) in paths.into_iter().map(read).chain(examples) {
+        let former_text = with_former_spellings(&text, &mut used);
+        if former_text != text {
+            let is_equal = debug_without_spans(&text) == debug_without_spans(&former_text);
+            assert!(is_equal, "{file} with former spellings");
         }
         // Shipped files have no former spelling.
         let rows = lex(&text, &mut Sink::default());
-        let has = |alias: &&Alias| {
+        let is_used = |alias: &&Alias| {
             rows.iter().any(|(_, span)| {
                 alias.place == Place::Action
                     && &text[span.start as usize..span.end as usize] == alias.former
             })
         };
-        let left = ALIASES.iter().find(has).map(|alias| alias.former);
-        assert_eq!(left, None, "{file}");
+        let former_spelling = ALIASES.iter().find(is_used).map(|alias| alias.former);
+        assert_eq!(former_spelling, None, "{file}");
     }
     let keywords: BTreeSet<&str> = ALIASES.iter().map(|alias| alias.keyword).collect();
     assert_eq!(used, keywords, "keywords with aliases that the files use");

@@ -4,10 +4,11 @@ use super::super::*;
 use super::{ECI, MSI};
 
 /// Names of the occurrences, each with the name at its declaration.
-fn names(text: &str, mentions: &[Mention]) -> Vec<(String, String)> {
-    let of = |span: Span| span.of(text).to_string();
-    let each = mentions.iter();
-    each.map(|mention| (of(mention.span), of(mention.declaration)))
+fn mention_names(text: &str, mentions: &[Mention]) -> Vec<(String, String)> {
+    let text_of = |span: Span| span.of(text).to_string();
+    let occurrences = mentions.iter();
+    occurrences
+        .map(|mention| (text_of(mention.span), text_of(mention.declaration)))
         .collect()
 }
 
@@ -16,12 +17,20 @@ fn a_name_is_found_with_its_declaration() {
     for text in [ECI, MSI] {
         let analysis = analyse(text);
         assert!(analysis.protocol.is_some() && analysis.diagnostics.is_empty());
-        for (used, declared) in names(text, &analysis.mentions) {
+        for (used, declared) in mention_names(text, &analysis.mentions) {
             assert_eq!(used, declared);
         }
         // Each declaration is an occurrence of itself, and every used name is declared.
-        let declared: Vec<Span> = analysis.mentions.iter().map(|it| it.declaration).collect();
-        let places: Vec<Span> = analysis.mentions.iter().map(|it| it.span).collect();
+        let declared: Vec<Span> = analysis
+            .mentions
+            .iter()
+            .map(|mention| mention.declaration)
+            .collect();
+        let places: Vec<Span> = analysis
+            .mentions
+            .iter()
+            .map(|mention| mention.span)
+            .collect();
         assert!(declared.iter().all(|place| places.contains(place)));
         let blocks: Vec<&str> = analysis.blocks.iter().map(|span| span.of(text)).collect();
         assert!(blocks[0].starts_with("protocol") && !blocks[0].contains('\n'));
@@ -31,8 +40,11 @@ fn a_name_is_found_with_its_declaration() {
     let analysis = analyse(MSI);
     let kinds = analysis.mentions.iter().map(|mention| mention.what);
     let kinds: std::collections::BTreeSet<&str> = kinds.collect();
-    let all = ["channel", "field", "message", "state", "variable"];
-    assert!(all.iter().all(|kind| kinds.contains(kind)), "{kinds:?}");
+    let expected = ["channel", "field", "message", "state", "variable"];
+    assert!(
+        expected.iter().all(|kind| kinds.contains(kind)),
+        "{kinds:?}"
+    );
 }
 
 #[test]
@@ -44,7 +56,7 @@ fn words_of_the_language_are_declared_nowhere() {
         "{:?}",
         analysis.diagnostics
     );
-    for (used, declared) in names(&text, &analysis.mentions) {
+    for (used, declared) in mention_names(&text, &analysis.mentions) {
         assert_eq!(used, declared);
         assert!(!used.contains("memory"));
     }
@@ -54,47 +66,47 @@ fn words_of_the_language_are_declared_nowhere() {
 fn a_text_that_uses_others_has_names_too() {
     let text = "protocol both \"Both\"\nuse \"a.coh\" as a\nuse \"b.coh\" as b\n\
                 node cpu { a.cache; b.home }\nsystem small { cpu 1; a.home 1 ";
-    let known = |file: &str| match file {
+    let load = |file: &str| match file {
         "a.coh" => Ok(parse(MSI).expect("it is good")),
         other => Err(format!("no {other}")),
     };
-    let (composition, analysis) = analyse_composing(text, &mut { known });
+    let (composition, analysis) = analyse_composing(text, &mut { load });
     assert!(composition.is_none() && analysis.diagnostics.len() >= 2);
     let uses: Vec<&str> = analysis.uses.iter().map(|used| used.0.of(text)).collect();
     assert_eq!(uses, ["\"a.coh\"", "\"b.coh\""]);
-    let known = names(text, &analysis.mentions);
-    let used: Vec<&str> = known.iter().map(|(used, _)| used.as_str()).collect();
+    let occurrences = mention_names(text, &analysis.mentions);
+    let used: Vec<&str> = occurrences.iter().map(|(used, _)| used.as_str()).collect();
     assert_eq!(used, ["a", "b", "cpu", "a", "b", "small", "cpu", "a"]);
-    assert!(known.iter().all(|(used, declared)| used == declared));
+    assert!(occurrences.iter().all(|(used, declared)| used == declared));
 }
 
 #[test]
 fn row_error_loses_only_the_names_of_its_row() {
     for text in [ECI, MSI] {
-        let whole = analyse(text);
+        let intact = analyse(text);
         let mut broken = 0;
         let mut start = 0;
         for line in text.split_inclusive('\n') {
             let (begin, end) = (start, start + line.len());
             start = end;
             // A single-line row, without braces.
-            let goes_on = line.trim_end().ends_with([',', '|']);
+            let continues = line.trim_end().ends_with([',', '|']);
             let rows = line.matches('|').count() >= 3;
-            if !rows || line.contains(['{', '}', '#']) || goes_on {
+            if !rows || line.contains(['{', '}', '#']) || continues {
                 continue;
             }
             let bar = begin + line.find('|').expect("it has one");
-            let mut spoilt = text.to_string();
-            spoilt.replace_range(bar..bar + 1, "?");
-            let analysis = analyse(&spoilt);
+            let mut broken_text = text.to_string();
+            broken_text.replace_range(bar..bar + 1, "?");
+            let analysis = analyse(&broken_text);
             assert!(analysis.protocol.is_none() && !analysis.diagnostics.is_empty());
-            assert_eq!(analysis.blocks, whole.blocks);
+            assert_eq!(analysis.blocks, intact.blocks);
             let elsewhere = |mention: &&Mention| {
                 (mention.span.end as usize) <= begin || mention.span.start as usize >= end
             };
-            let kept: Vec<&Mention> = analysis.mentions.iter().filter(elsewhere).collect();
-            let wanted: Vec<&Mention> = whole.mentions.iter().filter(elsewhere).collect();
-            assert!(kept == wanted, "{line}");
+            let remaining: Vec<&Mention> = analysis.mentions.iter().filter(elsewhere).collect();
+            let expected: Vec<&Mention> = intact.mentions.iter().filter(elsewhere).collect();
+            assert!(remaining == expected, "{line}");
             broken += 1;
         }
         assert!(broken >= 10, "{broken}");
@@ -113,7 +125,10 @@ fn truncated_text_keeps_its_earlier_names() {
         }
         // Channels and messages come before the part that is cut off.
         if ECI[..end].contains("remote cpu") || ECI[..end].contains("\nremote") {
-            assert!(analysis.mentions.iter().any(|it| it.what == "message"));
+            assert!(analysis
+                .mentions
+                .iter()
+                .any(|mention| mention.what == "message"));
         }
     }
 }
@@ -121,16 +136,22 @@ fn truncated_text_keeps_its_earlier_names() {
 #[test]
 fn a_forgotten_brace_is_one_error() {
     for text in [ECI, MSI] {
-        let whole = analyse(text);
+        let intact = analyse(text);
         let mut forgotten = 0;
-        for (place, _) in text.match_indices(" {\n") {
-            let mut spoilt = text.to_string();
-            spoilt.replace_range(place..place + 2, "  ");
-            let analysis = analyse(&spoilt);
-            let said = analysis.diagnostics.iter();
-            let said: Vec<&str> = said.map(|wrong| wrong.message.as_str()).collect();
-            assert_eq!(said, ["expected `{`, found the end of the line"], "{place}");
-            assert!(analysis.mentions == whole.mentions);
+        for (position, _) in text.match_indices(" {\n") {
+            let mut broken_text = text.to_string();
+            broken_text.replace_range(position..position + 2, "  ");
+            let analysis = analyse(&broken_text);
+            let messages = analysis.diagnostics.iter();
+            let messages: Vec<&str> = messages
+                .map(|diagnostic| diagnostic.message.as_str())
+                .collect();
+            assert_eq!(
+                messages,
+                ["expected `{`, found the end of the line"],
+                "{position}"
+            );
+            assert!(analysis.mentions == intact.mentions);
             forgotten += 1;
         }
         assert!(forgotten >= 4, "{forgotten}");

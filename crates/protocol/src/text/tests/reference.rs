@@ -8,23 +8,25 @@ use std::collections::BTreeSet;
 const REFERENCE: &str = include_str!("../../../../../docs/language.md");
 
 /// Contents of the fenced blocks of a kind.
-pub(super) fn blocks(kind: &str) -> Vec<&'static str> {
+pub(super) fn fenced_blocks(kind: &str) -> Vec<&'static str> {
     let fence = format!("```{kind}\n");
-    let ends = |rest: &'static str| {
+    let block_content = |rest: &'static str| {
         rest.split("```")
             .next()
             .expect("split gives one part at least")
     };
     REFERENCE
         .match_indices(&fence)
-        .map(|(start, _)| ends(&REFERENCE[start + fence.len()..]))
+        .map(|(start, _)| block_content(&REFERENCE[start + fence.len()..]))
         .collect()
 }
 
 /// Errors of an example: all of a whole file, or those of syntax of a part.
-fn errors(example: &str) -> Vec<Diagnostic> {
+fn example_errors(example: &str) -> Vec<Diagnostic> {
     if composes(example) {
-        return compose(example, &mut shipped).err().unwrap_or_default();
+        return compose(example, &mut load_shipped)
+            .err()
+            .unwrap_or_default();
     }
     if example.starts_with("protocol") {
         return parse(example).err().unwrap_or_default();
@@ -36,7 +38,7 @@ fn errors(example: &str) -> Vec<Diagnostic> {
 
 /// Quoted words of the grammar.
 fn grammar_words() -> BTreeSet<&'static str> {
-    let [grammar] = blocks("ebnf")[..] else {
+    let [grammar] = fenced_blocks("ebnf")[..] else {
         panic!("one grammar")
     };
     grammar
@@ -49,20 +51,20 @@ fn grammar_words() -> BTreeSet<&'static str> {
 
 #[test]
 fn the_examples_are_good() {
-    assert!(blocks("coh").len() >= 6);
-    for example in blocks("coh") {
-        let shown: Vec<String> = errors(example)
+    assert!(fenced_blocks("coh").len() >= 6);
+    for example in fenced_blocks("coh") {
+        let rendered: Vec<String> = example_errors(example)
             .iter()
-            .map(|it| it.render("language.md", example, false))
+            .map(|diagnostic| diagnostic.render("language.md", example, false))
             .collect();
-        assert!(shown.is_empty(), "{}", shown.join("\n"));
+        assert!(rendered.is_empty(), "{}", rendered.join("\n"));
     }
 }
 
 #[test]
 fn grammar_productions_match_the_parser() {
     let mut used = BTreeSet::new();
-    for example in blocks("coh") {
+    for example in fenced_blocks("coh") {
         let mut sink = Sink::default();
         let tokens = lexer::lex(example, &mut sink);
         let mut parser = parser::Parser::new(example, &tokens, &mut sink);
@@ -79,7 +81,7 @@ fn grammar_productions_match_the_parser() {
         "actions",
         "policy",
     ];
-    let [grammar] = blocks("ebnf")[..] else {
+    let [grammar] = fenced_blocks("ebnf")[..] else {
         panic!("one grammar")
     };
     let declared: BTreeSet<&str> = grammar
@@ -95,22 +97,22 @@ fn grammar_productions_match_the_parser() {
 #[test]
 fn the_words_are_known_to_the_parser() {
     for word in grammar_words() {
-        let changed = blocks("coh").into_iter().any(|example| {
+        let is_needed = fenced_blocks("coh").into_iter().any(|example| {
             let mut sink = Sink::default();
-            let mut other = String::new();
+            let mut changed_text = String::new();
             let mut copied = 0;
             for (token, span) in lexer::lex(example, &mut sink) {
                 let (start, end) = (span.start as usize, span.end as usize);
                 if token == lexer::Token::Word && &example[start..end] == word {
-                    other.push_str(&example[copied..start]);
-                    other.push_str("xyzzy");
+                    changed_text.push_str(&example[copied..start]);
+                    changed_text.push_str("xyzzy");
                     copied = end;
                 }
             }
-            other.push_str(&example[copied..]);
-            copied > 0 && !errors(&other).is_empty()
+            changed_text.push_str(&example[copied..]);
+            copied > 0 && !example_errors(&changed_text).is_empty()
         });
-        assert!(changed, "no example needs the word `{word}`");
+        assert!(is_needed, "no example needs the word `{word}`");
     }
 }
 

@@ -25,82 +25,87 @@ const ARRIVAL_CYCLES: u64 = 300;
 impl Bench<'_> {
     /// Plays the scenario to its end.
     pub(in crate::lockstep) fn control_lines(&mut self, withheld: DelayedResponse) -> Checked {
-        let takes = |locks| {
+        let find_recall = |locks| {
             let fits = |local: &Local| local.ensures == Right::None && local.locks == locks;
-            let place = self.home.locals.iter().position(fits);
-            place.map(|place| place as u8)
+            let position = self.home.locals.iter().position(fits);
+            position.map(|position| position as u8)
         };
-        let (Some(lock), Some(recall)) = (takes(true), takes(false)) else {
-            let what = "the home has no lock that takes lines back";
-            return noticed(Check::Comparison, None, what.into());
+        let (Some(lock), Some(recall)) = (find_recall(true), find_recall(false)) else {
+            let message = "the home has no lock that takes lines back";
+            return check_failed(Check::Comparison, None, message.into());
         };
         let locked = match withheld {
             DelayedResponse::Locks => CONTROL,
             DelayedResponse::Reads => [3, 4],
         };
-        for at in locked {
-            self.ask(at, lock);
+        for line_index in locked {
+            self.request_local(line_index, lock);
         }
-        self.until(|bench| locked.iter().all(|&at| bench.lines[at].told))?;
-        for at in CONTROL {
-            self.lines[at].withheld = withheld == DelayedResponse::Reads;
+        self.run_until(|bench| {
+            locked
+                .iter()
+                .all(|&line_index| bench.lines[line_index].lock_reported)
+        })?;
+        for line_index in CONTROL {
+            self.lines[line_index].is_memory_withheld = withheld == DelayedResponse::Reads;
         }
-        for at in locked {
-            self.access(at, Access::Load)?;
+        for line_index in locked {
+            self.start_access(line_index, Access::Load)?;
         }
-        self.pass(ARRIVAL_CYCLES)?;
+        self.run_cycles(ARRIVAL_CYCLES)?;
         if withheld == DelayedResponse::Reads {
-            self.access(CONTROL[0], Access::Load)?;
-            self.access(CONTROL[1], Access::Store)?;
-            self.pass(ARRIVAL_CYCLES)?;
+            self.start_access(CONTROL[0], Access::Load)?;
+            self.start_access(CONTROL[1], Access::Store)?;
+            self.run_cycles(ARRIVAL_CYCLES)?;
         }
         // The CPU writes the third line, and the application takes it with the new contents.
-        self.access(THIRD, Access::Store)?;
-        self.until(|bench| bench.right(THIRD) == Right::Write)?;
-        self.access(THIRD, Access::Store)?;
-        self.ask(THIRD, recall);
-        self.until(|bench| {
-            bench.lines[THIRD].pending.is_none() && bench.lines[THIRD].asked.is_empty()
+        self.start_access(THIRD, Access::Store)?;
+        self.run_until(|bench| bench.permission(THIRD) == Right::Write)?;
+        self.start_access(THIRD, Access::Store)?;
+        self.request_local(THIRD, recall);
+        self.run_until(|bench| {
+            bench.lines[THIRD].pending_local.is_none()
+                && bench.lines[THIRD].queued_locals.is_empty()
         })?;
-        for at in locked.into_iter().chain(CONTROL) {
-            if self.right(at) != Right::None {
-                return wrong(
-                    at,
+        for line_index in locked.into_iter().chain(CONTROL) {
+            if self.permission(line_index) != Right::None {
+                return line_failure(
+                    line_index,
                     "the application is stalled although it has not answered".into(),
                 );
             }
         }
         // Now the application answers.
-        for at in CONTROL {
-            self.lines[at].withheld = false;
+        for line_index in CONTROL {
+            self.lines[line_index].is_memory_withheld = false;
             let cycle = self.cycle;
-            for burst in self.bursts(at) {
-                burst.at = cycle;
+            for burst in self.bursts(line_index) {
+                burst.completion_cycle = cycle;
             }
         }
-        for at in locked {
-            self.unlock(at);
+        for line_index in locked {
+            self.unlock(line_index);
         }
-        self.until(|bench| {
+        self.run_until(|bench| {
             locked
                 .iter()
                 .chain(&CONTROL)
-                .all(|&at| bench.right(at) >= Right::Read)
+                .all(|&line_index| bench.permission(line_index) >= Right::Read)
         })?;
         self.settle()?;
         self.check_final_state()
     }
 
-    pub(super) fn until(&mut self, done: impl Fn(&Self) -> bool) -> Checked {
-        self.progress = self.cycle;
-        while !done(self) {
-            self.one_cycle()?;
+    pub(super) fn run_until(&mut self, is_done: impl Fn(&Self) -> bool) -> Checked {
+        self.last_activity = self.cycle;
+        while !is_done(self) {
+            self.run_cycle()?;
         }
         Ok(())
     }
 
-    fn pass(&mut self, cycles: u64) -> Checked {
-        self.progress = self.cycle;
-        (0..cycles).try_for_each(|_| self.one_cycle())
+    fn run_cycles(&mut self, cycles: u64) -> Checked {
+        self.last_activity = self.cycle;
+        (0..cycles).try_for_each(|_| self.run_cycle())
     }
 }

@@ -10,23 +10,23 @@ use crate::lockstep::reachability::{LineState, Move, ReachabilityGraph};
 use crate::rom;
 
 /// Maximum number of concurrently directed lines.
-const MOST: usize = 4;
+const MAX_DIRECTED_LINES: usize = 4;
 
 /// A line directed to a row.
 pub(super) struct DirectedLine {
-    at: usize,
+    line_index: usize,
     row: (usize, usize),
     moves: VecDeque<Move>,
     /// The state in which the first of the moves is to be made, and its successor.
-    here: Option<u32>,
+    current: Option<u32>,
     next: Option<u32>,
     /// Cycle in which the line last changed its state.
-    since: u64,
+    last_change_cycle: u64,
 }
 
 /// Rows that are still to be used.
 pub(super) struct CoverageTargets<'a> {
-    pub ways: &'a ReachabilityGraph,
+    pub graph: &'a ReachabilityGraph,
     /// Index of the next row, counted from the last.
     pub next: usize,
     /// Earliest cycle in which the next line may be chosen.
@@ -35,110 +35,120 @@ pub(super) struct CoverageTargets<'a> {
 
 impl Bench<'_> {
     /// Advances the directed lines and chooses further ones.
-    pub(super) fn guide(&mut self) -> Checked {
-        let patience = 600 + 8 * (self.run.memory + self.run.delay);
-        for mut guide in std::mem::take(&mut self.directed_lines) {
-            let (state, event) = guide.row;
-            let over = self.report.covered[state][event] || self.cycle - guide.since > patience;
-            if over || !self.make_next_move(&mut guide)? {
-                self.release(guide.at);
+    pub(super) fn advance_directed_lines(&mut self) -> Checked {
+        let timeout_cycles = 600 + 8 * (self.run.memory + self.run.delay);
+        for mut directed in std::mem::take(&mut self.directed_lines) {
+            let (state, event) = directed.row;
+            let is_over = self.report.covered[state][event]
+                || self.cycle - directed.last_change_cycle > timeout_cycles;
+            if is_over || !self.make_next_move(&mut directed)? {
+                self.release(directed.line_index);
             } else {
-                self.directed_lines.push(guide);
+                self.directed_lines.push(directed);
             }
         }
-        self.choose();
+        self.choose_directed_line();
         Ok(())
     }
 
-    fn choose(&mut self) {
+    fn choose_directed_line(&mut self) {
         let cycle = self.cycle;
-        let Some(aims) = self.aims.as_mut().filter(|aims| aims.pause <= cycle) else {
+        let Some(targets) = self
+            .targets
+            .as_mut()
+            .filter(|targets| targets.pause <= cycle)
+        else {
             return;
         };
-        if self.directed_lines.len() >= MOST.min(self.lines.len().div_ceil(2)) {
+        if self.directed_lines.len() >= MAX_DIRECTED_LINES.min(self.lines.len().div_ceil(2)) {
             return;
         }
-        let at = self.chance.below(self.lines.len() as u64) as usize;
-        if self.lines[at].is_directed {
+        let line_index = self.random.below(self.lines.len() as u64) as usize;
+        if self.lines[line_index].is_directed {
             return;
         }
-        let rows = aims.ways.rows();
-        let used = |&(state, event): &(usize, usize)| self.report.covered[state][event];
-        let open = (0..rows.len())
-            .map(|step| rows[rows.len() - 1 - (aims.next + step) % rows.len()])
+        let rows = targets.graph.rows();
+        let is_covered = |&(state, event): &(usize, usize)| self.report.covered[state][event];
+        let uncovered = (0..rows.len())
+            .map(|step| rows[rows.len() - 1 - (targets.next + step) % rows.len()])
             .enumerate()
-            .find(|(_, row)| !used(row));
-        let Some((step, row)) = open else {
-            aims.pause = u64::MAX;
+            .find(|(_, row)| !is_covered(row));
+        let Some((step, row)) = uncovered else {
+            targets.pause = u64::MAX;
             return;
         };
-        aims.next += step + 1;
-        aims.pause = cycle + self.chance.below(100);
-        self.lines[at].is_directed = true;
+        targets.next += step + 1;
+        targets.pause = cycle + self.random.below(100);
+        self.lines[line_index].is_directed = true;
         self.directed_lines.push(DirectedLine {
-            at,
+            line_index,
             row,
             moves: VecDeque::new(),
-            here: None,
+            current: None,
             next: None,
-            since: cycle,
+            last_change_cycle: cycle,
         });
     }
 
     /// Makes the next move if the line has settled. Returns false if no path exists any more.
-    fn make_next_move(&mut self, guide: &mut DirectedLine) -> Checked<bool> {
-        let at = guide.at;
-        let line = &self.lines[at];
+    fn make_next_move(&mut self, directed: &mut DirectedLine) -> Checked<bool> {
+        let line_index = directed.line_index;
+        let line = &self.lines[line_index];
         if !self.has_settled(line) {
             return Ok(true);
         }
         if !line.is_holding_messages {
-            let rests = line.messages_in_flight == 0
+            let is_idle = line.messages_in_flight == 0
                 && line.operation == Memory::Idle
-                && line.locked.is_none()
-                && line.pending.is_none();
-            (self.lines[at].is_holding_messages, self.lines[at].withheld) = (rests, rests);
+                && line.lock_permission.is_none()
+                && line.pending_local.is_none();
+            (
+                self.lines[line_index].is_holding_messages,
+                self.lines[line_index].is_memory_withheld,
+            ) = (is_idle, is_idle);
             return Ok(true);
         }
-        let Some(ways) = self.aims.as_ref().map(|aims| aims.ways) else {
+        let Some(graph) = self.targets.as_ref().map(|targets| targets.graph) else {
             return Ok(false);
         };
-        let Some(here) = ways.number(&self.line_state(at)) else {
+        let Some(current) = graph.number(&self.line_state(line_index)) else {
             return Ok(false);
         };
         // A move that was blocked is retried. If another agent has changed the line's state, a new path is computed.
-        if guide.next == Some(here) {
-            guide.moves.pop_front();
-        } else if guide.here != Some(here) {
-            match ways.to(here, guide.row) {
-                Some(moves) => guide.moves = moves.into(),
+        if directed.next == Some(current) {
+            directed.moves.pop_front();
+        } else if directed.current != Some(current) {
+            match graph.path_to(current, directed.row) {
+                Some(moves) => directed.moves = moves.into(),
                 None => return Ok(false),
             }
         }
-        let Some(&transition) = guide.moves.front() else {
+        let Some(&transition) = directed.moves.front() else {
             return Ok(false);
         };
-        if guide.here != Some(here) {
-            guide.since = self.cycle;
+        if directed.current != Some(current) {
+            directed.last_change_cycle = self.cycle;
         }
-        guide.here = Some(here);
-        guide.next = ways.after(here, transition).filter(|&next| next != here);
+        directed.current = Some(current);
+        directed.next = graph
+            .successor(current, transition)
+            .filter(|&next| next != current);
         match transition {
-            Move::Access(access) => self.access(at, access)?,
+            Move::Access(access) => self.start_access(line_index, access)?,
             Move::ToRemote(kind) => {
-                let message = self.release_one(at, false, kind);
-                self.deliver_to_remote(at, message)?;
+                let message = self.release_held_message(line_index, false, kind);
+                self.deliver_to_remote(line_index, message)?;
             }
             Move::ToHome(kind) => {
-                let message = self.release_one(at, true, kind);
-                self.arrive(at, message);
+                let message = self.release_held_message(line_index, true, kind);
+                self.queue_at_port(line_index, message);
             }
-            Move::Local(operation) => self.ask(at, operation),
-            Move::Unlock => self.unlock(at),
+            Move::Local(operation) => self.request_local(line_index, operation),
+            Move::Unlock => self.unlock(line_index),
             Move::Memory => {
                 let cycle = self.cycle;
-                for burst in self.bursts(at) {
-                    burst.at = cycle;
+                for burst in self.bursts(line_index) {
+                    burst.completion_cycle = cycle;
                 }
             }
         }
@@ -147,28 +157,31 @@ impl Bench<'_> {
 
     /// True if the home has no further work on the line and all of its outputs have been observed.
     fn has_settled(&self, line: &Line) -> bool {
-        line.entering == 0
-            && line.arrived.is_empty()
-            && line.asked.is_empty()
+        line.messages_at_ports == 0
+            && line.arrived_messages.is_empty()
+            && line.queued_locals.is_empty()
             && line.unlocks == 0
             && line.answers.is_empty()
-            && line.expected.iter().all(VecDeque::is_empty)
+            && line.expected_departures.iter().all(VecDeque::is_empty)
             && match line.operation {
                 Memory::Idle => true,
                 // A burst that may continue completes by itself.
-                Memory::Reading | Memory::Writing => line.withheld && !line.is_memory_resumed,
+                Memory::Reading | Memory::Writing => {
+                    line.is_memory_withheld && !line.is_memory_resumed
+                }
                 _ => false,
             }
     }
 
-    fn line_state(&self, at: usize) -> LineState {
-        let line = &self.lines[at];
-        let way = |direction| {
-            let held = line
-                .held
+    fn line_state(&self, line_index: usize) -> LineState {
+        let line = &self.lines[line_index];
+        let messages_toward = |direction| {
+            let held_messages = line
+                .held_messages
                 .iter()
                 .filter(|(to_home, _)| *to_home == direction);
-            let mut messages: Vec<MessageId> = held.map(|(_, message)| message.kind).collect();
+            let mut messages: Vec<MessageId> =
+                held_messages.map(|(_, message)| message.kind).collect();
             LineState::arrange(self.protocol, &mut messages);
             messages
         };
@@ -180,46 +193,56 @@ impl Bench<'_> {
                 Memory::ReadWanted | Memory::Reading | Memory::Read(_) => rom::Memory::Read,
                 Memory::WriteWanted(..) | Memory::Writing | Memory::Written => rom::Memory::Write,
             },
-            to_home: way(true),
-            to_remote: way(false),
+            to_home: messages_toward(true),
+            to_remote: messages_toward(false),
         }
     }
 
     /// Removes the oldest held message of a kind.
-    fn release_one(&mut self, at: usize, to_home: bool, kind: MessageId) -> Message {
-        let held = &mut self.lines[at].held;
-        let place = held
+    fn release_held_message(
+        &mut self,
+        line_index: usize,
+        to_home: bool,
+        kind: MessageId,
+    ) -> Message {
+        let held_messages = &mut self.lines[line_index].held_messages;
+        let index = held_messages
             .iter()
             .position(|(direction, message)| *direction == to_home && message.kind == kind);
-        held.remove(place.expect("the way begins with what is under way"))
+        held_messages
+            .remove(index.expect("the way begins with what is under way"))
             .1
     }
 
     /// Returns the line's memory bursts, whose completion times the caller sets.
-    pub(super) fn bursts(&mut self, at: usize) -> impl Iterator<Item = &mut Burst> {
-        let slice = &mut self.slices[self.lines[at].number as usize % SLICES];
-        self.lines[at].is_memory_resumed = true;
+    pub(super) fn bursts(&mut self, line_index: usize) -> impl Iterator<Item = &mut Burst> {
+        let slice = &mut self.slices[self.lines[line_index].number as usize % SLICES];
+        self.lines[line_index].is_memory_resumed = true;
         let bursts = slice.reads.iter_mut().chain(&mut slice.writes);
-        bursts.filter(move |burst| burst.line == at)
+        bursts.filter(move |burst| burst.line == line_index)
     }
 
     /// Returns a line to random traffic.
-    pub(super) fn release(&mut self, at: usize) {
-        let line = &mut self.lines[at];
-        (line.is_directed, line.is_holding_messages, line.withheld) = (false, false, false);
-        for (to_home, message) in std::mem::take(&mut line.held) {
-            self.send(at, to_home, message);
+    pub(super) fn release(&mut self, line_index: usize) {
+        let line = &mut self.lines[line_index];
+        (
+            line.is_directed,
+            line.is_holding_messages,
+            line.is_memory_withheld,
+        ) = (false, false, false);
+        for (to_home, message) in std::mem::take(&mut line.held_messages) {
+            self.send(line_index, to_home, message);
         }
-        let later = self.after(self.run.memory);
-        for burst in self.bursts(at) {
-            burst.at = burst.at.min(later);
+        let latest = self.random_completion_cycle(self.run.memory);
+        for burst in self.bursts(line_index) {
+            burst.completion_cycle = burst.completion_cycle.min(latest);
         }
     }
 
     /// Returns all lines to random traffic.
     pub(super) fn release_all(&mut self) {
-        for guide in std::mem::take(&mut self.directed_lines) {
-            self.release(guide.at);
+        for directed in std::mem::take(&mut self.directed_lines) {
+            self.release(directed.line_index);
         }
     }
 }

@@ -12,11 +12,11 @@ use crate::lockstep::shapes::Endpoint;
 pub(super) struct EndpointModel {
     pub endpoint: Endpoint,
     /// Pending commands to the invalidation engines, and true once they are complete.
-    pub orders: [Option<u64>; SLICES],
-    pub swept: [bool; SLICES],
+    pub commands: [Option<u64>; SLICES],
+    pub is_swept: [bool; SLICES],
     /// Completed local operations of the endpoint, by line; and their total.
-    taken: Vec<u64>,
-    pub took: u64,
+    taken_by_line: Vec<u64>,
+    pub lines_taken: u64,
     /// For each slice, the line of a call (0 or 1) that the remote owns.
     remote: [usize; SLICES],
 }
@@ -25,7 +25,7 @@ impl EndpointModel {
     pub fn new(endpoint: Endpoint, lines: usize) -> EndpointModel {
         EndpointModel {
             endpoint,
-            taken: vec![0; lines],
+            taken_by_line: vec![0; lines],
             ..EndpointModel::default()
         }
     }
@@ -36,7 +36,7 @@ impl EndpointModel {
     }
 
     /// True if the endpoint drives the ports for local operations.
-    pub fn asks(&self) -> bool {
+    pub fn drives_local_ports(&self) -> bool {
         matches!(self.endpoint, Endpoint::Invalidation | Endpoint::Rpc)
     }
 }
@@ -48,9 +48,9 @@ fn procedure(word: u64) -> u64 {
 
 impl Bench<'_> {
     /// Predicts the endpoint's action that must precede this event of the home.
-    pub(super) fn predict_action(&mut self, at: usize, event: Event, evict: bool) {
+    pub(super) fn predict_action(&mut self, line_index: usize, event: Event, evict: bool) {
         let words = self.words;
-        let line = &mut self.lines[at];
+        let line = &mut self.lines[line_index];
         match (event, &line.operation) {
             (Event::MemoryData(_), Memory::ReadWanted) => {
                 line.operation = Memory::Read(line.memory)
@@ -63,44 +63,50 @@ impl Bench<'_> {
                 line.operation = Memory::Written;
             }
             (Event::Local(operation), _)
-                if self.behind.asks() && !evict && line.asked.is_empty() =>
+                if self.endpoint.drives_local_ports()
+                    && !evict
+                    && line.queued_locals.is_empty() =>
             {
-                line.asked.push_back(operation);
-                self.record_port_event(PortEvent::Asks(at));
+                line.queued_locals.push_back(operation);
+                self.record_port_event(PortEvent::Asks(line_index));
             }
             _ => {}
         }
     }
 
     /// Records the completion of the endpoint's local operation.
-    pub(super) fn complete_endpoint_operation(&mut self, at: usize) -> Checked {
-        self.behind.taken[at] += 1;
-        self.behind.took += 1;
-        self.record_port_event(PortEvent::Answers(at));
-        if self.behind.endpoint != Endpoint::Rpc {
+    pub(super) fn complete_endpoint_operation(&mut self, line_index: usize) -> Checked {
+        self.endpoint.taken_by_line[line_index] += 1;
+        self.endpoint.lines_taken += 1;
+        self.record_port_event(PortEvent::Answers(line_index));
+        if self.endpoint.endpoint != Endpoint::Rpc {
             return Ok(());
         }
         // The arguments have been taken; the results become the contents of the other line.
-        let slice = at % SLICES;
-        if at / SLICES != self.behind.remote[slice] {
-            return wrong(at, "the endpoint takes its own line".into());
+        let slice = line_index % SLICES;
+        if line_index / SLICES != self.endpoint.remote[slice] {
+            return line_failure(line_index, "the endpoint takes its own line".into());
         }
-        let results = self.lines[at].memory.map(procedure);
-        self.behind.remote[slice] ^= 1;
-        let other = &mut self.lines[slice + SLICES * self.behind.remote[slice]];
-        (other.memory, other.latest) = (results, results);
+        let results = self.lines[line_index].memory.map(procedure);
+        self.endpoint.remote[slice] ^= 1;
+        let other_line = &mut self.lines[slice + SLICES * self.endpoint.remote[slice]];
+        (other_line.memory, other_line.latest) = (results, results);
         Ok(())
     }
 
     /// Handles the completion report of the invalidation engine for a range.
-    pub(super) fn complete_invalidation(&mut self, s: usize, outputs: &Outputs) -> Checked {
-        let refused = outputs.local_rsp[s] & ((1 << 36) - 1);
-        self.progress = self.cycle;
+    pub(super) fn complete_invalidation(
+        &mut self,
+        slice_index: usize,
+        outputs: &Outputs,
+    ) -> Checked {
+        let refused = outputs.local_rsp[slice_index] & ((1 << 36) - 1);
+        self.last_activity = self.cycle;
         match refused {
-            0 => self.behind.swept[s] = true,
+            0 => self.endpoint.is_swept[slice_index] = true,
             _ => {
-                let what = format!("{refused} lines of a range were refused");
-                return noticed(Check::Comparison, None, what);
+                let message = format!("{refused} lines of a range were refused");
+                return check_failed(Check::Comparison, None, message);
             }
         }
         Ok(())
@@ -108,44 +114,45 @@ impl Bench<'_> {
 
     /// Commands the engines of both slices to take all lines.
     pub(super) fn command_engines(&mut self) {
-        for s in 0..SLICES {
-            self.behind.orders[s] = Some(((self.lines.len() / SLICES) as u64) << 40 | s as u64);
+        for slice_index in 0..SLICES {
+            self.endpoint.commands[slice_index] =
+                Some(((self.lines.len() / SLICES) as u64) << 40 | slice_index as u64);
         }
     }
 
     /// Lets the remote obtain every line, half of them dirty; then the engine takes all of them, while the remote is
     /// idle or not. Returns the duration in cycles.
-    pub(in crate::lockstep) fn sweep(&mut self, rests: bool) -> Checked<u64> {
+    pub(in crate::lockstep) fn sweep(&mut self, remote_is_idle: bool) -> Checked<u64> {
         let lines = self.lines.len();
-        for at in 0..lines {
-            let access = [Access::Load, Access::Store][at / SLICES % 2];
-            self.access(at, access)?;
-            self.until(|bench| bench.right(at) >= Right::Read)?;
-            self.access(at, access)?;
+        for line_index in 0..lines {
+            let access = [Access::Load, Access::Store][line_index / SLICES % 2];
+            self.start_access(line_index, access)?;
+            self.run_until(|bench| bench.permission(line_index) >= Right::Read)?;
+            self.start_access(line_index, access)?;
         }
         self.settle()?;
         let begin = self.cycle;
         self.command_engines();
-        self.progress = self.cycle;
-        while self.behind.swept != [true; SLICES] {
-            if !rests {
-                self.remote_acts()?;
+        self.last_activity = self.cycle;
+        while self.endpoint.is_swept != [true; SLICES] {
+            if !remote_is_idle {
+                self.attempt_remote_accesses()?;
             }
-            self.one_cycle()?;
+            self.run_cycle()?;
         }
         let cycles = self.cycle - begin;
-        for at in 0..lines {
-            if rests && self.right(at) != Right::None {
-                return wrong(at, "the remote has kept a line of the range".into());
+        for line_index in 0..lines {
+            if remote_is_idle && self.permission(line_index) != Right::None {
+                return line_failure(line_index, "the remote has kept a line of the range".into());
             }
-            if self.behind.taken[at] != 1 {
-                let taken = self.behind.taken[at];
-                return wrong(at, format!("the line was taken {taken} times"));
+            if self.endpoint.taken_by_line[line_index] != 1 {
+                let taken = self.endpoint.taken_by_line[line_index];
+                return line_failure(line_index, format!("the line was taken {taken} times"));
             }
         }
         self.settle()?;
         self.check_final_state()?;
-        self.registers()?;
+        self.check_registers()?;
         Ok(cycles)
     }
 
@@ -155,30 +162,30 @@ impl Bench<'_> {
         let mut cycles = 0;
         for call in 0..calls * SLICES as u64 {
             let slice = call as usize % SLICES;
-            let own = slice + SLICES * self.behind.remote[slice];
-            let other = slice + SLICES * (1 - self.behind.remote[slice]);
+            let argument_line = slice + SLICES * self.endpoint.remote[slice];
+            let result_line = slice + SLICES * (1 - self.endpoint.remote[slice]);
             // The first call must obtain a line; later ones use the line with the results.
-            self.access(own, Access::Store)?;
-            self.until(|bench| bench.right(own) == Right::Write)?;
-            for _ in 0..1 + self.chance.below(4) {
-                self.access(own, Access::Store)?;
+            self.start_access(argument_line, Access::Store)?;
+            self.run_until(|bench| bench.permission(argument_line) == Right::Write)?;
+            for _ in 0..1 + self.random.below(4) {
+                self.start_access(argument_line, Access::Store)?;
             }
-            let arguments = self.lines[own].copy;
+            let arguments = self.lines[argument_line].copy;
             let begin = self.cycle;
-            self.access(other, Access::Store)?;
-            self.until(|bench| bench.right(other) == Right::Write)?;
+            self.start_access(result_line, Access::Store)?;
+            self.run_until(|bench| bench.permission(result_line) == Right::Write)?;
             cycles += self.cycle - begin;
-            let results = &self.lines[other].copy;
+            let results = &self.lines[result_line].copy;
             if results[..self.words] != arguments.map(procedure)[..self.words] {
-                return wrong(other, "a call has another result".into());
+                return line_failure(result_line, "a call has another result".into());
             }
-            if self.right(own) != Right::None {
-                return wrong(own, "the remote has kept the arguments".into());
+            if self.permission(argument_line) != Right::None {
+                return line_failure(argument_line, "the remote has kept the arguments".into());
             }
         }
         self.settle()?;
         self.check_final_state()?;
-        self.registers()?;
+        self.check_registers()?;
         Ok(cycles)
     }
 }

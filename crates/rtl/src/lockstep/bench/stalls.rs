@@ -13,36 +13,36 @@ const LONGEST: u64 = 64;
 
 /// The stalled ports of both slices.
 pub(super) struct Stalls {
-    chance: RandomGenerator,
+    random: RandomGenerator,
     /// Measurements run without stalls.
-    none: bool,
+    is_disabled: bool,
     /// The cycle in which each port is ready again.
-    until: [[u64; PORTS]; SLICES],
+    ready_cycle: [[u64; PORTS]; SLICES],
 }
 
 impl Stalls {
     /// Returns the stalls of a run. Their random numbers are their own, so other draws stay the same.
     pub(super) fn new(run: &Run) -> Stalls {
         Stalls {
-            chance: RandomGenerator::new(run.seed ^ 0x2545_f491),
-            none: run.exact,
-            until: [[0; PORTS]; SLICES],
+            random: RandomGenerator::new(run.seed ^ 0x2545_f491),
+            is_disabled: run.exact,
+            ready_cycle: [[0; PORTS]; SLICES],
         }
     }
 
     /// Returns the ports that are stalled in this cycle, one bit per port.
     pub(super) fn stalled(&self, slice: usize, cycle: u64) -> u64 {
-        let ports = self.until[slice].iter().enumerate();
+        let ports = self.ready_cycle[slice].iter().enumerate();
         ports
-            .map(|(port, &until)| u64::from(cycle < until) << port)
+            .map(|(port, &ready_cycle)| u64::from(cycle < ready_cycle) << port)
             .sum()
     }
 
     /// Notes that a port has taken a beat, and may begin a stall: between messages or between two beats of a line.
-    pub(super) fn taken(&mut self, slice: usize, port: usize, cycle: u64) {
-        if !self.none && self.chance.below(BEATS) == 0 {
-            let cycles = SHORTEST + self.chance.below(LONGEST - SHORTEST + 1);
-            self.until[slice][port] = cycle + cycles;
+    pub(super) fn note_beat(&mut self, slice: usize, port: usize, cycle: u64) {
+        if !self.is_disabled && self.random.below(BEATS) == 0 {
+            let cycles = SHORTEST + self.random.below(LONGEST - SHORTEST + 1);
+            self.ready_cycle[slice][port] = cycle + cycles;
         }
     }
 }

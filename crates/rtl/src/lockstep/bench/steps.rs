@@ -6,64 +6,67 @@ use cohkit_system::agent::{HomeContext, HomeInput, MemoryOp, Sending};
 
 impl Bench<'_> {
     /// Checks a step of a unit against the controller.
-    pub(super) fn home_steps(&mut self, step: u64) -> Checked {
+    pub(super) fn check_home_step(&mut self, step: u64) -> Checked {
         let field = |low: u32, bits: u32| (step >> low & ((1 << bits) - 1)) as usize;
         let (next, effect, state, number) =
             (field(36, 8), field(44, 2), field(46, 8), field(54, 6));
         if self.is_illegal_drop(step & ((1 << 36) - 1), state, number, effect) {
             return Ok(());
         }
-        let at = self.line_of(step & ((1 << 36) - 1), "a step")?;
-        let (evict, held) = (field(60, 1) != 0, field(61, 1) != 0);
-        let Some(about) = self.rom.events.get(number) else {
-            return wrong(
-                at,
+        let line_index = self.line_of(step & ((1 << 36) - 1), "a step")?;
+        let (evict, is_stalled) = (field(60, 1) != 0, field(61, 1) != 0);
+        let Some(occurrence) = self.rom.events.get(number) else {
+            return line_failure(
+                line_index,
                 format!("the home accepts an event with the undefined number {number}, which does not exist"),
             );
         };
-        let line = &mut self.lines[at];
+        let line = &mut self.lines[line_index];
         let states = &self.rom.states;
-        let place = format!(
+        let location = format!(
             "on {} of line {} in {}",
-            about.name,
+            occurrence.name,
             line.number,
             states[usize::from(line.home.state)]
         );
         if state != usize::from(line.home.state) {
-            return wrong(
-                at,
+            return line_failure(
+                line_index,
                 format!(
-                    "{place}, the home looks up the state {}",
+                    "{location}, the home looks up the state {}",
                     states.get(state).map_or("?", |name| name)
                 ),
             );
         }
-        let event = about.event;
+        let event = occurrence.event;
         let (home, expected, acts) =
-            self.execute_in_controller(at, event, (effect, next), &place)?;
-        let line = &self.lines[at];
+            self.execute_in_controller(line_index, event, (effect, next), &location)?;
+        let line = &self.lines[line_index];
         let used = Use {
-            event: about.event,
+            event: occurrence.event,
             row: self.rom.row(state, number),
             state: line.home.state,
             evict,
-            is_own_operation: evict || line.pending.is_some_and(|(_, own)| own),
+            is_own_operation: evict
+                || line
+                    .pending_local
+                    .is_some_and(|(_, by_directory)| by_directory),
         };
         let slice = line.number as usize % SLICES;
         // A refusal of the directory's own operation is no step either.
         if expected == 1 || expected == 2 && evict {
-            self.stalls(slice, &[]);
+            self.count_stall(slice, &[]);
         } else {
-            self.check_stall_reason(at, slice, &used, held, &place)?;
+            self.check_stall_reason(line_index, slice, &used, is_stalled, &location)?;
         }
         // A resource is missing; the unit will retry the event.
-        if held {
+        if is_stalled {
             return Ok(());
         }
-        self.counts_event(slice, number, &used, expected);
-        let line = &mut self.lines[at];
-        let rights = [&line.home, &home].map(|home| self.rom.rights[usize::from(home.state)]);
-        if let (true, [before, after]) = (rights[0] != rights[1], rights) {
+        self.count_event(slice, number, &used, expected);
+        let line = &mut self.lines[line_index];
+        let permissions = [&line.home, &home].map(|home| self.rom.rights[usize::from(home.state)]);
+        if let (true, [before, after]) = (permissions[0] != permissions[1], permissions) {
             let change = Change {
                 line: line.number,
                 before,
@@ -75,27 +78,27 @@ impl Bench<'_> {
         line.home = home;
         self.report.covered[state][number] = true;
         if expected >= 2 {
-            self.progress = self.cycle;
+            self.last_activity = self.cycle;
         }
-        let event = about.event;
+        let event = occurrence.event;
         if matches!(event, Event::MemoryData(_) | Event::MemoryDone) {
-            self.advance = self.cycle;
+            self.last_advance = self.cycle;
         }
-        let after = states[usize::from(line.home.state)].clone();
-        self.record_port_event(PortEvent::Handles(at, event));
-        let message = self.consume(at, event, expected, evict, &place)?;
+        let next_state = states[usize::from(line.home.state)].clone();
+        self.record_port_event(PortEvent::Handles(line_index, event));
+        let message = self.consume(line_index, event, expected, evict, &location)?;
         if expected == 3 {
-            self.apply_home_actions(at, event, acts, message, place)?;
-            self.note(at, HOME, Action::Becomes { state: after });
+            self.apply_home_actions(line_index, event, acts, message, location)?;
+            self.note(line_index, HOME, Action::Becomes { state: next_state });
         }
         if expected >= 2 {
             let granted = used.row.grant.and_then(|grant| {
                 let sent = &self.rom.sends[usize::from(grant)];
-                let expected = self.lines[at].expected[sent.circuit].iter();
-                let last = expected.rev().find(|message| message.kind == sent.message);
-                last.map(|message| message.flight)
+                let expected = self.lines[line_index].expected_departures[sent.circuit].iter();
+                let newest = expected.rev().find(|message| message.kind == sent.message);
+                newest.map(|message| message.flight)
             });
-            self.update_resources(at, &used, granted);
+            self.update_resources(line_index, &used, granted);
         }
         Ok(())
     }
@@ -104,24 +107,25 @@ impl Bench<'_> {
     /// Fails if effect or next state differ from those that the unit reports.
     fn execute_in_controller(
         &self,
-        at: usize,
+        line_index: usize,
         event: Event,
         (effect, next): (usize, usize),
-        place: &str,
+        location: &str,
     ) -> Checked<(Configuration, usize, Vec<Act>)> {
         let states = &self.rom.states;
-        let occasion = Trigger {
+        let trigger = Trigger {
             home: 0,
             event,
             sender: Some(0),
             own: None,
             fields: &[],
         };
-        let mut home = self.lines[at].home.clone();
+        let mut home = self.lines[line_index].home.clone();
         let stepped = self
             .home_machine
-            .step(&mut home, occasion, &mut { self.home });
-        let outcome = stepped.or_else(|stopped| wrong(at, format!("{:?}", stopped.fault)))?;
+            .step(&mut home, trigger, &mut { self.home });
+        let outcome =
+            stepped.or_else(|stopped| line_failure(line_index, format!("{:?}", stopped.fault)))?;
         let (expected, acts) = match outcome {
             Outcome::Unexpected => (0, Vec::new()),
             Outcome::Leave => (1, Vec::new()),
@@ -130,20 +134,20 @@ impl Bench<'_> {
         };
         let names = ["cannot happen", "stalls it", "refuses it", "takes it"];
         if effect != expected {
-            return wrong(
-                at,
+            return line_failure(
+                line_index,
                 format!(
-                    "{place}, the home {}; by the controller it {}",
+                    "{location}, the home {}; by the controller it {}",
                     names[effect], names[expected]
                 ),
             );
         }
         if expected == 3 && next != usize::from(home.state) {
-            let after = &states[usize::from(home.state)];
-            return wrong(
-                at,
+            let expected_state = &states[usize::from(home.state)];
+            return line_failure(
+                line_index,
                 format!(
-                    "{place}, the home goes to {}; by the controller to {after}",
+                    "{location}, the home goes to {}; by the controller to {expected_state}",
                     states.get(next).map_or("?", |name| name)
                 ),
             );
@@ -155,26 +159,26 @@ impl Bench<'_> {
     /// consumed.
     fn check_stall_reason(
         &mut self,
-        at: usize,
+        line_index: usize,
         slice: usize,
         used: &Use,
-        held: bool,
-        place: &str,
+        is_stalled: bool,
+        location: &str,
     ) -> Checked {
-        let (missing_resources, sure) = self.missing_resources(at, used);
-        match (held, missing_resources.is_empty(), sure) {
-            (true, false, _) => self.stalls(slice, &missing_resources),
+        let (missing_resources, is_certain) = self.missing_resources(line_index, used);
+        match (is_stalled, missing_resources.is_empty(), is_certain) {
+            (true, false, _) => self.count_stall(slice, &missing_resources),
             (true, true, _) => {
-                return wrong(
-                    at,
-                    format!("{place}, the home stalls although all resources are free"),
+                return line_failure(
+                    line_index,
+                    format!("{location}, the home stalls although all resources are free"),
                 )
             }
             (false, _, true) => {
-                let last = missing_resources.last();
-                return wrong(
-                    at,
-                    format!("{place}, the home continues without a free {last:?}"),
+                let resource = missing_resources.last();
+                return line_failure(
+                    line_index,
+                    format!("{location}, the home continues without a free {resource:?}"),
                 );
             }
             (false, ..) => {}
@@ -185,37 +189,45 @@ impl Bench<'_> {
     /// Removes the event of a step from its queue.
     pub(super) fn consume(
         &mut self,
-        at: usize,
+        line_index: usize,
         event: Event,
         effect: usize,
         evict: bool,
-        place: &str,
+        location: &str,
     ) -> Checked<Option<Message>> {
-        let taken = effect >= 2;
-        if self.behind.has_memory() {
-            self.predict_action(at, event, evict);
+        let is_consumed = effect >= 2;
+        if self.endpoint.has_memory() {
+            self.predict_action(line_index, event, evict);
         }
-        let line = &mut self.lines[at];
-        let missing = || wrong(at, format!("{place}, no such input has reached the home"));
+        let line = &mut self.lines[line_index];
+        let missing = || {
+            line_failure(
+                line_index,
+                format!("{location}, no such input has reached the home"),
+            )
+        };
         let what = match event {
             Event::Message(kind) => {
-                let Some(index) = line.arrived.iter().position(|message| message.kind == kind)
+                let Some(index) = line
+                    .arrived_messages
+                    .iter()
+                    .position(|message| message.kind == kind)
                 else {
                     return missing();
                 };
-                if !taken {
+                if !is_consumed {
                     return Ok(None);
                 }
-                let message = line.arrived.remove(index);
-                self.consume_message(at, kind);
-                let unit = self.unit(at);
+                let message = line.arrived_messages.remove(index);
+                self.consume_message(line_index, kind);
+                let unit = self.unit(line_index);
                 match self.protocol.class(kind) {
                     Some(Class::Request) => self.requests[unit] -= 1,
                     _ => self.responses[unit] -= 1,
                 }
                 let name = self.protocol.message(kind).name.clone();
                 self.note(
-                    at,
+                    line_index,
                     HOME,
                     Action::Receive {
                         message: name,
@@ -227,20 +239,20 @@ impl Bench<'_> {
             }
             Event::Local(operation) if evict => {
                 if effect == 3 {
-                    line.pending = Some((operation, true));
+                    line.pending_local = Some((operation, true));
                     self.report.evictions += 1;
                 }
                 "makes room".to_string()
             }
             Event::Local(operation) => {
-                if line.asked.front() != Some(&operation) {
+                if line.queued_locals.front() != Some(&operation) {
                     return missing();
                 }
-                if taken {
-                    line.asked.pop_front();
+                if is_consumed {
+                    line.queued_locals.pop_front();
                 }
                 if effect == 3 {
-                    line.pending = Some((operation, false));
+                    line.pending_local = Some((operation, false));
                 } else if effect == 2 {
                     line.answers.push(Answer {
                         unlock: false,
@@ -278,8 +290,8 @@ impl Bench<'_> {
             }
             Event::Access(_) => return missing(),
         };
-        if taken {
-            self.note(at, HOME, Action::Does { what });
+        if is_consumed {
+            self.note(line_index, HOME, Action::Does { what });
         }
         Ok(None)
     }
@@ -287,64 +299,64 @@ impl Bench<'_> {
     /// Applies the actions of the home's controller, which the RTL must then perform.
     fn apply_home_actions(
         &mut self,
-        at: usize,
+        line_index: usize,
         event: Event,
         acts: Vec<Act>,
         message: Option<Message>,
-        place: String,
+        location: String,
     ) -> Checked {
         let (protocol, rules) = (self.protocol, self.rules.clone());
-        let brought = match (&message, &self.lines[at].operation) {
+        let received_bytes = match (&message, &self.lines[line_index].operation) {
             (Some(message), _) => message.bytes,
             (None, Memory::Read(bytes)) if matches!(event, Event::MemoryData(_)) => Some(*bytes),
             _ => None,
         };
-        let taken = HomeInput {
+        let input = HomeInput {
             message: message.as_ref().map(|message| message.kind),
             sender: Some(0),
-            brought: brought.as_ref(),
+            brought: received_bytes.as_ref(),
         };
-        let mut around = HomeRowContext {
+        let mut context = HomeRowContext {
             bench: self,
-            at,
+            line_index,
             message: message.as_ref(),
-            place: &place,
+            location: &location,
         };
-        let done = agent::home(protocol, &rules.facts, acts, taken, &mut around);
-        done.map_err(|wrong| wrong.about(at))
+        let result = agent::home(protocol, &rules.facts, acts, input, &mut context);
+        result.map_err(|error| error.on_line(line_index))
     }
 }
 
 /// Execution context of the home's rows.
 struct HomeRowContext<'b, 'a> {
     bench: &'b mut Bench<'a>,
-    at: usize,
+    line_index: usize,
     /// The message that the row consumes, if any.
     message: Option<&'b Message>,
     /// Description of the event for error messages.
-    place: &'b str,
+    location: &'b str,
 }
 
 impl HomeRowContext<'_, '_> {
     fn line(&mut self) -> &mut Line {
-        &mut self.bench.lines[self.at]
+        &mut self.bench.lines[self.line_index]
     }
 
-    fn wrong<T>(&self, what: &str) -> Checked<T> {
-        wrong(self.at, format!("{}, {what}", self.place))
+    fn failure<T>(&self, message: &str) -> Checked<T> {
+        line_failure(self.line_index, format!("{}, {message}", self.location))
     }
 
-    fn unknown<T>(&self) -> Checked<T> {
-        self.wrong("constructed homes have no such action")
+    fn unsupported<T>(&self) -> Checked<T> {
+        self.failure("constructed homes have no such action")
     }
 }
 
 impl HomeContext for HomeRowContext<'_, '_> {
     type Copy = Bytes;
-    type Wrong = Wrong;
+    type Wrong = BenchError;
 
     fn current(&self, copy: &Bytes) -> bool {
-        self.bench.lines[self.at].is_current(copy, self.bench.words)
+        self.bench.lines[self.line_index].is_current(copy, self.bench.words)
     }
 
     /// Bytes carry their values, so comparison with the last write shows that they are stale.
@@ -353,13 +365,13 @@ impl HomeContext for HomeRowContext<'_, '_> {
     }
 
     fn send(&mut self, sending: Sending<Bytes>) -> Checked {
-        let at = self.at;
+        let line_index = self.line_index;
         let kind = sending.message;
-        self.bench.count_message_in_flight(at, kind)?;
+        self.bench.count_message_in_flight(line_index, kind)?;
         let name = &self.bench.protocol.message(kind).name;
         let bytes = match sending.bytes {
             Sent::Line(bytes) if !self.current(&bytes) => {
-                return self.wrong(&format!("memory was stale when it was read for {name}"));
+                return self.failure(&format!("memory was stale when it was read for {name}"));
             }
             Sent::Line(bytes) => {
                 self.line().operation = Memory::Idle;
@@ -376,7 +388,7 @@ impl HomeContext for HomeRowContext<'_, '_> {
         let circuit = sent.map_or(0, |sent| sent.circuit);
         let flight = self.bench.flight;
         self.bench.flight += 1;
-        self.line().expected[circuit].push_back(Message {
+        self.line().expected_departures[circuit].push_back(Message {
             kind,
             bytes,
             mask: u16::MAX,
@@ -388,41 +400,43 @@ impl HomeContext for HomeRowContext<'_, '_> {
             to,
             flight,
         };
-        self.bench.note(at, HOME, sends);
+        self.bench.note(line_index, HOME, sends);
         Ok(())
     }
 
     fn memory(&self) -> Bytes {
-        self.bench.lines[self.at].memory
+        self.bench.lines[self.line_index].memory
     }
 
     fn set_memory(&mut self, _copy: &Bytes) -> Checked {
-        self.unknown()
+        self.unsupported()
     }
 
     fn lock(&self) -> Right {
-        self.bench.lines[self.at].locked.unwrap_or(Right::None)
+        self.bench.lines[self.line_index]
+            .lock_permission
+            .unwrap_or(Right::None)
     }
 
     fn store(&mut self, _from: Option<u8>, _whole: bool) -> Checked {
-        self.unknown()
+        self.unsupported()
     }
 
     fn defer_write(&mut self, _from: Option<u8>, _whole: bool) -> Checked {
-        self.unknown()
+        self.unsupported()
     }
 
     fn take_deferred_write(&mut self) -> Checked<(Option<u8>, bool)> {
-        self.unknown()
+        self.unsupported()
     }
 
-    fn start(&mut self, wish: MemoryOp<Bytes>) -> Checked {
+    fn start(&mut self, operation: MemoryOp<Bytes>) -> Checked {
         let state = usize::from(self.line().home.state);
-        self.line().right = match wish {
-            MemoryOp::Read => self.bench.read_permission(self.at),
+        self.line().permission = match operation {
+            MemoryOp::Read => self.bench.read_permission(self.line_index),
             _ => self.bench.rom.rights[state],
         };
-        if wish == MemoryOp::Read {
+        if operation == MemoryOp::Read {
             self.line().operation = Memory::ReadWanted;
             return Ok(());
         }
@@ -432,13 +446,13 @@ impl HomeContext for HomeRowContext<'_, '_> {
             ..
         }) = self.message
         else {
-            return self.wrong("memory is written without data");
+            return self.failure("memory is written without data");
         };
         let words = self.bench.words;
         let latest = &mut self.line().latest;
-        if let MemoryOp::Write(copy) = &wish {
+        if let MemoryOp::Write(copy) = &operation {
             if !self.current(copy) {
-                return self.wrong("the remote wrote back stale data");
+                return self.failure("the remote wrote back stale data");
             }
         } else {
             // A write without caching is performed at this moment.
@@ -453,23 +467,23 @@ impl HomeContext for HomeRowContext<'_, '_> {
 
     fn acknowledge(&mut self, operation: u8) -> Checked {
         self.bench.record_operation_end();
-        let Some((pending, of_directory)) = self.line().pending.take() else {
-            return self.wrong("no operation is outstanding to be acknowledged");
+        let Some((pending, by_directory)) = self.line().pending_local.take() else {
+            return self.failure("no operation is outstanding to be acknowledged");
         };
         let Local { ensures, locks, .. } = self.bench.home.locals[usize::from(operation)];
         let state = usize::from(self.line().remote.state);
-        let right = self.bench.protocol.remote.states[state].right;
-        if pending != operation || right > ensures {
-            return self.wrong(&format!(
-                "the remote has the permission {right:?} when operation {operation} is acknowledged"
+        let permission = self.bench.protocol.remote.states[state].right;
+        if pending != operation || permission > ensures {
+            return self.failure(&format!(
+                "the remote has the permission {permission:?} when operation {operation} is acknowledged"
             ));
         }
         if locks {
-            self.line().locked = Some(ensures);
+            self.line().lock_permission = Some(ensures);
         }
-        if !of_directory && self.bench.behind.asks() {
-            self.bench.complete_endpoint_operation(self.at)?;
-        } else if !of_directory {
+        if !by_directory && self.bench.endpoint.drives_local_ports() {
+            self.bench.complete_endpoint_operation(self.line_index)?;
+        } else if !by_directory {
             self.line().answers.push(Answer {
                 unlock: false,
                 refused: false,
@@ -481,8 +495,8 @@ impl HomeContext for HomeRowContext<'_, '_> {
 
     fn unlocked(&mut self) {
         let line = self.line();
-        line.locked = None;
-        line.told = false;
+        line.lock_permission = None;
+        line.lock_reported = false;
         line.answers.push(Answer {
             unlock: true,
             refused: false,

@@ -42,30 +42,34 @@ pub struct Ports {
 }
 
 impl Ports {
-    pub(super) fn count(&mut self, inputs: &Inputs, outputs: &Outputs, s: usize) {
-        for c in 0..CIRCUITS {
-            self.rx[c] += (inputs.rx_valid[s] & outputs.rx_ready[s]) >> c & 1;
-            self.tx[c] += (outputs.tx_valid[s] & inputs.tx_ready[s]) >> c & 1;
+    pub(super) fn count(&mut self, inputs: &Inputs, outputs: &Outputs, slice_index: usize) {
+        for circuit in 0..CIRCUITS {
+            self.rx[circuit] +=
+                (inputs.rx_valid[slice_index] & outputs.rx_ready[slice_index]) >> circuit & 1;
+            self.tx[circuit] +=
+                (outputs.tx_valid[slice_index] & inputs.tx_ready[slice_index]) >> circuit & 1;
         }
-        self.axi_ar += outputs.ar_valid[s] & inputs.ar_ready[s];
-        self.axi_r += inputs.r_valid[s] & outputs.r_ready[s];
-        self.axi_w += outputs.w_valid[s] & inputs.w_ready[s];
-        self.local_req += inputs.local_req_valid[s] & outputs.local_req_ready[s];
-        self.local_rsp += outputs.local_rsp_valid[s] & inputs.local_rsp_ready[s];
+        self.axi_ar += outputs.ar_valid[slice_index] & inputs.ar_ready[slice_index];
+        self.axi_r += inputs.r_valid[slice_index] & outputs.r_ready[slice_index];
+        self.axi_w += outputs.w_valid[slice_index] & inputs.w_ready[slice_index];
+        self.local_req +=
+            inputs.local_req_valid[slice_index] & outputs.local_req_ready[slice_index];
+        self.local_rsp +=
+            outputs.local_rsp_valid[slice_index] & inputs.local_rsp_ready[slice_index];
     }
 
-    fn since(&self, before: &Ports) -> Ports {
-        let circuits = |now: [u64; CIRCUITS], before: [u64; CIRCUITS]| {
-            std::array::from_fn(|circuit| now[circuit] - before[circuit])
+    fn since(&self, earlier: &Ports) -> Ports {
+        let circuits = |new: [u64; CIRCUITS], old: [u64; CIRCUITS]| {
+            std::array::from_fn(|circuit| new[circuit] - old[circuit])
         };
         Ports {
-            rx: circuits(self.rx, before.rx),
-            tx: circuits(self.tx, before.tx),
-            axi_ar: self.axi_ar - before.axi_ar,
-            axi_r: self.axi_r - before.axi_r,
-            axi_w: self.axi_w - before.axi_w,
-            local_req: self.local_req - before.local_req,
-            local_rsp: self.local_rsp - before.local_rsp,
+            rx: circuits(self.rx, earlier.rx),
+            tx: circuits(self.tx, earlier.tx),
+            axi_ar: self.axi_ar - earlier.axi_ar,
+            axi_r: self.axi_r - earlier.axi_r,
+            axi_w: self.axi_w - earlier.axi_w,
+            local_req: self.local_req - earlier.local_req,
+            local_rsp: self.local_rsp - earlier.local_rsp,
         }
     }
 }
@@ -100,125 +104,131 @@ pub struct Rate {
 }
 
 impl Bench<'_> {
-    pub(super) fn record_port_event(&mut self, crossing: PortEvent) {
+    pub(super) fn record_port_event(&mut self, event: PortEvent) {
         if let Some(port_events) = &mut self.port_events {
-            port_events.push((self.cycle, crossing));
+            port_events.push((self.cycle, event));
         }
     }
 
-    pub(super) fn one_cycle(&mut self) -> Checked {
+    pub(super) fn run_cycle(&mut self) -> Checked {
         self.deliver()?;
-        self.drive();
+        self.drive_inputs();
         self.step_model()?;
         self.observe()?;
-        if self.cycle - self.progress > TIMEOUT_CYCLES {
-            return self.stuck();
+        if self.cycle - self.last_activity > TIMEOUT_CYCLES {
+            return self.report_deadlock();
         }
         Ok(())
     }
 
     /// Resets the home and waits until its directory is cleared.
-    pub(in crate::lockstep) fn begin(&mut self, settle: u64) -> Checked {
+    pub(in crate::lockstep) fn reset_and_settle(&mut self, settle: u64) -> Checked {
         self.reset()?;
         for _ in 0..settle {
-            self.one_cycle()?;
+            self.run_cycle()?;
         }
-        self.progress = self.cycle;
+        self.last_activity = self.cycle;
         Ok(())
     }
 
     /// Runs until quiescence.
     pub(in crate::lockstep) fn settle(&mut self) -> Checked {
-        while !self.at_rest() {
-            self.one_cycle()?;
+        while !self.is_quiescent() {
+            self.run_cycle()?;
         }
-        self.progress = self.cycle;
+        self.last_activity = self.cycle;
         Ok(())
     }
 
     /// Performs one operation of the remote or the device on a line and returns the port crossings until quiescence.
-    pub(in crate::lockstep) fn single(
+    pub(in crate::lockstep) fn run_single_operation(
         &mut self,
-        at: usize,
-        what: Result<Access, u8>,
+        line_index: usize,
+        operation: Result<Access, u8>,
     ) -> Checked<Vec<(u64, PortEvent)>> {
         self.port_events = Some(Vec::new());
-        match what {
-            Ok(access) => self.access(at, access)?,
-            Err(operation) => self.ask(at, operation),
+        match operation {
+            Ok(access) => self.start_access(line_index, access)?,
+            Err(operation) => self.request_local(line_index, operation),
         }
         self.settle()?;
         Ok(self.port_events.take().unwrap_or_default())
     }
 
     /// Lets the remote read all lines at once and returns the port crossings until quiescence.
-    pub(in crate::lockstep) fn burst(&mut self) -> Checked<Vec<(u64, PortEvent)>> {
+    pub(in crate::lockstep) fn run_read_burst(&mut self) -> Checked<Vec<(u64, PortEvent)>> {
         self.port_events = Some(Vec::new());
-        for at in 0..self.lines.len() {
-            self.access(at, Access::Load)?;
+        for line_index in 0..self.lines.len() {
+            self.start_access(line_index, Access::Load)?;
         }
         self.settle()?;
         Ok(self.port_events.take().unwrap_or_default())
     }
 
-    pub(super) fn ask(&mut self, at: usize, operation: u8) {
-        let slice = self.lines[at].number as usize % SLICES;
-        self.lines[at].asked.push_back(operation);
-        self.slices[slice].asks.push_back((at, operation));
+    pub(super) fn request_local(&mut self, line_index: usize, operation: u8) {
+        let slice = self.lines[line_index].number as usize % SLICES;
+        self.lines[line_index].queued_locals.push_back(operation);
+        self.slices[slice]
+            .local_requests
+            .push_back((line_index, operation));
     }
 
-    pub(super) fn right(&self, at: usize) -> Right {
-        self.protocol.remote.states[usize::from(self.lines[at].remote.state)].right
+    pub(super) fn permission(&self, line_index: usize) -> Right {
+        self.protocol.remote.states[usize::from(self.lines[line_index].remote.state)].right
     }
 
-    /// Performs an operation on all lines, with at most `most` lines in progress at a time.
-    pub(in crate::lockstep) fn traffic(&mut self, traffic: Traffic, most: usize) -> Checked<Rate> {
+    /// Performs an operation on all lines, with at most `max_active` lines in progress at a time.
+    pub(in crate::lockstep) fn traffic(
+        &mut self,
+        traffic: Traffic,
+        max_active: usize,
+    ) -> Checked<Rate> {
         let lines = self.lines.len();
         let (first, last) = (lines / 4, lines * 3 / 4);
-        let (mut next, mut done) = (0, 0);
+        let (mut next, mut completed) = (0, 0);
         let mut active: Vec<usize> = Vec::new();
-        let mut begun = None;
-        let mut ended = None;
+        let mut start = None;
+        let mut end = None;
         self.port_events = Some(Vec::new());
-        let answers = self.report.answers as usize;
-        while done < lines {
-            let mut still = Vec::with_capacity(active.len());
-            for at in std::mem::take(&mut active) {
+        let answers_before = self.report.answers as usize;
+        while completed < lines {
+            let mut unfinished = Vec::with_capacity(active.len());
+            for line_index in std::mem::take(&mut active) {
                 let finished = match traffic {
-                    Traffic::Reads => self.right(at) >= Right::Read,
+                    Traffic::Reads => self.permission(line_index) >= Right::Read,
                     Traffic::Writes | Traffic::Dirties => {
-                        self.right(at) == Right::Write && {
+                        self.permission(line_index) == Right::Write && {
                             // Permission has been granted; write the line now.
-                            self.access(at, Access::Store)?;
+                            self.start_access(line_index, Access::Store)?;
                             true
                         }
                     }
                     Traffic::Local(_) | Traffic::Engine => false,
                 };
                 if finished && traffic == Traffic::Writes {
-                    self.access(at, Access::Evict)?;
+                    self.start_access(line_index, Access::Evict)?;
                 }
                 match finished {
-                    true => done += 1,
-                    false => still.push(at),
+                    true => completed += 1,
+                    false => unfinished.push(line_index),
                 }
             }
-            active = still;
+            active = unfinished;
             match traffic {
-                Traffic::Local(_) => done = self.report.answers as usize - answers,
-                Traffic::Engine => done = self.behind.took as usize,
+                Traffic::Local(_) => completed = self.report.answers as usize - answers_before,
+                Traffic::Engine => completed = self.endpoint.lines_taken as usize,
                 _ => {}
             }
-            if begun.is_none() && done >= first {
-                begun = Some((self.cycle, done, self.ports));
+            if start.is_none() && completed >= first {
+                start = Some((self.cycle, completed, self.ports));
             }
-            if ended.is_none() && done >= last {
-                ended = Some((self.cycle, done, self.ports));
+            if end.is_none() && completed >= last {
+                end = Some((self.cycle, completed, self.ports));
             }
             match traffic {
                 Traffic::Local(operation) => {
-                    while next < lines && next - done < most {
-                        self.ask(next, operation);
+                    while next < lines && next - completed < max_active {
+                        self.request_local(next, operation);
                         next += 1;
                     }
                 }
@@ -229,43 +239,47 @@ impl Bench<'_> {
                     }
                 }
                 _ => {
-                    while next < lines && active.len() < most {
+                    while next < lines && active.len() < max_active {
                         let access = match traffic {
                             Traffic::Reads => Access::Load,
                             _ => Access::Store,
                         };
-                        self.access(next, access)?;
+                        self.start_access(next, access)?;
                         active.push(next);
                         next += 1;
                     }
                 }
             }
-            self.one_cycle()?;
+            self.run_cycle()?;
         }
         self.settle()?;
         let port_events = self.port_events.take().unwrap_or_default();
-        let (Some(begun), Some(ended)) = (begun, ended) else {
-            return noticed(Check::Rest, None, "too few lines to measure".into());
+        let (Some(start), Some(end)) = (start, end) else {
+            return check_failed(Check::Rest, None, "too few lines to measure".into());
         };
         Ok(Rate {
-            lines: (ended.1 - begun.1) as u64,
-            cycles: ended.0 - begun.0,
-            in_hand: in_hand(&port_events, begun.0, ended.0),
-            ports: ended.2.since(&begun.2),
+            lines: (end.1 - start.1) as u64,
+            cycles: end.0 - start.0,
+            in_hand: mean_in_progress(&port_events, start.0, end.0),
+            ports: end.2.since(&start.2),
         })
     }
 }
 
 /// Returns the mean number of messages and operations in progress at the home between two cycles.
 /// Each ends with the next output for its line.
-fn in_hand(port_events: &[(u64, PortEvent)], from: u64, to: u64) -> f64 {
-    let mut since: FxHashMap<usize, Vec<u64>> = FxHashMap::default();
+fn mean_in_progress(port_events: &[(u64, PortEvent)], from: u64, to: u64) -> f64 {
+    let mut arrivals: FxHashMap<usize, Vec<u64>> = FxHashMap::default();
     let mut total = 0;
-    for &(cycle, crossing) in port_events {
-        match crossing {
-            PortEvent::Enters(at) | PortEvent::Asks(at) => since.entry(at).or_default().push(cycle),
-            PortEvent::Leaves(at) | PortEvent::Answers(at) | PortEvent::Writes(at) => {
-                if let Some(entered) = since.get_mut(&at).and_then(Vec::pop) {
+    for &(cycle, event) in port_events {
+        match event {
+            PortEvent::Enters(line_index) | PortEvent::Asks(line_index) => {
+                arrivals.entry(line_index).or_default().push(cycle)
+            }
+            PortEvent::Leaves(line_index)
+            | PortEvent::Answers(line_index)
+            | PortEvent::Writes(line_index) => {
+                if let Some(entered) = arrivals.get_mut(&line_index).and_then(Vec::pop) {
                     total += cycle.min(to).saturating_sub(entered.max(from));
                 }
             }

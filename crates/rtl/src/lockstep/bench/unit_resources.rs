@@ -48,46 +48,57 @@ impl Use {
     }
 
     /// True if a message is sent although no memory operation has completed.
-    fn immediate(&self) -> bool {
+    fn sends_immediately(&self) -> bool {
         self.row.grant.is_some() && !self.is_memory_event()
     }
 }
 
 /// End of the allocation of a resource.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Until {
+enum AllocationEnd {
     /// Until the event for which it is allocated is handled.
     Handled,
     /// Until this message has left, or until the device has been notified.
-    Left(u32),
-    Told,
+    Departed(u32),
+    Notified,
     /// Until this cycle.
     Cycle(u64),
 }
 
 /// Allocated resources of one kind: the line of each, and the end of its allocation.
 #[derive(Default)]
-struct Kind(Vec<(usize, Until)>);
+struct Allocations(Vec<(usize, AllocationEnd)>);
 
-impl Kind {
-    fn take(&mut self, at: usize, until: Until) {
-        self.0.push((at, until));
+impl Allocations {
+    fn allocate(&mut self, line_index: usize, end: AllocationEnd) {
+        self.0.push((line_index, end));
     }
 
     /// Returns the number of resources that are certainly allocated, and of those that may be.
-    fn taken(&mut self, cycle: u64) -> (usize, usize) {
+    fn allocated(&mut self, cycle: u64) -> (usize, usize) {
         self.0
-            .retain(|(_, until)| !matches!(until, Until::Cycle(end) if *end < cycle));
-        let sure = self.0.iter().filter(|(_, until)| *until == Until::Handled);
-        (sure.count(), self.0.len())
+            .retain(|(_, allocation_end)| !matches!(allocation_end, AllocationEnd::Cycle(end) if *end < cycle));
+        let certain = self
+            .0
+            .iter()
+            .filter(|(_, until)| *until == AllocationEnd::Handled);
+        (certain.count(), self.0.len())
     }
 
-    /// Changes the end of a line's allocation from `before` to `after`; `None` frees the resource.
-    fn change_end(&mut self, at: usize, before: Until, after: Option<Until>) {
-        let place = self.0.iter().position(|&place| place == (at, before));
-        match (place, after) {
-            (Some(place), Some(after)) => self.0[place].1 = after,
-            (Some(place), None) => drop(self.0.remove(place)),
+    /// Changes the end of a line's allocation from `old_end` to `new_end`; `None` frees the resource.
+    fn change_end(
+        &mut self,
+        line_index: usize,
+        old_end: AllocationEnd,
+        new_end: Option<AllocationEnd>,
+    ) {
+        let allocation = self
+            .0
+            .iter()
+            .position(|&allocation| allocation == (line_index, old_end));
+        match (allocation, new_end) {
+            (Some(allocation), Some(new_end)) => self.0[allocation].1 = new_end,
+            (Some(allocation), None) => drop(self.0.remove(allocation)),
             (None, _) => {}
         }
     }
@@ -96,10 +107,10 @@ impl Kind {
 /// Resources of a unit.
 #[derive(Default)]
 pub(super) struct UnitResources {
-    reads: Kind,
-    writes: Kind,
-    locals: Kind,
-    immediate: Kind,
+    reads: Allocations,
+    writes: Allocations,
+    locals: Allocations,
+    immediate: Allocations,
     locks: usize,
     /// Number of lines in each set of the unit's directory.
     sets: FxHashMap<u64, usize>,
@@ -109,10 +120,10 @@ impl Bench<'_> {
     /// Returns the resources that an event may lack, in order, and true if it certainly lacks the last of them.
     pub(super) fn missing_resources(
         &mut self,
-        at: usize,
+        line_index: usize,
         used: &Use,
     ) -> (Vec<MissingResource>, bool) {
-        let (unit, set) = (self.unit(at), self.set(at));
+        let (unit, set) = (self.unit(line_index), self.directory_set(line_index));
         let Shape {
             reads,
             writes,
@@ -123,108 +134,124 @@ impl Bench<'_> {
         } = self.shape;
         let cycle = self.cycle;
         let can_yield = used.row.memory == rom::Memory::Write && self.can_yield(unit, used);
-        let places = &mut self.places[unit];
-        let full = |kind: &mut Kind, room: usize| {
-            let (sure, perhaps) = kind.taken(cycle);
-            (sure >= room, perhaps >= room)
+        let resources = &mut self.resources[unit];
+        let is_full = |kind: &mut Allocations, capacity: usize| {
+            let (is_certain, is_possible) = kind.allocated(cycle);
+            (is_certain >= capacity, is_possible >= capacity)
         };
         let never = (false, false);
         let mut missing_resources = Vec::new();
-        let mut lacks_one = |lack, (sure, perhaps): (bool, bool)| {
-            if perhaps {
-                missing_resources.push(lack);
+        let mut record_missing = |resource, (is_certain, is_possible): (bool, bool)| {
+            if is_possible {
+                missing_resources.push(resource);
             }
-            sure
+            is_certain
         };
-        let enters = used.state == 0 && used.row.next != 0;
-        let room = enters && places.sets.get(&set).is_some_and(|&lines| lines >= ways);
-        let read = match used.row.memory {
-            rom::Memory::Read => full(&mut places.reads, reads),
+        let is_new_line = used.state == 0 && used.row.next != 0;
+        let no_way = is_new_line && resources.sets.get(&set).is_some_and(|&lines| lines >= ways);
+        let no_read = match used.row.memory {
+            rom::Memory::Read => is_full(&mut resources.reads, reads),
             _ => never,
         };
-        let local = match used.event {
+        let no_local = match used.event {
             Event::Local(operation) => {
-                let locks = used.is_device_event()
+                let no_lock = used.is_device_event()
                     && used.row.effect == rom::Effect::Take
                     && self.rom.locking[usize::from(operation)]
-                    && places.locks >= waiting;
-                let (sure, perhaps) = full(&mut places.locals, locals);
-                (sure || locks, perhaps || locks)
+                    && resources.locks >= waiting;
+                let (is_certain, is_possible) = is_full(&mut resources.locals, locals);
+                (is_certain || no_lock, is_possible || no_lock)
             }
             _ => never,
         };
-        let send = match used.immediate() {
-            true => full(&mut places.immediate, 1),
+        let no_send = match used.sends_immediately() {
+            true => is_full(&mut resources.immediate, 1),
             false => never,
         };
-        let write = match used.row.memory {
+        let no_write = match used.row.memory {
             rom::Memory::Write => {
-                let (sure, perhaps) = full(&mut places.writes, writes);
-                (sure, perhaps || can_yield)
+                let (is_certain, is_possible) = is_full(&mut resources.writes, writes);
+                (is_certain, is_possible || can_yield)
             }
             _ => never,
         };
-        let sure = lacks_one(MissingResource::Room, (room, room))
-            || lacks_one(MissingResource::Read, read)
-            || lacks_one(MissingResource::Local, local)
-            || lacks_one(MissingResource::Send, send)
-            || lacks_one(MissingResource::Write, write);
-        (missing_resources, sure)
+        let is_certain = record_missing(MissingResource::Room, (no_way, no_way))
+            || record_missing(MissingResource::Read, no_read)
+            || record_missing(MissingResource::Local, no_local)
+            || record_missing(MissingResource::Send, no_send)
+            || record_missing(MissingResource::Write, no_write);
+        (missing_resources, is_certain)
     }
 
     /// True if the event may yield to a response that waits at the unit; memory events and responses never yield.
     fn can_yield(&self, unit: usize, used: &Use) -> bool {
-        let response = |kind| self.protocol.class(kind) != Some(Class::Request);
-        let first =
-            used.is_memory_event() || matches!(used.event, Event::Message(kind) if response(kind));
-        !first && self.responses[unit] > 0
+        let is_response = |kind| self.protocol.class(kind) != Some(Class::Request);
+        let has_priority = used.is_memory_event()
+            || matches!(used.event, Event::Message(kind) if is_response(kind));
+        !has_priority && self.responses[unit] > 0
     }
 
-    fn set(&self, at: usize) -> u64 {
-        self.lines[at].number % ((self.requests.len() as u64) << self.shape.set_bits)
+    fn directory_set(&self, line_index: usize) -> u64 {
+        self.lines[line_index].number % ((self.requests.len() as u64) << self.shape.set_bits)
     }
 
     /// Updates the resources after an event was consumed or refused. `flight` identifies the message that was granted.
-    pub(super) fn update_resources(&mut self, at: usize, used: &Use, flight: Option<u32>) {
-        let (unit, set) = (self.unit(at), self.set(at));
+    pub(super) fn update_resources(&mut self, line_index: usize, used: &Use, flight: Option<u32>) {
+        let (unit, set) = (self.unit(line_index), self.directory_set(line_index));
         // An endpoint observes the result directly; each unit has its turn to report it.
-        let told = match self.behind.asks() {
-            true => Until::Cycle(self.cycle + OBSERVATION_CYCLES + self.requests.len() as u64),
-            false => Until::Told,
+        let notified = match self.endpoint.drives_local_ports() {
+            true => {
+                AllocationEnd::Cycle(self.cycle + OBSERVATION_CYCLES + self.requests.len() as u64)
+            }
+            false => AllocationEnd::Notified,
         };
-        let places = &mut self.places[unit];
+        let resources = &mut self.resources[unit];
         let row = &used.row;
         if row.effect == rom::Effect::Refuse {
             if used.is_device_event() {
-                places.locals.take(at, told);
+                resources.locals.allocate(line_index, notified);
             }
             return;
         }
-        let after = flight.map(Until::Left);
+        let departure = flight.map(AllocationEnd::Departed);
         match used.event {
-            Event::MemoryData(_) => places.reads.change_end(at, Until::Handled, after),
-            Event::MemoryDone => places.writes.change_end(at, Until::Handled, after),
-            Event::Unlock => places.locks = places.locks.saturating_sub(1),
+            Event::MemoryData(_) => {
+                resources
+                    .reads
+                    .change_end(line_index, AllocationEnd::Handled, departure)
+            }
+            Event::MemoryDone => {
+                resources
+                    .writes
+                    .change_end(line_index, AllocationEnd::Handled, departure)
+            }
+            Event::Unlock => resources.locks = resources.locks.saturating_sub(1),
             Event::Local(operation) => {
-                places.locals.take(at, Until::Handled);
-                places.locks +=
+                resources
+                    .locals
+                    .allocate(line_index, AllocationEnd::Handled);
+                resources.locks +=
                     usize::from(used.is_device_event() && self.rom.locking[usize::from(operation)]);
             }
             _ => {}
         }
         if row.acknowledge && used.event != Event::Unlock {
-            let after = (!used.is_own_operation).then_some(told);
-            places.locals.change_end(at, Until::Handled, after);
+            let end = (!used.is_own_operation).then_some(notified);
+            resources
+                .locals
+                .change_end(line_index, AllocationEnd::Handled, end);
         }
         match row.memory {
-            rom::Memory::Read => places.reads.take(at, Until::Handled),
-            rom::Memory::Write => places.writes.take(at, Until::Handled),
+            rom::Memory::Read => resources.reads.allocate(line_index, AllocationEnd::Handled),
+            rom::Memory::Write => resources
+                .writes
+                .allocate(line_index, AllocationEnd::Handled),
             rom::Memory::None => {}
         }
-        if let (true, Some(after)) = (used.immediate(), after) {
-            places.immediate.take(at, after);
+        if let (true, Some(departure)) = (used.sends_immediately(), departure) {
+            resources.immediate.allocate(line_index, departure);
         }
-        let lines = places.sets.entry(set).or_default();
+        let lines = resources.sets.entry(set).or_default();
         match (used.state, row.next) {
             (0, 0) => {}
             (0, _) => *lines += 1,
@@ -234,19 +261,25 @@ impl Bench<'_> {
     }
 
     /// Frees resources after a message has left the home.
-    pub(super) fn free_departed(&mut self, at: usize, flight: u32) {
-        let heard = Some(Until::Cycle(self.cycle + OBSERVATION_CYCLES));
-        let unit = self.unit(at);
-        let places = &mut self.places[unit];
-        for kind in [&mut places.reads, &mut places.writes, &mut places.immediate] {
-            kind.change_end(at, Until::Left(flight), heard);
+    pub(super) fn free_departed(&mut self, line_index: usize, flight: u32) {
+        let observed = Some(AllocationEnd::Cycle(self.cycle + OBSERVATION_CYCLES));
+        let unit = self.unit(line_index);
+        let resources = &mut self.resources[unit];
+        for kind in [
+            &mut resources.reads,
+            &mut resources.writes,
+            &mut resources.immediate,
+        ] {
+            kind.change_end(line_index, AllocationEnd::Departed(flight), observed);
         }
     }
 
     /// Frees the resource of a local operation after the device was notified.
-    pub(super) fn frees_local(&mut self, at: usize) {
-        let heard = Some(Until::Cycle(self.cycle + OBSERVATION_CYCLES));
-        let unit = self.unit(at);
-        self.places[unit].locals.change_end(at, Until::Told, heard);
+    pub(super) fn free_local(&mut self, line_index: usize) {
+        let observed = Some(AllocationEnd::Cycle(self.cycle + OBSERVATION_CYCLES));
+        let unit = self.unit(line_index);
+        self.resources[unit]
+            .locals
+            .change_end(line_index, AllocationEnd::Notified, observed);
     }
 }

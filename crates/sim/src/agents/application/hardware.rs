@@ -5,7 +5,7 @@ use crate::agents::clocked::{ApplicationEvent, Bytes, CycleOutput, WORDS};
 
 /// Converts an event to an input of an application in hardware. Returns `None` for events of the home, which drives the
 /// application's pins itself.
-pub(super) fn heard(event: &Event) -> Option<ApplicationEvent> {
+pub(super) fn hardware_event(event: &Event) -> Option<ApplicationEvent> {
     match event {
         Event::Start { .. } => Some(ApplicationEvent::Start),
         Event::Stop => Some(ApplicationEvent::Stop),
@@ -30,12 +30,12 @@ fn bytes(words: &Words) -> Bytes {
 impl Simulation {
     /// Carries out an action of an application in hardware. The RTL has modelled its latency: the action reaches the
     /// home at once.
-    pub(crate) fn apply_hardware_action(&mut self, mut happened: CycleOutput) {
+    pub(crate) fn apply_hardware_action(&mut self, mut output: CycleOutput) {
         let now = self.now;
-        let words = usize::from(self.data.words());
-        let line = *happened.line_mut();
+        let word_count = usize::from(self.data.words());
+        let line = *output.line_mut();
         self.expect(now);
-        let Some(behind) = &mut self.behind else {
+        let Some(application) = &mut self.behind else {
             return self.fail(
                 FailureKind::Hardware,
                 line,
@@ -43,10 +43,10 @@ impl Simulation {
             );
         };
         let locals = &self.home.controller().locals;
-        let action = match &happened {
+        let action = match &output {
             CycleOutput::Answers { line, bytes } => Action::Answer {
                 line: *line,
-                words: bytes[..words].into(),
+                words: bytes[..word_count].into(),
             },
             CycleOutput::Accepts { line } => Action::Accept { line: *line },
             CycleOutput::Asks { line, operation } => {
@@ -54,7 +54,7 @@ impl Simulation {
                 let Some(local) = local.filter(|_| *line < self.platform.lines) else {
                     let text = format!(
                         "{} asks for local operation {operation}, which does not exist for this line",
-                        behind.name
+                        application.name
                     );
                     return self.fail(FailureKind::Contract, *line, text);
                 };
@@ -82,22 +82,22 @@ impl Simulation {
             },
             _ => return,
         };
-        if let Err(breach) = behind.contract.action(&action) {
-            let text = format!("{} {}", behind.name, breach.what);
+        if let Err(breach) = application.contract.action(&action) {
+            let text = format!("{} {}", application.name, breach.what);
             return self.fail(FailureKind::Contract, breach.line, text);
         }
-        match happened {
+        match output {
             CycleOutput::Answers { line, bytes } => {
-                self.write_by_application(line, &bytes[..words].into());
+                self.write_homed_line(line, &bytes[..word_count].into());
                 self.queue_input(line, Work::Read(line));
             }
             CycleOutput::Accepts { line } => self.queue_input(line, Work::Written(line)),
             CycleOutput::Asks { line, operation } => {
-                behind.asked.insert(line, (now, false));
+                application.pending_operations.insert(line, (now, false));
                 self.queue_input(line, Work::Local(line, operation));
             }
             CycleOutput::Unlocks { line } => {
-                behind.locks.remove(&line);
+                application.locks.remove(&line);
                 self.queue_input(line, Work::Unlock(line));
             }
             CycleOutput::Fetches {
@@ -105,7 +105,7 @@ impl Simulation {
                 line,
                 lines,
                 step,
-            } => self.fetch(tag, line, lines, step),
+            } => self.read_burst(tag, line, lines, step),
             CycleOutput::Stores {
                 tag,
                 line,
@@ -113,12 +113,12 @@ impl Simulation {
                 mask,
             } => {
                 let mut words = self.memory_words(line);
-                for (word, place) in words.iter_mut().enumerate() {
+                for (word, target) in words.iter_mut().enumerate() {
                     if mask >> word & 1 != 0 {
-                        *place = bytes[word];
+                        *target = bytes[word];
                     }
                 }
-                self.store_by_application(tag, line, words);
+                self.store_memory_line(tag, line, words);
             }
             _ => {}
         }

@@ -21,56 +21,62 @@ use std::collections::VecDeque;
 /// A clocked home in a run, and the outputs expected from it.
 pub(crate) struct Clocked {
     home: Box<dyn ClockedHome>,
-    running: bool,
-    happened: Vec<CycleOutput>,
+    is_running: bool,
+    outputs: Vec<CycleOutput>,
     /// Messages given to the home that have not entered, in order.
     entering: VecDeque<u32>,
     /// Inputs that no unit has taken, by line.
-    given: FxHashMap<Line, Vec<Work>>,
+    pending_inputs: FxHashMap<Line, Vec<Work>>,
     /// Messages that the controller has sent and that have not left the home, by line.
-    sent: FxHashMap<Line, VecDeque<Message>>,
+    expected_messages: FxHashMap<Line, VecDeque<Message>>,
     /// Memory reads and writes that the controller has started and the RTL has not requested; for a write its word
     /// mask.
-    reads: FxHashMap<Line, Transition>,
-    writes: FxHashMap<Line, (ConfigurationId, u16)>,
+    expected_reads: FxHashMap<Line, Transition>,
+    expected_writes: FxHashMap<Line, (ConfigurationId, u16)>,
     /// Acknowledgements that the RTL has not given to the device yet.
-    acknowledged: FxHashMap<Line, u8>,
+    expected_acknowledgements: FxHashMap<Line, u8>,
     /// Lines that the directory is evicting to make room.
-    own: FxHashSet<Line>,
+    directory_evictions: FxHashSet<Line>,
 }
 
 impl Clocked {
     pub fn new(home: Box<dyn ClockedHome>) -> Clocked {
         Clocked {
             home,
-            running: false,
-            happened: Vec::new(),
+            is_running: false,
+            outputs: Vec::new(),
             entering: VecDeque::new(),
-            given: FxHashMap::default(),
-            sent: FxHashMap::default(),
-            reads: FxHashMap::default(),
-            writes: FxHashMap::default(),
-            acknowledged: FxHashMap::default(),
-            own: FxHashSet::default(),
+            pending_inputs: FxHashMap::default(),
+            expected_messages: FxHashMap::default(),
+            expected_reads: FxHashMap::default(),
+            expected_writes: FxHashMap::default(),
+            expected_acknowledgements: FxHashMap::default(),
+            directory_evictions: FxHashSet::default(),
         }
     }
 
     /// Returns an output that is still expected although the home is idle, with its line.
     fn missing_output(&self) -> Option<(Line, &'static str)> {
-        let first =
-            |lines: &mut dyn Iterator<Item = Line>, what| lines.min().map(|line| (line, what));
-        first(
-            &mut self.given.keys().copied(),
+        let first_missing =
+            |lines: &mut dyn Iterator<Item = Line>, output| lines.min().map(|line| (line, output));
+        first_missing(
+            &mut self.pending_inputs.keys().copied(),
             "an event that was never handled",
         )
-        .or(first(
-            &mut self.sent.keys().copied(),
+        .or(first_missing(
+            &mut self.expected_messages.keys().copied(),
             "a message that never left",
         ))
-        .or(first(&mut self.reads.keys().copied(), "a read of memory"))
-        .or(first(&mut self.writes.keys().copied(), "a write of memory"))
-        .or(first(
-            &mut self.acknowledged.keys().copied(),
+        .or(first_missing(
+            &mut self.expected_reads.keys().copied(),
+            "a read of memory",
+        ))
+        .or(first_missing(
+            &mut self.expected_writes.keys().copied(),
+            "a write of memory",
+        ))
+        .or(first_missing(
+            &mut self.expected_acknowledgements.keys().copied(),
             "an acknowledgement",
         ))
     }
@@ -86,7 +92,7 @@ impl Simulation {
     pub(crate) fn submit_message(&mut self, index: u32) {
         let message = self.messages[index];
         let kind = &self.kinds[message.kind.index()];
-        let (mut bytes, mut mask) = ([0; WORDS], self.whole_line());
+        let (mut bytes, mut mask) = ([0; WORDS], self.line_mask());
         if kind.whole {
             bytes = self.line_words(message.line, message.copy);
         } else if kind.store {
@@ -129,9 +135,9 @@ impl Simulation {
     }
 
     /// Gives an event to the application in the clocked home.
-    pub(crate) fn submit_application_event(&mut self, heard: ApplicationEvent) {
+    pub(crate) fn submit_application_event(&mut self, event: ApplicationEvent) {
         if let Some(clocked) = &mut self.clocked {
-            clocked.home.application(heard);
+            clocked.home.application(event);
         }
         self.run_clock();
     }
@@ -139,7 +145,7 @@ impl Simulation {
     /// Records an input in front of the home, and starts the clock if it is stopped.
     pub(crate) fn queue_input(&mut self, line: Line, work: Work) {
         if let Some(clocked) = &mut self.clocked {
-            clocked.given.entry(line).or_default().push(work);
+            clocked.pending_inputs.entry(line).or_default().push(work);
         }
         self.run_clock();
     }
@@ -149,9 +155,9 @@ impl Simulation {
         let Some(clocked) = &mut self.clocked else {
             return;
         };
-        if !std::mem::replace(&mut clocked.running, true) {
-            let at = now.next_multiple_of(clocked.home.period());
-            self.queue.push(at, KernelEvent::Clock);
+        if !std::mem::replace(&mut clocked.is_running, true) {
+            let edge = now.next_multiple_of(clocked.home.period());
+            self.queue.push(edge, KernelEvent::Clock);
         }
     }
 
@@ -160,36 +166,36 @@ impl Simulation {
         let Some(clocked) = &mut self.clocked else {
             return;
         };
-        let mut happened = std::mem::take(&mut clocked.happened);
-        if let Err(said) = clocked.home.cycle(&mut happened) {
-            return self.fail(FailureKind::Hardware, 0, said);
+        let mut outputs = std::mem::take(&mut clocked.outputs);
+        if let Err(error) = clocked.home.cycle(&mut outputs) {
+            return self.fail(FailureKind::Hardware, 0, error);
         }
-        for happened in happened.drain(..) {
-            if let Err((line, text)) = self.handle_output(happened) {
+        for output in outputs.drain(..) {
+            if let Err((line, text)) = self.handle_output(output) {
                 return self.fail(FailureKind::Hardware, line, text);
             }
         }
         let Some(clocked) = &mut self.clocked else {
             return;
         };
-        clocked.happened = happened;
-        clocked.running = !clocked.home.idle();
-        if clocked.running {
-            let at = self.now + clocked.home.period();
-            return self.queue.push(at, KernelEvent::Clock);
+        clocked.outputs = outputs;
+        clocked.is_running = !clocked.home.idle();
+        if clocked.is_running {
+            let edge = self.now + clocked.home.period();
+            return self.queue.push(edge, KernelEvent::Clock);
         }
         // A home that waits for memory is not idle. A memory operation that it has not requested will never come.
-        if let Some((line, what)) = clocked.missing_output() {
+        if let Some((line, missing)) = clocked.missing_output() {
             self.fail(
                 FailureKind::Hardware,
                 line,
-                format!("the home became idle, but still owes {what}"),
+                format!("the home became idle, but still owes {missing}"),
             );
         }
     }
 
-    fn handle_output(&mut self, happened: CycleOutput) -> Result<(), (Line, String)> {
-        match happened {
+    fn handle_output(&mut self, output: CycleOutput) -> Result<(), (Line, String)> {
+        match output {
             CycleOutput::Entered { kind, line } => self.handle_entered(kind, line),
             CycleOutput::Stepped {
                 line,
@@ -200,11 +206,11 @@ impl Simulation {
                 own,
             } => self
                 .handle_stepped(line, event, (state, next), took, own)
-                .map_err(|what| {
-                    let words = self.state_text(HOME, line, self.directory.get(line));
+                .map_err(|error| {
+                    let state_text = self.state_text(HOME, line, self.directory.get(line));
                     (
                         line,
-                        format!("{} in {words}: {what}", self.event_words(event)),
+                        format!("{} in {state_text}: {error}", self.event_text(event)),
                     )
                 }),
             CycleOutput::Left { kind, line, bytes } => self.handle_left(kind, line, bytes),
@@ -217,8 +223,8 @@ impl Simulation {
             CycleOutput::Writes { line, bytes, mask } => {
                 self.start_requested_write(line, bytes, mask)
             }
-            happened => {
-                self.apply_hardware_action(happened);
+            output => {
+                self.apply_hardware_action(output);
                 Ok(())
             }
         }
@@ -226,16 +232,16 @@ impl Simulation {
 
     fn handle_entered(&mut self, kind: MessageId, line: Line) -> Result<(), (Line, String)> {
         let messages = &self.messages;
-        let is = |&index: &u32| {
+        let is_same = |&index: &u32| {
             let message = &messages[index];
             (message.kind, message.line) == (kind, line)
         };
         let entering = self.clocked.as_mut().map(|clocked| &mut clocked.entering);
-        let found = entering.and_then(|entering| {
-            let place = entering.iter().position(is)?;
-            entering.remove(place)
+        let entered = entering.and_then(|entering| {
+            let position = entering.iter().position(is_same)?;
+            entering.remove(position)
         });
-        let Some(index) = found else {
+        let Some(index) = entered else {
             let name = &self.protocol_messages[kind.index()].name;
             return Err((line, format!("{name} entered, but no agent had sent it")));
         };
@@ -248,21 +254,24 @@ impl Simulation {
         line: Line,
         event: Event,
         (state, next): (usize, usize),
-        took: Admission,
-        own: bool,
+        admission: Admission,
+        by_directory: bool,
     ) -> Result<(), String> {
         let configuration = self.directory.get(line);
         if self.home.state(configuration) != state {
             let states = &self.home.controller().states;
-            let seen = states.get(state).map_or("no state", |state| &state.name);
-            return Err(format!("the RTL sees it in {seen}"));
+            let state_name = states.get(state).map_or("no state", |state| &state.name);
+            return Err(format!("the RTL sees it in {state_name}"));
         }
-        let place = self.input_position(line, event);
-        let work = match (event, own) {
+        let position = self.input_position(line, event);
+        let work = match (event, by_directory) {
             (Event::Local(operation), true) => Work::Local(line, operation),
             _ => {
-                let given = self.clocked.as_ref().and_then(|c| c.given.get(&line));
-                match place.and_then(|place| given?.get(place).copied()) {
+                let inputs = self
+                    .clocked
+                    .as_ref()
+                    .and_then(|c| c.pending_inputs.get(&line));
+                match position.and_then(|position| inputs?.get(position).copied()) {
                     Some(work) => work,
                     None => return Err("no such input has arrived".into()),
                 }
@@ -283,35 +292,36 @@ impl Simulation {
             Answer::Refuse => Admission::Refused,
             _ => Admission::Impossible,
         };
-        if took != expected {
+        if admission != expected {
             return Err(format!(
-                "the RTL says {took:?}; by the controller it is {expected:?}"
+                "the RTL says {admission:?}; by the controller it is {expected:?}"
             ));
         }
-        if took == Admission::Left {
+        if admission == Admission::Left {
             self.counters.stall(crate::statistics::Stall::Left);
             return Ok(());
         }
-        if let (Some(place), false, Some(clocked)) = (place, own, &mut self.clocked) {
-            if let Some(given) = clocked.given.get_mut(&line) {
-                given.remove(place);
-                if given.is_empty() {
-                    clocked.given.remove(&line);
+        if let (Some(position), false, Some(clocked)) = (position, by_directory, &mut self.clocked)
+        {
+            if let Some(inputs) = clocked.pending_inputs.get_mut(&line) {
+                inputs.remove(position);
+                if inputs.is_empty() {
+                    clocked.pending_inputs.remove(&line);
                 }
             }
         }
-        match took {
+        match admission {
             Admission::Taken => {
                 if self.home.state(transition.next) != next {
                     let states = &self.home.controller().states;
-                    let goes = states.get(next).map_or("no state", |state| &state.name);
-                    let words = self.state_text(HOME, line, transition.next);
+                    let next_name = states.get(next).map_or("no state", |state| &state.name);
+                    let state_text = self.state_text(HOME, line, transition.next);
                     return Err(format!(
-                        "the RTL goes to {goes}; by the controller it is {words}"
+                        "the RTL goes to {next_name}; by the controller it is {state_text}"
                     ));
                 }
-                if let (true, Some(clocked)) = (own, &mut self.clocked) {
-                    clocked.own.insert(line);
+                if let (true, Some(clocked)) = (by_directory, &mut self.clocked) {
+                    clocked.directory_evictions.insert(line);
                 }
                 self.take_step(work, line, message.as_ref(), configuration, &transition);
                 Ok(())
@@ -323,10 +333,12 @@ impl Simulation {
 
     /// Returns the place of an event's cause among the inputs given for its line.
     fn input_position(&self, line: Line, event: Event) -> Option<usize> {
-        let given = self.clocked.as_ref()?.given.get(&line)?;
-        given.iter().position(|&work| match (work, event) {
+        let inputs = self.clocked.as_ref()?.pending_inputs.get(&line)?;
+        inputs.iter().position(|&work| match (work, event) {
             (Work::Message(index), Event::Message(kind)) => self.messages[index].kind == kind,
-            (Work::Local(_, given), Event::Local(taken)) => given == taken,
+            (Work::Local(_, operation), Event::Local(taken_operation)) => {
+                operation == taken_operation
+            }
             (Work::Unlock(_), Event::Unlock)
             | (Work::Read(_), Event::MemoryData(_))
             | (Work::Written(_), Event::MemoryDone) => true,
@@ -334,7 +346,7 @@ impl Simulation {
         })
     }
 
-    fn event_words(&self, event: Event) -> String {
+    fn event_text(&self, event: Event) -> String {
         match event {
             Event::Message(kind) => self.protocol_messages[kind.index()].name.clone(),
             Event::Local(operation) => {
@@ -350,7 +362,7 @@ impl Simulation {
     pub(crate) fn send_or_hold(&mut self, message: Message, ready: Time) {
         match &mut self.clocked {
             Some(clocked) => clocked
-                .sent
+                .expected_messages
                 .entry(message.line)
                 .or_default()
                 .push_back(message),
@@ -366,18 +378,21 @@ impl Simulation {
     ) -> Result<(), (Line, String)> {
         let name = &self.protocol_messages[kind.index()].name;
         let circuit = |kind: MessageId| self.kinds[kind.index()].circuit;
-        let sent = self.clocked.as_mut().map(|clocked| &mut clocked.sent);
-        let found = sent.and_then(|sent| {
-            let of_line = sent.get_mut(&line)?;
-            let of_circuit = |message: &Message| circuit(message.kind) == circuit(kind);
-            let place = of_line.iter().position(of_circuit)?;
-            let message = of_line.remove(place)?;
-            if of_line.is_empty() {
-                sent.remove(&line);
+        let expected_messages = self
+            .clocked
+            .as_mut()
+            .map(|clocked| &mut clocked.expected_messages);
+        let sent_message = expected_messages.and_then(|expected_messages| {
+            let line_messages = expected_messages.get_mut(&line)?;
+            let is_in_circuit = |message: &Message| circuit(message.kind) == circuit(kind);
+            let position = line_messages.iter().position(is_in_circuit)?;
+            let message = line_messages.remove(position)?;
+            if line_messages.is_empty() {
+                expected_messages.remove(&line);
             }
             Some(message)
         });
-        let message = found
+        let message = sent_message
             .filter(|message| message.kind == kind)
             .ok_or_else(|| {
                 (
@@ -401,13 +416,13 @@ impl Simulation {
     /// it.
     pub(crate) fn take_directory_eviction(&mut self, line: Line) -> bool {
         let clocked = self.clocked.as_mut();
-        clocked.is_some_and(|clocked| clocked.own.remove(&line))
+        clocked.is_some_and(|clocked| clocked.directory_evictions.remove(&line))
     }
 
     /// True if the directory is evicting this line to make room.
     pub(crate) fn is_directory_eviction(&self, line: Line) -> bool {
         let clocked = self.clocked.as_ref();
-        clocked.is_some_and(|clocked| clocked.own.contains(&line))
+        clocked.is_some_and(|clocked| clocked.directory_evictions.contains(&line))
     }
 
     /// Defers an acknowledgement until the RTL gives it. Returns false without a clocked home: the device is notified
@@ -415,7 +430,7 @@ impl Simulation {
     pub(crate) fn defer_acknowledgement(&mut self, line: Line, operation: u8) -> bool {
         match &mut self.clocked {
             Some(clocked) => {
-                clocked.acknowledged.insert(line, operation);
+                clocked.expected_acknowledgements.insert(line, operation);
                 true
             }
             None => false,
@@ -441,12 +456,14 @@ impl Simulation {
                     "a local operation of the application was refused".into(),
                 ));
             }
-            self.refused();
+            self.refuse_local_operation();
             return Ok(());
         }
-        let owed = self.clocked.as_mut();
-        if owed.and_then(|clocked| clocked.acknowledged.remove(&line)) != Some(operation) {
-            let name = self.event_words(Event::Local(operation));
+        let clocked = self.clocked.as_mut();
+        if clocked.and_then(|clocked| clocked.expected_acknowledgements.remove(&line))
+            != Some(operation)
+        {
+            let name = self.event_text(Event::Local(operation));
             return Err((
                 line,
                 format!("{name} was acknowledged before it was complete"),
@@ -460,7 +477,7 @@ impl Simulation {
     pub(crate) fn defer_memory_read(&mut self, line: Line, transition: &Transition) -> bool {
         match &mut self.clocked {
             Some(clocked) => {
-                clocked.reads.insert(line, *transition);
+                clocked.expected_reads.insert(line, *transition);
                 true
             }
             None => false,
@@ -475,10 +492,10 @@ impl Simulation {
         next: ConfigurationId,
         words: Option<Range<u16>>,
     ) -> bool {
-        let mask = words.map_or(self.whole_line(), word_mask);
+        let mask = words.map_or(self.line_mask(), word_mask);
         match &mut self.clocked {
             Some(clocked) => {
-                clocked.writes.insert(line, (next, mask));
+                clocked.expected_writes.insert(line, (next, mask));
                 true
             }
             None => false,
@@ -486,8 +503,13 @@ impl Simulation {
     }
 
     fn start_requested_read(&mut self, line: Line) -> Result<(), (Line, String)> {
-        let reads = self.clocked.as_mut().map(|clocked| &mut clocked.reads);
-        let Some(transition) = reads.and_then(|reads| reads.remove(&line)) else {
+        let expected_reads = self
+            .clocked
+            .as_mut()
+            .map(|clocked| &mut clocked.expected_reads);
+        let Some(transition) =
+            expected_reads.and_then(|expected_reads| expected_reads.remove(&line))
+        else {
             return Err((
                 line,
                 "memory is read without a request of the controller".into(),
@@ -503,16 +525,25 @@ impl Simulation {
         bytes: Bytes,
         mask: u16,
     ) -> Result<(), (Line, String)> {
-        let writes = self.clocked.as_mut().map(|clocked| &mut clocked.writes);
-        let Some((next, expected)) = writes.and_then(|writes| writes.remove(&line)) else {
+        let expected_writes = self
+            .clocked
+            .as_mut()
+            .map(|clocked| &mut clocked.expected_writes);
+        let Some((next, expected_mask)) =
+            expected_writes.and_then(|expected_writes| expected_writes.remove(&line))
+        else {
             return Err((
                 line,
                 "memory is written without a request of the controller".into(),
             ));
         };
         let words = self.line_words(line, self.data.memory(line));
-        let written = (0..WORDS).filter(|word| mask >> word & 1 != 0);
-        if mask != expected || written.into_iter().any(|word| words[word] != bytes[word]) {
+        let written_words = (0..WORDS).filter(|word| mask >> word & 1 != 0);
+        if mask != expected_mask
+            || written_words
+                .into_iter()
+                .any(|word| words[word] != bytes[word])
+        {
             return Err((
                 line,
                 "memory is written with data that differ from the message".into(),
@@ -523,14 +554,14 @@ impl Simulation {
     }
 
     /// Returns a mask with a bit for each word of a line.
-    fn whole_line(&self) -> u16 {
+    fn line_mask(&self) -> u16 {
         (u32::from(u16::MAX) >> (WORDS - usize::from(self.data.words()).min(WORDS))) as u16
     }
 
     pub(crate) fn line_words(&self, line: Line, copy: Copy) -> Bytes {
         let mut bytes = [0; WORDS];
-        for (word, place) in bytes.iter_mut().enumerate().take(self.data.words().into()) {
-            *place = self.data.word(line, copy, word as u16);
+        for (word, target) in bytes.iter_mut().enumerate().take(self.data.words().into()) {
+            *target = self.data.word(line, copy, word as u16);
         }
         bytes
     }

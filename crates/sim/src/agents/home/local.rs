@@ -15,11 +15,11 @@ impl Simulation {
     /// Issues the device's next local operation.
     pub(crate) fn ask(&mut self) {
         let locals = self.home.controller().locals.len() as u64;
-        if locals == 0 || self.device.left == 0 {
-            self.device.left = 0;
+        if locals == 0 || self.device.operations_left == 0 {
+            self.device.operations_left = 0;
             return;
         }
-        self.device.left -= 1;
+        self.device.operations_left -= 1;
         let line = self
             .device
             .random
@@ -39,14 +39,14 @@ impl Simulation {
         self.queue.push(self.now + pause, KernelEvent::Ask);
     }
 
-    pub(crate) fn refused(&mut self) {
+    pub(crate) fn refuse_local_operation(&mut self) {
         self.counters.locals[1] += 1;
         self.device.current = None;
         self.schedule_next_operation();
     }
 
     /// Completes a local operation at the home, and checks the permissions it guarantees.
-    pub(super) fn acknowledged(&mut self, line: Line, local: u8) {
+    pub(super) fn complete_local_operation(&mut self, line: Line, local: u8) {
         let Some(Local { ensures, name, .. }) =
             self.home.controller().locals.get(local as usize).cloned()
         else {
@@ -63,8 +63,8 @@ impl Simulation {
         }
         self.check_memory(line, "is given to the device");
         // The oracle does not track the permissions of a single caching agent.
-        let several = self.caches.count() > 1 && self.oracle.most(line) <= ensures;
-        for cache in self.caches.agents().filter(|_| !several) {
+        let oracle_agrees = self.caches.count() > 1 && self.oracle.most(line) <= ensures;
+        for cache in self.caches.agents().filter(|_| !oracle_agrees) {
             let configuration = self.caches.configuration(cache, line);
             let right = self.remote.about(configuration).right;
             if right > ensures {
@@ -79,8 +79,8 @@ impl Simulation {
 
     /// Notifies the device, or the application, of a completed local operation.
     pub(crate) fn notify_device(&mut self, line: Line, local: u8) {
-        let about = self.home.controller().locals.get(local as usize);
-        let Some((ensures, locks)) = about.map(|local| (local.ensures, local.locks)) else {
+        let operation = self.home.controller().locals.get(local as usize);
+        let Some((ensures, locks)) = operation.map(|local| (local.ensures, local.locks)) else {
             return;
         };
         if let Some(above) = &mut self.above {
@@ -93,8 +93,9 @@ impl Simulation {
                 local,
                 locked: true,
             });
-            let hold = self.device.random.below(self.device.workload.pause + 1);
-            self.queue.push(self.now + hold, KernelEvent::Unlock(line));
+            let lock_duration = self.device.random.below(self.device.workload.pause + 1);
+            self.queue
+                .push(self.now + lock_duration, KernelEvent::Unlock(line));
         } else {
             self.device.current = None;
             self.schedule_next_operation();
@@ -108,9 +109,9 @@ impl Simulation {
             let word = self.device.random.below(self.data.words().into()) as u16;
             let value = self.device.random.below(u64::MAX);
             let version = self.oracle.write(line, word..word + 1, value);
-            let old = self.data.share(self.data.memory(line));
-            let new = self.data.write_word(line, old, word, value, version);
-            self.data.set_memory(line, new);
+            let old_copy = self.data.share(self.data.memory(line));
+            let new_copy = self.data.write_word(line, old_copy, word, value, version);
+            self.data.set_memory(line, new_copy);
         }
         self.present_local(Work::Unlock(line), line);
     }

@@ -12,13 +12,13 @@ impl Simulation {
         if self.watched {
             return self.operate_watched(ready, line);
         }
-        let (there, back) = self.times.path;
-        self.memory(ready + there, line) + back
+        let (request_latency, response_latency) = self.times.path;
+        self.memory(ready + request_latency, line) + response_latency
     }
 
     /// Starts a read by memory, or by the application that serves the line.
     pub(crate) fn read_memory(&mut self, ready: Time, line: Line, transition: &Transition) {
-        if self.served(line) {
+        if self.is_served(line) {
             return self.present_application_read(ready, line, transition);
         }
         let end = self.operate(ready, line);
@@ -30,21 +30,21 @@ impl Simulation {
 
     pub(super) fn start_write(
         &mut self,
-        number: usize,
+        unit_index: usize,
         ready: Time,
         line: Line,
         transition: &Transition,
         words: Option<Range<u16>>,
     ) {
         if !self.defer_memory_write(line, transition.next, words) {
-            self.units[number].writing += 1;
+            self.units[unit_index].writes_in_flight += 1;
             self.write_memory(ready, line, transition.next);
         }
     }
 
     /// Starts a write by memory, or by the application that serves the line.
     pub(crate) fn write_memory(&mut self, ready: Time, line: Line, next: ConfigurationId) {
-        if self.served(line) {
+        if self.is_served(line) {
             return self.present_application_write(ready, line, next);
         }
         let end = self.operate(ready, line);
@@ -56,8 +56,8 @@ impl Simulation {
 
     /// Writes the line that a message carries back to memory.
     pub(super) fn write_back(&mut self, line: Line, message: Option<&Message>) {
-        let carried = message.filter(|m| self.kinds[m.kind.index()].line);
-        let Some(message) = carried else {
+        let line_message = message.filter(|m| self.kinds[m.kind.index()].line);
+        let Some(message) = line_message else {
             let text = "the home writes memory without data".to_string();
             return self.fail(FailureKind::Meaningless, line, text);
         };
@@ -67,17 +67,17 @@ impl Simulation {
             above.written(line);
         }
         if self.behind.is_some() {
-            self.written_back(line);
+            self.note_write_back(line);
         }
     }
 
     /// Keeps the bytes of a write until the home writes them.
-    pub(super) fn set_aside(&mut self, number: usize, line: Line, message: Option<&Message>) {
-        let kind = message.map(|message| (message, self.kinds[message.kind.index()]));
-        let stores = &mut self.units[number].stores;
-        match kind.filter(|(_, kind)| kind.store) {
+    pub(super) fn defer_store(&mut self, unit_index: usize, line: Line, message: Option<&Message>) {
+        let store_message = message.map(|message| (message, self.kinds[message.kind.index()]));
+        let stores = &mut self.units[unit_index].deferred_stores;
+        match store_message.filter(|(_, kind)| kind.store) {
             Some((message, kind)) if stores.iter().all(|store| store.line != line) => {
-                stores.push(Store::of(message, &kind));
+                stores.push(Store::from_message(message, &kind));
             }
             _ => {
                 let text = "the home defers a store without a free slot".to_string();
@@ -86,30 +86,34 @@ impl Simulation {
         }
     }
 
-    /// Writes the bytes that a unit has kept of a write: the `whole` line, or the words present. Returns the words
-    /// if only a part is written.
-    pub(super) fn store(
+    /// Writes the bytes that a unit has kept of a write: the whole line if `is_whole_line`, or the words present.
+    /// Returns the words if only a part is written.
+    pub(super) fn commit_store(
         &mut self,
-        number: usize,
+        unit_index: usize,
         line: Line,
-        whole: Option<bool>,
+        is_whole_line: Option<bool>,
     ) -> Option<Range<u16>> {
-        let stores = &mut self.units[number].stores;
-        let Some(place) = stores.iter().position(|store| store.line == line) else {
+        let stores = &mut self.units[unit_index].deferred_stores;
+        let Some(position) = stores.iter().position(|store| store.line == line) else {
             let text = "the home commits a deferred store that it does not have".to_string();
             self.fail(FailureKind::Meaningless, line, text);
             return None;
         };
-        let store = stores.remove(place);
-        self.perform_store(store, whole.unwrap_or(store.whole))
+        let store = stores.remove(position);
+        self.perform_store(store, is_whole_line.unwrap_or(store.is_whole_line))
     }
 
     /// Performs a remote's write at memory. Returns the words if only a part is written.
-    pub(super) fn perform_store(&mut self, store: Store, whole: bool) -> Option<Range<u16>> {
-        let (of, flight) = ((store.from, store.line), store.flight);
-        let words = self.write_store(store, whole);
-        if let Err(breach) = self.oracle.record_store_performed(of, flight) {
-            let name = self.agent_name(of.0);
+    pub(super) fn perform_store(
+        &mut self,
+        store: Store,
+        is_whole_line: bool,
+    ) -> Option<Range<u16>> {
+        let (store_key, flight) = ((store.from, store.line), store.flight);
+        let words = self.write_store(store, is_whole_line);
+        if let Err(breach) = self.oracle.record_store_performed(store_key, flight) {
+            let name = self.agent_name(store_key.0);
             let (kind, text) = match breach {
                 Breach::Twice => (
                     self.oracle.store_property(),
@@ -120,13 +124,13 @@ impl Simulation {
                     format!("a store of {name} is performed before an earlier one to the line"),
                 ),
             };
-            self.fail(kind, of.1, text);
+            self.fail(kind, store_key.1, text);
         }
         words
     }
 
     /// Writes the bytes of a remote's write to memory.
-    fn write_store(&mut self, store: Store, whole: bool) -> Option<Range<u16>> {
+    fn write_store(&mut self, store: Store, is_whole_line: bool) -> Option<Range<u16>> {
         let line = store.line;
         if let Some(above) = &mut self.above {
             above.written(line);
@@ -138,55 +142,57 @@ impl Simulation {
             );
             self.fail(FailureKind::SingleWriter, line, text);
         }
-        let sent = self.performed_by_home(store.from, line, store.flight);
+        let pending_store = self.perform_sent_write(store.from, line, store.flight);
         // The values of these writes are taken from their source, not from the bytes that arrived.
-        let elsewhere = |access: &Pending| {
+        let uses_source_value = |access: &Pending| {
             matches!(
                 access.purpose,
                 Purpose::Drain | Purpose::Port | Purpose::Atomic
             )
         };
-        let buffered = sent.filter(elsewhere);
+        let source_access = pending_store.filter(uses_source_value);
         let value = self.data.word(line, store.copy, 0);
-        if whole && buffered.is_none() {
+        if is_whole_line && source_access.is_none() {
             let words = 0..self.data.words();
             let version = self.oracle.write(line, words.clone(), value);
-            if let Some(sent) = &sent {
-                self.wrote(sent, words, version);
+            if let Some(pending_store) = &pending_store {
+                self.record_write(pending_store, words, version);
             }
             self.data.stamp(store.copy, version);
             self.data.set_memory(line, store.copy);
             return None;
         }
-        let of_port = |access: &Pending| access.purpose == Purpose::Port;
-        let old = match &buffered {
+        let is_port_access = |access: &Pending| access.purpose == Purpose::Port;
+        let old_copy = match &source_access {
             // The bytes of a port have a value of their own in each word.
-            Some(access) if whole && of_port(access) => store.copy,
+            Some(access) if is_whole_line && is_port_access(access) => store.copy,
             _ => {
                 self.check_memory(line, "is written in part");
                 self.data.memory(line)
             }
         };
-        let old = self.data.share(old);
-        let new = match &buffered {
-            Some(access) if access.purpose == Purpose::Atomic => self.update_by_home(access, old),
-            Some(access) if of_port(access) => self.write_by_port(access, old),
+        let old_copy = self.data.share(old_copy);
+        let new_copy = match &source_access {
+            Some(access) if access.purpose == Purpose::Atomic => {
+                self.perform_atomic_at_home(access, old_copy)
+            }
+            Some(access) if is_port_access(access) => self.write_by_port(access, old_copy),
             // The contents of a sent write-buffer entry do not change until it has been performed.
-            Some(access) => self.write_buffered(access, old),
+            Some(access) => self.perform_buffered_stores(access, old_copy),
             None => {
                 let words = store.word..store.word + store.words;
                 let version = self.oracle.write(line, words.clone(), value);
-                if let Some(sent) = &sent {
-                    self.wrote(sent, words.clone(), version);
+                if let Some(pending_store) = &pending_store {
+                    self.record_write(pending_store, words.clone(), version);
                 }
-                words.fold(old, |copy, word| {
+                words.fold(old_copy, |copy, word| {
                     self.data.write_word(line, copy, word, value, version)
                 })
             }
         };
-        self.data.set_memory(line, new);
+        self.data.set_memory(line, new_copy);
         self.data.release(store.copy);
-        buffered
+        source_access
             .is_none()
             .then_some(store.word..store.word + store.words)
     }

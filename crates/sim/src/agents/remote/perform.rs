@@ -15,7 +15,7 @@ impl Simulation {
                     self.read_by_port(&access, entry.copy, true);
                 } else if self.behind.is_some() {
                     let value = self.data.word(line, entry.copy, access.word);
-                    self.give(access.core, value);
+                    self.set_thread_result(access.core, value);
                 }
                 if access.kind == Access::Load && self.private() {
                     self.fill_l1(&access, entry.copy);
@@ -43,7 +43,7 @@ impl Simulation {
         }
         let words = 0..self.data.words();
         let version = self.oracle.write(access.line, words.clone(), access.value);
-        self.wrote(access, words, version);
+        self.record_write(access, words, version);
         let copy = self.data.filled(access.value);
         self.data.stamp(copy, version);
         self.data.release(old);
@@ -58,31 +58,31 @@ impl Simulation {
         entry: &Entry,
         index: Option<u32>,
     ) -> (Copy, u16, u16) {
-        let about = index.map(|index| self.accesses[index]);
-        let (Some(index), Some(access)) = (index, about.filter(|access| access.kind.writes()))
+        let pending = index.map(|index| self.accesses[index]);
+        let (Some(index), Some(access)) = (index, pending.filter(|access| access.kind.writes()))
         else {
-            let what = "its row sends the data of a write without a pending write";
-            self.report_unsupported(cache, line, entry.configuration, what);
+            let reason = "its row sends the data of a write without a pending write";
+            self.report_unsupported(cache, line, entry.configuration, reason);
             return (Copy::UNTOUCHED, 0, 0);
         };
         if access.purpose == Purpose::Atomic && access.kind != Access::Atomic {
-            let what = "an atomic access needs the line, but its row sends the data to the home";
-            self.report_unsupported(cache, line, entry.configuration, what);
+            let reason = "an atomic access needs the line, but its row sends the data to the home";
+            self.report_unsupported(cache, line, entry.configuration, reason);
         }
         // The next message to be sent gets this flight number.
         let flight = self.flights.wrapping_add(1);
         (self.oracle).record_store_sent((cache, line), flight, access.sent);
-        let sent = &mut self.accesses[index];
-        (sent.sent, sent.flight) = (true, flight);
+        let pending_access = &mut self.accesses[index];
+        (pending_access.sent, pending_access.flight) = (true, flight);
         if access.purpose == Purpose::Port {
-            return (self.bytes_of_port(&access), access.word, access.words);
+            return (self.port_bytes_to_send(&access), access.word, access.words);
         }
         (self.data.filled(access.value), access.word, access.words)
     }
 
     /// Performs, at the home, the write that a cache sent with the message `flight`. Returns the access that sent it if
     /// it is still outstanding. A store that completes when it is sent may be followed by another access to the line.
-    pub(crate) fn performed_by_home(
+    pub(crate) fn perform_sent_write(
         &mut self,
         cache: Agent,
         line: Line,
@@ -92,10 +92,10 @@ impl Simulation {
             self.stores_visible(&issued);
         }
         let (_, entry) = self.caches.find(cache, line);
-        if entry.first == NONE {
+        if entry.first_access == NONE {
             return None;
         }
-        let access = &mut self.accesses[entry.first];
+        let access = &mut self.accesses[entry.first_access];
         if !(access.sent && access.flight == flight) {
             return None;
         }
@@ -114,46 +114,46 @@ impl Simulation {
 
     /// Performs, at the home, the atomic access that a cache has sent for a line, on a copy of memory's bytes. The
     /// access records the old value, which the answer must return.
-    pub(crate) fn update_by_home(&mut self, access: &Pending, copy: Copy) -> Copy {
+    pub(crate) fn perform_atomic_at_home(&mut self, access: &Pending, copy: Copy) -> Copy {
         let Pending {
             line, word, core, ..
         } = *access;
-        let found = self.data.word(line, copy, word);
+        let old_value = self.data.word(line, copy, word);
         let (_, entry) = self.caches.find(access.cache, line);
-        let first = entry.first;
-        self.accesses[first].value = found;
-        let Some(new) = self.updated(core, found) else {
+        let first = entry.first_access;
+        self.accesses[first].value = old_value;
+        let Some(new_value) = self.updated_value(core, old_value) else {
             return copy;
         };
-        let version = self.oracle.write(line, word..word + 1, new);
-        self.wrote(access, word..word + 1, version);
-        self.data.write_word(line, copy, word, new, version)
+        let version = self.oracle.write(line, word..word + 1, new_value);
+        self.record_write(access, word..word + 1, version);
+        self.data.write_word(line, copy, word, new_value, version)
     }
 
-    /// Completes an atomic access that the home has performed. `brought` is the word in the answer.
-    pub(super) fn complete_home_atomic(&mut self, access: &Pending, brought: u64) {
+    /// Completes an atomic access that the home has performed. `answered_value` is the word in the answer.
+    pub(super) fn complete_home_atomic(&mut self, access: &Pending, answered_value: u64) {
         let Pending { cache, line, .. } = *access;
-        if brought != access.value {
+        if answered_value != access.value {
             let text = format!(
-                "an atomic access of {} found {:#x} and is answered with {brought:#x}",
+                "an atomic access of {} found {:#x} and is answered with {answered_value:#x}",
                 self.agent_name(cache),
                 access.value
             );
             self.fail(FailureKind::DataValue, line, text);
         }
-        self.give(access.core, brought);
+        self.set_thread_result(access.core, answered_value);
     }
 
     /// True if a cache's access to a line has sent bytes and is still outstanding.
     pub(crate) fn has_outstanding_store(&mut self, cache: Agent, line: Line) -> bool {
         let (_, entry) = self.caches.find(cache, line);
-        entry.first != NONE && self.accesses[entry.first].sent
+        entry.first_access != NONE && self.accesses[entry.first_access].sent
     }
 
     /// Performs a store, or all stores that the access stands for, in a copy of the line.
     pub(super) fn write(&mut self, access: &Pending, copy: Copy) -> Copy {
         match access.purpose {
-            Purpose::Drain => return self.write_buffered(access, copy),
+            Purpose::Drain => return self.perform_buffered_stores(access, copy),
             Purpose::Port => return self.write_by_port(access, copy),
             Purpose::Core | Purpose::Posted | Purpose::Atomic | Purpose::Hint => {}
         }
@@ -167,15 +167,15 @@ impl Simulation {
         if access.purpose == Purpose::Atomic {
             self.check_load(access, copy);
             let old = self.data.word(line, copy, word);
-            self.give(access.core, old);
-            match self.updated(access.core, old) {
+            self.set_thread_result(access.core, old);
+            match self.updated_value(access.core, old) {
                 Some(new) => value = new,
                 None => return copy,
             }
         }
         let words = word..word + words;
         let version = self.oracle.write(line, words.clone(), value);
-        self.wrote(access, words.clone(), version);
+        self.record_write(access, words.clone(), version);
         words.fold(copy, |copy, word| {
             self.data.write_word(line, copy, word, value, version)
         })
@@ -216,10 +216,15 @@ impl Simulation {
 
     /// Records a performed write of a core, for models in which copies may be stale.
     #[inline(always)]
-    pub(crate) fn wrote(&mut self, access: &Pending, words: std::ops::Range<u16>, version: u32) {
+    pub(crate) fn record_write(
+        &mut self,
+        access: &Pending,
+        words: std::ops::Range<u16>,
+        version: u32,
+    ) {
         if self.oracle.may_be_stale() {
-            let by = (access.core, self.releases(access));
-            self.oracle.wrote(by, access.line, words, version);
+            let writer = (access.core, self.is_release(access));
+            self.oracle.wrote(writer, access.line, words, version);
         }
     }
 
@@ -235,10 +240,12 @@ impl Simulation {
             ..
         } = *access;
         let (version, value) = (self.data.version(copy), self.data.word(line, copy, word));
-        let acquires = self.acquires(access);
-        let found = (version, value);
-        if let Err(wrong) = (self.oracle).check_stale_read((core, acquires), (line, word), found) {
-            let text = format!("{} loads word {word}: {wrong}", self.agent_name(cache));
+        let is_acquire = self.is_acquire(access);
+        let observed = (version, value);
+        if let Err(error) =
+            (self.oracle).check_stale_read((core, is_acquire), (line, word), observed)
+        {
+            let text = format!("{} loads word {word}: {error}", self.agent_name(cache));
             self.fail(FailureKind::DataValue, line, text);
         }
     }

@@ -44,8 +44,8 @@ impl Simulation {
         if self.oracle.excluded(line, right) {
             self.report_conflicting_permissions(cache, line, right);
         }
-        let lock = self.lock_right(line);
-        if !are_compatible(right, lock) {
+        let lock_right = self.lock_right(line);
+        if !are_compatible(right, lock_right) {
             let text = format!(
                 "{} may {right} under the device's lock",
                 self.agent_name(cache)
@@ -64,10 +64,10 @@ impl Simulation {
     ) {
         for other in self.caches.agents().filter(|&other| other != cache) {
             let configuration = self.caches.configuration(other, line);
-            let theirs = self.remote.about(configuration).right;
-            if !are_compatible(right, theirs) {
+            let other_right = self.remote.about(configuration).right;
+            if !are_compatible(right, other_right) {
                 let text = format!(
-                    "{} may {right} while {} may {theirs}",
+                    "{} may {right} while {} may {other_right}",
                     self.agent_name(cache),
                     self.agent_name(other)
                 );
@@ -89,10 +89,10 @@ impl Simulation {
         cache: Agent,
         line: Line,
         configuration: ConfigurationId,
-        what: &str,
+        problem: &str,
     ) {
-        let words = self.state_text(cache, line, configuration);
-        let text = format!("{} in {words}: {what}", self.agent_name(cache));
+        let state_text = self.state_text(cache, line, configuration);
+        let text = format!("{} in {state_text}: {problem}", self.agent_name(cache));
         self.fail(FailureKind::Meaningless, line, text);
     }
 }

@@ -39,17 +39,17 @@ pub(super) enum EndKind {
 /// Parameters common to all links of a port.
 pub(super) struct Plan {
     pub lanes: Lanes,
-    pub delay: u64,
-    pub rate: f64,
+    pub delay_ticks: u64,
+    pub bit_error_rate: f64,
     pub seed: u64,
-    pub count: usize,
+    pub link_count: usize,
     pub faults: Faults,
 }
 
 impl Plan {
     /// True if nothing is ever lost or damaged.
     fn is_lossless(&self) -> bool {
-        self.rate <= 0.0 && self.faults.between == 0
+        self.bit_error_rate <= 0.0 && self.faults.mean_interval == 0
     }
 }
 
@@ -57,7 +57,7 @@ impl Plan {
 #[derive(Clone, Copy)]
 pub(super) struct Faults {
     /// Mean time between two failures, in picoseconds; 0 for none.
-    pub between: Time,
+    pub mean_interval: Time,
     pub down: Time,
     /// Number of lanes after every other failure.
     pub lanes: u32,
@@ -65,7 +65,7 @@ pub(super) struct Faults {
 
 /// State of a link that goes down from time to time.
 struct Failing {
-    chance: RandomGenerator,
+    random: RandomGenerator,
     /// Time of its next failure.
     next: Time,
     /// Number of failures.
@@ -77,31 +77,32 @@ struct Failing {
 impl Failing {
     fn new(faults: &Faults, seed: u64) -> Failing {
         let mut failing = Failing {
-            chance: RandomGenerator::new(seed),
+            random: RandomGenerator::new(seed),
             next: 0,
             downs: 0,
             busy: [(0, 0); 2],
         };
-        failing.draw(faults);
+        failing.schedule_next(faults);
         failing
     }
 
-    fn draw(&mut self, faults: &Faults) {
-        self.next += 1 + self.chance.below(2 * faults.between);
+    fn schedule_next(&mut self, faults: &Faults) {
+        self.next += 1 + self.random.below(2 * faults.mean_interval);
     }
 }
 
 impl EndKind {
-    pub(super) fn of(&self, plan: Plan) -> Links {
+    pub(super) fn create_links(&self, plan: Plan) -> Links {
         match self {
             EndKind::Eci(parameters) => Links::Eci(Wired::new(&plan, || {
                 [(); 2].map(|()| end::End::new(parameters.clone()))
             })),
-            EndKind::Ccix(limit, way) => {
-                let end = || ccix::End::new(256, ccix::OPTIMISED, true, *limit).over(*way);
+            EndKind::Ccix(limit, bytes_in_flight) => {
+                let end =
+                    || ccix::End::new(256, ccix::OPTIMISED, true, *limit).over(*bytes_in_flight);
                 Links::Ccix(Wired::new(&plan, || [end(), end()]))
             }
-            EndKind::Cxl(flits, patience, first) => {
+            EndKind::Cxl(flits, patience, first_side) => {
                 let end = |side| {
                     let parameters = cxl::Parameters::new(*flits, side);
                     cxl::End::new(cxl::Parameters {
@@ -110,7 +111,9 @@ impl EndKind {
                         ..parameters
                     })
                 };
-                Links::Cxl(Wired::new(&plan, || [end(*first), end(first.partner())]))
+                Links::Cxl(Wired::new(&plan, || {
+                    [end(*first_side), end(first_side.partner())]
+                }))
             }
         }
     }
@@ -122,29 +125,29 @@ const CIRCUITS: usize = 16;
 /// Links with their endpoints. A link advances only when an event occurs on it or when it is accessed. The upper half
 /// of a label is the message's space.
 pub(super) struct Wired<L: Layer> {
-    drives: Vec<Testbench<L>>,
+    testbenches: Vec<Testbench<L>>,
     /// Ticks up to which all links are considered advanced.
     now: u64,
     /// Messages that wait in front of each endpoint of each link, by circuit.
     queues: Vec<[Vec<VecDeque<Message>>; 2]>,
     queued: usize,
     /// Messages to be offered later, in time order: time, side, link (if fixed) and message.
-    later: VecDeque<(Time, usize, Option<usize>, Message)>,
+    scheduled_offers: VecDeque<(Time, usize, Option<usize>, Message)>,
     /// Minimum latency from offering a message until a receiver has taken it.
     flight: Time,
     /// Time at which the receiver at each side has taken the first message of each circuit of each link; 0 if it has
     /// not started one.
-    free: Vec<[[Time; CIRCUITS]; 2]>,
+    take_times: Vec<[[Time; CIRCUITS]; 2]>,
     /// For each link, when it is to be examined next.
     due: Vec<Due>,
     /// True if a link needs to advance only when a message arrives from it, until the next send. Links with bit errors
     /// or failures advance with all others.
-    alone: bool,
+    is_lazy: bool,
     /// True if bit errors occur.
-    noisy: bool,
+    has_bit_errors: bool,
     faults: Faults,
     /// Failure state of each link, empty if links never go down; and the number of lanes when all work.
-    failing: Vec<Failing>,
+    failures: Vec<Failing>,
     lanes: u32,
     /// Picoseconds of `LANE_BYTE` ticks.
     byte: Ratio,
@@ -155,8 +158,8 @@ pub(super) struct Wired<L: Layer> {
 #[derive(Clone, Copy)]
 struct Due {
     /// Earliest time at which a message arrives from the link; `Time::MAX` if none does.
-    at: Time,
-    /// True if the link was advanced since `at` was computed for all messages in flight.
+    arrival: Time,
+    /// True if the link was advanced since `arrival` was computed for all messages in flight.
     is_advanced: bool,
     /// True if an arrived message was not accepted.
     blocked: bool,
@@ -165,7 +168,7 @@ struct Due {
 impl Default for Due {
     fn default() -> Due {
         Due {
-            at: Time::MAX,
+            arrival: Time::MAX,
             is_advanced: false,
             blocked: false,
         }
@@ -176,12 +179,12 @@ impl Default for Due {
 #[derive(Clone, Copy)]
 struct Scale {
     /// Ticks at time 0.
-    begun: u64,
+    start_ticks: u64,
     /// Ticks of 2^[`FRACTION`] picoseconds, and the reverse.
     pace: [u128; 2],
     /// Ticks of a receiver's clock cycle, and of two picoseconds.
-    clock: u64,
-    apart: u64,
+    clock_ticks: u64,
+    two_picoseconds: u64,
 }
 
 /// Fractional bits of the ratios of ticks and picoseconds.
@@ -191,13 +194,13 @@ impl Scale {
     /// Returns the ticks at which this time starts.
     #[inline]
     fn ticks(&self, time: Time) -> u64 {
-        self.begun + ((u128::from(time) * self.pace[0]) >> FRACTION) as u64
+        self.start_ticks + ((u128::from(time) * self.pace[0]) >> FRACTION) as u64
     }
 
     /// Returns the first time at which `ticks` have passed.
     #[inline]
     fn time(&self, ticks: u64) -> Time {
-        let since = u128::from(ticks.saturating_sub(self.begun));
+        let since = u128::from(ticks.saturating_sub(self.start_ticks));
         let mut time = ((since * self.pace[1]) >> FRACTION) as Time;
         // Both ratios are rounded down.
         while self.ticks(time) < ticks {
@@ -206,38 +209,47 @@ impl Scale {
         time
     }
 
-    /// Returns when a receiver that starts a message at `begins` has taken it.
+    /// Returns when a receiver that starts a message at `start` has taken it.
     #[inline]
-    fn taken(begins: Time, clocks: u32) -> Time {
-        begins + u64::from(clocks) * SECOND / end::CLOCK
+    fn take_end(start: Time, clocks: u32) -> Time {
+        start + u64::from(clocks) * SECOND / end::CLOCK
     }
 }
 
 impl<L: Layer> Wired<L> {
     fn new(plan: &Plan, ends: impl Fn() -> [L; 2]) -> Wired<L> {
-        let drive = |link: usize| {
+        let new_testbench = |link: usize| {
             let seed = plan.seed ^ (link as u64) << 32;
-            let mut drive = Testbench::new(ends(), plan.lanes.count, plan.delay, 0.0, seed);
+            let mut testbench =
+                Testbench::new(ends(), plan.lanes.count, plan.delay_ticks, 0.0, seed);
             // The links have come up, and the credits have arrived.
-            drive.settle(1 << 20);
-            drive.advance(drive.now + 4 * plan.delay + 1024 * LANE_BYTE);
-            for (wire, side) in drive.wires.iter_mut().zip(0..) {
-                wire.noise =
-                    cohkit_link::bit_errors::Noise::new(plan.rate, seed ^ (0x1111 << side));
+            testbench.settle(1 << 20);
+            testbench.advance(testbench.now + 4 * plan.delay_ticks + 1024 * LANE_BYTE);
+            for (wire, side) in testbench.wires.iter_mut().zip(0..) {
+                wire.noise = cohkit_link::bit_errors::Noise::new(
+                    plan.bit_error_rate,
+                    seed ^ (0x1111 << side),
+                );
                 (wire.bits, wire.idle, wire.units) = (0, 0, 0);
             }
             if plan.is_lossless() {
-                drive.forget();
+                testbench.forget();
             }
-            drive
+            testbench
         };
-        let mut drives: Vec<Testbench<L>> = (0..plan.count).map(drive).collect();
-        let begun = drives.iter().map(|drive| drive.now).max().unwrap_or(0);
-        drives.iter_mut().for_each(|drive| drive.sleep(begun));
+        let mut testbenches: Vec<Testbench<L>> = (0..plan.link_count).map(new_testbench).collect();
+        let start_ticks = testbenches
+            .iter()
+            .map(|testbench| testbench.now)
+            .max()
+            .unwrap_or(0);
+        testbenches
+            .iter_mut()
+            .for_each(|testbench| testbench.sleep(start_ticks));
         let circuits = |side: usize| {
-            drives
+            testbenches
                 .first()
-                .map_or(0, |drive| drive.ends()[side].circuits().len())
+                .map_or(0, |testbench| testbench.ends()[side].circuits().len())
         };
         let queues = |side| vec![VecDeque::new(); circuits(side)];
         let byte = plan.lanes.blocks();
@@ -245,57 +257,60 @@ impl<L: Layer> Wired<L> {
             byte.under * u128::from(plan.lanes.count) * u128::from(SECOND),
             byte.over,
         );
-        let one = 1u128 << FRACTION;
+        let unit = 1u128 << FRACTION;
         let ticks = u128::from(LANE_BYTE);
-        let pace = one * ticks * byte.under / byte.over;
+        let pace = unit * ticks * byte.under / byte.over;
         let mut wired = Wired {
             scale: Scale {
-                begun,
-                pace: [pace, one * byte.over / (ticks * byte.under)],
-                clock: ((u128::from(SECOND / end::CLOCK) * pace) >> FRACTION) as u64,
-                apart: ((2 * pace) >> FRACTION) as u64 + 1,
+                start_ticks,
+                pace: [pace, unit * byte.over / (ticks * byte.under)],
+                clock_ticks: ((u128::from(SECOND / end::CLOCK) * pace) >> FRACTION) as u64,
+                two_picoseconds: ((2 * pace) >> FRACTION) as u64 + 1,
             },
-            queues: (0..plan.count).map(|_| [queues(0), queues(1)]).collect(),
+            queues: (0..plan.link_count)
+                .map(|_| [queues(0), queues(1)])
+                .collect(),
             queued: 0,
-            later: VecDeque::new(),
+            scheduled_offers: VecDeque::new(),
             flight: 0,
-            free: vec![[[0; CIRCUITS]; 2]; plan.count],
+            take_times: vec![[[0; CIRCUITS]; 2]; plan.link_count],
             faults: plan.faults,
-            failing: match plan.faults.between {
+            failures: match plan.faults.mean_interval {
                 0 => Vec::new(),
-                _ => (0..plan.count)
+                _ => (0..plan.link_count)
                     .map(|link| Failing::new(&plan.faults, plan.seed ^ (0x2222 << link)))
                     .collect(),
             },
             lanes: plan.lanes.count,
-            due: vec![Due::default(); plan.count],
-            alone: plan.is_lossless(),
-            noisy: plan.rate > 0.0,
+            due: vec![Due::default(); plan.link_count],
+            is_lazy: plan.is_lossless(),
+            has_bit_errors: plan.bit_error_rate > 0.0,
             byte,
-            now: begun,
-            drives,
+            now: start_ticks,
+            testbenches,
         };
-        if let Some(drive) = wired.drives.first() {
+        if let Some(testbench) = wired.testbenches.first() {
             let shortest = Message {
                 circuit: 0,
                 bytes: 0,
                 label: 0,
             };
-            let clocks = drive.ends()[0].clocks(&shortest);
-            wired.flight = Scale::taken(wired.scale.time(begun + drive.flight()), clocks);
+            let clocks = testbench.ends()[0].clocks(&shortest);
+            wired.flight =
+                Scale::take_end(wired.scale.time(start_ticks + testbench.flight()), clocks);
         }
         wired
     }
 
     /// Bytes of non-idle units sent on a link from a side.
     fn bytes_of(&self, link: usize, side: usize) -> u64 {
-        let wire = &self.drives[link].wires[side];
+        let wire = &self.testbenches[link].wires[side];
         wire.bits.saturating_sub(wire.idle) / 8
     }
 
     /// Time for `bytes` on a link with its current number of lanes.
     fn time_of(&self, link: usize, bytes: u64) -> Time {
-        let bytes = u128::from(bytes) / u128::from(self.drives[link].lanes());
+        let bytes = u128::from(bytes) / u128::from(self.testbenches[link].lanes());
         (bytes * self.byte.over / self.byte.under) as Time
     }
 
@@ -304,46 +319,50 @@ impl<L: Layer> Wired<L> {
     fn next_arrival(&mut self, link: usize, sides: Range<usize>) -> Time {
         // A message that waits in front of an endpoint may be able to leave when anything arrives, such as an
         // acknowledgement.
-        let anything = self.queued > 0;
-        let sides = if anything { 0..2 } else { sides };
-        let (scale, drive) = (&self.scale, &mut self.drives[link]);
-        let at = |ticks, clocks| Scale::taken(scale.time(ticks), clocks);
-        let mut earliest = Earliest::new(scale.clock, scale.apart, at);
-        drive.due(sides, anything, &mut earliest);
+        let any_event = self.queued > 0;
+        let sides = if any_event { 0..2 } else { sides };
+        let (scale, testbench) = (&self.scale, &mut self.testbenches[link]);
+        let take_time = |ticks, clocks| Scale::take_end(scale.time(ticks), clocks);
+        let mut earliest = Earliest::new(scale.clock_ticks, scale.two_picoseconds, take_time);
+        testbench.due(sides, any_event, &mut earliest);
         earliest.time
     }
 
     /// Advances all links to a time.
     #[inline]
-    fn go_on(&mut self, now: Time) {
-        self.fail(now);
+    fn advance_all(&mut self, now: Time) {
+        self.apply_failures(now);
         self.now = self.scale.ticks(now) + 1;
-        for drive in &mut self.drives {
-            go_on(drive, self.now, self.noisy);
+        for testbench in &mut self.testbenches {
+            advance_link(testbench, self.now, self.has_bit_errors);
         }
     }
 
     /// Takes links down whose failures are due by `now`, each at its own time.
-    fn fail(&mut self, now: Time) {
-        for link in 0..self.failing.len() {
-            while self.failing[link].next <= now {
-                let at = self.scale.ticks(self.failing[link].next);
-                go_on(&mut self.drives[link], at, self.noisy);
+    fn apply_failures(&mut self, now: Time) {
+        for link in 0..self.failures.len() {
+            while self.failures[link].next <= now {
+                let failure_ticks = self.scale.ticks(self.failures[link].next);
+                advance_link(
+                    &mut self.testbenches[link],
+                    failure_ticks,
+                    self.has_bit_errors,
+                );
                 for side in 0..2 {
-                    let (busy, before) = self.failing[link].busy[side];
+                    let (busy, counted_bytes) = self.failures[link].busy[side];
                     let bytes = self.bytes_of(link, side);
-                    let since = self.time_of(link, bytes - before);
-                    self.failing[link].busy[side] = (busy + since, bytes);
+                    let busy_time = self.time_of(link, bytes - counted_bytes);
+                    self.failures[link].busy[side] = (busy + busy_time, bytes);
                 }
-                let failing = &mut self.failing[link];
+                let failing = &mut self.failures[link];
                 let lanes = match failing.downs % 2 {
                     0 => self.faults.lanes,
                     _ => self.lanes,
                 };
                 failing.downs += 1;
-                failing.draw(&self.faults);
-                let down = self.scale.ticks(self.faults.down) - self.scale.begun;
-                self.drives[link].retrain(down, lanes);
+                failing.schedule_next(&self.faults);
+                let down_ticks = self.scale.ticks(self.faults.down) - self.scale.start_ticks;
+                self.testbenches[link].retrain(down_ticks, lanes);
             }
         }
     }
@@ -351,46 +370,49 @@ impl<L: Layer> Wired<L> {
 
 /// Advances a link to a time. Bit errors do not affect an idle link.
 #[inline]
-fn go_on<L: Layer>(drive: &mut Testbench<L>, until: u64, noisy: bool) {
-    if noisy && drive.is_at_rest() {
-        drive.sleep(until);
+fn advance_link<L: Layer>(testbench: &mut Testbench<L>, until: u64, has_bit_errors: bool) {
+    if has_bit_errors && testbench.is_at_rest() {
+        testbench.sleep(until);
     } else {
-        drive.advance(until);
+        testbench.advance(until);
     }
 }
 
 impl<L: Layer> Wired<L> {
     /// Advances all links to `now`, before a message is offered. Messages that are due earlier are offered on the way.
     pub(super) fn advance(&mut self, now: Time) {
-        while let Some(&(at, side, link, message)) = self.later.front() {
-            if at > now {
+        while let Some(&(time, side, link, message)) = self.scheduled_offers.front() {
+            if time > now {
                 break;
             }
-            self.later.pop_front();
-            self.go_on(at);
+            self.scheduled_offers.pop_front();
+            self.advance_all(time);
             let link = self.offer(side, link, message);
             // The messages of an examined link are found when they are taken.
             if !self.due[link].is_advanced {
-                self.due_of(side, link);
+                self.update_due(side, link);
             }
         }
-        self.go_on(now);
+        self.advance_all(now);
     }
 
     /// Advances the links from which messages arrive by `now`, before these are taken.
-    pub(super) fn come(&mut self, now: Time) {
-        let later = self.later.front().is_some_and(|later| later.0 <= now);
-        if later || !self.alone || self.queued > 0 {
+    pub(super) fn advance_due(&mut self, now: Time) {
+        let is_offer_due = self
+            .scheduled_offers
+            .front()
+            .is_some_and(|offer| offer.0 <= now);
+        if is_offer_due || !self.is_lazy || self.queued > 0 {
             for due in &mut self.due {
                 due.is_advanced = true;
             }
             return self.advance(now);
         }
         self.now = self.scale.ticks(now) + 1;
-        for (drive, due) in self.drives.iter_mut().zip(&mut self.due) {
-            due.is_advanced |= due.at <= now || due.blocked;
+        for (testbench, due) in self.testbenches.iter_mut().zip(&mut self.due) {
+            due.is_advanced |= due.arrival <= now || due.blocked;
             if due.is_advanced {
-                drive.advance(self.now);
+                testbench.advance(self.now);
             }
         }
     }
@@ -398,14 +420,17 @@ impl<L: Layer> Wired<L> {
     /// Schedules a message to be offered at a side. Returns the earliest time of its arrival.
     pub(super) fn offer_later(
         &mut self,
-        at: Time,
+        time: Time,
         side: usize,
         link: Option<usize>,
         message: Message,
     ) -> Time {
-        let place = self.later.partition_point(|later| later.0 <= at);
-        self.later.insert(place, (at, side, link, message));
-        at + self.flight
+        let position = self
+            .scheduled_offers
+            .partition_point(|offer| offer.0 <= time);
+        self.scheduled_offers
+            .insert(position, (time, side, link, message));
+        time + self.flight
     }
 
     /// Offers a message at a side now. Returns the link that takes it.
@@ -415,16 +440,17 @@ impl<L: Layer> Wired<L> {
             0 => 0,
             _ => self.queues[link][side][circuit].len(),
         };
-        let waits =
-            |link: usize| self.drives[link].ends()[side].backlog(message.circuit) + queued(link);
-        let link = match (self.drives.len(), odd) {
+        let backlog = |link: usize| {
+            self.testbenches[link].ends()[side].backlog(message.circuit) + queued(link)
+        };
+        let link = match (self.testbenches.len(), odd) {
             (1, _) => 0,
             (2, Some(odd)) => Balance::Address.choose(message.circuit, odd == 1, [0; 2]),
-            (2, None) => Balance::Room.choose(u8::MAX, false, [waits(0), waits(1)]),
+            (2, None) => Balance::Room.choose(u8::MAX, false, [backlog(0), backlog(1)]),
             (links, Some(odd)) => odd % links,
-            (links, None) => (0..links).min_by_key(|&link| waits(link)).unwrap_or(0),
+            (links, None) => (0..links).min_by_key(|&link| backlog(link)).unwrap_or(0),
         };
-        if queued(link) > 0 || self.drives[link].end_mut(side).send(message).is_err() {
+        if queued(link) > 0 || self.testbenches[link].end_mut(side).send(message).is_err() {
             self.queues[link][side][circuit].push_back(message);
             self.queued += 1;
         }
@@ -436,8 +462,8 @@ impl<L: Layer> Wired<L> {
         if self.queued == 0 {
             return;
         }
-        for (drive, sides) in self.drives.iter_mut().zip(&mut self.queues) {
-            for (end, circuits) in drive.ends_mut().iter_mut().zip(sides) {
+        for (testbench, sides) in self.testbenches.iter_mut().zip(&mut self.queues) {
+            for (end, circuits) in testbench.ends_mut().iter_mut().zip(sides) {
                 for queue in circuits {
                     while let Some(&message) = queue.front() {
                         if end.send(message).is_err() {
@@ -451,50 +477,53 @@ impl<L: Layer> Wired<L> {
         }
     }
 
-    /// Takes the arrived messages that `lets_in` accepts.
+    /// Takes the arrived messages for which `accepts` returns true.
     pub(super) fn take(
         &mut self,
         now: Time,
-        mut lets_in: impl FnMut(usize, u64) -> bool,
-        mut each: impl FnMut(usize, u64),
+        mut accepts: impl FnMut(usize, u64) -> bool,
+        mut deliver: impl FnMut(usize, u64),
     ) {
-        for to in 0..2 {
-            let links = self.drives.iter_mut().zip(&mut self.free);
-            for ((drive, free), due) in links.zip(&mut self.due) {
+        for side in 0..2 {
+            let links = self.testbenches.iter_mut().zip(&mut self.take_times);
+            for ((testbench, take_times), due) in links.zip(&mut self.due) {
                 if !due.is_advanced {
                     continue;
                 }
-                if to == 0 {
-                    (due.at, due.blocked) = (Time::MAX, false);
+                if side == 0 {
+                    (due.arrival, due.blocked) = (Time::MAX, false);
                 }
-                let mut circuits = drive.ends()[to].come();
+                let mut circuits = testbench.ends()[side].come();
                 while circuits != 0 {
                     let circuit = circuits.trailing_zeros() as u8;
                     circuits &= circuits - 1;
-                    let free = &mut free[to][usize::from(circuit) % CIRCUITS];
+                    let take_time = &mut take_times[side][usize::from(circuit) % CIRCUITS];
                     // The receiver starts a message at the first clock at which it is complete and the one before has
                     // been taken.
-                    let mut begins = None;
-                    while let Some(message) = drive.peek(to, circuit) {
-                        if *free == 0 {
-                            let clocks = drive.ends()[to].clocks(&message);
-                            let whole =
-                                || self.scale.time(drive.message_completion_time(to, circuit));
+                    let mut start = None;
+                    while let Some(message) = testbench.peek(side, circuit) {
+                        if *take_time == 0 {
+                            let clocks = testbench.ends()[side].clocks(&message);
+                            let completion = || {
+                                self.scale
+                                    .time(testbench.message_completion_time(side, circuit))
+                            };
                             if clocks > 0 {
-                                *free = Scale::taken(begins.unwrap_or_else(whole), clocks);
+                                *take_time =
+                                    Scale::take_end(start.unwrap_or_else(completion), clocks);
                             }
                         }
-                        if *free > now {
-                            due.at = due.at.min(*free);
+                        if *take_time > now {
+                            due.arrival = due.arrival.min(*take_time);
                             break;
                         }
-                        if !lets_in(to, message.label) {
+                        if !accepts(side, message.label) {
                             due.blocked = true;
                             break;
                         }
-                        drive.end_mut(to).take(circuit);
-                        (*free, begins) = (0, Some(now));
-                        each(to, message.label);
+                        testbench.end_mut(side).take(circuit);
+                        (*take_time, start) = (0, Some(now));
+                        deliver(side, message.label);
                     }
                 }
             }
@@ -503,72 +532,78 @@ impl<L: Layer> Wired<L> {
 
     /// Returns the time of the next event that occurs without a new message.
     pub(super) fn due(&mut self) -> Option<Time> {
-        let later = self.later.front().map(|later| later.0 + self.flight);
-        let mut due = later.unwrap_or(Time::MAX);
+        let next_offer = self
+            .scheduled_offers
+            .front()
+            .map(|offer| offer.0 + self.flight);
+        let mut due = next_offer.unwrap_or(Time::MAX);
         for link in 0..self.due.len() {
             if std::mem::take(&mut self.due[link].is_advanced) {
-                self.due[link].at = self.due[link].at.min(self.next_arrival(link, 0..2));
+                self.due[link].arrival = self.due[link].arrival.min(self.next_arrival(link, 0..2));
             }
-            due = due.min(self.due[link].at);
+            due = due.min(self.due[link].arrival);
         }
         (due < Time::MAX).then_some(due)
     }
 
     /// Returns when the message just offered at a side of a link causes an event.
-    pub(super) fn due_of(&mut self, side: usize, link: usize) -> Time {
+    pub(super) fn update_due(&mut self, side: usize, link: usize) -> Time {
         let next_arrival = self.next_arrival(link, side..side + 1);
-        self.due[link].at = self.due[link].at.min(next_arrival);
+        self.due[link].arrival = self.due[link].arrival.min(next_arrival);
         next_arrival
     }
 
     /// Sends outstanding acknowledgements and credits, for which no component waits.
-    pub(super) fn rest(&mut self) {
-        for drive in &mut self.drives {
-            drive.rest(1 << 16);
+    pub(super) fn settle(&mut self) {
+        for testbench in &mut self.testbenches {
+            testbench.rest(1 << 16);
         }
     }
 
     /// Bits of a message from a side, header included.
-    pub(super) fn bits(&self, side: usize, message: &Message) -> u64 {
-        let header =
-            (self.drives.first()).map_or(0, |drive| drive.ends()[side].header_bits(message));
+    pub(super) fn message_bits(&self, side: usize, message: &Message) -> u64 {
+        let header = (self.testbenches.first())
+            .map_or(0, |testbench| testbench.ends()[side].header_bits(message));
         header + 8 * u64::from(message.bytes)
     }
 
     /// Bytes of non-idle units sent from a side.
     pub(super) fn bytes(&self, side: usize) -> u64 {
-        let bits = |drive: &Testbench<L>| {
-            drive.wires[side]
+        let bits = |testbench: &Testbench<L>| {
+            testbench.wires[side]
                 .bits
-                .saturating_sub(drive.wires[side].idle)
+                .saturating_sub(testbench.wires[side].idle)
         };
-        self.drives.iter().map(bits).sum::<u64>() / 8
+        self.testbenches.iter().map(bits).sum::<u64>() / 8
     }
 
     /// Total time for which links have sent non-idle units from a side.
     pub(super) fn busy(&self, side: usize) -> Time {
-        if !self.failing.is_empty() {
-            let links = self.failing.iter().enumerate();
+        if !self.failures.is_empty() {
+            let links = self.failures.iter().enumerate();
             let busy = links.map(|(link, failing)| {
-                let (busy, before) = failing.busy[side];
-                busy + self.time_of(link, self.bytes_of(link, side) - before)
+                let (busy, counted_bytes) = failing.busy[side];
+                busy + self.time_of(link, self.bytes_of(link, side) - counted_bytes)
             });
             return busy.sum();
         }
-        let lanes = self.drives.first().map_or(1, |drive| drive.lanes());
+        let lanes = self
+            .testbenches
+            .first()
+            .map_or(1, |testbench| testbench.lanes());
         let bytes = u128::from(self.bytes(side)) / u128::from(lanes);
         (bytes * self.byte.over / self.byte.under) as Time
     }
 
     /// Number of units sent again.
     pub(super) fn replayed(&self) -> u64 {
-        let ends = self.drives.iter().flat_map(Testbench::ends);
+        let ends = self.testbenches.iter().flat_map(Testbench::ends);
         ends.map(Layer::replayed).sum()
     }
 
     /// Number of failures, or `None` if links never go down.
     pub(super) fn downs(&self) -> Option<u64> {
-        let downs = self.failing.iter().map(|failing| failing.downs);
-        (!self.failing.is_empty()).then(|| downs.sum())
+        let downs = self.failures.iter().map(|failing| failing.downs);
+        (!self.failures.is_empty()).then(|| downs.sum())
     }
 }

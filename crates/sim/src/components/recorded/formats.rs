@@ -3,10 +3,10 @@
 use std::ops::Range;
 
 /// Bytes of an instruction in a ChampSim trace.
-pub(super) const INSTRUCTION: usize = 64;
+pub(super) const INSTRUCTION_BYTES: usize = 64;
 
 /// Maximum number of bytes of one access of a foreign trace.
-const LARGEST: u64 = 1 << 16;
+const MAX_ACCESS_BYTES: u64 = 1 << 16;
 
 /// A format of traces.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -86,7 +86,11 @@ impl Format {
     /// Returns the foreign formats in which this line of text has an access.
     pub(super) fn of_line(line: &str) -> impl Iterator<Item = Format> + '_ {
         let formats = Format::FOREIGN.into_iter();
-        formats.filter(|format| format.line(line).is_ok_and(|found| found.count > 0))
+        formats.filter(|format| {
+            format
+                .parse_line(line)
+                .is_ok_and(|accesses| accesses.count > 0)
+        })
     }
 }
 
@@ -103,7 +107,7 @@ pub(super) struct ForeignAccess {
 /// The accesses of a line or an instruction, in their order.
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
 pub(super) struct Accesses {
-    pub all: [ForeignAccess; 6],
+    pub list: [ForeignAccess; 6],
     pub count: usize,
     /// Start time in picoseconds, from an origin of the trace's own.
     pub time: Option<u64>,
@@ -116,11 +120,11 @@ impl Accesses {
             address,
             size,
         };
-        self.all[self.count] = access;
+        self.list[self.count] = access;
         self.count += 1;
     }
 
-    fn one(stores: bool, address: u64, size: u64) -> Accesses {
+    fn single(stores: bool, address: u64, size: u64) -> Accesses {
         let mut accesses = Accesses::default();
         accesses.push(stores, address, size);
         accesses
@@ -128,7 +132,7 @@ impl Accesses {
 }
 
 /// Error in a line: range of the invalid part, and what was expected.
-type Wrong = (Range<usize>, String);
+type TextError = (Range<usize>, String);
 
 /// A line of text that is parsed field by field.
 struct Fields<'a> {
@@ -159,40 +163,40 @@ impl<'a> Fields<'a> {
         Some(field.trim_end())
     }
 
-    fn place(&self, field: &str) -> Range<usize> {
+    fn range_of(&self, field: &str) -> Range<usize> {
         let begin = field.as_ptr() as usize - self.line.as_ptr() as usize;
         begin..begin + field.len()
     }
 
-    fn wrong<T>(&self, field: &str, what: &str) -> Result<T, Wrong> {
-        Err((self.place(field), format!("`{field}` is no {what}")))
+    fn invalid<T>(&self, field: &str, expected: &str) -> Result<T, TextError> {
+        Err((self.range_of(field), format!("`{field}` is no {expected}")))
     }
 
-    fn missing<T>(&self, what: &str) -> Result<T, Wrong> {
+    fn missing_field<T>(&self, name: &str) -> Result<T, TextError> {
         let end = self.line.trim_end().len();
-        Err((end..end, format!("{what} is missing")))
+        Err((end..end, format!("{name} is missing")))
     }
 
-    /// Parses the next field as a number; `what` names it with its article.
-    fn number(&mut self, what: &str, radix: u32) -> Result<u64, Wrong> {
+    /// Parses the next field as a number; `name` is its name with an article.
+    fn number(&mut self, name: &str, radix: u32) -> Result<u64, TextError> {
         let Some(field) = self.next() else {
-            return self.missing(what);
+            return self.missing_field(name);
         };
-        self.parsed(field, what, radix)
+        self.parse_field(field, name, radix)
     }
 
-    fn parsed(&self, field: &str, what: &str, radix: u32) -> Result<u64, Wrong> {
-        let noun = what.split_once(' ').map_or(what, |(_, noun)| noun);
+    fn parse_field(&self, field: &str, name: &str, radix: u32) -> Result<u64, TextError> {
+        let noun = name.split_once(' ').map_or(name, |(_, noun)| noun);
         match parse(field, radix) {
             Some(number) => Ok(number),
-            None => self.wrong(field, noun),
+            None => self.invalid(field, noun),
         }
     }
 
-    fn end(&mut self) -> Result<(), Wrong> {
+    fn expect_end(&mut self) -> Result<(), TextError> {
         match self.next() {
             None => Ok(()),
-            Some(more) => Err((self.place(more), "expected the end of the line".into())),
+            Some(extra) => Err((self.range_of(extra), "expected the end of the line".into())),
         }
     }
 }
@@ -209,21 +213,24 @@ fn parse(field: &str, radix: u32) -> Option<u64> {
 
 impl Format {
     /// Reads a line of text. Returns its accesses, possibly none.
-    pub(super) fn line(self, line: &str) -> Result<Accesses, Wrong> {
+    pub(super) fn parse_line(self, line: &str) -> Result<Accesses, TextError> {
         let accesses = match self {
-            Format::Gem5 => gem5(line),
-            Format::Ramulator => ramulator(line),
-            Format::Dramsim3 => dramsim3(line),
-            Format::Lackey => lackey(line),
-            Format::Dinero => dinero(line),
-            Format::Pin => pin(line),
+            Format::Gem5 => parse_gem5(line),
+            Format::Ramulator => parse_ramulator(line),
+            Format::Dramsim3 => parse_dramsim3(line),
+            Format::Lackey => parse_lackey(line),
+            Format::Dinero => parse_dinero(line),
+            Format::Pin => parse_pin(line),
             Format::Cohkit | Format::Champsim => Ok(Accesses::default()),
         }?;
-        let all = &accesses.all[..accesses.count];
-        match all.iter().find(|access| access.size > LARGEST) {
+        let list = &accesses.list[..accesses.count];
+        match list.iter().find(|access| access.size > MAX_ACCESS_BYTES) {
             None => Ok(accesses),
             Some(access) => {
-                let what = format!("an access has at most {LARGEST} bytes, not {}", access.size);
+                let what = format!(
+                    "an access has at most {MAX_ACCESS_BYTES} bytes, not {}",
+                    access.size
+                );
                 Err((0..line.len(), what))
             }
         }
@@ -232,14 +239,14 @@ impl Format {
 
 /// Format: `[ID,]COMMAND,ADDRESS,SIZE,[FLAGS,]TICK[,PC]`, in decimal. A tick is a picosecond. Commands other than reads
 /// and writes are `u`.
-fn gem5(line: &str) -> Result<Accesses, Wrong> {
+fn parse_gem5(line: &str) -> Result<Accesses, TextError> {
     let mut fields = Fields::new(line, &[',']);
     let Some(mut command) = fields.next() else {
         return Ok(Accesses::default());
     };
     if parse(command, 10).is_some() {
         let Some(next) = fields.next() else {
-            return fields.missing("a command (r, w or u)");
+            return fields.missing_field("a command (r, w or u)");
         };
         command = next;
     }
@@ -247,7 +254,7 @@ fn gem5(line: &str) -> Result<Accesses, Wrong> {
         "r" => Some(false),
         "w" => Some(true),
         "u" => None,
-        _ => return fields.wrong(command, "command; there are r, w and u"),
+        _ => return fields.invalid(command, "command; there are r, w and u"),
     };
     let address = fields.number("an address", 10)?;
     let size = fields.number("a size", 10)?;
@@ -255,80 +262,83 @@ fn gem5(line: &str) -> Result<Accesses, Wrong> {
     // A single number is the tick. Of several, the first is for flags.
     let tick = match fields.next() {
         None => first,
-        Some(field) => fields.parsed(field, "a tick", 10)?,
+        Some(field) => fields.parse_field(field, "a tick", 10)?,
     };
     if let Some(pc) = fields.next() {
-        fields.parsed(pc, "a program counter", 10)?;
+        fields.parse_field(pc, "a program counter", 10)?;
     }
-    fields.end()?;
+    fields.expect_end()?;
     let mut accesses = Accesses::default();
     if let Some(stores) = stores {
-        accesses = Accesses::one(stores, address, size);
+        accesses = Accesses::single(stores, address, size);
         accesses.time = Some(tick);
     }
     Ok(accesses)
 }
 
 /// `ADDRESS R|W` in hexadecimal, `INSTRUCTIONS ADDRESS [WRITEBACK]` in decimal, or `LD|ST ADDRESS`.
-fn ramulator(line: &str) -> Result<Accesses, Wrong> {
+fn parse_ramulator(line: &str) -> Result<Accesses, TextError> {
     let mut fields = Fields::new(line, &[' ', '\t']);
     let Some(first) = fields.next() else {
         return Ok(Accesses::default());
     };
     if let "LD" | "ST" = first {
         let address = fields.number("an address", 10)?;
-        fields.end()?;
-        return Ok(Accesses::one(first == "ST", address, 1));
+        fields.expect_end()?;
+        return Ok(Accesses::single(first == "ST", address, 1));
     }
     let Some(second) = fields.next() else {
-        return fields.missing("R, W, or an address");
+        return fields.missing_field("R, W, or an address");
     };
     if let "R" | "W" = second {
-        let address = fields.parsed(first, "an address", 16)?;
-        fields.end()?;
-        return Ok(Accesses::one(second == "W", address, 1));
+        let address = fields.parse_field(first, "an address", 16)?;
+        fields.expect_end()?;
+        return Ok(Accesses::single(second == "W", address, 1));
     }
-    fields.parsed(first, "a number of instructions", 10)?;
-    let address = fields.parsed(second, "an address", 10)?;
-    let mut accesses = Accesses::one(false, address, 1);
+    fields.parse_field(first, "a number of instructions", 10)?;
+    let address = fields.parse_field(second, "an address", 10)?;
+    let mut accesses = Accesses::single(false, address, 1);
     if let Some(third) = fields.next() {
-        accesses.push(true, fields.parsed(third, "an address", 10)?, 1);
+        accesses.push(true, fields.parse_field(third, "an address", 10)?, 1);
     }
-    fields.end()?;
+    fields.expect_end()?;
     Ok(accesses)
 }
 
 /// Format: `ADDRESS READ|WRITE CYCLE`, the address in hexadecimal. The trace does not contain the length of a cycle.
-fn dramsim3(line: &str) -> Result<Accesses, Wrong> {
+fn parse_dramsim3(line: &str) -> Result<Accesses, TextError> {
     let mut fields = Fields::new(line, &[' ', '\t']);
     let Some(first) = fields.next() else {
         return Ok(Accesses::default());
     };
-    let address = fields.parsed(first, "an address", 16)?;
+    let address = fields.parse_field(first, "an address", 16)?;
     let stores = match fields.next() {
         Some("READ" | "read" | "P_MEM_RD" | "P_FETCH") => false,
         Some("WRITE" | "write" | "P_MEM_WR" | "BOFF") => true,
-        Some(other) => return fields.wrong(other, "request; there are READ and WRITE"),
-        None => return fields.missing("READ or WRITE"),
+        Some(word) => return fields.invalid(word, "request; there are READ and WRITE"),
+        None => return fields.missing_field("READ or WRITE"),
     };
     fields.number("a cycle", 10)?;
-    fields.end()?;
-    Ok(Accesses::one(stores, address, 1))
+    fields.expect_end()?;
+    Ok(Accesses::single(stores, address, 1))
 }
 
 /// Format: ` L ADDRESS,SIZE`, and the same with S and M. Instructions (`I`) and Valgrind's own output are skipped.
-fn lackey(line: &str) -> Result<Accesses, Wrong> {
+fn parse_lackey(line: &str) -> Result<Accesses, TextError> {
     let mut fields = Fields::new(line, &[' ', ',']);
-    let begins = |with: &str| line.starts_with(with);
-    let Some(letter) = fields.next().filter(|_| !begins("==") && !begins("--")) else {
+    let has_prefix = |prefix: &str| line.starts_with(prefix);
+    let Some(letter) = fields
+        .next()
+        .filter(|_| !has_prefix("==") && !has_prefix("--"))
+    else {
         return Ok(Accesses::default());
     };
     if !matches!(letter, "I" | "L" | "S" | "M") {
-        return fields.wrong(letter, "access; there are I, L, S and M");
+        return fields.invalid(letter, "access; there are I, L, S and M");
     }
     let address = fields.number("an address", 16)?;
     let size = fields.number("a size", 10)?;
-    fields.end()?;
+    fields.expect_end()?;
     let mut accesses = Accesses::default();
     if let "L" | "M" = letter {
         accesses.push(false, address, size);
@@ -341,7 +351,7 @@ fn lackey(line: &str) -> Result<Accesses, Wrong> {
 
 /// Format: `LABEL ADDRESS`, followed by a comment; or with a letter as the label and a size after the address.
 /// Addresses are hexadecimal. Instructions, invalidations, write-backs and escapes are skipped.
-fn dinero(line: &str) -> Result<Accesses, Wrong> {
+fn parse_dinero(line: &str) -> Result<Accesses, TextError> {
     let mut fields = Fields::new(line, &[' ', '\t']);
     let Some(label) = fields.next() else {
         return Ok(Accesses::default());
@@ -353,7 +363,7 @@ fn dinero(line: &str) -> Result<Accesses, Wrong> {
         "r" => (Some(false), true),
         "w" => (Some(true), true),
         "i" | "m" | "v" | "c" => (None, true),
-        _ => return fields.wrong(label, "label; there are 0 to 4, or r, w, i, m, v and c"),
+        _ => return fields.invalid(label, "label; there are 0 to 4, or r, w, i, m, v and c"),
     };
     let address = fields.number("an address", 16)?;
     let size = match extended {
@@ -361,38 +371,38 @@ fn dinero(line: &str) -> Result<Accesses, Wrong> {
         // The format has no sizes; Dinero uses words of four bytes.
         false => 4,
     };
-    let accesses = stores.map(|stores| Accesses::one(stores, address, size));
+    let accesses = stores.map(|stores| Accesses::single(stores, address, size));
     Ok(accesses.unwrap_or_default())
 }
 
 /// Format: `INSTRUCTION: R|W ADDRESS`; later versions append a size and the value. Lines that begin with `#` are
 /// comments.
-fn pin(line: &str) -> Result<Accesses, Wrong> {
+fn parse_pin(line: &str) -> Result<Accesses, TextError> {
     let mut fields = Fields::new(line, &[' ', '\t']);
     let Some(first) = fields.next().filter(|first| !first.starts_with('#')) else {
         return Ok(Accesses::default());
     };
     let Some(instruction) = first.strip_suffix(':') else {
-        return fields.wrong(first, "address of an instruction followed by a colon");
+        return fields.invalid(first, "address of an instruction followed by a colon");
     };
-    fields.parsed(instruction, "an address", 16)?;
+    fields.parse_field(instruction, "an address", 16)?;
     let stores = match fields.next() {
         Some("R") => false,
         Some("W") => true,
-        Some(other) => return fields.wrong(other, "access; there are R and W"),
-        None => return fields.missing("R or W"),
+        Some(word) => return fields.invalid(word, "access; there are R and W"),
+        None => return fields.missing_field("R or W"),
     };
     let address = fields.number("an address", 16)?;
     let size = match fields.next() {
-        Some(field) => fields.parsed(field, "a size", 10)?,
+        Some(field) => fields.parse_field(field, "a size", 10)?,
         None => 1,
     };
-    Ok(Accesses::one(stores, address, size))
+    Ok(Accesses::single(stores, address, size))
 }
 
 /// Reads an instruction of a ChampSim trace. It has the program counter, flags for a branch and a taken branch, and two
 /// written and four read registers. As many written and read addresses follow; an address of 0 means none.
-pub(super) fn instruction(bytes: &[u8; INSTRUCTION]) -> Result<Accesses, String> {
+pub(super) fn parse_instruction(bytes: &[u8; INSTRUCTION_BYTES]) -> Result<Accesses, String> {
     let is_branch = bytes[8..10].iter().all(|flag| *flag <= 1);
     if !is_branch {
         return Err(format!(
@@ -400,17 +410,17 @@ pub(super) fn instruction(bytes: &[u8; INSTRUCTION]) -> Result<Accesses, String>
             bytes[8], bytes[9]
         ));
     }
-    let address = |at: usize| {
+    let address = |offset: usize| {
         let mut word = [0; 8];
-        word.copy_from_slice(&bytes[at..at + 8]);
+        word.copy_from_slice(&bytes[offset..offset + 8]);
         u64::from_le_bytes(word)
     };
     let mut accesses = Accesses::default();
-    let loads = (32..64).step_by(8).map(|at| (false, at));
-    let stores = (16..32).step_by(8).map(|at| (true, at));
-    for (stores, at) in loads.chain(stores) {
-        if address(at) != 0 {
-            accesses.push(stores, address(at), 1);
+    let loads = (32..64).step_by(8).map(|offset| (false, offset));
+    let stores = (16..32).step_by(8).map(|offset| (true, offset));
+    for (stores, offset) in loads.chain(stores) {
+        if address(offset) != 0 {
+            accesses.push(stores, address(offset), 1);
         }
     }
     Ok(accesses)

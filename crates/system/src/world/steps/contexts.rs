@@ -14,48 +14,50 @@ pub(super) struct WorldRemoteContext<'w, 's, 'p, D: Data> {
     /// True if the row performs a store in the remote's own copy, without `done`.
     pub(super) in_place: bool,
     /// True if the current message carries a copy.
-    pub(super) brings: bool,
-    pub(super) ended: &'w mut Vec<CompletedAccess<D>>,
+    pub(super) carries_copy: bool,
+    pub(super) completed: &'w mut Vec<CompletedAccess<D>>,
     /// Transitions of all lines of the remote, applied after the row.
-    pub(super) every: Vec<(StateId, StateId)>,
+    pub(super) bulk_transitions: Vec<(StateId, StateId)>,
 }
 
 impl<D: Data> WorldRemoteContext<'_, '_, '_, D> {
-    fn place(&mut self) -> &mut crate::world::Remote<D> {
+    fn remote_state(&mut self) -> &mut crate::world::Remote<D> {
         &mut self.world.line(self.line).remotes[usize::from(self.remote)]
     }
 
     /// Returns the ticket of a store that is sent.
     fn ticket(&mut self) -> Result<Ticket, Wrong> {
-        let (facts, room) = (&self.system.facts, self.system.room);
+        let (facts, capacity) = (&self.system.facts, self.system.room);
         let send = self.send.take();
-        let place = &mut self.place().stores;
+        let stores_of_line = &mut self.remote_state().stores;
         if !facts.stores_pending {
             return Ok(Ticket::VOID);
         }
         if send == StoreSend::Posted {
-            let rank = place.posted;
+            let rank = stores_of_line.posted;
             if facts.line_order {
-                let ranks = stores::ranks(room, true);
+                let ranks = stores::ranks(capacity, true);
                 if rank >= ranks {
-                    let over = format!("more than {ranks} posted stores are pending");
-                    return Err(Wrong::Exceeded(over));
+                    let description = format!("more than {ranks} posted stores are pending");
+                    return Err(Wrong::Exceeded(description));
                 }
-                place.posted += 1;
+                stores_of_line.posted += 1;
             }
             return Ok(Ticket::posted(rank));
         }
-        Ok(match place.performed || send == StoreSend::Repeated {
-            true => Ticket::VOID,
-            false => Ticket::AWAITED,
-        })
+        Ok(
+            match stores_of_line.performed || send == StoreSend::Repeated {
+                true => Ticket::VOID,
+                false => Ticket::AWAITED,
+            },
+        )
     }
 
-    fn ends(&mut self, found: Option<D::Copy>) {
-        self.ended.push(CompletedAccess {
+    fn complete(&mut self, old_copy: Option<D::Copy>) {
+        self.completed.push(CompletedAccess {
             line: self.line,
             remote: self.remote,
-            found,
+            old_copy,
         });
     }
 }
@@ -72,7 +74,10 @@ impl<D: Data> RemoteContext for WorldRemoteContext<'_, '_, '_, D> {
         let store = match sending.bytes {
             Bytes::Write => {
                 let ticket = self.ticket()?;
-                (self.place().writes.clone().unwrap_or_default(), ticket)
+                (
+                    self.remote_state().write_value.clone().unwrap_or_default(),
+                    ticket,
+                )
             }
             _ => Default::default(),
         };
@@ -80,37 +85,37 @@ impl<D: Data> RemoteContext for WorldRemoteContext<'_, '_, '_, D> {
         (self.world).send(self.system, self.line, from, store, sending)
     }
 
-    fn write(&mut self, on: &D::Copy) -> Result<D::Copy, Wrong> {
+    fn write(&mut self, copy: &D::Copy) -> Result<D::Copy, Wrong> {
         if !self.in_place {
             self.world
                 .check_program_order(self.line, self.remote, true)?;
         }
-        let what = self.place().writes.take().unwrap_or_default();
-        self.ends(Some(on.clone()));
+        let value = self.remote_state().write_value.take().unwrap_or_default();
+        self.complete(Some(copy.clone()));
         Ok(self
             .world
-            .write(self.system, self.line, on, self.extent, &what))
+            .write(self.system, self.line, copy, self.extent, &value))
     }
 
     fn read(&mut self, copy: &D::Copy) -> Result<(), Wrong> {
-        if !self.brings {
+        if !self.carries_copy {
             self.world
                 .check_program_order(self.line, self.remote, false)?;
         }
-        self.ends(Some(copy.clone()));
+        self.complete(Some(copy.clone()));
         Ok(())
     }
 
-    fn written(&mut self, found: Option<&D::Copy>) -> Result<(), Wrong> {
+    fn written(&mut self, returned_copy: Option<&D::Copy>) -> Result<(), Wrong> {
         let facts = &self.system.facts;
-        let place = self.place();
-        place.writes = None;
-        let before = place.found.take();
-        if facts.stores_pending && !std::mem::take(&mut place.stores.performed) {
-            let what = "a write completes although the home has not performed it";
-            return Err(Violation::new(agent::stores(facts), what).into());
+        let remote_state = self.remote_state();
+        remote_state.write_value = None;
+        let old_copy = remote_state.received_copy.take();
+        if facts.stores_pending && !std::mem::take(&mut remote_state.stores.performed) {
+            let description = "a write completes although the home has not performed it";
+            return Err(Violation::new(agent::stores(facts), description).into());
         }
-        self.ends(found.cloned().or(before));
+        self.complete(returned_copy.cloned().or(old_copy));
         Ok(())
     }
 
@@ -118,7 +123,7 @@ impl<D: Data> RemoteContext for WorldRemoteContext<'_, '_, '_, D> {
     fn gives_up(&mut self) {}
 
     fn every(&mut self, from: StateId, to: StateId) -> Result<(), Wrong> {
-        self.every.push((from, to));
+        self.bulk_transitions.push((from, to));
         Ok(())
     }
 }
@@ -129,7 +134,7 @@ pub(super) struct WorldHomeContext<'w, 's, 'p, D: Data> {
     pub(super) system: &'s System<'p>,
     pub(super) line: u8,
     /// The store of the current message.
-    pub(super) taking: Option<ConsumedStore>,
+    pub(super) consumed_store: Option<ConsumedStore>,
     /// Ticket of the deferred store that is about to be performed.
     pub(super) deferred: Option<Ticket>,
 }
@@ -151,13 +156,13 @@ impl ConsumedStore {
     }
 
     /// True if the store is pending, and no agent has its bytes after the row.
-    pub(super) fn loses(self) -> bool {
+    pub(super) fn loses_store(self) -> bool {
         self.ticket.is_posted() && !self.deferred
     }
 }
 
 impl<D: Data> WorldHomeContext<'_, '_, '_, D> {
-    fn place(&mut self) -> &mut Line<D> {
+    fn line_state(&mut self) -> &mut Line<D> {
         self.world.line(self.line)
     }
 }
@@ -188,7 +193,7 @@ impl<D: Data> HomeContext for WorldHomeContext<'_, '_, '_, D> {
 
     fn set_memory(&mut self, copy: &D::Copy) -> Result<(), Wrong> {
         self.world.may_write(self.line)?;
-        self.place().memory = copy.clone();
+        self.line_state().memory = copy.clone();
         Ok(())
     }
 
@@ -199,122 +204,136 @@ impl<D: Data> HomeContext for WorldHomeContext<'_, '_, '_, D> {
         }
     }
 
-    fn store(&mut self, from: Option<u8>, whole: bool) -> Result<(), Wrong> {
+    fn store(&mut self, from: Option<u8>, whole_line: bool) -> Result<(), Wrong> {
         let deferred = self.deferred.take();
-        let ticket = deferred.or(self.taking.map(|taking| taking.ticket));
+        let ticket = deferred.or(self
+            .consumed_store
+            .map(|consumed_store| consumed_store.ticket));
         if let (true, Some(remote)) = (self.system.facts.stores_pending, from) {
             let ticket = ticket.unwrap_or_default();
-            (self.world).performs(self.system, self.line, remote, ticket)?;
+            (self.world).record_performed_store(self.system, self.line, remote, ticket)?;
             // A store that this row has deferred is recorded at two places until the row ends.
-            let own = self.taking.is_some_and(|taking| taking.deferred);
-            if let (true, Some(taking)) = (own || deferred.is_none(), &mut self.taking) {
-                taking.ticket = Ticket::VOID;
+            let is_deferred_by_row = self
+                .consumed_store
+                .is_some_and(|consumed_store| consumed_store.deferred);
+            if let (true, Some(consumed_store)) = (
+                is_deferred_by_row || deferred.is_none(),
+                &mut self.consumed_store,
+            ) {
+                consumed_store.ticket = Ticket::VOID;
             }
-            if let (true, Some(aside)) = (own, &mut self.place().aside) {
-                aside.ticket = Ticket::VOID;
+            if let (true, Some(deferred_store)) =
+                (is_deferred_by_row, &mut self.line_state().deferred_store)
+            {
+                deferred_store.ticket = Ticket::VOID;
             }
         }
-        let what = self.place().kept.take().unwrap_or_default();
+        let value = self.line_state().consumed_value.take().unwrap_or_default();
         self.world
-            .store_to_memory(self.system, self.line, whole, &what)
+            .store_to_memory(self.system, self.line, whole_line, &value)
     }
 
-    fn defer_write(&mut self, from: Option<u8>, whole: bool) -> Result<(), Wrong> {
-        let wrong = |what: &str| Err(Violation::new("one deferred store at a time", what).into());
-        let ticket = self.taking.as_mut().map(|taking| {
-            taking.deferred = true;
-            taking.ticket
+    fn defer_write(&mut self, from: Option<u8>, whole_line: bool) -> Result<(), Wrong> {
+        let violation = |description: &str| {
+            Err(Violation::new("one deferred store at a time", description).into())
+        };
+        let ticket = self.consumed_store.as_mut().map(|consumed_store| {
+            consumed_store.deferred = true;
+            consumed_store.ticket
         });
         let ticket = ticket.unwrap_or_default();
-        let place = self.place();
-        match (from, &place.aside) {
+        let line_state = self.line_state();
+        match (from, &line_state.deferred_store) {
             (Some(from), None) => {
-                let what = place.kept.take().unwrap_or_default();
-                place.aside = Some(SetAside {
+                let value = line_state.consumed_value.take().unwrap_or_default();
+                line_state.deferred_store = Some(DeferredStore {
                     from,
-                    whole,
-                    what,
+                    whole: whole_line,
+                    value,
                     ticket,
                 });
                 Ok(())
             }
-            (None, _) => wrong("the home defers a store that no remote has sent"),
-            (_, Some(_)) => wrong("the home defers a store while another store is deferred"),
+            (None, _) => violation("the home defers a store that no remote has sent"),
+            (_, Some(_)) => violation("the home defers a store while another store is deferred"),
         }
     }
 
     fn take_deferred_write(&mut self) -> Result<(Option<u8>, bool), Wrong> {
-        let place = self.place();
-        match place.aside.take() {
-            Some(SetAside {
+        let line_state = self.line_state();
+        match line_state.deferred_store.take() {
+            Some(DeferredStore {
                 from,
-                whole,
-                what,
+                whole: whole_line,
+                value,
                 ticket,
             }) => {
-                place.kept = D::KEEPS_VALUES.then_some(what);
+                line_state.consumed_value = D::KEEPS_VALUES.then_some(value);
                 self.deferred = Some(ticket);
-                Ok((Some(from), whole))
+                Ok((Some(from), whole_line))
             }
             None => {
-                let what = "the home writes a deferred store, but no store is deferred";
-                Err(Violation::new("one deferred store at a time", what).into())
+                let description = "the home writes a deferred store, but no store is deferred";
+                Err(Violation::new("one deferred store at a time", description).into())
             }
         }
     }
 
-    fn start(&mut self, wish: MemoryOp<D::Copy>) -> Result<(), Wrong> {
-        let place = self.place();
-        if place.operation != Operation::Idle {
+    fn start(&mut self, operation: MemoryOp<D::Copy>) -> Result<(), Wrong> {
+        let line_state = self.line_state();
+        if line_state.operation != Operation::Idle {
             return Err(Violation::new(
                 "memory operation while the slot is busy",
                 "the home starts a memory operation while another one is in progress",
             )
             .into());
         }
-        place.operation = match wish {
+        line_state.operation = match operation {
             MemoryOp::Read => Operation::Read,
             MemoryOp::Write(copy) => Operation::Write(copy),
             MemoryOp::Store { whole } => {
-                let what = place.kept.take().unwrap_or_default();
-                Operation::Store { whole, what }
+                let value = line_state.consumed_value.take().unwrap_or_default();
+                Operation::Store { whole, value }
             }
         };
         Ok(())
     }
 
     fn acknowledge(&mut self, local: u8) -> Result<(), Wrong> {
-        let about = &self.system.home.locals[usize::from(local)];
+        let local_operation = &self.system.home.locals[usize::from(local)];
         let system = self.system;
-        let place = self.place();
-        if place.accepted.take() != Some(local) {
-            let name = &about.name;
+        let line_state = self.line_state();
+        if line_state.accepted.take() != Some(local) {
+            let name = &local_operation.name;
             return Err(Violation::new(
                 "one local operation at a time",
                 format!("the home acknowledges {name}, which it has not accepted"),
             )
             .into());
         }
-        let name = &about.name;
-        let rights = place.remotes.iter().map(|r| system.right(&r.configuration));
-        if rights.max() > Some(about.ensures) {
-            let what = format!(
+        let name = &local_operation.name;
+        let rights = line_state
+            .remotes
+            .iter()
+            .map(|r| system.right(&r.configuration));
+        if rights.max() > Some(local_operation.ensures) {
+            let description = format!(
                 "a remote still has a permission that it must not have when {name} is acknowledged"
             );
-            return Err(Violation::new("single writer", what).into());
+            return Err(Violation::new("single writer", description).into());
         }
-        let memory = place.memory.clone();
-        let locked = place.lock != Lock::Open;
+        let memory = line_state.memory.clone();
+        let locked = line_state.lock != Lock::Open;
         if !self.current(&memory) {
-            let what = format!("memory is stale when {name} is acknowledged");
-            return Err(Violation::data_value(what).into());
+            let description = format!("memory is stale when {name} is acknowledged");
+            return Err(Violation::data_value(description).into());
         }
-        if about.locks {
+        if local_operation.locks {
             if locked {
-                let what = "the home locks a line that is locked";
-                return Err(Violation::new("lock", what).into());
+                let description = "the home locks a line that is locked";
+                return Err(Violation::new("lock", description).into());
             }
-            self.place().lock = Lock::Held(match about.ensures {
+            self.line_state().lock = Lock::Held(match local_operation.ensures {
                 Right::None => Right::Write,
                 _ => Right::Read,
             });
@@ -323,6 +342,6 @@ impl<D: Data> HomeContext for WorldHomeContext<'_, '_, '_, D> {
     }
 
     fn unlocked(&mut self) {
-        self.place().lock = Lock::Open;
+        self.line_state().lock = Lock::Open;
     }
 }

@@ -4,37 +4,37 @@ use super::*;
 
 impl<'a> Resolver<'a, '_> {
     /// Resolves the effect of a row on one of its events.
-    pub(super) fn effect(
+    pub(super) fn resolve_effect(
         &mut self,
         row: &Row<'a>,
         event_name: Name<'a>,
         event: Event,
         reading: &Reading<'a>,
     ) -> Option<Effect> {
-        let alone = row.actions.iter().find(|action| {
+        let exclusive = row.actions.iter().find(|action| {
             matches!(
                 action.kind,
                 ActionKind::Stall | ActionKind::Unreachable | ActionKind::Refuse
             )
         });
-        if let Some(action) = alone {
-            let local = matches!(event, Event::Local(_) | Event::Unlock);
-            let message = matches!(event, Event::Message(_));
-            let (effect, word, fits, of) = match action.kind {
+        if let Some(action) = exclusive {
+            let is_local = matches!(event, Event::Local(_) | Event::Unlock);
+            let is_message = matches!(event, Event::Message(_));
+            let (effect, word, is_allowed, allowed_events) = match action.kind {
                 ActionKind::Stall => (
                     Effect::Leave,
                     "stall",
-                    local || message,
+                    is_local || is_message,
                     "a message or a local operation",
                 ),
-                ActionKind::Unreachable => (Effect::Never, "unreachable", message, "a message"),
-                _ => (Effect::Refuse, "refuse", local, "a local operation"),
+                ActionKind::Unreachable => (Effect::Never, "unreachable", is_message, "a message"),
+                _ => (Effect::Refuse, "refuse", is_local, "a local operation"),
             };
-            if !fits {
+            if !is_allowed {
                 let message = format!("`{word}` does not fit `{}`", event_name.text);
                 self.sink.push(
                     Diagnostic::new(Code::Misplaced, action.span, message)
-                        .label(format!("only {of}"))
+                        .label(format!("only {allowed_events}"))
                         .see(event_name.span, "the event"),
                 );
                 return None;
@@ -58,20 +58,21 @@ impl<'a> Resolver<'a, '_> {
             }
             return Some(effect);
         }
-        let mut ends = row
+        let mut done_actions = row
             .actions
             .iter()
             .filter(|action| matches!(action.kind, ActionKind::Done));
-        if let (Some(_), Some(again)) = (ends.next(), ends.next()) {
+        if let (Some(_), Some(second)) = (done_actions.next(), done_actions.next()) {
             let message = "`done` twice in one row";
-            let diagnostic = Diagnostic::new(Code::Misplaced, again.span, message);
+            let diagnostic = Diagnostic::new(Code::Misplaced, second.span, message);
             self.sink
                 .push(diagnostic.label("the access is already complete"));
         }
         let mut choices =
             (row.actions.iter()).filter(|action| matches!(action.kind, ActionKind::Choose(..)));
-        if let (Some(_), Some(again)) = (choices.next(), choices.next()) {
-            let diagnostic = Diagnostic::new(Code::Misplaced, again.span, "two choices in one row");
+        if let (Some(_), Some(second)) = (choices.next(), choices.next()) {
+            let diagnostic =
+                Diagnostic::new(Code::Misplaced, second.span, "two choices in one row");
             self.sink
                 .push(diagnostic.label("a row chooses once at most"));
         }
@@ -80,7 +81,7 @@ impl<'a> Resolver<'a, '_> {
         let body: Vec<_> = row
             .actions
             .iter()
-            .map(|action| self.action(action, event, &scope, reading))
+            .map(|action| self.resolve_action(action, event, &scope, reading))
             .collect();
         let next = match row.next {
             Some(name) if name.text == "stay" => Some(None),
@@ -115,7 +116,7 @@ impl<'a> Resolver<'a, '_> {
         })
     }
 
-    pub(in crate::text::resolve) fn action(
+    pub(in crate::text::resolve) fn resolve_action(
         &mut self,
         action: &Action<'a>,
         event: Event,
@@ -125,12 +126,12 @@ impl<'a> Resolver<'a, '_> {
         let carries = scope
             .message
             .map(|message| self.messages[message.index()].carries);
-        let mut wrong = |code, message: &str, label: &str| {
+        let mut reject = |code, message: &str, label: &str| {
             self.sink
                 .push(Diagnostic::new(code, action.span, message).label(label));
             None
         };
-        let of_line = !matches!(
+        let needs_line = !matches!(
             action.kind,
             ActionKind::Send { .. }
                 | ActionKind::Assign(..)
@@ -140,8 +141,8 @@ impl<'a> Resolver<'a, '_> {
                 | ActionKind::Every(..)
                 | ActionKind::For(..)
         );
-        if scope.lineless && of_line {
-            return wrong(
+        if scope.lineless && needs_line {
+            return reject(
                 Code::Misplaced,
                 "a row about no line",
                 "it has no line: it can send, change registers, or move every line of one state to another",
@@ -152,35 +153,37 @@ impl<'a> Resolver<'a, '_> {
                 message,
                 fields,
                 to,
-            } => self.send(*message, fields, to.as_ref(), action.span, scope),
+            } => self.resolve_send(*message, fields, to.as_ref(), action.span, scope),
             ActionKind::Assign(name, operator, value) => {
                 let variable = scope.variables.find(*name, self.sink)?;
                 let ty = scope.types[usize::from(variable)];
                 let id = scope.variable(variable);
-                self.has_line(*name, variable, scope)?;
+                self.require_line(*name, variable, scope)?;
                 if ty.set_of_homes() {
                     return self.assign_homes(id, *operator, value, scope);
                 }
                 if ty.array() {
-                    return self.all_elements(action, (*name, id, ty), scope);
+                    return self.assign_all_elements(action, (*name, id, ty), scope);
                 }
                 let value = match *operator {
-                    None => self.stored(value, ty, scope)?,
-                    Some(operator) => self.changed(*name, operator, (id, ty), value, scope)?,
+                    None => self.resolve_stored(value, ty, scope)?,
+                    Some(operator) => {
+                        self.compound_value(*name, operator, (id, ty), value, scope)?
+                    }
                 };
                 Some(match value {
                     Value::Single(value, _) => Statement::Assign(id, value),
                     Value::Set(set) => Statement::AssignSet(id, set),
                 })
             }
-            ActionKind::Choose(..) if scope.message.is_none() => wrong(
+            ActionKind::Choose(..) if scope.message.is_none() => reject(
                 Code::Misplaced,
                 "a choice without a message",
                 "only a row that takes a message chooses one of a set",
             ),
             ActionKind::Choose(name, set) => {
                 let variable = scope.variables.find(*name, self.sink)?;
-                self.has_line(*name, variable, scope)?;
+                self.require_line(*name, variable, scope)?;
                 if scope.types[usize::from(variable)] != Type::Remote {
                     let text = format!("`{}` is not a remote", name.text);
                     let diagnostic = Diagnostic::new(Code::Type, name.span, text);
@@ -192,9 +195,9 @@ impl<'a> Resolver<'a, '_> {
                     );
                     return None;
                 }
-                match self.expression(set, scope)? {
+                match self.resolve_expression(set, scope)? {
                     Operand::Set(set) => Some(Statement::Choose(scope.variable(variable), set)),
-                    Operand::Single(_, kind) => self.unwanted(set, Kind::Set, kind),
+                    Operand::Single(_, kind) => self.kind_mismatch(set, Kind::Set, kind),
                     Operand::Homes(_) => {
                         self.sink.push(
                             Diagnostic::new(Code::Type, set.span, "a set of homes")
@@ -205,17 +208,19 @@ impl<'a> Resolver<'a, '_> {
                 }
             }
             ActionKind::AssignElement(name, index, operator, value) => {
-                self.element(*name, index, *operator, value, scope)
+                self.assign_element(*name, index, *operator, value, scope)
             }
             ActionKind::For(name, set, actions) => {
                 self.for_each((*name, set, actions), event, scope, reading)
             }
-            ActionKind::Every(from, to) => self.every((*from, *to), action.span, scope, reading),
+            ActionKind::Every(from, to) => {
+                self.resolve_bulk_transition((*from, *to), action.span, scope, reading)
+            }
             ActionKind::Defer => match (scope.side, carries) {
                 (Side::Home, Some(Carries::Store | Carries::PartialStore)) => {
                     Some(Statement::SetAside)
                 }
-                _ => wrong(
+                _ => reject(
                     Code::Misplaced,
                     "no write to defer",
                     "only a home defers, and only the bytes of a `(store)` or `(partial store)`",
@@ -223,19 +228,19 @@ impl<'a> Resolver<'a, '_> {
             },
             ActionKind::Write { deferred: true } => match scope.side {
                 Side::Home => Some(Statement::WriteAside),
-                Side::Remote => wrong(
+                Side::Remote => reject(
                     Code::Misplaced,
                     "`write deferred` in the remote",
                     "only the home writes to memory",
                 ),
             },
             ActionKind::Write { deferred: false } => match (scope.side, carries) {
-                (Side::Remote, _) => wrong(
+                (Side::Remote, _) => reject(
                     Code::Misplaced,
                     "`write` in the remote",
                     "only the home writes to memory",
                 ),
-                (Side::Home, None | Some(Carries::Nothing)) => wrong(
+                (Side::Home, None | Some(Carries::Nothing)) => reject(
                     Code::Carries,
                     "nothing to write",
                     "this row's event carries no line",
@@ -243,13 +248,13 @@ impl<'a> Resolver<'a, '_> {
                 (Side::Home, Some(_)) => Some(Statement::WriteMemory),
             },
             ActionKind::Done => match (scope.side, event) {
-                (Side::Home, _) => wrong(
+                (Side::Home, _) => reject(
                     Code::Misplaced,
                     "`done` in the home",
                     "only a remote has accesses to perform",
                 ),
                 (Side::Remote, Event::Message(_)) => Some(Statement::Done),
-                (Side::Remote, _) => wrong(
+                (Side::Remote, _) => reject(
                     Code::Misplaced,
                     "`done` without a message",
                     "it performs the pending access with the bytes of a message",
@@ -258,7 +263,7 @@ impl<'a> Resolver<'a, '_> {
             ActionKind::Retry => match event {
                 Event::Access(access) if access.needs() > Right::None => Some(Statement::Retry),
                 Event::Access(access) if !access.about_line() => Some(Statement::Retry),
-                _ => wrong(
+                _ => reject(
                     Code::Misplaced,
                     "nothing to try again",
                     "`retry` is only for accesses that read or write, or are about no line",
@@ -267,7 +272,7 @@ impl<'a> Resolver<'a, '_> {
             ActionKind::Unlocked if event == Event::Unlock || reading.unlock => {
                 Some(Statement::Unlocked)
             }
-            ActionKind::Unlocked => wrong(
+            ActionKind::Unlocked => reject(
                 Code::Misplaced,
                 "nothing can be unlocked here",
                 "declare `local unlock` in the home",
@@ -279,7 +284,7 @@ impl<'a> Resolver<'a, '_> {
             {
                 Some(local) => Some(Statement::Acknowledge(local as u8)),
                 None => {
-                    unknown(
+                    report_unknown(
                         "local operation",
                         *name,
                         reading.locals.iter().map(|local| local.name.as_str()),
@@ -288,23 +293,23 @@ impl<'a> Resolver<'a, '_> {
                     None
                 }
             },
-            // Reported by `effect`, which does not call this function for them.
+            // Reported by `resolve_effect`, which does not call this function for them.
             ActionKind::Stall | ActionKind::Unreachable | ActionKind::Refuse => None,
         }
     }
 
-    pub(super) fn send(
+    pub(super) fn resolve_send(
         &mut self,
         name: Name<'a>,
-        given: &[(Name<'a>, Expr<'a>)],
+        field_values: &[(Name<'a>, Expr<'a>)],
         to: Option<&Expr<'a>>,
         span: Span,
         scope: &Scope<'a, '_>,
     ) -> Option<Statement> {
-        let found = self.message_named(name);
-        let Some(message) = found else {
+        let resolved = self.message_named(name);
+        let Some(message) = resolved else {
             // Errors in the target are reported all the same.
-            self.target(found, to, span, scope);
+            self.resolve_target(resolved, to, span, scope);
             return None;
         };
         self.sent[message.index()] = true;
@@ -313,7 +318,7 @@ impl<'a> Resolver<'a, '_> {
         }
         self.sent_by_home[message.index()] |= scope.side == Side::Home;
         let channel = self.channel_of(message).clone();
-        if !scope.side.is(channel.from) {
+        if !scope.side.is_end(channel.from) {
             let diagnostic = Diagnostic::new(
                 Code::Direction,
                 name.span,
@@ -328,8 +333,10 @@ impl<'a> Resolver<'a, '_> {
             self.sink.push(diagnostic);
             return None;
         }
-        if let (Side::Remote, Some(only), Some(own)) = (scope.side, channel.kinds[0], scope.kind) {
-            if only != own {
+        if let (Side::Remote, Some(only), Some(this_kind)) =
+            (scope.side, channel.kinds[0], scope.kind)
+        {
+            if only != this_kind {
                 let from = self.kind_names.list[only.index()].text;
                 let text = format!("this kind of remotes cannot send `{}`", name.text);
                 let diagnostic = Diagnostic::new(Code::Direction, name.span, text)
@@ -339,17 +346,17 @@ impl<'a> Resolver<'a, '_> {
                 return None;
             }
         }
-        let fields = self.fields(message, name, given, scope);
-        let target = self.target(found, to, span, scope)?;
+        let fields = self.resolve_fields(message, name, field_values, scope);
+        let target = self.resolve_target(resolved, to, span, scope)?;
         let receiver = match &target {
             Target::Home | Target::HomeAt(_) => Side::Home,
             Target::Remote(_) | Target::Each(_) => Side::Remote,
         };
         if let Target::HomeAt(_) = target {
-            let place = to.map_or(span, |to| to.span);
-            self.lineless_sends.push((message, place));
+            let target_span = to.map_or(span, |to| to.span);
+            self.lineless_sends.push((message, target_span));
         }
-        if !receiver.is(channel.to) {
+        if !receiver.is_end(channel.to) {
             let message = format!(
                 "`{}` cannot be sent to {}",
                 name.text,
@@ -373,7 +380,7 @@ impl<'a> Resolver<'a, '_> {
         })
     }
 
-    pub(super) fn target(
+    pub(super) fn resolve_target(
         &mut self,
         message: Option<MessageId>,
         to: Option<&Expr<'a>>,
@@ -390,18 +397,18 @@ impl<'a> Resolver<'a, '_> {
         // The sender of a message that only the home sends is the home.
         let from_home = scope
             .message
-            .is_some_and(|at_hand| self.channel_of(at_hand).from == End::Home);
+            .is_some_and(|current| self.channel_of(current).from == End::Home);
         match (scope.side, word, to) {
             (Side::Remote, Some("home"), _) => Some(Target::Home),
             (Side::Remote, Some("sender"), _) if from_home => Some(Target::Home),
-            (Side::Home, Some("home"), Some(to)) if !self.declared => {
+            (Side::Home, Some("home"), Some(to)) if !self.homes_declared => {
                 self.sink.push(
                     Diagnostic::new(Code::Direction, to.span, "the home cannot send to itself")
                         .label("name a remote"),
                 );
                 None
             }
-            (Side::Remote, _, None) if self.declared && scope.lineless && !from_home => {
+            (Side::Remote, _, None) if self.homes_declared && scope.lineless && !from_home => {
                 let text = "the receiving home is missing";
                 self.sink.push(
                     Diagnostic::new(Code::Direction, span, text)
@@ -418,7 +425,7 @@ impl<'a> Resolver<'a, '_> {
                 Some(Target::Remote(Expression::Sender))
             }
             (_, _, None) => {
-                let why = if scope.side == Side::Home {
+                let reason = if scope.side == Side::Home {
                     "this row's event has no sender"
                 } else {
                     "its channel leads to remotes"
@@ -426,7 +433,7 @@ impl<'a> Resolver<'a, '_> {
                 self.sink.push(
                     Diagnostic::new(Code::Direction, span, "the receiver is missing")
                         .label("add `to TARGET`")
-                        .note(why),
+                        .note(reason),
                 );
                 None
             }
@@ -437,17 +444,17 @@ impl<'a> Resolver<'a, '_> {
                 );
                 None
             }
-            (_, _, Some(to)) => match self.expression(to, scope)? {
+            (_, _, Some(to)) => match self.resolve_expression(to, scope)? {
                 Operand::Set(set) => Some(Target::Each(set)),
                 Operand::Single(home, Kind::Home) => Some(Target::HomeAt(home)),
                 Operand::Single(remote, Kind::Remote) => {
                     if (scope.side, &remote) == (Side::Remote, &Expression::Sender) {
-                        self.to_sender.push(to.span);
+                        self.sender_targets.push(to.span);
                     }
                     Some(Target::Remote(remote))
                 }
                 Operand::Single(..) | Operand::Homes(_) => {
-                    self.typed(to, Kind::Remote, scope);
+                    self.resolve_typed(to, Kind::Remote, scope);
                     None
                 }
             },
@@ -455,18 +462,18 @@ impl<'a> Resolver<'a, '_> {
     }
 
     /// Values of a message's fields, in the order of its declaration.
-    pub(super) fn fields(
+    pub(super) fn resolve_fields(
         &mut self,
         message: MessageId,
         name: Name<'a>,
-        given: &[(Name<'a>, Expr<'a>)],
+        field_values: &[(Name<'a>, Expr<'a>)],
         scope: &Scope<'a, '_>,
     ) -> Option<Vec<Value>> {
         let declared = self.messages[message.index()].fields.clone();
         let mut values: Vec<Option<Value>> = vec![None; declared.len()];
-        let mut seen: Vec<Option<Span>> = vec![None; declared.len()];
-        for (field, value) in given {
-            let Some(place) = declared.iter().position(|known| known.name == field.text) else {
+        let mut given_spans: Vec<Option<Span>> = vec![None; declared.len()];
+        for (field, value) in field_values {
+            let Some(position) = declared.iter().position(|known| known.name == field.text) else {
                 let help = suggestion(
                     field.text,
                     "field",
@@ -484,10 +491,10 @@ impl<'a> Resolver<'a, '_> {
             };
             self.sink.mentions.push(Mention {
                 span: field.span,
-                declaration: declared[place].span,
+                declaration: declared[position].span,
                 what: "field",
             });
-            if let Some(first) = seen[place].replace(field.span) {
+            if let Some(first) = given_spans[position].replace(field.span) {
                 let message = format!("`{}` is given twice", field.text);
                 self.sink.push(
                     Diagnostic::new(Code::Fields, field.span, message)
@@ -496,12 +503,12 @@ impl<'a> Resolver<'a, '_> {
                 );
                 continue;
             }
-            values[place] = self.stored(value, declared[place].ty, scope);
+            values[position] = self.resolve_stored(value, declared[position].ty, scope);
         }
         let missing: Vec<String> = declared
             .iter()
-            .zip(&seen)
-            .filter(|(_, seen)| seen.is_none())
+            .zip(&given_spans)
+            .filter(|(_, given_spans)| given_spans.is_none())
             .map(|(field, _)| format!("`{}`", field.name))
             .collect();
         if !missing.is_empty() {

@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn missing_parts_of_compositions() {
-    text(expect![[r#"
+    check_text(expect![[r#"
           protocol both
           use "eci.coh" as far
           use "eci.cho" as near
@@ -22,7 +22,7 @@ fn missing_parts_of_compositions() {
 
 #[test]
 fn each_space_has_a_home_lines_and_remotes() {
-    text(expect![[r#"
+    check_text(expect![[r#"
           protocol both
           system early { remotes 1; lines 1 }
         #        ^^^^^ misplaced: `system` in a file that composes others
@@ -57,7 +57,7 @@ fn each_space_has_a_home_lines_and_remotes() {
 
 #[test]
 fn levels_are_a_home_over_the_caches_of_another_text() {
-    text(expect![[r#"
+    check_text(expect![[r#"
           protocol levels
           use "mesi.coh" as outer
           use "msi.coh" as inner

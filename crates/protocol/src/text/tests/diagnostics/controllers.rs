@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn types() {
-    remote(expect![[r#"
+    check_remote(expect![[r#"
           I | store if n | n := who, who := all, all += who, flag := 1, flag += true | I
         #              ^ type: expected a truth value, found a number
         #                       ^^^ type: expected a number, found a remote
@@ -28,7 +28,7 @@ fn types() {
 
 #[test]
 fn fields() {
-    home(expect![[r#"
+    check_home(expect![[r#"
           J | Get | send Data | stay
         #                ^^^^ fields: `Data` lacks its field `acks`
           J | Put | send Data (acks = 0, acks = 1), send Data (ack = 0), send Data (acks = owner) | stay
@@ -41,7 +41,7 @@ fn fields() {
 
 #[test]
 fn directions() {
-    remote(expect![[r#"
+    check_remote(expect![[r#"
           I | store | send Data (acks = 0) | I
         #                  ^^^^ direction: the remote cannot send `Data`
           S | load | send Ask (requestor = self) | stay
@@ -56,7 +56,7 @@ fn directions() {
 /// The checker accepted a second `done`, which meant nothing to the simulator.
 #[test]
 fn an_access_ends_once() {
-    remote(expect![[r#"
+    check_remote(expect![[r#"
           I | Data | done, n := 1, done | M
         # ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ never-performed: `done` in `I`, where no access is outstanding
         #                          ^^^^ misplaced: `done` twice in one row
@@ -67,7 +67,7 @@ fn an_access_ends_once() {
 /// -1.
 #[test]
 fn a_sender_that_may_be_the_home_is_no_receiver() {
-    remote(expect![[r#"
+    check_remote(expect![[r#"
           M | Ask | send Ask (requestor = self) to sender | stay
         #                                          ^^^^^^ direction: `sender` may be the home, which sends `Ask` too
     "#]]);
@@ -90,7 +90,7 @@ fn a_sender_that_may_be_the_home_is_no_receiver() {
 
 #[test]
 fn home_directions() {
-    home(expect![[r#"
+    check_home(expect![[r#"
           J | Get | send Get, send Data (acks = 0) to home | stay
         #                ^^^ direction: the home cannot send `Get`
         #                                             ^^^^ direction: the home cannot send to itself
@@ -101,7 +101,7 @@ fn home_directions() {
 
 #[test]
 fn directions_of_channels() {
-    channels(expect![[r#"
+    check_channels(expect![[r#"
           loop home -> home
         # ^^^^^^^^^^^^^^^^^ direction: `loop` leads from the home to the home
           up remote -> upward
@@ -111,7 +111,7 @@ fn directions_of_channels() {
 
 #[test]
 fn never_sent() {
-    messages(expect![[r#"
+    check_messages(expect![[r#"
           grant: Never
         #        ^^^^^ never-sent: no agent sends `Never`
     "#]]);
@@ -137,7 +137,7 @@ fn never_received() {
 
 #[test]
 fn accesses_under_way() {
-    text(expect![[r#"
+    check_text(expect![[r#"
           protocol test
           line 64 bytes
           channels { request remote -> home; grant home -> remote }
@@ -162,7 +162,7 @@ fn accesses_under_way() {
 
 #[test]
 fn waiting() {
-    states(expect![[r#"
+    check_states(expect![[r#"
           A waits Ask
         # ^ waits-in-vain: `A` waits for `Ask` but has no row that takes it
           B waits Get
@@ -174,7 +174,7 @@ fn waiting() {
 
 #[test]
 fn redundant_holds() {
-    states(expect![[r#"
+    check_states(expect![[r#"
           A holds reads
         #   ^^^^^ redundant-holds: `A` holds the line anyway
           B holds
@@ -186,7 +186,7 @@ fn redundant_holds() {
 
 #[test]
 fn unreachable_rows() {
-    remote(expect![[r#"
+    check_remote(expect![[r#"
           I S | load | send Get | W
         # ^^^^^^^^^^^^^^^^^^^^^^^^^ unreachable-row: this row is never reached for `I`
           W | Ask if n == 1 | | I
@@ -201,7 +201,7 @@ fn unreachable_rows() {
 
 #[test]
 fn misplaced_in_the_remote() {
-    remote(expect![[r#"
+    check_remote(expect![[r#"
           I | store | write, done, unlocked, acknowledge clean | I
         #             ^^^^^ misplaced: `write` in the remote
         #                    ^^^^ misplaced: `done` without a message
@@ -228,7 +228,7 @@ fn misplaced_in_the_remote() {
 
 #[test]
 fn misplaced_in_the_home() {
-    home(expect![[r#"
+    check_home(expect![[r#"
           J | Get | done, n := self | stay
         #           ^^^^ misplaced: `done` in the home
         #                      ^^^^ misplaced: `self` in the home
@@ -245,7 +245,7 @@ fn misplaced_in_the_home() {
 
 #[test]
 fn home_as_a_value() {
-    home(expect![[r#"
+    check_home(expect![[r#"
           J | Get | send Data (acks = 0) to home | stay
         #                                   ^^^^ direction: the home cannot send to itself
           J | Put if owner == home | | stay
@@ -255,7 +255,7 @@ fn home_as_a_value() {
 
 #[test]
 fn next_states() {
-    remote(expect![[r#"
+    check_remote(expect![[r#"
           I | store | send Get |
         #                       ^ next: the row has no next state
           M | Ask | stall | I
@@ -267,7 +267,7 @@ fn next_states() {
 
 #[test]
 fn local_operations() {
-    home(expect![[r#"
+    check_home(expect![[r#"
           local clean [lock] { ensure all <= S }
           local flush lock { ensure all == I }
           local unlock
@@ -281,7 +281,7 @@ fn local_operations() {
 
 #[test]
 fn carrying() {
-    messages(expect![[r#"
+    check_messages(expect![[r#"
           peer: A (line, line), B (dirty), C (store, line), D (partial), E (partial store), F (lines)
         #                ^^^^ carries: `A` cannot carry this
         #                          ^^^^^ carries: `B` cannot carry this
@@ -292,7 +292,7 @@ fn carrying() {
 
 #[test]
 fn carried() {
-    remote(expect![[r#"
+    check_remote(expect![[r#"
           I | store | send Put | I
         # ^^^^^^^^^^^^^^^^^^^^^^^^ carries: `I` does not hold the line that `Put` carries
           I | demote | | S
@@ -302,7 +302,7 @@ fn carried() {
 
 #[test]
 fn written() {
-    home(expect![[r#"
+    check_home(expect![[r#"
           J | Get | write | stay
         #           ^^^^^ carries: nothing to write
     "#]]);

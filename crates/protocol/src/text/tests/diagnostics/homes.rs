@@ -33,13 +33,13 @@ home directory {
 %file%
 ";
 
-fn homes(place: &str, case: Expect) {
+fn check_homes(place: &str, case: Expect) {
     check(HOMES, place, &[], case);
 }
 
 #[test]
 fn invalid_actions_of_lineless_rows() {
-    homes(
+    check_homes(
         "cache",
         expect![[r#"
               - | fence if n == 0 | open := 0
@@ -70,7 +70,7 @@ fn invalid_actions_of_lineless_rows() {
             #             ^^^^ misplaced: a row about no line
         "#]],
     );
-    homes(
+    check_homes(
         "home",
         expect![[r#"
               - | Get | send Data
@@ -93,7 +93,7 @@ fn invalid_actions_of_lineless_rows() {
 
 #[test]
 fn homes_as_values() {
-    homes(
+    check_homes(
         "cache",
         expect![[r#"
               - | Over if some == {} or some != { sender } or sender in some | last := sender, some := some - { last }
@@ -132,7 +132,7 @@ fn homes_as_values() {
 
 #[test]
 fn misplaced_homes_and_registers() {
-    homes(
+    check_homes(
         "channels",
         expect![[r#"
               ordered pass
@@ -141,7 +141,7 @@ fn misplaced_homes_and_registers() {
             #                    ^^^^ direction: the two messages never travel in the same direction
         "#]],
     );
-    homes(
+    check_homes(
         "messages",
         expect![[r#"
               ; end: Many (all: set of home), Full (line)
@@ -149,14 +149,14 @@ fn misplaced_homes_and_registers() {
             #                   ^^^^^^^^^^^ type: `all` would be an array
         "#]],
     );
-    homes(
+    check_homes(
         "states",
         expect![[r#"
               ; X waits Over
             #   ^ misplaced: `X` waits for `Over`, which is about no line
         "#]],
     );
-    homes(
+    check_homes(
         "file",
         expect![[r#"
               system a { remotes 1; lines 1 }

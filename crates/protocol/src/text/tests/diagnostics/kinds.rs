@@ -33,13 +33,13 @@ home directory {
 %file%
 ";
 
-fn kinds(place: &str, case: Expect) {
+fn check_kinds(place: &str, case: Expect) {
     check(KINDS, place, &[], case);
 }
 
 #[test]
 fn rows_of_another_kind() {
-    kinds(
+    check_kinds(
         "device",
         expect![[r#"
               S | store | send GetM | W
@@ -51,7 +51,7 @@ fn rows_of_another_kind() {
 }
 #[test]
 fn kinds_that_share_rows() {
-    kinds(
+    check_kinds(
         "home",
         expect![[r#"
               I | Inv | | stay
@@ -64,7 +64,7 @@ fn kinds_that_share_rows() {
 }
 #[test]
 fn ends_that_share_rows() {
-    kinds(
+    check_kinds(
         "channels",
         expect![[r#"
               other home -> dma
@@ -76,7 +76,7 @@ fn ends_that_share_rows() {
 }
 #[test]
 fn initial_values_of_variables() {
-    kinds(
+    check_kinds(
         "variables",
         expect![[r#"
               a: count = 3
@@ -102,7 +102,7 @@ fn initial_values_of_variables() {
 }
 #[test]
 fn invalid_message_orders() {
-    kinds(
+    check_kinds(
         "channels",
         expect![[r#"
               ordered Data behind Inv, Data, GetM
@@ -123,7 +123,7 @@ fn invalid_message_orders() {
 }
 #[test]
 fn sizes_of_several_kinds() {
-    kinds(
+    check_kinds(
         "file",
         expect![[r#"
               system a { remotes 2; lines 1 }
@@ -141,7 +141,7 @@ fn sizes_of_several_kinds() {
 }
 #[test]
 fn goals_of_several_tables() {
-    text(expect![[r#"
+    check_text(expect![[r#"
           protocol two
           line 64 bytes
           channels { request remote -> home; forward home -> remote; answer remote -> home; grant home -> remote }
@@ -156,7 +156,7 @@ fn goals_of_several_tables() {
 
 #[test]
 fn numbers_that_are_counted_round() {
-    kinds(
+    check_kinds(
         "home",
         expect![[r#"
               J | GetM if at == on and far != at | at := on, at += 1, far += 3, on += 3, far -= 1, at := 0, at += n | stay
@@ -180,7 +180,7 @@ fn numbers_that_are_counted_round() {
 
 #[test]
 fn arrays_and_loops() {
-    kinds(
+    check_kinds(
         "home",
         expect![[r#"
               J | GetM if a[n] == a or n[who] == 1 | a[who] := flag, a += 1, n[who] := 2, a[who] += some | stay
@@ -216,7 +216,7 @@ fn arrays_and_loops() {
 /// Loops whose result would differ if the remotes were numbered differently.
 #[test]
 fn loops_that_depend_on_which_remote_is_first() {
-    kinds(
+    check_kinds(
         "home",
         expect![[r#"
               J | GetM | for r in some { who := r } | stay
@@ -246,7 +246,7 @@ fn loops_that_depend_on_which_remote_is_first() {
 
 #[test]
 fn sizes_by_name() {
-    text(expect![[r#"
+    check_text(expect![[r#"
           protocol sizes
           line 64 bytes
           channels { ask remote -> home; reply home -> remote }
@@ -275,7 +275,7 @@ fn sizes_by_name() {
 /// A file must be correct with the sizes of each of its systems.
 #[test]
 fn sizes_of_a_system() {
-    text(expect![[r#"
+    check_text(expect![[r#"
           protocol sizes
           line 64 bytes
           size few 2; size turns 4
@@ -295,7 +295,7 @@ fn sizes_of_a_system() {
 
 #[test]
 fn arrays_over_numbers() {
-    kinds(
+    check_kinds(
         "home",
         expect![[r#"
               J | GetM if c[at] == c[0] and c[far] == 0 | c[3] := 0, c[n + 1] := 4, c[who] := 0, a[at] := 0, c := c[1], c += 1 | stay
@@ -312,7 +312,7 @@ fn arrays_over_numbers() {
             #                                                         ^ out-of-range: 7 is out of range
         "#]],
     );
-    kinds(
+    check_kinds(
         "variables",
         expect![[r#"
               d: 0..3 per 65
@@ -332,7 +332,7 @@ fn arrays_over_numbers() {
 
 #[test]
 fn parent_any() {
-    kinds(
+    check_kinds(
         "file",
         expect![[r#"
               system a { cpu 1; device 1; dma 0; lines 1; parent any }

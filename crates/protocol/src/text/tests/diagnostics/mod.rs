@@ -68,8 +68,8 @@ const GET: &str = "on Get(r) { ensure others(r) == I; grant r M with Data }";
 const REACH: &str = "reach I with Inv";
 
 /// Checks that the diagnostics of a case, inserted at `place` of a template, are those in its comments. Other places
-/// are filled with `others`.
-fn check(template: &str, place: &str, others: &[(&str, &str)], case: Expect) {
+/// are filled with `fillings`.
+fn check(template: &str, place: &str, fillings: &[(&str, &str)], case: Expect) {
     // The lines of the case without its comments, indented by two so that `#` fits before a caret.
     let lines = case
         .data()
@@ -86,7 +86,7 @@ fn check(template: &str, place: &str, others: &[(&str, &str)], case: Expect) {
         &format!("%{place}%"),
         &format!("\n\u{1}{}\n", lines.join("\n")),
     );
-    for (place, filling) in others {
+    for (place, filling) in fillings {
         text = text.replace(&format!("%{place}%"), filling);
     }
     while let Some(start) = text.find('%') {
@@ -99,20 +99,20 @@ fn check(template: &str, place: &str, others: &[(&str, &str)], case: Expect) {
     }
     let start = text.find('\u{1}').expect("the template has the place");
     text.remove(start);
-    let first = line_column(&text, start as u32).0;
-    case.assert_eq(&annotate(&lines, first, &text));
+    let first_line = line_column(&text, start as u32).0;
+    case.assert_eq(&annotate(&lines, first_line, &text));
 }
 
-/// Annotates the lines of a case, which begin at line `first` of the file, with the file's diagnostics as comments.
-fn annotate(lines: &[String], first: u32, text: &str) -> String {
+/// Annotates the lines of a case, which begin at line `first_line` of the file, with the file's diagnostics as comments.
+fn annotate(lines: &[String], first_line: u32, text: &str) -> String {
     let mut comments = vec![String::new(); lines.len()];
     let mut elsewhere = String::new();
     let errors = match composes(text) {
-        true => compose(text, &mut shipped).err(),
+        true => compose(text, &mut load_shipped).err(),
         false => parse(text).err(),
     };
     for diagnostic in errors.expect("a case has errors") {
-        let said = format!("{}: {}", diagnostic.code.name(), diagnostic.message);
+        let report = format!("{}: {}", diagnostic.code.name(), diagnostic.message);
         let (line, column) = line_column(text, diagnostic.span.start);
         let spanned = &text[diagnostic.span.start as usize..diagnostic.span.end as usize];
         let carets = "^".repeat(
@@ -122,12 +122,12 @@ fn annotate(lines: &[String], first: u32, text: &str) -> String {
                 .map_or(0, |line| line.chars().count())
                 .max(1),
         );
-        match comments.get_mut(line.wrapping_sub(first) as usize) {
+        match comments.get_mut(line.wrapping_sub(first_line) as usize) {
             Some(comment) => comment.push_str(&format!(
-                "#{carets:>0$} {said}\n",
+                "#{carets:>0$} {report}\n",
                 column as usize - 2 + carets.len()
             )),
-            None => elsewhere.push_str(&format!("# {line}:{column} {said}\n")),
+            None => elsewhere.push_str(&format!("# {line}:{column} {report}\n")),
         }
     }
     let annotated: Vec<String> = lines
@@ -138,48 +138,48 @@ fn annotate(lines: &[String], first: u32, text: &str) -> String {
     annotated.concat() + &elsewhere
 }
 
-fn text(case: Expect) {
+fn check_text(case: Expect) {
     check("%text%", "text", &[], case);
 }
-fn file(case: Expect) {
+fn check_file(case: Expect) {
     check(ROWS, "file", &[], case);
 }
-fn channels(case: Expect) {
+fn check_channels(case: Expect) {
     check(ROWS, "channels", &[], case);
 }
-fn messages(case: Expect) {
+fn check_messages(case: Expect) {
     check(ROWS, "messages", &[], case);
 }
-fn states(case: Expect) {
+fn check_states(case: Expect) {
     check(ROWS, "states", &[], case);
 }
-fn variables(case: Expect) {
+fn check_variables(case: Expect) {
     check(ROWS, "variables", &[], case);
 }
-fn remote(case: Expect) {
+fn check_remote(case: Expect) {
     check(ROWS, "remote", &[], case);
 }
-fn home(case: Expect) {
+fn check_home(case: Expect) {
     check(ROWS, "home", &[], case);
 }
-fn policy(case: Expect) {
+fn check_policy(case: Expect) {
     check(POLICY, "home", &[("get", GET), ("reach", REACH)], case);
 }
-fn policy_on(case: Expect) {
+fn check_policy_on(case: Expect) {
     check(POLICY, "get", &[("reach", REACH)], case);
 }
-fn policy_reach(case: Expect) {
+fn check_policy_reach(case: Expect) {
     check(POLICY, "reach", &[("get", GET)], case);
 }
 
 #[test]
 fn the_templates_have_no_errors() {
-    for (template, others) in [
+    for (template, fillings) in [
         (ROWS, &[][..]),
         (POLICY, &[("%get%", GET), ("%reach%", REACH)]),
     ] {
         let mut text = template.to_string();
-        for (place, filling) in others {
+        for (place, filling) in fillings {
             text = text.replace(place, filling);
         }
         for place in [
@@ -193,7 +193,7 @@ fn the_templates_have_no_errors() {
         ] {
             text = text.replace(&format!("%{place}%"), "");
         }
-        good(&text);
+        parse_valid(&text);
     }
 }
 
@@ -207,11 +207,11 @@ fn every_kind_of_diagnostic_has_a_case() {
     );
     for code in Code::ALL {
         // These four concern the whole file, which no case can show; other tests of this file cover them.
-        let shown = [Code::TooLong, Code::NotText, Code::Empty, Code::TooMany].contains(code)
+        let is_covered = [Code::TooLong, Code::NotText, Code::Empty, Code::TooMany].contains(code)
             || cases.lines().any(|line| {
                 line.trim_start().starts_with('#') && line.contains(&format!(" {}: ", code.name()))
             });
-        assert!(shown, "{code:?} has no case");
+        assert!(is_covered, "{code:?} has no case");
     }
 }
 
@@ -221,7 +221,7 @@ fn inputs_that_are_no_protocol() {
         parse(text)
             .expect_err("not a protocol")
             .iter()
-            .map(|it| it.code)
+            .map(|diagnostic| diagnostic.code)
             .collect::<Vec<_>>()
     };
     for empty in ["", "\n \n", "# only a comment", "\u{feff}"] {
@@ -252,7 +252,7 @@ fn truncation_at_any_position() {
                     "cut at {end}: {}",
                     diagnostics
                         .iter()
-                        .map(|it| it.render("cut", text, false))
+                        .map(|diagnostic| diagnostic.render("cut", text, false))
                         .collect::<String>()
                 );
             }
@@ -263,8 +263,8 @@ fn truncation_at_any_position() {
 #[test]
 fn tables_that_are_too_large() {
     let states: String = (0..70_000).map(|index| format!("S{index} ")).collect();
-    let many = ROWS.replace("%states%", &states.replace(' ', ";"));
-    let place = |text: &str| {
+    let too_many_states = ROWS.replace("%states%", &states.replace(' ', ";"));
+    let fill_and_parse = |text: &str| {
         let mut text = text.to_string();
         for place in [
             "channels",
@@ -279,7 +279,7 @@ fn tables_that_are_too_large() {
         }
         parse(&text).expect_err("too large")
     };
-    let diagnostics = place(&many);
+    let diagnostics = fill_and_parse(&too_many_states);
     assert_eq!(diagnostics[0].code, Code::TooMany);
     assert_eq!(diagnostics.len(), Diagnostic::MOST);
     assert!(diagnostics[49]
@@ -295,14 +295,17 @@ fn tables_that_are_too_large() {
         &format!("{states} | Data Ask load store evict demote clean read_once | | stay"),
     );
     assert_eq!(
-        place(&rows).iter().map(|it| it.code).collect::<Vec<_>>(),
+        fill_and_parse(&rows)
+            .iter()
+            .map(|diagnostic| diagnostic.code)
+            .collect::<Vec<_>>(),
         [Code::TooMany]
     );
 }
 
 #[test]
 fn texts_of_maximum_length() {
-    let filled = |piece: &str| {
+    let fill = |piece: &str| {
         let mut text = ROWS.replace("%file%", "").replace("%home%", "");
         for place in ["channels", "messages", "states", "variables"] {
             text = text.replace(&format!("%{place}%"), "");
@@ -324,7 +327,7 @@ fn texts_of_maximum_length() {
         "I I I I | load load load load load | x := y | I\n",
         "|",
     ] {
-        let text = filled(piece);
+        let text = fill(piece);
         let diagnostics = parse(&text).err().unwrap_or_default();
         assert!(!diagnostics.is_empty() || piece == "# ");
         for diagnostic in diagnostics.iter().take(2) {
@@ -352,9 +355,9 @@ fn rendered_diagnostic() {
         .iter()
         .fold(text, |text, place| text.replace(&format!("%{place}%"), ""));
     let diagnostics = parse(&text).expect_err("two errors");
-    let shown: Vec<String> = diagnostics
+    let rendered: Vec<String> = diagnostics
         .iter()
-        .map(|it| it.render("test.coh", &text, false))
+        .map(|diagnostic| diagnostic.render("test.coh", &text, false))
         .collect();
     expect![[r#"
         error[unknown-name]: unknown state `J`
@@ -371,14 +374,14 @@ fn rendered_diagnostic() {
         12 |   J | laod | send Get | W
            |       ^^^^ nothing has this name
            |
-           = help: did you mean `load`? the events are `Data`, `Ask`, `load`, `store`, `evict`, `demote`, `clean`, `read_once`, `write_line`, `write_partial`, `acquire`, `release`, `fence`, `write_back`, `atomic`, `acquired`"#]].assert_eq(&shown.join("\n\n"));
+           = help: did you mean `load`? the events are `Data`, `Ask`, `load`, `store`, `evict`, `demote`, `clean`, `read_once`, `write_line`, `write_partial`, `acquire`, `release`, `fence`, `write_back`, `atomic`, `acquired`"#]].assert_eq(&rendered.join("\n\n"));
     assert!(diagnostics[0]
         .render("test.coh", &text, true)
         .contains("\u{1b}["));
     // A file other than the one that was parsed must not cause a panic.
-    for other in ["", "é", "protocol"] {
+    for file_text in ["", "é", "protocol"] {
         assert!(diagnostics[0]
-            .render("other.coh", other, false)
+            .render("other.coh", file_text, false)
             .contains("unknown"));
     }
 }
@@ -399,31 +402,33 @@ fn lines_and_columns_count_from_one() {
 /// A Murphi model passed as a protocol file gave fifty errors, one for each unknown character.
 #[test]
 fn foreign_language_is_reported_once() {
-    let shown = |text: &str| -> Vec<String> {
+    let rendered = |text: &str| -> Vec<String> {
         let diagnostics = parse(text).expect_err("an error");
-        let all = diagnostics.iter();
-        all.map(|it| it.render("test.coh", text, false)).collect()
+        let iterator = diagnostics.iter();
+        iterator
+            .map(|diagnostic| diagnostic.render("test.coh", text, false))
+            .collect()
     };
-    let others = [
+    let foreign_files = [
         include_str!("../../../../../../models/german.m"),
         include_str!("../../../../../../litmus/SB.litmus"),
         include_str!("../../../../../../platforms/enzian-dc-ddr.toml"),
     ];
-    for other in others {
-        let [only] = &shown(other)[..] else {
-            panic!("{:?}", shown(other))
+    for text in foreign_files {
+        let [only] = &rendered(text)[..] else {
+            panic!("{:?}", rendered(text))
         };
         assert!(only.contains("is this the right file?"), "{only}");
     }
     // All errors of a file with a block are reported.
-    let all = shown("protcol p\nline 64\nsystem x { remotes 0 }\n");
-    assert!(all.len() > 2, "{all:?}");
+    let errors = rendered("protcol p\nline 64\nsystem x { remotes 0 }\n");
+    assert!(errors.len() > 2, "{errors:?}");
 }
 
 /// Operators and comments of other languages are answered with the protocol language's equivalent.
 #[test]
 fn foreign_operators_get_their_equivalent() {
-    let told = [
+    let cases = [
         (
             "I | store if flag && n == 0 | send Get | W",
             "this is written `and`",
@@ -440,7 +445,7 @@ fn foreign_operators_get_their_equivalent() {
         ("I | store | | Stay", "did you mean `stay`?"),
         ("I S | Ask Ask | | M", "`Ask` carries no line"),
     ];
-    for (row, note) in told {
+    for (row, note) in cases {
         let text = [
             "channels",
             "messages",
@@ -454,10 +459,10 @@ fn foreign_operators_get_their_equivalent() {
             text.replace(&format!("%{place}%"), "")
         });
         let diagnostics = parse(&text).expect_err("an error");
-        let shown: String = diagnostics
+        let rendered: String = diagnostics
             .iter()
-            .map(|it| it.render("test.coh", &text, false))
+            .map(|diagnostic| diagnostic.render("test.coh", &text, false))
             .collect();
-        assert!(shown.contains(note), "{row}: {shown}");
+        assert!(rendered.contains(note), "{row}: {rendered}");
     }
 }

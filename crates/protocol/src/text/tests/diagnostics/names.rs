@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn words() {
-    text(expect![[r#"
+    check_text(expect![[r#"
           protocol p
           line 64 bytes $ ++
         #               ^ character: `$` has no meaning here
@@ -14,7 +14,7 @@ fn words() {
 
 #[test]
 fn titles() {
-    text(expect![[r#"
+    check_text(expect![[r#"
           protocol p "without an end
         #            ^^^^^^^^^^^^^^^ unclosed-title: a quoted title without its closing `"`
     "#]]);
@@ -22,7 +22,7 @@ fn titles() {
 
 #[test]
 fn long_names() {
-    file(expect![[r#"
+    check_file(expect![[r#"
           system xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx { remotes 1; lines 1 }
         #        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ name-too-long: a name of 76 characters
     "#]]);
@@ -30,7 +30,7 @@ fn long_names() {
 
 #[test]
 fn syntax_of_blocks() {
-    file(expect![[r#"
+    check_file(expect![[r#"
           chanels { a remote -> home }
         # ^^^^^^^ syntax: expected a block, found `chanels`
           system x { remotes 1, lines 1 }
@@ -49,7 +49,7 @@ fn syntax_of_blocks() {
 /// If the head of a block is missing, its lines give a single error.
 #[test]
 fn lines_in_no_block() {
-    file(expect![[r#"
+    check_file(expect![[r#"
           states { I S }
         # ^^^^^^ syntax: expected a block, found `states`
           I | GetS | send Data | S
@@ -67,7 +67,7 @@ fn lines_in_no_block() {
 
 #[test]
 fn syntax_of_rows() {
-    remote(expect![[r#"
+    check_remote(expect![[r#"
           I | store | send | W
         #                  ^ syntax: expected a message, found `|`
           I | store | sends Get | W
@@ -87,11 +87,11 @@ fn syntax_of_rows() {
 
 #[test]
 fn separators_that_are_forgotten() {
-    messages(expect![[r#"
+    check_messages(expect![[r#"
           request: A B (line), C
         #            ^ syntax: expected `,` before another message, found `B`
     "#]]);
-    states(expect![[r#"
+    check_states(expect![[r#"
           A reads B
         #         ^ syntax: expected `reads`, `writes`, `dirty`, `holds` or `waits`, or `;` before another state, found `B`
     "#]]);
@@ -99,7 +99,7 @@ fn separators_that_are_forgotten() {
 
 #[test]
 fn one_error_does_not_hide_the_next() {
-    remote(expect![[r#"
+    check_remote(expect![[r#"
           I | load |
         # ^^^^^^^^^^ unreachable-row: this row is never reached for `I`
         #           ^ next: the row has no next state
@@ -112,7 +112,7 @@ fn one_error_does_not_hide_the_next() {
 
 #[test]
 fn unclosed_blocks() {
-    text(expect![[r#"
+    check_text(expect![[r#"
           protocol p
           line 64 bytes
           channels { request remote -> home
@@ -133,7 +133,7 @@ fn unclosed_blocks() {
 
 #[test]
 fn long_expressions() {
-    remote(expect![[r#"
+    check_remote(expect![[r#"
           I | store if n == 1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1 | | I
         #                                                                                                                                                                                                                         ^ nesting: this expression is too long
     "#]]);
@@ -141,7 +141,7 @@ fn long_expressions() {
 
 #[test]
 fn reserved_names() {
-    states(expect![[r#"
+    check_states(expect![[r#"
           load; stay; home reads; fine
         # ^^^^ reserved-name: `load` is a keyword
         #       ^^^^ reserved-name: `stay` is a keyword
@@ -151,7 +151,7 @@ fn reserved_names() {
 
 #[test]
 fn numbers() {
-    file(expect![[r#"
+    check_file(expect![[r#"
           system a { remotes 0; lines 1 }
         #                    ^ out-of-range: the number of remotes is out of range
           system b { remotes 9; lines 5 }
@@ -170,7 +170,7 @@ fn numbers() {
 
 #[test]
 fn line_sizes() {
-    text(expect![[r#"
+    check_text(expect![[r#"
           protocol p
           line 4 bytes
         #      ^ out-of-range: the line size is out of range
@@ -180,7 +180,7 @@ fn line_sizes() {
 
 #[test]
 fn lines_are_powers_of_two() {
-    text(expect![[r#"
+    check_text(expect![[r#"
           protocol p
           line 96 bytes
         #      ^^ out-of-range: a line of 96 bytes
@@ -190,7 +190,7 @@ fn lines_are_powers_of_two() {
 
 #[test]
 fn ranges() {
-    variables(expect![[r#"
+    check_variables(expect![[r#"
           a: 0..65536; b: 1..4; c: 0..65535; d: 0..99999999999; e: set of home; f: int
         #       ^^^^^ out-of-range: a range ends at 65535 at most
         #                 ^ out-of-range: a range starts at 0
@@ -201,7 +201,7 @@ fn ranges() {
 
 #[test]
 fn values_out_of_range() {
-    remote(expect![[r#"
+    check_remote(expect![[r#"
           I | store | n := 8, n := 70000, n := 7, who := 1 | I
         #                  ^ out-of-range: 8 is out of range
         #                          ^^^^^ out-of-range: the number is out of range
@@ -213,7 +213,7 @@ fn values_out_of_range() {
 
 #[test]
 fn missing_blocks() {
-    text(expect![[r#"
+    check_text(expect![[r#"
           protocol p
           line 64 bytes
         # 4:1 missing-block: the file lacks `channels { ... }`, `messages { ... }`, `remote NAME { ... }`, `home { ... }`
@@ -222,7 +222,7 @@ fn missing_blocks() {
 
 #[test]
 fn missing_header() {
-    text(expect![[r#"
+    check_text(expect![[r#"
           line 64 bytes
           protocol p
         # ^^^^^^^^ misplaced: `protocol` must come first
@@ -231,7 +231,7 @@ fn missing_header() {
 
 #[test]
 fn missing_states() {
-    text(expect![[r#"
+    check_text(expect![[r#"
           protocol p
           line 64 bytes
           channels { request remote -> home }
@@ -244,7 +244,7 @@ fn missing_states() {
 
 #[test]
 fn missing_sizes() {
-    file(expect![[r#"
+    check_file(expect![[r#"
           system a { lines 1 }
         #        ^ missing-block: `a` lacks `remotes N`
           system b { }
@@ -254,7 +254,7 @@ fn missing_sizes() {
 
 #[test]
 fn duplicates() {
-    file(expect![[r#"
+    check_file(expect![[r#"
           line 64 bytes
         #      ^^ duplicate: a second `line`
           channels { }
@@ -270,7 +270,7 @@ fn duplicates() {
 
 #[test]
 fn duplicate_names() {
-    file(expect![[r#"
+    check_file(expect![[r#"
           system a { remotes 1; lines 1 }
           system a { remotes 1; lines 1 }
         #        ^ duplicate-name: a second system `a`
@@ -282,7 +282,7 @@ fn duplicate_names() {
 
 #[test]
 fn duplicate_channels() {
-    channels(expect![[r#"
+    check_channels(expect![[r#"
           request remote -> home
         # ^^^^^^^ duplicate-name: a second channel `request`
           ordered request, peer
@@ -293,7 +293,7 @@ fn duplicate_channels() {
 
 #[test]
 fn duplicate_states() {
-    states(expect![[r#"
+    check_states(expect![[r#"
           I; X; X
         # ^ duplicate-name: a second state `I`
         #       ^ duplicate-name: a second state `X`
@@ -302,7 +302,7 @@ fn duplicate_states() {
 
 #[test]
 fn duplicate_messages() {
-    messages(expect![[r#"
+    check_messages(expect![[r#"
           grant: Get
         #        ^^^ duplicate-name: a second message `Get`
           peer: Ask2 (a: count, b: bool, a: bool)
@@ -312,7 +312,7 @@ fn duplicate_messages() {
 
 #[test]
 fn unknown_names() {
-    remote(expect![[r#"
+    check_remote(expect![[r#"
           J | load | send Gte | Sx
         # ^ unknown-name: unknown state `J`
         #                 ^^^ unknown-name: unknown message `Gte`
@@ -327,7 +327,7 @@ fn unknown_names() {
 
 #[test]
 fn unknown_channels() {
-    messages(expect![[r#"
+    check_messages(expect![[r#"
           requests: Other
         # ^^^^^^^^ unknown-name: unknown channel `requests`
     "#]]);
@@ -335,7 +335,7 @@ fn unknown_channels() {
 
 #[test]
 fn unknown_in_invariants() {
-    file(expect![[r#"
+    check_file(expect![[r#"
           invariant i: count(X) == 0 or in_flight(data) <= 1
         #                    ^ unknown-name: unknown state `X`
         #                                         ^^^^ unknown-name: unknown message `data`

@@ -17,13 +17,13 @@ home { states { I }
 %file%
 ";
 
-fn orders(case: Expect) {
+fn check_orders(case: Expect) {
     check(ORDERS, "file", &[], case);
 }
 
 #[test]
 fn orders_and_guarantees() {
-    orders(expect![[r#"
+    check_orders(expect![[r#"
           accesses { load after everything; fench before all; store }
         #                       ^^^^^^^^^^ unknown-name: unknown access with an order `everything`
         #                                   ^^^^^ unknown-name: unknown access with an order `fench`
@@ -76,8 +76,8 @@ fn accesses_that_no_input_queue_has_room_for() {
     ] {
         let parsed = crate::text::parse(&QUEUE.replace("%file%", channels));
         let diagnostics = parsed.err().unwrap_or_default();
-        let full = |found: &&Diagnostic| found.message.contains("one input queue");
-        let count = diagnostics.iter().filter(full).count();
+        let names_queue = |diagnostic: &&Diagnostic| diagnostic.message.contains("one input queue");
+        let count = diagnostics.iter().filter(names_queue).count();
         assert_eq!(count, rows, "{channels}: {diagnostics:?}");
         assert_eq!(diagnostics.len(), rows, "{channels}: {diagnostics:?}");
     }

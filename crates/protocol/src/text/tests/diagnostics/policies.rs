@@ -35,7 +35,7 @@ fn policy_messages() {
 
 #[test]
 fn classes() {
-    policy(expect![[r#"
+    check_policy(expect![[r#"
           on Data(r) { ensure others(r) == I; grant r M with Inv }
         #    ^^^^ wrong-class: `Data` is no request
         #                                                    ^^^ wrong-class: `Inv` is no grant
@@ -53,7 +53,7 @@ fn classes() {
 
 #[test]
 fn past_a_dirty_victim() {
-    policy(expect![[r#"
+    check_policy(expect![[r#"
           serve past Put
         #            ^^^ carries: requests cannot be served past `Put`
     "#]]);
@@ -61,7 +61,7 @@ fn past_a_dirty_victim() {
 
 #[test]
 fn class_of_bounds() {
-    file(expect![[r#"
+    check_file(expect![[r#"
           bounds { Get 1; Get 2 }
         #          ^^^ wrong-class: `Get` is no victim
         #                 ^^^ duplicate: a second bound for `Get`
@@ -70,7 +70,7 @@ fn class_of_bounds() {
 
 #[test]
 fn unserved() {
-    policy_on(expect![[r#"
+    check_policy_on(expect![[r#"
           reach M with Inv
         # 5:21 unserved: the home does not serve `Get`
     "#]]);
@@ -78,7 +78,7 @@ fn unserved() {
 
 #[test]
 fn grants() {
-    policy_on(expect![[r#"
+    check_policy_on(expect![[r#"
           on Get(r) { grant r M with Data if held(r) }
         #    ^^^ grants: `Get` ensures nothing
         #             ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ grants: the last grant depends on a condition
@@ -87,7 +87,7 @@ fn grants() {
 
 #[test]
 fn grants_in_order() {
-    policy_on(expect![[r#"
+    check_policy_on(expect![[r#"
           on Get(r) { ensure others(r) == I; ensure others(r) == I; grant r M with Data; grant r I with Data if others(r) == M; answer r with Done }
         #                                    ^^^^^^^^^^^^^^^^^^^^^ duplicate: a second `ensure`
         #                                                           ^^^^^^^^^^^^^^^^^^^ grants: later grants are never reached
@@ -97,7 +97,7 @@ fn grants_in_order() {
 
 #[test]
 fn no_grant() {
-    policy_on(expect![[r#"
+    check_policy_on(expect![[r#"
           on Get(r) { ensure others(q) == I; write }
         #                           ^ unknown-name: `q` is not the requester
     "#]]);
@@ -105,7 +105,7 @@ fn no_grant() {
 
 #[test]
 fn lost_stores() {
-    policy(expect![[r#"
+    check_policy(expect![[r#"
           on Write(r) { ensure others(r) == I; answer r with Done }
         #    ^^^^^ duplicate: `Write` is served twice
         #    ^^^^^ carries: the store that `Write` carries is lost
@@ -114,7 +114,7 @@ fn lost_stores() {
 
 #[test]
 fn rights() {
-    policy_on(expect![[r#"
+    check_policy_on(expect![[r#"
           on Get(r) { ensure others(r) == G; grant r X with Data }
         #                                 ^ not-a-right: `G` is not a stable state
         #                                            ^ unknown-name: unknown stable state `X`
@@ -123,7 +123,7 @@ fn rights() {
 
 #[test]
 fn unreached() {
-    policy_reach(expect![[r#"
+    check_policy_reach(expect![[r#"
           stall possible
           stall proven
         # ^^^^^^^^^^^^ duplicate: a second `stall`
@@ -135,7 +135,7 @@ fn unreached() {
 
 #[test]
 fn locks_without_unlock() {
-    policy(expect![[r#"
+    check_policy(expect![[r#"
           local clean lock { ensure all == I }
         # ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ unlock: `clean` takes a lock that nothing releases
           local clean { ensure all == I }
@@ -149,7 +149,7 @@ fn locks_without_unlock() {
 
 #[test]
 fn unlock_without_locks() {
-    policy(expect![[r#"
+    check_policy(expect![[r#"
           local unlock
         # ^^^^^^^^^^^^ unlock: no local operation takes a lock
           variables { n: count }
@@ -159,7 +159,7 @@ fn unlock_without_locks() {
 
 #[test]
 fn policy_syntax() {
-    policy(expect![[r#"
+    check_policy(expect![[r#"
           accept local sometimes
         #              ^^^^^^^^^ syntax: expected an acceptance mode (`always`, `between`, `when`), found `sometimes`
           under lock

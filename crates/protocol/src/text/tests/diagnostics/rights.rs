@@ -4,14 +4,14 @@ use super::*;
 
 #[test]
 fn conditions_of_rights() {
-    let others = [
+    let fillings = [
         ("variables", "a: 0..1 per remote; c: count"),
         ("remote", "registers { r: 0..1 }"),
     ];
     check(
         ROWS,
         "states",
-        &others,
+        &fillings,
         expect![[r#"
               A reads if r > 0
             #            ^^^^^ type: a permission may depend only on numbers and truth values that an agent has for each line
@@ -53,11 +53,11 @@ fn invalid_permission_conditions() {
 
 #[test]
 fn too_many_values() {
-    let others = [("variables", "x: 0..999; y: 0..999")];
+    let fillings = [("variables", "x: 0..999; y: 0..999")];
     check(
         ROWS,
         "states",
-        &others,
+        &fillings,
         expect![[r#"
               A reads if x == y
             # ^ too-many: the permission of `A` depends on too many values
@@ -67,7 +67,7 @@ fn too_many_values() {
 
 #[test]
 fn rows_of_states_with_conditional_permission() {
-    let others = [
+    let fillings = [
         (
             "states",
             "T reads if n > 0, writes if n == 7, dirty; U reads if flag",
@@ -77,7 +77,7 @@ fn rows_of_states_with_conditional_permission() {
     check(
         ROWS,
         "remote",
-        &others,
+        &fillings,
         expect![[r#"
               T | evict | send Put | I
             # ^^^^^^^^^^^^^^^^^^^^^^^^ carries: `T` does not hold the line that `Put` carries
@@ -102,8 +102,8 @@ fn rows_of_states_with_conditional_permission() {
 
 #[test]
 fn goals_and_operations_speak_of_fixed_rights() {
-    let given = "W waits Done; V reads if n == 1 }\n  variables { n: 0..1 }";
-    let template = POLICY.replace("W waits Done }", given);
+    let states = "W waits Done; V reads if n == 1 }\n  variables { n: 0..1 }";
+    let template = POLICY.replace("W waits Done }", states);
     check(
         &template,
         "get",
