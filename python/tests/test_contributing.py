@@ -92,7 +92,7 @@ def test_commands_that_contributing_names_have_their_targets(root: Path) -> None
 
 
 def test_every_shipped_protocol_is_compared_with_rumur(root: Path) -> None:
-    named = re.findall(r'"([\w-]+)"', (root / "crates/check/tests/rumur_systems.rs").read_text())
+    named = re.findall(r'"([\w-]+)"', (root / "crates/check/tests/check/rumur_systems.rs").read_text())
     named += re.findall(r"(?<= )([\w-]+)/\w+", (root / "tools/soak").read_text())
     texts = {file.stem for file in root.glob("protocols/*.coh") if "\nuse " not in file.read_text()}
     assert texts - set(named) == NOT_COMPARED_WITH_RUMUR

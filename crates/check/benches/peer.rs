@@ -28,8 +28,7 @@ use cohkit_protocol::construct::construct;
 use cohkit_protocol::protocol::Home;
 use cohkit_protocol::text;
 
-#[path = "../../engine/tests/models/mod.rs"]
-mod models;
+use cohkit_testing::models;
 
 /// The model of a system of a shipped protocol.
 fn shipped(protocol: &str, system: &str) -> Model {

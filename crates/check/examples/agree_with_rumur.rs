@@ -12,11 +12,10 @@ use cohkit_protocol::construct::construct;
 use cohkit_protocol::protocol::Home;
 use cohkit_protocol::text;
 
-#[path = "../../murphi/tests/tools/mod.rs"]
-mod tools;
+use cohkit_testing::rumur;
 
 fn main() {
-    assert!(tools::require("rumur"), "nothing else is done here");
+    assert!(rumur::require("rumur"), "nothing else is done here");
     let mut results = Vec::new();
     let mut all_agree = true;
     for name in std::env::args().skip(1) {
@@ -50,7 +49,7 @@ fn main() {
         let report = check(&model, &every_state).expect("the model is valid");
         let folder = tempfile::tempdir().expect("a folder for the generated checker");
         let (rumur_verified, rumur_states, _) =
-            tools::rumur(&model, Style::Plain, tools::Compiled::Well, folder.path());
+            rumur::rumur(&model, Style::Plain, rumur::Compiled::Well, folder.path());
         let verified = report.outcome == Outcome::Verified;
         let agrees =
             verified == rumur_verified && (!verified || report.states == u128::from(rumur_states));

@@ -7,8 +7,7 @@ use cohkit_engine::{check, Options};
 use cohkit_murphi as murphi;
 use std::time::Instant;
 
-#[path = "../../engine/tests/models/mod.rs"]
-mod models;
+use cohkit_testing::models;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

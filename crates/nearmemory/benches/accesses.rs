@@ -3,8 +3,7 @@
 //!
 //! Prints one line per program. The count is that of lines read and written by far memory, or of the core's accesses.
 
-#[path = "../../../tests/processor_time.rs"]
-mod processor_time;
+use cohkit_testing::processor_time;
 
 use cohkit_nearmemory::machine::{loaded, Machine, RunOutcome};
 use cohkit_nearmemory::{Binaries, Platform};

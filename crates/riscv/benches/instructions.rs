@@ -3,16 +3,14 @@
 //! Prints one line per case. Rates are per second of processor time, if the system reports it. An argument selects
 //! cases by name.
 
-#[path = "../tests/oracle/mod.rs"]
-mod oracle;
+use cohkit_testing::riscv_oracle;
 
-#[path = "../../../tests/processor_time.rs"]
-mod processor_time;
+use cohkit_testing::processor_time;
 
 use cohkit_riscv::elf::Image;
 use cohkit_riscv::{Exception, Extensions, Fast, Flat, Hart, Latencies, Stop, Timed};
-use oracle::{b_type, bits, i_type, r_type, s_type, Program};
 use processor_time::processor_seconds;
+use riscv_oracle::{b_type, bits, i_type, r_type, s_type, Program};
 use std::path::Path;
 use std::process::Command;
 use std::time::Instant;

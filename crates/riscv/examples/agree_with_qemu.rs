@@ -1,7 +1,6 @@
 //! Compares random programs under QEMU and this crate: `agree --seed 1 --count 1000000`.
 
-#[path = "../tests/oracle/mod.rs"]
-mod oracle;
+use cohkit_testing::riscv_oracle;
 
 use cohkit_riscv::{Decoder, Extensions};
 
@@ -29,7 +28,7 @@ fn main() -> std::process::ExitCode {
     }
     if show {
         let decoder = Decoder::new(Extensions::HOST);
-        let program = oracle::random::programs(seed, 1, length as usize);
+        let program = riscv_oracle::random::programs(seed, 1, length as usize);
         let mut offset = 0;
         while offset + 2 <= program.code.len() {
             let half = |offset: usize| {
@@ -41,7 +40,7 @@ fn main() -> std::process::ExitCode {
             let word = half(offset) | half(offset + 2) << 16;
             println!(
                 "{:#x}: {}",
-                oracle::START as usize + 120 + offset,
+                riscv_oracle::START as usize + 120 + offset,
                 decoder.text(word)
             );
             offset += if word & 3 == 3 { 4 } else { 2 };
@@ -52,7 +51,7 @@ fn main() -> std::process::ExitCode {
     while compared < count {
         let batch = (count - compared).min(100);
         if let Err(difference) =
-            oracle::random::compare(seed + compared, batch as usize, length as usize)
+            riscv_oracle::random::compare(seed + compared, batch as usize, length as usize)
         {
             println!("{difference}");
             differing_files += 1;

@@ -7,8 +7,7 @@
 //! and stores of MESI by the cores of 8 hosts and of 512, which shows the growth of time with their number. `exchange`
 //! is stores of their threads to each other. `framed` is random reads over the pipe and over each framed link in turn.
 
-#[path = "../../../tests/processor_time.rs"]
-mod processor_time;
+use cohkit_testing::processor_time;
 
 use cohkit_application::exchange::Exchange;
 use cohkit_application::kernel::{Grain, Hosts, Kernels};

@@ -11,16 +11,9 @@
 //! failure is printed with the command that reproduces it. The last line of output is JSON; the exit code is 1 after a
 //! failure.
 
-mod combined;
-#[path = "../../../sim/tests/common/mod.rs"]
-mod common;
-mod generate;
-mod judge;
-mod programs;
-mod simulated;
-mod templates;
-#[path = "../../../murphi/tests/tools/mod.rs"]
-mod tools;
+use cohkit_testing::random_protocols::generate;
+use cohkit_testing::random_protocols::judge;
+use cohkit_testing::rumur;
 
 use judge::{Agreed, Trouble};
 use std::path::Path;
@@ -68,7 +61,7 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     assert!(
-        against == "ours" || tools::require("rumur"),
+        against == "ours" || rumur::require("rumur"),
         "nothing is compared without Rumur"
     );
     let tally = Tally::default();
@@ -108,10 +101,10 @@ fn check_seed(seed: u64, reference: &str, folder: &Path, tally: &Tally) {
     let add = |counter: &AtomicU64, n: u64| counter.fetch_add(n, Ordering::Relaxed);
     let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| match reference {
         "rumur" => judge::rumur(&text, |model| {
-            tools::rumur(
+            rumur::rumur(
                 model,
                 cohkit_murphi::Style::Plain,
-                tools::Compiled::Fast,
+                rumur::Compiled::Fast,
                 folder,
             )
         }),

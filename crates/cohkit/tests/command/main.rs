@@ -18,8 +18,7 @@ mod mutants;
 mod play;
 mod program;
 mod reports;
-#[path = "../../../../tests/require.rs"]
-mod require;
+use cohkit_testing::require;
 mod rtl;
 mod run_near_memory;
 mod sim;

@@ -3,8 +3,7 @@
 use crate::{check, cohkit, text, tiny, without_run};
 use expect_test::expect;
 
-#[path = "../../../../tests/mutations/tried_again.rs"]
-mod tried_again;
+use cohkit_testing::mutations::tried_again;
 use tried_again::tried_again;
 
 /// With two spaces, the host's memory is reported beside the device's lines, with its latency breakdown.

@@ -25,6 +25,7 @@ const CRATE_LAYERS: &[(&str, u32)] = &[
     ("cohkit-litmus", 4),
     ("cohkit-rtl", 4),
     ("cohkit-mutants", 5),
+    ("cohkit-testing", 6),
     ("cohkit", 6),
     ("cohkit-python", 7),
 ];

@@ -2,8 +2,7 @@
 
 mod documents;
 mod floors;
-#[path = "../../../../tests/require.rs"]
-mod require;
+use cohkit_testing::require;
 #[cfg(unix)]
 mod tools;
 

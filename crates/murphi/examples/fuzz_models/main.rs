@@ -9,8 +9,8 @@
 //! threads, so our own engines are compared in the development profile, which does. The last line of output is JSON;
 //! the exit code is 1 after a failure.
 
-mod generate;
-mod judge;
+use cohkit_testing::random_models::generate;
+use cohkit_testing::random_models::judge;
 
 use judge::{Agreed, Trouble};
 use std::path::Path;

@@ -7,7 +7,7 @@
 //! Reads the texts `SEED .. SEED + COUNT`, on all cores; each depends on its own number alone. The last line of output
 //! is JSON; the exit code is 1 after a failure.
 
-mod mutate;
+use cohkit_testing::mutate_murphi;
 
 use cohkit_murphi::Dialect;
 use std::panic::{catch_unwind, AssertUnwindSafe};
@@ -31,7 +31,7 @@ fn main() -> ExitCode {
     // A panic is reported below, with its text.
     std::panic::set_hook(Box::new(|_| {}));
     let (next, accepted, failures) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
-    let corpus = mutate::Corpus::new();
+    let corpus = mutate_murphi::Corpus::load();
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     std::thread::scope(|scope| {
         for _ in 0..threads {
@@ -45,7 +45,7 @@ fn main() -> ExitCode {
                     let text = corpus.text(number);
                     let dialect = [Dialect::Any, Dialect::CMurphi, Dialect::Rumur];
                     let dialect = dialect[number as usize % 3];
-                    match catch_unwind(AssertUnwindSafe(|| mutate::check(&text, dialect))) {
+                    match catch_unwind(AssertUnwindSafe(|| mutate_murphi::check(&text, dialect))) {
                         Ok(Ok(is_accepted)) => {
                             accepted.fetch_add(is_accepted as u64, Ordering::Relaxed);
                         }

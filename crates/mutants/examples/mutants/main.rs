@@ -10,8 +10,7 @@
 //! mutants, for lack of states or of channel capacity, are counted separately. The last line is JSON. The exit code is
 //! 1 if a mutant survives, or if the list names a mutant that is refuted or does not exist.
 
-mod known;
-mod slice;
+use cohkit_testing::mutants::slice;
 
 use slice::Choice;
 use std::collections::BTreeMap;

@@ -9,7 +9,7 @@
 //! JSON; the exit code is 1 after a failure. An input that kills the process or never returns prints no message: the
 //! last progress line on standard error then shows where to look.
 
-mod mutate;
+use cohkit_testing::mutate_text;
 
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::process::ExitCode;
@@ -34,7 +34,7 @@ fn main() -> ExitCode {
     // A panic is reported below, with its input.
     std::panic::set_hook(Box::new(|_| {}));
     let (next, accepted, failures) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
-    let corpus = mutate::Corpus::new();
+    let corpus = mutate_text::Corpus::load();
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     std::thread::scope(|scope| {
         for _ in 0..threads {
@@ -49,7 +49,7 @@ fn main() -> ExitCode {
                 for number in first..count.min(first + BATCH) {
                     let number = seed.wrapping_add(number);
                     let text = corpus.text(number);
-                    let outcome = catch_unwind(AssertUnwindSafe(|| mutate::check(&text, number % 16 == 0)));
+                    let outcome = catch_unwind(AssertUnwindSafe(|| mutate_text::check(&text, number % 16 == 0)));
                     match outcome {
                         Ok(Ok(true)) => {
                             accepted.fetch_add(1, Ordering::Relaxed);

@@ -1,0 +1,208 @@
+//! Homes with backing permission: their behaviour below any outer protocol, in the checker's models and the executable
+//! system.
+
+use cohkit_testing::rumur;
+
+use cohkit_check::progress::progress;
+use cohkit_check::system::{assumptions, model, Options};
+use cohkit_engine::{check, Options as Search, Outcome, Property, Report};
+use cohkit_murphi::Style;
+use cohkit_protocol::construct;
+use cohkit_protocol::protocol::Protocol;
+use cohkit_protocol::text::parse;
+use cohkit_system::data::Current;
+use cohkit_system::world::{explore, Found, System, World, Wrong};
+use rumur::{require, rumur, Compiled};
+
+const INNER: &str = include_str!("../../../../protocols/mesi-l1.coh");
+
+fn read(text: &str) -> Protocol {
+    parse(text).unwrap_or_else(|errors| {
+        let messages = errors.iter().map(|e| e.render("text", text, false));
+        panic!("{}", messages.collect::<String>())
+    })
+}
+
+fn backing_options() -> Options {
+    Options {
+        lent: true,
+        ..Options::default()
+    }
+}
+
+/// The checker's report for this number of L1s and lines, with every state explored.
+fn check_text(text: &str, remotes: u16, lines: u8) -> Report {
+    let protocol = read(text);
+    let home = construct::home(&protocol, remotes).unwrap();
+    let lowered_model = model(&protocol, &home, remotes, lines, &backing_options()).unwrap();
+    let search = Search {
+        decompose: false,
+        symmetry: false,
+        ..Search::default()
+    };
+    check(&lowered_model, &search).unwrap()
+}
+
+/// States, transitions and depth by execution, or the properties violated at the shortest distance.
+fn explore_text(text: &str, remotes: u16, lines: u8) -> Result<(u128, u128, u64), Vec<String>> {
+    let protocol = read(text);
+    let home = construct::home(&protocol, remotes).unwrap();
+    let system = System::new(&protocol, &home, remotes, lines, 7).with_backing_permission();
+    match explore(&system, World::<Current>::new(&system), 50_000) {
+        Found::Safe {
+            worlds,
+            transitions,
+            depth,
+            lost: None,
+        } => Ok((worlds.len() as u128, transitions.into(), depth)),
+        Found::Safe { .. } => Err(vec!["drain".to_string()]),
+        Found::Wrong { what, .. } => Err(what
+            .into_iter()
+            .map(|error| match error {
+                Wrong::Violated(violation) => violation.property.to_string(),
+                Wrong::Exceeded(limit) => limit,
+            })
+            .collect()),
+        Found::TooMany { worlds } => panic!("more than {worlds}"),
+    }
+}
+
+#[test]
+fn inner_levels_are_verified_below_any_outer_protocol() {
+    for (remotes, lines) in [(1, 1), (2, 1)] {
+        let report = check_text(INNER, remotes, lines);
+        assert_eq!(report.outcome, Outcome::Verified, "{remotes}x{lines}");
+        let expected = (report.states, report.transitions, report.depth);
+        assert_eq!(
+            explore_text(INNER, remotes, lines),
+            Ok(expected),
+            "{remotes}x{lines}"
+        );
+    }
+}
+
+/// Accesses that begin can be performed, though the permission may be revoked before.
+#[test]
+fn accesses_below_backing_permission_can_be_performed() {
+    let protocol = read(INNER);
+    let home = construct::home(&protocol, 2).unwrap();
+    let report = progress(
+        &protocol,
+        &home,
+        (2, 1),
+        &backing_options(),
+        &Search::default(),
+    )
+    .unwrap();
+    assert_eq!(report.outcome, Outcome::Verified);
+    assert!(report.never.is_empty(), "{:?}", report.never);
+}
+
+fn changed_text(from: &str, to: &str) -> String {
+    assert_eq!(INNER.matches(from).count(), 1, "{from}");
+    INNER.replace(from, to)
+}
+
+/// Each fault violates the expected property in both engines.
+#[test]
+fn faults_below_lent_memory_are_refuted() {
+    let faults = [
+        // The home grants more permission than it has.
+        (
+            "I  | GetS if memory writes                        | send DataE",
+            "I  | GetS if owner == none                        | send DataE",
+            "inclusion",
+        ),
+        // The home acknowledges a recall before the sharers have.
+        (
+            "S     | clean_invalidate                          | send Inv to sharers, left := count(sharers), sharers := {}    | RI",
+            "S     | clean_invalidate                          | acknowledge clean_invalidate                                  | LI",
+            "single writer",
+        ),
+        // The owner's dirty data is lost when the line is revoked.
+        (
+            "RI    | Dirty                                     | write, left := 0",
+            "RI    | Dirty                                     | left := 0",
+            "data value",
+        ),
+        // A recall stalls for ever.
+        (
+            "  X     | clean_invalidate                          | send Inv to owner, left := 1, owner := none                   | RI\n",
+            "  X     | clean_invalidate                          | stall\n",
+            "drain",
+        ),
+        // Requests are served while the line is locked by the outer level.
+        (
+            "  SI XS XI RS RI LS LI | GetS GetM                  | stall",
+            "  LI | GetS | send DataS, sharers := { sender } | S\n  SI XS XI RS RI LS | GetS GetM | stall\n  LI | GetM | stall",
+            "single writer",
+        ),
+    ];
+    for (from, to, property) in faults {
+        let text = changed_text(from, to);
+        let report = check_text(&text, 2, 1);
+        let walk_error = explore_text(&text, 2, 1);
+        let Outcome::Violated {
+            property: violated, ..
+        } = &report.outcome
+        else {
+            panic!("{to}: {:?}", report.outcome)
+        };
+        let violated = match violated {
+            Property::Invariant(name) | Property::Assertion(name) => name.to_string(),
+            Property::Drain => "drain".to_string(),
+            other => format!("{other:?}"),
+        };
+        let walk_error = walk_error.expect_err("a fault");
+        assert!(
+            walk_error.contains(&violated),
+            "{to}: {violated}, {walk_error:?}"
+        );
+        assert_eq!(violated, property, "{to}");
+    }
+}
+
+#[test]
+fn rumur_agrees_on_lent_memory() {
+    if !require("rumur") {
+        return;
+    }
+    for (text, expected) in [
+        (INNER.to_string(), true),
+        (
+            changed_text("GetS if memory writes ", "GetS if owner == none "),
+            false,
+        ),
+    ] {
+        let protocol = read(&text);
+        let home = construct::home(&protocol, 2).unwrap();
+        let lowered = model(&protocol, &home, 2, 1, &backing_options()).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let (holds, states, output) = rumur(&lowered, Style::Plain, Compiled::Fast, folder.path());
+        assert_eq!(holds, expected, "{output}");
+        if expected {
+            assert_eq!(check_text(&text, 2, 1).states, u128::from(states));
+        }
+    }
+}
+
+#[test]
+fn verdict_lists_backing_permission_assumptions() {
+    let protocol = read(INNER);
+    let named = |name: &str| protocol.systems.iter().find(|s| s.name == name).unwrap();
+    assert!(named("below_any").lent && !named("one_cluster").lent);
+    assert_eq!(
+        assumptions(&protocol, false).len() + 1,
+        assumptions(&protocol, true).len()
+    );
+    // A home without local operations has no operation that revokes its memory.
+    let mesi = read(include_str!("../../../../protocols/mesi.coh"));
+    let home = construct::home(&mesi, 2).unwrap();
+    let error = model(&mesi, &home, 2, 1, &backing_options())
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("no local operation that gives up the permission"),
+        "{error}"
+    );
+}

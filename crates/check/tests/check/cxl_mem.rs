@@ -1,0 +1,140 @@
+//! CXL.mem with back-invalidate: the purpose of its order and of its conflict handshake. Mistakes in the handshake that
+//! have a chart are in `tests/mutations/mistakes.rs`.
+
+use crate::changed;
+
+use changed::{search, shipped};
+
+/// The one order of the protocol.
+const ORDER: &str = "  ordered BIConflictAck behind Cmp CmpS CmpE\n";
+
+/// The acknowledgement, in states where a request is still assumed to wait.
+const EARLY: &str = "  I IS IE IR IW  ";
+
+/// The protocol with changes. Each replaced string occurs once.
+fn changed(changes: &[(&str, &str)]) -> String {
+    changed::changed("cxl-mem", changes)
+}
+
+/// The property that two hosts violate with the changed protocol.
+fn violated(changes: &[(&str, &str)]) -> String {
+    search(&changed(changes), 2, 1, true).expect_err("it is wrong")
+}
+
+#[test]
+fn hosts_share_a_device_s_memory() {
+    let text = shipped("cxl-mem");
+    assert_eq!(search(&text, 1, 1, false), Ok((1420, 3774)));
+    assert_eq!(search(&text, 2, 1, false), Ok((54_432, 204_664)));
+    assert_eq!(search(&text, 2, 1, true), Ok((27_448, 103_324)));
+    assert_eq!(search(&text, 3, 1, true), Ok((427_340, 2_272_345)));
+}
+
+/// Nothing couples two lines: the only order is of messages of one line.
+#[test]
+fn lines_are_independent() {
+    assert_eq!(
+        search(&shipped("cxl-mem"), 1, 2, true),
+        Ok((1420 * 1420, 2 * 1420 * 3774))
+    );
+}
+
+/// The standard demands the order: without it the host mistakes a served request for a waiting one.
+#[test]
+fn unordered_host_mistakes_a_served_request_for_a_waiting_one() {
+    // Data have arrived: the acknowledgement cannot arrive before the completion, and so has no row.
+    assert_eq!(violated(&[(ORDER, "")]), "no unexpected message");
+    let early_rows = EARLY.replace("IE", "IE IS_C IE_C");
+    assert_eq!(violated(&[(ORDER, ""), (EARLY, &early_rows)]), "data value");
+    // The rows alone change nothing, as they are never taken.
+    let size = search(&shipped("cxl-mem"), 2, 1, true);
+    assert_eq!(search(&changed(&[(EARLY, &early_rows)]), 2, 1, true), size);
+}
+
+/// More order does no harm. A device that sends all messages without data through one queue is among those that the
+/// protocol allows.
+#[test]
+fn one_ordered_queue_for_responses_is_sufficient() {
+    let text = changed(&[(ORDER, "  ordered s2m_ndr\n")]);
+    assert!(search(&text, 2, 1, true).is_ok());
+}
+
+/// Each completion that answers a request for a copy needs the order.
+#[test]
+fn acknowledgement_is_ordered_after_each_grant() {
+    let behind = |completions| format!("  ordered BIConflictAck behind {completions}\n");
+    let early_rows = EARLY.replace("IE", "IE IS_C IE_C");
+    for (completions, expected) in [("Cmp CmpS", "data value"), ("Cmp CmpE", "single writer")] {
+        let violation = violated(&[(ORDER, &behind(completions)), (EARLY, &early_rows)]);
+        assert_eq!(violation, expected, "{completions}");
+    }
+    // The order behind completions of writes and evictions has no effect: the host responds alike before and after
+    // them.
+    assert!(search(&changed(&[(ORDER, &behind("CmpS CmpE"))]), 2, 1, true).is_ok());
+}
+
+/// BIRsp carries no data, and no order keeps it behind MemWr.
+#[test]
+fn early_snoop_response_leaves_memory_stale() {
+    let violation = violated(&[(
+        "| BISnpInv                 | send MemWrI                  | XI_B",
+        "| BISnpInv                 | send MemWrI, send BIRspI     | XI",
+    )]);
+    assert_eq!(violation, "data value");
+}
+
+/// An early version of the protocol had this fault. The owner evicted the line before its snoop arrived. No host was
+/// then `alone` when the line went to the next one, which was not snooped.
+#[test]
+fn owner_is_recorded_after_eviction_during_snoop() {
+    let row = "holders := { asker }, alone := true, asker := none | N\n  RD          | BIRspS";
+    let changed_row = row.replace("alone := true, ", "");
+    assert_eq!(violated(&[(row, &changed_row)]), "single writer");
+}
+
+/// The reason that there is no BISnpCur: between its response and the read of memory the owner may write. The read may
+/// return this value, as it began earlier, but memory must be current when it is read.
+#[test]
+fn snoop_that_keeps_write_permission_exposes_stale_memory() {
+    let violation = violated(&[
+        ("BISnpInv, BISnpData\n", "BISnpInv, BISnpData, BISnpCur\n"),
+        ("BIRspI, BIRspS\n", "BIRspI, BIRspS, BIRspE\n"),
+        (
+            "  # A snoop that meets a request",
+            "  I | BISnpCur | send BIRspI | stay\n  E | BISnpCur | send BIRspE | stay\n  M | BISnpCur | send MemWrI | XI_B\n  \
+             IS IS_C IS_D IE IE_C IE_D SE LE IR IW XI | BISnpCur | send BIConflict | stay\n  # A snoop that meets a request",
+        ),
+        (
+            "MemRdCur if alone                          | send BISnpData",
+            "MemRdCur if alone | send BISnpCur",
+        ),
+        ("RC     waits BIRspI BIRspS", "RC waits BIRspI BIRspE"),
+        (
+            "RC          | BIRspS                                     | send MemData to asker, alone := false,",
+            "RC | BIRspE | send MemData to asker,",
+        ),
+    ]);
+    assert_eq!(violation, "data value");
+}
+
+/// Device bias is a lock: a request that is served under it gives a host a permission besides the device's.
+#[test]
+fn device_bias_excludes_hosts() {
+    let violation = violated(&[
+        (
+            "  D           | unlock ",
+            "  D | MemRdS | send MemData, send CmpE, holders := { sender }, alone := true | stay\n  D           | unlock ",
+        ),
+        (
+            "  RD RI RC W C CI TB D | MemRdS MemRdA ",
+            "  RD RI RC W C CI TB | MemRdS | stall |\n  RD RI RC W C CI TB D | MemRdA ",
+        ),
+    ]);
+    assert_eq!(violation, "single writer");
+    // Bias is taken before the snooped hosts have responded.
+    let violation = violated(&[(
+        "send BISnpInv to holders                                       | TB",
+        "acknowledge take_bias | D",
+    )]);
+    assert_eq!(violation, "single writer");
+}

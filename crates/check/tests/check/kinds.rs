@@ -1,0 +1,574 @@
+//! Protocols with several kinds of remotes, initial values, wrapping counters, and messages that stay behind others.
+
+use cohkit_testing::rumur;
+
+use cohkit_check::progress::progress;
+use cohkit_check::system::{model, Options, SystemError};
+use cohkit_engine::{check, Options as Search, Outcome, Property, Report};
+use cohkit_murphi::Style;
+use cohkit_protocol::construct;
+use cohkit_protocol::protocol::Protocol;
+use cohkit_protocol::text::parse;
+use cohkit_system::data::Current;
+use cohkit_system::world::{explore, Found, System, World};
+use rumur::{require, rumur, Compiled};
+
+/// CPUs that read and write, and devices that only read. The directory knows the kind of each, and sends the bytes of a
+/// write-back to a device without asking another agent.
+const KINDS: &str = "
+protocol readers \"caches that write beside caches that only read\"
+line 64 bytes
+channels {
+  ask    device -> home
+  put    cpu -> home
+  reply  home -> remote
+  recall home -> cpu
+  drop   home -> device
+  gone   device -> home
+  ordered reply, drop
+  ordered recall
+}
+messages {
+  ask: GetS; put: GetM, Put (line)
+  reply: Data (line); recall: Recall, Taken; drop: Drop
+  gone: Gone
+}
+remote cpu {
+  states { I; M reads writes dirty; W waits Data; P holds dirty, waits Taken; D waits Taken }
+  I   | load store | send GetM | W
+  W   | Data       |           | M
+  M   | evict      | send Put  | P
+  P D | Taken      |           | I
+  M   | Recall     | send Put  | D
+  P   | Recall     |           | stay
+  W   | Recall     | stall
+  D   | Recall     | unreachable
+}
+remote device {
+  states { I; S reads; W waits Data }
+  variables { seen: 0..1 }
+  I   | load   | send GetS, seen := 1 | W
+  W   | Data   |                      | S
+  S   | Drop   | send Gone            | I
+  S   | evict  |                      | I
+  I   | Drop   | send Gone            | I
+  W   | Drop   | send Gone            | stay
+}
+home directory {
+  states { I; S; M; B waits Gone; R waits Put }
+  variables { owner: remote; wants: remote; left: count }
+  I   | GetS                      | send Data                                                | S
+  S   | GetS                      | send Data                                                | stay
+  I   | GetM                      | send Data, owner := sender                               | M
+  S   | GetM                      | send Drop to device, left := count(device), wants := sender | B
+  B   | Gone if left == 1         | send Data to wants, owner := wants, wants := none, left := 0 | M
+  B   | Gone                      | left -= 1                                                | stay
+  M   | GetS GetM                 | send Recall to owner, wants := sender                    | R
+  R   | Put if wants in device    | write, send Taken, send Data to wants, owner := none     | S
+  R   | Put                       | write, send Taken, send Data to wants, owner := wants, wants := none | M
+  M   | Put                       | write, send Taken, owner := none                         | I
+  B R | GetS GetM                 | stall
+}
+system one   { cpu 1; device 1; lines 1 }
+system two   { cpu 2; device 1; lines 1 }
+system many  { cpu 1; device 2; lines 1 }
+";
+
+/// A response that must not overtake an earlier message of the home.
+const BEHIND: &str = "
+protocol last \"a farewell that stays behind\"
+line 64 bytes
+channels {
+  ask remote -> home; reply home -> remote; end home -> remote
+  ordered ask
+  ordered Last behind Data
+}
+messages { ask: Get, Bye; reply: Data (line); end: Last }
+remote cache {
+  states { I; W waits Data; G waits Last }
+  I | read_once  | send Get, send Bye | W
+  W | Data       | done               | G
+  G | Last       |                    | I
+}
+home memory {
+  states { Idle }
+  Idle | Get | send Data | stay
+  Idle | Bye | send Last | stay
+}
+system one { remotes 1; lines 1 }
+system two { remotes 2; lines 1 }
+";
+
+/// Two messages that the home must consume in one order.
+const LETTERS: &str = "
+protocol letters \"a letter and its farewell, in order\"
+line 64 bytes
+channels { ask remote -> home; reply home -> remote; ordered ask per line; ordered reply per line }
+messages { ask: Get (again: bool), Bye; reply: Data (line) }
+remote cache {
+  states { I; W waits Data }
+  variables { again: bool }
+  I | read_once | send Get (again = again), send Bye, again := true | W
+  W | Data      | done                           | I
+}
+home memory {
+  states { Idle; Open }
+  variables { who: remote }
+  Idle | Get                  | send Data, who := sender | Open
+  Open | Get                  | stall
+  Open | Bye if sender == who | who := none              | Idle
+}
+system one { remotes 1; lines 1 }
+system two { remotes 2; lines 1 }
+system lines { remotes 1; lines 2 }
+system both { remotes 2; lines 2 }
+";
+
+/// Numbered reads. The notes of two reads may be in flight. Two numbers are therefore too few to distinguish an old
+/// note from that of the next read, and three suffice.
+const NUMBERED: &str = "
+protocol numbered \"reads that are numbered\"
+line 64 bytes
+channels { ask remote -> home; reply home -> remote; note home -> remote; ordered note }
+messages { ask: Get (turn: cycle 3); reply: Data (line, turn: cycle 3); note: Note (turn: cycle 3) }
+remote cache {
+  states { I; W waits Data }
+  variables { now: cycle 3; open: 0..3 }
+  I | read_once if open < 2 | send Get (turn = now), open += 1 | W
+  W | Data if turn == now   | done, now += 1                   | I
+  I | Note if turn != now   | open -= 1                        | stay
+  W | Note                  | open -= 1                        | stay
+}
+home memory {
+  states { Idle }
+  Idle | Get | send Data (turn = turn), send Note (turn = turn) | stay
+}
+system one { remotes 1; lines 1 }
+system two { remotes 2; lines 1 }
+";
+
+/// A directory that counts the copies given to each cache since it last took them back. Each cache counts its own.
+const COUNTED: &str = "
+protocol counted \"copies counted for each cache\"
+line 64 bytes
+size most 2
+channels { ask remote -> home; give home -> remote; gone remote -> home; ordered give }
+messages {
+  ask: GetS, GetM, Put (line)
+  give: Data (line), Own (line), Drop (told: 0..most), Recall, Taken
+  gone: Gone
+}
+remote cache {
+  states { I; S reads; M reads writes dirty; W waits Data; X waits Own; P holds dirty, waits Taken; D waits Taken }
+  variables { copies: 0..most }
+  I       | load                       | send GetS              | W
+  I S     | store                      | send GetM              | X
+  S       | evict                      |                        | I
+  W       | Data if copies < most         | copies += 1            | S
+  W       | Data                       |                        | S
+  X       | Own                        |                        | M
+  S       | Drop if copies == told     | send Gone, copies := 0 | I
+  I W X   | Drop if copies == told     | send Gone, copies := 0 | stay
+  M       | evict                      | send Put               | P
+  M       | Recall                     | send Put               | D
+  P       | Recall                     |                        | stay
+  P D     | Taken                      |                        | I
+}
+home directory {
+  states { I; S; M; B waits Gone; R waits Put; Q waits Put }
+  variables { owner: remote; wants: remote; left: count; sharers: set of remote; room: 0..most per remote = most }
+  I S     | GetS if room[sender] > 0   | send Data, sharers += { sender }, room[sender] -= 1 | S
+  I S     | GetS                       | send Data, sharers += { sender }                    | S
+  I       | GetM                       | send Own, owner := sender                           | M
+  S       | GetM                       | for r in sharers { send Drop (told = most - room[r]) to r, left += 1 },
+                                         wants := sender, sharers := {}, room := most          | B
+  B       | Gone if left == 1          | send Own to wants, owner := wants, wants := none, left := 0 | M
+  B       | Gone                       | left -= 1                                           | stay
+  M       | GetS                       | send Recall to owner, wants := sender, owner := none | R
+  M       | GetM                       | send Recall to owner, wants := sender, owner := none | Q
+  R       | Put                        | write, send Taken, send Data to wants, sharers += { wants }, room[wants] -= 1, wants := none | S
+  Q       | Put                        | write, send Taken, send Own to wants, owner := wants, wants := none | M
+  M       | Put                        | write, send Taken, owner := none                    | I
+  B R Q   | GetS GetM                  | stall
+}
+system one { remotes 1; lines 1 }
+system two { remotes 2; lines 1 }
+system three { remotes 3; lines 1 }
+system short { remotes 2; lines 1; most 1 }
+";
+
+/// Numbered reads. For each number, the cache records whether the note of the last read with it is still outstanding;
+/// the home treats every second read differently.
+const NOTED: &str = "
+protocol noted \"notes that are told apart by their numbers\"
+line 64 bytes
+size turns 3
+channels { ask remote -> home; reply home -> remote; note home -> remote }
+messages { ask: Get (turn: cycle turns); reply: Data (line, turn: cycle turns); note: Note (turn: cycle turns) }
+remote cache {
+  states { I; W waits Data }
+  variables { now: cycle turns; open: 0..1 per turns }
+  I   | read_once if open[now] == 0 | send Get (turn = now), open[now] += 1 | W
+  W   | Data if turn == now         | done, now += 1                        | I
+  I W | Note if open[turn] == 1     | open[turn] := 0                       | stay
+}
+home memory {
+  states { Idle }
+  variables { seen: 0..2 per 2 = 1; at: 0..1 }
+  Idle | Get if seen[at] >= 1 | send Data (turn = turn), send Note (turn = turn), seen[0] := 0, seen[1] += 1 | stay
+  Idle | Get                  | send Data (turn = turn), send Note (turn = turn), seen := 1                  | stay
+}
+system one { remotes 1; lines 1 }
+system two { remotes 2; lines 1; turns 2 }
+";
+
+fn read(text: &str) -> Protocol {
+    parse(text).unwrap_or_else(|errors| {
+        let messages = errors.iter().map(|e| e.render("text", text, false));
+        panic!("{}", messages.collect::<String>())
+    })
+}
+
+/// The protocol with the parameters of one of its systems.
+fn sized(protocol: &Protocol, system: &str) -> Protocol {
+    let system = protocol.systems.iter().find(|s| s.name == system).unwrap();
+    system.sized.as_deref().unwrap_or(protocol).clone()
+}
+
+/// Searches a system of a protocol, and checks that the executed rows, a search of orbits and Rumur agree with the
+/// report.
+fn judged(text: &str, system: &str) -> Report {
+    let protocol = sized(&read(text), system);
+    let home = construct::home(&protocol, 2).unwrap();
+    let system = protocol.systems.iter().find(|s| s.name == system).unwrap();
+    let (remotes, lines) = (system.remotes, system.lines);
+    let options = Options::default();
+    let checked_model = model(&protocol, &home, remotes, lines, &options).unwrap();
+    let search = |symmetry| {
+        let options = Search {
+            symmetry,
+            decompose: false,
+            ..Search::default()
+        };
+        check(&checked_model, &options).unwrap()
+    };
+    let (report, orbits) = (search(false), search(true));
+    assert!(orbits.states <= report.states);
+    match (&report.outcome, &orbits.outcome) {
+        (
+            Outcome::Violated { trace, .. },
+            Outcome::Violated {
+                trace: orbit_trace, ..
+            },
+        ) => {
+            assert_eq!(trace.steps.len(), orbit_trace.steps.len());
+        }
+        (one, other) => assert_eq!(one, other),
+    }
+    let world = System::new(&protocol, &home, remotes, lines, options.capacity);
+    match (
+        explore(&world, World::<Current>::new(&world), 200_000),
+        &report.outcome,
+    ) {
+        (
+            Found::Safe { lost, .. },
+            Outcome::Violated {
+                property: Property::NoDeadlock,
+                ..
+            },
+        ) => {
+            assert!(lost.is_some());
+        }
+        (
+            Found::Safe {
+                worlds,
+                transitions,
+                lost,
+                ..
+            },
+            outcome,
+        ) => {
+            let drains = !matches!(
+                outcome,
+                Outcome::Violated {
+                    property: Property::Drain,
+                    ..
+                }
+            );
+            assert_eq!(
+                (report.states, report.transitions, drains),
+                (worlds.len() as u128, transitions.into(), lost.is_none())
+            );
+        }
+        (Found::Wrong { .. }, Outcome::Violated { .. }) => {}
+        (found, outcome) => panic!("{found:?} but {outcome:?}"),
+    }
+    if require("rumur") {
+        let folder = tempfile::tempdir().unwrap();
+        let (holds, states, output) =
+            rumur(&checked_model, Style::Plain, Compiled::Fast, folder.path());
+        assert_eq!(report.outcome == Outcome::Verified, holds, "{output}");
+        if holds {
+            assert_eq!(report.states, u128::from(states));
+        }
+    }
+    report
+}
+
+fn verified(text: &str, system: &str) -> Report {
+    let report = judged(text, system);
+    assert_eq!(report.outcome, Outcome::Verified);
+    let protocol = sized(&read(text), system);
+    let home = construct::home(&protocol, 2).unwrap();
+    let system = protocol.systems.iter().find(|s| s.name == system).unwrap();
+    let system_options = Options::default();
+    let result = progress(
+        &protocol,
+        &home,
+        (system.remotes, system.lines),
+        &system_options,
+        &Search::default(),
+    )
+    .unwrap();
+    assert_eq!(result.outcome, Outcome::Verified);
+    report
+}
+
+fn violated(text: &str, system: &str, from: &str, to: &str) -> String {
+    assert_eq!(text.matches(from).count(), 1, "`{from}`");
+    refuted(&text.replace(from, to), system)
+}
+
+/// The property that a protocol violates.
+fn refuted(text: &str, system: &str) -> String {
+    match judged(text, system).outcome {
+        Outcome::Violated {
+            property: Property::Assertion(name) | Property::Invariant(name),
+            ..
+        } => name,
+        Outcome::Violated { property, .. } => property.to_string(),
+        other => panic!("{other:?}: {text}"),
+    }
+}
+
+#[test]
+fn each_kind_of_remotes_has_its_own_rows() {
+    for system in ["one", "two", "many"] {
+        verified(KINDS, system);
+    }
+}
+
+/// Two CPUs and a device are not symmetric like three CPUs: only the two CPUs may be permuted.
+#[test]
+fn only_agents_of_one_kind_are_symmetric() {
+    let protocol = read(KINDS);
+    let home = construct::home(&protocol, 2).unwrap();
+    let states = |name: &str, symmetry| {
+        let system = protocol.systems.iter().find(|s| s.name == name).unwrap();
+        let checked_model =
+            model(&protocol, &home, system.remotes, 1, &Options::default()).unwrap();
+        let search = Search {
+            symmetry,
+            ..Search::default()
+        };
+        check(&checked_model, &search).unwrap().states
+    };
+    // There is nothing to permute.
+    assert_eq!(states("one", true), states("one", false));
+    for name in ["two", "many"] {
+        let (orbits, all) = (states(name, true), states(name, false));
+        assert!(orbits < all && all <= 2 * orbits, "{name}: {orbits} {all}");
+    }
+}
+
+#[test]
+fn the_set_of_a_kind_holds_all_its_remotes_and_no_other() {
+    let drops = "send Drop to device, left := count(device)";
+    let name = violated(
+        KINDS,
+        "many",
+        drops,
+        "send Drop to device, left := count(device - { wants })",
+    );
+    assert_eq!(name, "single writer");
+    let name = violated(KINDS, "two", "if wants in device", "if wants in cpu");
+    assert_eq!(name, "no unexpected message");
+}
+
+#[test]
+fn system_size_requires_a_count_per_kind() {
+    let protocol = read(KINDS);
+    let home = construct::home(&protocol, 2).unwrap();
+    let refused = model(&protocol, &home, 2, 1, &Options::default());
+    let Err(SystemError::Size(message)) = refused else {
+        panic!("{refused:?}")
+    };
+    assert!(message.ends_with("of each kind: cpu, device"), "{message}");
+}
+
+#[test]
+fn kinds_with_equal_rows_behave_as_one_kind() {
+    let msi = include_str!("../../../../protocols/msi.coh");
+    let two = msi
+        .replace("remote cache {", "remote left right {")
+        .replace(
+            "system three_caches { remotes 3; lines 1 }",
+            "system s { left 1; right 2; lines 1 }",
+        )
+        .replace("system two_lines    { remotes 2; lines 2 }", "");
+    let report = verified(&two, "s");
+    assert_eq!((report.states, report.transitions), (24_981, 84_984));
+}
+
+#[test]
+fn ordered_message_arrives_after_its_predecessor() {
+    for system in ["one", "two"] {
+        verified(BEHIND, system);
+    }
+    // Without that order the farewell arrives first.
+    let order = "  ordered Last behind Data\n";
+    assert_eq!(violated(BEHIND, "one", order, ""), "no unexpected message");
+}
+
+/// Only earlier messages go before. A farewell that is requested first does not wait for the response that is sent
+/// after it, which may overtake it.
+#[test]
+fn later_message_does_not_delay_an_ordered_one() {
+    let first = BEHIND.replace("W waits Data;", "N waits Last; F waits Data;").replace("send Get, send Bye | W", "send Bye, send Get | N").replace(
+        "  W | Data       | done               | G\n",
+        "  N | Last       |                    | F\n  F | Data       | done               | I\n",
+    );
+    let overtakes = first
+        .replace("G waits Last", "")
+        .replace("  G | Last       |                    | I\n", "");
+    let description = "a farewell";
+    assert_eq!(
+        violated(&overtakes, "one", description, description),
+        "no unexpected message"
+    );
+    let either = first
+        .replace("N waits Last;", "N waits Last Data;")
+        .replace(
+            "  F | Data ",
+            "  N | Data       | done               | G\n  F | Data ",
+        );
+    verified(&either, "one");
+    verified(&either, "two");
+}
+
+#[test]
+fn variables_start_with_declared_initial_values() {
+    let text = include_str!("../../../../protocols/token.coh");
+    let report = verified(text, "two_caches");
+    assert_eq!((report.states, report.transitions), (4_873, 13_960));
+    // One token more than there are caches, or one less.
+    let initial_tokens = "held:   count = count(cache)";
+    assert_eq!(
+        violated(text, "two_caches", initial_tokens, "held:   count"),
+        "no deadlock"
+    );
+    let owner = "owns:   bool = true";
+    assert_eq!(
+        violated(text, "two_caches", owner, "owns:   bool = false"),
+        "no deadlock"
+    );
+}
+
+#[test]
+fn per_line_order_covers_only_messages_of_one_line() {
+    let shared_order = LETTERS.replace(" per line", "");
+    let states = |text: &str, system: &str| verified(text, system).states;
+    for system in ["one", "two"] {
+        assert_eq!(states(LETTERS, system), states(&shared_order, system));
+    }
+    // Lines without a common order share nothing.
+    let one_remote = states(LETTERS, "one");
+    assert_eq!(states(LETTERS, "lines"), one_remote * one_remote);
+    assert_ne!(states(&shared_order, "lines"), one_remote * one_remote);
+    let two_remotes = states(LETTERS, "two");
+    assert_eq!(states(LETTERS, "both"), two_remotes * two_remotes);
+    // Without an order the farewell may arrive first.
+    for system in ["one", "lines"] {
+        let name = violated(LETTERS, system, "; ordered ask per line", "");
+        assert_eq!(name, "no unexpected message");
+    }
+}
+
+#[test]
+fn wrapping_counters_distinguish_messages_if_large_enough() {
+    let states = |size: &str| verified(&NUMBERED.replace("cycle 3", size), "one").states;
+    // All numbers are equivalent.
+    let three = states("cycle 3");
+    assert_eq!(three % 3, 0);
+    assert_eq!(states("cycle 6"), 2 * three);
+    verified(NUMBERED, "two");
+    for faulty in [
+        NUMBERED.replace("cycle 3", "cycle 2"),
+        // One note may then stay behind while each other note is that of the previous read.
+        NUMBERED.replace("; ordered note", ""),
+        // With steps of two, a counter of 4 numbers takes only two of them.
+        NUMBERED
+            .replace("cycle 3", "cycle 4")
+            .replace("now += 1", "now += 2"),
+    ] {
+        assert_eq!(refuted(&faulty, "one"), "no unexpected message");
+    }
+}
+
+#[test]
+fn arrays_are_indexed_by_remote_and_loops_cover_sets() {
+    for (system, states) in [("one", 23), ("two", 613)] {
+        assert_eq!(verified(COUNTED, system).states, states);
+    }
+    let reset = "room := most";
+    let property = violated(COUNTED, "two", reset, "room[sender] := most");
+    assert_eq!(property, "no unexpected message");
+    let initial_value = "per remote = most";
+    let property = violated(COUNTED, "one", initial_value, "per remote = 1");
+    assert_eq!(property, "no unexpected message");
+    let loop_set = "for r in sharers {";
+    let property = violated(COUNTED, "two", loop_set, "for r in sharers - { sender } {");
+    assert_eq!(property, "no deadlock");
+    // Without its guard a number falls below its range.
+    let guard = "GetS if room[sender] > 0";
+    let property = violated(COUNTED, "one", guard, "GetS if room[sender] >= 0");
+    assert_eq!(property, "values in range");
+    // The message names the variable as in the protocol file.
+    let below = judged(&COUNTED.replace(guard, "GetS if room[sender] >= 0"), "one");
+    let Outcome::Violated { message, .. } = below.outcome else {
+        panic!("{:?}", below.outcome);
+    };
+    let expected = "the value -1 is stored in `directory.room`, which holds 0..2";
+    assert_eq!(message, expected);
+}
+
+#[test]
+fn a_system_may_take_other_sizes_than_the_text() {
+    let short = verified(COUNTED, "short");
+    let text = COUNTED.replace("size most 2", "size most 1");
+    let resized = verified(&text, "two");
+    assert_eq!(
+        (short.states, short.transitions),
+        (resized.states, resized.transitions)
+    );
+    assert_eq!(short.states, 374);
+}
+
+#[test]
+fn an_array_may_have_a_value_for_each_number() {
+    for system in ["one", "two"] {
+        verified(NOTED, system);
+    }
+    for (from, to) in [
+        // A number is reused while its note is outstanding.
+        ("if open[now] == 0", "if open[now] <= 1"),
+        // Only one of two counters is reset.
+        ("seen := 1", "seen[0] := 1"),
+        ("per 2 = 1", "per 2 = 2"),
+        // The index is out of range.
+        ("at: 0..1", "at: 0..2 = 2"),
+    ] {
+        let property = violated(NOTED, "one", from, to);
+        assert_eq!(property, "values in range", "{to}");
+    }
+}

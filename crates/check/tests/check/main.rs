@@ -1,0 +1,21 @@
+//! Tests of `cohkit-check` through its public interface and against independent references, in one binary.
+
+mod backing_permission;
+mod changed;
+mod cxl_bias;
+mod cxl_mem;
+mod faults;
+mod kinds;
+mod mutation;
+mod operators;
+mod progress;
+mod random_protocols;
+mod reports;
+mod rights;
+mod rumur_systems;
+mod system;
+mod text_mutations;
+mod traces;
+mod variations;
+mod world;
+mod writes;

@@ -1,0 +1,558 @@
+//! Progress: every access or operation that begins can be performed. The protocols here were once verified, before
+//! progress was checked.
+
+use cohkit_check::progress::{progress, Progress, PROGRESS};
+use cohkit_check::system::progress::{kinds, unproven_kinds, watching, Kind};
+use cohkit_check::system::{model, Options};
+use cohkit_engine::search::Reason;
+use cohkit_engine::{check, Options as Search, Outcome, Property};
+use cohkit_protocol::construct::construct;
+use cohkit_protocol::controller::{Access, Controller};
+use cohkit_protocol::protocol::{Home, Protocol};
+use cohkit_protocol::text::parse;
+
+/// One copy of the line, recalled when another cache requests it. `AT_I`, `AT_V` and `MEANWHILE` are rows for requests,
+/// `LOCALS` those for the device.
+const ONE_COPY: &str = "
+protocol one_copy
+line 64 bytes
+channels {
+  request  remote -> home
+  reply    remote -> home
+  grant    home -> remote
+  forward  home -> remote
+  ordered grant, forward
+}
+messages {
+  request: Get
+  reply:   Put (line, dirty)
+  grant:   Data (line), Nack
+  forward: Recall
+}
+remote cache {
+  states { I; V reads writes dirty; IV waits Data Nack }
+  I  | load store | send Get | IV
+  IV | Data       |          | V
+  IV | Nack       |          | I
+  V  | Recall     | send Put | I
+}
+home directory {
+  states { I; V; R waits Put; L waits Put }
+  variables { owner: remote; next: remote; flag: bool; banned: set of remote }
+  local recall { ensure all == I }
+AT_I
+  I   | Get    | send Data, owner := sender                                | V
+AT_V
+  V   | Get    | send Recall to owner, next := sender                      | R
+MEANWHILE
+  R   | Put    | write, send Data to next, owner := next, next := none     | V
+  L   | Put    | write, acknowledge recall, owner := none                  | I
+LOCALS
+}
+";
+
+/// Correct rows for the device.
+const LOCALS: &str = "
+  I   | recall | acknowledge recall    | stay
+  V   | recall | send Recall to owner  | L
+  R L | recall | stall
+";
+
+fn one_copy(at_i: &str, at_v: &str, meanwhile: &str, locals: &str) -> String {
+    let text = ONE_COPY.replace("AT_I", at_i).replace("AT_V", at_v);
+    let text = text.replace("MEANWHILE", meanwhile);
+    let text = text.replace("LOCALS", locals);
+    match text.contains("send Nack") {
+        true => text,
+        false => text
+            .replace(", Nack", "")
+            .replace("Data Nack", "Data")
+            .replace("  IV | Nack       |          | I\n", ""),
+    }
+}
+
+fn protocol(text: &str) -> Protocol {
+    parse(text).unwrap_or_else(|errors| {
+        let messages = errors.iter().map(|e| e.render("text", text, false));
+        panic!("{}", messages.collect::<String>())
+    })
+}
+
+fn home(protocol: &Protocol) -> Controller {
+    match &protocol.home {
+        Home::Controller(home) => home.clone(),
+        Home::Policy(_) => construct(protocol).unwrap().factored(true),
+    }
+}
+
+fn shipped(name: &str) -> String {
+    let root = env!("CARGO_MANIFEST_DIR");
+    std::fs::read_to_string(format!("{root}/../../protocols/{name}.coh")).unwrap()
+}
+
+/// The result of the progress check, after everything else is verified.
+fn judged(text: &str, remotes: u16, search: &Search) -> Progress {
+    let protocol = protocol(text);
+    let home = home(&protocol);
+    let system_options = Options {
+        trial: Some(1),
+        ..Options::default()
+    };
+    let model = model(&protocol, &home, remotes, 1, &Options::default()).unwrap();
+    let report = check(&model, &Search::default()).unwrap();
+    assert_eq!(report.outcome, Outcome::Verified, "all but progress holds");
+    progress(&protocol, &home, (remotes, 1), &system_options, search).unwrap()
+}
+
+/// The violation, for any number of threads, and with every state explored instead of orbits.
+fn violated(text: &str, remotes: u16) -> String {
+    let search = |threads, symmetry| {
+        let search = Search {
+            threads,
+            symmetry,
+            ..Search::default()
+        };
+        match judged(text, remotes, &search).outcome {
+            Outcome::Violated {
+                property,
+                message,
+                trace,
+            } => {
+                assert_eq!(property, PROGRESS);
+                (message, trace.steps.len())
+            }
+            other => panic!("{other:?}"),
+        }
+    };
+    let (message, steps) = search(1, true);
+    assert_eq!(search(2, true), (message.clone(), steps));
+    assert_eq!(search(1, false).1, steps);
+    message
+}
+
+fn verified(text: &str, remotes: u16) {
+    let found = judged(text, remotes, &Search::default());
+    assert_eq!(found.outcome, Outcome::Verified);
+    assert!(found.never.is_empty());
+}
+
+#[test]
+fn permanent_rejection_of_stores_violates_progress() {
+    // The home serves a GetM behind a guard that is never true, and answers Nack.
+    let text = shipped("msi")
+        .replace("count), InvAck", "count), InvAck, Nack")
+        .replace("waits Data InvAck\n", "waits Data InvAck Nack\n")
+        .replace(
+            "  # The outstanding request",
+            "  IM_AD | Nack | | I\n  SM_AD | Nack | | S\n  # The outstanding request",
+        )
+        .replace("I S     | GetM  ", "I S     | GetM if count(sharers) > 3 ")
+        .replace("M       | GetM  ", "M       | GetM if count(sharers) > 3 ")
+        .replace(
+            "  S_D     | GetS GetM ",
+            "  I S M | GetM | send Nack | stay\n  S_D     | GetS GetM ",
+        );
+    let message = violated(&text, 2);
+    assert_eq!(
+        message,
+        "a store of cache 0, which is in IM_AD, can never be performed"
+    );
+}
+
+#[test]
+fn an_operation_that_is_refused_in_every_state_is_violated() {
+    let always_refused = "
+  I     | recall if flag | acknowledge recall | stay
+  I V R L | recall | refuse
+";
+    let message = violated(&one_copy("", "", "  R L | Get | stall", always_refused), 2);
+    assert_eq!(
+        message,
+        "the device's recall can never be performed; the directory is in I"
+    );
+}
+
+/// A row is only without effect on progress if its guard can never hold: `mode` begins with the value that it requires.
+#[test]
+fn an_operation_that_an_initial_value_refuses_is_violated() {
+    let refused_initially = "
+  I     | recall if mode == 1 | refuse
+  I     | recall              | acknowledge recall | stay
+  V R L | recall              | refuse
+";
+    let text = one_copy("", "", "  R L | Get | stall", refused_initially);
+    let variables = "banned: set of remote }";
+    let text = text.replace(variables, "banned: set of remote; mode: 0..1 = 1 }");
+    let message = violated(&text, 2);
+    assert_eq!(
+        message,
+        "the device's recall can never be performed; the directory is in I"
+    );
+}
+
+#[test]
+fn a_refusal_that_passes_is_verified() {
+    // Refused while the home waits for a copy to be put back, which the device can wait for.
+    let refused_while_waiting = "
+  I     | recall      | acknowledge recall   | stay
+  V     | recall      | send Recall to owner | L
+  R L   | recall      | refuse
+";
+    verified(
+        &one_copy("", "", "  R L | Get | stall", refused_while_waiting),
+        2,
+    );
+}
+
+#[test]
+fn permanent_rejection_in_one_state_violates_progress() {
+    // A request during a recall sets a flag that no row clears.
+    let rejection = "  I   | Get if flag | send Nack | stay";
+    let message = violated(
+        &one_copy(
+            rejection,
+            &rejection.replace("I  ", "V  "),
+            "  R   | Get | send Nack, flag := true | stay\n  L | Get | stall",
+            LOCALS,
+        ),
+        2,
+    );
+    assert!(message.starts_with("a load of cache "), "{message}");
+}
+
+#[test]
+fn permanent_ban_of_a_remote_violates_progress() {
+    let rejection = "  I   | Get if sender in banned | send Nack | stay";
+    let text = one_copy(
+        rejection,
+        &rejection.replace("I  ", "V  "),
+        "  R   | Get | send Nack, banned := banned + { sender } | stay\n  L | Get | stall",
+        LOCALS,
+    );
+    for remotes in [2, 3] {
+        let message = violated(&text, remotes);
+        assert!(message.starts_with("a load of cache 0"), "{message}");
+    }
+}
+
+#[test]
+fn unfair_but_always_possible_service_is_verified() {
+    // Each request during a recall is rejected: unfair, but no violation.
+    let text = one_copy("", "", "  R L | Get | send Nack | stay", LOCALS);
+    for remotes in [1, 2, 3] {
+        verified(&text, remotes);
+    }
+    let protocol = protocol(&text);
+    // This needs a search: drain alone does not imply it.
+    let doubts = unproven_kinds(&protocol, &home(&protocol));
+    assert_eq!(
+        doubts,
+        [Kind::Access(Access::Load), Kind::Access(Access::Store)]
+    );
+}
+
+#[test]
+fn a_search_that_is_given_up_is_undecided() {
+    let text = one_copy("", "", "  R L | Get | send Nack | stay", LOCALS);
+    let search = Search {
+        max_states: Some(5),
+        ..Search::default()
+    };
+    let reason = Reason::MaxStates;
+    let found = judged(&text, 2, &search);
+    assert_eq!(found.outcome, Outcome::Undecided { reason });
+}
+
+#[test]
+fn an_access_that_begins_nowhere_is_named() {
+    // The state in which the access would begin is behind a guard that is never true.
+    let text = one_copy("", "", "  R L | Get | stall", LOCALS)
+        .replace(
+            "states { I; V reads writes dirty;",
+            "variables { n: count }\n  states { I; V reads writes dirty; X reads writes dirty;",
+        )
+        .replace(
+            "IV | Data       |",
+            "IV | Data if n > 0 | | X\n  IV | Data |",
+        )
+        .replace("V  | Recall ", "X | demote | send Put | I\n  V X | Recall ");
+    let found = judged(&text, 2, &Search::default());
+    assert_eq!(found.outcome, Outcome::Verified);
+    assert_eq!(found.never, ["demote"]);
+}
+
+#[test]
+fn drain_implies_progress_of_shipped_protocols() {
+    for name in [
+        "msi",
+        "mesi",
+        "moesi",
+        "msi-policy",
+        "eci",
+        "back-invalidate",
+        "ccix",
+        "cxl-bias",
+        "cxl-cache",
+        "cxl-mem",
+        "write-through",
+        "write-through-two-step",
+        "token",
+        "eci-near",
+    ] {
+        let protocol = protocol(&shipped(name));
+        let home = home(&protocol);
+        assert!(kinds(&protocol, &home).len() > 2);
+        assert_eq!(unproven_kinds(&protocol, &home), [], "{name}");
+    }
+}
+
+#[test]
+fn drain_agrees_with_progress_search_per_access() {
+    for (name, remotes) in [
+        ("msi", 2),
+        ("mesi", 2),
+        ("msi-policy", 2),
+        ("eci", 1),
+        ("back-invalidate", 1),
+        ("cxl-bias", 2),
+        ("cxl-mem", 1),
+        ("write-through", 2),
+        ("write-through-two-step", 2),
+        ("token", 2),
+    ] {
+        let protocol = protocol(&shipped(name));
+        let home = home(&protocol);
+        let sized = model(&protocol, &home, remotes, 1, &Options::default()).unwrap();
+        let unwatched = check(&sized, &Search::default()).unwrap();
+        assert_eq!(unwatched.outcome, Outcome::Verified, "{name}");
+        for kind in kinds(&protocol, &home) {
+            let watching_model =
+                watching(&protocol, &home, (remotes, 1), kind, &Options::default()).unwrap();
+            let report = check(&watching_model.model, &Search::default()).unwrap();
+            assert_eq!(report.outcome, Outcome::Verified, "{name} {kind:?}");
+            // The access is wanted in some state, unless its first row performs it.
+            assert!(report.states >= unwatched.states, "{name} {kind:?}");
+            let mut model = watching_model.model;
+            model.invariants = std::mem::take(&mut model.liveness);
+            let report = check(&model, &Search::default()).unwrap();
+            let is_begun = matches!(report.outcome, Outcome::Violated { .. });
+            let at_once = [Access::Evict, Access::Demote].map(Kind::Access);
+            let is_begun = is_begun || at_once.contains(&kind);
+            assert!(is_begun, "{name} {kind:?}");
+        }
+    }
+}
+
+#[test]
+fn a_store_that_is_only_ever_tried_again_is_violated() {
+    // No row leads on: no row requests write permission, and no state has it.
+    let text = one_copy("", "", "  R L | Get | stall", LOCALS)
+        .replace(
+            "I  | load store | send Get | IV",
+            "I  | load | send Get | IV\n  I V | store | retry | stay",
+        )
+        .replace("V reads writes dirty", "V reads dirty");
+    assert!(text.contains("retry") && !text.contains("writes"));
+    assert_eq!(
+        violated(&text, 2),
+        "a store of cache 0, which is in I, can never be performed"
+    );
+}
+
+/// Checks only the progress of a protocol whose lines share registers, on as many lines as that needs.
+fn with_registers(text: &str, remotes: u16) -> Progress {
+    let protocol = protocol(text);
+    let home = home(&protocol);
+    let search = Search::default();
+    progress(&protocol, &home, (remotes, 2), &Options::default(), &search).unwrap()
+}
+
+fn message_of(found: Progress) -> String {
+    match found.outcome {
+        Outcome::Violated {
+            property: PROGRESS,
+            message,
+            ..
+        } => message,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// One line of the directory keeps the only entry for ever, so requests of the other line are rejected for ever. This
+/// was once verified, as progress was checked on a single line, which always has an entry.
+const SLOT_KEPT: &str = include_str!("../verdicts/p01_slot_kept.coh");
+
+/// A local operation is refused for ever once another line has the only entry. This was once verified for the same
+/// reason.
+const LOCAL_REFUSED: &str = include_str!("../verdicts/r09_local_refused.coh");
+
+#[test]
+fn entry_leaked_by_another_line_violates_progress() {
+    for remotes in [1, 2] {
+        let message = message_of(with_registers(SLOT_KEPT, remotes));
+        let (begin, end) = (
+            "a load of cache",
+            " can never be performed on line 0 of 2 lines",
+        );
+        assert!(
+            message.starts_with(begin) && message.ends_with(end),
+            "{message}"
+        );
+    }
+}
+
+#[test]
+fn local_operation_blocked_by_another_line_violates_progress() {
+    for remotes in [1, 2] {
+        assert_eq!(
+            message_of(with_registers(LOCAL_REFUSED, remotes)),
+            "the device's clean can never be performed on line 0 of 2 lines; the dir is in I"
+        );
+    }
+}
+
+#[test]
+fn an_entry_that_is_given_back_lets_the_other_line_progress() {
+    let text = SLOT_KEPT
+        .replace("recall: Recall", "recall: Recall, Done")
+        .replace("back: Back", "back: Put (line), Back")
+        .replace("W | Nack", "V | evict | send Put | P\n  P | Recall | | stay\n  P | Done | | I\n  W | Nack")
+        .replace("W waits Data Nack", "W waits Data Nack; P waits Done")
+        .replace("B | Get ", "V | Put | write, send Done, free += 1, owner := none | I\n  B | Put | write, send Done, send Data to next, owner := next, next := none | V\n  B | Get ");
+    let found = with_registers(&text, 1);
+    assert_eq!(found.outcome, Outcome::Verified);
+    assert!(found.notes.is_empty(), "{:?}", found.notes);
+}
+
+#[test]
+fn permanently_inaccessible_line_is_noted_with_its_path() {
+    // The cache counts its own entries, and never frees one: no access begins, so none is rejected.
+    let text = SLOT_KEPT
+        .replace(
+            "remote cache {",
+            "remote cache {\n  registers { room: 0..1 = 1 }",
+        )
+        .replace("I | load store |", "I | load store if room > 0 |")
+        .replace("send Get  |", "send Get, room -= 1 |")
+        .replace("registers { free: 0..1 = 1 }", "")
+        .replace(
+            "I | Get if free > 0 | send Data, free -= 1,",
+            "I | Get | send Data,",
+        )
+        .replace("  I | Get             | send Nack | stay\n", "")
+        .replace("waits Data Nack", "waits Data")
+        .replace("  W | Nack       |           | I\n", "")
+        .replace(", Nack;", ";");
+    let found = with_registers(&text, 1);
+    assert_eq!(found.outcome, Outcome::Verified);
+    let [note] = &found.notes[..] else {
+        panic!("{:?}", found.notes);
+    };
+    assert!(
+        note.starts_with("cache can reach a state from which it can never load or store line 0 again, in 1 step: "),
+        "{note}"
+    );
+    // If the entry is freed, there is no such state.
+    let freed = text
+        .replace(
+            "V | Recall     | send Back | I",
+            "V | evict | send Back, room += 1 | I\n  I W | Recall | | stay\n  V | Recall | send Back, room += 1 | I",
+        )
+        .replace("  B | Get ", "  V | Back | write, owner := none | I\n  B | Get ");
+    let found = with_registers(&freed, 1);
+    assert_eq!(found.outcome, Outcome::Verified);
+    assert!(found.notes.is_empty(), "{:?}", found.notes);
+}
+
+/// MESI with requests and responses in one order from each cache. This was once verified, as the language could not
+/// declare a queue that caches share. The directory stalls a request while it waits for a response behind it.
+const ONE_VNET: &str = include_str!("../verdicts/mesi_one_vnet.coh");
+
+/// The verdict on all properties except progress.
+fn outcome(text: &str, remotes: u16, lines: u8) -> Outcome {
+    let protocol = protocol(text);
+    let model = model(
+        &protocol,
+        &home(&protocol),
+        remotes,
+        lines,
+        &Options::default(),
+    )
+    .unwrap();
+    check(&model, &Search::default()).unwrap().outcome
+}
+
+#[test]
+fn responses_behind_requests_in_a_shared_input_queue_deadlock() {
+    let shared = |networks: &str| ONE_VNET.replace("  ordered request, response\n", networks);
+    let verdict = outcome(&shared("  network vnet { request, response }\n"), 2, 1);
+    let Outcome::Violated {
+        property, trace, ..
+    } = verdict
+    else {
+        panic!("{verdict:?}");
+    };
+    assert_eq!(property, Property::NoDeadlock);
+    let last_rule = &trace.steps.last().unwrap().rule;
+    assert!(last_rule.contains("waits first in vnet"), "{last_rule}");
+    // With a network for each there is no deadlock, as with an order that no two caches share.
+    let separate_networks = "  network requests { request }\n  network responses { response }\n";
+    assert_eq!(outcome(&shared(separate_networks), 2, 1), Outcome::Verified);
+    assert_eq!(outcome(ONE_VNET, 2, 1), Outcome::Verified);
+}
+
+/// The home asks any one of the caches that hold the line: the language could not express this once.
+const PICK_SHARER: &str = include_str!("../../../../tests/networks/pick-sharer.coh");
+
+#[test]
+fn home_that_picks_any_sharer_is_verified() {
+    assert_eq!(outcome(PICK_SHARER, 3, 1), Outcome::Verified);
+    // The chosen cache is a sharer, and so never the requester.
+    let without_stall = |cache: &str| {
+        let stall = format!("  B | Sent if one {cache} wants | stall\n  B | Sent  |");
+        outcome(&PICK_SHARER.replace("  B | Sent  |", &stall), 3, 1)
+    };
+    assert_eq!(without_stall("=="), Outcome::Verified);
+    assert!(matches!(without_stall("!="), Outcome::Violated { .. }));
+}
+
+#[test]
+fn choice_from_an_empty_set_is_violated() {
+    let text = PICK_SHARER.replace("one := any sharers", "one := any sharers - sharers");
+    let Outcome::Violated { property, .. } = outcome(&text, 2, 1) else {
+        panic!("a message is sent to none");
+    };
+    assert_eq!(property.to_string(), "no unexpected message");
+}
+
+#[test]
+fn choice_uses_values_assigned_earlier_in_its_row() {
+    // Without the requester, which is no sharer, nothing changes; without all others the set is empty.
+    let with_assignment = |assignment: &str| {
+        let set = format!("{assignment}, one := any sharers");
+        outcome(&PICK_SHARER.replace("one := any sharers", &set), 2, 1)
+    };
+    assert_eq!(with_assignment("sharers -= { sender }"), Outcome::Verified);
+    assert!(matches!(
+        with_assignment("sharers := {}"),
+        Outcome::Violated { .. }
+    ));
+}
+
+/// Requests wait for room for their replies, and replies for room for the acknowledgements that they cause.
+const BACK_PRESSURE: &str = include_str!("../../../../tests/networks/back-pressure.coh");
+
+#[test]
+fn full_input_queues_that_wait_for_each_other_deadlock() {
+    assert_eq!(outcome(BACK_PRESSURE, 1, 2), Outcome::Verified);
+    let small_queues = BACK_PRESSURE.replace("capacity 2", "capacity 1");
+    let verdict = outcome(&small_queues, 1, 2);
+    let Outcome::Violated { property, .. } = verdict else {
+        panic!("{verdict:?}");
+    };
+    assert_eq!(property, Property::NoDeadlock);
+    // One line has one message in flight at a time, and longer queues never fill.
+    assert_eq!(outcome(&small_queues, 1, 1), Outcome::Verified);
+    let unbounded_queues = BACK_PRESSURE.replace(" capacity 2", "");
+    assert_eq!(outcome(&unbounded_queues, 1, 2), Outcome::Verified);
+}

@@ -1,0 +1,288 @@
+//! Traces of the checker's models: random paths and counterexamples, judged by the tables alone.
+
+use cohkit_testing::seeded_traces;
+
+use cohkit_base::sequence::{Action, Step};
+use cohkit_check::system;
+use cohkit_engine::graph::{graph, Graph};
+use cohkit_engine::model::Model;
+use cohkit_engine::trace::replay;
+use cohkit_protocol::construct;
+use cohkit_protocol::controller::Controller;
+use cohkit_protocol::protocol::Protocol;
+use cohkit_protocol::remotes::Remotes;
+use cohkit_protocol::text::{composes, parse};
+use cohkit_trace::Trace;
+
+fn modelled(protocol: &Protocol, remotes: Remotes, lines: u8) -> (Controller, Model) {
+    let home = construct::home(protocol, remotes.total()).expect("there is a home");
+    let options = system::Options::default();
+    let model = system::model(protocol, &home, remotes, lines, &options);
+    (home, model.expect("it is a system"))
+}
+
+/// A random path of `steps` steps through a model.
+fn walk(model: &Model, graph: &Graph, steps: usize, seed: u64) -> Trace {
+    let (mut state, mut random, mut rules) = (0, seed, Vec::new());
+    for _ in 0..steps {
+        let first_edge = graph.edges.partition_point(|edge| edge.from < state);
+        let edges = graph.edges[first_edge..].iter();
+        let edges = edges.take_while(|edge| edge.from == state);
+        let edges: Vec<_> = edges
+            .filter_map(|edge| Some((edge.rule_index, edge.to?)))
+            .collect();
+        random = random
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        let Some(&(rule, to)) = edges.get((random >> 33) as usize % edges.len().max(1)) else {
+            break;
+        };
+        rules.push(rule);
+        state = to;
+    }
+    let walked = replay(model, 0, &rules).expect("the model goes there");
+    Trace {
+        sequence: walked.sequence,
+        at_rest: false,
+    }
+}
+
+/// A system of each shipped protocol: two agents, or its smallest system if these have too many states.
+fn systems() -> Vec<(Protocol, Controller, Model, Graph)> {
+    let folder = format!("{}/../../protocols", env!("CARGO_MANIFEST_DIR"));
+    let mut files: Vec<_> = std::fs::read_dir(folder)
+        .expect("the folder is there")
+        .map(|entry| entry.expect("it can be read").path())
+        .filter(|file| file.extension().is_some_and(|ending| ending == "coh"))
+        .collect();
+    files.sort();
+    let mut systems = Vec::new();
+    for file in files {
+        let text = std::fs::read_to_string(file).expect("it is text");
+        // A composition has the systems of its parts.
+        if composes(&text) {
+            continue;
+        }
+        let protocol = parse(&text).expect("the text is right");
+        let two_agents = (!protocol.several_tables()).then(|| Remotes::from(2));
+        let declared = protocol.systems.iter().map(|system| system.remotes);
+        let declared = declared.min_by_key(Remotes::total);
+        let system = two_agents.into_iter().chain(declared).find_map(|remotes| {
+            let (home, model) = modelled(&protocol, remotes, 1);
+            let graph = graph(&model, 30_000, None).ok()?;
+            Some((home, model, graph))
+        });
+        let (home, model, graph) = system.expect("some system is small");
+        systems.push((protocol, home, model, graph));
+    }
+    systems
+}
+
+#[test]
+fn trace_check_accepts_model_paths_and_rejects_faults() {
+    let (mut rows, mut refused) = (0, 0);
+    for (protocol, home, model, graph) in systems() {
+        for seed in 0..3 {
+            let context = format!("{} {seed}", protocol.name);
+            let trace = walk(&model, &graph, 150, seed);
+            rows += seeded_traces::sound(&protocol, &home, &trace, &context).rows;
+            refused +=
+                seeded_traces::faults_are_refused(&protocol, &home, &trace, (seed, 150), &context);
+        }
+    }
+    assert!(
+        rows > 3000 && refused > 3000,
+        "{rows} rows, {refused} faults"
+    );
+}
+
+/// Registers, messages about no line and several homes: the effect of a row on one line depends on all lines.
+#[test]
+fn trace_check_tracks_lineless_state_over_all_lines() {
+    let root = format!("{}/../..", env!("CARGO_MANIFEST_DIR"));
+    let (mut sizes, mut refused) = (Vec::new(), 0);
+    for name in [
+        "tests/homes/told",
+        "tests/homes/budget",
+        "tests/homes/in-order",
+        "tests/homes/ordered-at-homes",
+        "ordering/cord",
+        "ordering/mp",
+        "ordering/seq",
+    ] {
+        let text = std::fs::read_to_string(format!("{root}/{name}.coh")).expect("it is there");
+        let parsed = parse(&text).expect("the text is right");
+        for system in &parsed.systems {
+            let protocol = system.sized.as_deref().unwrap_or(&parsed);
+            assert!(protocol.line_coupling().is_some(), "{name}");
+            let (home, model) = modelled(protocol, system.remotes, system.lines);
+            let Ok(graph) = graph(&model, 60_000, None) else {
+                continue;
+            };
+            sizes.push((protocol.homes, system.lines));
+            for seed in 0..4 {
+                let context = format!("{name} {} {seed}", system.name);
+                let trace = walk(&model, &graph, 200, seed);
+                seeded_traces::sound(protocol, &home, &trace, &context);
+                refused += seeded_traces::faults_are_refused(
+                    protocol,
+                    &home,
+                    &trace,
+                    (seed, 60),
+                    &context,
+                );
+            }
+        }
+    }
+    assert!(sizes.contains(&(2, 2)) && sizes.len() > 9, "{sizes:?}");
+    assert!(refused > 2000, "{refused}");
+}
+
+/// Copies that are written in place, independently.
+#[test]
+fn trace_check_tracks_stale_copies_written_in_place() {
+    let text = include_str!("../../../../tests/accesses/in-place.coh");
+    let protocol = parse(text).expect("the text is right");
+    let (home, model) = modelled(&protocol, Remotes::from(2), 1);
+    let graph = graph(&model, 30_000, None).unwrap_or_else(|_| panic!("it is small"));
+    let mut refused = 0;
+    for seed in 0..6 {
+        let (trace, context) = (walk(&model, &graph, 150, seed), seed.to_string());
+        seeded_traces::sound(&protocol, &home, &trace, &context);
+        refused +=
+            seeded_traces::faults_are_refused(&protocol, &home, &trace, (seed, 60), &context);
+    }
+    assert!(refused > 150, "{refused}");
+}
+
+const OLD: &str = include_str!("../../../../protocols/self-invalidate.coh");
+
+/// Rows that change every line are reported line by line, in their order.
+#[test]
+fn bulk_transitions_are_traced_line_by_line() {
+    let protocol = parse(OLD).expect("the text is right");
+    let mut rejections = 0;
+    for (remotes, lines) in [(1, 2), (2, 2)] {
+        let (home, model) = modelled(&protocol, Remotes::from(remotes), lines);
+        let graph = graph(&model, 200_000, None).unwrap_or_else(|_| panic!("it is small"));
+        let mut acquires = 0;
+        for seed in 0..10 {
+            let trace = walk(&model, &graph, 200, seed);
+            let context = format!("{remotes} and {lines}, {seed}");
+            seeded_traces::sound(&protocol, &home, &trace, &context);
+            rejections +=
+                seeded_traces::faults_are_refused(&protocol, &home, &trace, (seed, 100), &context);
+            let acquired =
+                |step: &Step| matches!(&step.action, Action::Does { what } if what == "acquired");
+            acquires += trace
+                .sequence
+                .steps
+                .iter()
+                .filter(|step| acquired(step))
+                .count();
+        }
+        assert!(acquires > 10, "{acquires}");
+    }
+    assert!(rejections > 300, "{rejections}");
+}
+
+/// The protocol with changes.
+fn changed(changes: &[(&str, &str)]) -> Protocol {
+    let change = |text: String, (from, to): &(&str, &str)| {
+        assert_eq!(text.matches(from).count(), 1, "{from}");
+        text.replace(from, to)
+    };
+    let text = changes.iter().fold(OLD.to_string(), change);
+    parse(&text).unwrap_or_else(|errors| panic!("{}", errors[0].render("text", &text, false)))
+}
+
+/// The shipped protocol rejects the trace of a cache that keeps a line which it should drop.
+#[test]
+fn a_copy_that_is_kept_when_its_core_acquires_is_noticed() {
+    let correct = parse(OLD).expect("the text is right");
+    let faulty = changed(&[(
+        "every V becomes I, every IV becomes IN",
+        "every IV becomes IN",
+    )]);
+    let (home, model) = modelled(&faulty, Remotes::from(2), 1);
+    let graph = graph(&model, 200_000, None).unwrap_or_else(|_| panic!("it is small"));
+    let mut detections = 0;
+    for seed in 0..60 {
+        let trace = walk(&model, &graph, 300, seed);
+        let rejection = |protocol: &Protocol| {
+            cohkit_trace::judge(protocol, &home, &trace.sequence, false).err()
+        };
+        assert_eq!(rejection(&faulty), None, "{seed}");
+        let error = rejection(&correct);
+        detections += usize::from(error.is_some_and(|r| r.why.contains("has to become I now")));
+    }
+    assert!(detections > 10, "{detections}");
+}
+
+/// A cache may read older data than it has written, by its own rows. The trace is rejected if a memory model is
+/// promised.
+#[test]
+fn read_older_than_its_core_has_observed_is_rejected() {
+    let changes = [
+        (
+            "  I V     | store write_partial | send Write     | IW\n",
+            "  I | store write_partial | send Write | IW\n  V | store write_partial | send Write | VW\n  VW | Ack | done | V\n",
+        ),
+        (
+            "    IW  waits Ack ",
+            "    VW  holds, waits Ack\n    IW  waits Ack ",
+        ),
+    ];
+    let orderly = changed(&changes);
+    let loose = changed(&[
+        changes[0],
+        changes[1],
+        ("guarantee none, rc", "guarantee none"),
+    ]);
+    let (home, model) = modelled(&orderly, Remotes::from(2), 1);
+    let graph = graph(&model, 200_000, None).unwrap_or_else(|_| panic!("it is small"));
+    let mut detections = 0;
+    for seed in 0..20 {
+        let mut trace = walk(&model, &graph, 300, seed);
+        seeded_traces::sound(&orderly, &home, &trace, &format!("{seed}"));
+        // Models leave out loads that hit. One is inserted where a store has just completed over a copy that is kept.
+        let steps = &trace.sequence.steps;
+        let state_after = |step: &Step, agent: usize| match &step.action {
+            Action::Becomes { state } if step.agent == agent => Some(state.clone()),
+            _ => None,
+        };
+        let position = (0..steps.len()).find(|&index| {
+            let agent = steps[index].agent;
+            let mut earlier = steps[..index].iter().rev();
+            let earlier = earlier.find_map(|step| state_after(step, agent));
+            state_after(&steps[index], agent).as_deref() == Some("V")
+                && earlier.as_deref() == Some("VW")
+        });
+        let Some(index) = position else { continue };
+        let load = Action::Does {
+            what: "load".to_string(),
+        };
+        let step = Step {
+            action: load,
+            ..steps[index].clone()
+        };
+        trace.sequence.steps.insert(index + 1, step);
+        let rejection = |protocol: &Protocol| {
+            cohkit_trace::judge(protocol, &home, &trace.sequence, false).err()
+        };
+        let error = rejection(&orderly).expect("it knows of its store");
+        // The fault is reported at this step, or just behind it.
+        assert!(
+            (index + 2..=index + 3).contains(&error.step),
+            "{error:?}, {index}"
+        );
+        assert!(
+            error.why.contains("the remote has already seen write"),
+            "{}",
+            error.why
+        );
+        assert_eq!(rejection(&loose), None, "{seed}");
+        detections += 1;
+    }
+    assert!(detections > 5, "{detections}");
+}

@@ -1,0 +1,232 @@
+//! The checker's models against the executable system: the same states, transitions, depth and verdicts.
+
+use cohkit_check::system;
+use cohkit_engine::{check, Options, Outcome, Property};
+use cohkit_protocol::construct;
+use cohkit_protocol::protocol::Protocol;
+use cohkit_protocol::remotes::Remotes;
+use cohkit_protocol::text::parse;
+use cohkit_system::data::{Current, Words};
+use cohkit_system::world::{explore, Found, System, World};
+use std::path::Path;
+
+/// Maximum number of states; larger systems are left to the checker.
+const MAX_STATES: usize = 50_000;
+
+fn read(path: &Path) -> Protocol {
+    let text = std::fs::read_to_string(path).unwrap();
+    parse(&text).unwrap_or_else(|errors| {
+        let messages = errors.iter().map(|e| e.render("text", &text, false));
+        panic!("{}", messages.collect::<String>())
+    })
+}
+
+/// Visits all states of a system with both engines. Returns true if it was small enough.
+fn compare(protocol: &Protocol, remotes: Remotes, lines: u8) -> bool {
+    compare_engines(protocol, (remotes, lines, false))
+}
+
+/// Compares both engines; `lent` adds an outer level that grants the home's permission to memory.
+fn compare_engines(protocol: &Protocol, (remotes, lines, lent): (Remotes, u8, bool)) -> bool {
+    let total = remotes.total();
+    let name = format!("{} {total}x{lines}", protocol.name);
+    let home = construct::home(protocol, total).unwrap_or_else(|e| panic!("{name}: {e:?}"));
+    let room = system::Options::default().capacity;
+    let world = System::new(protocol, &home, remotes, lines, room);
+    let world = if lent {
+        world.with_backing_permission()
+    } else {
+        world
+    };
+    let found = explore(&world, World::<Current>::new(&world), MAX_STATES);
+    if matches!(found, Found::TooMany { .. }) {
+        return false;
+    }
+    let sized = system::Options {
+        lent,
+        ..system::Options::default()
+    };
+    let model = system::model(protocol, &home, remotes, lines, &sized);
+    let options = Options {
+        decompose: false,
+        symmetry: false,
+        ..Options::default()
+    };
+    let report = check(&model.unwrap(), &options).unwrap();
+    match found {
+        Found::Safe {
+            worlds,
+            transitions,
+            depth,
+            lost,
+        } => {
+            let drains = !matches!(
+                &report.outcome,
+                Outcome::Violated {
+                    property: Property::Drain | Property::NoDeadlock,
+                    ..
+                }
+            );
+            assert_eq!(
+                (report.states, report.transitions, report.depth, drains),
+                (
+                    worlds.len() as u128,
+                    transitions.into(),
+                    depth,
+                    lost.is_none()
+                ),
+                "{name}"
+            );
+        }
+        Found::Wrong { what, way } => panic!("{name}: {what:?} after {way:?}"),
+        Found::TooMany { .. } => unreachable!("it was small enough"),
+    }
+    true
+}
+
+/// The protocols of a folder, without compositions.
+fn texts(folder: &str) -> Vec<Protocol> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let entries = std::fs::read_dir(root.join(folder)).unwrap();
+    let mut paths: Vec<_> = entries
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.is_file())
+        .collect();
+    paths.sort();
+    paths.retain(|path| !cohkit_protocol::text::composes(&std::fs::read_to_string(path).unwrap()));
+    paths.iter().map(|path| read(path)).collect()
+}
+
+/// Compares every system of a folder's protocols, and the further sizes of those with one kind of remote. Returns the
+/// number of compared systems, and the names of those that were too large.
+fn every_system(folder: &str, further_sizes: &[(u16, u8)]) -> (usize, Vec<String>) {
+    let (mut compared, mut larger) = (0, Vec::new());
+    for text in texts(folder) {
+        let mut sizes = Vec::new();
+        for system in &text.systems {
+            let protocol = system.sized.as_deref().unwrap_or(&text);
+            sizes.push((protocol, system.remotes, system.lines));
+        }
+        for &(remotes, lines) in further_sizes.iter().filter(|_| text.kinds.len() == 1) {
+            let remotes = Remotes::from(remotes);
+            if !(text.systems.iter()).any(|s| (s.remotes, s.lines) == (remotes, lines)) {
+                sizes.push((&text, remotes, lines));
+            }
+        }
+        for (protocol, remotes, lines) in sizes {
+            match compare(protocol, remotes, lines) {
+                true => compared += 1,
+                false => larger.push(format!("{} {}x{lines}", text.name, remotes.total())),
+            }
+        }
+    }
+    (compared, larger)
+}
+
+/// Registers, messages about no line, several homes and kinds of remotes couple the lines of a system.
+#[test]
+fn the_world_of_texts_that_join_lines_is_the_checkers_model() {
+    let folders = [
+        ("tests/homes", 9, &["in_order 2x2"][..]),
+        ("tests/kinds", 2, &[]),
+        ("ordering", 13, &["cord 2x1", "cord 1x2"]),
+        ("ordering/tso", 14, &["cord_tso 1x2"]),
+        (
+            "ordering/readings",
+            4,
+            &["cord_drained 1x2", "cord_modular 1x2"],
+        ),
+    ];
+    let found = folders.map(|(folder, ..)| (folder, every_system(folder, &[])));
+    let expected = folders.map(|(folder, count, too_large)| {
+        let larger = too_large.iter().map(|name| (*name).to_string());
+        (folder, (count, larger.collect::<Vec<_>>()))
+    });
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn the_world_of_networks_and_choices_is_the_checkers_model() {
+    let (compared, larger) = every_system("tests/networks", &[]);
+    assert_eq!((compared, larger), (16, Vec::new()));
+}
+
+#[test]
+fn the_world_of_every_shipped_text_is_the_checkers_model() {
+    let (compared, larger) = every_system("protocols", &[(1, 1), (2, 1), (1, 2)]);
+    let too_large = [
+        "back_invalidate 1x2",
+        "back_invalidate 2x1",
+        "cxl_bias 1x2",
+        "cxl_bias 3x1",
+        "cxl_mem 1x2",
+        "cxl_mem 2x1",
+        "cxl_mem 3x1",
+        "eci_near 3x1",
+        "eci 1x2",
+        "eci 2x1",
+        "mesi_l1 3x1",
+        "mesi_l1 1x2",
+        "mesi 2x2",
+        "moesi 3x1",
+        "moesi 2x2",
+        "msi 2x2",
+        "token 3x1",
+        "token 2x2",
+        "write_through_two_step 2x2",
+        "write_through 2x2",
+    ];
+    assert_eq!(larger, too_large);
+    assert_eq!(compared, 50);
+}
+
+/// Tickets, ranks and the copies that atomic accesses read are the same in both engines, with and without an order of
+/// stores.
+#[test]
+fn the_world_of_texts_with_posted_stores_is_the_checkers_model() {
+    let own_store = include_str!("../../../../tests/stores/own-store.coh");
+    let waiting = include_str!("../../../../tests/stores/waits.coh");
+    let split_atomic = include_str!("../../../../tests/stores/split-atomic.coh");
+    let three_stores = own_store
+        .replace("0..1", "0..3")
+        .replace("open < 1", "open < 3");
+    let texts = [
+        waiting.to_string(),
+        three_stores.replace("reply home", "ordered put, read; reply home"),
+        three_stores
+            .replace("| load  ", "| load if open == 0 ")
+            .replace("reply home", "ordered put; reply home"),
+        split_atomic.replace(
+            "L A | Write | write, send Done | stay",
+            "L | Write | write, send Done | stay; A | Write | stall",
+        ),
+    ];
+    for text in texts {
+        let protocol = parse(&text).unwrap_or_else(|e| panic!("{e:?}\n{text}"));
+        for remotes in [1, 2] {
+            assert!(compare(&protocol, Remotes::from(remotes), 1), "{text}");
+        }
+    }
+}
+
+/// One bit per copy is as exact as the words that stores write: if the checker finds no violation with bits, there is
+/// none with words. The number of words is unbounded, so only the states nearest to the initial one are visited.
+#[test]
+fn data_bits_are_as_exact_as_words() {
+    const NEAREST: usize = 3_000;
+    let folders = ["protocols", "tests/homes", "tests/kinds", "ordering"];
+    for text in folders.into_iter().flat_map(texts) {
+        for declared in &text.systems {
+            let protocol = declared.sized.as_deref().unwrap_or(&text);
+            let (remotes, lines) = (declared.remotes, declared.lines);
+            let home = construct::home(protocol, remotes.total()).unwrap();
+            let room = system::Options::default().capacity;
+            let world = System::new(protocol, &home, remotes, lines, room);
+            let found = explore(&world, World::<Words>::new(&world), NEAREST);
+            if let Found::Wrong { what, way } = found {
+                let name = &protocol.name;
+                panic!("{name} {remotes:?} {lines}: {what:?} after {way:?}");
+            }
+        }
+    }
+}

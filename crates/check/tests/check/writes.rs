@@ -1,0 +1,589 @@
+//! Writes that the home performs: in one message or requested first, deferred or not, and under a device's lock.
+
+use cohkit_base::sequence::Action;
+use cohkit_check::system::{model, Options};
+use cohkit_engine::search::Engine;
+use cohkit_engine::{check, Options as Search, Outcome, Property};
+use cohkit_protocol::construct::construct;
+use cohkit_protocol::controller::Controller;
+use cohkit_protocol::protocol::{Home, Protocol};
+use cohkit_protocol::text::parse;
+
+fn shipped(name: &str) -> String {
+    let root = env!("CARGO_MANIFEST_DIR");
+    std::fs::read_to_string(format!("{root}/../../protocols/{name}.coh")).unwrap()
+}
+
+fn home(protocol: &Protocol, remotes: u16) -> Controller {
+    match &protocol.home {
+        Home::Controller(home) => home.clone(),
+        Home::Policy(_) => {
+            let construction = construct(protocol).unwrap_or_else(|e| panic!("{e:?}"));
+            match remotes {
+                1 => construction.flat(true),
+                _ => construction.factored(true),
+            }
+        }
+    }
+}
+
+/// States and transitions of a system without violation, or the violated property, from a search of every state. A
+/// search of orbits must agree.
+fn search(text: &str, remotes: u16, lines: u8) -> Result<(u128, u128), String> {
+    let protocol = parse(text).unwrap_or_else(|errors| {
+        let messages = errors.iter().map(|e| e.render("text", text, false));
+        panic!("{}", messages.collect::<String>())
+    });
+    let home = home(&protocol, remotes);
+    let model = model(&protocol, &home, remotes, lines, &Options::default()).unwrap();
+    let search = |symmetry, engine| {
+        let search = Search {
+            threads: 1,
+            symmetry,
+            engine,
+            ..Search::default()
+        };
+        check(&model, &search).unwrap()
+    };
+    let (full, orbits) = (
+        search(false, Engine::Interpreter),
+        search(true, Engine::Native),
+    );
+    assert_eq!(full.properties, orbits.properties);
+    match full.outcome {
+        Outcome::Verified => Ok((full.states, full.transitions)),
+        Outcome::Violated {
+            property, trace, ..
+        } => {
+            assert!(!trace.sequence.steps.is_empty());
+            Err(match property {
+                Property::Invariant(name) | Property::Assertion(name) => name,
+                other => other.to_string(),
+            })
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The property that a shipped protocol violates after one change.
+fn violated(name: &str, from: &str, to: &str) -> String {
+    let text = shipped(name);
+    assert_eq!(text.matches(from).count(), 1, "`{from}` in {name}");
+    search(&text.replace(from, to), 3, 1).expect_err(to)
+}
+
+#[test]
+fn a_store_is_written_through_in_one_step() {
+    let size = |remotes, lines| search(&shipped("write-through"), remotes, lines).unwrap();
+    assert_eq!(size(3, 1), (6_357, 28_785));
+    assert_eq!(size(1, 2), (241, 780));
+}
+
+/// Once `done` on the last response performed the store a second time, and no such protocol could be verified.
+#[test]
+fn a_store_is_written_through_in_two_steps() {
+    let size = |remotes, lines| search(&shipped("write-through-two-step"), remotes, lines).unwrap();
+    assert_eq!(size(3, 1), (7_125, 31_089));
+    assert_eq!(size(1, 2), (397, 1_140));
+}
+
+#[test]
+fn faults_of_stores_in_one_step_are_found() {
+    let violated = |from, to| violated("write-through", from, to);
+    // A reader keeps its copy while the store is performed.
+    let guarded = "R       | Write WriteLine if count(readers - { sender }) == 0 | write";
+    let unguarded = "R       | Write WriteLine if count(readers) <= 1 | write";
+    assert_eq!(violated(guarded, unguarded), "data value");
+    // The writer gets its acknowledgement before memory has its bytes.
+    let deferral = "defer, send Inv to readers - { sender }";
+    let early_acknowledgement = "defer, send Ack, send Inv to readers - { sender }";
+    assert_eq!(violated(deferral, early_acknowledgement), "data value");
+    // A second store is deferred over the first.
+    let stalled = "W       | Read ReadOnce Write WriteLine                       | stall                                              |";
+    let overwriting =
+        "W | Read ReadOnce | stall | \n  W | Write WriteLine | defer, writer := sender | stay";
+    assert_eq!(
+        violated(stalled, overwriting),
+        "one deferred store at a time"
+    );
+    // The deferred store is written after every response, though only the first time there is one.
+    let count_down = "owed := owed - 1                                   | stay";
+    let repeated_write = "owed := owed - 1, write deferred | stay";
+    assert_eq!(violated(count_down, repeated_write), "data value");
+}
+
+#[test]
+fn faults_of_stores_in_two_steps_are_found() {
+    let violated = |from, to| violated("write-through-two-step", from, to);
+    // The bytes are not written, or are written twice.
+    let write = "| write, send Ack ";
+    assert_eq!(violated(write, "| send Ack "), "data value");
+    assert_eq!(violated(write, "| write, write, send Ack "), "data value");
+    // The store ends when its bytes are sent, not when they are written.
+    let go = "IG               | Go                  | send Bytes     | IW";
+    let early_done = "IG | Go | send Bytes, done | IA\n  IA | Ack | | I\n  I V IV IR IG IL IW IA | Inv | send InvAck | I\n";
+    let text = shipped("write-through-two-step")
+        .replace(go, early_done)
+        .replace(
+            "    IW  waits Ack ",
+            "    IA  waits Ack\n    IW  waits Ack ",
+        );
+    let text = text
+        .lines()
+        .filter(|line| !line.contains("| Inv                 |"));
+    let text = text.collect::<Vec<_>>().join("\n");
+    assert_eq!(search(&text, 2, 1), Err("data value".into()));
+    // The home lets a writer proceed while a reader still has its copy.
+    let owed = "W       | InvAck if owed > 1                                  | owed := owed - 1                                   | stay\n";
+    assert_eq!(violated(owed, ""), "no unexpected message");
+}
+
+/// A returning line does not contain the deferred store, and is written before it. Once the current bytes counted as
+/// current after the store, and the other order was verified.
+#[test]
+fn late_line_write_loses_a_deferred_store() {
+    let text = "
+protocol crossed
+line 64 bytes
+channels { req remote -> home; put remote -> home; rep home -> remote; snp home -> remote; ordered rep, snp }
+messages { req: Get, Wr (partial store); put: Put (line, dirty); rep: Data (line), Done; snp: Recall }
+remote cache {
+  states { I; M reads writes dirty; W waits Data; X waits Done }
+  I     | load store    | send Get | W
+  W     | Data          |          | M
+  M     | evict Recall  | send Put | I
+  I     | write_partial | send Wr  | X
+  I X W | Recall        |          | stay
+  X     | Done          | done     | I
+}
+home dir {
+  states { I; M; Y waits Put; R waits Put }
+  variables { owner: remote; wants: remote }
+  I   | Get    | send Data, owner := sender | M
+  I   | Wr     | write, send Done | stay
+  M   | Put    | write, owner := none | I
+  M   | Get    | send Recall to owner, wants := sender | R
+  R   | Put    | write, send Data to wants, owner := wants, wants := none | M
+  M   | Wr     | defer, send Recall to owner, wants := sender | Y
+  Y   | Put    | write, write deferred, send Done to wants, owner := none, wants := none | I
+  Y R | Get Wr | stall
+}
+system two { remotes 2; lines 1 }
+";
+    assert_eq!(search(text, 2, 1), Ok((471, 1_556)));
+    let reversed = text.replace("write, write deferred", "write deferred, write");
+    assert_eq!(search(&reversed, 2, 1), Err("data value".into()));
+    let in_order = "write, write deferred, send Done to wants, owner := none, wants := none";
+    let write_last = "write deferred, send Done to wants, owner := none, wants := none, write";
+    assert_eq!(
+        search(&text.replace(in_order, write_last), 2, 1),
+        Err("data value".into())
+    );
+}
+
+/// A home written as goals behaves alike: the bytes after `Go` are a request of their own.
+#[test]
+fn a_policy_may_ask_for_the_bytes_of_a_store() {
+    let text = "
+protocol asks
+line 64 bytes
+channels { request remote -> home; answer remote -> home; victim remote -> home
+           forward home -> remote; grant home -> remote; ordered forward, grant; ordered request, victim }
+messages { request: Read, Write, Bytes (partial store); answer: Gone; victim: Drop
+           forward: Inv; grant: Data (line), Go, Ack }
+remote cache {
+  states { I; V reads; IV waits Data; IG waits Go; IW waits Ack }
+  I          | load    | send Read  | IV
+  I          | store   | send Write | IG
+  V          | evict   | send Drop  | I
+  IV         | Data    |            | V
+  IG         | Go      | send Bytes | IW
+  IW         | Ack | done       | I
+  V          | Inv     | send Gone  | I
+  I IV IG IW | Inv     | send Gone  | stay
+}
+home {
+  on Read(r)  { ensure others(r) <= V;  grant r V with Data }
+  on Write(r) { ensure others(r) == I;  answer r with Go }
+  on Bytes(r) { ensure others(r) == I;  write;  answer r with Ack }
+  reach I with Inv
+}
+system pair { remotes 2; lines 1 }
+";
+    search(text, 2, 1).unwrap();
+}
+
+/// A device that may write memory under its lock, and caches that have no copies.
+const LOCKED: &str = include_str!("../../../../tests/accesses/locked.coh");
+
+/// Once a lock excluded permissions only, and a non-caching access has none.
+#[test]
+fn a_lock_at_a_row_home_excludes_non_caching_accesses() {
+    search(LOCKED, 2, 1).unwrap();
+    let changed = |from: &str, to: &str| {
+        assert_eq!(LOCKED.matches(from).count(), 1, "{from}");
+        search(&LOCKED.replace(from, to), 1, 1)
+    };
+    let excluded = Err("single writer".to_string());
+    let write = "L   | Write Part | stall";
+    assert_eq!(
+        changed(write, "L | Write Part | write, send Ok | stay"),
+        excluded
+    );
+    assert_eq!(
+        changed(write, "L | Write | stall; L | Part | write, send Ok | stay"),
+        excluded
+    );
+    assert_eq!(
+        changed("L   | Read       | stall", "L | Read | send Got | stay"),
+        excluded
+    );
+}
+
+/// A read may complete with a copy that the cache has always held, if that copy is still current.
+#[test]
+fn a_read_that_ends_with_an_old_copy_is_found() {
+    let text = "
+protocol probe
+line 64 bytes
+channels { request remote -> home; grant home -> remote }
+messages { request: Get, Probe, Write (store); grant: Data (line), Yes, Ok }
+remote cache {
+  states { I; H holds; G waits Data; P holds, waits Yes; W waits Ok }
+  I | read_once  | send Get   | G
+  G | Data       | done       | H
+  H | read_once  | send Probe | P
+  P | Yes        | done       | H
+  I | write_line | send Write | W
+  W | Ok         | done       | I
+  H | evict      |            | I
+}
+home directory {
+  states { I }
+  I | Get   | send Data      | stay
+  I | Probe | send Yes       | stay
+  I | Write | write, send Ok | stay
+}
+";
+    search(text, 1, 1).unwrap();
+    assert_eq!(search(text, 2, 1), Err("data value".into()));
+}
+
+/// The second remote's copy is sent while the first may still store, and the second remote's store would undo that. It
+/// was once verified: a store in any copy made that copy current.
+#[test]
+fn a_store_in_an_old_copy_is_found() {
+    let text = include_str!("../../../../tests/accesses/early.coh");
+    assert_eq!(search(text, 2, 1), Err("data value".into()));
+    // One remote alone is never too early, and a write of the whole line keeps no earlier bytes.
+    assert!(search(text, 1, 1).is_ok());
+    let whole_line = text.replace("| store |", "| write_line |");
+    assert_ne!(whole_line, text);
+    assert!(search(&whole_line, 2, 1).is_ok());
+}
+
+/// A response that is kept for the next read may be stale before that read begins. It was once verified: bytes that are
+/// used without being kept were checked when they were sent, for any requester.
+#[test]
+fn an_answer_that_is_older_than_its_read_is_found() {
+    let text = include_str!("../../../../tests/accesses/answered.coh");
+    assert_eq!(search(text, 2, 1), Err("data value".into()));
+    // As long as no agent writes, a response for the next read is as good as one for this read.
+    assert!(search(text, 1, 1).is_ok());
+    // An order puts the message that carries the answer into a queue.
+    let ordered = text.replace(
+        "  grant home -> remote\n",
+        "  grant home -> remote\n  ordered grant\n",
+    );
+    assert_ne!(ordered, text);
+    assert_eq!(search(&ordered, 2, 1), Err("data value".into()));
+}
+
+/// Acts of the agents on a shortest path to a state that violates `invariant`, in the notes of its chart.
+fn marks(text: &str, remotes: u16, invariant: &str) -> Vec<String> {
+    let text = format!("{text}\ninvariant never_here: {invariant}\n");
+    let protocol = parse(&text).unwrap_or_else(|errors| panic!("{errors:?}"));
+    let home = home(&protocol, remotes);
+    let model = model(&protocol, &home, remotes, 1, &Options::default()).unwrap();
+    let search = Search {
+        threads: 1,
+        ..Search::default()
+    };
+    let Outcome::Violated { trace, .. } = check(&model, &search).unwrap().outcome else {
+        panic!("it never happens");
+    };
+    let sequence = &trace.sequence;
+    let marks = sequence.steps.iter().filter_map(|step| {
+        let agent = &sequence.agents[step.agent];
+        match &step.action {
+            Action::Does { what } => Some(format!("{agent}: {what}")),
+            Action::Becomes { state } => Some(format!("{agent} is {state}")),
+            _ => None,
+        }
+    });
+    marks.collect()
+}
+
+/// A chart once showed where a store began, but not where it was performed.
+#[test]
+fn charts_mark_the_moment_at_which_a_write_is_performed() {
+    // In place.
+    let eci = marks(&shipped("eci"), 1, "count(M) == 0");
+    let [.., performed, next_mark] = &eci[..] else {
+        panic!("{eci:?}")
+    };
+    assert_eq!(performed, "cpu: performs a store", "{eci:?}");
+    assert_eq!(next_mark, "cpu is M");
+    let marked = |marks: &[String], mark: &str| marks.iter().any(|m| m == mark);
+    // By the home: at once, or when it writes the deferred store.
+    let text = shipped("write-through");
+    let at_once = marks(&text, 2, "in_flight(Ack) == 0");
+    let home_performs = "directory: performs the write";
+    assert!(marked(&at_once, home_performs), "{at_once:?}");
+    let delayed = text
+        .replace(
+            "write deferred, send Ack to writer",
+            "write deferred, send Late to writer",
+        )
+        .replace("IW          | Ack  ", "IW          | Ack Late ")
+        .replace("DataOnce (line), Ack", "DataOnce (line), Ack, Late");
+    let delayed = marks(&delayed, 2, "in_flight(Late) == 0");
+    let performed_at = delayed.iter().position(|m| m == home_performs);
+    let deferred_at = delayed.iter().position(|m| m.starts_with("directory is W"));
+    assert!(
+        deferred_at.is_some() && deferred_at < performed_at,
+        "{delayed:?}"
+    );
+    // In the copy, if `done` completes a write.
+    let in_copy = text
+        .replace(
+            "I V         | store write_partial | send Write     | IW",
+            "I V | store | send Read | IX\n  I V | write_partial | send Write | IW",
+        )
+        .replace("    IV  waits Data", "    X   reads\n    IX  waits Data\n    IV  waits Data")
+        .replace(
+            "  IR          | DataOnce",
+            "  IX | Data | done | X\n  IX | Inv | send InvAck | stay\n  X | Inv | send InvAck | I\n  IR          | DataOnce",
+        );
+    let in_copy = marks(&in_copy, 1, "count(X) == 0");
+    let [.., performed, next_mark] = &in_copy[..] else {
+        panic!("{in_copy:?}")
+    };
+    assert_eq!(performed, "cache: performs the write", "{in_copy:?}");
+    assert_eq!(next_mark, "cache is X");
+}
+
+/// Results for systems of one and of two remotes on one line.
+fn both_sizes(text: &str) -> [Result<(u128, u128), String>; 2] {
+    [1, 2].map(|remotes| search(text, remotes, 1))
+}
+
+fn broken<T>(property: &str) -> Result<T, String> {
+    Err(property.to_string())
+}
+
+const DROPPED: &str = include_str!("../../../../tests/stores/dropped.coh");
+const WAITS: &str = include_str!("../../../../tests/stores/waits.coh");
+const TWICE: &str = include_str!("../../../../tests/stores/twice.coh");
+const TWICE_AWAITED: &str = include_str!("../../../../tests/stores/twice-awaited.coh");
+const SPLIT_ATOMIC: &str = include_str!("../../../../tests/stores/split-atomic.coh");
+const OWN_STORE: &str = include_str!("../../../../tests/stores/own-store.coh");
+
+/// Once any posted store disabled the check for the whole protocol: a store that is acknowledged and dropped was
+/// verified.
+#[test]
+fn a_posted_store_that_is_acknowledged_and_dropped_is_found() {
+    let unordered = DROPPED.replace("line 64 bytes", "line 64 bytes\nguarantee none");
+    let property = "every store is performed once";
+    assert_eq!(both_sizes(&unordered), [broken(property), broken(property)]);
+    // With program order of the line, a shorter counterexample violates that.
+    for found in both_sizes(DROPPED) {
+        assert!(found.is_err());
+    }
+    for found in both_sizes(WAITS) {
+        found.unwrap();
+    }
+    // Without deferral, the store is consumed and lost.
+    let without_deferral = WAITS.replace("defer, writer := sender", "writer := sender");
+    let without_deferral = without_deferral.replace("write deferred, writer", "writer");
+    assert_eq!(
+        both_sizes(&without_deferral),
+        [broken(property), broken(property)]
+    );
+}
+
+/// Once a store of unknown identity counted as performed: one bit for each remote said that some store was.
+#[test]
+fn a_store_that_is_performed_twice_over_a_newer_one_is_found() {
+    assert_eq!(search(TWICE_AWAITED, 2, 1), broken("data value"));
+    let unordered = TWICE.replace("line 64 bytes", "line 64 bytes\nguarantee none");
+    assert_eq!(
+        search(&unordered, 2, 1),
+        broken("every store is performed once")
+    );
+    assert!(search(TWICE, 2, 1).is_err());
+    // A posted store is written and deferred, though its core has another one that could take its place.
+    let twice = WAITS.replace("L | W     | defer", "L | W | write, defer");
+    assert_eq!(
+        both_sizes(&twice),
+        [(); 2].map(|()| broken("every store is performed once"))
+    );
+}
+
+/// A row that posts a store by two messages gave the second one the ticket of a completed access. Performing both was
+/// then no violation.
+#[test]
+fn a_store_that_its_row_posts_by_two_messages_is_performed_once() {
+    let text = "
+protocol doubled
+line 64 bytes
+guarantee none
+channels { put remote -> home; more remote -> home; reply home -> remote }
+messages { put: W (partial store); more: X (partial store); reply: Free }
+remote cache {
+  states { I }
+  variables { open: 0..2 }
+  I | store if open == 0 | send W, send X, open := 2 | stay
+  I | Free               | open -= 1                 | stay
+}
+home mem {
+  states { L }
+  L | W | write, send Free | stay
+  L | X | send Free        | stay
+}
+";
+    for found in both_sizes(text) {
+        found.unwrap();
+    }
+    let doubled = text.replace("L | X | send", "L | X | write, send");
+    let twice = "every store is performed once";
+    assert_eq!(both_sizes(&doubled), [broken(twice), broken(twice)]);
+    // Only the first message carries the store.
+    let second = doubled.replace("L | W | write,", "L | W |");
+    assert_eq!(both_sizes(&second), [broken(twice), broken(twice)]);
+}
+
+/// A store that is sent again after the home has performed it is the same store.
+#[test]
+fn resend_of_a_performed_store_is_found() {
+    let text = "
+protocol again
+line 64 bytes
+channels { put remote -> home; reply home -> remote }
+messages { put: W (partial store, second: bool); reply: Again, Done }
+remote cache {
+  states { I; T waits Again; D waits Done }
+  I | store | send W (second = false) | T
+  T | Again | send W (second = true)  | D
+  D | Done  | done | I
+}
+home mem {
+  states { L }
+  L | W if second | write, send Done | stay
+  L | W           | send Again       | stay
+}
+";
+    search(text, 2, 1).unwrap();
+    let twice = text.replace("| send Again       |", "| write, send Again |");
+    assert_eq!(search(&twice, 2, 1), broken("data value"));
+    // The store is abandoned after the home has performed it.
+    let abandoned = text
+        .replace("Again, Done }", "Again, Done, Nack }")
+        .replace("D waits Done", "D waits Done Nack")
+        .replace("T | Again ", "D | Nack | | I\n  T | Again ")
+        .replace("states { L }", "states { L }\n  variables { turn: bool }")
+        .replace(
+            "L | W if second | write, send Done | stay",
+            "L | W if second and turn | write, send Nack, turn := false | stay
+             L | W if second          | write, send Done, turn := true  | stay",
+        );
+    assert_eq!(search(&abandoned, 2, 1), broken("data value"));
+}
+
+#[test]
+fn reads_find_the_posted_stores_of_their_own_remote() {
+    let property = "program order of one line";
+    assert_eq!(both_sizes(OWN_STORE), [broken(property), broken(property)]);
+    // In one order with the stores the loads find them, whatever the number of stores.
+    let ordered = OWN_STORE
+        .replace("reply home", "ordered put, read; reply home")
+        .replace("0..1", "0..3")
+        .replace("open < 1", "open < 3");
+    for found in both_sizes(&ordered) {
+        found.unwrap();
+    }
+    // They also do if the protocol reads only while nothing is posted.
+    let waits = OWN_STORE.replace("| load  ", "| load if open == 0 ");
+    for found in both_sizes(&waits) {
+        found.unwrap();
+    }
+    // A protocol without program order of a line declares so.
+    let without_guarantee = OWN_STORE.replace("line 64 bytes", "line 64 bytes\nguarantee none");
+    for found in both_sizes(&without_guarantee) {
+        found.unwrap();
+    }
+}
+
+#[test]
+fn posted_stores_are_performed_in_the_order_of_their_remote() {
+    let property = "program order of one line";
+    let two = OWN_STORE
+        .replace("| load  ", "| load if open == 0 ")
+        .replace("0..1", "0..2")
+        .replace("open < 1", "open < 2");
+    assert_eq!(both_sizes(&two), [broken(property), broken(property)]);
+    let ordered = two.replace("reply home", "ordered put; reply home");
+    for found in both_sizes(&ordered) {
+        found.unwrap();
+    }
+    // The first store is deferred, and the second is not.
+    let passed = WAITS
+        .replace("guarantee none\n", "")
+        .replace("reply home", "ordered put, read; reply home")
+        .replace("Get, Flush", "Get; ask: Flush")
+        .replace(
+            "reply home -> remote }",
+            "reply home -> remote; ask remote -> home }",
+        )
+        .replace(
+            "L A | Get | send Data | stay",
+            "L | Get | send Data | stay; A | Get | stall",
+        );
+    for found in both_sizes(&passed) {
+        found.unwrap();
+    }
+    let passes = passed.replace("A | W     | stall", "A | W | write, send Free | stay");
+    assert_eq!(both_sizes(&passes), [broken(property), broken(property)]);
+}
+
+/// The old value of an atomic access was sent before other stores, and its own store was performed after them.
+#[test]
+fn atomic_access_excludes_intervening_stores() {
+    let split = "atomicity";
+    assert_eq!(search(SPLIT_ATOMIC, 2, 1), broken(split));
+    search(SPLIT_ATOMIC, 1, 1).unwrap();
+    let without_guarantee = SPLIT_ATOMIC.replace("line 64 bytes", "line 64 bytes\nguarantee none");
+    assert_eq!(search(&without_guarantee, 2, 1), broken(split));
+    // Stores of other remotes stall.
+    let waits = SPLIT_ATOMIC.replace(
+        "L A | Write | write, send Done | stay",
+        "L | Write | write, send Done | stay; A | Write | stall",
+    );
+    search(&waits, 2, 1).unwrap();
+    // The response already contains the store.
+    let stores_first = waits.replace("defer, send Old", "write, send Old");
+    let stores_first = stores_first.replace("write deferred, send Done", "send Done");
+    assert_eq!(search(&stores_first, 2, 1), broken(split));
+    // The home reads and writes in one step.
+    for (texts, expected) in [("send Old, write", Ok(())), ("write, send Old", Err(()))] {
+        let root = env!("CARGO_MANIFEST_DIR");
+        let so = std::fs::read_to_string(format!("{root}/../../ordering/so.coh")).unwrap();
+        let text = so.replace("send Old, write,", &format!("{texts},"));
+        let property = search(&text, 2, 1).map(|_| ());
+        assert_eq!(
+            property,
+            expected.map_err(|()| split.to_string()),
+            "{texts}"
+        );
+    }
+}

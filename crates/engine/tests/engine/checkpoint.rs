@@ -1,0 +1,341 @@
+//! Tests that a resumed search gives the report of an uninterrupted one.
+
+use cohkit_testing::models;
+
+use cohkit_engine::model::Model;
+use cohkit_engine::search::{CheckpointError, CheckpointErrorKind, CheckpointSink, Engine, Reason};
+use cohkit_engine::{check, CheckError, Options, Outcome, Report};
+use cohkit_murphi as murphi;
+use models::Ending;
+use std::collections::BTreeMap;
+use std::io::{self, Read};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::Mutex;
+
+type Files = BTreeMap<(usize, u64), Vec<u8>>;
+
+/// Keeper in memory. A checkpoint is due at every `interval`-th call of `is_due`; the search may be interrupted at one
+/// of these calls.
+#[derive(Default)]
+struct MemorySink {
+    files: Mutex<Files>,
+    interval: u64,
+    /// Call of `is_due` at which the search is interrupted; 0 for never.
+    interrupt_call: u64,
+    calls: AtomicU64,
+    interrupt: AtomicBool,
+    is_full: bool,
+}
+
+impl CheckpointSink for MemorySink {
+    fn is_due(&self) -> bool {
+        let calls = self.calls.fetch_add(1, Ordering::Relaxed) + 1;
+        if calls == self.interrupt_call {
+            self.interrupt.store(true, Ordering::Relaxed);
+        }
+        calls.is_multiple_of(self.interval)
+    }
+
+    fn keep(&self, component: usize, number: u64, parts: &[&[u8]]) -> io::Result<()> {
+        if self.is_full {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        let previous = (self.files.lock().unwrap()).insert((component, number), parts.concat());
+        assert_eq!(previous, None, "nothing is kept twice");
+        Ok(())
+    }
+
+    fn kept(&self, component: usize, number: u64) -> io::Result<Option<(Box<dyn Read>, u64)>> {
+        let files = self.files.lock().unwrap();
+        Ok(files.get(&(component, number)).map(|bytes| {
+            let length = bytes.len() as u64;
+            (
+                Box::new(io::Cursor::new(bytes.clone())) as Box<dyn Read>,
+                length,
+            )
+        }))
+    }
+}
+
+fn memory_sink(files: Files, interval: u64, interrupt_call: u64) -> MemorySink {
+    MemorySink {
+        files: Mutex::new(files),
+        interval,
+        interrupt_call,
+        ..MemorySink::default()
+    }
+}
+
+fn library(name: &str) -> Model {
+    let path = format!("{}/../../models/{name}.m", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(path).unwrap();
+    murphi::read(name, &text, murphi::Dialect::Any)
+        .unwrap()
+        .model
+}
+
+fn is_interrupted(report: &Report) -> bool {
+    let reason = Reason::Interrupted;
+    report.outcome == Outcome::Undecided { reason }
+}
+
+/// Repeats an interrupted search until it completes, with `stretches` stretches per run and a different number of
+/// threads each time. Returns the report and the number of interruptions.
+fn in_pieces(model: &Model, options: &Options, stretches: u64) -> (Report, u64) {
+    let mut files = Files::new();
+    for interruptions in 0.. {
+        let sink = memory_sink(files, 2, stretches);
+        let report = check(
+            model,
+            &Options {
+                threads: [1, 4, 2][interruptions as usize % 3],
+                engine: [Engine::Native, Engine::Interpreter][interruptions as usize % 2],
+                checkpoint_sink: Some(&sink),
+                cancel: Some(&sink.interrupt),
+                ..*options
+            },
+        )
+        .unwrap();
+        if !is_interrupted(&report) {
+            return (report, interruptions);
+        }
+        files = sink.files.into_inner().unwrap();
+    }
+    unreachable!()
+}
+
+#[test]
+fn resumed_search_gives_the_same_report() {
+    let mut broken = models::peterson(5);
+    broken.rules.pop();
+    broken.quiescent = None;
+    let flat = Options {
+        decompose: false,
+        ..Options::default()
+    };
+    let limited = |max_states| Options {
+        max_states: Some(max_states),
+        ..flat
+    };
+    let cases = [
+        (models::peterson(5), flat, 20),
+        (broken, flat, 1),
+        (models::dining(8), flat, 1),
+        (models::drain(Ending::Stuck), flat, 0),
+        (models::peterson(5), limited(30_000), 10),
+        (
+            models::peterson(5),
+            Options {
+                max_depth: Some(15),
+                ..flat
+            },
+            5,
+        ),
+        (
+            models::peterson(5),
+            Options {
+                max_memory: Some(400_000),
+                ..flat
+            },
+            5,
+        ),
+        // Several components, and models with symmetry.
+        (models::copies(3, true), Options::default(), 0),
+        (library("german"), Options::default(), 3),
+        (library("network_multiset"), Options::default(), 0),
+    ];
+    for (model, options, min_interruptions) in cases {
+        let uninterrupted = check(&model, &options).unwrap();
+        for stretches in [1, 2, 7] {
+            let (report, interruptions) = in_pieces(&model, &options, stretches);
+            assert_eq!(
+                report, uninterrupted,
+                "{} in pieces of {stretches}",
+                model.name
+            );
+            assert!(
+                stretches > 1 || interruptions >= min_interruptions,
+                "{}: {interruptions}",
+                model.name
+            );
+        }
+    }
+}
+
+#[test]
+fn limited_search_resumes_with_a_higher_limit() {
+    let model = models::peterson(5);
+    let uninterrupted = check(&model, &Options::default()).unwrap();
+    for first_limit in [1, 2, 1000, 1001, 1002, 1003, 30_000, 88_560] {
+        let sink = memory_sink(Files::new(), 3, 0);
+        let options = |max_states| Options {
+            max_states,
+            threads: 2,
+            checkpoint_sink: Some(&sink),
+            ..Options::default()
+        };
+        let part = check(&model, &options(Some(first_limit))).unwrap();
+        assert_eq!(part.states, u128::from(first_limit));
+        // A tighter limit has no effect on a larger checkpoint.
+        if first_limit == 30_000 {
+            let tighter = check(&model, &options(Some(10))).unwrap();
+            assert_eq!(
+                (tighter.outcome, tighter.states),
+                (part.outcome, part.states)
+            );
+        }
+        assert_eq!(
+            check(&model, &options(None)).unwrap(),
+            uninterrupted,
+            "after {first_limit}"
+        );
+    }
+}
+
+/// Regression: states with a field of more than 32 bits were rejected as damaged.
+#[test]
+fn checkpoints_restore_states_with_large_numbers() {
+    let text = "type far: -4611686018427387904 .. 4611686018427387904; var a: array [0..3] of far;
+        startstate begin for i: 0..3 do a[i] := 0; end; end;
+        ruleset i: 0..3 do rule begin a[i] := a[i] = 0 ? 4611686018427387904 : -a[i]; end; end;";
+    let model = murphi::read("far", text, murphi::Dialect::Any)
+        .unwrap()
+        .model;
+    let sink = memory_sink(Files::new(), 3, 0);
+    let options = |max_states| Options {
+        max_states,
+        decompose: false,
+        checkpoint_sink: Some(&sink),
+        ..Options::default()
+    };
+    assert_eq!(check(&model, &options(Some(40))).unwrap().states, 40);
+    let complete = check(&model, &options(None)).unwrap();
+    assert_eq!((complete.outcome, complete.states), (Outcome::Verified, 81));
+}
+
+/// All checkpoints of an uninterrupted search.
+fn all_checkpoints(model: &Model) -> Files {
+    let sink = memory_sink(Files::new(), 20, 0);
+    let options = Options {
+        checkpoint_sink: Some(&sink),
+        ..Options::default()
+    };
+    check(model, &options).unwrap();
+    sink.files.into_inner().unwrap()
+}
+
+#[test]
+fn every_checkpoint_alone_is_enough_to_go_on_from() {
+    let model = models::peterson(5);
+    let uninterrupted = check(&model, &Options::default()).unwrap();
+    let files = all_checkpoints(&model);
+    assert!(files.len() > 5, "{}", files.len());
+    for count in 0..=files.len() {
+        // The search was killed after this checkpoint.
+        let files = files.clone().into_iter().take(count).collect();
+        let sink = memory_sink(files, 10_000, 0);
+        let options = Options {
+            checkpoint_sink: Some(&sink),
+            ..Options::default()
+        };
+        assert_eq!(
+            check(&model, &options).unwrap(),
+            uninterrupted,
+            "{count} checkpoints"
+        );
+    }
+}
+
+fn checkpoint_error(model: &Model, options: &Options, files: Files) -> CheckpointError {
+    let sink = memory_sink(files, 10_000, 0);
+    let options = Options {
+        checkpoint_sink: Some(&sink),
+        ..*options
+    };
+    match check(model, &options) {
+        Err(CheckError::Checkpoint(error)) => error,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn foreign_and_damaged_checkpoints_are_rejected() {
+    let model = library("peterson_2");
+    let default = Options::default();
+    let files = all_checkpoints(&model);
+    let mut other_model = model.clone();
+    other_model.invariants.pop();
+    let off = Options {
+        symmetry: false,
+        ..default
+    };
+    let foreign = [
+        checkpoint_error(&other_model, &default, files.clone()),
+        checkpoint_error(
+            &library("german"),
+            &off,
+            all_checkpoints(&library("german")),
+        ),
+    ];
+    for error in foreign {
+        assert!(
+            matches!(error.kind, CheckpointErrorKind::OtherModel),
+            "{error:?}"
+        );
+    }
+    // Every byte of the last checkpoint matters, and so does its length.
+    let (&last_key, bytes) = files.last_key_value().unwrap();
+    let assert_rejected = |bytes: Vec<u8>| {
+        let mut files = files.clone();
+        files.insert(last_key, bytes);
+        let error = checkpoint_error(&model, &default, files);
+        assert_eq!((error.component, error.number), last_key);
+        let kind = error.kind;
+        assert!(
+            matches!(
+                kind,
+                CheckpointErrorKind::Damaged | CheckpointErrorKind::Format
+            ),
+            "{kind:?}"
+        );
+    };
+    for i in 0..bytes.len() {
+        let mut bytes = bytes.clone();
+        bytes[i] ^= 1 << (i % 8);
+        assert_rejected(bytes);
+        assert_rejected(prefix(&files[&last_key], i));
+    }
+    assert_rejected([&bytes[..], &[0]].concat());
+    // A checkpoint stored under another number.
+    let mut duplicated = files.clone();
+    duplicated.insert((last_key.0, last_key.1 + 1), bytes.clone());
+    assert!(matches!(
+        checkpoint_error(&model, &default, duplicated).kind,
+        CheckpointErrorKind::Damaged
+    ));
+}
+
+fn prefix(bytes: &[u8], end: usize) -> Vec<u8> {
+    bytes[..end].to_vec()
+}
+
+#[test]
+fn a_checkpoint_that_cannot_be_kept_ends_the_search() {
+    let full = MemorySink {
+        interval: 1,
+        is_full: true,
+        ..MemorySink::default()
+    };
+    let options = Options {
+        checkpoint_sink: Some(&full),
+        ..Options::default()
+    };
+    let result = check(&models::peterson(4), &options);
+    let Err(CheckError::Checkpoint(error)) = result else {
+        panic!("{result:?}")
+    };
+    let CheckpointErrorKind::NotKept(why) = error.kind else {
+        panic!("{error:?}")
+    };
+    assert_eq!(why.kind(), io::ErrorKind::StorageFull);
+}

@@ -1,0 +1,406 @@
+//! Faults of `cord`, each with the program or system that refutes it.
+//!
+//! A fault is the protocol file with some words replaced. A program refutes it by an outcome that release consistency
+//! forbids, by threads that wait for ever, or by a violated property. A system refutes it by a shortest trace.
+
+use crate::texts;
+
+use cohkit_check::system::{model, Options as Lowered};
+use cohkit_engine::{check, Options as Search, Outcome};
+use cohkit_litmus::axioms::{allowed, Model};
+use cohkit_litmus::cores::Cores;
+use cohkit_litmus::cycles::named;
+use cohkit_litmus::herd;
+use cohkit_litmus::program::Program;
+use cohkit_litmus::run::{run, Found, Options};
+use cohkit_protocol::protocol::Protocol;
+use cohkit_protocol::text::parse;
+use cohkit_system::world::Wrong;
+use texts::home;
+use By::{Shape, System, Written};
+
+const CORD: &str = include_str!("../../../../ordering/cord.coh");
+const CORD_TSO: &str = include_str!("../../../../ordering/tso/cord.coh");
+
+/// Programs other than cycles: with a cached copy of a written location, and with more epochs than epoch numbers.
+const PROGRAMS: [&str; 8] = [
+    include_str!("../../../../litmus/ordering/MP+popl+copy.litmus"),
+    include_str!("../../../../litmus/ordering/SB+polas+copy.litmus"),
+    include_str!("../../../../litmus/ordering/MP+counts.litmus"),
+    include_str!("../../../../litmus/ordering/MP+rounds.litmus"),
+    include_str!("../../../../litmus/ordering/MP+epochs.litmus"),
+    include_str!("../../../../litmus/ordering/MP+wrap.litmus"),
+    include_str!("../../../../litmus/ordering/MP+releases.litmus"),
+    include_str!("../../../../litmus/ordering/MP+homes.litmus"),
+];
+
+/// Program or system that refutes a fault.
+enum By {
+    /// A classic shape.
+    Shape(&'static str),
+    /// One of [`PROGRAMS`].
+    Written(&'static str),
+    /// A system of the protocol file.
+    System(&'static str),
+}
+
+struct Fault {
+    what: &'static str,
+    /// Words of the protocol file, and their replacements.
+    words: &'static [(&'static str, &'static str)],
+    by: By,
+    /// Part of the refutation: an outcome or a message.
+    expected: &'static str,
+}
+
+const HANDED_OVER: &str = "1:X0=1; 1:X2=0";
+const FOR_EVER: &str = "wait forever";
+
+const FAULTS: &[Fault] = &[
+    Fault {
+        what: "a notification is sent before the stores are there",
+        words: &[(
+            "Ask if arrived[sender][epoch] == stores and served",
+            "Ask if served",
+        )],
+        by: Shape("MP+popl+poap"),
+        expected: HANDED_OVER,
+    },
+    Fault {
+        what: "a notification is sent before its turn",
+        words: &[(
+            "Ask if arrived[sender][epoch] == stores and served[sender] == turn",
+            "Ask if arrived[sender][epoch] == stores",
+        )],
+        by: Shape("MP+poll+poaa"),
+        expected: FOR_EVER,
+    },
+    Fault {
+        what: "a notification is sent to the home that sends it",
+        words: &[("turn = turns[h], at = home)", "turn = turns[h], at = h)")],
+        by: Shape("MP+poll+poaa"),
+        expected: FOR_EVER,
+    },
+    Fault {
+        what: "a count is not reset when its release commits",
+        words: &[
+            ("write, arrived[sender][epoch] := 0, told", "write, told"),
+            (
+                "write deferred, arrived[wants][its] := 0, told",
+                "write deferred, told",
+            ),
+        ],
+        by: System("one"),
+        expected: "which holds 0..1, in 13 steps",
+    },
+    Fault {
+        what: "a count is not reset when its home notifies",
+        words: &[(
+            "| arrived[sender][epoch] := 0, served[sender] += 1, send Notify",
+            "| served[sender] += 1, send Notify",
+        )],
+        by: System("two"),
+        expected: "which holds 0..1, in 12 steps",
+    },
+    Fault {
+        what: "notifications are not reset",
+        words: &[
+            ("told[sender][epoch] := 0, ", ""),
+            ("told[wants][its] := 0, ", ""),
+        ],
+        by: System("two"),
+        expected: "which holds 0..1, in 20 steps",
+    },
+    Fault {
+        what: "an epoch is used again too soon",
+        words: &[("size epochs 4", "size epochs 2")],
+        by: Written("MP+rounds"),
+        expected: FOR_EVER,
+    },
+    Fault {
+        what: "a release does not end its epoch",
+        words: &[("sent := 0, now += 1 | stay", "sent := 0 | stay")],
+        by: Written("MP+rounds"),
+        expected: FOR_EVER,
+    },
+    Fault {
+        what: "a table drops what it counts beyond one",
+        words: &[(
+            "  L | Relaxed if count(readers - { sender }) == 0 | write, arrived",
+            "  L | Relaxed if count(readers - { sender }) == 0 and arrived[sender][epoch] != 0 \
+             | write, readers := {} | stay\n  \
+             L | Relaxed if count(readers - { sender }) == 0 | write, arrived",
+        )],
+        by: Written("MP+counts"),
+        expected: FOR_EVER,
+    },
+    Fault {
+        what: "a release commits with one notification missing",
+        words: &[(
+            "told[sender][epoch] == needs",
+            "told[sender][epoch] + 1 >= needs",
+        )],
+        by: Shape("MP+poll+poaa"),
+        expected: HANDED_OVER,
+    },
+    Fault {
+        what: "a release commits before the stores at its own home",
+        words: &[(
+            "Release if arrived[sender][epoch] == stores and served",
+            "Release if served",
+        )],
+        by: Shape("MP+popl+poap"),
+        expected: HANDED_OVER,
+    },
+    Fault {
+        what: "a release commits before its turn",
+        words: &[(
+            "stores and served[sender] == turn and told",
+            "stores and told",
+        )],
+        by: Shape("MP+poll+poaa"),
+        expected: HANDED_OVER,
+    },
+    Fault {
+        what: "homes with earlier releases are not asked",
+        words: &[
+            (
+                "needs = count(touched + waiting - { home })",
+                "needs = count(touched - { home })",
+            ),
+            (
+                "for h in touched + waiting - { home }",
+                "for h in touched - { home }",
+            ),
+        ],
+        by: Shape("MP+poll+poaa"),
+        expected: HANDED_OVER,
+    },
+    Fault {
+        what: "the count of a release is sent as 0",
+        words: &[(
+            "Release (epoch = now, stores = sent[home],",
+            "Release (epoch = now, stores = 0,",
+        )],
+        by: Shape("CoWW+popl"),
+        expected: FOR_EVER,
+    },
+    Fault {
+        what: "the count of another home is sent as 0",
+        words: &[(
+            "Ask (epoch = now, stores = sent[h],",
+            "Ask (epoch = now, stores = 0,",
+        )],
+        by: Shape("MP+popl+poap"),
+        expected: FOR_EVER,
+    },
+    Fault {
+        what: "a release is acknowledged before the copies are gone",
+        words: &[
+            (
+                "its := epoch, readers := {} | G",
+                "its := epoch, readers := {}, send Ack | G",
+            ),
+            (
+                "its := epoch, owner := none | G",
+                "its := epoch, owner := none, send Ack | G",
+            ),
+            (
+                "served[wants] += 1, send Ack to wants, ",
+                "served[wants] += 1, ",
+            ),
+        ],
+        by: Written("SB+polas+copy"),
+        expected: "0:X2=0; 1:X4=0",
+    },
+    Fault {
+        what: "a store is counted before the copies are gone",
+        words: &[
+            (
+                "its := epoch, readers := {} | F",
+                "its := epoch, readers := {}, arrived[sender][epoch] += 1 | F",
+            ),
+            (
+                "its := epoch, owner := none | F",
+                "its := epoch, owner := none, arrived[sender][epoch] += 1 | F",
+            ),
+            ("write deferred, arrived[wants][its] += 1, ", "write deferred, "),
+        ],
+        by: Written("MP+popl+copy"),
+        expected: "1:X2=1; 1:X4=0",
+    },
+    Fault {
+        what: "a release leaves copies where they are",
+        words: &[
+            (
+                "== needs and count(readers - { sender }) == 0\n",
+                "== needs\n",
+            ),
+            (
+                "defer, send Inv to owner, wants := sender, its := epoch, owner := none | G",
+                "write, arrived[sender][epoch] := 0, told[sender][epoch] := 0, served[sender] += 1, send Ack | stay",
+            ),
+        ],
+        by: Shape("SB+polas"),
+        expected: "a readable copy is stale",
+    },
+    Fault {
+        what: "an acquire does not wait for earlier releases",
+        words: &[("acquire if count(waiting) == 0", "acquire")],
+        by: Shape("SB+polas"),
+        expected: "0:X2=0; 1:X2=0",
+    },
+    Fault {
+        what: "a fence does not wait for acknowledgements",
+        words: &[(
+            "fence if count(touched + waiting) == 0",
+            "fence if count(touched) == 0",
+        )],
+        by: Shape("SB+dmb.sys"),
+        expected: "0:X2=0; 1:X2=0",
+    },
+    Fault {
+        what: "a release begins though the table of its core is full",
+        words: &[(
+            "release if open < entries and unacked[home] < notes",
+            "release",
+        )],
+        by: System("one"),
+        expected: "which holds 0..1, in 2 steps",
+    },
+];
+
+fn read(text: &str) -> Protocol {
+    parse(text).unwrap_or_else(|errors| {
+        let messages = errors.iter().map(|e| e.render("cord", text, false));
+        panic!("{}", messages.collect::<String>())
+    })
+}
+
+fn written(name: &str) -> Program {
+    let mut programs = PROGRAMS.iter().map(|text| {
+        herd::read(text).unwrap_or_else(|error| panic!("{}", error.render("program", text, false)))
+    });
+    let program = programs.find(|program| program.name == name);
+    program.unwrap_or_else(|| panic!("no program {name}"))
+}
+
+/// Returns the first forbidden outcome, violation or deadlock of a program on a protocol, if any.
+fn by_program(protocol: &Protocol, program: &Program) -> Option<String> {
+    let options = Options {
+        cores: Cores::Relaxed(protocol.kept.expect("orders of its own")),
+        ..Options::default()
+    };
+    match run(protocol, home(protocol), program, &options, &mut || true) {
+        Found::Ends { ends, .. } => {
+            let allowed = allowed(program, Model::Rc).unwrap();
+            let forbidden = ends.iter().find(|end| !allowed.contains(end))?;
+            Some(program.words(forbidden))
+        }
+        Found::Stuck { .. } => Some(FOR_EVER.to_string()),
+        Found::Wrong(Wrong::Violated(violation)) => Some(violation.what),
+        other => panic!("{}: {other:?}", program.name),
+    }
+}
+
+/// Returns the violation of a system of the protocol, and the length of the shortest trace, if any.
+fn by_system(protocol: &Protocol, name: &str) -> Option<String> {
+    let system = protocol.systems.iter().find(|system| system.name == name);
+    let system = system.unwrap_or_else(|| panic!("no system {name}"));
+    let sized = system.sized.as_deref().unwrap_or(protocol);
+    let remotes = system.remotes.total();
+    let model = model(
+        sized,
+        home(sized),
+        remotes,
+        system.lines,
+        &Lowered::default(),
+    )
+    .unwrap();
+    match check(&model, &Search::default()).unwrap().outcome {
+        Outcome::Verified => None,
+        Outcome::Violated { message, trace, .. } => {
+            Some(format!("{message}, in {} steps", trace.steps.len()))
+        }
+        other => panic!("{name}: {other:?}"),
+    }
+}
+
+#[test]
+fn every_fault_is_refuted_by_its_named_check() {
+    let mut failures = Vec::new();
+    for fault in FAULTS {
+        let mut text = CORD.to_string();
+        for (original, replacement) in fault.words {
+            assert!(text.contains(original), "{}: {original}", fault.what);
+            text = text.replace(original, replacement);
+        }
+        let protocol = read(&text);
+        let found = match fault.by {
+            Shape(name) => by_program(&protocol, &named(name).expect("a shape")),
+            Written(name) => by_program(&protocol, &written(name)),
+            System(name) => by_system(&protocol, name),
+        };
+        match found {
+            Some(found) if found.contains(fault.expected) => {}
+            found => failures.push(format!("{}: {found:?}", fault.what)),
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+/// Classic programs of two threads have too few stores to reuse epoch numbers. A system therefore refutes this fault.
+#[test]
+fn system_check_refutes_the_epoch_wrap_fault() {
+    assert_eq!(by_system(&read(CORD_TSO), "two"), None);
+    let resets = ["told[sender][epoch] := 0, ", "told[wants][its] := 0, "];
+    let mut text = CORD_TSO.to_string();
+    for words in resets {
+        assert!(text.contains(words));
+        text = text.replace(words, "");
+    }
+    let found = by_system(&read(&text), "two").expect("notifications are not reset");
+    assert_eq!(found, "no rule leads to a different state, in 18 steps");
+}
+
+/// The programs that refute faults do not refute the protocol without faults. Other tests run the shapes and systems.
+#[test]
+fn programs_with_copies_and_many_epochs_are_kept() {
+    let protocol = read(CORD);
+    for text in PROGRAMS {
+        let program = herd::read(text).unwrap();
+        assert_eq!(by_program(&protocol, &program), None, "{}", program.name);
+    }
+}
+
+/// The published protocol has three interpretations where epoch numbers wrap around. One program refutes each of the
+/// first two, and none refutes the third.
+#[test]
+fn only_the_reset_of_both_ends_survives_epoch_wrap() {
+    const OLD: &str = "1:X2=2; 1:X4=0";
+    for (text, refuted) in [
+        (
+            include_str!("../../../../ordering/readings/modular.coh"),
+            Some("MP+epochs"),
+        ),
+        (
+            include_str!("../../../../ordering/readings/drained.coh"),
+            Some("MP+wrap"),
+        ),
+        (
+            include_str!("../../../../ordering/readings/reset.coh"),
+            None,
+        ),
+    ] {
+        let protocol = read(text);
+        for text in PROGRAMS {
+            let program = herd::read(text).unwrap();
+            let found = by_program(&protocol, &program);
+            let context = format!("{}: {}", protocol.name, program.name);
+            match Some(program.name.as_str()) == refuted {
+                true => assert!(found.is_some_and(|end| end.contains(OLD)), "{context}"),
+                false => assert_eq!(found, None, "{context}"),
+            }
+        }
+    }
+}

@@ -1,0 +1,380 @@
+//! Programs on protocols whose lines are joined by registers and several homes.
+
+use crate::texts;
+
+use cohkit_base::sequence::Action;
+use cohkit_litmus::axioms::{allowed, Model};
+use cohkit_litmus::cores::Cores;
+use cohkit_litmus::cycles::{classic, named};
+use cohkit_litmus::lines::Lines;
+use cohkit_litmus::program::Outcome;
+use cohkit_litmus::run::{run, run_on, shortest, Found, Options};
+use cohkit_protocol::protocol::{Home, Protocol};
+use std::collections::BTreeSet;
+use texts::read;
+
+const SO: &str = include_str!("../../../../ordering/so.coh");
+const MP: &str = include_str!("../../../../ordering/mp.coh");
+const SEQ: &str = include_str!("../../../../ordering/seq.coh");
+const CORD: &str = include_str!("../../../../ordering/cord.coh");
+const WB: &str = include_str!("../../../../ordering/wb.coh");
+const SO_TSO: &str = include_str!("../../../../ordering/tso/so.coh");
+const CORD_TSO: &str = include_str!("../../../../ordering/tso/cord.coh");
+const WB_TSO: &str = include_str!("../../../../ordering/tso/wb.coh");
+const MP_TSO: &str = include_str!("../../../../ordering/tso/mp.coh");
+const SEQ_TSO: &str = include_str!("../../../../ordering/tso/seq.coh");
+const ORDERED: &str = include_str!("../../../../tests/homes/ordered-at-homes.coh");
+
+/// Returns the first classic program of at most `max_threads` threads with an outcome that the guaranteed model forbids, or
+/// with another violation.
+fn refuted(protocol: &Protocol, max_threads: usize) -> Option<String> {
+    let Home::Controller(home) = &protocol.home else {
+        panic!("a home written as rows")
+    };
+    let options = Options {
+        cores: Cores::Relaxed(protocol.kept.expect("orders of its own")),
+        gives_up: 0,
+        ..Options::default()
+    };
+    let model = protocol.guarantee.model.expect("a guarantee");
+    let mut programs = 0;
+    let candidates = classic()
+        .into_iter()
+        .filter(|p| p.threads.len() <= max_threads);
+    for group in Lines::groups(protocol, candidates.collect()) {
+        let (threads, locations) = (group[0].threads.len(), group[0].locations.len());
+        let (threads, locations) = (threads as u8, locations as u8);
+        let mut lines = Lines::new(protocol, home, threads, locations, options.room);
+        for program in &group {
+            let failure = match run_on(&mut lines, program, &options, &mut || true) {
+                Found::Ends { ends, .. } => {
+                    let allowed = allowed(program, model).unwrap();
+                    let failure = ends.iter().find(|end| !allowed.contains(end));
+                    failure.map(|end| format!("ends with {}", program.words(end)))
+                }
+                // Atomic accesses need a cached copy.
+                Found::Cannot(_) => continue,
+                other => Some(format!("{other:?}")),
+            };
+            programs += 1;
+            if let Some(description) = failure {
+                return Some(format!("{}: {description}", program.name));
+            }
+        }
+    }
+    assert!(programs > 50, "{programs}");
+    None
+}
+
+#[test]
+fn home_ordered_stores_are_release_consistent() {
+    assert_eq!(refuted(&read(ORDERED), 3), None);
+}
+
+/// Systems with arbitrary accesses do not check the order of values, so they need not find these faults.
+#[test]
+fn faults_of_the_order_at_homes_are_refuted_by_programs() {
+    let faults = [
+        ("no home is asked", "needs = count(touched + waiting - { home })", "needs = 0"),
+        (
+            "a release does not wait for stores at its own home",
+            "Release if arrived[sender][epoch] == stores and served",
+            "Release if served",
+        ),
+        (
+            "a release does not wait for its turn",
+            " and served[sender] == turn and told",
+            " and told",
+        ),
+        (
+            "a release does not wait for notifications",
+            " and told[sender][epoch] == needs",
+            "",
+        ),
+        (
+            "a home notifies before the stores are there",
+            "Ask if arrived[sender][epoch] == stores and served[sender] == turn",
+            "Ask if served[sender] == turn",
+        ),
+        (
+            "a home notifies before its turn",
+            "Ask if arrived[sender][epoch] == stores and served[sender] == turn",
+            "Ask if arrived[sender][epoch] == stores",
+        ),
+        (
+            "a fence is acknowledged before the stores are there",
+            "Empty if arrived[sender][epoch] == stores and served[sender] == turn",
+            "Empty if served[sender] == turn",
+        ),
+        (
+            "homes with earlier releases are not asked",
+            "count(touched + waiting - { home })),\n      for h in touched + waiting - { home }",
+            "count(touched - { home })),\n      for h in touched - { home }",
+        ),
+        (
+            "a fence does not wait for acknowledgements",
+            "fence if count(touched + waiting) == 0",
+            "fence if count(touched) == 0",
+        ),
+        (
+            "an acquire does not wait for earlier releases",
+            "acquire if count(waiting) == 0",
+            "acquire",
+        ),
+        (
+            "a release begins before earlier stores",
+            "release after all;",
+            "release after load acquire;",
+        ),
+        (
+            "what one core does to one line is in no order",
+            "  ordered store, read per line     # what one core does to one line; nothing else is in order\n",
+            "",
+        ),
+        (
+            "a home notifies itself",
+            "send Notify (whose = sender, epoch = epoch) to at",
+            "send Notify (whose = sender, epoch = epoch) to home",
+        ),
+    ];
+    for (description, original, replacement) in faults {
+        assert!(ORDERED.contains(original), "{description}");
+        let refuted = refuted(&read(&ORDERED.replace(original, replacement)), 3);
+        assert!(refuted.is_some(), "{description}");
+    }
+}
+
+/// Returns whether a classic program can satisfy its condition on a protocol, and under release consistency.
+fn satisfies(text: &str, name: &str) -> (bool, bool) {
+    let (protocol, program) = (read(text), named(name).expect("a shape"));
+    let Home::Controller(home) = &protocol.home else {
+        panic!("a home written as rows")
+    };
+    let options = Options {
+        cores: Cores::Relaxed(protocol.kept.expect("orders of its own")),
+        ..Options::default()
+    };
+    let found = run(&protocol, home, &program, &options, &mut || true);
+    let Found::Ends { ends, .. } = found else {
+        panic!("{name}: {found:?}")
+    };
+    let holds = |end: &_| program.holds(end);
+    let allowed = allowed(&program, Model::Rc).unwrap();
+    (ends.iter().any(holds), allowed.iter().any(holds))
+}
+
+#[test]
+fn source_and_number_ordering_are_release_consistent() {
+    for text in [SO, SEQ] {
+        assert_eq!(refuted(&read(text), 3), None);
+    }
+}
+
+/// Returns the part of a protocol file with the orders of accesses and the guarantee.
+fn orders_block(text: &str) -> &str {
+    let (_, from) = text.split_once("accesses {").expect("orders");
+    let (block, _) = from.split_once("channels {").expect("channels");
+    block
+}
+
+/// Returns the part of a protocol file after the orders: channels, messages and rows.
+fn after_orders(text: &str) -> String {
+    let (_, from) = text.split_once("channels {").expect("channels");
+    from.to_string()
+}
+
+/// The rows do not order stores at the source, so they are the same for both models. With the orders of release
+/// consistency, the protocol violates total store order.
+#[test]
+fn source_ordering_shares_rows_between_models() {
+    for (rc, tso) in [(MP, MP_TSO), (SEQ, SEQ_TSO), (SO, SO_TSO), (WB, WB_TSO)] {
+        assert_eq!(after_orders(rc), after_orders(tso));
+    }
+    for (rc, tso) in [(SO, SO_TSO), (WB, WB_TSO)] {
+        let weaker = orders_block(rc).replace("guarantee rc", "guarantee tso");
+        let weaker = tso.replace(orders_block(tso), &weaker);
+        let refuted = refuted(&read(&weaker), 2).expect("a program");
+        assert!(refuted.contains("ends with"), "{refuted}");
+    }
+}
+
+/// Faults of total store order at homes, each refuted by a classic program of two threads.
+#[test]
+fn faults_of_total_store_order_at_homes_are_refuted_by_programs() {
+    let faults = [
+        (
+            "no home is waited for",
+            "needs = count(waiting - { home })",
+            "needs = 0",
+            "",
+        ),
+        (
+            "a store does not wait for its turn",
+            "Release if served[sender] == turn and told",
+            "Release if told",
+            "ends with",
+        ),
+        (
+            "a store does not wait for notifications",
+            "served[sender] == turn and told[sender][epoch] == needs",
+            "served[sender] == turn",
+            "ends with",
+        ),
+        (
+            "a home notifies before its turn",
+            "Ask if served[sender] == turn\n",
+            "Ask if told[sender][epoch] == 0\n",
+            "Stuck",
+        ),
+        (
+            "a fence waits for nothing",
+            "fence if count(waiting) == 0",
+            "fence",
+            "ends with",
+        ),
+        (
+            "an acquire waits for no release",
+            "acquire if count(waiting) == 0",
+            "acquire",
+            "ends with",
+        ),
+        (
+            "loads are in no order",
+            "load    after load acquire, before store release",
+            "load    before store release",
+            "ends with",
+        ),
+        (
+            "copies stay when a store commits",
+            "defer, send Inv to owner, wants := sender, its := epoch, owner := none | G",
+            "write, told[sender][epoch] := 0, served[sender] += 1, send Ack | stay",
+            "a readable copy is stale",
+        ),
+    ];
+    let mut missed = Vec::new();
+    for (description, original, replacement, expected) in faults {
+        assert!(CORD_TSO.contains(original), "{description}");
+        let refuted = refuted(&read(&CORD_TSO.replace(original, replacement)), 2);
+        if !refuted
+            .as_ref()
+            .is_some_and(|found| found.contains(expected))
+        {
+            missed.push((description, refuted));
+        }
+    }
+    assert!(missed.is_empty(), "{missed:#?}");
+}
+
+#[test]
+fn directory_ordering_is_release_consistent_for_two_threads() {
+    assert_eq!(refuted(&read(CORD), 2), None);
+}
+
+/// The first thread writes X and releases Y, the second acquires Y and releases Z, the third acquires Z and reads X.
+/// The old X is forbidden. Posted stores are ordered between two points only, and X and Y are at different homes.
+#[test]
+fn posted_stores_to_two_homes_violate_release_consistency() {
+    let one_home = MP.replace("size homes 2", "size homes 1");
+    let one_home = one_home.split("system two").next().unwrap();
+    for shape in ["MP+popl+poap", "ISA2+popl+poal+poap"] {
+        assert_eq!(satisfies(MP, shape), (true, false), "{shape}");
+        assert_eq!(satisfies(one_home, shape), (false, false), "{shape}");
+        assert_eq!(satisfies(CORD, shape), (false, false), "{shape}");
+    }
+}
+
+/// Messages on the shortest path to the outcome of the condition of `ISA2`, in the order of their receipt, without
+/// those that are never received.
+#[test]
+fn shortest_path_lists_received_messages_in_order() {
+    let (protocol, program) = (read(MP), named("ISA2+popl+poal+poap").expect("a shape"));
+    let Home::Controller(home) = &protocol.home else {
+        panic!("a home written as rows")
+    };
+    let options = Options {
+        cores: Cores::Relaxed(protocol.kept.expect("orders of its own")),
+        ..Options::default()
+    };
+    let mut lines = Lines::new(&protocol, home, 3, 3, options.room);
+    let is_goal = |end: Option<&Outcome>| end.is_some_and(|end| program.holds(end));
+    let chart = shortest(&mut lines, &program, &options, &is_goal, &mut || true).expect("a way");
+    let chart = chart.chart;
+    assert_eq!(
+        chart.agents,
+        ["P0", "P1", "P2", "memory (home) 0", "memory (home) 1"]
+    );
+    let (mut sent, mut received, mut actions) = (BTreeSet::new(), Vec::new(), Vec::new());
+    for step in &chart.steps {
+        match &step.action {
+            Action::Send { flight, .. } => assert!(sent.insert(*flight)),
+            Action::Receive {
+                message, flight, ..
+            } => {
+                assert!(sent.contains(flight), "{message}");
+                received.push(message.as_str());
+            }
+            Action::Does { what } if step.agent < 3 => actions.push((step.agent, what.as_str())),
+            _ => {}
+        }
+    }
+    let [wx, wy, wz] = ["Write(x=1)", "Write(y=1)", "Write(z=1)"];
+    let z = ["GetS(z)", "DataE(z=1)", "GetS(x)"];
+    // The copy with the old X arrives before its invalidation.
+    let x = [wx, "DataE(x=0)", "Inv(x)", "Gone(x)"];
+    assert_eq!(
+        received,
+        [&[wy, "GetS(y)", "DataE(y=1)", wz], &z[..], &x].concat()
+    );
+    let last_thread_actions = actions
+        .iter()
+        .filter(|(agent, _)| *agent == 2)
+        .map(|(_, what)| *what);
+    // A read that has fetched a copy is retried and hits it.
+    let [acquires, loads] = ["acquires z", "loads x"];
+    let expected = [
+        acquires,
+        acquires,
+        "finds z = 1",
+        loads,
+        loads,
+        "finds x = 0",
+    ];
+    assert_eq!(last_thread_actions.collect::<Vec<_>>(), expected);
+    let no_path = shortest(&mut lines, &program, &options, &|_| false, &mut || true);
+    assert_eq!(no_path, None);
+}
+
+/// A sequentially consistent acquire (`a`) waits for earlier releases; the weaker one (`q`) need not.
+#[test]
+fn sequentially_consistent_acquires_wait_for_releases() {
+    for text in [SO, SEQ, CORD] {
+        assert_eq!(satisfies(text, "SB+polas"), (false, false));
+    }
+    assert_eq!(satisfies(CORD, "SB+polqs"), (true, true));
+}
+
+/// Ordered messages between homes arrive in order, for every placement of locations. Without the order, the second can
+/// arrive first.
+#[test]
+fn ordered_home_to_home_messages_arrive_in_order() {
+    let text = include_str!("../../../../tests/homes/in-order.coh");
+    let protocol = read(text);
+    let unordered = read(&text.replace("  ordered pass\n", ""));
+    let mut violations = 0;
+    for name in ["SB", "MP", "2+2W", "R"] {
+        let program = named(name).expect("a shape");
+        let run_on_protocol = |protocol: &Protocol| {
+            let Home::Controller(home) = &protocol.home else {
+                panic!("a home written as rows")
+            };
+            run(protocol, home, &program, &Options::default(), &mut || true)
+        };
+        let Found::Ends { ends, .. } = run_on_protocol(&protocol) else {
+            panic!("{name}: {:?}", run_on_protocol(&protocol))
+        };
+        let expected = cohkit_litmus::models::ends(&program, Cores::InOrder);
+        assert_eq!(ends, expected, "{name}");
+        violations += usize::from(matches!(run_on_protocol(&unordered), Found::Wrong(_)));
+    }
+    assert!(violations > 0);
+}

@@ -1,0 +1,198 @@
+//! Caches whose copies may be stale, with a protocol that guarantees only a memory model.
+
+use cohkit_litmus::axioms::{allowed, Model};
+use cohkit_litmus::cores::Cores;
+use cohkit_litmus::herd;
+use cohkit_litmus::lines::Lines;
+use cohkit_litmus::program::Program;
+use cohkit_litmus::run::{run_on, Found, Options};
+use cohkit_litmus::timed::{self, observe, Level, Machine};
+use cohkit_litmus::warm_caches::{conformance_programs, named};
+use cohkit_protocol::protocol::{Home, Protocol};
+use cohkit_protocol::text;
+use std::collections::BTreeSet;
+
+const TEXT: &str = include_str!("../../../../protocols/self-invalidate.coh");
+
+/// Returns the protocol with one replacement in its file.
+fn changed(from: &str, to: &str) -> Protocol {
+    assert_eq!(TEXT.matches(from).count(), 1, "{from}");
+    text::parse(&TEXT.replace(from, to)).expect("it is in order")
+}
+
+/// Runs each program of at most `threads` threads and passes it with its result to `visit`, until `visit` returns false.
+fn run(
+    protocol: &Protocol,
+    threads: usize,
+    gives_up: u8,
+    visit: &mut dyn FnMut(&Program, Found) -> bool,
+) {
+    let Home::Controller(home) = &protocol.home else {
+        unreachable!("it is written as rows")
+    };
+    let programs = conformance_programs(protocol).into_iter();
+    let programs = programs.filter(|program| program.threads.len() <= threads);
+    for programs in Lines::groups(protocol, programs.collect()) {
+        let threads = programs[0].threads.len() as u8;
+        let locations = programs.iter().map(|p| p.locations.len()).max();
+        let options = Options {
+            cores: Cores::Relaxed(protocol.kept.expect("the text says them")),
+            gives_up,
+            ..Options::default()
+        };
+        let locations = locations.unwrap_or(0) as u8;
+        let mut lines = Lines::new(protocol, home, threads, locations, options.room);
+        for program in programs {
+            let result = run_on(&mut lines, &program, &options, &mut || true);
+            if !visit(&program, result) {
+                return;
+            }
+        }
+    }
+}
+
+#[test]
+fn two_thread_programs_show_exactly_the_rc_outcomes() {
+    let protocol = text::parse(TEXT).expect("it is in order");
+    let mut programs = 0;
+    run(&protocol, 2, 1, &mut |program, found| {
+        let Found::Ends { ends, .. } = found else {
+            panic!("{}: {found:?}", program.name)
+        };
+        let allowed = allowed(program, Model::Rc).expect("it is small");
+        // The home performs an atomic access in one step. The model also allows its write to come later than its read.
+        match program.name.contains("+swp") {
+            true => assert!(ends.is_subset(&allowed), "{}", program.name),
+            false => assert_eq!(ends, allowed, "{}", program.name),
+        }
+        programs += 1;
+        true
+    });
+    assert!(programs > 100, "{programs}");
+}
+
+/// After a branch on a loaded value, `ISB` prevents a later read from hitting an older copy. Threads have such copies
+/// because they have read both locations before.
+#[test]
+fn isb_after_a_branch_prevents_stale_reads() {
+    let protocol = text::parse(TEXT).expect("it is in order");
+    let Home::Controller(home) = &protocol.home else {
+        unreachable!("it is written as rows")
+    };
+    let mut has_stale_read = Vec::new();
+    for instruction in ["ISB", "NOP"] {
+        let test = format!(
+            "AArch64 MP+dmb.st+ctrl\n{{ 0:X1=x; 0:X3=y; 1:X1=y; 1:X3=x; }}\n P0 | P1 ;\n MOV W0,#1 | LDR W4,[X3] ;\n \
+             STR W0,[X1] | LDR W0,[X1] ;\n DMB ST | CBNZ W0,L ;\n STR W0,[X3] | L: {instruction} ;\n | LDR W2,[X3] ;\n\
+             exists (1:X0=1 /\\ 1:X2=0)\n"
+        );
+        let program =
+            herd::read(&test).unwrap_or_else(|e| panic!("{}", e.render("t", &test, false)));
+        let options = Options {
+            cores: Cores::Relaxed(protocol.kept.expect("the text says them")),
+            ..Options::default()
+        };
+        let result = run_on(
+            &mut Lines::new(&protocol, home, 2, 2, options.room),
+            &program,
+            &options,
+            &mut || true,
+        );
+        let Found::Ends { ends, .. } = result else {
+            panic!("{result:?}")
+        };
+        let allowed = allowed(&program, Model::Rc).expect("it is small");
+        assert!(ends.is_subset(&allowed), "{instruction}");
+        has_stale_read.push(ends.iter().any(|end| program.holds(end)));
+    }
+    assert_eq!(has_stale_read, [false, true]);
+}
+
+/// Returns the names of the programs that have an outcome that release consistency forbids, or do not complete.
+fn refuting(protocol: &Protocol) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    run(protocol, 2, 0, &mut |program, found| {
+        let allowed = allowed(program, Model::Rc).expect("it is small");
+        let fits = matches!(&found, Found::Ends { ends, .. } if ends.is_subset(&allowed));
+        if !fits {
+            names.insert(program.name.clone());
+        }
+        true
+    });
+    names
+}
+
+#[test]
+fn classic_shapes_refute_each_removed_rule() {
+    let transitions = "every V becomes I, every IV becomes IN";
+    // Copies are not dropped: the flag is current, but the data that it announces may be stale.
+    let without_drop = refuting(&changed(transitions, "every IV becomes IN"));
+    assert!(
+        without_drop.iter().any(|name| name.starts_with("MP")),
+        "{without_drop:?}"
+    );
+    // A line in flight at the acquire is kept, although it left the home earlier.
+    let with_late_line = refuting(&changed(
+        "IN      | Data                | done           | I",
+        "IN      | Data                |                | V",
+    ));
+    assert!(!with_late_line.is_empty());
+    // An acquiring read hits a cached copy, so it precedes a release that it must follow.
+    let hit = "I V     | acquire read_once   | send ReadOnce  | IR";
+    let with_acquire_hit = refuting(&changed(
+        hit,
+        "I       | acquire read_once   | send ReadOnce  | IR\n  V | acquire read_once | | stay",
+    ));
+    assert!(!with_acquire_hit.is_empty());
+    println!("{without_drop:?}\n{with_late_line:?}\n{with_acquire_hit:?}");
+}
+
+/// Runs a program of two threads `runs` times in the simulator.
+fn simulate(protocol: &Protocol, program: &Program, runs: u64) -> timed::SeedOutcomes {
+    let Home::Controller(home) = &protocol.home else {
+        unreachable!("it is written as rows")
+    };
+    let upper = Level {
+        protocol,
+        home: home.clone(),
+        caches: program.threads.len() as u16,
+    };
+    let machine = Machine { upper, lower: None };
+    let options = timed::Options {
+        cores: Cores::Relaxed(protocol.kept.expect("the text says them")),
+        runs,
+        seed: 0,
+    };
+    observe(&[machine], program, &options, &mut || true).expect("it can be run")
+}
+
+#[test]
+fn simulated_outcomes_are_allowed_and_show_kept_copies() {
+    let protocol = text::parse(TEXT).expect("it is in order");
+    let faulty = changed(
+        "every V becomes I, every IV becomes IN",
+        "every IV becomes IN",
+    );
+    let forbidden = |observed: &timed::SeedOutcomes, program: &Program| {
+        assert_eq!(observed.failure, None, "{}", program.name);
+        let allowed = allowed(program, Model::Rc).expect("it is small");
+        observed.ends.keys().any(|end| !allowed.contains(end))
+    };
+    let mut forbidden_count = 0;
+    for name in [
+        "MP",
+        "MP+popl+poap",
+        "MP+dmb.sys",
+        "SB+dmb.sys",
+        "SB+polas",
+        "LB",
+        "R+dmb.sys",
+    ] {
+        let warm = named(&format!("{name}+warm")).expect("it has a name");
+        let observed = simulate(&protocol, &warm, 60);
+        assert!(!forbidden(&observed, &warm), "{name}: {:?}", observed.ends);
+        assert!(observed.ends.len() > 1, "{name}: {:?}", observed.ends);
+        forbidden_count += usize::from(forbidden(&simulate(&faulty, &warm, 200), &warm));
+    }
+    assert!(forbidden_count > 1, "{forbidden_count}");
+}

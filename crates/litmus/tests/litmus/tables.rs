@@ -1,0 +1,498 @@
+//! Occupancy of the tables of `cord`, which cores must not overflow, and its number of messages.
+
+use crate::texts;
+
+use cohkit_base::sequence::Action;
+use cohkit_litmus::axioms::{allowed, Model};
+use cohkit_litmus::cores::Cores;
+use cohkit_litmus::herd;
+use cohkit_litmus::lines::Lines;
+use cohkit_litmus::machine::MachineState;
+use cohkit_litmus::program::{
+    Claim, Instruction, Operand, Program, Quantifier, StoreVariant, Thread,
+};
+use cohkit_litmus::run::{run_on, shortest, Found, Options, Placement};
+use cohkit_litmus::shape_generator::files;
+use cohkit_litmus::timed::{self, Level};
+use cohkit_litmus::values::Values;
+use cohkit_protocol::protocol::Protocol;
+use texts::{home, read};
+
+const SO: &str = include_str!("../../../../ordering/so.coh");
+const MP: &str = include_str!("../../../../ordering/mp.coh");
+const CORD: &str = include_str!("../../../../ordering/cord.coh");
+/// Programs with many epochs, and with many stores in one epoch.
+const PROGRAMS: [&str; 5] = [
+    include_str!("../../../../litmus/ordering/MP+counts.litmus"),
+    include_str!("../../../../litmus/ordering/MP+rounds.litmus"),
+    include_str!("../../../../litmus/ordering/MP+epochs.litmus"),
+    include_str!("../../../../litmus/ordering/MP+releases.litmus"),
+    include_str!("../../../../litmus/ordering/MP+homes.litmus"),
+];
+
+/// Returns a protocol file without its systems, and with these parameters in place of its own.
+fn sized(text: &str, sizes: &[(&str, u16)]) -> String {
+    let (text, _) = text.split_once("\nsystem ").expect("systems");
+    let line = |line: &str| {
+        let replacement = |(name, size): &(&str, u16)| {
+            let parameter = line.strip_prefix("size ")?.split_whitespace().next()?;
+            (parameter == *name).then(|| format!("size {name} {size}"))
+        };
+        let replaced = sizes.iter().find_map(replacement);
+        replaced.unwrap_or_else(|| line.to_string()) + "\n"
+    };
+    text.lines().map(line).collect()
+}
+
+fn options(protocol: &Protocol) -> Options {
+    Options {
+        cores: Cores::Relaxed(protocol.kept.expect("orders of its own")),
+        gives_up: 0,
+        ..Options::default()
+    }
+}
+
+/// Sizes of the tables of a core and of a home.
+#[derive(Clone, Copy, Debug)]
+struct Tables {
+    epochs: u16,
+    most: u16,
+    counters: u16,
+    entries: u16,
+    slots: u16,
+    notes: u16,
+}
+
+/// Small tables: everywhere; in the core alone; in the home alone; and of intermediate size.
+const SMALL: [Tables; 4] = [
+    Tables {
+        epochs: 2,
+        most: 1,
+        counters: 1,
+        entries: 1,
+        slots: 1,
+        notes: 1,
+    },
+    Tables {
+        epochs: 3,
+        most: 1,
+        counters: 1,
+        entries: 1,
+        slots: 3,
+        notes: 2,
+    },
+    Tables {
+        epochs: 4,
+        most: 2,
+        counters: 2,
+        entries: 2,
+        slots: 1,
+        notes: 1,
+    },
+    Tables {
+        epochs: 3,
+        most: 1,
+        counters: 1,
+        entries: 2,
+        slots: 2,
+        notes: 1,
+    },
+];
+
+impl Tables {
+    fn of(self, text: &str) -> String {
+        sized(
+            text,
+            &[
+                ("epochs", self.epochs),
+                ("most", self.most),
+                ("counters", self.counters),
+                ("entries", self.entries),
+                ("slots", self.slots),
+                ("notes", self.notes),
+            ],
+        )
+    }
+}
+
+/// Returns the maximum number of entries of a core in a table of a home, over all worlds that programs have reached.
+fn entries_used(lines: &Lines, table: &str, epochs: u16) -> usize {
+    let (system, worlds) = lines.met().expect("one level");
+    let variables = &system.home.variables;
+    let number = variables.iter().position(|v| v.name == table);
+    let first_slot = system
+        .slots_of_home(number.expect("a register") as u16)
+        .start;
+    let epochs = usize::from(epochs);
+    let in_world = |state: &MachineState<Values>| {
+        let homes = state.worlds().flat_map(|world| &world.lines);
+        let counts_by_line = homes.map(|line| {
+            let cores = (0..usize::from(system.remotes)).map(|core| {
+                let from = first_slot + core * epochs;
+                let entries = &line.home.slots[from..from + epochs];
+                entries.iter().filter(|&&count| count != 0).count()
+            });
+            cores.max().unwrap_or(0)
+        });
+        counts_by_line.max().unwrap_or(0)
+    };
+    worlds.map(|world| in_world(&world)).max().unwrap_or(0)
+}
+
+/// Returns the programs of [`PROGRAMS`], and every shape of two threads with a release or a fence.
+fn programs() -> Vec<Program> {
+    let written = PROGRAMS.map(|text| herd::read(text).expect("a program"));
+    let shapes = files().expect("shapes").into_iter();
+    let shapes = shapes.filter(|file| file.path.starts_with("aarch64"));
+    let shapes = shapes.map(|file| herd::read(&file.text).expect("a program"));
+    let releases = |program: &Program| {
+        let mut code = program.threads.iter().flat_map(|thread| &thread.code);
+        code.any(|instruction| {
+            matches!(
+                instruction,
+                Instruction::Store { release: true, .. } | Instruction::Fence(_)
+            )
+        })
+    };
+    let shapes = shapes.filter(|program| program.threads.len() == 2 && releases(program));
+    written.into_iter().chain(shapes).collect()
+}
+
+/// Returns the first violation of programs on `cord` with tables of these sizes. A violation is a forbidden outcome,
+/// threads that wait for ever, or more entries than a table of a home has.
+fn first_violation(text: &str, tables: Tables, programs: &[Program]) -> Option<String> {
+    let protocol = read(&tables.of(text));
+    let options = options(&protocol);
+    for group in Lines::groups(&protocol, programs.to_vec()) {
+        let locations = group[0].locations.len() as u8;
+        let mut lines = Lines::new(&protocol, home(&protocol), 2, locations, options.room);
+        for program in &group {
+            let name = &program.name;
+            match run_on(&mut lines, program, &options, &mut || true) {
+                Found::Ends { ends, .. } => {
+                    let allowed = allowed(program, Model::Rc).expect("a small program");
+                    if let Some(end) = ends.iter().find(|end| !allowed.contains(end)) {
+                        return Some(format!("{name} ends with {}", program.words(end)));
+                    }
+                }
+                Found::Stuck { .. } => return Some(format!("{name} waits for ever")),
+                other => return Some(format!("{name}: {other:?}")),
+            }
+        }
+        for (table, capacity) in [("arrived", tables.slots), ("told", tables.notes)] {
+            let used = entries_used(&lines, table, tables.epochs);
+            if used > usize::from(capacity) {
+                return Some(format!("{used} entries of `{table}`, which has {capacity}"));
+            }
+        }
+    }
+    None
+}
+
+#[test]
+fn smallest_tables_keep_release_consistency() {
+    let programs = programs();
+    assert!(programs.len() > 100, "{}", programs.len());
+    for tables in SMALL {
+        assert_eq!(first_violation(CORD, tables, &programs), None, "{tables:?}");
+    }
+}
+
+/// In the simulator, all programs complete with allowed outcomes.
+#[test]
+fn simulated_programs_complete_with_the_smallest_tables() {
+    for tables in SMALL {
+        let protocol = read(&tables.of(CORD));
+        for text in PROGRAMS {
+            let program = herd::read(text).expect("a program");
+            let upper = Level {
+                protocol: &protocol,
+                home: home(&protocol).clone(),
+                caches: 2,
+            };
+            let machines = [timed::Machine { upper, lower: None }];
+            let options = timed::Options {
+                cores: options(&protocol).cores,
+                runs: 10,
+                seed: 0,
+            };
+            let observed = timed::observe(&machines, &program, &options, &mut || true);
+            let observed = observed.expect("it runs");
+            let name = &program.name;
+            assert_eq!(
+                (observed.runs, &observed.failure),
+                (10, &None),
+                "{name}: {tables:?}"
+            );
+            let allowed = allowed(&program, Model::Rc).expect("a small program");
+            let forbidden = observed.ends.keys().find(|end| !allowed.contains(end));
+            assert_eq!(forbidden, None, "{name}: {tables:?}");
+        }
+    }
+}
+
+/// Faults: a full table does not stall, or an entry is released too early or too late.
+#[test]
+fn missing_table_stall_is_refuted_by_overflow() {
+    let [smallest, _, homes, _] = SMALL;
+    let faults = [
+        (
+            "a store does not wait for an entry of its home",
+            " and open < slots",
+            "",
+            homes,
+            "2 entries of `arrived`, which has 1",
+        ),
+        (
+            "a release does not wait for an entry of its home",
+            " and unacked[home] < notes",
+            "",
+            Tables { slots: 3, ..homes },
+            "2 entries of `told`, which has 1",
+        ),
+        (
+            "a release does not wait for an entry of its core",
+            "release if open < entries and",
+            "release if",
+            Tables {
+                notes: 2,
+                ..smallest
+            },
+            "a row of core cannot be executed: `unacked` has no room for 2",
+        ),
+        (
+            "homes are counted for which a core has no entry",
+            " and count(touched) < counters and count(touched) < entries",
+            "",
+            smallest,
+            "waits for ever",
+        ),
+        (
+            "a release leaves the entries of all epochs",
+            "write, arrived[sender][epoch] := 0, told",
+            "write, arrived := 0, told",
+            Tables { slots: 2, ..homes },
+            "waits for ever",
+        ),
+        (
+            "a core leaves the entries of a home with its first acknowledgement",
+            "Ack if unacked[sender] == 1 | unacked[sender] := 0, waiting",
+            "Ack if unacked[sender] < 3 | unacked[sender] -= 1, waiting",
+            Tables { notes: 2, ..homes },
+            "MP+releases ends with",
+        ),
+    ];
+    let programs = programs();
+    let mut missed = Vec::new();
+    for (description, original, replacement, tables, expected) in faults {
+        assert!(CORD.contains(original), "{description}");
+        let found = first_violation(&CORD.replace(original, replacement), tables, &programs);
+        if !found.as_ref().is_some_and(|found| found.contains(expected)) {
+            missed.push(format!("{description}: {found:?}"));
+        }
+    }
+    assert!(missed.is_empty(), "{}", missed.join("\n"));
+}
+
+/// Returns a program of one thread in rounds. In each round it stores to each of the listed locations a given number of
+/// times, and then performs a release store to location 0.
+fn rounds(name: &str, locations: usize, rounds: &[(&[u8], usize)]) -> Program {
+    let mut code = Vec::new();
+    let mut value = 0;
+    let mut store = |to: u8, release: bool| {
+        value += 1;
+        let (value, via) = (Operand::Number(value), StoreVariant::Text);
+        code.push(Instruction::Store {
+            to: to.into(),
+            value,
+            release,
+            via,
+        });
+    };
+    for (to, times) in rounds {
+        for _ in 0..*times {
+            to.iter().for_each(|&to| store(to, false));
+        }
+        store(0, true);
+    }
+    let names = ["x", "y", "z", "w"].iter().take(locations);
+    Program {
+        name: name.to_string(),
+        locations: names.map(|name| name.to_string()).collect(),
+        initial: vec![0; locations],
+        threads: vec![Thread {
+            code,
+            ..Thread::default()
+        }],
+        quantifier: Quantifier::Exists,
+        claim: Claim::True,
+        listed: Vec::new(),
+        filter: Claim::True,
+    }
+}
+
+/// Returns the messages on a shortest path to an outcome, in send order. Locations are placed round robin.
+fn messages(text: &str, program: &Program) -> Vec<String> {
+    let protocol = read(text);
+    let options = Options {
+        placed: Placement::InTurn,
+        ..options(&protocol)
+    };
+    let locations = program.locations.len() as u8;
+    let mut lines = Lines::new(&protocol, home(&protocol), 1, locations, options.room);
+    let path = shortest(
+        &mut lines,
+        program,
+        &options,
+        &|end| end.is_some(),
+        &mut || true,
+    );
+    let steps = path.expect("an end").chart.steps.into_iter();
+    let sent = steps.filter_map(|step| match step.action {
+        Action::Send { message, .. } => Some(message),
+        _ => None,
+    });
+    sent.collect()
+}
+
+/// Returns the number of messages with this name.
+fn count_named(messages: &[String], name: &str) -> usize {
+    let is_named = |message: &&String| message.split('(').next() == Some(name);
+    messages.iter().filter(is_named).count()
+}
+
+/// Returns the sum of the field `needs` over all release messages.
+fn total_needs(messages: &[String]) -> usize {
+    let needs = |message: &String| {
+        let (_, needs) = message.strip_prefix("Release(")?.split_once("needs=")?;
+        needs.trim_end_matches(')').parse::<usize>().ok()
+    };
+    messages.iter().filter_map(needs).sum()
+}
+
+/// Returns `cord` with this number of homes, and with tables large enough for these programs.
+fn wide(homes: u16) -> String {
+    let sizes = [
+        ("homes", homes),
+        ("epochs", 8),
+        ("most", 4),
+        ("counters", homes),
+        ("entries", 6),
+        ("slots", 7),
+        ("notes", 6),
+    ];
+    sized(CORD, &sizes)
+}
+
+/// A round without outstanding earlier releases: m stores to p other homes, then one release. Ordering at the source
+/// takes m + 1 acknowledgements. Ordering at directories takes a request and a notification for each of the p pending
+/// homes, and one acknowledgement.
+#[test]
+fn isolated_round_has_the_predicted_message_count() {
+    for (p, times) in [(0, 1), (1, 1), (1, 2), (2, 1), (2, 2), (3, 1)] {
+        let other_homes: Vec<u8> = (1..=p).collect();
+        let m = other_homes.len() * times;
+        let program = rounds("a round", other_homes.len() + 1, &[(&other_homes, times)]);
+        let source = messages(SO, &program);
+        assert_eq!(
+            (count_named(&source, "Write"), count_named(&source, "Ack")),
+            (m + 1, m + 1)
+        );
+        let directories = messages(&wide(4), &program);
+        assert_eq!(
+            (
+                count_named(&directories, "Relaxed"),
+                count_named(&directories, "Release")
+            ),
+            (m, 1)
+        );
+        let control = ["Ask", "Notify", "Ack", "Empty"].map(|name| count_named(&directories, name));
+        let p = usize::from(p);
+        assert_eq!(control, [p, p, 1, 0]);
+        assert_eq!(control.iter().sum::<usize>(), 2 * p + 1);
+        assert_eq!(directories.len(), m + 1 + 2 * p + 1, "{directories:?}");
+    }
+}
+
+/// In a stream of releases, each release has its own pending homes, and the totals agree.
+#[test]
+fn stream_message_counts_match_the_sum_of_its_releases() {
+    for stream in [
+        [(&[1u8][..], 1), (&[1, 2], 1), (&[][..], 0)],
+        [(&[1, 2], 1), (&[2], 2), (&[1], 1)],
+        [(&[][..], 0), (&[1], 1), (&[1], 1)],
+    ] {
+        let program = rounds("a stream", 3, &stream);
+        let sent = messages(&wide(3), &program);
+        let control = ["Ask", "Notify", "Ack", "Empty"].map(|name| count_named(&sent, name));
+        let needed = total_needs(&sent);
+        assert!(needed > 0, "{sent:?}");
+        assert_eq!(control, [needed, needed, stream.len(), 0], "{sent:?}");
+    }
+}
+
+/// The simulator's statistics agree, at whichever homes the seed places the locations. Each run has one round.
+#[test]
+fn simulated_round_has_the_predicted_message_count() {
+    let program = rounds("a round", 2, &[(&[1], 2)]);
+    let sent = |text: &str, seed: u64| {
+        let protocol = read(text);
+        let upper = Level {
+            protocol: &protocol,
+            home: home(&protocol).clone(),
+            caches: 1,
+        };
+        let machines = [timed::Machine { upper, lower: None }];
+        let options = timed::Options {
+            cores: options(&protocol).cores,
+            runs: 1,
+            seed,
+        };
+        let observed =
+            timed::observe(&machines, &program, &options, &mut || true).expect("it runs");
+        assert_eq!(
+            (observed.runs, &observed.failure),
+            (1, &None),
+            "seed {seed}"
+        );
+        move |name: &str| observed.messages.get(name).copied().unwrap_or(0)
+    };
+    let mut pending = [0; 2];
+    for seed in 0..40 {
+        let source = sent(SO, seed);
+        assert_eq!((source("Write"), source("Ack")), (3, 3), "seed {seed}");
+        let cord = sent(CORD, seed);
+        assert_eq!((cord("Relaxed"), cord("Release")), (2, 1), "seed {seed}");
+        let p = cord("Ask");
+        let control = (cord("Notify"), cord("Ack"), cord("Empty"));
+        assert_eq!(control, (p, 1, 0), "seed {seed}");
+        pending[p as usize] += 1;
+    }
+    assert!(pending.iter().all(|&runs| runs > 5), "{pending:?}");
+}
+
+/// With one directory, no notifications are needed. `cord` then sends one message per release more than posted stores:
+/// its acknowledgement. (A credit of `mp` grants room at a home, which `cord` tracks in its tables.)
+#[test]
+fn one_directory_sends_no_notifications() {
+    let stream = [(&[1u8, 2][..], 2), (&[1][..], 1)];
+    let program = rounds("one directory", 3, &stream);
+    let cord = messages(&wide(1), &program);
+    let posted = messages(&sized(MP, &[("homes", 1), ("credits", 2)]), &program);
+    let stores = count_named(&cord, "Relaxed") + count_named(&cord, "Release");
+    assert_eq!(
+        (count_named(&posted, "Write"), count_named(&cord, "Release")),
+        (stores, stream.len())
+    );
+    assert_eq!(
+        (
+            count_named(&cord, "Ask"),
+            count_named(&cord, "Notify"),
+            total_needs(&cord)
+        ),
+        (0, 0, 0)
+    );
+    let of_posted = posted.len() - count_named(&posted, "Credit");
+    assert_eq!(cord.len() - of_posted, stream.len());
+    assert_eq!(count_named(&cord, "Ack"), stream.len());
+}

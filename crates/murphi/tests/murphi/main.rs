@@ -1,0 +1,7 @@
+//! Tests of `cohkit-murphi` through its public interface and against independent references, in one binary.
+
+mod any_murphi;
+mod differential;
+mod model_library;
+mod murphi;
+mod rumur;

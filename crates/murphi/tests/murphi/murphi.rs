@@ -1,0 +1,469 @@
+//! Each model of `tests/murphi` has the result that its first lines state.
+//!
+//! A file there is a test: it begins with lines `-- key: value`, followed by its story.
+//!
+//! | Key | Value |
+//! |---|---|
+//! | `verdict` | `verified`, `violated` or `rejected` |
+//! | `states` | number of reachable states of a verified model, without symmetry |
+//! | `dialect` | `cmurphi` or `rumur`, if it is to be read in this dialect |
+//! | `deadlock` | `stuck` or `off`, if it is not stuttering |
+//! | `rumur` | `refuses` if Rumur rejects the text, or `differs` and a reason if it gives it another meaning |
+//!
+//! A violation with its trace, the reason of a rejection, and warnings are in a file beside the model that ends in
+//! `.txt`. Rumur must agree on the texts that it accepts. It gets the others as we print them, if they can be printed.
+
+use cohkit_testing::rumur;
+
+use cohkit_engine::model::{Deadlock, Model};
+use cohkit_engine::search::Engine;
+use cohkit_engine::trace::replay;
+use cohkit_engine::{check, Options, Outcome, Report};
+use cohkit_murphi::{print, read, rumur_options, undefined_read, Diagnostic, Dialect, Read, Style};
+use expect_test::expect_file;
+use rumur::{require, rumur_text, Compiled};
+use std::path::{Path, PathBuf};
+
+struct Case {
+    path: PathBuf,
+    text: String,
+}
+
+impl Case {
+    fn name(&self) -> String {
+        self.path.file_stem().unwrap().to_string_lossy().into()
+    }
+
+    /// The value of a key in the first lines.
+    fn key(&self, key: &str) -> Option<&str> {
+        let head = self.text.lines().take_while(|line| line.contains(": "));
+        let mut pairs = head.filter_map(|line| line.strip_prefix("-- ")?.split_once(": "));
+        pairs.find(|pair| pair.0 == key).map(|pair| pair.1)
+    }
+
+    fn read(&self) -> Result<Model, Vec<Diagnostic>> {
+        Ok(self.read_with_warnings()?.model)
+    }
+
+    fn read_with_warnings(&self) -> Result<Read, Vec<Diagnostic>> {
+        let dialect = match self.key("dialect") {
+            None => Dialect::Any,
+            Some("cmurphi") => Dialect::CMurphi,
+            Some("rumur") => Dialect::Rumur,
+            Some(other) => panic!("{}: no dialect {other}", self.name()),
+        };
+        let mut read = read(&self.name(), &self.text, dialect)?;
+        read.model.deadlock = match self.key("deadlock") {
+            None => Deadlock::Stuttering,
+            Some("stuck") => Deadlock::Stuck,
+            Some("off") => Deadlock::Off,
+            Some(other) => panic!("{}: no deadlock {other}", self.name()),
+        };
+        Ok(read)
+    }
+
+    /// Diagnostics as they are printed.
+    fn render_all(&self, diagnostics: &[Diagnostic]) -> String {
+        let file = format!("{}.m", self.name());
+        let rendered: Vec<_> = diagnostics
+            .iter()
+            .map(|d| d.render(&file, &self.text, false))
+            .collect();
+        rendered.join("\n\n") + "\n"
+    }
+
+    fn golden(&self, text: &str) {
+        expect_file![self.path.with_extension("txt")].assert_eq(text);
+    }
+}
+
+fn cases() -> Vec<Case> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/murphi");
+    let files = std::fs::read_dir(&folder)
+        .unwrap()
+        .map(|f| f.unwrap().path());
+    // Reduced models that `fuzz_models` found.
+    let reduced_models = std::fs::read_dir(folder.join("found")).unwrap();
+    let files = files.chain(reduced_models.map(|f| f.unwrap().path()));
+    let mut files: Vec<PathBuf> = files
+        .filter(|f| f.extension().is_some_and(|e| e == "m"))
+        .collect();
+    files.sort();
+    let case = |path: PathBuf| Case {
+        text: std::fs::read_to_string(&path).unwrap(),
+        path,
+    };
+    files.into_iter().map(case).collect()
+}
+
+fn run(model: &Model, options: &Options) -> Report {
+    check(model, options).unwrap_or_else(|errors| panic!("{}: {errors:?}", model.name))
+}
+
+fn flat() -> Options<'static> {
+    Options {
+        decompose: false,
+        symmetry: false,
+        ..Options::default()
+    }
+}
+
+/// `verified` or `violated`.
+fn verdict(report: &Report) -> &'static str {
+    match report.outcome {
+        Outcome::Verified => "verified",
+        Outcome::Violated { .. } => "violated",
+        _ => "undecided",
+    }
+}
+
+#[test]
+fn test_cases_have_their_stated_verdicts() {
+    let mut mismatches = Vec::new();
+    for case in cases() {
+        let name = case.name();
+        let expected = case.key("verdict").unwrap_or_default();
+        let Read {
+            model, warnings, ..
+        } = match case.read_with_warnings() {
+            Ok(read) => read,
+            Err(errors) if expected == "rejected" => {
+                case.golden(&case.render_all(&errors));
+                continue;
+            }
+            Err(errors) => {
+                mismatches.push(format!("{name}: rejected\n{}", case.render_all(&errors)));
+                continue;
+            }
+        };
+        let mut golden_text = match warnings.is_empty() {
+            true => String::new(),
+            false => case.render_all(&warnings),
+        };
+        let report = run(&model, &flat());
+        let actual = verdict(&report);
+        if let Outcome::Violated {
+            property,
+            message,
+            trace,
+        } = &report.outcome
+        {
+            if expected == "violated" {
+                golden_text += &format!("{property}: {message}\n{trace}");
+            }
+            let rules: Vec<u32> = trace.steps.iter().map(|s| s.rule_index).collect();
+            assert_eq!(
+                replay(&model, trace.start_index, &rules).as_ref(),
+                Ok(&**trace),
+                "{name}"
+            );
+        }
+        if !golden_text.is_empty() || case.path.with_extension("txt").exists() {
+            case.golden(&golden_text);
+        }
+        let states = case.key("states").map(|n| n.parse().unwrap());
+        if actual != expected || actual == "verified" && states != Some(report.states) {
+            mismatches.push(format!(
+                "{name}: {actual}, {} states\n{:?}",
+                report.states, report.outcome
+            ));
+        }
+    }
+    assert!(mismatches.is_empty(), "{}", mismatches.join("\n"));
+}
+
+/// Constructs on which the dialects disagree cause a warning if no dialect is chosen.
+#[test]
+fn a_read_of_an_undefined_scalarset_is_warned_of() {
+    let text = |condition| {
+        format!(
+            "type node: scalarset(2);\nvar owner: node; steps: 0..3;\nstartstate begin steps := 0; end;\n\
+             rule steps < 3 ==> begin steps := steps + 1; end;\n\
+             ruleset n: node do\n  rule steps = 3 & {condition} ==> begin owner := n; steps := 0; end;\nend;"
+        )
+    };
+    let careless = text("owner != n");
+    let warning = undefined_read(&careless, Dialect::Any).unwrap();
+    assert!(warning.warning && warning.message.contains("`owner` is read"));
+    let (start, end) = (warning.span.start as usize, warning.span.end as usize);
+    assert!(careless[start..end].starts_with("rule steps = 3 & owner != n"));
+    for dialect in [Dialect::CMurphi, Dialect::Rumur] {
+        assert_eq!(undefined_read(&careless, dialect), None);
+    }
+    for careful in ["(isundefined(owner) | owner != n)", "true"] {
+        assert_eq!(undefined_read(&text(careful), Dialect::Any), None);
+    }
+    // The variable is read where it always has a value.
+    let initialised = careless.replace(
+        "startstate begin",
+        "ruleset n: node do startstate begin owner := n;",
+    );
+    let initialised = initialised.replacen("end;\nrule", "end; end;\nrule", 1);
+    assert_eq!(undefined_read(&initialised, Dialect::Any), None);
+    // A text that cannot be read.
+    assert_eq!(undefined_read("rule", Dialect::Any), None);
+}
+
+#[test]
+fn threads_and_decomposition_agree() {
+    for case in cases() {
+        let Ok(model) = case.read() else { continue };
+        let serial = run(&model, &flat());
+        let parallel = run(
+            &model,
+            &Options {
+                threads: 2,
+                ..flat()
+            },
+        );
+        assert_eq!(serial, parallel, "{}", case.name());
+        let decomposed = Options {
+            decompose: true,
+            ..flat()
+        };
+        let decomposed = run(&model, &decomposed);
+        assert_eq!(verdict(&serial), verdict(&decomposed), "{}", case.name());
+        if serial.outcome == Outcome::Verified {
+            assert_eq!(
+                (serial.states, serial.transitions),
+                (decomposed.states, decomposed.transitions),
+                "{}",
+                case.name()
+            );
+        }
+    }
+}
+
+#[test]
+fn printed_models_round_trip() {
+    let mut printed = 0;
+    for case in cases() {
+        let Ok(model) = case.read() else { continue };
+        let Ok(text) = print(&model, Style::Plain) else {
+            continue;
+        };
+        printed += 1;
+        let reread = read(&case.name(), &text, Dialect::Any).unwrap_or_else(|errors| {
+            let errors: Vec<_> = errors
+                .iter()
+                .map(|e| e.render("printed.m", &text, false))
+                .collect();
+            panic!("{}: {}\n{text}", case.name(), errors.join("\n"))
+        });
+        let mut reread = reread.model;
+        reread.deadlock = model.deadlock;
+        let (a, b) = (run(&model, &flat()), run(&reread, &flat()));
+        assert_eq!(verdict(&a), verdict(&b), "{}\n{text}", case.name());
+        if a.outcome == Outcome::Verified {
+            assert_eq!(a.states, b.states, "{}\n{text}", case.name());
+        }
+    }
+    assert!(printed > 20, "only {printed}");
+}
+
+#[test]
+fn rumur_agrees() {
+    if !require("rumur") {
+        return;
+    }
+    let cases = cases();
+    let next = std::sync::atomic::AtomicUsize::new(0);
+    let work = || {
+        let folder = tempfile::tempdir().unwrap();
+        let mut mismatches = Vec::new();
+        loop {
+            let i = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            let Some(case) = cases.get(i) else {
+                return mismatches;
+            };
+            if let Err(why) = compare(case, folder.path()) {
+                mismatches.push(format!("{}: {why}", case.name()));
+            }
+        }
+    };
+    let mismatches = std::thread::scope(|scope| {
+        let second_thread = scope.spawn(work);
+        let mut mismatches = work();
+        mismatches.extend(second_thread.join().unwrap());
+        mismatches
+    });
+    assert!(mismatches.is_empty(), "{}", mismatches.join("\n"));
+}
+
+fn compare(case: &Case, folder: &Path) -> Result<(), String> {
+    let Ok(model) = case.read() else {
+        return Ok(());
+    };
+    let expected_relation = case.key("rumur").unwrap_or_default();
+    if expected_relation.starts_with("differs ") {
+        return Ok(());
+    }
+    let options = rumur_options(&model, Style::Plain);
+    let rumur_result = match rumur_text(&case.text, &options, Compiled::Fast, folder) {
+        Ok(_) if expected_relation == "refuses" => return Err("Rumur takes it".into()),
+        Ok(rumur_result) => rumur_result,
+        Err(why) if expected_relation != "refuses" => {
+            return Err(format!("Rumur does not take it: {why}"))
+        }
+        Err(_) => match print(&model, Style::Plain) {
+            Ok(text) => rumur_text(&text, &options, Compiled::Fast, folder)
+                .map_err(|why| format!("{why}\n{text}"))?,
+            Err(_) => return Ok(()),
+        },
+    };
+    let report = run(&model, &flat());
+    let (no_violation, states, printed) = rumur_result;
+    if no_violation != (report.outcome == Outcome::Verified) {
+        return Err(format!(
+            "Rumur does not agree with {:?}: {printed}",
+            report.outcome
+        ));
+    }
+    if no_violation && states as u128 != report.states {
+        return Err(format!(
+            "Rumur has {states} states, we have {}",
+            report.states
+        ));
+    }
+    Ok(())
+}
+
+/// An alias of a removed element must not refer to the next element, or to the first value of its type.
+#[test]
+fn an_alias_of_a_removed_element_is_an_error() {
+    let body = |body: &str| {
+        format!(
+            "type who: scalarset(3); msg: record dst: who; n: 0..3; end; slots: array [0..1] of multiset [3] of msg;
+             var nets: slots; got: who; num: 0..3; a: msg;
+             function first(var m: msg): who; begin return m.dst; end;
+             procedure take(var m: msg); begin multisetremovepred(i: nets[0], true); num := m.n; end;
+             procedure deep(left: 0..2; var n: 0..3);
+             begin if left > 0 then multisetremovepred(i: nets[0], true); deep(left - 1, n); else num := n; end; end;
+             startstate begin undefine nets; undefine got; undefine a; num := 0; end;
+             ruleset w: who do rule \"send\" multisetcount(i: nets[0], true) < 2 ==>
+               begin a.dst := w; a.n := 1; multisetadd(a, nets[0]); undefine a; end; end;
+             choose i: nets[0] do rule \"take\" true ==> begin {body} undefine got; num := 0; end; end;"
+        )
+    };
+    let use_message = "is used after its element was removed from `nets[0]`";
+    let limit_message = "calls itself, removes elements";
+    for (text, expected_message) in [
+        (
+            "alias m: nets[0][i] do multisetremove(i, nets[0]); got := m.dst; end;",
+            Some(use_message),
+        ),
+        (
+            "alias m: nets[0][i]; d: m.dst do multisetremove(i, nets[0]); got := d; end;",
+            Some(use_message),
+        ),
+        (
+            "alias m: nets[0][i] do multisetremove(i, nets[0]); got := first(m); end;",
+            Some(use_message),
+        ),
+        (
+            "alias m: nets[0][i] do multisetremove(i, nets[0]); m.n := 2; end;",
+            Some(use_message),
+        ),
+        (
+            "alias m: nets[0][i] do undefine nets[0]; num := m.n; end;",
+            Some(use_message),
+        ),
+        (
+            "alias m: nets[0][i] do nets[0] := nets[1]; num := m.n; end;",
+            Some(use_message),
+        ),
+        (
+            "alias m: nets[0][i] do multisetremovepred(j: nets[0], true); a := m; undefine a; end;",
+            Some(use_message),
+        ),
+        ("take(nets[0][i]);", Some(use_message)),
+        ("deep(1, nets[0][i].n);", Some(limit_message)),
+        (
+            "alias m: nets[0][i] do got := m.dst; num := m.n; multisetremove(i, nets[0]); end;",
+            None,
+        ),
+        (
+            "alias m: nets[0][i] do multisetremovepred(j: nets[1], true); num := m.n; end;",
+            None,
+        ),
+    ] {
+        let model = read("text", &body(text), Dialect::Any);
+        let mut model = model
+            .unwrap_or_else(|errors| panic!("{text}: {}", errors[0].message))
+            .model;
+        model.deadlock = Deadlock::Off;
+        for symmetry in [false, true] {
+            for engine in [Engine::Interpreter, Engine::Native] {
+                let options = Options {
+                    symmetry,
+                    engine,
+                    ..Options::default()
+                };
+                let report = run(&model, &options);
+                let message_text = match &report.outcome {
+                    Outcome::Violated { message, .. } => message.clone(),
+                    Outcome::Exceeded { limit, .. } => limit.clone(),
+                    Outcome::Verified => "verified".into(),
+                    Outcome::Undecided { reason } => format!("{reason:?}"),
+                };
+                assert!(
+                    message_text.contains(expected_message.unwrap_or("verified")),
+                    "{text}: {message_text}"
+                );
+            }
+        }
+    }
+}
+
+/// Loops over scalarsets in start states do not distinguish values, and neither does a `clear` there.
+#[test]
+fn loop_order_in_start_states_keeps_symmetry() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/murphi/order-in-start.m");
+    let text = std::fs::read_to_string(path).unwrap();
+    let cleared = text.replace("for n: node do home := n;", "clear home; for n: node do");
+    let early_return = text.replace(
+        "for n: node do home",
+        "for n: node do if n = home then return; end; home",
+    );
+    for text in [&text, &cleared, &early_return] {
+        let Read {
+            model, warnings, ..
+        } = read("start", text, Dialect::Any).unwrap();
+        assert!(warnings.is_empty());
+        let report = run(&model, &Options::default());
+        assert_eq!(report.outcome, Outcome::Verified);
+        // The owner is at home or elsewhere, and holds it or does not yet.
+        assert!(report.symmetric && report.states == 3, "{}", report.states);
+    }
+}
+
+/// Generated models join thousands of conditions.
+#[test]
+fn ten_thousand_joined_conditions_are_read_and_run() {
+    for (join, neutral, deciding) in [
+        (" | ", "x = 9", "x < 4"),
+        (" & ", "x != 9", "x < 4"),
+        (" || ", "x = 9", "x < 4"),
+        (" && ", "x != 9", "x < 4"),
+        // Errors behind the deciding operand are not evaluated.
+        (" | ", "x < 4", "a[9] = 0"),
+        (" & ", "x < 4", "x != 9 & (x < 4 | a[9] = 0)"),
+    ] {
+        let guard = [vec![neutral; 9_999], vec![deciding]].concat().join(join);
+        let text = format!(
+            "var x: 0..3; a: array [0..3] of 0..3;
+            startstate begin x := 0; for i := 0 to 3 do a[i] := i; end; end;
+            rule {guard} ==> begin x := (x + 1) % 4; end;"
+        );
+        let read = read("chain", &text, Dialect::Any);
+        let model = read
+            .unwrap_or_else(|errors| panic!("{join}: {}", errors[0].message))
+            .model;
+        let report = run(&model, &Options::default());
+        assert_eq!(
+            (report.outcome, report.states),
+            (Outcome::Verified, 4),
+            "{join}"
+        );
+    }
+}

@@ -1,0 +1,4 @@
+//! Tests of `cohkit-mutants` through its public interface and against independent references, in one binary.
+
+mod mutants;
+mod values;

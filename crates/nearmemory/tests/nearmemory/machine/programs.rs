@@ -1,0 +1,270 @@
+//! Programs and library functions in their intended use.
+
+use super::{compile, root, run, run_as, run_watched, RunMode};
+use cohkit_nearmemory::{Evictions, Platform, RunOutcome};
+use cohkit_testing::require;
+
+#[test]
+fn guide_accumulator_is_correct_under_evictions() {
+    if !require::require("riscv-gcc") {
+        return;
+    }
+    let host = compile("host", "docs/riscv/accumulator/host.c", &[]);
+    let sum = compile("channel", "docs/riscv/accumulator/sum.c", &[]);
+    let platform = Platform::enzian();
+    let evictions = [None, Some(3), Some(40)];
+    for (seed, interval) in evictions.into_iter().enumerate() {
+        let seed = seed as u64;
+        let evictions = interval.map(|interval| Evictions {
+            every: interval,
+            seed,
+        });
+        let result = run(&platform, &host, "", &[("sum", &sum)], evictions);
+        assert_eq!(
+            result.text,
+            "beside far memory: 1000 numbers\ntheir sum is 500500\nthe program has ended by itself, with 0\n",
+            "{interval:?}: {:?}",
+            result.outcomes
+        );
+        assert_eq!(result.outcomes, [RunOutcome::Exit(0)]);
+        // The race detector changes nothing and reports nothing.
+        let watched_result = run_watched(&platform, &host, "", &[("sum", &sum)], evictions);
+        assert_eq!(watched_result.outcomes, [RunOutcome::Exit(0)]);
+        assert_eq!(watched_result.counters, result.counters);
+        assert_eq!(
+            interval.is_some(),
+            result.counter("host: lines evicted at random") > 0
+        );
+    }
+}
+
+/// Line pipes and register pipes between host and core; line pipes with several lines; streams of lines; FIFOs and line
+/// pipes between cores. Each blocks on one side only, except that streams and lines between cores block on both.
+/// COHKIT_WORDS sets the number of words that each carries.
+#[test]
+fn all_pipe_kinds_deliver_once_under_evictions() {
+    if !require::require("riscv-gcc") {
+        return;
+    }
+    let words = std::env::var("COHKIT_WORDS").map(|text| text.parse().expect("a number"));
+    let words: u64 = words.unwrap_or(2000);
+    let host = compile("host", "crates/nearmemory/tests/programs/relay-host.c", &[]);
+    let relay = compile("channel", "crates/nearmemory/tests/programs/relay.c", &[]);
+    let platform = Platform::enzian();
+    for (kind, lines, interval) in [
+        ("0", 1, Some(5)),
+        ("0", 8, Some(5)),
+        ("0", 8, None),
+        ("1", 1, Some(5)),
+        ("2", 1, Some(5)),
+        ("2", 8, Some(5)),
+        ("3", 8, Some(5)),
+        ("4", 1, Some(5)),
+        ("4", 3, Some(5)),
+        ("4", 8, None),
+    ] {
+        let evictions = interval.map(|interval| Evictions {
+            every: interval,
+            seed: lines,
+        });
+        let command = format!("{kind} {words} {lines}");
+        let result = run_watched(&platform, &host, &command, &[("relay", &relay)], evictions);
+        let expected = format!("{words} words, with 10 and 11\n");
+        assert_eq!(
+            result.text, expected,
+            "{command} {interval:?}: {:?}",
+            result.outcomes
+        );
+        assert_eq!(result.outcomes, [RunOutcome::Exit(0)]);
+        if kind == "4" {
+            // Lines between cores are announced by at least one word per `lines / 2` lines, and at most one word per
+            // line.
+            let (stored, announcements) = (
+                result.counter("mcc 0: lines stored"),
+                result.counter("mcc 0: words sent") - 1,
+            );
+            assert!(
+                announcements * lines.div_ceil(2) >= stored && announcements <= stored,
+                "{command}: {announcements}, {stored}"
+            );
+            assert!(stored * 16 >= words, "{command}: {stored}");
+        } else {
+            assert_eq!(result.counter("mcc 0: words sent"), words + 1);
+        }
+    }
+}
+
+#[test]
+fn faults_of_core_to_core_line_pipes_are_found() {
+    if !require::require("riscv-gcc") {
+        return;
+    }
+    let source = std::fs::read_to_string(root().join("nearmemory/far-pipe.h")).expect("a source");
+    let folder = tempfile::tempdir().expect("a folder");
+    let include_folder = folder.path().join("nearmemory");
+    std::fs::create_dir(&include_folder).expect("room");
+    let path = folder.path().to_str().expect("a name").to_string();
+    let options = ["-Wno-error", "-iquote", &path, &format!("-I{path}")];
+    let host = compile(
+        "host",
+        "crates/nearmemory/tests/programs/relay-host.c",
+        &options,
+    );
+    // Faults: the sender announces lines before they are in far memory, or stores more than the receiver has fetched.
+    // The receiver uses lines before they arrive, or acknowledges more than it has fetched. A copy exceeds the last
+    // line, or only part of the words of a line is announced.
+    for (original, mutated) in [
+        ("    nm_stored_since(side->first + slot, behind, since), nm_stored_since(side->first, lines - behind, since);", "    ;"),
+        ("sender->side.lines - (sender->side.done - sender->taken)", "sender->side.lines"),
+        ("    nm_fetched_since(side->first + slot, behind, since), nm_fetched_since(side->first, lines - behind, since);", "    ;"),
+        ("receiver->owed += nm_far_lines(count)", "receiver->owed += nm_far_lines(count) + 1"),
+        ("behind = nm_lesser(lines, side->lines - slot)", "behind = lines"),
+        ("(words + NM_FAR_WORDS - 1) / NM_FAR_WORDS", "words / NM_FAR_WORDS"),
+    ] {
+        assert_eq!(source.matches(original).count(), 1, "{original}");
+        std::fs::write(include_folder.join("far-pipe.h"), source.replace(original, mutated)).expect("room");
+        let relay = compile("channel", "crates/nearmemory/tests/programs/relay.c", &options);
+        let result = run_watched(&Platform::enzian(), &host, "4 2000 3", &[("relay", &relay)], None);
+        let is_detection = |outcome: &RunOutcome| {
+            matches!(outcome, RunOutcome::Race(_) | RunOutcome::Stopped { .. } | RunOutcome::Exit(1))
+        };
+        assert!(result.outcomes.iter().any(is_detection), "{mutated}: {:?} {}", result.outcomes, result.text);
+    }
+}
+
+#[test]
+fn programs_do_the_same_without_time() {
+    if !require::require("riscv-gcc") {
+        return;
+    }
+    let platform = Platform::enzian();
+    // Programs of the test folder, their arguments, and the end of their output.
+    for (name, arguments, last_line_start) in [
+        ("arrays", "", "all is right"),
+        ("lends", "", "a line of the host"),
+        ("locks", "", "all is right"),
+        ("relay", "0 2000 1", "2000 words, with 10 and 11"),
+        ("relay", "1 2000 1", "2000 words, with 10 and 11"),
+        ("relay", "2 2000 8", "2000 words, with 10 and 11"),
+        ("relay", "3 2000 8", "2000 words, with 10 and 11"),
+        ("relay", "4 2000 8", "2000 words, with 10 and 11"),
+        ("stray", "8", "again 0 state 3 status 9"),
+    ] {
+        let source = |end: &str| format!("crates/nearmemory/tests/programs/{name}{end}.c");
+        let host = compile("host", &source("-host"), &[]);
+        let channel = compile("channel", &source(""), &[]);
+        for interval in [None, Some(5)] {
+            let evictions = interval.map(|interval| Evictions {
+                every: interval,
+                seed: 1,
+            });
+            let channels: [(&str, &[u8]); 1] = [(name, &channel)];
+            let result = run_as(
+                &platform,
+                &host,
+                arguments,
+                &channels,
+                evictions,
+                RunMode::Fast,
+            );
+            let context = format!("{name} {arguments} {interval:?}: {}", result.text);
+            assert_eq!(result.outcomes, [RunOutcome::Exit(0)], "{context}");
+            let last_line = result.text.lines().last().expect("a line");
+            assert!(last_line.starts_with(last_line_start), "{context}");
+        }
+    }
+}
+
+#[test]
+fn loads_return_only_stores_before_them() {
+    if !require::require("riscv-gcc") {
+        return;
+    }
+    let source = "crates/nearmemory/tests/programs/order-host.c";
+    let program = compile("host", source, &[]);
+    for mode in [RunMode::InTime, RunMode::Fast] {
+        let result = run_as(&Platform::enzian(), &program, "order", &[], None, mode);
+        assert_eq!(result.text, "0 3 0x30004 9\n");
+        assert_eq!(result.outcomes, [RunOutcome::Exit(0)]);
+    }
+}
+
+#[test]
+fn pipe_state_is_reset_between_programs() {
+    if !require::require("riscv-gcc") {
+        return;
+    }
+    let host = compile("host", "crates/nearmemory/tests/programs/again-host.c", &[]);
+    let again = compile("channel", "crates/nearmemory/tests/programs/again.c", &[]);
+    let mut small = Platform::enzian();
+    small.scratchpad.value = 420;
+    for (platform, mode) in [
+        (Platform::enzian(), RunMode::InTime),
+        (Platform::enzian(), RunMode::Fast),
+        (small, RunMode::InTime),
+    ] {
+        let result = run_as(&platform, &host, "", &[("again", &again)], None, mode);
+        assert_eq!(result.text, "each sum is right\n");
+        assert_eq!(result.outcomes, [RunOutcome::Exit(0)]);
+    }
+}
+
+#[test]
+fn programs_of_several_sources_have_one_library() {
+    if !require::require("riscv-gcc") {
+        return;
+    }
+    let source = |name| format!("crates/nearmemory/tests/programs/{name}.c");
+    let host = compile("host", &source("parts-host"), &[&source("parts-host-2")]);
+    let parts = compile("channel", &source("parts"), &[&source("parts-2")]);
+    let channels: [(&str, &[u8]); 1] = [("parts", &parts)];
+    let result = run_watched(&Platform::enzian(), &host, "", &channels, None);
+    assert_eq!(result.text, "all is right\n");
+    assert_eq!(result.outcomes, [RunOutcome::Exit(0)]);
+}
+
+#[test]
+fn full_streams_spare_the_host_and_leftovers_are_dropped() {
+    if !require::require("riscv-gcc") {
+        return;
+    }
+    for name in ["several", "leaves", "remains"] {
+        let source = |end: &str| format!("crates/nearmemory/tests/programs/{name}{end}.c");
+        let host = compile("host", &source("-host"), &[]);
+        let channel = compile("channel", &source(""), &[]);
+        for interval in [None, Some(5)] {
+            let evictions = interval.map(|interval| Evictions {
+                every: interval,
+                seed: 1,
+            });
+            let channels: [(&str, &[u8]); 1] = [(name, &channel)];
+            let result = run_watched(&Platform::enzian(), &host, "", &channels, evictions);
+            assert_eq!(result.text, "all is right\n", "{name}");
+            assert_eq!(result.outcomes, [RunOutcome::Exit(0)]);
+        }
+    }
+}
+
+#[test]
+fn consecutive_streams_reuse_lines() {
+    if !require::require("riscv-gcc") {
+        return;
+    }
+    let host = compile(
+        "host",
+        "crates/nearmemory/tests/programs/streams-host.c",
+        &[],
+    );
+    let streams = compile("channel", "crates/nearmemory/tests/programs/streams.c", &[]);
+    let evictions = Some(Evictions { every: 20, seed: 1 });
+    for (evictions, mode) in [
+        (None, RunMode::InTime),
+        (None, RunMode::Fast),
+        (evictions, RunMode::InTime),
+    ] {
+        let channels = [("streams", &streams[..])];
+        let result = run_as(&Platform::enzian(), &host, "", &channels, evictions, mode);
+        assert_eq!(result.text, "all lines are right\n");
+        assert_eq!(result.outcomes, [RunOutcome::Exit(0)]);
+    }
+}

@@ -1,0 +1,258 @@
+//! The measuring programs: their results are correct under any evictions, in timed and functional mode. No race is
+//! reported, and each program detects a fault in its near-memory part.
+
+use super::{compile, root, run_as, RunMode, RunResult};
+use cohkit_nearmemory::{Evictions, Platform, RunOutcome};
+use cohkit_testing::require;
+
+/// Programs with their arguments and the number of results that they print.
+const PROGRAMS: &[(&str, &str, usize)] = &[
+    ("bulk", "65536", 16),
+    ("compute", "300", 2),
+    ("gups", "65536 300", 5),
+    ("pagerank", "2 128 1500 60 1 3 31 2", 17),
+    ("pagerank", "0 256 1000 50 1 1 31 2", 17),
+    ("pipes", "1 400", 4),
+    ("pipes", "7 1000", 2),
+    ("pipes", "64 4000 4", 1),
+    ("pipes", "3 1000 4", 2),
+    ("spawn", "3", 3),
+    ("rows", "16384 8", 5),
+    ("rows", "24576 64", 5),
+    ("rows", "24576 128 1000", 6),
+    ("rows", "24576 128 200", 6),
+    ("uts", "1 3 4 4 0 0 29 10000", 9),
+    ("uts", "0 0 0 30 190000 5 7 600", 9),
+];
+
+fn run(
+    program: &str,
+    arguments: &str,
+    channel: &[u8],
+    evictions: Option<Evictions>,
+    mode: RunMode,
+) -> RunResult {
+    let source = format!("nearmemory/programs/{program}-host.c");
+    let host = compile("host", &source, &[]);
+    run_host(&host, program, arguments, channel, evictions, mode)
+}
+
+fn run_host(
+    host: &[u8],
+    program: &str,
+    arguments: &str,
+    channel: &[u8],
+    evictions: Option<Evictions>,
+    mode: RunMode,
+) -> RunResult {
+    let mut platform = Platform::enzian();
+    platform.set("host.cores", "4").expect("it can be set");
+    let channels = [(program, channel)];
+    run_as(&platform, host, arguments, &channels, evictions, mode)
+}
+
+#[test]
+fn programs_that_measure_prove_their_results_and_race_nowhere() {
+    if !require::require("riscv-gcc") {
+        return;
+    }
+    let folder = std::fs::read_dir(root().join("nearmemory/programs")).expect("a folder");
+    for entry in folder {
+        let name = entry.expect("a file").file_name();
+        let name = name.to_str().expect("a name").strip_suffix("-host.c");
+        // `measure` prints its findings in another form, and another test runs it.
+        let is_run = |name| name == "measure" || PROGRAMS.iter().any(|entry| entry.0 == name);
+        assert!(name.is_none_or(is_run), "{name:?} runs nowhere");
+    }
+    for &(program, arguments, results) in PROGRAMS {
+        let source = format!("nearmemory/programs/{program}.c");
+        let channel = compile("channel", &source, &[]);
+        for (mode, interval) in [
+            (RunMode::Watched, None),
+            (RunMode::Watched, Some(50)),
+            (RunMode::Fast, None),
+            (RunMode::Fast, Some(50)),
+        ] {
+            let evictions = interval.map(|interval| Evictions {
+                every: interval,
+                seed: 1,
+            });
+            let result = run(program, arguments, &channel, evictions, mode);
+            let context = format!("{program} {mode:?} {interval:?}: {}", result.text);
+            assert_eq!(result.outcomes, [RunOutcome::Exit(0)], "{context}");
+            let lines: Vec<&str> = result.text.lines().collect();
+            assert_eq!(lines.len(), results, "{context}");
+            for line in lines {
+                let (_, measurement) = line.rsplit_once(": ").expect("a result");
+                let (number, _) = measurement.split_once(' ').expect("a unit");
+                assert!(number.parse::<u64>().is_ok_and(|n| n > 0), "{context}");
+            }
+        }
+    }
+}
+
+/// Programs with a seeded fault in their near-memory part.
+const FAULTS: &[(&str, &str, &str)] = &[
+    // The last part is omitted.
+    (
+        "bulk",
+        "fill(0, to, lines);",
+        "fill(0, to, lines - (lines > 1));",
+    ),
+    // One line between two parts is omitted, or stored twice.
+    (
+        "bulk",
+        "to += count * NM_LINE;",
+        "to += (count - 1) * NM_LINE;",
+    ),
+    // Other lines are copied than requested.
+    (
+        "bulk",
+        "from + (done + half) * NM_LINE",
+        "from + (done + half / 2) * NM_LINE",
+    ),
+    (
+        "bulk",
+        "nm_fetch(0, from + done * NM_LINE, count);",
+        "nm_fetch(0, from + done / 2 * NM_LINE, count);",
+    ),
+    // One round is omitted.
+    (
+        "compute",
+        "mixture(rounds, &sum);",
+        "mixture(rounds - 2, &sum);",
+    ),
+    // An update, or a part of a table, is omitted.
+    (
+        "gups",
+        "line[at % 16] ^= random;",
+        "if (i) line[at % 16] ^= random;",
+    ),
+    ("gups", "at / 16 * NM_LINE", "at / 16 % 511 * NM_LINE"),
+    // A neighbour is omitted, sums are not stored, or sums of an earlier block are.
+    (
+        "pagerank",
+        "sum += line[*neighbour % BLOCK];",
+        "sum += line[*neighbour % (BLOCK - 1)];",
+    ),
+    (
+        "pagerank",
+        "for (; left >= 4;",
+        "for (left -= left == 5; left >= 4;",
+    ),
+    ("pagerank", "  turn_to(source, UINT64_MAX);", ""),
+    (
+        "pagerank",
+        "nm_words(source->first + PIPE_LINES + source->slot)[i] = 0;",
+        "(void)i;",
+    ),
+    ("pipes", "sum += words[0];", "sum = words[0];"),
+    // The words of one thread are omitted.
+    ("pipes", "sum += word;", "sum += i == 2 ? 0 : word;"),
+    // Rows fetched earlier are evaluated again, one row is omitted, or one is duplicated.
+    (
+        "rows",
+        "table->fetched++ * PART * NM_LINE, PART)",
+        "table->fetched++ / 2 * PART * NM_LINE, PART)",
+    ),
+    ("rows", "all += count;", "all += count - (all == 5);"),
+    ("rows", "all++;", "all += all != 5;"),
+    ("rows", "to[j] = words[j];", "to[j] = words[j & 14];"),
+    // The exit status does not depend on the arguments.
+    ("spawn", "return pad[0] + a;", "return pad[0] + a / 2;"),
+    // The last children are omitted, where they are found or where they are distributed.
+    (
+        "uts",
+        "stack[top++] = RANGE(first, count);",
+        "stack[top++] = RANGE(first, count - (count == 5));",
+    ),
+    (
+        "uts",
+        "WORK(power, RANGE(RANGE_FIRST(range), count))",
+        "WORK(power, RANGE(RANGE_FIRST(range), count - (count == 5)))",
+    ),
+];
+
+/// Programs with a seeded fault in their host part.
+const HOST_FAULTS: &[(&str, &str, &str)] = &[
+    // One of four cores does nothing, no core does anything, or half of the work is omitted.
+    (
+        "gups",
+        "{ update(part.table",
+        "{ if (core != 2) update(part.table",
+    ),
+    (
+        "gups",
+        "{ update(part.table",
+        "{ if (!part.words) update(part.table",
+    ),
+    (
+        "gups",
+        "part.words, part.updates, part.ahead); }",
+        "part.words, part.updates / 2, part.ahead); }",
+    ),
+    (
+        "gups",
+        "update(table, words, updates, ahead);\n  return",
+        "update(table, words, updates / 2, ahead);\n  return",
+    ),
+];
+
+/// Runs a program with a change in the file whose name ends with `part`; the host must report a wrong result.
+fn check_fault(
+    (program, original, mutated): (&str, &str, &str),
+    arguments: &str,
+    changed_end: &str,
+    modes: &[RunMode],
+) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let compile_part = |end: &str, flags: &str| {
+        let path = format!("nearmemory/programs/{program}{end}.c");
+        if end != changed_end {
+            return compile(flags, &path, &[]);
+        }
+        let source = std::fs::read_to_string(root().join(path)).expect("a source");
+        assert_eq!(source.matches(original).count(), 1, "{original}");
+        let changed = folder.path().join("changed.c");
+        std::fs::write(&changed, source.replace(original, mutated)).expect("room");
+        compile(flags, changed.to_str().expect("a name"), &["-Wno-error"])
+    };
+    let (host, channel) = (compile_part("-host", "host"), compile_part("", "channel"));
+    for &mode in modes {
+        let result = run_host(&host, program, arguments, &channel, None, mode);
+        assert_eq!(
+            result.outcomes.last(),
+            Some(&RunOutcome::Exit(1)),
+            "{mutated}"
+        );
+        assert!(
+            result.text.contains("wrong: "),
+            "{mutated}: {}",
+            result.text
+        );
+    }
+}
+
+#[test]
+fn each_seeded_fault_of_a_program_is_found_by_its_verifier() {
+    if !require::require("riscv-gcc") {
+        return;
+    }
+    for &fault in FAULTS {
+        let mut known = PROGRAMS.iter().filter(|known| known.0 == fault.0);
+        let arguments = known.next_back().expect("it is one of them").1;
+        check_fault(fault, arguments, "", &[RunMode::Watched, RunMode::Fast]);
+    }
+}
+
+#[test]
+fn each_seeded_fault_of_a_host_is_found_by_its_verifier() {
+    if !require::require("riscv-gcc") {
+        return;
+    }
+    for &fault in HOST_FAULTS {
+        let known = PROGRAMS.iter().find(|known| known.0 == fault.0);
+        let arguments = known.expect("it is one of them").1;
+        check_fault(fault, arguments, "-host", &[RunMode::Fast]);
+    }
+}

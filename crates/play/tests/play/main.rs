@@ -1,0 +1,3 @@
+//! Tests of `cohkit-play` through its public interface and against independent references, in one binary.
+
+mod play;

@@ -1,0 +1,746 @@
+//! Exploration of applications with their protocol: two lines, in separate units and in one unit.
+
+use cohkit_testing::mutations::kept_without_right;
+use cohkit_testing::mutations::tried_again;
+
+use cohkit_application::interface::{
+    Action, Actions, Application, Contents, Event, Line, Operation, Placement, Scenario, Step,
+    Thread, Update,
+};
+use cohkit_application::invalidation::Invalidation;
+use cohkit_application::locks::LockTable;
+use cohkit_application::prefetcher::Prefetch;
+use cohkit_application::rpc::Calls;
+use cohkit_application::shared_table::SharedTable;
+use cohkit_application::view::{Order, View};
+use cohkit_play::{explore, Ending, ExplorationModel};
+use cohkit_protocol::construct::construct;
+use cohkit_protocol::protocol::{Bound, Bounds, Protocol};
+use cohkit_protocol::text::{parse, Span};
+use kept_without_right::{kept_without_right, mixed_up};
+use std::fmt::Debug;
+use std::hash::Hash;
+use tried_again::tried_again;
+
+fn explore_eci<S: Scenario>(
+    scenario: &S,
+    remotes: u16,
+    lines: Line,
+    units: u32,
+    waiting: usize,
+) -> Ending
+where
+    S::Application: Clone + Eq + Hash + Debug,
+    S::Thread: Clone + Eq + Hash + Debug,
+{
+    explore_eci_with(scenario, remotes, (lines, 1), (units, waiting, 1))
+}
+
+/// Explores with lines of the given number of words, and units with the given number of outstanding reads.
+fn explore_eci_with<S: Scenario>(
+    scenario: &S,
+    remotes: u16,
+    (lines, words): (Line, u16),
+    (units, waiting, reads): (u32, usize, usize),
+) -> Ending
+where
+    S::Application: Clone + Eq + Hash + Debug,
+    S::Thread: Clone + Eq + Hash + Debug,
+{
+    let protocol = parse(&eci()).expect("it is right");
+    let system = ((lines, words), (units, waiting, reads));
+    explore_protocol(&protocol, &Bounds::default(), scenario, remotes, system)
+}
+
+fn eci() -> String {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../protocols/eci.coh");
+    std::fs::read_to_string(path).expect("it is there")
+}
+
+/// Explores a given protocol, whose home is constructed without these bounds.
+fn explore_protocol<S: Scenario>(
+    protocol: &Protocol,
+    bounds: &Bounds,
+    scenario: &S,
+    remotes: u16,
+    ((lines, words), (units, waiting, reads)): ((Line, u16), (u32, usize, usize)),
+) -> Ending
+where
+    S::Application: Clone + Eq + Hash + Debug,
+    S::Thread: Clone + Eq + Hash + Debug,
+{
+    let construction = construct(protocol).expect("there is a home");
+    let bounded_protocol = Protocol {
+        bounds: bounds.clone(),
+        ..protocol.clone()
+    };
+    explore(&ExplorationModel {
+        protocol: &bounded_protocol,
+        home: &construction.controller(remotes),
+        rights: &construction.rights(remotes),
+        scenario,
+        remotes,
+        lines,
+        words,
+        units,
+        waiting,
+        reads,
+        max_states: 1_000_000,
+    })
+}
+
+/// Asserts that all properties hold, and returns the number of states.
+#[track_caller]
+fn assert_verified(ending: &Ending) -> usize {
+    match ending {
+        Ending::Verified { states, ends } => {
+            assert!(*ends > 0);
+            *states
+        }
+        Ending::Violated {
+            what: violation,
+            steps,
+        } => panic!("{violation}\n{}", steps.join("\n")),
+        Ending::NotExplored(violation) => panic!("{violation}"),
+        Ending::Undecided { states } => panic!("undecided after {states}"),
+    }
+}
+
+fn table(rows: Line) -> SharedTable {
+    SharedTable {
+        cached: false,
+        rows,
+        contended: 1000,
+        engines: 1,
+        outstanding: 2,
+        device: Some(u64::from(rows)),
+        threads: 1,
+        thread: Some(u64::from(rows)),
+    }
+}
+
+/// Two lines in separate units, and in one unit that defers one request or none: (units, deferred requests).
+const UNITS: [(u32, usize); 3] = [(2, 1), (1, 1), (1, 0)];
+
+#[test]
+fn no_increment_of_a_shared_table_is_lost() {
+    let state_counts = UNITS
+        .map(|(units, waiting)| assert_verified(&explore_eci(&table(2), 1, 2, units, waiting)));
+    // Two lines that share a unit delay each other.
+    assert!(state_counts[0] > state_counts[1], "{state_counts:?}");
+}
+
+#[test]
+fn two_caches_share_a_table() {
+    let table = SharedTable {
+        cached: false,
+        threads: 2,
+        ..table(1)
+    };
+    assert_verified(&explore_eci(&table, 2, 1, 1, 0));
+}
+
+#[test]
+fn lines_are_invalidated() {
+    for (dirty, held) in [(true, true), (false, true), (false, false)] {
+        let engine = Invalidation {
+            lines: 1,
+            outstanding: 1,
+            dirty,
+            held,
+            after: 0,
+            cached: false,
+        };
+        assert_verified(&explore_eci(&engine, 1, 2, 1, 0));
+    }
+}
+
+#[test]
+fn reads_are_answered_by_a_prefetcher() {
+    for (blocks, burst) in [(0, 1), (1, 1), (1, 2), (2, 2)] {
+        let prefetch = Prefetch {
+            lines: 2,
+            blocks,
+            block: 2,
+            burst,
+            threads: 1,
+            reads: Some(3),
+            written: 0,
+        };
+        let writing = Prefetch {
+            written: 500,
+            ..prefetch.clone()
+        };
+        for (units, waiting) in UNITS {
+            assert_verified(&explore_eci(&prefetch, 1, 2, units, waiting));
+            assert_verified(&explore_eci(&writing, 1, 2, units, waiting));
+        }
+    }
+}
+
+/// Both control lines in one unit that defers no request: the device withholds one line while it takes the other.
+#[test]
+fn calls_return() {
+    let calls = Calls::new(1, 1, Some(3));
+    for (units, waiting) in UNITS {
+        assert_verified(&explore_eci(&calls, 1, 2, units, waiting));
+    }
+}
+
+#[test]
+fn locks_exclude_each_other() {
+    let sizes = [(1, 1), (2, 1), (1, 2)].into_iter();
+    let sizes = sizes.flat_map(|size| [(size, false), (size, true)]);
+    for ((records, device), words) in sizes {
+        let table = LockTable {
+            words,
+            cached: false,
+            records,
+            threads: 1,
+            device,
+            hold: 1,
+            pause: 1,
+            transactions: Some(1),
+            messages: false,
+        };
+        for (units, waiting) in UNITS {
+            assert_verified(&explore_eci(&table, 1, 2, units, waiting));
+        }
+    }
+}
+
+/// Thread steps outside coherence are rejected, not ignored.
+#[test]
+fn messages_over_a_bus_are_not_explored() {
+    let table = LockTable {
+        words: false,
+        cached: false,
+        records: 1,
+        threads: 1,
+        device: 0,
+        hold: 1,
+        pause: 1,
+        transactions: Some(1),
+        messages: true,
+    };
+    let Ending::NotExplored(reason) = explore_eci(&table, 1, 1, 1, 1) else {
+        panic!("it is refused");
+    };
+    assert!(
+        reason.contains("registers and the CPU's own memory cannot be explored"),
+        "{reason}"
+    );
+}
+
+/// A view of one line, two synchronisation addresses and the base table: one row in two lines of one word, or rows in
+/// lines of two words. One or two transactions append the rows.
+#[test]
+fn a_view_is_brought_up_to_date() {
+    let order = Order {
+        customer: 1,
+        price: 5,
+    };
+    for (words, transactions, units, waiting) in [(2, 1, 4, 1), (1, 1, 1, 0), (2, 2, 1, 0)] {
+        for incremental in [true, false] {
+            let view = View {
+                orders: vec![order; transactions as usize].into(),
+                updates: 1,
+                transactions,
+                incremental,
+                words: words.into(),
+                outstanding: 1,
+            };
+            let lines = (view.lines(), words);
+            assert_verified(&explore_eci_with(&view, 1, lines, (units, waiting, 1)));
+        }
+    }
+}
+
+/// Withholds the answer to each read until it has taken the other line from the CPU, with or without a lock. If the
+/// other line is read meanwhile, it withholds both answers; the second line can be taken only after its read is
+/// complete.
+#[derive(Clone)]
+struct Withholding {
+    locks: bool,
+    /// First line of each thread, and the number of increments that it makes to both lines in turn.
+    threads: [(Line, u8); 2],
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+struct Withholder {
+    locks: bool,
+    /// The line being taken.
+    taking: Option<Line>,
+    rows: [u64; 2],
+}
+
+impl Withholder {
+    fn answer(&self, line: Line, actions: &mut Actions) {
+        actions.answer(line, vec![self.rows[line as usize]].into());
+    }
+}
+
+impl Application for Withholder {
+    fn name(&self) -> &str {
+        "withholder"
+    }
+    fn placement(&self) -> Placement {
+        Placement::Between(0..2)
+    }
+    fn handle(&mut self, event: Event, actions: &mut Actions) {
+        match event {
+            Event::Read { line, .. } if self.taking == Some(line) => actions.wake(line, 1),
+            Event::Timer { tag } => self.answer(tag, actions),
+            Event::Read { line, .. } => {
+                self.taking = Some(1 - line);
+                actions.local(1 - line, Operation::CleanInvalidate, self.locks);
+            }
+            Event::Done { line, .. } => {
+                self.taking = None;
+                if self.locks {
+                    actions.unlock(line);
+                }
+                self.answer(1 - line, actions);
+            }
+            Event::Write { line, words, .. } => {
+                self.rows[line as usize] = words[0];
+                actions.accept(line);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Increments both lines in turn.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+struct Both {
+    next: Line,
+    remaining: u8,
+}
+
+impl Thread for Both {
+    fn step(&mut self, _result: u64) -> Step {
+        if self.remaining == 0 {
+            return Step::Stop;
+        }
+        let line = self.next;
+        self.next = 1 - line;
+        self.remaining -= 1;
+        Step::Update {
+            line,
+            word: 0,
+            update: Update::Add(1),
+        }
+    }
+}
+
+impl Scenario for Withholding {
+    type Application = Withholder;
+    type Thread = Both;
+    fn lines(&self) -> Line {
+        2
+    }
+    fn ends(&self) -> bool {
+        true
+    }
+    fn application(&self) -> Withholder {
+        Withholder {
+            locks: self.locks,
+            taking: None,
+            rows: [0; 2],
+        }
+    }
+    fn threads(&self) -> Vec<Both> {
+        let threads = self.threads.map(|(next, left)| Both {
+            next,
+            remaining: left,
+        });
+        threads.to_vec()
+    }
+    fn verify(&self, _: &Withholder, _: &[Both], contents: &dyn Contents) -> Result<(), String> {
+        let rows = [0, 1].map(|line| contents.word(line, 0));
+        let mut increments = [0; 2];
+        for (first_line, times) in self.threads {
+            for time in 0..Line::from(times) {
+                increments[((first_line + time) % 2) as usize] += 1;
+            }
+        }
+        match rows == increments {
+            true => Ok(()),
+            false => Err(format!(
+                "the rows are {rows:?} after {increments:?} increments"
+            )),
+        }
+    }
+}
+
+#[test]
+fn applications_may_withhold_one_or_two_lines() {
+    for locks in [false, true] {
+        for (units, waiting) in [(2, 1), (1, 0)] {
+            let threads = [(0, 2), (1, 2)];
+            let withholding = Withholding { locks, threads };
+            assert_verified(&explore_eci(&withholding, 1, 2, units, waiting));
+        }
+    }
+}
+
+/// Two caches pass a line to each other through memory, which takes a memory read. If the application takes that line
+/// while it withholds another, and the unit has only one outstanding read, the system deadlocks.
+#[test]
+fn a_withheld_read_keeps_its_place() {
+    let withholding = Withholding {
+        locks: false,
+        threads: [(1, 1), (1, 2)],
+    };
+    let explore_with_reads = |reads| explore_eci_with(&withholding, 2, (2, 1), (1, 0, reads));
+    let Ending::Violated {
+        what: violation, ..
+    } = explore_with_reads(1)
+    else {
+        panic!("there is one place");
+    };
+    expect_test::expect!["the end is unreachable from here; thread 0 waits for Update { line: 1, word: 0, update: Add(1) }; thread 1 waits for Update { line: 0, word: 0, update: Add(1) }; withholder has not answered a read of line 0; withholder waits for its clean-invalidate of line 1; line 0: home in home; line 1: home in home"].assert_eq(&violation);
+    assert_verified(&explore_with_reads(2));
+}
+
+/// A fault of an application.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum Slip {
+    NeverUnlocks,
+    NeverLocks,
+    /// Releases the lock before memory has completed the write.
+    UnlocksEarly,
+    NeverAnswers,
+    AnswersTwice,
+    NeverAccepts,
+}
+
+impl Slip {
+    /// Returns the actions that replace an action.
+    fn replacement_actions(self, action: Action) -> Vec<Action> {
+        match (self, action) {
+            (Slip::NeverUnlocks | Slip::UnlocksEarly, Action::Unlock { .. })
+            | (Slip::NeverAnswers, Action::Answer { .. })
+            | (Slip::NeverAccepts, Action::Accept { .. }) => vec![],
+            (Slip::UnlocksEarly, Action::Store { tag, line, words }) => {
+                vec![Action::Store { tag, line, words }, Action::Unlock { line }]
+            }
+            (Slip::AnswersTwice, action @ Action::Answer { .. }) => vec![action.clone(), action],
+            (
+                Slip::NeverLocks,
+                Action::Local {
+                    line, operation, ..
+                },
+            ) => vec![Action::Local {
+                line,
+                operation,
+                lock: false,
+            }],
+            (_, action) => vec![action],
+        }
+    }
+}
+
+/// An application with a fault.
+#[derive(Clone)]
+struct Faulty<S>(S, Slip);
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+struct Fault<A>(A, Slip);
+
+impl<A: Application> Application for Fault<A> {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+    fn placement(&self) -> Placement {
+        self.0.placement()
+    }
+    fn handle(&mut self, event: Event, actions: &mut Actions) {
+        let mut intended_actions = Actions::new();
+        self.0.handle(event, &mut intended_actions);
+        for action in intended_actions
+            .take()
+            .flat_map(|action| self.1.replacement_actions(action))
+        {
+            actions.push(action);
+        }
+    }
+}
+
+impl<S: Scenario> Scenario for Faulty<S> {
+    type Application = Fault<S::Application>;
+    type Thread = S::Thread;
+    fn lines(&self) -> Line {
+        self.0.lines()
+    }
+    fn ends(&self) -> bool {
+        self.0.ends()
+    }
+    fn application(&self) -> Self::Application {
+        Fault(self.0.application(), self.1)
+    }
+    fn threads(&self) -> Vec<S::Thread> {
+        self.0.threads()
+    }
+    fn verify(
+        &self,
+        application: &Self::Application,
+        threads: &[S::Thread],
+        contents: &dyn Contents,
+    ) -> Result<(), String> {
+        self.0.verify(&application.0, threads, contents)
+    }
+}
+
+/// Returns the description of the violation that a faulty application causes.
+fn violation<S>(scenario: &S, slip: Slip) -> String
+where
+    S: Scenario + Clone,
+    S::Application: Clone + Eq + Hash + Debug,
+    S::Thread: Clone + Eq + Hash + Debug,
+{
+    match explore_eci(&Faulty(scenario.clone(), slip), 1, 2, 1, 1) {
+        Ending::Violated {
+            what: message,
+            steps,
+        } => {
+            format!("{slip:?}: {message}\n  {}\n", steps.join("\n  "))
+        }
+        ending => panic!("{slip:?}: {ending:?}"),
+    }
+}
+
+#[test]
+fn mistakes_of_applications_are_found() {
+    let calls = Calls::new(1, 1, Some(2));
+    let violations = [
+        violation(&table(1), Slip::NeverUnlocks),
+        violation(&table(1), Slip::NeverLocks),
+        violation(&table(1), Slip::UnlocksEarly),
+        violation(&calls, Slip::NeverAnswers),
+        violation(&calls, Slip::AnswersTwice),
+        violation(&calls, Slip::NeverAccepts),
+    ];
+    expect_test::expect![[r#"
+        NeverUnlocks: the end is unreachable from here; thread 0 waits for Update { line: 0, word: 0, update: Add(1) }; shared table has not released its lock of line 0; line 0: home in I.lock; line 1: home in I
+          thread 0: Update { line: 0, word: 0, update: Add(1) }
+          line 0: the home takes clean_invalidate_lock
+          line 0: the home takes ReadExclusive from cpu
+          shared table hears Done { line: 0, operation: CleanInvalidate, dirty: false }
+          shared table fetches line 0
+          shared table stores line 0
+        NeverLocks: line 0: shared table writes memory of a line that it has not locked and invalidated
+          line 0: the home takes clean_invalidate
+          shared table hears Done { line: 0, operation: CleanInvalidate, dirty: false }
+          shared table fetches line 0
+        UnlocksEarly: shared table changes line 0, of which cpu has a copy
+          thread 0: Update { line: 0, word: 0, update: Add(1) }
+          line 0: the home takes clean_invalidate_lock
+          shared table hears Done { line: 0, operation: CleanInvalidate, dirty: false }
+          shared table fetches line 0
+          line 0: the home takes the unlock
+          line 0: the home takes ReadExclusive from cpu
+          line 0: the home's read ends
+          line 0: cpu takes DataExclusive
+          shared table stores line 0
+        NeverAnswers: the end is unreachable from here; thread 0 waits for Store { line: 0, word: 0, value: 65537 }; two-line RPC has not answered a read of line 0; line 0: home in I:ReadExclusive.rd; line 1: home in I
+          thread 0: Store { line: 0, word: 0, value: 65537 }
+          line 0: the home takes ReadExclusive from cpu
+          two-line RPC hears Read { line: 0, wants: Write, has: None }
+        AnswersTwice: line 0: two-line RPC answers a read that is not outstanding
+          thread 0: Store { line: 0, word: 0, value: 65537 }
+          line 0: the home takes ReadExclusive from cpu
+          two-line RPC hears Read { line: 0, wants: Write, has: None }
+        NeverAccepts: the end is unreachable from here; thread 0 waits for LoadExclusive { line: 1, word: 0 }; two-line RPC has not accepted a write of line 0; two-line RPC has not answered a read of line 1; two-line RPC waits for its clean-invalidate of line 0; line 0: home in I.wr.clean_invalidate; line 1: home in I:ReadExclusive.rd
+          thread 0: Store { line: 0, word: 0, value: 65537 }
+          line 0: the home takes ReadExclusive from cpu
+          two-line RPC hears Read { line: 0, wants: Write, has: None }
+          line 0: the home's read ends
+          line 0: cpu takes DataExclusive
+          thread 0: Store { line: 0, word: 0, value: 65537 }
+          thread 0: LoadExclusive { line: 1, word: 0 }
+          line 0: cpu does evict
+          line 1: the home takes ReadExclusive from cpu
+          two-line RPC hears Read { line: 1, wants: Write, has: None }
+          two-line RPC hears Changed { line: 0, from: None, to: Write }
+          line 0: the home takes VictimDirty from cpu
+          line 0: the home takes clean_invalidate
+          two-line RPC hears Write { line: 0, words: [65537], keeps: None }
+          two-line RPC hears Changed { line: 0, from: Write, to: None }
+    "#]].assert_eq(&violations.concat());
+}
+
+/// Threads that execute the given steps, and a device without behaviour.
+#[derive(Clone)]
+struct Steps(Vec<Vec<Step>>);
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+struct Idle;
+
+impl Application for Idle {
+    fn name(&self) -> &str {
+        "idle"
+    }
+    fn placement(&self) -> Placement {
+        Placement::Beside
+    }
+    fn handle(&mut self, _: Event, _: &mut Actions) {}
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+struct Follows {
+    steps: Vec<Step>,
+    next: usize,
+}
+
+impl Thread for Follows {
+    fn step(&mut self, _result: u64) -> Step {
+        let step = self.steps.get(self.next).copied();
+        self.next += 1;
+        step.unwrap_or(Step::Stop)
+    }
+}
+
+impl Scenario for Steps {
+    type Application = Idle;
+    type Thread = Follows;
+    fn lines(&self) -> Line {
+        1
+    }
+    fn ends(&self) -> bool {
+        true
+    }
+    fn application(&self) -> Idle {
+        Idle
+    }
+    fn threads(&self) -> Vec<Follows> {
+        let steps = self.0.iter().cloned();
+        steps.map(|steps| Follows { steps, next: 0 }).collect()
+    }
+    fn verify(&self, _: &Idle, _: &[Follows], _: &dyn Contents) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+const LOAD: Step = Step::Load { line: 0, word: 0 };
+const STORE: Step = Step::Store {
+    line: 0,
+    word: 0,
+    value: 7,
+};
+const ONE_LINE: ((Line, u16), (u32, usize, usize)) = ((1, 1), (1, 1, 1));
+
+fn bound(limit: u16) -> Bound {
+    let span = Span { start: 0, end: 0 };
+    Bound { limit, span }
+}
+
+/// Regression: formerly only simulator and checker verified these bytes.
+#[test]
+fn access_bytes_equal_the_last_write() {
+    let threads = Steps(vec![vec![STORE], vec![LOAD]]);
+    let explore_text = |text: &str| {
+        let protocol = parse(text).expect("it is right");
+        explore_protocol(&protocol, &Bounds::default(), &threads, 2, ONE_LINE)
+    };
+    let Ending::Violated {
+        what: violation, ..
+    } = explore_text(&mixed_up(&eci()))
+    else {
+        panic!("old bytes are used");
+    };
+    expect_test::expect!["DataOnce carries a stale copy for an access that does not cache it"]
+        .assert_eq(&violation);
+    assert_verified(&explore_text(&kept_without_right(&eci())));
+}
+
+/// A store that first gives up a permission and is retried is performed once, for any interleaving.
+#[test]
+fn accesses_that_are_to_be_tried_again_are_performed_once() {
+    let retrying_text = tried_again(&eci());
+    let threads = Steps(vec![vec![LOAD, STORE, LOAD], vec![LOAD, STORE]]);
+    let protocol = parse(&retrying_text).expect("it is right");
+    let bounds = Bounds::default();
+    assert_verified(&explore_protocol(&protocol, &bounds, &threads, 2, ONE_LINE));
+    assert_verified(&explore_protocol(
+        &protocol,
+        &bounds,
+        &table(1),
+        1,
+        ONE_LINE,
+    ));
+}
+
+/// Regression: prefetches formerly ignored the bounds. Here the bounds permit no ReadShared, so nothing happens.
+#[test]
+fn hints_keep_the_bounds_of_the_text() {
+    let protocol = parse(&eci()).expect("it is right");
+    let read = protocol
+        .message_ids()
+        .find(|&id| protocol.message(id).name == "ReadShared");
+    let no_reads = Bounds {
+        per_message: vec![(read.expect("it is there"), bound(0))],
+        ..Bounds::default()
+    };
+    let prefetch_line = Steps(vec![vec![Step::Hint { line: 0 }]]);
+    let states = |bounds: &Bounds| {
+        assert_verified(&explore_protocol(
+            &protocol,
+            bounds,
+            &prefetch_line,
+            1,
+            ONE_LINE,
+        ))
+    };
+    assert_eq!(states(&no_reads), 1);
+    assert!(states(&Bounds::default()) > 1);
+}
+
+/// The error has the same wording as those of the checker and the simulator.
+#[test]
+fn messages_in_flight_are_counted_in_games_too() {
+    let protocol = parse(&eci()).expect("it is right");
+    let at_most = |limit| Bounds {
+        in_flight: Some(bound(limit)),
+        ..Bounds::default()
+    };
+    let threads = Steps(vec![vec![STORE], vec![STORE]]);
+    let explore_with_limit =
+        |limit| explore_protocol(&protocol, &at_most(limit), &threads, 2, ONE_LINE);
+    let Ending::Violated {
+        what: violation, ..
+    } = explore_with_limit(1)
+    else {
+        panic!("a request and a forward are in flight at once");
+    };
+    expect_test::expect!["more than 1 message in flight for line 0, from or to cpu 0"]
+        .assert_eq(&violation);
+    assert_verified(&explore_with_limit(8));
+}
+
+/// Regression: the consumed message was removed only after the home had sent. By then its position belonged to another
+/// message if the protocol file names the sent message first.
+#[test]
+fn the_order_of_messages_in_the_text_makes_no_difference() {
+    let text = eci();
+    let (head, rest) = text.split_once("  request:  ").expect("requests");
+    let (requests, rest) = rest.split_once("  grant:    ").expect("grants");
+    let (grants, tail) = rest.split_once("\n}").expect("an end");
+    let swapped = format!(
+        "{head}  grant:    {grants}\n  request:  {}\n}}{tail}",
+        requests.trim_end()
+    );
+    let threads = Steps(vec![vec![STORE, LOAD], vec![LOAD, STORE]]);
+    let [original_states, swapped_states] = [&text, &swapped].map(|text| {
+        let protocol = parse(text).expect("it is right");
+        assert_verified(&explore_protocol(
+            &protocol,
+            &Bounds::default(),
+            &threads,
+            2,
+            ONE_LINE,
+        ))
+    });
+    assert_eq!(original_states, swapped_states);
+}

@@ -1,0 +1,489 @@
+//! Execution of rows: sets, fields, numbers, faults.
+
+use cohkit_protocol::controller::Event;
+use cohkit_protocol::execute::{Act, Changes, Fault, Machine, Outcome, Receiver, Trigger};
+use cohkit_protocol::protocol::{Home, MessageId, Protocol};
+use cohkit_protocol::text;
+
+/// A home that forwards requests; its messages carry sets.
+const TEXT: &str = "protocol p
+line 64 bytes
+channels { request remote -> home; forward home -> remote; answer remote -> home }
+messages { request: Get; forward: Pass (line, others: set of remote, left: count)
+           answer: Back (others: set of remote, left: count) }
+remote cache {
+  states { I; W waits Pass }
+  I | load | send Get                                                        | W
+  W | Pass | done, send Back (others = others - { self }, left = left)       | I
+}
+home directory {
+  states { H }
+  variables { seen: set of remote; n: 0..2 }
+  H | Get if count(seen) - 1 < 0 | seen += { sender }, n := 1                       | stay
+  H | Get                        | seen += { sender }, send Pass (others = seen, left = count(seen) - n) to seen - { sender } | stay
+  H | Back                       | seen := seen - others, n := n + left - count(seen) | stay
+}
+system three { remotes 3; lines 1 }
+";
+
+fn message(protocol: &Protocol, name: &str) -> MessageId {
+    let mut ids = protocol.message_ids();
+    ids.find(|&id| protocol.message(id).name == name).unwrap()
+}
+
+#[test]
+fn sets_and_amounts() {
+    let protocol = text::parse(TEXT).unwrap_or_else(|errors| {
+        let rendered: String = errors
+            .iter()
+            .map(|e| e.render("text", TEXT, false))
+            .collect();
+        panic!("{rendered}")
+    });
+    let Home::Controller(home) = &protocol.home else {
+        panic!("a home by hand")
+    };
+    let machine = Machine::new(home, 3);
+    let mut configuration = machine.initial();
+    let (get, pass, back) = (
+        message(&protocol, "Get"),
+        message(&protocol, "Pass"),
+        message(&protocol, "Back"),
+    );
+    let trigger = |message, sender, fields| Trigger {
+        home: 0,
+        event: Event::Message(message),
+        sender: Some(sender),
+        own: None,
+        fields,
+    };
+    let mut tables = home;
+
+    // Intermediate results may be negative.
+    let first = machine
+        .step(&mut configuration, trigger(get, 2, &[]), &mut tables)
+        .unwrap();
+    assert_eq!(
+        first,
+        Outcome::Taken {
+            rule: 0,
+            acts: vec![]
+        }
+    );
+    assert_eq!(configuration.slots, [0b100, 1]);
+
+    // Each member of a set except the sender receives the message, which carries the set.
+    let second = machine
+        .step(&mut configuration, trigger(get, 0, &[]), &mut tables)
+        .unwrap();
+    let forwarded = Act::Send {
+        message: pass,
+        to: Receiver::Remote(2),
+        fields: vec![0b101, 1],
+    };
+    assert_eq!(
+        second,
+        Outcome::Taken {
+            rule: 1,
+            acts: vec![forwarded]
+        }
+    );
+
+    // A difference with a set from a message. A value that does not fit its variable is a fault.
+    let mut after_answer = configuration.clone();
+    let third = machine
+        .step(
+            &mut after_answer,
+            trigger(back, 2, &[0b100, 1]),
+            &mut tables,
+        )
+        .unwrap();
+    assert_eq!(
+        third,
+        Outcome::Taken {
+            rule: 2,
+            acts: vec![]
+        }
+    );
+    assert_eq!(after_answer.slots, [0b001, 1]);
+    let fault = machine
+        .step(
+            &mut configuration,
+            trigger(back, 2, &[0b000, 0]),
+            &mut tables,
+        )
+        .unwrap_err()
+        .fault;
+    assert_eq!(
+        fault,
+        Fault::OutOfRange {
+            variable: 1,
+            value: -1
+        }
+    );
+
+    // In a remote, with a set from a message on the left.
+    let machine = Machine::new(&protocol.remote, 3);
+    let mut tables = &protocol.remote;
+    let mut waiting = machine.initial();
+    waiting.state = 1;
+    let arrival = Trigger {
+        home: 0,
+        event: Event::Message(pass),
+        sender: None,
+        own: Some(0),
+        fields: &[0b101, 1],
+    };
+    let outcome = machine.step(&mut waiting, arrival, &mut tables).unwrap();
+    let Outcome::Taken { acts, .. } = outcome else {
+        panic!("{outcome:?}")
+    };
+    let back = Act::Send {
+        message: back,
+        to: Receiver::Home,
+        fields: vec![0b100, 1],
+    };
+    assert_eq!(acts, [Act::Done, back]);
+}
+
+/// Short forms of assignment equal the long ones, for every type that has them and all values of small types.
+#[test]
+fn short_and_long_assignments_are_equivalent() {
+    for (ty, values) in [("0..3", 4), ("count", 4), ("set of remote", 8)] {
+        for operator in ["+", "-"] {
+            let texts = [format!("x {operator}= y"), format!("x := x {operator} y")].map(|action| {
+                format!(
+                    "protocol p\nline 64 bytes\nchannels {{ request remote -> home; grant home -> remote }}
+messages {{ request: Get; grant: Ok (line) }}
+remote cache {{ states {{ I; W waits Ok }}
+  I | load | send Get | W
+  W | Ok | done | I
+}}
+home directory {{ states {{ H }}
+  variables {{ x: {ty}; y: {ty} }}
+  H | Get | {action}, send Ok | stay
+}}
+system three {{ remotes 3; lines 1 }}
+"
+                )
+            });
+            let [short, long] = texts.map(|text| text::parse(&text).expect("a sound text"));
+            for x in 0..values {
+                for y in 0..values {
+                    let [short, long] = [&short, &long].map(|protocol| {
+                        let Home::Controller(home) = &protocol.home else {
+                            panic!("a home by hand")
+                        };
+                        let machine = Machine::new(home, 3);
+                        let mut configuration = machine.initial();
+                        configuration.slots = vec![x, y];
+                        let trigger = Trigger {
+                            home: 0,
+                            event: Event::Message(message(protocol, "Get")),
+                            sender: Some(0),
+                            own: None,
+                            fields: &[],
+                        };
+                        let mut tables = home;
+                        machine
+                            .step(&mut configuration, trigger, &mut tables)
+                            .map(|_| configuration)
+                    });
+                    assert_eq!(short, long, "{ty} {operator} {x} {y}");
+                    if let ("set of remote", Ok(configuration)) = (ty, &short) {
+                        let members = if operator == "+" { x | y } else { x & !y };
+                        assert_eq!(configuration.slots[0], members);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Result of an operator on two values.
+type Meaning = fn(i32, i32) -> i32;
+
+/// A home with one action on `x` and `y` for a request.
+fn home_with_action(ty: &str, result_type: &str, action: &str) -> Protocol {
+    let text = format!(
+        "protocol p\nline 64 bytes\nchannels {{ request remote -> home; grant home -> remote }}
+messages {{ request: Get; grant: Ok (line, f: {ty}) }}
+remote cache {{ states {{ I; W waits Ok }}
+  I | load | send Get | W
+  W | Ok | done | I
+}}
+home directory {{ states {{ H; S }}
+  variables {{ x: {ty}; y: {ty}; r: {result_type} }}
+  H | Get | {action} | stay
+  S | Get | send Ok (f = x) | stay
+}}
+system three {{ remotes 3; lines 1 }}
+"
+    );
+    text::parse(&text).unwrap_or_else(|errors| {
+        let rendered = errors.iter().map(|e| e.render("text", &text, false));
+        panic!("{}", rendered.collect::<String>())
+    })
+}
+
+/// Values of `x` and `r` after the action, and the fields of the message it sent.
+fn run_action(protocol: &Protocol, x: u16, y: u16) -> Result<(u16, u16, Vec<u16>), Fault> {
+    let Home::Controller(home) = &protocol.home else {
+        panic!("a home by hand")
+    };
+    let machine = Machine::new(home, 3);
+    let mut configuration = machine.initial();
+    configuration.slots = vec![x, y, 0];
+    let trigger = Trigger {
+        home: 0,
+        event: Event::Message(message(protocol, "Get")),
+        sender: Some(0),
+        own: None,
+        fields: &[],
+    };
+    let mut tables = home;
+    let outcome = machine.step(&mut configuration, trigger, &mut tables);
+    match outcome.map_err(|row_error| row_error.fault)? {
+        Outcome::Taken { acts, .. } => {
+            let fields = acts.into_iter().find_map(|act| match act {
+                Act::Send { fields, .. } => Some(fields),
+                _ => None,
+            });
+            Ok((
+                configuration.slots[0],
+                configuration.slots[2],
+                fields.unwrap_or_default(),
+            ))
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Compares every operator with plain arithmetic.
+#[test]
+fn operators_match_plain_arithmetic() {
+    let compared: [(&str, Meaning); 6] = [
+        ("x == y", |x, y| i32::from(x == y)),
+        ("x != y", |x, y| i32::from(x != y)),
+        ("x < y", |x, y| i32::from(x < y)),
+        ("x <= y", |x, y| i32::from(x <= y)),
+        ("x > y", |x, y| i32::from(x > y)),
+        ("x >= y", |x, y| i32::from(x >= y)),
+    ];
+    let amounts: [(&str, Meaning); 3] = [
+        ("x + y", |x, y| x + y),
+        ("x - y + 3", |x, y| x - y + 3),
+        ("3 - (y - x)", |x, y| 3 - (y - x)),
+    ];
+    let truths: [(&str, Meaning); 4] = [
+        ("x and y", |x, y| x & y),
+        ("x or y", |x, y| x | y),
+        ("not x", |x, _| 1 - x),
+        ("x and not y or not x and y", |x, y| x ^ y),
+    ];
+    let sets: [(&str, Meaning); 3] = [
+        ("x + y", |x, y| x | y),
+        ("x - y", |x, y| x & !y),
+        ("x - (y - x) + { sender }", |x, _| x | 1),
+    ];
+    let set_queries: [(&str, &str, Meaning); 4] = [
+        ("count(x)", "count", |x, _| x.count_ones() as i32),
+        ("count(x - y)", "count", |x, y| (x & !y).count_ones() as i32),
+        ("sender in x", "bool", |x, _| x & 1),
+        ("none in x", "bool", |_, _| 0),
+    ];
+    let remote_expressions: [(&str, &str, Meaning); 4] = [
+        ("x == none", "bool", |x, _| i32::from(x == 0)),
+        ("x in { y }", "bool", |x, y| i32::from(x != 0 && x == y)),
+        ("x == sender", "bool", |x, _| i32::from(x == 1)),
+        // The member of this set is the remote's bit; `none` has none.
+        ("{ x }", "set of remote", |x, _| (1 << x) >> 1),
+    ];
+    let mut cases: Vec<(&str, i32, &str, &str, Meaning)> = Vec::new();
+    for ty in ["0..3", "count"] {
+        cases.extend(compared.map(|(e, meaning)| (ty, 4, e, "bool", meaning)));
+        cases.extend(amounts.map(|(e, meaning)| (ty, 4, e, "0..6", meaning)));
+    }
+    for (ty, values) in [("bool", 2), ("remote", 4), ("set of remote", 8)] {
+        let equal = compared.into_iter().take(2);
+        cases.extend(equal.map(|(e, meaning)| (ty, values, e, "bool", meaning)));
+        let identity: Meaning = |x, _| x;
+        cases.push((ty, values, "x", ty, identity));
+    }
+    cases.extend(truths.map(|(e, meaning)| ("bool", 2, e, "bool", meaning)));
+    cases.extend(sets.map(|(e, meaning)| ("set of remote", 8, e, "set of remote", meaning)));
+    cases.extend(
+        set_queries.map(|(e, result_type, meaning)| ("set of remote", 8, e, result_type, meaning)),
+    );
+    cases.extend(
+        remote_expressions.map(|(e, result_type, meaning)| ("remote", 4, e, result_type, meaning)),
+    );
+    for (ty, values, expression, result_type, meaning) in cases {
+        let protocol = home_with_action(ty, result_type, &format!("r := {expression}"));
+        for (x, y) in (0..values).flat_map(|x| (0..values).map(move |y| (x, y))) {
+            let actual = run_action(&protocol, x as u16, y as u16).map(|(_, r, _)| i32::from(r));
+            assert_eq!(actual, Ok(meaning(x, y)), "{ty}: {expression}, {x} {y}");
+        }
+    }
+}
+
+/// A number that does not fit a field is reported with message and field, as is one that does not fit a variable.
+#[test]
+fn out_of_range_numbers_are_faults() {
+    for (ty, operator) in [("0..3", '+'), ("0..3", '-'), ("count", '+'), ("count", '-')] {
+        let sent = home_with_action(ty, ty, &format!("send Ok (f = x {operator} y)"));
+        let assigned = home_with_action(ty, ty, &format!("x {operator}= y"));
+        let ok = message(&sent, "Ok");
+        for (x, y) in (0..4).flat_map(|x| (0..4).map(move |y| (x, y))) {
+            let value = match operator {
+                '+' => i32::from(x) + i32::from(y),
+                _ => i32::from(x) - i32::from(y),
+            };
+            let (sent, assigned) = (run_action(&sent, x, y), run_action(&assigned, x, y));
+            match u16::try_from(value) {
+                Ok(fits) if fits <= 3 => {
+                    assert_eq!(sent, Ok((x, 0, vec![fits])));
+                    assert_eq!(assigned, Ok((fits, 0, vec![])));
+                }
+                _ => {
+                    let fault = Fault::FieldOutOfRange {
+                        message: ok,
+                        field: 0,
+                        value,
+                    };
+                    assert_eq!(sent, Err(fault));
+                    assert_eq!(assigned, Err(Fault::OutOfRange { variable: 0, value }));
+                }
+            }
+        }
+    }
+}
+
+/// A directory of more remotes than fit in one word of a set.
+#[test]
+fn large_remote_sets_keep_their_members() {
+    let source = include_str!("../../../../protocols/msi.coh");
+    let protocol = text::parse(source).unwrap_or_else(|_| panic!("the text is right"));
+    let Home::Controller(home) = &protocol.home else {
+        panic!("a home by hand")
+    };
+    const REMOTES: u16 = 4096;
+    let machine = Machine::new(home, REMOTES);
+    let mut configuration = machine.initial();
+    let requests = ["GetS", "PutS", "GetM"].map(|name| message(&protocol, name));
+    let mut react = |request: usize, sender: u16| {
+        let trigger = Trigger {
+            home: 0,
+            event: Event::Message(requests[request]),
+            sender: Some(sender),
+            own: None,
+            fields: &[],
+        };
+        let mut tables = home;
+        let Ok(Outcome::Taken { acts, .. }) =
+            machine.step(&mut configuration, trigger, &mut tables)
+        else {
+            panic!("the directory answers")
+        };
+        acts
+    };
+    let mut sharers = std::collections::BTreeSet::new();
+    let mut random = 1u64;
+    for _ in 0..3000 {
+        random = random.wrapping_mul(6364136223846793005).wrapping_add(1);
+        let sender = (random >> 33) as u16 % REMOTES;
+        // Some remotes return, and some of the present ones leave.
+        match random >> 61 {
+            0 => {
+                react(1, sender);
+                sharers.remove(&sender);
+            }
+            _ => {
+                react(0, sender);
+                sharers.insert(sender);
+            }
+        }
+    }
+    let (writer, sharer_count) = (*sharers.iter().nth(7).unwrap(), sharers.len());
+    sharers.remove(&writer);
+    let acts = react(2, writer);
+    let mut granted = None;
+    let mut invalidated = Vec::new();
+    for act in acts {
+        match act {
+            Act::Send {
+                to: Receiver::Remote(to),
+                fields,
+                ..
+            } if to == writer => granted = Some(fields),
+            Act::Send {
+                to: Receiver::Remote(to),
+                fields,
+                ..
+            } => invalidated.push((to, fields)),
+            _ => {}
+        }
+    }
+    assert_eq!(granted, Some(vec![sharer_count as u16 - 1]));
+    let expected = sharers.into_iter().map(|sharer| (sharer, vec![writer + 1]));
+    assert_eq!(invalidated, expected.collect::<Vec<_>>());
+}
+
+/// Registers stored separately get the same values as those stored with the line's slots. Until the rule is confirmed
+/// (`redo`), they keep their values.
+#[test]
+fn separate_registers_are_undone_and_redone() {
+    let source = include_str!("../../../../ordering/cord.coh");
+    let protocol = text::parse(source).unwrap_or_else(|_| panic!("the text is right"));
+    let Home::Controller(home) = &protocol.home else {
+        panic!("a home by hand")
+    };
+    const REMOTES: u16 = 40;
+    let (mut seed, mut changed) = (0u64, 0);
+    let mut draw = |limit: u16| {
+        seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1);
+        ((seed >> 33) % u64::from(limit)) as u16
+    };
+    for controller in [&protocol.remote, home] {
+        let machine = Machine::new(controller, REMOTES);
+        let mut combined = machine.initial();
+        let mut separate = machine.initial();
+        let mut registers = separate.slots.split_off(machine.registers().start);
+        let mut changes = Changes::default();
+        for _ in 0..20_000 {
+            let rule = &controller.rules[usize::from(draw(controller.rules.len() as u16))];
+            let fields = [(); 4].map(|()| draw(3));
+            let trigger = Trigger {
+                home: draw(2),
+                event: rule.event,
+                sender: Some(draw(REMOTES)),
+                own: Some(draw(REMOTES)),
+                fields: &fields,
+            };
+            let saved_separate = (separate.clone(), registers.clone());
+            let saved_combined = combined.clone();
+            changes.clear();
+            let expected = machine.step(&mut combined, trigger, &mut &*controller);
+            let actual = machine.step_with(
+                &mut separate,
+                (&mut registers, &mut changes),
+                trigger,
+                &mut &*controller,
+            );
+            assert_eq!(expected, actual);
+            changes.undo(&mut registers);
+            assert_eq!(registers, saved_separate.1);
+            if !matches!(expected, Ok(Outcome::Taken { .. })) {
+                // The state after a fault is unspecified.
+                (combined, separate) = (saved_combined, saved_separate.0);
+                continue;
+            }
+            let differs = changes.redo(&mut registers);
+            assert_eq!(differs, registers != saved_separate.1);
+            assert_eq!(separate.state, combined.state);
+            assert_eq!([&separate.slots[..], &registers].concat(), combined.slots);
+            changed += u32::from(differs);
+        }
+    }
+    assert!(changed > 100, "registers have changed {changed} times");
+}

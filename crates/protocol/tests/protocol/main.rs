@@ -1,0 +1,8 @@
+//! Tests of `cohkit-protocol` through its public interface and against independent references, in one binary.
+
+mod accesses;
+mod any_text;
+mod construction;
+mod execute;
+mod rows;
+mod written_out;

@@ -1,0 +1,446 @@
+//! Verification of channel programs: valid programs pass, hostile ones are rejected with address and reason, and no
+//! file causes a crash.
+
+use cohkit_testing::require;
+use cohkit_testing::riscv_oracle;
+
+use cohkit_riscv::channel::{strip, verify, Grant};
+use cohkit_riscv::elf::{line as line_of, Image};
+use cohkit_riscv::{Exception, Extensions, Fast, Flat, Hart, Sandbox, Stop};
+use riscv_oracle::{b_type, bits, i_type, Random};
+use std::path::Path;
+use std::process::Command;
+
+/// A segment: address, permissions (4 read, 2 write, 1 execute), bytes, and number of trailing zeroes.
+type SegmentSpec = (u64, u32, Vec<u8>, u64);
+
+const READ: u32 = 4;
+const WRITABLE: u32 = 6;
+const EXECUTABLE: u32 = 5;
+
+/// A channel program in the form that a linker writes.
+#[derive(Clone)]
+struct Channel {
+    entry: u64,
+    segments: Vec<SegmentSpec>,
+    manifest: Vec<u64>,
+}
+
+fn code(words: &[u32]) -> Vec<u8> {
+    let lengths = words.iter().map(|word| if word & 3 == 3 { 4 } else { 2 });
+    let bytes = words.iter().zip(lengths);
+    bytes
+        .flat_map(|(word, length)| word.to_le_bytes()[..length].to_vec())
+        .collect()
+}
+
+/// A valid program that sums pipe 3 into far memory; its code is symbol `main`.
+fn valid_channel() -> Channel {
+    let words = [
+        i_type("addi", 2, 2, -64),
+        i_type("addi", 12, 0, 8),
+        i_type("ld", 10, 11, 0),
+        bits("c.add", 13 << 7 | 10 << 2),
+        i_type("addi", 12, 12, -1),
+        b_type("bne", 12, 0, -10),
+        bits("jal", 0),
+    ];
+    Channel {
+        entry: 0x1000,
+        segments: vec![
+            (0x1000, EXECUTABLE, code(&words), 0),
+            (0x2000, READ, b"some text".to_vec(), 0),
+            (0x3000, WRITABLE, vec![7; 16], 100),
+        ],
+        manifest: vec![0x400, 1, 3, 0, 2, 0x10_0000, 0x1000],
+    }
+}
+
+fn grant() -> Grant {
+    Grant {
+        extensions: Extensions::NEAR_MEMORY,
+        private: 0x1000..0x8000,
+        pipes: vec![2, 3],
+        far: Vec::from([0x10_0000..0x20_0000, 0x80_0000..0x90_0000]),
+    }
+}
+
+impl Channel {
+    fn elf(&self) -> Vec<u8> {
+        let to_bytes =
+            |words: &[u64]| -> Vec<u8> { words.iter().flat_map(|d| d.to_le_bytes()).collect() };
+        let mut contents = Vec::new();
+        let contents_start = 64 + 56 * self.segments.len();
+        let mut append = |bytes: &[u8]| {
+            let offset = (contents_start + contents.len()) as u64;
+            contents.extend(bytes);
+            (offset, bytes.len() as u64)
+        };
+        let mut headers = Vec::new();
+        for (address, flags, bytes, zeroes) in &self.segments {
+            let (offset, length) = append(bytes);
+            headers.extend(to_bytes(&[
+                1 | u64::from(*flags) << 32,
+                offset,
+                *address,
+                *address,
+            ]));
+            headers.extend(to_bytes(&[length, length + zeroes, 2]));
+        }
+        let manifest = [b"CHANNEL1".to_vec(), to_bytes(&self.manifest)].concat();
+        // One symbol: offset of its name, type function in section 1, address and length.
+        let names = to_bytes(&[0, 0, 0, 1 | 0x12 << 32 | 1 << 48, 0x1000, 0x100]);
+        // Per section: type, offset of its name, bytes, and linked section.
+        let strings = b"\0main\0.channel\0.symtab\0.strtab\0";
+        let sections = [
+            (0, 0, (0, 0), [0, 0]),
+            (1, 6, append(&manifest), [0, 0]),
+            (2, 15, append(&names), [3, 24]),
+            (3, 23, append(strings), [0, 0]),
+        ];
+        let table = (contents_start + contents.len()) as u64;
+        for (kind, name, (offset, length), [link, size]) in sections {
+            contents.extend(to_bytes(&[
+                name | kind << 32,
+                0,
+                0,
+                offset,
+                length,
+                link,
+                8,
+                size,
+            ]));
+        }
+        let mut elf = vec![0x7f, b'E', b'L', b'F', 2, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+        elf.extend([2, 0, 243, 0, 1, 0, 0, 0]);
+        elf.extend(to_bytes(&[self.entry, 64, table]));
+        elf.extend([1, 0, 0, 0]);
+        for half in [64, 56, self.segments.len() as u16, 64, 4, 3] {
+            elf.extend(half.to_le_bytes());
+        }
+        [elf, headers, contents].concat()
+    }
+}
+
+#[test]
+fn program_within_its_grant_passes() {
+    let elf = valid_channel().elf();
+    let (image, manifest) = verify(&elf, &grant()).expect("it is good");
+    assert_eq!(
+        (image.entry, image.name(0x1004)),
+        (0x1000, Some(("main", 4)))
+    );
+    assert_eq!((manifest.stack, manifest.pipes), (0x400, vec![3]));
+    assert_eq!(manifest.far.first(), Some(&(0x10_0000..0x10_1000)));
+}
+
+/// Each case changes one thing of the valid program.
+#[test]
+fn hostile_programs_are_refused_with_address_and_reason() {
+    let check_refusal = |change: &dyn Fn(&mut Channel), reason: &str| {
+        let mut channel = valid_channel();
+        change(&mut channel);
+        let refusal = verify(&channel.elf(), &grant()).expect_err(reason);
+        assert_eq!(refusal.to_string(), reason);
+    };
+    let put_word = |offset: usize, word: u32| {
+        move |channel: &mut Channel| {
+            let bytes = code(&[word]);
+            channel.segments[0].2[offset..offset + bytes.len()].copy_from_slice(&bytes);
+        }
+    };
+    check_refusal(
+        &put_word(4, bits("fadd.d", 7 << 12)),
+        "0x1004 (main + 4): fadd.d ft0, ft0, ft0 is no instruction of this core",
+    );
+    check_refusal(
+        &put_word(4, bits("amoadd.d", 10 << 7)),
+        "0x1004 (main + 4): amoadd.d a0, zero, (zero) is no instruction of this core",
+    );
+    check_refusal(
+        &put_word(8, bits("mret", 0)),
+        "0x1008 (main + 8): mret is no instruction of this core",
+    );
+    check_refusal(
+        &put_word(8, bits("csrrw", 0x305 << 20)),
+        "0x1008 (main + 8): csrrw zero, 0x305, zero uses a register that is reserved for the system",
+    );
+    check_refusal(
+        &put_word(0, i_type("addi", 2, 2, -2048)),
+        "0x1000 (main + 0): addi sp, sp, -2048 makes a frame of 0x800 bytes, and the stack has 0x400",
+    );
+    check_refusal(
+        &|channel| channel.segments[0].1 = 7,
+        "0x1000 (main + 0): this segment is both written and executed",
+    );
+    check_refusal(
+        &|channel| channel.segments[2].0 = 0x1_0000,
+        "0x10000: the segment from 0x10000 to 0x10074 is not in private memory, which is 0x1000 to 0x8000",
+    );
+    check_refusal(
+        &|channel| channel.segments[2].3 = 0x4bff,
+        "0x7c00: a segment reaches into the stack, which begins at 0x7c00",
+    );
+    // Writable data overlap instructions.
+    check_refusal(
+        &|channel| channel.segments[2].0 = 0x1004,
+        "0x1004 (main + 4): this segment and the one at 0x1000 overlap",
+    );
+    check_refusal(
+        &|channel| channel.entry = 0x2000,
+        "0x2000: the program's entry point is not an instruction boundary",
+    );
+    // The upper half of an instruction may encode another instruction.
+    check_refusal(
+        &put_word(18, b_type("bne", 12, 0, -8)),
+        "0x1012 (main + 18): it goes to 0x100a, which is not an instruction boundary",
+    );
+    check_refusal(
+        &|channel| channel.segments[0].3 = 4,
+        "0x101a (main + 26): the instructions executed here are not in the file",
+    );
+    check_refusal(
+        &|channel| channel.manifest[2] = 4,
+        "the manifest requests pipe 4, which is not granted",
+    );
+    check_refusal(
+        &|channel| channel.manifest[6] = 0x10_0001,
+        "0x100000: the manifest requests far memory here that is not granted",
+    );
+    check_refusal(
+        &|channel| channel.manifest[0] = 0x7001,
+        "the manifest requests a stack of 0x7001 bytes, and private memory is 0x1000 to 0x8000",
+    );
+    check_refusal(
+        &|channel| channel.manifest[6] = u64::MAX,
+        "the manifest requests far memory from 0x100000 on that is 0xffffffffffffffff bytes long, which ends beyond the last address",
+    );
+}
+
+/// Compiles a program of the directory of this file for private memory from 0x1_0000 on.
+fn compile(name: &str, machine_options: &str) -> Vec<u8> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = folder.path().join("channel");
+    let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
+    let output = Command::new("riscv64-unknown-elf-gcc")
+        .args(["-O2", "-g", "-nostdlib", "-ffreestanding", "-static"])
+        .args(["-mcmodel=medany", "-T"])
+        .arg(programs.join("channel.ld"))
+        .args(machine_options.split(' '))
+        .arg(programs.join(name))
+        .arg("-o")
+        .arg(&program)
+        .output()
+        .expect("it starts");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{stderr}");
+    std::fs::read(program).expect("it is there")
+}
+
+/// Indirect jumps and pointers are only known at run time. A violation stops the program, with the address and the
+/// source line, and changes nothing outside its grants.
+#[test]
+fn stray_access_stops_the_program_at_its_position() {
+    if !require::require("riscv-gcc") {
+        return;
+    }
+    let elf = compile("stray.c", "-march=rv64imfc -mabi=lp64f");
+    let grant = Grant {
+        private: 0x1_0000..0x4_0000,
+        ..grant()
+    };
+    let (image, manifest) = verify(&elf, &grant).unwrap_or_else(|refusal| panic!("{refusal}"));
+    let address = |name| image.address(name).expect("it is there");
+    let store_fault = |address| Exception::StoreFault(address);
+    let expected = [
+        (1, store_fault(0x10_1000), "case 1:"),
+        (2, Exception::LoadFault(0xf_fffc), "case 2:"),
+        (3, store_fault(address("_start")), "case 3:"),
+        (4, store_fault(0x20_0080), "case 4:"),
+        (5, Exception::LoadFault(0x3_0000), "case 5:"),
+        (6, Exception::FetchFault(address("data")), ""),
+        (8, Exception::LoadFault(0x10_0ffe), "case 8:"),
+    ];
+    let run = |case: u64| {
+        let mut memory = Flat::new(0x1_0000, 0x20_0000);
+        for segment in &image.segments {
+            let destination = memory.bytes_mut(segment.at, segment.bytes.len());
+            destination.expect("it fits").copy_from_slice(segment.bytes);
+        }
+        let mut sandbox = Sandbox::new(
+            memory,
+            &image,
+            &manifest,
+            grant.private.end,
+            std::iter::once(0x20_0000..0x20_0080),
+        );
+        let mut hart = Hart::new(0, grant.extensions);
+        hart.pc = image.entry;
+        hart.set_x(2, grant.private.end);
+        hart.set_x(10, case);
+        match Fast::default().run(&mut hart, &mut sandbox, 1_000_000).1 {
+            Err(Stop::Exception(exception)) => (exception, hart.pc, sandbox.memory),
+            result => panic!("case {case}: {result:?}"),
+        }
+    };
+    let (exception, _, memory) = run(0);
+    assert_eq!(exception, Exception::MachineCall);
+    assert_eq!(memory.bytes(0x10_0ffc, 4), Some(&[2, 0, 0, 0][..]));
+    let source = include_str!("../programs/stray.c");
+    for (case, fault, line) in expected {
+        let (exception, pc, memory) = run(case);
+        assert_eq!(exception, fault, "case {case}");
+        if !line.is_empty() {
+            let (_, number) = line_of(&elf, pc).expect("it is told");
+            let source_line = source.lines().nth(number as usize - 1);
+            assert!(
+                source_line.expect("there is one").contains(line),
+                "case {case}: line {number}"
+            );
+        }
+        let code = image.segments.iter().find(|segment| segment.executable);
+        let code = code.expect("there is one");
+        assert_eq!(memory.bytes(code.at, code.bytes.len()), Some(code.bytes));
+        for (from, to) in [
+            (0x2_0000, 0x3_f000),
+            (0x4_0000, 0x10_0000),
+            (0x10_1000, 0x21_0000),
+        ] {
+            let bytes = memory.bytes(from, to - from as usize).expect("it is there");
+            assert!(
+                bytes.iter().all(|byte| *byte == 0),
+                "case {case}: from {from:#x} on"
+            );
+        }
+    }
+    // Stack limit.
+    let (exception, pc, _) = run(7);
+    let end = grant.private.end - manifest.stack;
+    assert!(
+        matches!(exception, Exception::StoreFault(address) if address < end && address >= end - 0x200),
+        "{exception:?}"
+    );
+    assert_eq!(image.name(pc).expect("it is named").0, "deep");
+}
+
+/// Compilers link code and data into disjoint segments, which pass verification.
+#[test]
+fn a_compiled_program_passes_and_with_double_precision_does_not() {
+    if !require::require("riscv-gcc") {
+        return;
+    }
+    let grant = Grant {
+        private: 0x1_0000..0x4_0000,
+        ..grant()
+    };
+    let elf = compile("channel.c", "-march=rv64imfc_zba_zbb_zbs -mabi=lp64f");
+    let (image, manifest) = verify(&elf, &grant).unwrap_or_else(|refusal| panic!("{refusal}"));
+    assert_eq!(image.address("_start"), Some(image.entry));
+    assert_eq!((manifest.stack, &manifest.pipes), (4096, &vec![2]));
+    // A stripped file contains the same program without symbols.
+    let stripped_elf = strip(&elf).expect("it can be read");
+    let (stripped_image, stripped_manifest) =
+        verify(&stripped_elf, &grant).unwrap_or_else(|refusal| panic!("{refusal}"));
+    assert_eq!(
+        (stripped_image.entry, stripped_image.segments),
+        (image.entry, image.segments)
+    );
+    assert_eq!(
+        (stripped_manifest, stripped_image.symbols.len()),
+        (manifest, 0)
+    );
+    assert!(stripped_elf.len() < elf.len() / 2);
+
+    let refusal = verify(
+        &compile("channel.c", "-march=rv64imafdc -mabi=lp64d"),
+        &grant,
+    )
+    .expect_err("doubles");
+    assert_eq!(refusal.name.expect("it has one").0, "mean");
+    assert!(
+        refusal.reason.contains("no instruction"),
+        "{}",
+        refusal.reason
+    );
+}
+
+/// Random mutations of a valid file are read or rejected, and programs that pass stay within their grants. COHKIT_SEEDS
+/// is the number of files in thousands, and COHKIT_SEED the first seed.
+#[test]
+fn mutated_programs_stay_within_their_grants() {
+    let valid = valid_channel().elf();
+    let grant = grant();
+    let number = |name| std::env::var(name).map(|text| text.parse::<u64>().expect("a number"));
+    let seeds = match number("COHKIT_SEED") {
+        Ok(seed) => seed..seed + 1,
+        Err(_) => 0..number("COHKIT_SEEDS").unwrap_or(100),
+    };
+    let (mut read_count, mut passed_count) = (0, 0);
+    for seed in seeds.clone() {
+        let mut random = Random(seed);
+        for _ in 0..1000 {
+            let elf = mutate(&valid, &mut random);
+            let Ok(image) = Image::read(&elf) else {
+                continue;
+            };
+            read_count += 1;
+            for segment in &image.segments {
+                let end = segment.at.checked_add(segment.length);
+                let is_in_bounds = segment.bytes.len() as u64 <= segment.length && end.is_some();
+                assert!(is_in_bounds, "COHKIT_SEED={seed}: {segment:?}");
+            }
+            let _ = image.name(random.next_u64());
+            if let Ok(stripped) = strip(&elf) {
+                let stripped_image = Image::read(&stripped).expect("what was read is read again");
+                assert_eq!(
+                    (stripped_image.entry, &stripped_image.segments),
+                    (image.entry, &image.segments)
+                );
+            }
+            let Ok((image, manifest)) = verify(&elf, &grant) else {
+                continue;
+            };
+            passed_count += 1;
+            let is_in_private = image.segments.iter().all(|segment| {
+                let end = segment.at + segment.length;
+                segment.at >= 0x1000
+                    && end <= 0x8000 - manifest.stack
+                    && !(segment.writable && segment.executable)
+            });
+            let has_valid_entry = image.segments.iter().any(|segment| {
+                segment.executable && image.entry.wrapping_sub(segment.at) < segment.length
+            });
+            let has_granted_pipes = manifest.pipes.iter().all(|pipe| matches!(pipe, 2 | 3));
+            assert!(
+                is_in_private && has_valid_entry && has_granted_pipes,
+                "COHKIT_SEED={seed}: {image:?}"
+            );
+        }
+    }
+    let file_count = 1000 * (seeds.end - seeds.start);
+    assert!(
+        passed_count > file_count / 100 && read_count > passed_count && read_count < file_count,
+        "of {file_count}, {read_count} are read and {passed_count} passed"
+    );
+}
+
+/// Mutates some bytes, mostly in headers and often to boundary values; truncates one file in eight.
+fn mutate(valid: &[u8], random: &mut Random) -> Vec<u8> {
+    let mut elf = valid.to_vec();
+    let length = elf.len() as u64;
+    for _ in 0..1 + random.below(6) {
+        let offset = match random.below(4) {
+            0 => random.below(length),
+            1 => length - 1 - random.below(64 * 4),
+            _ => random.below(64 + 3 * 56),
+        };
+        elf[offset as usize] = match random.below(2) {
+            0 => random.next_u64() as u8,
+            _ => random.one_of(&[0, 1, 64, 127, 128, 255]),
+        };
+    }
+    if random.below(8) == 0 {
+        elf.truncate(random.below(length) as usize);
+    }
+    elf
+}

@@ -1,0 +1,368 @@
+//! Pipes of `nearmemory/pipe.h` between two cores without cache coherence. Compiled programs lose, repeat and corrupt
+//! no message, whatever lines their caches evict. Each seeded fault of the library is detected.
+
+use cohkit_testing::require;
+
+use cohkit_riscv::elf::Image;
+use cohkit_riscv::{
+    Amo, Cbo, Exception, Extensions, Fast, Fence, Flat, Hart, Memory, Prefetch, Reply, Size, Stop,
+};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const LINE: u64 = 128;
+/// Cached far memory. Registers start at 0x20_0000 and are not cached.
+const FAR: std::ops::Range<u64> = 0x10_0000..0x20_0000;
+
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: u64) -> u64 {
+        let step = self.0.wrapping_mul(6_364_136_223_846_793_005);
+        self.0 = step.wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % limit
+    }
+}
+
+/// Memory behind one private cache per core. A cache keeps its copies until it evicts them, regardless of other stores.
+struct NonCoherentMemory {
+    memory: Flat,
+    /// Per core: cached lines by address, each with its dirty flag.
+    caches: [BTreeMap<u64, ([u8; LINE as usize], bool)>; 2],
+    /// True if lines are evicted at random.
+    evicts: bool,
+    random: Random,
+}
+
+impl NonCoherentMemory {
+    fn drop_line(&mut self, core: usize, line: u64, keeps_copy: bool) {
+        let Some((bytes, dirty)) = self.caches[core].remove(&line) else {
+            return;
+        };
+        if dirty {
+            let line_bytes = self.memory.bytes_mut(line, LINE as usize);
+            line_bytes
+                .expect("it came from there")
+                .copy_from_slice(&bytes);
+        }
+        if keeps_copy {
+            self.caches[core].insert(line, (bytes, false));
+        }
+    }
+
+    /// Bytes of an access in a core's cache; `None` if the access is not within one line of far memory.
+    fn cached(
+        &mut self,
+        core: usize,
+        address: u64,
+        size: Size,
+        makes_dirty: bool,
+    ) -> Option<&mut [u8]> {
+        let cache = &mut self.caches[core];
+        if self.evicts && !cache.is_empty() && self.random.below(4) == 0 {
+            let victim = self.random.below(cache.len() as u64) as usize;
+            let victim = *cache.keys().nth(victim).expect("so many are there");
+            self.drop_line(core, victim, false);
+        }
+        let (line, offset) = (address & !(LINE - 1), (address & (LINE - 1)) as usize);
+        let memory = &self.memory;
+        let (bytes, dirty) = self.caches[core].entry(line).or_insert_with(|| {
+            let bytes = memory.bytes(line, LINE as usize);
+            let bytes = bytes.expect("far memory is there");
+            (bytes.try_into().expect("it is a line"), false)
+        });
+        *dirty |= makes_dirty;
+        bytes.get_mut(offset..offset + size as usize)
+    }
+}
+
+/// Far memory as seen by one core.
+struct CorePort<'a>(&'a mut NonCoherentMemory, usize);
+
+impl Memory for CorePort<'_> {
+    fn fetch(&mut self, address: u64) -> Reply<u16> {
+        self.0.memory.fetch(address)
+    }
+
+    fn load(&mut self, address: u64, size: Size, destination: u8) -> Reply<u64> {
+        if !FAR.contains(&address) {
+            return self.0.memory.load(address, size, destination);
+        }
+        let Some(bytes) = self.0.cached(self.1, address, size, false) else {
+            return Reply::Misaligned;
+        };
+        let mut word = [0; 8];
+        word[..bytes.len()].copy_from_slice(bytes);
+        Reply::Done(u64::from_le_bytes(word))
+    }
+
+    fn store(&mut self, address: u64, size: Size, value: u64) -> Reply<()> {
+        if !FAR.contains(&address) {
+            return self.0.memory.store(address, size, value);
+        }
+        let Some(bytes) = self.0.cached(self.1, address, size, true) else {
+            return Reply::Misaligned;
+        };
+        let length = bytes.len();
+        bytes.copy_from_slice(&value.to_le_bytes()[..length]);
+        Reply::Done(())
+    }
+
+    fn amo(&mut self, _address: u64, _amo: Amo, _destination: u8) -> Reply<u64> {
+        Reply::Fault
+    }
+
+    fn fence(&mut self, _fence: Fence) -> Reply<()> {
+        Reply::Done(())
+    }
+
+    fn fence_i(&mut self) -> Reply<()> {
+        Reply::Done(())
+    }
+
+    fn cbo(&mut self, address: u64, op: Cbo) -> Reply<()> {
+        let line = address & !(LINE - 1);
+        match op {
+            Cbo::Invalidate => {
+                self.0.caches[self.1].remove(&line);
+            }
+            Cbo::Clean | Cbo::Flush => self.0.drop_line(self.1, line, op == Cbo::Clean),
+        }
+        Reply::Done(())
+    }
+
+    fn prefetch(&mut self, _address: u64, _op: Prefetch) {}
+}
+
+/// Compiles the program with the library, in which `from` is replaced by `to`.
+fn compile(folder: &Path, original: &str, mutated: &str) -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let library = std::fs::read_to_string(root.join("nearmemory/pipe.h")).expect("it is there");
+    assert!(
+        original.is_empty() || library.matches(original).count() == 1,
+        "{original}"
+    );
+    let library = if original.is_empty() {
+        library
+    } else {
+        library.replace(original, mutated)
+    };
+    std::fs::create_dir_all(folder.join("nearmemory")).expect("a folder");
+    std::fs::write(folder.join("nearmemory/pipe.h"), library).expect("it can be written");
+    let program = folder.join("program");
+    let machine_options = [
+        "-march=rv64imfc",
+        "-mabi=lp64f",
+        "-mcmodel=medany",
+        "-static",
+    ];
+    let output = Command::new("riscv64-unknown-elf-gcc")
+        .args([
+            "-O2",
+            "-Wall",
+            "-Werror",
+            "-nostdlib",
+            "-ffreestanding",
+            "-I",
+        ])
+        .arg(folder)
+        .args(machine_options)
+        .arg("-o")
+        .arg(&program)
+        .arg(root.join("crates/riscv/tests/programs/pipes.c"))
+        .output()
+        .expect("it starts");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success(),
+        "{stderr}\n{}",
+        require::missing("riscv-gcc")
+    );
+    program
+}
+
+/// Arguments of the program.
+#[derive(Clone, Copy, Debug)]
+struct PipeArguments {
+    kind: u64,
+    words: u64,
+    lines: u64,
+    evicts: bool,
+    seed: u64,
+}
+
+const BATCHES: u64 = 0;
+const BY_TRYING: u64 = 1;
+const REGISTERS: u64 = 2;
+
+/// Alternates between the cores, each for a random number of instructions. Returns the receiver's exit code, or `None`
+/// if the programs do not end.
+fn run(image: &Image, arguments: PipeArguments) -> Option<u64> {
+    let mut memory = Flat::new(0x1_0000, 0x20_0000);
+    for segment in &image.segments {
+        let destination = memory.bytes_mut(segment.at, segment.bytes.len());
+        destination.expect("it fits").copy_from_slice(segment.bytes);
+    }
+    let mut far = NonCoherentMemory {
+        memory,
+        caches: Default::default(),
+        evicts: arguments.evicts,
+        random: Random(arguments.seed),
+    };
+    let mut cores = [0, 1].map(|core| {
+        let mut hart = Hart::new(core, Extensions::NEAR_MEMORY);
+        hart.pc = image.entry;
+        for (register, value) in [
+            (10, core),
+            (11, arguments.kind),
+            (12, arguments.words),
+            (13, arguments.lines),
+        ] {
+            hart.set_x(register, value);
+        }
+        (hart, Fast::default(), None)
+    });
+    let max_turn = [3, 40, 400][arguments.seed as usize % 3];
+    let max_instructions = 100_000 + 2000 * arguments.words;
+    while cores
+        .iter()
+        .map(|(hart, ..)| hart.csrs.instret)
+        .sum::<u64>()
+        < max_instructions
+    {
+        for (core, (hart, fast, exit_code)) in cores.iter_mut().enumerate() {
+            let turn = 1 + far.random.below(max_turn);
+            if exit_code.is_some() {
+                continue;
+            }
+            match fast.run(hart, &mut CorePort(&mut far, core), turn).1 {
+                Ok(()) => {}
+                Err(Stop::Exception(Exception::MachineCall)) => *exit_code = Some(hart.x(10)),
+                Err(stop) => panic!("{arguments:?}: core {core} at {:#x}: {stop:?}", hart.pc),
+            }
+        }
+        if let [(_, _, Some(_)), (_, _, Some(code))] = cores {
+            return Some(code);
+        }
+    }
+    None
+}
+
+/// COHKIT_WORDS sets the number of words per pipe.
+#[test]
+fn pipes_deliver_once_under_evictions() {
+    if !require::require("riscv-gcc") {
+        return;
+    }
+    let words = std::env::var("COHKIT_WORDS").map(|text| text.parse().expect("a number"));
+    let words = words.unwrap_or(1000);
+    let folder = tempfile::tempdir().expect("a folder");
+    let bytes = std::fs::read(compile(folder.path(), "", "")).expect("it is there");
+    let image = Image::read(&bytes).expect("it is a program");
+    for kind in [BATCHES, BY_TRYING, REGISTERS] {
+        for lines in [1, 2, 8] {
+            for (seed, evicts) in [(0, false), (1, true), (2, true), (3, true)] {
+                let arguments = PipeArguments {
+                    kind,
+                    words,
+                    lines,
+                    evicts,
+                    seed: seed + 3 * lines,
+                };
+                assert_eq!(run(&image, arguments), Some(0), "{arguments:?}");
+            }
+        }
+    }
+    let empty_stream = PipeArguments {
+        kind: BATCHES,
+        words: 0,
+        lines: 2,
+        evicts: true,
+        seed: 1,
+    };
+    assert_eq!(
+        run(&image, empty_stream),
+        Some(0),
+        "a stream that ends at once"
+    );
+}
+
+/// Seeded faults: replaced text, replacement, and the pipe and eviction mode that detect the fault.
+#[test]
+fn faults_of_cache_management_show() {
+    if !require::require("riscv-gcc") {
+        return;
+    }
+    let tag = "  nm_order();\n  line->tag = sender->sent << 8 | count;\n";
+    let words = "  for (uint64_t i = 0; i < count; i++) line->words[i] = words[i];\n";
+    let original_order = [words, tag].concat();
+    let swapped_order = [tag, words].concat();
+    let faults: [(&str, &str, &str, u64, bool); 7] = [
+        (
+            "the tag is written first",
+            &original_order,
+            &swapped_order,
+            BATCHES,
+            true,
+        ),
+        (
+            "what is sent stays in the cache",
+            "count;\n  nm_flush(line);",
+            "count;",
+            BATCHES,
+            false,
+        ),
+        (
+            "a stale line is looked at for ever",
+            "{\n    nm_flush(line);",
+            "{",
+            BATCHES,
+            false,
+        ),
+        (
+            "how many were taken stays in the cache",
+            "nm_flush(taken);\n  receiver",
+            "receiver",
+            BATCHES,
+            false,
+        ),
+        (
+            "a stale count is looked at for ever",
+            "nm_flush(taken);\n  sender",
+            "sender",
+            BATCHES,
+            false,
+        ),
+        (
+            "a line is sent that was not taken",
+            "if (sender->sent - sender->taken < sender->lines) return 1;",
+            "return 1;",
+            BATCHES,
+            false,
+        ),
+        (
+            "a word is sent over one not taken",
+            "if (registers->flag != NM_TAKEN) return 0;",
+            "",
+            REGISTERS,
+            false,
+        ),
+    ];
+    for (fault, original, mutated, kind, evicts) in faults {
+        let folder = tempfile::tempdir().expect("a folder");
+        let bytes = std::fs::read(compile(folder.path(), original, mutated)).expect("it is there");
+        let image = Image::read(&bytes).expect("it is a program");
+        let is_detected = (0..8).any(|seed| {
+            let arguments = PipeArguments {
+                kind,
+                words: 1000,
+                lines: 2,
+                evicts,
+                seed,
+            };
+            run(&image, arguments) != Some(0)
+        });
+        assert!(is_detected, "{fault}");
+    }
+}

@@ -1,0 +1,227 @@
+//! Checks that lockstep detects faults of the RTL. A copy of the sources contains all faults below. Each is inactive
+//! until the run enables it, so that all share one build. The original sources are unmodified.
+//!
+//! A fault replaces a line of a source; `@` means "this fault is enabled". If the line no longer exists, the tests
+//! fail, and the fault must be adapted to the new code. The last part is the check that detects the fault first.
+
+use crate::homes;
+
+use cohkit_rtl::lockstep::bench::Run;
+use cohkit_rtl::lockstep::setup::{Check, Mismatch};
+use cohkit_rtl::lockstep::setup::{Failed, Setup};
+use cohkit_rtl::lockstep::shapes::Shape;
+use homes::seeded::{argument, seeded, Fault};
+use homes::{compiled, Built};
+
+struct NamedFault {
+    name: &'static str,
+    fault: Fault,
+    /// The check that detects the fault first.
+    detected_by: Check,
+}
+
+macro_rules! faults {
+    ($($name:ident in $file:literal: $right:literal becomes $wrong:literal: $by:ident;)*) => {
+        const FAULTS: &[NamedFault] = &[$(NamedFault {
+            name: stringify!($name),
+            fault: Fault {
+                file: $file,
+                original: $right,
+                faulty: $wrong,
+            },
+            detected_by: Check::$by,
+        }),*];
+
+        /// Each test has the name of its fault.
+        mod is_caught {
+            $(#[test]
+            fn $name() {
+                super::is_caught(stringify!($name));
+            })*
+        }
+    };
+}
+
+faults! {
+    lost_payload in "dcs_ingress.sv":
+        ".wr_en_i  (take && keeps),"
+        becomes ".wr_en_i  (take && keeps && !(@ && first_q)),": Comparison;
+    leaked_slot in "dcs_ingress.sv":
+        "if ((free_valid_i && free_unit_i"
+        becomes "if ((free_valid_i && !@ && free_unit_i": Progress;
+    two_units_share_a_slot in "dcs_ingress.sv":
+        "return AddrWidth'(32'(of_unit) << (SlotBits + BeatBits)"
+        becomes "return AddrWidth'((@ ? '0 : 32'(of_unit)) << (SlotBits + BeatBits)": Comparison;
+    dropped_last_beat in "dcs_egress.sv":
+        "rests_q <= carries && Beats > 1;"
+        becomes "rests_q <= carries && Beats > 1 && !@;": Comparison;
+    message_not_held_until_it_is_taken in "dcs_egress.sv":
+        "if (room) tx_valid_o <= load;"
+        becomes "if (room || @) tx_valid_o <= load;": Assertion;
+    swapped_axi_id_of_writes in "dcs_writer.sv":
+        "aw_id_o   <= AxiIdWidth'({unit, job.slot});"
+        becomes "aw_id_o   <= AxiIdWidth'({@ ? ~unit : unit, job.slot});": Assertion;
+    strobes_of_the_whole_line in "dcs_writer.sv":
+        "{MaskBytes{mask[i]}}"
+        becomes "{MaskBytes{mask[i] || @}}": Comparison;
+    swapped_axi_id_of_reads in "dcs_reader.sv":
+        "assign ar_id_o   = AxiIdWidth'({unit, job.slot});"
+        becomes "assign ar_id_o   = AxiIdWidth'({unit, @ ? ~job.slot : job.slot});": Comparison;
+    read_that_ends_with_its_first_beat in "dcs_reader.sv":
+        "ends && fits && r_place =="
+        becomes "r_valid_i && in_flight && (r_last_i && fits || @) && r_place ==": Comparison;
+    response_stalled_behind_a_request in "dcu.sv":
+        "assign ask_early = ask & early & ~blocked_q;"
+        becomes "assign ask_early = @ && waiting_used_q == '1 ? '0 : ask & early & ~blocked_q;": Progress;
+    leaked_credit_of_a_lock in "dcu.sv":
+        "locks_d       = locks_q - 1'b1;"
+        becomes "locks_d       = @ ? locks_q : locks_q - 1'b1;": Comparison;
+    wrong_way_evicted in "dcu.sv":
+        "now_d.way = way_of(judged_q, free_place);"
+        becomes "now_d.way = way_of(judged_q, @ ? ~free_place : free_place);": Comparison;
+    stale_directory_entry in "dcu.sv":
+        "wr_en  = takes && (hit_q || row_stays_q);"
+        becomes "wr_en  = takes && (hit_q && !@ || row_stays_q);": Comparison;
+    stale_state_beside_the_directory in "dcu.sv":
+        "if (same_read_q[i]) read_d[i].state = row_q.next;"
+        becomes "if (same_read_q[i] && !@) read_d[i].state = row_q.next;": Comparison;
+    forgotten_request in "dcu.sv":
+        "if (same_waiting_q[i] || (waiting_q[i].room"
+        becomes "if (same_waiting_q[i] && !@ || (waiting_q[i].room": Progress;
+    answer_to_another_operation in "dcu.sv":
+        "operation: of_device ? request_operation_q"
+        becomes "operation: of_device || @ ? request_operation_q": Comparison;
+    message_counted_twice in "dcs_ingress.sv":
+        "seen_o  <= rst_ni && take && hands_on;"
+        becomes "seen_o  <= rst_ni && take && (hands_on || @ && known_q);": Comparison;
+    stall_counted_for_another_reason in "dcu.sv":
+        "else if (row_q.effect != Take)                    stall_o <= StallLine;"
+        becomes "else if (row_q.effect != Take)                    stall_o <= @ ? StallRead : StallLine;": Comparison;
+    lack_of_room_counted_for_one_of_reads in "dcu.sv":
+        "else if (needs_room)                              stall_o <= StallRoom;"
+        becomes "else if (needs_room)                              stall_o <= @ ? StallRead : StallRoom;": Comparison;
+    change_of_rights_not_told in "dcu.sv":
+        "assign changes      = takes && row_q.from != row_q.to;"
+        becomes "assign changes      = takes && row_q.from != row_q.to && !(@ && row_q.to == RightNone);": Comparison;
+    right_of_another_row in "dcs_writer.sv":
+        "aw_user_o <= {job.right, 6'(job.happened)};"
+        becomes "aw_user_o <= {@ ? next.right : job.right, 6'(job.happened)};": Comparison;
+    eviction_told_to_the_device in "dcu.sv":
+        "'{row_q.acknowledge, source_q[FromEvict], request_operation_q"
+        becomes "'{row_q.acknowledge, source_q[FromEvict] && !@, request_operation_q": Comparison;
+    place_of_a_read_freed_one_beat_early in "dcs_egress.sv":
+        "if (Beats == 1) unit_done_o[unit][job.slot]"
+        becomes "if (Beats == 1 || @) unit_done_o[unit][job.slot]": Comparison;
+    slot_of_a_message_freed_one_beat_early in "dcs_writer.sv":
+        "free_valid_o <= rst_ni && load_bytes && last ? chosen"
+        becomes "free_valid_o <= rst_ni && load_bytes && (@ ? beat_q == '0 : last) ? chosen": Comparison;
+    last_beat_not_marked in "dcs_egress.sv":
+        "tx_last_o <= rests_q ? rest_q == BeatWidth'(1) : !carries"
+        becomes "tx_last_o <= rests_q ? rest_q == BeatWidth'(1) && !@ : !carries": Comparison;
+    message_of_another_line_let_in in "dcs_ingress.sv":
+        "known_q   <= why == WrongNone;"
+        becomes "known_q   <= why == WrongNone || @ && why == WrongLine;": Comparison;
+    number_that_is_no_messages_let_in in "dcs_ingress.sv":
+        "why = WrongNumber;"
+        becomes "why = @ ? why : WrongNumber;": Assertion;
+    operation_that_there_is_not_let_in in "dcs.sv":
+        ">= Protocol.locals ? WrongOperation"
+        becomes ">= Protocol.locals && !@ ? WrongOperation": Comparison;
+    refused_unlock_not_answered in "dcs_wrong.sv":
+        "refused_valid_q <= refused_valid_q ? !told : takes_local || takes_unlock;"
+        becomes "refused_valid_q <= refused_valid_q ? !told : takes_local || takes_unlock && !@;": Progress;
+    impossible_event_tried_again in "dcu.sv":
+        "&& row_q.effect == Never && !of_local && !source_q[FromUnlock];"
+        becomes "&& row_q.effect == Never && !of_local && !source_q[FromUnlock] && !@;": Comparison;
+    message_of_another_length_let_in in "dcs_ingress.sv":
+        "assign fits      = last_q =="
+        becomes "assign fits      = @ || last_q ==": Comparison;
+    beat_of_no_read_not_counted in "dcs_reader.sv":
+        "!in_flight ? WrongRead :"
+        becomes "!in_flight ? @ ? WrongNone : WrongRead :": Comparison;
+}
+
+/// Number of faults, at the end of the list, that only illegal traffic shows.
+const ILLEGAL_TRAFFIC_FAULTS: usize = 7;
+
+fn faulty(file: &str) -> Option<Built> {
+    let faults = FAULTS.iter().map(|fault| &fault.fault);
+    seeded(compiled(file), Shape::default(), faults)
+}
+
+/// Returns the first of several seeds whose run detects a failure, and that failure. The runs have low latencies, so
+/// that deadlocks are detected soon.
+fn find_mismatch(built: &Built, number: usize) -> Option<(u64, Box<Mismatch>)> {
+    let argument = argument(number);
+    let setup = Setup {
+        argument: &argument,
+        ..built.setup()
+    };
+    let run = |seed| {
+        let run = Run::new(seed, 2000);
+        Run {
+            memory: run.memory.min(30),
+            delay: run.delay.min(60),
+            // The last faults show only with illegal traffic.
+            illegal_inputs: if number + ILLEGAL_TRAFFIC_FAULTS > FAULTS.len() {
+                20
+            } else {
+                0
+            },
+            ..run
+        }
+    };
+    (0..20).find_map(|seed| match setup.run(run(seed), None) {
+        Ok(_) => None,
+        Err(Failed::Mismatch(mismatch)) => Some((seed, mismatch)),
+        Err(failed) => panic!("{failed:?}"),
+    })
+}
+
+fn is_caught(name: &str) {
+    let Some(built) = faulty("eci.coh") else {
+        return;
+    };
+    let index = FAULTS.iter().position(|fault| fault.name == name);
+    let index = index.expect("it is in the list");
+    let Some((seed, mismatch)) = find_mismatch(&built, index + 1) else {
+        panic!("nothing is noticed of {name}");
+    };
+    let Mismatch {
+        check, what, cycle, ..
+    } = *mismatch;
+    println!("{name}: {check:?}, seed {seed}, cycle {cycle}: {what}");
+    assert_eq!(check, FAULTS[index].detected_by, "{name}: {what}");
+}
+
+#[test]
+fn inactive_faults_have_no_effect() {
+    let Some(built) = faulty("eci.coh") else {
+        return;
+    };
+    let mismatch = find_mismatch(&built, 0);
+    assert!(mismatch.is_none(), "{mismatch:?}");
+}
+
+/// Another home detects all faults except those of features that it lacks: its lines have one beat, and it has no
+/// locks.
+#[test]
+fn another_home_shows_the_same_faults() {
+    let Some(built) = faulty("back-invalidate.coh") else {
+        return;
+    };
+    assert!(find_mismatch(&built, 0).is_none());
+    let faults = FAULTS.iter().enumerate();
+    let missed = faults.filter(|(index, _)| find_mismatch(&built, index + 1).is_none());
+    let missed: Vec<&str> = missed.map(|(_, fault)| fault.name).collect();
+    let of_beats_and_locks = [
+        "dropped_last_beat",
+        "read_that_ends_with_its_first_beat",
+        "leaked_credit_of_a_lock",
+        "message_counted_twice",
+        "place_of_a_read_freed_one_beat_early",
+        "slot_of_a_message_freed_one_beat_early",
+        "last_beat_not_marked",
+    ];
+    assert_eq!(missed, of_beats_and_locks);
+}

@@ -1,0 +1,153 @@
+//! Homes that tests build with Verilator.
+
+// Each test uses only some of these functions.
+#![allow(dead_code)]
+
+use cohkit_testing::require;
+pub mod seeded;
+
+use cohkit_protocol::construct::construct;
+use cohkit_protocol::controller::Controller;
+use cohkit_protocol::protocol::Protocol;
+use cohkit_protocol::text;
+use cohkit_rtl::lockstep::build::{build_from, Printed};
+use cohkit_rtl::lockstep::model::Model;
+use cohkit_rtl::lockstep::reachability::ReachabilityGraph;
+use cohkit_rtl::lockstep::setup::Setup;
+use cohkit_rtl::lockstep::shapes::Shape;
+use cohkit_rtl::print::{package, Origin};
+use cohkit_rtl::rom::Rom;
+pub use require::require;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::sync::Mutex;
+
+/// A stop flag that is never set.
+pub static NEVER: AtomicBool = AtomicBool::new(false);
+
+/// A protocol, its home for one remote, the ROM, the paths to its rows, and the package.
+pub struct Compiled {
+    pub protocol: Protocol,
+    pub home: Controller,
+    pub rom: Rom,
+    pub ways: ReachabilityGraph,
+    pub package: String,
+}
+
+pub fn compiled(file: &str) -> Compiled {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .ancestors()
+        .nth(2)
+        .expect("two folders up");
+    let text =
+        std::fs::read_to_string(root.join("protocols").join(file)).expect("the text is there");
+    compiled_text(file, &text)
+}
+
+pub fn compiled_text(file: &str, text: &str) -> Compiled {
+    let protocol = text::parse(text).expect("the text is right");
+    let construction = construct(&protocol).expect("there is a home");
+    let home = construction.flat(true);
+    let rom = Rom::new(&protocol, &home).expect("it fits");
+    let rom = rom.with_rights(&home, &construction.flat_rights(true));
+    let ways = ReachabilityGraph::new(&protocol, &home, &rom).expect("a line has few situations");
+    // Print with the same header as the command, so that both share cached builds.
+    let origin = Origin {
+        file,
+        text,
+        version: env!("CARGO_PKG_VERSION"),
+    };
+    let package = package(&protocol, &rom, &origin);
+    Compiled {
+        protocol,
+        home,
+        rom,
+        ways,
+        package,
+    }
+}
+
+/// A home's RTL as a library, and a folder for images.
+pub struct Built {
+    pub compiled: Compiled,
+    pub shape: Shape,
+    pub library: PathBuf,
+    pub folder: tempfile::TempDir,
+    /// Further Verilog plusargs for the RTL.
+    pub argument: String,
+}
+
+impl Built {
+    pub fn setup(&self) -> Setup<'_> {
+        let Compiled {
+            protocol,
+            home,
+            rom,
+            ways,
+            ..
+        } = &self.compiled;
+        Setup {
+            protocol,
+            home,
+            rom,
+            library: &self.library,
+            shape: self.shape,
+            ways: Some(ways),
+            argument: &self.argument,
+            folder: self.folder.path(),
+            stop: &NEVER,
+        }
+    }
+
+    /// Creates the home alone, with its ROM.
+    pub fn model(&self) -> Model {
+        self.model_without(&[])
+    }
+
+    /// Creates the home alone, with a ROM that lacks these rows, by state and event.
+    pub fn model_without(&self, omitted_rows: &[(usize, usize)]) -> Model {
+        let rom = &self.compiled.rom;
+        let row = |(state, event)| {
+            let word = rom.word(rom.row(state, event));
+            format!("@{:x} {word:x}\n", rom.address(state, event))
+        };
+        let remaining_rows = rom.used().filter(|row| !omitted_rows.contains(row));
+        let image = remaining_rows.map(row).collect::<String>();
+        let file = self.folder.path().join("rows.mem");
+        std::fs::write(&file, image).expect("it can be written");
+        Model::open(&self.library, &file, &self.argument).expect("the library was built")
+    }
+}
+
+/// Builds the RTL of a protocol's home from these sources, once for all tests; `None` if Verilator is absent and not
+/// required.
+pub fn built(compiled: Compiled, sources: &[(&str, &str)], shape: Shape) -> Option<Built> {
+    if !require("verilator") {
+        return None;
+    }
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    let Compiled {
+        protocol,
+        rom,
+        package,
+        ..
+    } = &compiled;
+    let build_lock = ONE_AT_A_TIME.lock();
+    let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("lockstep");
+    let printed = Printed {
+        protocol: &protocol.name,
+        rom,
+        package,
+    };
+    let library = build_from(sources, &cache, printed, shape, false, &NEVER)
+        .unwrap_or_else(|error| panic!("{error:?}"));
+    drop(build_lock);
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    Some(Built {
+        compiled,
+        shape,
+        library,
+        folder,
+        argument: String::new(),
+    })
+}

@@ -1,0 +1,14 @@
+//! Tests of `cohkit-rtl` through its public interface and against independent references, in one binary.
+
+mod applications;
+mod endpoints;
+mod faults;
+mod homes;
+mod lockstep;
+mod ports;
+mod proofs;
+mod registers;
+mod rom;
+mod strangers;
+mod synth;
+mod verilated;

@@ -1,0 +1,186 @@
+//! Checks that the claims about the RTL's parts hold in every cycle, and that the proofs detect faults.
+//!
+//! These tests need Yosys and Z3, from `.venv` or from the system.
+
+use cohkit_testing::require;
+
+use cohkit_rtl::proof::{rtl_source, Proof, Prover, Verdict, PROOFS};
+use require::require;
+use std::path::Path;
+
+/// Returns `None` if the tools are absent and not required.
+fn prover() -> Option<Prover> {
+    if !(require("yosys") && require("z3")) {
+        return None;
+    }
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .ancestors()
+        .nth(2)
+        .expect("two folders up");
+    let prover = Prover::find(Some(&root.join(".venv/bin")));
+    Some(prover.unwrap_or_else(|error| panic!("{error:?}")))
+}
+
+#[test]
+fn every_claim_about_the_rtl_is_proven() {
+    let Some(prover) = prover() else {
+        return;
+    };
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    for proof in PROOFS {
+        for size in proof.sizes {
+            let verdict = prover.prove(folder.path(), proof, size, None);
+            assert_eq!(verdict, Ok(Verdict::Proven), "{} {size:?}", proof.name);
+        }
+    }
+}
+
+/// Name of the proof, file of the module, original text that occurs once, and its faulty replacement.
+const FAULTS: &[(&str, &str, &str, &str)] = &[
+    (
+        "fifo_proof",
+        "fifo.sv",
+        "assign wr_ready_o = !full;",
+        "assign wr_ready_o = 1'b1;",
+    ),
+    (
+        "fifo_proof",
+        "fifo.sv",
+        "wr || rd_valid_o && !(rd && last)",
+        "wr || rd_valid_o && !rd",
+    ),
+    (
+        "rr_pick_proof",
+        "rr_pick.sv",
+        "else if (taken_i && ask_i != '0) after_q <= after_d;",
+        "else if (taken_i && ask_i != '0) after_q <= '0;",
+    ),
+    (
+        "rr_pick_proof",
+        "rr_pick.sv",
+        "late[i] && late[i-1:0] == '0;",
+        "late[i];",
+    ),
+    (
+        "stream_arbiter_proof",
+        "stream_arbiter.sv",
+        "assign ask    = wr_valid_i & ~chosen_q;",
+        "assign ask    = wr_valid_i;",
+    ),
+    (
+        "stream_arbiter_proof",
+        "stream_arbiter.sv",
+        "assign wr_ready_o = rd_ready_i ? chosen_q : '0;",
+        "assign wr_ready_o = chosen_q;",
+    ),
+    (
+        "dcs_ingress_proof",
+        "dcs_ingress.sv",
+        "assign slot_now  = first_q ? slot : slot_q;",
+        "assign slot_now  = slot;",
+    ),
+    (
+        "dcs_ingress_proof",
+        "dcs_ingress.sv",
+        "if (take && keeps && first_q && unit",
+        "if (take && keeps && last_q && unit",
+    ),
+    // A dropped message is offered to a unit nevertheless.
+    (
+        "dcs_ingress_proof",
+        "dcs_ingress.sv",
+        "= valid_q && hands_on",
+        "= valid_q && last_q && fits",
+    ),
+    // The slot of a message with a wrong length stays allocated.
+    (
+        "dcs_ingress_proof",
+        "dcs_ingress.sv",
+        "assign gives_up = valid_q",
+        "assign gives_up = !valid_q",
+    ),
+    // Surplus beats of a message start another message.
+    (
+        "dcs_ingress_proof",
+        "dcs_ingress.sv",
+        "assign starts = valid_q ? last_q : first_q;",
+        "assign starts = valid_q ? last_q || !fits : first_q;",
+    ),
+    // An operation passes a deferred one of its unit.
+    (
+        "dcs_locals_proof",
+        "dcs_locals.sv",
+        "wr_valid_i && rivals == '0 &&",
+        "wr_valid_i &&",
+    ),
+    // Deferred operations are offered in any order.
+    (
+        "dcs_locals_proof",
+        "dcs_locals.sv",
+        "used_q[i] && before_q[i] == '0 &&",
+        "used_q[i] &&",
+    ),
+    // An event without a row stays in its queue.
+    (
+        "dcu_proof",
+        "dcu.sv",
+        "&& row_q.effect == Never && !of_local && !source_q[FromUnlock];",
+        "&& row_q.effect == Never && of_read;",
+    ),
+    // Requests have priority over responses.
+    (
+        "dcu_proof",
+        "dcu.sv",
+        "assign pick      = ask_early != '0 ? pick_early : pick_late;",
+        "assign pick      = ask_late == '0 ? pick_early : pick_late;",
+    ),
+    // A request takes the entry for which a response has waited.
+    (
+        "dcu_proof",
+        "dcu.sv",
+        "!writes_full_q && !yields_q",
+        "!writes_full_q",
+    ),
+    // Stalled events are forgotten.
+    (
+        "dcu_proof",
+        "dcu.sv",
+        "if (unblock_q) blocked_d = '0;",
+        "if (unblock_q && takes) blocked_d = '0;",
+    ),
+    // The compared group is not the one that was read.
+    (
+        "dcu_proof",
+        "dcu.sv",
+        "    group_d  = group_q;\n",
+        "    group_d  = next_group;\n",
+    ),
+];
+
+#[test]
+fn a_fault_in_the_rtl_refutes_its_proof() {
+    let Some(prover) = prover() else {
+        return;
+    };
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    for &(name, file, original, fault) in FAULTS {
+        let proof: &Proof = PROOFS
+            .iter()
+            .find(|proof| proof.name == name)
+            .expect("there is such a proof");
+        let text = rtl_source(file);
+        assert_eq!(text.matches(original).count(), 1, "{file}: {original}");
+        let text = text.replace(original, fault);
+        let size = proof.sizes.last().expect("it has a size");
+        let size = if name == "fifo_proof" {
+            &proof.sizes[2]
+        } else {
+            size
+        };
+        let verdict = prover.prove(folder.path(), proof, size, Some((file, &text)));
+        assert!(
+            matches!(&verdict, Ok(Verdict::Failed(claims)) if !claims.is_empty()),
+            "{name} with `{fault}`: {verdict:?}"
+        );
+    }
+}

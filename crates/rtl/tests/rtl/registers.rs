@@ -1,0 +1,23 @@
+//! Consistency of the registers: the derived files match the list, and addresses do not overlap.
+
+use cohkit_rtl::registers::{document, package, BYTES, COUNTERS, COUNTER_POSITIONS, REGISTERS};
+use expect_test::expect_file;
+
+#[test]
+fn the_package_and_the_document_are_printed_from_one_list() {
+    expect_file!["../../../../hardware/rtl/registers_pkg.sv"].assert_eq(&package());
+    expect_file!["../../../../hardware/registers.md"].assert_eq(&document());
+}
+
+#[test]
+fn registers_do_not_overlap() {
+    let mut next_address = 0;
+    for register in REGISTERS {
+        assert!(register.address >= next_address, "{}", register.name);
+        assert!(register.address.is_multiple_of(8), "{}", register.name);
+        next_address = register.address + 8 * register.count as u64;
+        // Counters and other registers have separate address ranges.
+        assert_eq!(register.address >= COUNTERS, next_address > COUNTERS);
+    }
+    assert!(next_address <= COUNTERS + 8 * COUNTER_POSITIONS as u64 && next_address <= BYTES);
+}

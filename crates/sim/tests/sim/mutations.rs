@@ -1,0 +1,142 @@
+//! Mistakes in protocol files are detected in runs by the oracle, the monitor or the watchdog, unless the construction
+//! of the home rejects the protocol before.
+
+use cohkit_testing::mutations::kept_without_right;
+use cohkit_testing::mutations::mistakes;
+use cohkit_testing::setups;
+
+use cohkit_application::shared_table::SharedTable;
+use cohkit_protocol::construct::{construct, ConstructionError};
+use cohkit_protocol::protocol::Home;
+use cohkit_sim::explain::FailureKind;
+use cohkit_sim::platform::Platform;
+use cohkit_sim::simulation::{home, run, NoScenario, RunError, Setup};
+use kept_without_right::{kept_without_right, mixed_up};
+use mistakes::{Mistake, MISTAKES};
+use std::sync::Arc;
+
+/// Stage at which a mistake is detected.
+#[derive(Debug, PartialEq)]
+enum Shows {
+    /// No home can be constructed.
+    AtConstruction,
+    /// A run fails.
+    InARun(FailureKind),
+    /// Not detected in these runs.
+    No,
+}
+
+fn detection_stage(mistake: &Mistake) -> Shows {
+    let remotes = if mistake.system.starts_with("one") {
+        1
+    } else {
+        3
+    };
+    let protocol = setups::parse(&mistake.text());
+    // A constructed home is run even if it has a fault.
+    let home = match &protocol.home {
+        Home::Controller(home) => home.clone(),
+        Home::Policy(_) => match (construct(&protocol), remotes) {
+            (Err(_), _) => return Shows::AtConstruction,
+            (Ok(construction), 1) => construction.flat(true),
+            (Ok(construction), _) => construction.factored(true),
+        },
+    };
+    for seed in 0..40 {
+        let setup = setups::torture_of(protocol.clone(), home.clone(), remotes, seed);
+        match run(&setup) {
+            Ok(_) => {}
+            Err(RunError::Failure(failure)) => {
+                assert!(!failure.sequence.steps.is_empty(), "{}", mistake.name);
+                return Shows::InARun(failure.kind);
+            }
+            Err(error) => panic!("{}: {error}", mistake.name),
+        }
+    }
+    Shows::No
+}
+
+#[test]
+fn every_mistake_shows() {
+    let mut missed = Vec::new();
+    for mistake in MISTAKES {
+        let stage = detection_stage(mistake);
+        println!("{}: {stage:?} (checker: {})", mistake.name, mistake.found);
+        if stage == Shows::No {
+            missed.push(format!("{}: {}", mistake.name, mistake.story));
+        }
+    }
+    assert!(missed.is_empty(), "{missed:?}");
+}
+
+/// Returns the failures of some seeds, with `remotes` remotes.
+fn run_failures(text: &str, remotes: u16) -> impl Iterator<Item = (FailureKind, String)> {
+    let protocol = setups::parse(text);
+    let home = home(&protocol, remotes).expect("there is a home");
+    (0..40).filter_map(move |seed| {
+        let setup = setups::torture_of(protocol.clone(), home.clone(), remotes, seed);
+        match run(&setup) {
+            Ok(_) => None,
+            Err(RunError::Failure(failure)) => Some((failure.kind, failure.text)),
+            Err(error) => panic!("{error}"),
+        }
+    })
+}
+
+/// The simulator once checked this only for bytes that are not kept. Here they are kept, in a state without permission,
+/// where no other check applies; the checker reports a violation.
+#[test]
+fn access_bytes_are_checked_in_kept_lines() {
+    let eci = setups::source("eci");
+    assert_eq!(run_failures(&kept_without_right(&eci), 2).next(), None);
+    let is_stale_read = |(kind, text): (FailureKind, String)| {
+        kind == FailureKind::DataValue && text.starts_with("DataOnce is sent with")
+    };
+    assert!(run_failures(&mixed_up(&eci), 2).any(is_stale_read));
+}
+
+/// The checker reports this violation with the same words. The simulator once did not check it.
+#[test]
+fn more_messages_in_flight_than_the_text_assumes_are_a_failure() {
+    let msi = setups::source("msi");
+    assert_eq!(run_failures(&msi, 3).next(), None);
+    let bounded = msi.replace("\nremote cache", "\nbounds { in_flight 2 }\n\nremote cache");
+    let (kind, text) = run_failures(&bounded, 3)
+        .next()
+        .expect("three caches send more");
+    assert_eq!(kind, FailureKind::InFlight, "{text}");
+    assert!(text.starts_with("more than 2 messages in flight"), "{text}");
+    // As many as in any state that the checker finds.
+    let sufficient = msi.replace(
+        "\nremote cache",
+        "\nbounds { in_flight 12 }\n\nremote cache",
+    );
+    assert_eq!(run_failures(&sufficient, 3).next(), None);
+}
+
+/// `check`, `sim` and `rtl` reject a protocol whose home can be constructed but starves some requests. `play` once ran
+/// it.
+#[test]
+fn faulty_constructed_home_is_rejected() {
+    let mistakes = MISTAKES.iter();
+    let matching = mistakes.filter(|mistake| mistake.name == "ambiguous-answer-stranded");
+    let text = matching.map(Mistake::text).next().expect("it is there");
+    let platform = Platform::shipped("enzian-dc-ddr").expect("it ships");
+    let scenario = SharedTable {
+        cached: false,
+        rows: 1,
+        contended: 1000,
+        engines: 1,
+        outstanding: 1,
+        device: Some(1),
+        threads: 1,
+        thread: Some(1),
+    };
+    let setup = Setup::with_scenario(setups::parse(&text), platform, Arc::new(scenario));
+    match setup.map(|_| ()) {
+        Err(NoScenario::Home(ConstructionError::Fault(fault))) => {
+            assert_eq!(fault.kind.name(), "dead end");
+        }
+        other => panic!("{other:?}"),
+    }
+}

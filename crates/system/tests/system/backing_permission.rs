@@ -1,0 +1,116 @@
+//! Backing permission covers every outer level: every behaviour below an L2 is among those below an abstract lender.
+
+use cohkit_protocol::construct;
+use cohkit_protocol::protocol::{Protocol, Right};
+use cohkit_protocol::text;
+use cohkit_system::data::{Current, Data};
+use cohkit_system::world::{explore, Clusters, Found, Levels, Lock, Payload, System, World};
+use std::collections::HashSet;
+
+const INNER: &str = include_str!("../../../../protocols/mesi-l1.coh");
+const OUTERS: [&str; 2] = [
+    include_str!("../../../../protocols/mesi.coh"),
+    include_str!("../../../../protocols/msi.coh"),
+];
+
+fn read(text: &str) -> Protocol {
+    text::parse(text).unwrap_or_else(|errors| panic!("{}", errors[0].render("text", text, false)))
+}
+
+/// Projection of an inner state. It leaves out the value of `memory writes` when the home's guards last read it, and
+/// bytes that no agent may use.
+type Below = (
+    Vec<u16>,
+    Vec<(u16, Vec<u16>, bool)>,
+    Vec<Message>,
+    (Right, bool, Option<u8>, Option<u8>, u8),
+);
+type Message = (Option<u8>, Option<u8>, u16, Option<bool>);
+
+fn below<D: Data<Copy = bool>>(world: &World<D>, system: &System, right: Right) -> Below {
+    let line = &world.lines[0];
+    let mut home = line.home.clone();
+    let variables = &system.home.variables;
+    let writes = variables.iter().position(|v| v.name == "memory writes");
+    let writes = system.slots_of_home(writes.expect("it asks") as u16).start;
+    home.slots[writes] = u16::from(right == Right::Write);
+    home.slots.push(home.state);
+    let remotes = line.remotes.iter().map(|remote| {
+        let configuration = &remote.configuration;
+        (
+            configuration.state,
+            configuration.slots.clone(),
+            remote.copy,
+        )
+    });
+    let messages = world.network.flights().map(|flight| {
+        let carried = match flight.carried {
+            Payload::Line(copy) => Some(copy),
+            _ => None,
+        };
+        (flight.from, flight.to, flight.message.0, carried)
+    });
+    let mut messages: Vec<Message> = messages.collect();
+    messages.sort_unstable();
+    let lock = match line.lock {
+        Lock::Open => 0,
+        Lock::Held(Right::Write) => 1,
+        Lock::Held(_) => 2,
+        Lock::GivenBack => 3,
+    };
+    let memory = right > Right::None && line.memory;
+    let rest = (right, memory, line.asked, line.accepted, lock);
+    (home.slots, remotes.collect(), messages, rest)
+}
+
+#[test]
+fn backing_permission_covers_every_l2_behaviour() {
+    let inner = read(INNER);
+    let home = construct::home(&inner, 2).unwrap();
+    for outer in OUTERS {
+        let outer = read(outer);
+        let above = construct::home(&outer, 2).unwrap();
+        for (l2s, l1s) in [(2, 1), (1, 2)] {
+            let lender = System::new(&inner, &home, l1s, 1, 7).with_backing_permission();
+            let Found::Safe { worlds, .. } =
+                explore(&lender, World::<Current>::new(&lender), 100_000)
+            else {
+                panic!("it holds")
+            };
+            let lender_states: HashSet<Below> = worlds
+                .iter()
+                .map(|w| below(w, &lender, w.lines[0].backing_right))
+                .collect();
+            let levels = Levels::new(
+                System::new(&outer, &above, l2s, 1, 7),
+                System::new(&inner, &home, l1s, 1, 7),
+            );
+            let begin: Clusters = Clusters::new(&levels);
+            let joint = explore(&levels, begin, 200_000);
+            let Found::Safe { worlds, .. } = joint else {
+                panic!("both hold")
+            };
+            let mut shown_states = HashSet::new();
+            for clusters in &worlds {
+                for (number, world) in clusters.inner.iter().enumerate() {
+                    let state = clusters.outer.lines[0].remotes[number].configuration.state;
+                    let right = outer.remote.states[usize::from(state)].right;
+                    let cluster_state = below(world, &levels.inner, right);
+                    assert!(
+                        lender_states.contains(&cluster_state),
+                        "{} over {l1s}: {cluster_state:?}",
+                        outer.name
+                    );
+                    shown_states.insert(cluster_state);
+                }
+            }
+            // With one L1, a single outer level shows every behaviour of the lender.
+            let (shown_states, lender_states) = (shown_states.len(), lender_states.len());
+            assert!(
+                shown_states > 200 && (shown_states == lender_states) == (l1s == 1),
+                "{}: {shown_states} of {lender_states}",
+                outer.name
+            );
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! Two levels of caches, explored together: `mesi-l1.coh` below the caches of `mesi.coh`.
+
+use cohkit_protocol::construct;
+use cohkit_protocol::protocol::Protocol;
+use cohkit_protocol::text;
+use cohkit_system::data::Current;
+use cohkit_system::world::SearchState as _;
+use cohkit_system::world::{
+    explore, explore_levels, Clusters, Found, LevelStep, Levels, Search, System, World, Wrong,
+};
+use std::collections::HashSet;
+
+const INNER: &str = include_str!("../../../../protocols/mesi-l1.coh");
+const OUTER: &str = include_str!("../../../../protocols/mesi.coh");
+
+fn read(text: &str) -> Protocol {
+    text::parse(text).unwrap_or_else(|errors| panic!("{}", errors[0].render("text", text, false)))
+}
+
+/// Runs a function on `l2s` L2s with `l1s` L1s below each.
+fn with_levels<T>(
+    outer: &str,
+    inner: &str,
+    l2s: u16,
+    l1s: u16,
+    run: impl FnOnce(&Levels) -> T,
+) -> T {
+    let (outer, inner) = (read(outer), read(inner));
+    let homes = [&outer, &inner].map(|protocol| construct::home(protocol, 2).unwrap());
+    run(&Levels::new(
+        System::new(&outer, &homes[0], l2s, 1, 7),
+        System::new(&inner, &homes[1], l1s, 1, 7),
+    ))
+}
+
+/// Explores such a system state by state.
+fn explore_states(
+    outer: &str,
+    inner: &str,
+    l2s: u16,
+    l1s: u16,
+    max_states: usize,
+) -> Found<Clusters, LevelStep> {
+    with_levels(outer, inner, l2s, l1s, |levels| {
+        explore(levels, Clusters::new(levels), max_states)
+    })
+}
+
+/// Explores the same system as rows of interned states.
+fn rows(l2s: u16, l1s: u16, symmetry: bool) -> Found<(), LevelStep> {
+    let max_states = 10_000_000;
+    with_levels(OUTER, INNER, l2s, l1s, |levels| {
+        explore_levels(
+            levels,
+            Search {
+                most: max_states,
+                symmetry,
+            },
+            &mut || true,
+        )
+    })
+}
+
+/// Numbers of states, of transitions, and the depth. Panics unless the system is safe and quiescence is reachable from
+/// every state.
+fn size<W: std::fmt::Debug, S: std::fmt::Debug>(found: Found<W, S>) -> (usize, u64, u64) {
+    match found {
+        Found::Safe {
+            worlds,
+            transitions,
+            depth,
+            lost,
+        } => {
+            assert!(lost.is_none(), "something under way cannot end");
+            (worlds.len(), transitions, depth)
+        }
+        Found::Wrong { what, way } => panic!("{what:?} after {way:?}"),
+        Found::TooMany { .. } => panic!("there are more"),
+    }
+}
+
+/// The property that a changed protocol file violates at the shortest distance.
+fn violated_property(outer: (&str, &str), inner: (&str, &str)) -> String {
+    let change = |text: &str, (from, to): (&str, &str)| {
+        assert!(from.is_empty() || text.matches(from).count() == 1, "{from}");
+        match from {
+            "" => text.to_string(),
+            _ => text.replace(from, to),
+        }
+    };
+    let (outer, inner) = (change(OUTER, outer), change(INNER, inner));
+    let plain = explore_states(&outer, &inner, 2, 1, 100_000);
+    // The search by rows finds the same violation at the same distance, and its path is one of the states' paths.
+    with_levels(&outer, &inner, 2, 1, |levels| {
+        for symmetry in [false, true] {
+            let max_states = 100_000;
+            let found = explore_levels(
+                levels,
+                Search {
+                    most: max_states,
+                    symmetry,
+                },
+                &mut || true,
+            );
+            match (&plain, found) {
+                (
+                    Found::Wrong { what, way },
+                    Found::Wrong {
+                        what: other_violations,
+                        way: other_path,
+                    },
+                ) => {
+                    assert!(what.contains(&other_violations[0]), "{other_violations:?}");
+                    assert_eq!(way.len(), other_path.len());
+                    let mut state: Clusters = Clusters::new(levels);
+                    let steps = other_path.iter().map(|&step| state.take(levels, step));
+                    let results: Vec<_> =
+                        steps.take_while(|results| *results == Ok(true)).collect();
+                    assert!(
+                        results.len() + 1 >= way.len(),
+                        "{} of {other_path:?}",
+                        results.len()
+                    );
+                }
+                (
+                    Found::Safe { lost, .. },
+                    Found::Safe {
+                        lost: other_lost, ..
+                    },
+                ) => {
+                    assert_eq!(lost.as_ref().map(Vec::len), other_lost.map(|way| way.len()));
+                }
+                (plain, found) => panic!("{plain:?}, and {found:?}"),
+            }
+        }
+    });
+    match plain {
+        Found::Wrong { what, .. } => match &what[0] {
+            Wrong::Violated(violation) => violation.property.to_string(),
+            Wrong::Exceeded(limit) => panic!("{limit}"),
+        },
+        Found::Safe { lost: Some(_), .. } => "drain".to_string(),
+        other => panic!("it holds: {:?}", size(other)),
+    }
+}
+
+#[test]
+fn lower_level_is_coherent_on_its_own() {
+    let protocol = read(INNER);
+    let home = construct::home(&protocol, 2).unwrap();
+    let system = System::new(&protocol, &home, 2u16, 1, 7);
+    size(explore(&system, World::<Current>::new(&system), 100_000));
+}
+
+#[test]
+fn two_levels_are_coherent_together() {
+    let expected = (65_463, 282_586, 54);
+    assert_eq!(size(explore_states(OUTER, INNER, 2, 1, 100_000)), expected);
+    assert_eq!(size(rows(2, 1, false)), expected);
+    let expected_below = size(explore_states(OUTER, INNER, 1, 2, 100_000));
+    assert_eq!(size(rows(1, 2, false)), expected_below);
+}
+
+/// Two L2s with two L1s each. Without symmetry there are 6,025,013 states and 39,216,108 transitions.
+#[test]
+fn two_levels_of_two_are_coherent_together() {
+    assert_eq!(size(rows(2, 2, true)), (953_922, 6_151_097, 58));
+}
+
+/// Symmetry identifies states that differ only in the numbers of caches, and no others; all states are counted.
+#[test]
+fn symmetry_merges_only_cache_renumberings() {
+    for (l2s, l1s) in [(2, 1), (1, 2)] {
+        with_levels(OUTER, INNER, l2s, l1s, |levels| {
+            let Found::Safe { worlds, .. } = explore(levels, Clusters::new(levels), 100_000) else {
+                panic!("it is safe");
+            };
+            let swapped: &[u8] = &[1, 0];
+            let states: HashSet<&Clusters> = worlds.iter().collect();
+            let mut representatives = 0;
+            let mut visited: HashSet<&Clusters> = HashSet::new();
+            for world in &worlds {
+                let permuted = match l2s {
+                    2 => world.permuted(levels, swapped, &[&[0], &[0]]),
+                    _ => world.permuted(levels, &[0], &[swapped]),
+                };
+                let permuted = states
+                    .get(&permuted)
+                    .expect("what is alike is reached, too");
+                representatives += usize::from(!visited.contains(permuted));
+                visited.insert(world);
+            }
+            assert_eq!(size(rows(l2s, l1s, true)).0, representatives);
+        });
+    }
+}
+
+/// The product search finds faults between levels, even if each protocol file alone is correct.
+#[test]
+fn faults_of_either_level_are_found_together() {
+    let unchanged = ("", "");
+    for (outer, inner, property) in [
+        // The inner protocol alone is correct: its home grants a write permission that the shared cache does not have.
+        (
+            unchanged,
+            (
+                "GetS if memory writes",
+                "GetS if owner == none",
+            ),
+            "inclusion",
+        ),
+        (
+            unchanged,
+            (
+                "  M        | Inv       | send Dirty  | I\n",
+                "  M        | Inv       | send Clean  | I\n",
+            ),
+            "data value",
+        ),
+        // A store of the inner level is not recorded.
+        (
+            (
+                "  E              | store                   |                                                | M        # silent\n",
+                "  E              | store                   |                                                | stay\n",
+            ),
+            unchanged,
+            "data value",
+        ),
+        (
+            (
+                "  S              | Inv                     | send InvAck to requestor                       | I\n",
+                "  S              | Inv                     | send InvAck to requestor                       | S\n",
+            ),
+            unchanged,
+            "single writer",
+        ),
+    ] {
+        assert_eq!(violated_property(outer, inner), property, "{outer:?} {inner:?}");
+    }
+}

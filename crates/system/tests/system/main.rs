@@ -1,0 +1,5 @@
+//! Tests of `cohkit-system` through its public interface and against independent references, in one binary.
+
+mod backing_permission;
+mod levels;
+mod walks;

@@ -1,0 +1,25 @@
+//! Inputs, generators and references that the tests, examples and benches of several crates share.
+//!
+//! No crate but as a development dependency: what users need is elsewhere.
+//!
+//! - Inputs: [`setups`] and [`orderings`] (shipped protocols on machines), [`models`] (models with known verdicts),
+//!   [`mutations`] (mistakes in protocol files), [`mutants`] (the list of equivalent mutants).
+//! - Generators: [`random_protocols`], [`random_models`], [`mutate_text`], [`mutate_murphi`], [`seeded_traces`].
+//! - References: [`rumur`] (the independent checker), [`riscv_oracle`] (QEMU), [`orbits`] (symmetry by brute force).
+//! - Environment: [`require`] (tools that a test needs), [`processor_time`].
+
+pub mod models;
+pub mod mutants;
+pub mod mutate_murphi;
+pub mod mutate_text;
+pub mod mutations;
+pub mod orbits;
+pub mod orderings;
+pub mod processor_time;
+pub mod random_models;
+pub mod random_protocols;
+pub mod require;
+pub mod riscv_oracle;
+pub mod rumur;
+pub mod seeded_traces;
+pub mod setups;

@@ -1,0 +1,144 @@
+//! Judgement of a selection of mutants, with the list of equivalent mutants.
+
+use super::known::Known;
+use cohkit_mutants::{mutants, Judge, Mutant, MutantVerdict};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Mutex;
+
+/// Returns the name and source of each shipped protocol file with rows of its own, sorted by name.
+pub fn shipped(root: &Path) -> Vec<(String, String)> {
+    let entries = std::fs::read_dir(root.join("protocols")).expect("texts ship");
+    let mut texts: Vec<(String, String)> = entries
+        .filter_map(|entry| {
+            let path = entry.expect("it can be listed").path();
+            let name = path
+                .file_name()?
+                .to_str()?
+                .strip_suffix(".coh")?
+                .to_string();
+            let text = std::fs::read_to_string(&path).expect("it can be read");
+            // A composition of other protocol files has no rows of its own.
+            (!cohkit_protocol::text::composes(&text)).then_some((name, text))
+        })
+        .collect();
+    texts.sort();
+    texts
+}
+
+/// Reads the list of equivalent mutants.
+pub fn known(root: &Path) -> Known {
+    let path = root.join("tests/mutations/equivalent.txt");
+    let list = std::fs::read_to_string(path).expect("the list is there");
+    Known::read(&list).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Verdicts on the mutants of a protocol file.
+pub struct Judged {
+    /// Number of mutants by mutation operator and verdict.
+    pub kinds: BTreeMap<&'static str, BTreeMap<&'static str, usize>>,
+    /// Errors, one sentence each: unlisted survivors, and wrong entries of the list.
+    pub problems: Vec<String>,
+}
+
+impl Judged {
+    /// Returns the number of mutants by verdict.
+    pub fn sums(&self) -> BTreeMap<&'static str, usize> {
+        let mut sums = BTreeMap::new();
+        for (verdict, count) in self.kinds.values().flatten() {
+            *sums.entry(*verdict).or_default() += count;
+        }
+        sums
+    }
+}
+
+/// A selection of the mutants of a protocol file.
+#[derive(Clone)]
+pub struct Choice {
+    /// Mutation operators; `None` for all.
+    pub kinds: Option<Vec<String>>,
+    /// Number of the first mutant.
+    pub from: usize,
+    /// Distance between the numbers of selected mutants; 0 counts as 1.
+    pub every: usize,
+}
+
+/// Judges the selected mutants of a protocol file on this number of threads.
+pub fn judge(name: &str, text: &str, known: &Known, choice: &Choice, threads: usize) -> Judged {
+    let mut problems = Vec::new();
+    let kinds = BTreeMap::new();
+    let judge = match Judge::new(text) {
+        Ok(judge) => judge,
+        Err(reason) => {
+            problems.push(format!("{name}: the text itself does not hold: {reason}"));
+            return Judged { kinds, problems };
+        }
+    };
+    let mutants = mutants(text);
+    let key = |mutant: &Mutant| format!("{name}: {}", mutant.description);
+    let mut names = BTreeSet::new();
+    for mutant in &mutants {
+        if !names.insert(key(mutant)) {
+            problems.push(format!("{}: two mutants are called so", key(mutant)));
+        }
+    }
+    let listed_entries: BTreeSet<&str> =
+        names.iter().filter_map(|name| known.entry(name)).collect();
+    let missing = known
+        .of_file(name)
+        .filter(|entry| !listed_entries.contains(entry));
+    problems.extend(missing.map(|entry| format!("{entry}: listed, but there is no such mutant")));
+    let of_kind = |number: &usize| match &choice.kinds {
+        Some(kinds) => kinds.iter().any(|kind| kind == mutants[*number].kind),
+        None => true,
+    };
+    let numbers = (choice.from..mutants.len()).step_by(choice.every.max(1));
+    let chosen: Vec<usize> = numbers.filter(of_kind).collect();
+    let next = AtomicUsize::new(0);
+    let verdicts = Mutex::new(BTreeMap::new());
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| loop {
+                let Some(&number) = chosen.get(next.fetch_add(1, Ordering::Relaxed)) else {
+                    return;
+                };
+                let verdict = judge.verdict(&mutants[number]);
+                verdicts
+                    .lock()
+                    .expect("nobody panics")
+                    .insert(number, verdict);
+            });
+        }
+    });
+    let mut kinds: BTreeMap<_, BTreeMap<_, usize>> = kinds;
+    for (number, verdict) in verdicts.into_inner().expect("nobody panics") {
+        let mutant = &mutants[number];
+        let key = key(mutant);
+        let listed = known.entry(&key);
+        let lists_whole_row = listed.is_some_and(|entry| entry.ends_with(": *"));
+        let category = match (verdict, listed) {
+            (MutantVerdict::Survived | MutantVerdict::Bisimilar, Some(_)) => "equivalent",
+            (MutantVerdict::Survived, None) => {
+                problems.push(format!(
+                    "{key}\n    survives, and is not listed; --text {name} --print {number}"
+                ));
+                "survived"
+            }
+            // A change of a row that is never taken can still make the specification invalid.
+            (MutantVerdict::Rejected, Some(_)) if lists_whole_row => "rejected",
+            (verdict, listed) => {
+                if let Some(entry) = listed {
+                    problems.push(format!("{key}: {verdict:?}, but listed as `{entry}`"));
+                }
+                verdict.name()
+            }
+        };
+        *kinds
+            .entry(mutant.kind)
+            .or_default()
+            .entry(category)
+            .or_default() += 1;
+    }
+    Judged { kinds, problems }
+}

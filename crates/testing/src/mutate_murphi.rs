@@ -1,0 +1,177 @@
+//! Mutated texts, and the properties that hold for every one of them.
+
+use cohkit_murphi::{print, read, Diagnostic, Dialect, Style};
+use std::path::Path;
+
+/// Words to insert, beside parts of other texts.
+const WORDS: [&str; 56] = [
+    "n",
+    "x",
+    "i",
+    "0",
+    "1",
+    "3",
+    "0x1F",
+    "010",
+    "99999999999",
+    "begin",
+    "end",
+    "if",
+    "then",
+    "else",
+    "do",
+    "for",
+    "forall",
+    "exists",
+    "rule",
+    "ruleset",
+    "startstate",
+    "invariant",
+    "cover",
+    "liveness",
+    "assume",
+    "undefine",
+    "undefined",
+    "clear",
+    "union",
+    "scalarset",
+    "multiset",
+    "choose",
+    "record",
+    "array",
+    "of",
+    "function",
+    "return",
+    "==>",
+    ":=",
+    ":",
+    ";",
+    ",",
+    "(",
+    ")",
+    "[",
+    "]",
+    "{",
+    "}",
+    "..",
+    "->",
+    "!",
+    "&",
+    "|",
+    "?",
+    "\"",
+    "/*",
+];
+
+/// Whole models from which mutations start.
+pub struct Corpus(Vec<String>);
+
+/// Pseudorandom numbers, the same on every machine.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, n: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) % n.max(1) as u64) as usize
+    }
+}
+
+/// Splits a text into words, spaces and signs.
+fn pieces(text: &str) -> Vec<&str> {
+    let kind = |c: char| match c {
+        _ if c.is_alphanumeric() || c == '_' => 0,
+        _ if c.is_whitespace() => 1,
+        _ => 2,
+    };
+    let mut result = Vec::new();
+    let mut start = 0;
+    let mut last_kind = None;
+    for (offset, c) in text.char_indices() {
+        if last_kind.is_some_and(|last_kind| last_kind != kind(c) || kind(c) == 2) {
+            result.push(&text[start..offset]);
+            start = offset;
+        }
+        last_kind = Some(kind(c));
+    }
+    result.push(&text[start..]);
+    result
+}
+
+impl Corpus {
+    /// Reads the small models of the repository.
+    pub fn load() -> Corpus {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let mut files: Vec<_> = ["tests/murphi", "models"]
+            .iter()
+            .flat_map(|folder| std::fs::read_dir(root.join(folder)).into_iter().flatten())
+            .filter_map(|file| Some(file.ok()?.path()))
+            .filter(|path| path.extension().is_some_and(|e| e == "m"))
+            .collect();
+        files.sort();
+        let texts = files
+            .iter()
+            .filter_map(|file| std::fs::read_to_string(file).ok());
+        Corpus(texts.filter(|text| text.len() < 4000).collect())
+    }
+
+    /// The text of this number: a model with a few changes.
+    pub fn text(&self, number: u64) -> String {
+        let mut random = Random(number);
+        let base = random.below(self.0.len());
+        let mut words: Vec<String> = pieces(&self.0[base])
+            .iter()
+            .map(|w| w.to_string())
+            .collect();
+        for _ in 0..1 + random.below(4) {
+            let position = random.below(words.len());
+            match random.below(5) {
+                0 => words[position].clear(),
+                1 => words[position] = WORDS[random.below(WORDS.len())].into(),
+                2 => words.insert(position, format!(" {} ", WORDS[random.below(WORDS.len())])),
+                3 => words[position] = words[random.below(words.len())].clone(),
+                _ => {
+                    let to = (position + random.below(20)).min(words.len());
+                    let part = words[position..to].to_vec();
+                    let target = random.below(words.len());
+                    words.splice(target..target, part);
+                }
+            }
+        }
+        words.concat()
+    }
+}
+
+fn check_positions(text: &str, diagnostics: &[Diagnostic]) -> Result<(), String> {
+    for d in diagnostics {
+        let (start, end) = (d.span.start as usize, d.span.end as usize);
+        if start > end || text.get(start..end).is_none() {
+            return Err(format!("`{}` points outside the text", d.message));
+        }
+    }
+    // Rendering takes longer than reading, so only the first and the last are rendered.
+    for d in diagnostics.first().iter().chain(&diagnostics.last()) {
+        d.render("fuzzed.m", text, false);
+    }
+    Ok(())
+}
+
+/// Reads a text. Returns whether it is accepted.
+pub fn check(text: &str, dialect: Dialect) -> Result<bool, String> {
+    match read("fuzzed", text, dialect) {
+        Err(errors) if errors.is_empty() => Err("refused without a reason".into()),
+        Err(errors) => check_positions(text, &errors).map(|()| false),
+        Ok(accepted) => {
+            check_positions(text, &accepted.warnings)?;
+            if let Ok(printed) = print(&accepted.model, Style::Plain) {
+                if let Err(errors) = read("printed", &printed, Dialect::Any) {
+                    let error = errors[0].render("printed.m", &printed, false);
+                    return Err(format!("printed, it is refused: {error}"));
+                }
+            }
+            Ok(true)
+        }
+    }
+}

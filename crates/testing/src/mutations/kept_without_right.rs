@@ -1,0 +1,70 @@
+//! Protocol in which the bytes of a message are used at once and also kept, in a state without permission to read.
+
+/// The ECI with a state K: a load reads without caching, and the line stays, without a right, until it is loaded again
+/// or evicted.
+pub fn kept_without_right(eci: &str) -> String {
+    let changes = [
+        (
+            "    IS  waits DataShared",
+            "    K   holds\n    IS  waits DataShared",
+        ),
+        (
+            "  I                    | load                     | send ReadShared           | IS",
+            "  I | load | send ReadOnce | IR\n  K | load | send ReadShared | IS",
+        ),
+        (
+            "  I                    | store ",
+            "  I K                  | store ",
+        ),
+        (
+            "  I                    | read_once ",
+            "  I K                  | read_once ",
+        ),
+        (
+            "  S                    | evict ",
+            "  K                    | evict |  | I\n  S                    | evict ",
+        ),
+        (
+            "| DataOnce                 | done                      | I",
+            "| DataOnce | done | K",
+        ),
+        (
+            "  I IS IE IU IR IW IP  | ForwardShared",
+            "  I K IS IE IU IR IW IP | ForwardShared",
+        ),
+        (
+            "  I IS IE IU IR IW IP  | ForwardInvalid",
+            "  I K IS IE IU IR IW IP | ForwardInvalid",
+        ),
+    ];
+    replaced(eci, &changes)
+}
+
+/// The same with an owner that mixes up what it answers when it is asked to share, so that memory stays old: bytes that
+/// are used once are then old, and who keeps them besides does so without a right.
+pub fn mixed_up(eci: &str) -> String {
+    let row = "ForwardShared            | send Ack";
+    let changes = [
+        (
+            format!("M                    | {row}DirtyShared "),
+            format!("M | {row}CleanShared "),
+        ),
+        (
+            format!("E                    | {row}CleanShared "),
+            format!("E | {row}DirtyShared "),
+        ),
+    ];
+    let changes = changes
+        .each_ref()
+        .map(|(old, new)| (old.as_str(), new.as_str()));
+    replaced(&kept_without_right(eci), &changes)
+}
+
+fn replaced(text: &str, changes: &[(&str, &str)]) -> String {
+    let mut text = text.to_string();
+    for (old, new) in changes {
+        assert!(text.contains(old), "{old}");
+        text = text.replace(old, new);
+    }
+    text
+}

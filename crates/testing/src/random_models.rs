@@ -1,0 +1,4 @@
+//! Random Murphi models, judged by all engines.
+
+pub mod generate;
+pub mod judge;

@@ -1,0 +1,586 @@
+//! Comparison of all engines on one protocol.
+
+use super::{programs, simulated};
+use cohkit_check::progress::{progress, Progress};
+use cohkit_check::system;
+use cohkit_check::system::progress::unproven_kinds;
+use cohkit_engine::graph::graph;
+use cohkit_engine::model::{Deadlock, Model};
+use cohkit_engine::search::Engine;
+use cohkit_engine::{check, Options, Outcome, Property, Report};
+use cohkit_murphi::{print, read, Dialect, Style};
+use cohkit_protocol::controller::Controller;
+use cohkit_protocol::protocol::{Home, Protocol, Right, Type};
+use cohkit_protocol::remotes::Remotes;
+use cohkit_protocol::text::parse;
+use cohkit_system::data::{Current, Words};
+use cohkit_system::world::{explore, Step, System, World, Wrong};
+use std::collections::{BTreeMap, HashMap};
+
+/// Maximum number of states of a system to visit.
+const MAX_STATES: usize = 3_000;
+
+/// Result of the execution.
+pub type Found = cohkit_system::world::Found<World<Current>, Step>;
+
+/// The verdict that all engines agree on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Agreed {
+    /// Verified, with this number of states.
+    Verified(usize),
+    /// A property is violated.
+    Violated,
+    /// The capacity for messages or states is exceeded.
+    Undecided,
+}
+
+/// Reason why a protocol cannot be judged, or a disagreement.
+#[derive(Debug)]
+pub enum Trouble {
+    /// The front end rejects it.
+    Refused(String),
+    /// Two engines disagree.
+    Differ(String),
+}
+
+/// A protocol, and the result of executing its controllers.
+pub struct Case {
+    pub protocol: Protocol,
+    pub remotes: Remotes,
+    pub found: Found,
+}
+
+/// Reads a protocol and executes it.
+pub fn case(text: &str) -> Result<Case, Trouble> {
+    let protocol = parse(text).map_err(|errors| {
+        let messages = errors.iter().map(|e| e.render("random.coh", text, false));
+        Trouble::Refused(messages.collect())
+    })?;
+    let (remotes, lines) = (protocol.systems[0].remotes, lines_of(&protocol));
+    let capacity = system::Options::default().capacity;
+    let system = System::new(&protocol, home(&protocol), remotes, lines, capacity);
+    let found = explore(&system, World::new(&system), MAX_STATES);
+    Ok(Case {
+        protocol,
+        remotes,
+        found,
+    })
+}
+
+/// The model of a system, with safety properties alone.
+pub fn safety(protocol: &Protocol, home: &Controller, remotes: Remotes) -> Result<Model, Trouble> {
+    let options = system::Options::default();
+    let model = system::model(protocol, home, remotes, lines_of(protocol), &options);
+    let mut model = model.map_err(|error| Trouble::Differ(format!("no model: {error}")))?;
+    model.deadlock = Deadlock::Off;
+    model.quiescent = None;
+    model.liveness.clear();
+    model.covers.clear();
+    Ok(model)
+}
+
+/// Number of lines of the protocol's own system.
+fn lines_of(protocol: &Protocol) -> u8 {
+    protocol.systems[0].lines
+}
+
+/// The home of a protocol whose home is hand-written.
+pub fn home(protocol: &Protocol) -> &Controller {
+    match &protocol.home {
+        Home::Controller(home) => home,
+        Home::Policy(_) => unreachable!("these homes are written as rows"),
+    }
+}
+
+fn flat() -> Options<'static> {
+    Options {
+        decompose: false,
+        symmetry: false,
+        engine: Engine::Interpreter,
+        ..Options::default()
+    }
+}
+
+fn run(model: &Model, options: &Options) -> Result<Report, Trouble> {
+    check(model, options).map_err(|error| Trouble::Differ(format!("no verdict: {error:?}")))
+}
+
+fn brief(report: &Report) -> String {
+    let outcome = match &report.outcome {
+        Outcome::Violated {
+            property,
+            message,
+            trace,
+        } => format!("{property}: {message}, after {} steps", trace.steps.len()),
+        Outcome::Exceeded { limit, trace } => format!("{limit}, after {} steps", trace.steps.len()),
+        other => format!("{other:?}"),
+    };
+    format!("{} states, {outcome}", report.states)
+}
+
+/// Compares a verdict on all states with the result of the execution.
+pub fn check_agreement(name: &str, found: &Found, report: &Report) -> Result<Agreed, Trouble> {
+    let any_is = |what: &[Wrong], violated: bool| {
+        (what.iter()).any(|error| matches!(error, Wrong::Violated(_)) == violated)
+    };
+    let agreed = match (found, &report.outcome) {
+        (
+            Found::Safe {
+                worlds,
+                transitions,
+                depth,
+                ..
+            },
+            Outcome::Verified,
+        ) if (report.states, report.transitions, report.depth)
+            == (worlds.len() as u128, (*transitions).into(), *depth) =>
+        {
+            Some(Agreed::Verified(worlds.len()))
+        }
+        (Found::Wrong { what, way }, Outcome::Violated { trace, .. })
+            if any_is(what, true) && way.len() == trace.steps.len() =>
+        {
+            Some(Agreed::Violated)
+        }
+        (Found::Wrong { what, way }, Outcome::Exceeded { trace, .. })
+            if any_is(what, false) && way.len() == trace.steps.len() =>
+        {
+            Some(Agreed::Undecided)
+        }
+        _ => None,
+    };
+    agreed.ok_or_else(|| {
+        let executed = match found {
+            Found::Safe { worlds, .. } => format!("{} states, verified", worlds.len()),
+            other => format!("{other:?}"),
+        };
+        Trouble::Differ(format!("{name}: {}; executed: {executed}", brief(report)))
+    })
+}
+
+/// Checks that a model agrees with the execution: its verdict, and its agents state by state.
+// Used by the test of seeded faults, which includes this file; the example itself judges whole protocols.
+pub fn modelled_as(case: &Case, model: &Model) -> Result<(), Trouble> {
+    check_agreement("interpreted", &case.found, &run(model, &flat())?)?;
+    match &case.found {
+        Found::Safe { worlds, .. } => state_by_state(&case.protocol, model, worlds),
+        _ => Ok(()),
+    }
+}
+
+/// The verdict that all engines agree on, and the engines that judged the protocol.
+#[derive(Clone, Copy, Debug)]
+pub struct Judged {
+    /// The verdict on safety.
+    pub agreed: Agreed,
+    /// True if quiescence is always reachable and every access that begins can be performed. False if that was not
+    /// judged.
+    pub goes_on: bool,
+    /// True if the simulator ran it.
+    pub simulated: bool,
+    /// Number of programs that were run on it.
+    pub programs: u64,
+}
+
+/// Compares the execution with the checker, the simulator, and litmus programs. The seed chooses the simulation.
+pub fn ours(text: &str, seed: u64) -> Result<Judged, Trouble> {
+    let case = case(text)?;
+    let agreed = models(&case)?;
+    let mut judged = Judged {
+        agreed,
+        goes_on: false,
+        simulated: false,
+        programs: 0,
+    };
+    if agreed == Agreed::Undecided {
+        return Ok(judged);
+    }
+    // True if accesses may be rejected, or kept from beginning, for ever.
+    let mut may_stop = false;
+    if let Found::Safe { worlds, lost, .. } = &case.found {
+        let can_begin_again = begins_again(&case, worlds);
+        let makes_progress = lost.is_none() && performed(&case, can_begin_again)?;
+        judged.goes_on = makes_progress;
+        // A rejected request is served in some order of events, which the simulator need not produce.
+        may_stop = !makes_progress
+            || !can_begin_again
+            || !unproven_kinds(&case.protocol, home(&case.protocol)).is_empty();
+        let run = programs::compare(&case.protocol, home(&case.protocol), seed, may_stop);
+        judged.programs = run.map_err(Trouble::Differ)?;
+    }
+    let runs = simulated::compare(&case.protocol, &case.found, may_stop, seed);
+    judged.simulated = runs.map_err(Trouble::Differ)?.is_some();
+    Ok(judged)
+}
+
+/// Returns true if each access that begins in some state can begin, or be performed in place, from every state.
+fn begins_again(case: &Case, worlds: &[World<Current>]) -> bool {
+    let Case {
+        protocol, remotes, ..
+    } = case;
+    let capacity = system::Options::default().capacity;
+    let system = System::new(
+        protocol,
+        home(protocol),
+        *remotes,
+        lines_of(protocol),
+        capacity,
+    );
+    let numbers: HashMap<&World<Current>, usize> = worlds.iter().zip(0..).collect();
+    let mut predecessors: Vec<Vec<usize>> = vec![Vec::new(); worlds.len()];
+    let mut begins: BTreeMap<(u8, u8, &str), Vec<usize>> = BTreeMap::new();
+    for (from, world) in worlds.iter().enumerate() {
+        for step in world.steps(&system) {
+            let mut next = world.clone();
+            if next.take(&system, step) != Ok(true) {
+                continue;
+            }
+            predecessors[numbers[&next]].push(from);
+            if let Step::Access(line, remote, access) = step {
+                if access.needs() != Right::None {
+                    let states = begins.entry((line, remote, access.name())).or_default();
+                    states.push(from);
+                }
+            }
+        }
+    }
+    begins.into_iter().all(|((line, remote, access), begins)| {
+        let mut reached = vec![false; worlds.len()];
+        let permitted = (0..worlds.len()).filter(|&world| {
+            let remote = &worlds[world].lines[usize::from(line)].remotes[usize::from(remote)];
+            let right = protocol.remote.states[usize::from(remote.configuration.state)].right;
+            match access {
+                "load" => right >= Right::Read,
+                "store" => right == Right::Write,
+                _ => false,
+            }
+        });
+        let mut work: Vec<usize> = permitted.chain(begins).collect();
+        while let Some(world) = work.pop() {
+            if !std::mem::replace(&mut reached[world], true) {
+                work.extend(&predecessors[world]);
+            }
+        }
+        reached.iter().all(|&reached| reached)
+    })
+}
+
+/// Returns true if every access that begins can be performed, and begin again. Compares the result with and without
+/// symmetry. `can_begin_again` is false if some access cannot begin again.
+fn performed(case: &Case, can_begin_again: bool) -> Result<bool, Trouble> {
+    let Case {
+        protocol, remotes, ..
+    } = case;
+    let size = (*remotes, lines_of(protocol));
+    let system_options = system::Options::default();
+    let judged = |options: &Options| {
+        progress(protocol, home(protocol), size, &system_options, options)
+            .map_err(|error| Trouble::Differ(format!("no verdict on progress: {error}")))
+    };
+    let orbits = Options {
+        symmetry: true,
+        ..flat()
+    };
+    let [plain, orbits] = [judged(&flat())?, judged(&orbits)?];
+    let brief = |found: &Progress| {
+        let outcome = match &found.outcome {
+            Outcome::Violated { trace, .. } => {
+                format!("violated, after {} steps", trace.steps.len())
+            }
+            Outcome::Exceeded { .. } => "exceeded".into(),
+            other => format!("{other:?}"),
+        };
+        (outcome, found.never.clone(), found.notes.len())
+    };
+    if can_begin_again && !plain.notes.is_empty() {
+        let reason = format!("each access can begin again; {}", plain.notes.join("; "));
+        return Err(Trouble::Differ(reason));
+    }
+    match brief(&plain) == brief(&orbits) {
+        true => Ok(plain.outcome == Outcome::Verified && plain.notes.is_empty()),
+        false => Err(Trouble::Differ(format!(
+            "progress: {:?}, over orbits {:?}",
+            brief(&plain),
+            brief(&orbits)
+        ))),
+    }
+}
+
+/// Compares the execution with the checker: interpreted, compiled, over orbits, printed as Murphi and read again, and
+/// state by state.
+pub fn models(case: &Case) -> Result<Agreed, Trouble> {
+    let Case {
+        protocol,
+        remotes,
+        found,
+    } = case;
+    if matches!(found, Found::TooMany { .. }) {
+        return Ok(Agreed::Undecided);
+    }
+    let model = safety(protocol, home(protocol), *remotes)?;
+    let plain = run(&model, &flat())?;
+    let agreed = check_agreement("interpreted", found, &plain)?;
+    values(protocol, *remotes, found)?;
+    let compiled = Options {
+        engine: Engine::Native,
+        threads: 2,
+        ..flat()
+    };
+    let compiled = run(&model, &compiled)?;
+    if compiled != plain {
+        let reason = format!("compiled: {}, {}", brief(&plain), brief(&compiled));
+        return Err(Trouble::Differ(reason));
+    }
+    let orbits = Options {
+        symmetry: true,
+        ..flat()
+    };
+    let orbits = run(&model, &orbits)?;
+    let agree = match (&plain.outcome, &orbits.outcome) {
+        (Outcome::Verified, Outcome::Verified) => orbits.states <= plain.states,
+        (
+            Outcome::Violated { trace, .. },
+            Outcome::Violated {
+                trace: orbit_trace, ..
+            },
+        )
+        | (
+            Outcome::Exceeded { trace, .. },
+            Outcome::Exceeded {
+                trace: orbit_trace, ..
+            },
+        ) => trace.steps.len() == orbit_trace.steps.len(),
+        // If a violation and an exceeded capacity are at the same distance, each search finds another one first.
+        (Outcome::Violated { .. }, Outcome::Exceeded { .. })
+        | (Outcome::Exceeded { .. }, Outcome::Violated { .. }) => {
+            let violated = |wrong: &Wrong| matches!(wrong, Wrong::Violated(_));
+            matches!(found, Found::Wrong { what, .. } if what.iter().any(violated) && !what.iter().all(violated))
+        }
+        _ => false,
+    };
+    if !agree {
+        let reason = format!("orbits: {}, {}", brief(&plain), brief(&orbits));
+        return Err(Trouble::Differ(reason));
+    }
+    printed(&model, &plain)?;
+    if let Found::Safe { worlds, lost, .. } = found {
+        rest(protocol, *remotes, lost.is_some())?;
+        state_by_state(protocol, &model, worlds)?;
+    }
+    Ok(agreed)
+}
+
+/// Compares the result with one bit per copy with that of words that stores write. The number of words is unbounded, so
+/// only the first states are visited: each violation in them also occurs with bits, at no greater distance.
+fn values(protocol: &Protocol, remotes: Remotes, found: &Found) -> Result<(), Trouble> {
+    let capacity = system::Options::default().capacity;
+    let system = System::new(
+        protocol,
+        home(protocol),
+        remotes,
+        lines_of(protocol),
+        capacity,
+    );
+    let words = explore(&system, World::<Words>::new(&system), MAX_STATES);
+    match (found, &words) {
+        (_, cohkit_system::world::Found::Wrong { way, .. }) if !matches!(found, Found::Wrong { way: bits, .. } if bits.len() <= way.len()) =>
+        {
+            let steps = way.len();
+            let reason =
+                format!("with words something is wrong after {steps} steps, with bits not");
+            Err(Trouble::Differ(reason))
+        }
+        (Found::Wrong { way, .. }, cohkit_system::world::Found::Safe { .. }) => {
+            let steps = way.len();
+            let reason =
+                format!("with bits something is wrong after {steps} steps, with words never");
+            Err(Trouble::Differ(reason))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Compares the execution with an independent checker of the printed Murphi model. `checker` returns verdict, number of
+/// states, and its output.
+pub fn rumur(
+    text: &str,
+    checker: impl FnOnce(&Model) -> (bool, u64, String),
+) -> Result<Agreed, Trouble> {
+    let case = case(text)?;
+    if matches!(case.found, Found::TooMany { .. }) {
+        return Ok(Agreed::Undecided);
+    }
+    let model = safety(&case.protocol, home(&case.protocol), case.remotes)?;
+    let (holds, states, output) = checker(&model);
+    match &case.found {
+        Found::Safe { worlds, .. } if holds && worlds.len() as u64 == states => {
+            Ok(Agreed::Verified(worlds.len()))
+        }
+        Found::Wrong { .. } if !holds => Ok(Agreed::Violated),
+        Found::Safe { worlds, .. } => {
+            let executed = worlds.len();
+            let reason = format!("Rumur: {output}; executed: {executed} states, verified");
+            Err(Trouble::Differ(reason))
+        }
+        other => Err(Trouble::Differ(format!(
+            "Rumur: {output}; executed: {other:?}"
+        ))),
+    }
+}
+
+/// Checks that the printed Murphi model is equivalent.
+fn printed(model: &Model, plain: &Report) -> Result<(), Trouble> {
+    let text = print(model, Style::Plain)
+        .map_err(|error| Trouble::Differ(format!("it is not printed: {error}")))?;
+    let reread = read("random", &text, Dialect::Rumur)
+        .map_err(|_| Trouble::Differ("what is printed is not read".into()))?;
+    let mut reread = reread.model;
+    reread.deadlock = Deadlock::Off;
+    let reread = run(&reread, &flat())?;
+    let agree = match (&plain.outcome, &reread.outcome) {
+        (Outcome::Verified, Outcome::Verified) => plain.states == reread.states,
+        // In Murphi an exceeded capacity is an error like any other.
+        (Outcome::Violated { .. } | Outcome::Exceeded { .. }, Outcome::Violated { .. }) => true,
+        _ => false,
+    };
+    match agree {
+        true => Ok(()),
+        false => {
+            let reason = format!("printed: {}, {}", brief(plain), brief(&reread));
+            Err(Trouble::Differ(reason))
+        }
+    }
+}
+
+/// Checks that the model agrees on whether quiescence is always reachable. It is the only liveness property known here.
+fn rest(protocol: &Protocol, remotes: Remotes, lost: bool) -> Result<(), Trouble> {
+    let options = system::Options::default();
+    let lines = lines_of(protocol);
+    let model = system::model(protocol, home(protocol), remotes, lines, &options);
+    let mut model = model.map_err(|error| Trouble::Differ(format!("no model: {error}")))?;
+    model.liveness.clear();
+    model.covers.clear();
+    for symmetry in [false, true] {
+        let options = Options { symmetry, ..flat() };
+        let report = run(&model, &options)?;
+        let stuck = match &report.outcome {
+            Outcome::Violated {
+                property: Property::Drain | Property::NoDeadlock,
+                ..
+            } => true,
+            Outcome::Verified => false,
+            _ => return Err(Trouble::Differ(format!("rest: {}", brief(&report)))),
+        };
+        if stuck != lost {
+            let reason = format!("rest: {}; executed, it is lost: {lost}", brief(&report));
+            return Err(Trouble::Differ(reason));
+        }
+    }
+    Ok(())
+}
+
+/// The agents of a state, by the checker's names, without initial values.
+fn agents(protocol: &Protocol, world: &World<Current>) -> BTreeMap<String, String> {
+    let line = &world.lines[0];
+    let mut values = BTreeMap::new();
+    let mut agent = |controller: &Controller,
+                     configuration: &cohkit_protocol::execute::Configuration,
+                     (index, register_index): (&str, &str)| {
+        let name = &controller.name;
+        let state = &controller.states[usize::from(configuration.state)].name;
+        values.insert(format!("{name}_state{index}"), state.clone());
+        let mut slots = configuration.slots.iter();
+        let mut slot = || slots.next().expect("a slot for each value");
+        for variable in &controller.variables {
+            // A register belongs to no line.
+            let index = if variable.register {
+                register_index
+            } else {
+                index
+            };
+            let variable_name = format!("{name}_{}{index}", variable.name);
+            match variable.ty {
+                Type::RemoteSet => {
+                    let value = slot();
+                    for remote in 0..line.remotes.len() {
+                        let member = value >> remote & 1 != 0;
+                        values.insert(format!("{variable_name}[{remote}]"), member.to_string());
+                    }
+                }
+                ty if ty.set_of_homes() => {
+                    let value = slot();
+                    for home in 0..ty.extent(0)[0] {
+                        values.insert(
+                            format!("{variable_name}[{home}]"),
+                            (value >> home & 1).to_string(),
+                        );
+                    }
+                }
+                Type::Array { .. } => {
+                    let [first, second] = variable.ty.extent(line.remotes.len() as u16);
+                    let is_two_dimensional =
+                        matches!(variable.ty, Type::Array { then: Some(_), .. });
+                    for (row, column) in (0..first).flat_map(|a| (0..second).map(move |b| (a, b))) {
+                        let variable_name = match is_two_dimensional {
+                            true => format!("{variable_name}[{row}][{column}]"),
+                            false => format!("{variable_name}[{row}]"),
+                        };
+                        values.insert(variable_name, slot().to_string());
+                    }
+                }
+                _ => {
+                    values.insert(variable_name, slot().to_string());
+                }
+            }
+        }
+    };
+    agent(home(protocol), &line.home, ("[0]", ""));
+    for (number, remote) in line.remotes.iter().enumerate() {
+        let (index, register_index) = (format!("[0][{number}]"), format!("[{number}]"));
+        agent(
+            &protocol.remote,
+            &remote.configuration,
+            (&index, &register_index),
+        );
+    }
+    for (number, remote) in line.remotes.iter().enumerate() {
+        let variable_name = format!("{}_current[0][{number}]", protocol.remote.name);
+        values.insert(variable_name, remote.copy.to_string());
+    }
+    values.insert("memory_current[0]".into(), line.memory.to_string());
+    values
+}
+
+/// Compares the states of model and execution, as far as agents show them.
+fn state_by_state(
+    protocol: &Protocol,
+    model: &Model,
+    worlds: &[World<Current>],
+) -> Result<(), Trouble> {
+    // The agents of one line say little about coupled lines; the number of states is compared anyway.
+    if lines_of(protocol) > 1 {
+        return Ok(());
+    }
+    let graph = graph(model, MAX_STATES, None).map_err(Trouble::Differ)?;
+    let mut executed: Vec<BTreeMap<String, String>> =
+        worlds.iter().map(|world| agents(protocol, world)).collect();
+    let initial = executed[0].clone();
+    let mut lowered: Vec<BTreeMap<String, String>> = Vec::new();
+    for (number, state) in graph.states.iter().enumerate() {
+        let mut values = initial.clone();
+        for setting in state.values.iter().filter(|_| number > 0) {
+            if let Some(value) = values.get_mut(&setting.variable) {
+                value.clone_from(&setting.value);
+            }
+        }
+        lowered.push(values);
+    }
+    executed.sort();
+    lowered.sort();
+    match executed.iter().zip(&lowered).find(|(a, b)| a != b) {
+        None => Ok(()),
+        Some((a, b)) => Err(Trouble::Differ(format!(
+            "a state of agents that is executed and one that is lowered: {a:?}, {b:?}"
+        ))),
+    }
+}

@@ -1,0 +1,102 @@
+//! Comparison of the simulator with the states that executing the controllers can reach.
+
+use crate::setups::{torture, ACCESSES};
+use cohkit_protocol::controller::{Access, Event};
+use cohkit_protocol::pending_access::Accesses;
+use cohkit_protocol::protocol::Protocol;
+use cohkit_sim::explain::FailureKind;
+use cohkit_sim::kernel::NANOSECOND;
+use cohkit_sim::platform::Quantity;
+use cohkit_sim::simulation::{run, RunError, Setup};
+use cohkit_sim::statistics::Statistics;
+use cohkit_system::data::Current;
+use cohkit_system::world::{Found, Step, World};
+
+/// A torture test of the system's lines with the accesses that the protocol has rows for.
+pub fn setup(protocol: Protocol, remotes: u16, seed: u64) -> Setup {
+    let system = &protocol.systems[0];
+    let (lines, homes) = (u32::from(system.lines), protocol.homes);
+    let mut setup = torture(protocol, remotes, seed).expect("a home with rows");
+    let rules = &setup.protocol.remote.rules;
+    let has = |access| rules.iter().any(|rule| rule.event == Event::Access(access));
+    setup.workload.mix.retain(|&(access, _)| has(access));
+    if !has(Access::Store) {
+        setup.workload.write_prefetches = 0;
+    }
+    let accesses = Accesses::new(&setup.protocol.remote, &setup.protocol.messages);
+    if rules
+        .iter()
+        .any(|row| accesses.posts(&setup.protocol.remote, row))
+    {
+        setup.platform.cores.write_buffer.value = 0;
+    }
+    setup.workload.lines = lines;
+    setup.device.lines = lines;
+    let count = (homes > 1).then(|| Quantity::given(homes.into(), "of the protocol file"));
+    setup.platform.home.count = count;
+    // Without work between accesses, a cache would perform or refuse its accesses before another one has the line.
+    setup.platform.cores.work.value = [20, 100, 400, 1000][(seed % 4) as usize] * NANOSECOND;
+    setup
+}
+
+/// Returns the statistics of a run, or its failure.
+fn tortured(setup: &Setup) -> Result<Statistics, (FailureKind, String)> {
+    run(setup).map_err(|error| match error {
+        RunError::Failure(failure) => (failure.kind, failure.to_string()),
+        other => panic!("{other}"),
+    })
+}
+
+/// Results of a protocol's runs.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Runs {
+    /// Number of bytes sent to the home.
+    pub asked: f64,
+    /// True if some run found a violation, other than a lack of progress.
+    pub met: bool,
+}
+
+/// Compares two runs of a protocol, one of them with a component between cores and caches, with all states that
+/// execution can reach. `stops` is true if accesses may be rejected, or kept from beginning, for ever. `None` if the
+/// protocol is not simulated.
+///
+/// # Errors
+/// The two disagree; the error is a sentence.
+pub fn compare(
+    protocol: &Protocol,
+    found: &Found<World<Current>, Step>,
+    stops: bool,
+    seed: u64,
+) -> Result<Option<Runs>, String> {
+    let mut runs = Runs::default();
+    let remotes = protocol.systems[0].remotes.total();
+    for seed in [seed, seed + 3] {
+        let setup = setup(protocol.clone(), remotes, seed);
+        if setup.workload.mix.is_empty() {
+            return Ok(None);
+        }
+        match (found, tortured(&setup)) {
+            (Found::Safe { .. }, Ok(statistics)) => {
+                let statistic = |name| statistics.get(name).unwrap();
+                let access_count = statistic("accesses") + statistic("accesses_skipped");
+                if access_count != ACCESSES as f64 {
+                    return Err(format!("{access_count} of {ACCESSES} accesses were made"));
+                }
+                runs.asked += statistic("link_bytes_to_home");
+            }
+            // One access may wait for an event that need not happen.
+            (Found::Safe { lost, .. }, Err((FailureKind::NoProgress, _)))
+                if lost.is_some() || stops => {}
+            (Found::Safe { lost, .. }, Err((_, failure))) => {
+                return Err(format!(
+                    "Executed, it is safe, and rest is lost: {}. Simulated: {failure}",
+                    lost.is_some()
+                ));
+            }
+            (Found::Wrong { .. }, Err((kind, _))) => runs.met |= kind != FailureKind::NoProgress,
+            // A run need not find every violation.
+            (Found::Wrong { .. }, Ok(_)) | (Found::TooMany { .. }, _) => {}
+        }
+    }
+    Ok(Some(runs))
+}

@@ -1,0 +1,93 @@
+//! Tools that tests need besides Rust. [`require`] fails a test whose tool is missing, so that no test passes without
+//! testing anything. `COHKIT_WITHOUT=verilator,rumur` skips the tests that need these tools; `.ci/run` ignores it.
+
+use std::ffi::OsStr;
+use std::path::Path;
+
+use cohkit_rtl::tools::{Program, Tool, TOOLS};
+
+/// Mount namespaces, which only tests need.
+const MOUNTS: Tool = Tool {
+    name: "mounts",
+    what: "a machine that gives its users mount namespaces",
+    programs: &[
+        Program {
+            names: &["unshare"],
+            arguments: &["--version"],
+            oldest: (0, 0),
+        },
+        Program {
+            names: &["mount"],
+            arguments: &["--version"],
+            oldest: (0, 0),
+        },
+    ],
+    modules: &[],
+    brought_by: "the Debian packages `util-linux` and `mount`",
+    enables: "",
+};
+
+/// All tools that tests may need.
+fn all() -> impl Iterator<Item = &'static Tool> {
+    TOOLS.iter().chain([&MOUNTS])
+}
+
+fn find(name: &str) -> &'static Tool {
+    let mut all = all();
+    let found = all.find(|tool| tool.name == name);
+    found.unwrap_or_else(|| panic!("tests know no tool `{name}`"))
+}
+
+/// Whether a test can go on: its tool is there. It is to end at once if the developer does without that.
+///
+/// # Panics
+/// If the tool is missing, and nobody said that it may be.
+#[track_caller]
+pub fn require(name: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let without = std::env::var("COHKIT_WITHOUT").unwrap_or_default();
+    // `make setup` installs some of them into `.venv`.
+    let venv = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.venv/bin");
+    let folders = std::iter::once(venv).chain(std::env::split_paths(&path));
+    let path = std::env::join_paths(folders).expect("no folder's name has a colon");
+    match is_there(name, &path, &without) {
+        Ok(there) => there,
+        Err(what) => panic!("{what}"),
+    }
+}
+
+/// Returns the message about a missing tool.
+pub fn missing(name: &str) -> String {
+    let tool = find(name);
+    format!(
+        "this test needs {}: {}; `make setup` installs what it can\n  help: COHKIT_WITHOUT={name} does without it, and tests less",
+        tool.what, tool.brought_by
+    )
+}
+
+/// Whether the programs of a tool are in these folders; false if `without` has its name. An error says what is missing.
+pub fn is_there(name: &str, path: &OsStr, without: &str) -> Result<bool, String> {
+    let names = || all().map(|tool| tool.name);
+    for word in without.split(',').filter(|word| !word.is_empty()) {
+        if !names().any(|name| name == word) {
+            let all = names().collect::<Vec<_>>().join(", ");
+            return Err(format!(
+                "COHKIT_WITHOUT names `{word}`, which no test needs\n  help: there are {all}"
+            ));
+        }
+        if word == name {
+            eprintln!("not tested: COHKIT_WITHOUT names {name}");
+            return Ok(false);
+        }
+    }
+    let programs = find(name).programs;
+    let stands =
+        |program: &&&str| std::env::split_paths(path).any(|folder| folder.join(program).is_file());
+    match programs
+        .iter()
+        .all(|one| one.names.iter().any(|program| stands(&program)))
+    {
+        true => Ok(true),
+        false => Err(missing(name)),
+    }
+}
