@@ -1,6 +1,5 @@
 //! Comparison of the engines, decomposition and numbers of threads on random models.
 
-
 use cohkit_engine::build::*;
 use cohkit_engine::model::*;
 use cohkit_engine::report::{Outcome, Property};

@@ -256,7 +256,7 @@ fn caches_that_are_written_through_run_all_but_atomic_accesses() {
         };
         match observe(&machines, &shape, &options, &mut || true) {
             Err(NotRun::Cannot(reason)) => {
-                assert!(reason.contains("in copies"), "{reason}");
+                assert!(reason.contains("in the copies of their caches"), "{reason}");
                 rejected += 1;
             }
             Ok(observed) => {
@@ -296,7 +296,7 @@ fn run_classic(text: &str, runs: u64) -> Result<(usize, usize), String> {
         let observed = match observe(&machines, &shape, &options, &mut || true) {
             Ok(observed) => observed,
             Err(NotRun::Cannot(reason)) => {
-                assert!(reason.contains("in copies"), "{reason}");
+                assert!(reason.contains("in the copies of their caches"), "{reason}");
                 continue;
             }
             Err(other) => unreachable!("nobody interrupts: {other:?}"),

@@ -1,6 +1,5 @@
 //! Compiled programs on both sides of a whole machine: all kinds of pipes, start and end of programs, and latencies.
 
-
 mod arrays;
 mod cores;
 mod lends;
