@@ -5,25 +5,29 @@ SHELL := bash
 .PHONY: help setup demo test test-rust test-command test-python bench soak site wheel lint clean
 
 # Python's files are used in place; the sources of the compiled module are the prerequisites of a build.
-SOURCES := Cargo.toml Cargo.lock pyproject.toml tools/requirements.txt editors/vscode/package-lock.json tools/build_backend.py \
+SOURCES := Cargo.toml Cargo.lock pyproject.toml tools/requirements.txt tools/build_backend.py \
 	$(shell find crates platforms protocols experiments nearmemory tests/construction -path '*/src/*.rs' -o -name '*.toml' -o -name '*.coh' \
 	-o -path 'nearmemory/*' -type f)
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | while IFS=$$'\t' read -r name text; do printf '  make %-6s %s\n' "$$name" "$$text"; done
 
-setup: .venv/installed ## make .venv with the cohkit command and the Python package in it; install system packages
+setup: .venv/installed ## make .venv with the cohkit command and the Python package in it
 
-# The development profile is the tests' profile too, so nothing is built twice.
 .venv/installed: tools/setup $(SOURCES)
 	@tools/setup
-	@touch $@
+	@rm -f .venv/tests; touch $@
+
+# Tests use a build with all checks, in the same .venv: the next `make setup` brings the fast build back.
+.venv/tests: tools/setup tools/setup_tests tools/requirements-tests.txt editors/vscode/package-lock.json $(SOURCES)
+	@tools/setup_tests
+	@rm -f .venv/installed; touch $@
 
 demo: setup ## construct the ECI home, check it, show a counterexample of a broken variant, and run published figures
 	@tools/demo
 
 # After the build, three parts of the tests run in parallel: none of them uses all processors.
-test: setup ## run every test; this is what continuous integration runs
+test: .venv/tests ## install what tests need and run every test, as continuous integration does
 	cargo test --workspace --locked --no-run
 	@code=0; $(MAKE) --no-print-directory --jobs 3 --keep-going test-rust test-command test-python || code=$$?; tools/test_times; exit $$code
 
@@ -40,11 +44,12 @@ test-command:
 test-python:
 	@mkdir -p target; code=0; .venv/bin/pytest --durations=20 >target/pytest.log 2>&1 || code=$$?; cat target/pytest.log; exit $$code
 
-bench: setup ## measure speed
+bench: .venv/tests ## measure speed
+	@$(MAKE) --no-print-directory setup
 	cargo bench --workspace --locked
 	.venv/bin/python tools/bench_experiments
 
-soak: ## run the long once-only figures and append them to records/
+soak: .venv/tests ## run the long once-only figures and append them to records/
 	tools/soak
 
 # In a separate environment: zig is large, and only this target needs it.
@@ -56,10 +61,10 @@ wheel: ## make a wheel for any Linux with glibc 2.28 or newer in out/wheels, the
 		--config-settings build-args="--locked --zig --target x86_64-unknown-linux-gnu --compatibility manylinux_2_28"
 	@ls -l out/wheels
 
-site: setup ## make the documentation site in out/site
+site: .venv/tests ## make the documentation site in out/site
 	.venv/bin/python tools/site
 
-lint: setup ## check formatting, types and prose, and that no linter has anything to say
+lint: .venv/tests ## check formatting, types and prose, and that no linter has anything to say
 	cargo fmt --all --check
 	@# As maturin sets it: otherwise clippy and the build undo each other's work on pyo3.
 	PYO3_CONFIG_FILE="$$(ls "$$PWD"/target/maturin/pyo3-config-*.txt)" \

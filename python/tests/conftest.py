@@ -66,7 +66,7 @@ def at_root(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(root)
 
 
-# Where `make setup` installs what runs in Node.js.
+# Where `tools/setup_tests` installs what runs in Node.js.
 NODE = Path(__file__).resolve().parents[2] / ".venv/editors"
 
 
@@ -156,9 +156,9 @@ def require(name: str) -> None:
     tool = tools()[name]
     if not tool["run"]["there"]:
         needed = f"this test needs {tool['what']} ({tool['run']['why']}), which {tool['brought_by']} brings"
-        pytest.fail(f"{needed}; `make setup` installs it, COHKIT_WITHOUT={name} does without it")
+        pytest.fail(f"{needed}; `tools/setup_tests` installs it, COHKIT_WITHOUT={name} does without it")
     if name == "node" and not (NODE / "installed").is_file():
-        pytest.fail("this test needs what npm installs of editors/vscode; `make setup` does it")
+        pytest.fail("this test needs what npm installs of editors/vscode; `tools/setup_tests` does it")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -118,7 +118,7 @@ def test_the_dev_container_is_built_from_the_containerfile(root: Path) -> None:
     assert build["target"] in [name for _, name in stages]
     # An image without a target is that of the last stage: the one for users.
     assert stages[-1][1] != build["target"]
-    assert container["postCreateCommand"] == "make setup"
+    assert container["postCreateCommand"] == "tools/setup_tests"
     named = section(root / "CONTRIBUTING.md", "### Editors and the dev container")
     extensions = re.findall(r"^\| `([\w-]+\.[\w-]+)` \|", named, re.MULTILINE)
     assert sorted(extensions) == container["customizations"]["vscode"]["extensions"]

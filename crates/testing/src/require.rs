@@ -46,7 +46,7 @@ fn find(name: &str) -> &'static Tool {
 pub fn require(name: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let without = std::env::var("COHKIT_WITHOUT").unwrap_or_default();
-    // `make setup` installs some of them into `.venv`.
+    // `tools/setup_tests` installs some of them into `.venv`.
     let venv = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.venv/bin");
     let folders = std::iter::once(venv).chain(std::env::split_paths(&path));
     let path = std::env::join_paths(folders).expect("no folder's name has a colon");
@@ -60,7 +60,7 @@ pub fn require(name: &str) -> bool {
 pub fn missing(name: &str) -> String {
     let tool = find(name);
     format!(
-        "this test needs {}: {}; `make setup` installs what it can\n  help: COHKIT_WITHOUT={name} does without it, and tests less",
+        "this test needs {}: {}; `tools/setup_tests` installs what it can\n  help: COHKIT_WITHOUT={name} does without it, and tests less",
         tool.what, tool.brought_by
     )
 }

@@ -36,7 +36,7 @@ fn example_folder() -> tempfile::TempDir {
     folder
 }
 
-/// Runs a line in a folder, with the command and the tools of `make setup` in the path.
+/// Runs a line in a folder, with the command and the tools of `tools/setup_tests` in the path.
 fn shell(line: &str, folder: &Path) -> Output {
     let command = PathBuf::from(env!("CARGO_BIN_EXE_cohkit"));
     let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.venv/bin");

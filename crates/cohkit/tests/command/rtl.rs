@@ -877,7 +877,7 @@ fn synthesis_reports_area_and_paths() {
         return;
     }
     let mut command = cohkit(SYNTHESIS.split(' ').skip(1));
-    // `make setup` installs Yosys into `.venv`.
+    // `tools/setup_tests` installs Yosys into `.venv`.
     let crate_folder = std::env::current_dir().expect("tests run somewhere");
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders = [crate_folder.join("../../.venv/bin")]

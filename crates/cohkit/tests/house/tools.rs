@@ -1,4 +1,4 @@
-//! Missing tools cause failures: of tests, and of `tools/setup` in continuous integration. Tests of this rule itself.
+//! Missing tools cause failures: of tests, and of `tools/setup_tests` in continuous integration. Tests of this rule itself.
 
 use crate::{files, require, root};
 use std::ffi::OsStr;
@@ -128,7 +128,7 @@ fn failed_installation_ends_setup_in_ci() {
                 .expect("own folder");
         }
         let output = Command::new("bash")
-            .arg(root().join("tools/setup"))
+            .arg(root().join("tools/setup_tests"))
             .env_clear()
             .env("PATH", minimal_path.path())
             .env("CI", ci)
