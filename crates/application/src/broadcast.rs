@@ -7,7 +7,7 @@
 //! overwritten two rounds later, when the flags of the round between show that every thread has checked it.
 
 use crate::interface::{Contents, Line, Scenario, Step, Thread, Time};
-use crate::kernel::Nobody;
+use crate::kernel::NoApplication;
 
 /// Parameters of the broadcast.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -189,23 +189,23 @@ impl Thread for BroadcastThread {
 }
 
 impl Scenario for Broadcast {
-    type Application = Nobody;
+    type Application = NoApplication;
     type Thread = BroadcastThread;
 
     fn lines(&self) -> Line {
         self.line(self.threads, 0, 0)
     }
 
-    fn ends(&self) -> bool {
+    fn terminates(&self) -> bool {
         true
     }
 
-    fn alone(&self) -> bool {
+    fn is_threads_only(&self) -> bool {
         true
     }
 
-    fn application(&self) -> Nobody {
-        Nobody
+    fn application(&self) -> NoApplication {
+        NoApplication
     }
 
     fn threads(&self) -> Vec<BroadcastThread> {
@@ -223,7 +223,7 @@ impl Scenario for Broadcast {
 
     fn verify(
         &self,
-        _application: &Nobody,
+        _application: &NoApplication,
         threads: &[BroadcastThread],
         contents: &dyn Contents,
     ) -> Result<(), String> {

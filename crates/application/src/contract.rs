@@ -9,7 +9,7 @@ pub struct Breach {
     /// The line concerned; 0 if the violation concerns a register.
     pub line: Line,
     /// Description of the violation: the predicate of a sentence with the application as its subject.
-    pub what: String,
+    pub description: String,
 }
 
 /// State of a local operation on a line.
@@ -207,27 +207,27 @@ impl Contract {
     pub fn open(&self) -> impl Iterator<Item = Breach> + '_ {
         let waiting = self.waiting.iter().map(|&(line, side)| Breach {
             line,
-            what: match side {
+            description: match side {
                 Side::Answer => "has not answered a read".into(),
                 Side::Accept => "has not accepted a write".into(),
             },
         });
         let locals = self.local_states.iter().map(|(&line, locals)| Breach {
             line,
-            what: match locals {
+            description: match locals {
                 LocalState::Asked(operation, _) => format!("waits for its {}", operation.name()),
                 LocalState::Held(_) => "has not released its lock".into(),
             },
         });
         let readers = self.readers.iter().map(|thread| Breach {
             line: 0,
-            what: format!("has not answered thread {thread}, which reads a register"),
+            description: format!("has not answered thread {thread}, which reads a register"),
         });
         waiting.chain(locals).chain(readers)
     }
 }
 
-fn breach(line: Line, what: &str) -> Result<(), Breach> {
-    let what = what.to_string();
-    Err(Breach { line, what })
+fn breach(line: Line, description: &str) -> Result<(), Breach> {
+    let description = description.to_string();
+    Err(Breach { line, description })
 }

@@ -259,7 +259,7 @@ impl Scenario for Copies {
         0
     }
 
-    fn ends(&self) -> bool {
+    fn terminates(&self) -> bool {
         self.rings.is_some()
     }
 

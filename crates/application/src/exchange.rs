@@ -6,7 +6,7 @@
 //! the same number within their host as the thread's core.
 
 use crate::interface::Line;
-use crate::kernel::{mixed, Array, Core, FirstMismatch, Grain, Hosts, Kernel, Place};
+use crate::kernel::{mix64, Array, Core, FirstMismatch, Grain, Hosts, Kernel, Place};
 
 /// Parameters of the exchange.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -65,7 +65,7 @@ impl Exchange {
     }
 
     fn value(&self, thread: u32, number: u32) -> u64 {
-        mixed(u64::from(thread) << 32 | u64::from(number))
+        mix64(u64::from(thread) << 32 | u64::from(number))
     }
 }
 
@@ -92,7 +92,7 @@ impl Kernel for Exchange {
                 let value = self.value(me, released * self.stores + store);
                 core.store(target_block.values, number, value).await;
             }
-            core.tell(own_blocks[0].flag, released + 1).await;
+            core.release_flag(own_blocks[0].flag, released + 1).await;
         }
         for target in 0..self.fanout {
             let source = self.source(me, target);
@@ -115,7 +115,8 @@ impl Kernel for Exchange {
             // The thread that has acquired the last flag releases the other targets to check.
             for further_target in 1..self.fanout {
                 if target == 0 {
-                    core.tell(self.block(source, further_target).flag, 1).await;
+                    core.release_flag(self.block(source, further_target).flag, 1)
+                        .await;
                 }
             }
         }

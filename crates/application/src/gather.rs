@@ -264,11 +264,11 @@ impl Scenario for Gather {
         2 * self.threads
     }
 
-    fn ends(&self) -> bool {
+    fn terminates(&self) -> bool {
         self.queries.is_some()
     }
 
-    fn asks(&self) -> Vec<(Operation, bool)> {
+    fn requested_operations(&self) -> Vec<(Operation, bool)> {
         vec![(Operation::CleanInvalidate, false)]
     }
 

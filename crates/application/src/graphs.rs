@@ -8,7 +8,7 @@
 
 use crate::interface::{Line, Time};
 use crate::kernel::{
-    mixed, Array, Barrier, Core, FirstMismatch, Grain, Hosts, Kernel, Memory, Place, Stream,
+    mix64, Array, Barrier, Core, FirstMismatch, Grain, Hosts, Kernel, Memory, Place, Stream,
 };
 use crate::matrix_market::Edges;
 use std::collections::BTreeSet;
@@ -124,7 +124,7 @@ impl Graph {
         };
         for vertex in 0..generated {
             let random = (0..self.random_neighbours).map(|number| {
-                (mixed(u64::from(vertex) << 16 | u64::from(number)) % u64::from(vertex_count))
+                (mix64(u64::from(vertex) << 16 | u64::from(number)) % u64::from(vertex_count))
                     as u32
             });
             let ring = [(vertex + 1) % vertex_count, (vertex + 2) % vertex_count];
@@ -207,7 +207,7 @@ impl Graph {
             }
             GraphAlgorithm::Paths => adjacent.fold(values[vertex as usize], |shortest, &other| {
                 let edge = u64::from(vertex.min(other)) << 32 | u64::from(vertex.max(other));
-                shortest.min(values[other as usize].wrapping_add(1 + mixed(edge) % 16))
+                shortest.min(values[other as usize].wrapping_add(1 + mix64(edge) % 16))
             }),
         }
     }
@@ -286,7 +286,7 @@ impl Kernel for Graphs {
                     }
                 }
             }
-            stream.tell(&targets).await;
+            stream.release_flags(&targets).await;
             for (from, needs) in plan.needs[me].iter().enumerate() {
                 if needs.is_empty() {
                     continue;

@@ -60,8 +60,8 @@ impl<S: HardwareScenario> Scenario for Hardware<S> {
         self.0.words()
     }
 
-    fn ends(&self) -> bool {
-        self.0.ends()
+    fn terminates(&self) -> bool {
+        self.0.terminates()
     }
 
     fn application(&self) -> Monitor<S> {

@@ -3,7 +3,7 @@
 
 use crate::interface::{Line, Time};
 use crate::kernel::{
-    mixed, Array, Barrier, Core, FirstMismatch, Grain, Hosts, Kernel, Memory, Place, Stream,
+    mix64, Array, Barrier, Core, FirstMismatch, Grain, Hosts, Kernel, Memory, Place, Stream,
 };
 
 /// Parameters of the histogram.
@@ -67,7 +67,7 @@ impl Histogram {
         for number in 0..self.values {
             let value_number =
                 (u64::from(thread) << 20 | u64::from(round)) << 32 | u64::from(number);
-            counts[(mixed(value_number) % u64::from(self.bins)) as usize] += 1;
+            counts[(mix64(value_number) % u64::from(self.bins)) as usize] += 1;
         }
         counts
     }
@@ -109,7 +109,7 @@ impl Histogram {
             }
         }
         for from in 0..threads {
-            core.tell(plan.added[from as usize][me as usize], round + 1)
+            core.release_flag(plan.added[from as usize][me as usize], round + 1)
                 .await;
         }
         let expected = self.all_counts(round);
@@ -173,7 +173,7 @@ impl Kernel for Histogram {
                     false => stream.store(to, array, number, value).await,
                 }
             }
-            stream.tell(&owners).await;
+            stream.release_flags(&owners).await;
             if me < self.fanout {
                 self.add_up(&core, &plan, round, &mut mismatch).await;
             }

@@ -302,7 +302,7 @@ pub enum Action {
         /// Returned when the timer expires.
         tag: u32,
         /// Delay in picoseconds.
-        after: Time,
+        delay: Time,
     },
     /// Answers a thread's register read.
     Reply {
@@ -480,8 +480,8 @@ impl Actions {
     }
 
     /// Appends an [`Action::Wake`].
-    pub fn wake(&mut self, tag: u32, after: Time) {
-        self.push(Action::Wake { tag, after });
+    pub fn wake(&mut self, tag: u32, delay: Time) {
+        self.push(Action::Wake { tag, delay });
     }
 
     /// Appends an [`Action::Reply`].
@@ -764,12 +764,12 @@ pub trait Scenario {
     }
 
     /// True if the scenario terminates by itself.
-    fn ends(&self) -> bool;
+    fn terminates(&self) -> bool;
 
     /// Local operations that the application requests, each with a flag that is true if it locks. A home that lacks one
     /// is rejected before the run starts. An operation that is missing here is rejected only when the application
     /// requests it.
-    fn asks(&self) -> Vec<(Operation, bool)> {
+    fn requested_operations(&self) -> Vec<(Operation, bool)> {
         Vec::new()
     }
 
@@ -786,7 +786,7 @@ pub trait Scenario {
     }
 
     /// True if the scenario consists of threads only: nothing is behind the home, and there may be several homes.
-    fn alone(&self) -> bool {
+    fn is_threads_only(&self) -> bool {
         self.engines() > 0
     }
 

@@ -22,7 +22,7 @@ pub struct Invalidation {
     pub held: bool,
     /// Delay in picoseconds after which the engine starts, independent of the thread; 0 if it waits for the thread's
     /// signal.
-    pub after: Time,
+    pub start_delay: Time,
     /// True if the lines are in the CPU's memory and the device caches them. The number of engines then equals
     /// `outstanding`.
     pub cached: bool,
@@ -45,7 +45,7 @@ impl Engine {
             return;
         };
         self.next = Some(line + 1);
-        if self.parameters.after == 0 {
+        if self.parameters.start_delay == 0 {
             actions.count(
                 "already evicted",
                 u64::from(!self.cpu_lines.contains(&line)),
@@ -77,12 +77,14 @@ impl Application for Engine {
         match event {
             // With a caching device, its engines do all the work.
             _ if self.parameters.cached => {}
-            Event::Start { .. } if self.parameters.after > 0 => {
-                actions.wake(0, self.parameters.after)
+            Event::Start { .. } if self.parameters.start_delay > 0 => {
+                actions.wake(0, self.parameters.start_delay)
             }
             Event::Timer { .. } => self.start(actions),
             Event::Changed { line, to, .. } => {
-                if line == self.parameters.lines && to == Right::Write && self.parameters.after == 0
+                if line == self.parameters.lines
+                    && to == Right::Write
+                    && self.parameters.start_delay == 0
                 {
                     self.start(actions);
                 }
@@ -146,7 +148,7 @@ pub struct CachingEngine {
     lines: Line,
     step: Line,
     next: Line,
-    after: Time,
+    start_delay: Time,
     next_step: EngineStep,
     lines_taken: Line,
 }
@@ -167,7 +169,7 @@ impl CachingEngine {
             return Step::Stop;
         }
         let (next_step, step) = match self.next_step {
-            EngineStep::Wait => (EngineStep::Begin, Step::Work(self.after)),
+            EngineStep::Wait => (EngineStep::Begin, Step::Work(self.start_delay)),
             EngineStep::Begin => (EngineStep::Load, Step::Begin),
             EngineStep::Load => {
                 let (line, word) = (self.next, 0);
@@ -215,17 +217,17 @@ impl Scenario for Invalidation {
         self.lines + 1
     }
 
-    fn ends(&self) -> bool {
+    fn terminates(&self) -> bool {
         true
     }
 
-    fn asks(&self) -> Vec<(Operation, bool)> {
+    fn requested_operations(&self) -> Vec<(Operation, bool)> {
         let operations = (!self.cached).then_some((Operation::CleanInvalidate, false));
         Vec::from_iter(operations)
     }
 
     fn needs_change_events(&self) -> bool {
-        !self.cached && self.after == 0
+        !self.cached && self.start_delay == 0
     }
 
     fn engines(&self) -> u32 {
@@ -256,7 +258,7 @@ impl Scenario for Invalidation {
                 lines: self.lines,
                 step: self.engines(),
                 next: number,
-                after: self.after,
+                start_delay: self.start_delay,
                 next_step: EngineStep::Wait,
                 lines_taken: 0,
             })

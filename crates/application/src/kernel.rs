@@ -26,7 +26,7 @@ const PAUSE: Time = 10_000;
 const FLAG: u64 = 0xf1a6_0000_0000_0000;
 
 /// Mixes a number into a pseudo-random word (SplitMix64), so that values are unlikely to coincide by accident.
-pub fn mixed(number: u64) -> u64 {
+pub fn mix64(number: u64) -> u64 {
     let mixed = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     mixed ^ mixed >> 27
@@ -217,7 +217,7 @@ impl Core {
     }
 
     /// Releases a flag with a count, after all earlier accesses of the thread.
-    pub async fn tell(&self, Place { line, word }: Place, count: u32) {
+    pub async fn release_flag(&self, Place { line, word }: Place, count: u32) {
         let value = FLAG | u64::from(count);
         self.step(Step::Release { line, word, value }).await;
     }
@@ -252,7 +252,7 @@ impl Core {
 /// A thread's stores to other hosts, with a release after a fixed number of bytes.
 ///
 /// A release within a round raises the flag of the host that is about to be written, with its present count.
-/// [`Stream::tell`], at the end of a round, notifies every host that was written: all earlier stores are then visible
+/// [`Stream::release_flags`], at the end of a round, notifies every host that was written: all earlier stores are then visible
 /// there.
 pub struct Stream {
     core: Core,
@@ -278,24 +278,26 @@ impl Stream {
         }
     }
 
-    /// Stores a value for destination `to`. The last release of a round is left to [`Stream::tell`].
+    /// Stores a value for destination `to`. The last release of a round is left to [`Stream::release_flags`].
     pub async fn store(&mut self, to: u32, array: Array, number: u32, value: u64) {
         if self.bytes >= self.release_bytes {
             self.bytes = 0;
             // The count of completed rounds is unchanged: a flag within a round reports nothing new.
             let flag = self.flags[to as usize];
-            self.core.tell(flag, self.counts[to as usize]).await;
+            self.core.release_flag(flag, self.counts[to as usize]).await;
         }
         self.core.store(array, number, value).await;
         self.bytes += array.grain.bytes();
     }
 
     /// Notifies the given destinations that the round is complete.
-    pub async fn tell(&mut self, to: &[u32]) {
+    pub async fn release_flags(&mut self, to: &[u32]) {
         for &to in to {
             let count = &mut self.counts[to as usize];
             *count += 1;
-            self.core.tell(self.flags[to as usize], *count).await;
+            self.core
+                .release_flag(self.flags[to as usize], *count)
+                .await;
         }
         self.bytes = 0;
     }
@@ -348,7 +350,8 @@ impl Barrier {
         let thread = core.number as usize;
         for round in 0..self.flags[thread].len() {
             let partner = (thread + (1 << round)) % threads;
-            core.tell(self.flags[partner][round], self.rounds).await;
+            core.release_flag(self.flags[partner][round], self.rounds)
+                .await;
             core.acquire_flag(self.flags[thread][round], self.rounds)
                 .await;
         }
@@ -385,7 +388,7 @@ impl CountingBarrier {
         let arrivals_before = core.add_after(self.count.at(0), 1).await;
         if arrivals_before + 1 == threads * u64::from(self.rounds) {
             for &flag in &self.flags {
-                core.tell(flag, self.rounds).await;
+                core.release_flag(flag, self.rounds).await;
             }
         }
         core.acquire_flag(self.flags[core.number as usize], self.rounds)
@@ -513,9 +516,9 @@ impl<K: Kernel> Hash for Running<K> {
 
 /// Empty application: nothing is behind the home.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct Nobody;
+pub struct NoApplication;
 
-impl Application for Nobody {
+impl Application for NoApplication {
     fn name(&self) -> &str {
         "threads"
     }
@@ -528,7 +531,7 @@ impl Application for Nobody {
 }
 
 impl<K: Kernel> Scenario for Kernels<K> {
-    type Application = Nobody;
+    type Application = NoApplication;
     type Thread = Running<K>;
 
     fn lines(&self) -> Line {
@@ -539,16 +542,16 @@ impl<K: Kernel> Scenario for Kernels<K> {
         WORDS.into()
     }
 
-    fn ends(&self) -> bool {
+    fn terminates(&self) -> bool {
         true
     }
 
-    fn alone(&self) -> bool {
+    fn is_threads_only(&self) -> bool {
         true
     }
 
-    fn application(&self) -> Nobody {
-        Nobody
+    fn application(&self) -> NoApplication {
+        NoApplication
     }
 
     fn threads(&self) -> Vec<Running<K>> {
@@ -560,7 +563,7 @@ impl<K: Kernel> Scenario for Kernels<K> {
 
     fn verify(
         &self,
-        _application: &Nobody,
+        _application: &NoApplication,
         threads: &[Running<K>],
         contents: &dyn Contents,
     ) -> Result<(), String> {

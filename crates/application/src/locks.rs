@@ -463,11 +463,11 @@ impl Scenario for LockTable {
         self.records
     }
 
-    fn ends(&self) -> bool {
+    fn terminates(&self) -> bool {
         self.transactions.is_some()
     }
 
-    fn asks(&self) -> Vec<(Operation, bool)> {
+    fn requested_operations(&self) -> Vec<(Operation, bool)> {
         // With messages, the device serves lock requests in memory and needs no local operation.
         let needs_local_operation = !self.messages && !self.cached && self.device > 0;
         Vec::from_iter(needs_local_operation.then_some((Operation::CleanInvalidate, true)))

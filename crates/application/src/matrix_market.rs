@@ -7,7 +7,7 @@
 use std::fmt;
 
 /// Maximum number of vertices of a graph.
-pub const MOST_VERTICES: u32 = 1 << 22;
+pub const MAX_VERTICES: u32 = 1 << 22;
 /// Maximum number of entries of a file.
 const MAX_ENTRIES: usize = 1 << 26;
 
@@ -28,16 +28,16 @@ impl fmt::Debug for Edges {
 
 /// A syntax error, with its line number, from 1.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Wrong {
+pub struct SyntaxError {
     /// Line number, from 1.
     pub line: usize,
     /// Description of the error, as a sentence.
     pub what: String,
 }
 
-fn syntax_error<T>(line: usize, what: impl Into<String>) -> Result<T, Wrong> {
+fn syntax_error<T>(line: usize, what: impl Into<String>) -> Result<T, SyntaxError> {
     let what = what.into();
-    Err(Wrong { line, what })
+    Err(SyntaxError { line, what })
 }
 
 /// Numbers that follow row and column of an entry, by the field keyword of the banner.
@@ -50,7 +50,7 @@ const SYMMETRIES: [&str; 4] = ["general", "symmetric", "skew-symmetric", "hermit
 /// The first syntax error. The first line is not a banner of a matrix in coordinate format, the matrix is not square,
 /// or it exceeds the limits. Or an entry lies outside the matrix or lacks the value that the banner declares, or the
 /// number of entries is wrong.
-pub fn read(text: &str) -> Result<Edges, Wrong> {
+pub fn read(text: &str) -> Result<Edges, SyntaxError> {
     let values = banner(text.lines().next().unwrap_or_default())?;
     let mut lines = (1..).zip(text.lines()).skip(1).filter(|(_, line)| {
         let line = line.trim_start();
@@ -73,10 +73,10 @@ pub fn read(text: &str) -> Result<Edges, Wrong> {
         let what = format!("a graph needs a square matrix, but this one is {rows} by {columns}");
         return syntax_error(line_number, what);
     }
-    if rows == 0 || rows > MOST_VERTICES as usize {
+    if rows == 0 || rows > MAX_VERTICES as usize {
         return syntax_error(
             line_number,
-            format!("a graph has 1 to {MOST_VERTICES} vertices, not {rows}"),
+            format!("a graph has 1 to {MAX_VERTICES} vertices, not {rows}"),
         );
     }
     if entries > MAX_ENTRIES {
@@ -107,7 +107,7 @@ pub fn read(text: &str) -> Result<Edges, Wrong> {
 }
 
 /// Parses the banner and returns the number of values per entry.
-fn banner(line: &str) -> Result<usize, Wrong> {
+fn banner(line: &str) -> Result<usize, SyntaxError> {
     let words: Vec<String> = line.split_whitespace().map(str::to_lowercase).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let ["%%matrixmarket", "matrix", format, field, symmetry] = words[..] else {
@@ -142,7 +142,7 @@ fn entry(
     line: &str,
     vertices: usize,
     values: usize,
-) -> Result<(u32, u32), Wrong> {
+) -> Result<(u32, u32), SyntaxError> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let [from, to, value @ ..] = &words[..] else {
         return syntax_error(line_number, "expected a row and a column");
@@ -186,7 +186,7 @@ mod tests {
     fn matrix_market_errors_name_their_line() {
         const PATTERN: &str = "%%MatrixMarket matrix coordinate pattern general";
         let error_text = |text: &str| {
-            let Wrong { line, what } = read(text).unwrap_err();
+            let SyntaxError { line, what } = read(text).unwrap_err();
             format!("{line}: {what}")
         };
         for (text, expected) in [

@@ -7,7 +7,7 @@
 
 use crate::interface::{Line, Time};
 use crate::kernel::{
-    mixed, Array, Barrier, Core, FirstMismatch, Grain, Hosts, Kernel, Memory, Place,
+    mix64, Array, Barrier, Core, FirstMismatch, Grain, Hosts, Kernel, Memory, Place,
 };
 use std::ops::Range;
 
@@ -82,7 +82,7 @@ impl Rank {
                 self.core.store(buffer, index, value).await;
             }
             channel.sent += 1;
-            self.core.tell(channel.full, channel.sent).await;
+            self.core.release_flag(channel.full, channel.sent).await;
         }
     }
 
@@ -96,7 +96,9 @@ impl Rank {
             for index in 0..BUFFER_VALUES.min(values - received.len() as u32) {
                 received.push(self.core.load_value(buffer, index).await);
             }
-            self.core.tell(channel.empty, channel.received).await;
+            self.core
+                .release_flag(channel.empty, channel.received)
+                .await;
         }
         received
     }
@@ -175,7 +177,7 @@ pub struct Messages {
 impl Messages {
     /// Returns the granularity and the number of values of a thread's message to another in a step.
     fn size(&self, step: u32, from: u32, to: u32) -> (Grain, u32) {
-        let random = mixed(u64::from(step) << 32 | u64::from(from) << 16 | u64::from(to));
+        let random = mix64(u64::from(step) << 32 | u64::from(from) << 16 | u64::from(to));
         let draw_size = |range: Range<u32>| range.start + (random >> 8) as u32 % range.len() as u32;
         match (self.program, random % 2) {
             (Program::Mocfe, 0) => (Grain::Word, draw_size(1..33)),
@@ -203,7 +205,7 @@ impl Messages {
         let message_number = (u64::from(from) << 12 | u64::from(to)) << 20 | u64::from(step);
         let (_, count) = self.size(step, from, to);
         (0..count)
-            .map(|index| mixed(message_number << 12 | u64::from(index)))
+            .map(|index| mix64(message_number << 12 | u64::from(index)))
             .collect()
     }
 }
@@ -236,7 +238,7 @@ impl Kernel for Messages {
                     .await;
             }
             if matches!(self.program, Program::Mocfe | Program::Cmc2d) {
-                let contribution = |thread: u32| mixed(u64::from(step) << 32 | u64::from(thread));
+                let contribution = |thread: u32| mix64(u64::from(step) << 32 | u64::from(thread));
                 let sums = rank.all_reduce(vec![contribution(me)]).await;
                 let expected = (0..threads).map(contribution).fold(0, u64::wrapping_add);
                 mismatch.check_value(sums[0], expected, || format!("the sum of step {step}"));

@@ -4,7 +4,7 @@
 
 use crate::interface::{Line, Time};
 use crate::kernel::{
-    mixed, Array, Barrier, Core, FirstMismatch, Grain, Hosts, Kernel, Memory, Place,
+    mix64, Array, Barrier, Core, FirstMismatch, Grain, Hosts, Kernel, Memory, Place,
 };
 
 /// Parameters of the padding.
@@ -87,7 +87,7 @@ impl Kernel for Padding {
         let mut plan = self.plan();
         for element in self.own_elements(core.number) {
             let (array, line) = self.array_and_line(&plan, element);
-            core.store(array, line, mixed(element.into())).await;
+            core.store(array, line, mix64(element.into())).await;
         }
         if core.number == 0 {
             core.store(plan.next_part, 0, 0).await;
@@ -111,7 +111,7 @@ impl Kernel for Padding {
             if ticket > 0 {
                 core.acquire_flag(plan.loaded[ticket as usize - 1], 1).await;
             }
-            core.tell(plan.loaded[ticket as usize], 1).await;
+            core.release_flag(plan.loaded[ticket as usize], 1).await;
             for (element, value) in elements.zip(values) {
                 let (array, line) = self.array_and_line(&plan, self.padded_position(element));
                 core.store(array, line, value).await;
@@ -122,7 +122,7 @@ impl Kernel for Padding {
         let mut mismatch = FirstMismatch::default();
         for element in self.own_elements(core.number) {
             let (array, line) = self.array_and_line(&plan, self.padded_position(element));
-            let (actual, expected) = (core.load_value(array, line).await, mixed(element.into()));
+            let (actual, expected) = (core.load_value(array, line).await, mix64(element.into()));
             mismatch.check_value(actual, expected, || format!("element {element}"));
         }
         mismatch.into_result()

@@ -286,7 +286,7 @@ impl Scenario for Prefetch {
         self.lines
     }
 
-    fn ends(&self) -> bool {
+    fn terminates(&self) -> bool {
         self.reads.is_some()
     }
 

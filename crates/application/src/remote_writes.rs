@@ -8,7 +8,7 @@
 //! detected, although their flag was released at another.
 
 use crate::interface::{Contents, Line, Scenario, Step, Thread, Time};
-use crate::kernel::Nobody;
+use crate::kernel::NoApplication;
 
 /// Parameters of the writer and of the threads that check.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -25,7 +25,7 @@ pub struct RemoteWrites {
     /// Number of releases.
     pub releases: u32,
     /// Releases between two checks; 0 to check only after the last release.
-    pub every: u32,
+    pub releases_per_check: u32,
 }
 
 /// Polling interval of a flag, in picoseconds.
@@ -72,7 +72,7 @@ impl RemoteWrites {
 
     /// Returns the release count of the next check after `checked` releases have been checked.
     fn next_check(&self, checked: u32) -> u32 {
-        match self.every {
+        match self.releases_per_check {
             0 => self.releases,
             interval => (checked + interval).min(self.releases),
         }
@@ -263,7 +263,7 @@ impl Thread for Worker {
 }
 
 impl Scenario for RemoteWrites {
-    type Application = Nobody;
+    type Application = NoApplication;
     type Thread = Worker;
 
     fn lines(&self) -> Line {
@@ -274,16 +274,16 @@ impl Scenario for RemoteWrites {
         self.words.into()
     }
 
-    fn ends(&self) -> bool {
+    fn terminates(&self) -> bool {
         true
     }
 
-    fn alone(&self) -> bool {
+    fn is_threads_only(&self) -> bool {
         true
     }
 
-    fn application(&self) -> Nobody {
-        Nobody
+    fn application(&self) -> NoApplication {
+        NoApplication
     }
 
     fn threads(&self) -> Vec<Worker> {
@@ -307,7 +307,7 @@ impl Scenario for RemoteWrites {
 
     fn verify(
         &self,
-        _application: &Nobody,
+        _application: &NoApplication,
         threads: &[Worker],
         contents: &dyn Contents,
     ) -> Result<(), String> {

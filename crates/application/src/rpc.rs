@@ -25,7 +25,7 @@ pub struct Calls {
     /// without slices.
     pub slices: u32,
     /// Distance in lines between the starts of two sides, at least `payload`.
-    pub room: Line,
+    pub side_stride: Line,
 }
 
 impl Calls {
@@ -36,13 +36,13 @@ impl Calls {
             payload,
             calls,
             slices: 1,
-            room: payload,
+            side_stride: payload,
         }
     }
 
     /// Returns a line of a side (0 or 1) of a context.
     fn line(&self, context: u32, side: u32, offset: Line) -> Line {
-        let slice_index = (2 * (context / self.slices) + side) * self.room + offset;
+        let slice_index = (2 * (context / self.slices) + side) * self.side_stride + offset;
         slice_index * self.slices + context % self.slices
     }
 }
@@ -77,8 +77,12 @@ pub struct Echo {
 impl Echo {
     /// Returns context and side of a line.
     fn context_and_side(&self, line: Line) -> (usize, u32) {
-        let Calls { slices, room, .. } = self.calls;
-        let pair = line / slices / room;
+        let Calls {
+            slices,
+            side_stride,
+            ..
+        } = self.calls;
+        let pair = line / slices / side_stride;
         ((pair / 2 * slices + line % slices) as usize, pair % 2)
     }
 
@@ -239,14 +243,14 @@ impl Scenario for Calls {
     type Thread = Caller;
 
     fn lines(&self) -> Line {
-        self.contexts.next_multiple_of(self.slices) * 2 * self.room
+        self.contexts.next_multiple_of(self.slices) * 2 * self.side_stride
     }
 
-    fn ends(&self) -> bool {
+    fn terminates(&self) -> bool {
         self.calls.is_some()
     }
 
-    fn asks(&self) -> Vec<(Operation, bool)> {
+    fn requested_operations(&self) -> Vec<(Operation, bool)> {
         vec![(Operation::CleanInvalidate, false)]
     }
 

@@ -231,7 +231,7 @@ impl Scenario for BusCalls {
         0
     }
 
-    fn ends(&self) -> bool {
+    fn terminates(&self) -> bool {
         self.calls.is_some()
     }
 

@@ -216,11 +216,11 @@ impl Scenario for SharedTable {
         self.rows
     }
 
-    fn ends(&self) -> bool {
+    fn terminates(&self) -> bool {
         self.thread.is_some() && (self.device.is_some() || self.contended == 0)
     }
 
-    fn asks(&self) -> Vec<(Operation, bool)> {
+    fn requested_operations(&self) -> Vec<(Operation, bool)> {
         let needs_local_operation =
             !self.cached && self.share(self.rows) > 0 && self.device != Some(0);
         Vec::from_iter(needs_local_operation.then_some((Operation::CleanInvalidate, true)))

@@ -445,7 +445,7 @@ pub fn visit_with_graph<V: Visitor>(
             outstanding: as_u32("outstanding"),
             dirty: value("dirty") == 1,
             held: value("held") == 1,
-            after: 1000 * value("after"),
+            start_delay: 1000 * value("after"),
             cached: value("cached") == 1,
         }),
         "rpc-registers" | "rpc-descriptors" => visitor.visit(BusCalls {
@@ -586,7 +586,7 @@ fn visit_stores<V: Visitor>(
                 words: value("words") as u16,
                 stores: as_u32("stores"),
                 releases: as_u32("releases"),
-                every: as_u32("every"),
+                releases_per_check: as_u32("every"),
             };
             // With one home, that home serves as the target although it is the writer's own.
             if writes.fanout > writes.homes.saturating_sub(1).max(1) {

@@ -3,7 +3,7 @@
 
 use crate::interface::{Line, Time};
 use crate::kernel::{
-    mixed, Array, Barrier, Core, CountingBarrier, FirstMismatch, Grain, Hosts, Kernel, Memory,
+    mix64, Array, Barrier, Core, CountingBarrier, FirstMismatch, Grain, Hosts, Kernel, Memory,
     Place,
 };
 
@@ -78,8 +78,8 @@ impl TaskQueue {
 
     fn values(&self, queue: u32, task: u32) -> impl Iterator<Item = u64> {
         let number = self.number(queue, task);
-        let lines = 1 + mixed(number) % u64::from(self.max_lines);
-        (0..lines).map(move |line| mixed(number << 20 | line))
+        let lines = 1 + mix64(number) % u64::from(self.max_lines);
+        (0..lines).map(move |line| mix64(number << 20 | line))
     }
 
     fn bin(&self, value: u64) -> usize {
@@ -97,7 +97,7 @@ impl TaskQueue {
                 core.work(self.work).await;
                 core.store(queue.blocks[slot], line, value).await;
             }
-            core.tell(queue.full[slot], turn + 1).await;
+            core.release_flag(queue.full[slot], turn + 1).await;
         }
     }
 
@@ -121,7 +121,7 @@ impl TaskQueue {
                 counts[self.bin(actual)] += 1;
                 core.work(self.work).await;
             }
-            core.tell(queue.empty[slot], turn + 1).await;
+            core.release_flag(queue.empty[slot], turn + 1).await;
         }
     }
 }

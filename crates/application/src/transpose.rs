@@ -3,7 +3,7 @@
 
 use crate::interface::{Line, Time};
 use crate::kernel::{
-    mixed, Array, Core, FirstMismatch, Grain, Hosts, Kernel, Memory, Place, Stream,
+    mix64, Array, Core, FirstMismatch, Grain, Hosts, Kernel, Memory, Place, Stream,
 };
 
 /// Parameters of the transposition.
@@ -46,7 +46,7 @@ impl Transpose {
 
     fn element(&self, round: u32, row: u32, column: u32) -> u64 {
         let size = u64::from(self.size);
-        mixed((u64::from(round) * size + u64::from(row)) * size + u64::from(column))
+        mix64((u64::from(round) * size + u64::from(row)) * size + u64::from(column))
     }
 
     fn rows(&self, thread: u32) -> impl Iterator<Item = u32> {
@@ -85,7 +85,7 @@ impl Kernel for Transpose {
                     stream.store(host, array, row, value).await;
                 }
             }
-            stream.tell(&all_hosts).await;
+            stream.release_flags(&all_hosts).await;
             for &flag in host_flags {
                 core.acquire_flag(flag, round + 1).await;
             }

@@ -10,7 +10,7 @@ use crate::system::progress::{
 };
 use crate::system::{self, Modelled, SystemError};
 use cohkit_base::words::{counted, with_article};
-use cohkit_engine::report::CapacityExceeded;
+use cohkit_engine::report::HigherLayerProperty;
 use cohkit_engine::search::Options;
 use cohkit_engine::trace::Trace;
 use cohkit_engine::{check, CheckError, Outcome, Property, Report};
@@ -20,7 +20,7 @@ use cohkit_protocol::remotes::Remotes;
 use std::fmt;
 
 /// The property.
-pub const PROGRESS: Property = Property::Beyond(CapacityExceeded {
+pub const PROGRESS: Property = Property::HigherLayer(HigherLayerProperty {
     kind: system::progress::PROGRESS,
 });
 
@@ -112,7 +112,8 @@ pub fn progress(
             } => {
                 let (property, message) = match property {
                     Property::Liveness(_) => {
-                        let message = told(protocol, home, size, kind, &modelled, &trace);
+                        let message =
+                            describe_violation(protocol, home, size, kind, &modelled, &trace);
                         (PROGRESS, message)
                     }
                     _ => (property, message),
@@ -251,7 +252,7 @@ fn describe_stopped(modelled: &Modelled, accesses: &[Access], trace: &Trace) -> 
 }
 
 /// Describes the access or operation that can never be performed, at the end of a trace of the model that watches it.
-pub fn told(
+pub fn describe_violation(
     protocol: &Protocol,
     home: &Controller,
     (remotes, lines): (Remotes, u8),

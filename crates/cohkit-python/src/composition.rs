@@ -6,7 +6,7 @@ use crate::{
 };
 use cohkit::composed::{Composed, MachineProtocols, Used};
 use cohkit::judge::{judge, Systems};
-use cohkit::{diagnostics_json, Source, Wrong};
+use cohkit::{diagnostics_json, InputError, Source};
 use cohkit_protocol::text;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
@@ -132,8 +132,8 @@ pub(crate) fn check_composition(
     let composed = Arc::clone(&composition.composed);
     let result = interruptible(
         py,
-        move |cancel| -> Result<String, Box<(Option<Source>, Wrong)>> {
-            let composition_error = |error: Wrong| Box::new((None, error));
+        move |cancel| -> Result<String, Box<(Option<Source>, InputError)>> {
+            let composition_error = |error: InputError| Box::new((None, error));
             let selected = match &systems {
                 None => composed.composition().systems.iter().collect(),
                 Some(names) => composed.named_systems(names).map_err(composition_error)?,

@@ -4,7 +4,7 @@ use crate::interruptible::interruptible;
 use crate::{input_error, no_home_error, text_error, Protocol};
 use cohkit::explorer::{Explorer, ExplorerError};
 use cohkit::judge::Systems;
-use cohkit::Wrong;
+use cohkit::InputError;
 use pyo3::prelude::*;
 use serde_json::json;
 use std::sync::Arc;
@@ -37,14 +37,14 @@ impl Exploration {
                 explorer: Arc::new(explorer),
             }),
             Err(ExplorerError::NoHome(error)) => Err(no_home_error(&source, error)),
-            Err(ExplorerError::Wrong(Wrong::Refused(refusal))) => {
+            Err(ExplorerError::Input(InputError::Refused(refusal))) => {
                 Err(text_error(&json!([source.refusal_json(&refusal)])))
             }
-            Err(ExplorerError::Wrong(Wrong::Input { what, help })) => {
+            Err(ExplorerError::Input(InputError::Input { what, help })) => {
                 let help = help.map_or(String::new(), |help| format!("; {help}"));
                 Err(input_error(&format!("{}: {what}{help}", protocol.file())))
             }
-            Err(ExplorerError::Wrong(Wrong::Failure(failure))) => {
+            Err(ExplorerError::Input(InputError::Failure(failure))) => {
                 Err(input_error(&failure.message))
             }
         }

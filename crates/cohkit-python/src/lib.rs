@@ -32,7 +32,7 @@ mod simulation;
 use cohkit::judge::{judge, simulation, Listener, Request, Systems};
 use cohkit::models::{judge_model, model_diagnostics_json, Reading};
 use cohkit::tabulate::{construction, tabulate, Agent, Table};
-use cohkit::{diagnostics_json, Checkpoints, Failure, Guaranteed, Source, Verdict, Wrong};
+use cohkit::{diagnostics_json, Checkpoints, Failure, Guaranteed, InputError, Source, Verdict};
 use cohkit_base::sequence::Sequence;
 use cohkit_chart::Text;
 use cohkit_engine::model::Deadlock;
@@ -249,7 +249,7 @@ fn check(
         (Some(names), None) => Systems::Named(names),
         (None, None) => Systems::Declared,
     };
-    let result = interruptible(py, move |cancel| -> Result<String, Wrong> {
+    let result = interruptible(py, move |cancel| -> Result<String, InputError> {
         let request = looking.request(systems, capacity, cancel);
         let mut verdicts = Verdicts {
             values: Vec::new(),
@@ -262,14 +262,14 @@ fn check(
 }
 
 /// Exception for a check that ended without a verdict.
-fn check_error(source: &Source, error: Wrong) -> PyErr {
+fn check_error(source: &Source, error: InputError) -> PyErr {
     match error {
-        Wrong::Refused(refusal) => text_error(&json!([source.refusal_json(&refusal)])),
-        Wrong::Input { what, help } => {
+        InputError::Refused(refusal) => text_error(&json!([source.refusal_json(&refusal)])),
+        InputError::Input { what, help } => {
             let help = help.map_or(String::new(), |help| format!("; {help}"));
             input_error(&format!("{}: {what}{help}", source.path.display()))
         }
-        Wrong::Failure(failure) => input_error(&failure.message),
+        InputError::Failure(failure) => input_error(&failure.message),
     }
 }
 

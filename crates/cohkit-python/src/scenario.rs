@@ -398,8 +398,8 @@ fn action(object: &Bound<'_, PyAny>) -> PyResult<Action> {
             }
         }
         "Wake" => {
-            let (tag, after) = values.extract()?;
-            Action::Wake { tag, after }
+            let (tag, delay) = values.extract()?;
+            Action::Wake { tag, delay }
         }
         "Reply" => {
             let (thread, value) = values.extract()?;

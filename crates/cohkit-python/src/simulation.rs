@@ -6,7 +6,9 @@ use crate::scenario::{PendingException, PyScenario};
 use crate::{input_error, no_home_error, one_line_message, text_error, Protocol, RefusedError};
 use cohkit::composed::MachineProtocols;
 use cohkit::playing::{self, play_all};
-use cohkit::simulate::{platform_json, read_platform, run_all, shipped_platform, NotRun, Request};
+use cohkit::simulate::{
+    platform_json, read_platform, run_all, shipped_platform, Request, StartError,
+};
 use cohkit::workload::Work;
 use cohkit::{ExitStatus, Source};
 use cohkit_protocol::controller::Controller;
@@ -19,21 +21,21 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError};
 
 /// Converts the reason to an exception.
-fn to_exception(error: NotRun) -> PyErr {
+fn to_exception(error: StartError) -> PyErr {
     match error {
-        NotRun::Input {
+        StartError::Input {
             what: message,
             help,
         } => {
             let help = help.map_or(String::new(), |help| format!("; {help}"));
             input_error(&format!("{message}{help}"))
         }
-        NotRun::Platform { file, text, errors } => {
+        StartError::Platform { file, text, errors } => {
             text_error(&cohkit::platform_errors_json(&errors, &file, &text))
         }
-        NotRun::Trace { file, error } => input_error(&format!("{file}: {error}")),
-        NotRun::NoHome(source, error) => no_home_error(&source, error),
-        NotRun::Failure(failure) => {
+        StartError::Trace { file, error } => input_error(&format!("{file}: {error}")),
+        StartError::NoHome(source, error) => no_home_error(&source, error),
+        StartError::Failure(failure) => {
             let message = one_line_message(&failure);
             match failure.outcome {
                 ExitStatus::BadInput => input_error(&message),

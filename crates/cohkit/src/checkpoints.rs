@@ -244,14 +244,14 @@ impl CheckpointSink for SearchCheckpoints<'_> {
         last.elapsed() >= self.all.interval
     }
 
-    fn keep(&self, component: usize, number: u64, parts: &[&[u8]]) -> io::Result<()> {
+    fn store(&self, component: usize, number: u64, parts: &[&[u8]]) -> io::Result<()> {
         files::write_parts(&self.path(component, number), parts)?;
         self.all.has_checkpoints.store(true, Ordering::Relaxed);
         *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
         Ok(())
     }
 
-    fn kept(&self, component: usize, number: u64) -> io::Result<Option<(Box<dyn Read>, u64)>> {
+    fn load(&self, component: usize, number: u64) -> io::Result<Option<(Box<dyn Read>, u64)>> {
         match File::open(self.path(component, number)) {
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 match self.is_after(component, number)? {

@@ -4,7 +4,7 @@ use crate::console::Console;
 use crate::joint::{self, JointVerdict};
 use crate::options::Check;
 use crate::outcome::{ExitStatus, Failure};
-use crate::protocols::{diagnostics_failure, Source, Wrong};
+use crate::protocols::{diagnostics_failure, InputError, Source};
 use crate::{files, shipped};
 use cohkit_protocol::composition::{Composition, Joint, LevelBinding};
 use cohkit_protocol::protocol::Protocol;
@@ -97,13 +97,13 @@ impl Composed {
     ///
     /// # Errors
     /// A name is unknown.
-    pub fn named_systems(&self, names: &[String]) -> Result<Vec<&Joint>, Wrong> {
+    pub fn named_systems(&self, names: &[String]) -> Result<Vec<&Joint>, InputError> {
         let systems = &self.composition.systems;
         let find = |name: &String| {
             let system = systems.iter().find(|system| system.name == *name);
             system.ok_or_else(|| {
                 let known_names = systems.iter().map(|system| system.name.as_str());
-                Wrong::input(
+                InputError::input(
                     format!("no system is named `{name}`"),
                     suggestion(name, "system", known_names),
                 )

@@ -98,18 +98,18 @@ fn json(tool: &Tool, (versions, problem): &Found) -> Value {
         .collect();
     json!({
         "name": tool.name,
-        "what": tool.what,
+        "what": tool.description,
         "programs": programs.collect::<Value>(),
         "modules": tool.modules,
         "enables": tool.enables,
-        "brought_by": tool.brought_by,
+        "brought_by": tool.installed_by,
         "run": { "there": problem.is_none(), "versions": versions, "why": problem },
     })
 }
 
 fn text(tool: &Tool, (versions, problem): &Found) -> String {
     let last_line = match problem {
-        Some(problem) => format!("{problem}; install {}", tool.brought_by),
+        Some(problem) => format!("{problem}; install {}", tool.installed_by),
         None => {
             let versions = versions.iter();
             let versions = versions.map(|(name, version)| format!("{name} {version}"));
@@ -179,7 +179,7 @@ fn find_program(program: &Program, path: &OsStr) -> Result<(String, String), Str
         let reason = match tool::version(name, program.arguments, path, LIMIT) {
             VersionAnswer::Absent => continue,
             VersionAnswer::Fails(reason) => reason.lines().next().unwrap_or_default().to_string(),
-            VersionAnswer::Says(output) => match version(&output) {
+            VersionAnswer::Output(output) => match version(&output) {
                 Some((version, number)) if number >= program.oldest => {
                     return Ok((name.to_string(), version.to_string()))
                 }

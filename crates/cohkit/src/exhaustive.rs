@@ -5,7 +5,7 @@ use crate::deliver;
 use crate::options::Play as Options;
 use crate::outcome::{ExitStatus, Failure};
 use crate::playing::{endless, values, Play};
-use crate::simulate::NotRun;
+use crate::simulate::StartError;
 use cohkit_application::interface::{Line, Scenario, Thread};
 use cohkit_application::shipped::{visit, Visitor};
 use cohkit_base::words::counted;
@@ -24,25 +24,25 @@ const MAX_LINES: Line = 8;
 struct SizeCheck<'a>(&'a Options);
 
 impl Visitor for SizeCheck<'_> {
-    type Output = Result<(), NotRun>;
+    type Output = Result<(), StartError>;
 
-    fn visit<S: Scenario>(self, scenario: S) -> Result<(), NotRun> {
+    fn visit<S: Scenario>(self, scenario: S) -> Result<(), StartError> {
         let Options {
             application, with, ..
         } = self.0;
-        if !scenario.ends() {
+        if !scenario.terminates() {
             let help = match endless(application, with, 2) {
                 numbers if numbers.is_empty() => "`--with help` lists its parameters".into(),
                 numbers => format!("`{numbers}` ends it"),
             };
             let message = "the application never ends, so `--exhaustive` cannot check that its end is reachable";
-            return Err(NotRun::input(message, help));
+            return Err(StartError::input(message, help));
         }
         let (lines, words) = (scenario.lines(), scenario.words());
         if lines > MAX_LINES || words > u16::MAX.into() {
             let lines = counted(lines, "line");
             let message = format!("this uses {lines}, and up to {MAX_LINES} can be explored");
-            return Err(NotRun::input(
+            return Err(StartError::input(
                 message,
                 "`--with help` lists its parameters, which can make it smaller",
             ));
@@ -56,7 +56,7 @@ struct ApplicationExplorer<'a> {
     play: &'a Play,
     rights: &'a KnownRights,
     most_states: usize,
-    go_on: &'a mut dyn FnMut() -> bool,
+    should_continue: &'a mut dyn FnMut() -> bool,
 }
 
 impl Visitor for ApplicationExplorer<'_> {
@@ -87,13 +87,13 @@ impl Visitor for ApplicationExplorer<'_> {
             reads: home.reads.as_ref().map_or(1, |reads| reads.value) as usize,
             max_states: self.most_states,
         };
-        explore_while(&model, self.go_on)
+        explore_while(&model, self.should_continue)
     }
 }
 
 /// Checks the request before anything is constructed.
-pub(crate) fn check_size(options: &Options) -> Result<(), NotRun> {
-    let input_error = |reason| NotRun::Input {
+pub(crate) fn check_size(options: &Options) -> Result<(), StartError> {
+    let input_error = |reason| StartError::Input {
         what: reason,
         help: None,
     };
@@ -122,7 +122,7 @@ pub(crate) fn run(
         play,
         rights,
         most_states: options.max_states,
-        go_on: &mut || !console.is_interrupted(),
+        should_continue: &mut || !console.is_interrupted(),
     };
     let ending = visit(&options.application, &values, explorer);
     let ending =

@@ -7,13 +7,13 @@
 mod telling;
 
 use crate::judge::Systems;
-use crate::protocols::{Source, Wrong};
+use crate::protocols::{InputError, Source};
 use cohkit_protocol::construct::{home, ConstructionError};
 use cohkit_protocol::controller::Controller;
 use cohkit_protocol::protocol::Protocol;
 use cohkit_protocol::remotes::Remotes;
 use cohkit_system::data::Current;
-use cohkit_system::world::{explore, Found, Step, System, World, Wrong as StepError};
+use cohkit_system::world::{explore, Found, Step, StepError, System, World};
 use serde_json::{json, Value};
 use telling::SequenceBuilder;
 
@@ -28,13 +28,13 @@ pub struct Explorer {
     remotes: Remotes,
     lines: u8,
     /// True if an outer level backs its memory (`parent any`).
-    lent: bool,
+    parent_any: bool,
 }
 
 /// Reason why there is nothing to explore.
 pub enum ExplorerError {
     /// The request names something unknown.
-    Wrong(Wrong),
+    Input(InputError),
     /// The home cannot be constructed.
     NoHome(ConstructionError),
 }
@@ -53,7 +53,7 @@ impl Explorer {
     /// # Errors
     /// There is no such system, or its home cannot be constructed.
     pub fn new(source: &Source, systems: &Systems) -> Result<Explorer, ExplorerError> {
-        let systems = systems.of(source).map_err(ExplorerError::Wrong)?;
+        let systems = systems.of(source).map_err(ExplorerError::Input)?;
         let system = &systems[0];
         let protocol = system.sized.as_deref().unwrap_or(&source.protocol).clone();
         let home = home(&protocol, system.remotes.total()).map_err(ExplorerError::NoHome)?;
@@ -61,7 +61,7 @@ impl Explorer {
             name: format!("{} {}", protocol.name, system.name),
             remotes: system.remotes,
             lines: system.lines,
-            lent: system.lent,
+            parent_any: system.parent_any,
             protocol,
             home,
         })
@@ -75,7 +75,7 @@ impl Explorer {
             self.lines,
             CHANNEL_CAPACITY,
         );
-        match self.lent {
+        match self.parent_any {
             true => system.with_backing_permission(),
             false => system,
         }
@@ -145,8 +145,8 @@ impl Explorer {
         let system = self.system();
         let steps = match explore(&system, State::new(&system), max_states) {
             Found::Wrong {
-                what: violation,
-                way: path,
+                errors: violation,
+                path,
             } => Some((path, violation.first().map(error_text))),
             Found::Safe {
                 lost: Some(path), ..

@@ -5,7 +5,7 @@ use cohkit_base::words::counted;
 use cohkit_engine::report::Status;
 use cohkit_protocol::composition::{Composition, Joint, LevelBinding};
 use cohkit_protocol::construct::home;
-use cohkit_system::world::{explore_levels, Clusters, Found, Levels, Search, System, Wrong};
+use cohkit_system::world::{explore_levels, Clusters, Found, Levels, Search, StepError, System};
 use serde_json::{json, Value};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -76,7 +76,7 @@ pub(crate) fn judge(
     );
     let max_states = usize::try_from(max_states.unwrap_or(MOST)).unwrap_or(usize::MAX);
     let search = Search {
-        most: max_states,
+        max_rows: max_states,
         symmetry: true,
     };
     let begin: Clusters = Clusters::new(&levels);
@@ -98,19 +98,19 @@ pub(crate) fn judge(
             }
         }
         Found::Wrong {
-            what: violations,
-            way: path,
+            errors: violations,
+            path,
         } => {
             let path = begin.follow(&levels, &path);
             let first_violation = violations.iter().find_map(|error| match error {
-                Wrong::Violated(violation) => Some(violation),
-                Wrong::Exceeded(_) => None,
+                StepError::Violated(violation) => Some(violation),
+                StepError::Exceeded(_) => None,
             });
             verdict.ended = match (first_violation, violations.first()) {
                 (Some(violation), _) => {
                     Ended::Broken(violation.property.to_string(), violation.what.clone(), path)
                 }
-                (None, Some(Wrong::Exceeded(limit))) => Ended::Undecided(limit.clone()),
+                (None, Some(StepError::Exceeded(limit))) => Ended::Undecided(limit.clone()),
                 _ => Ended::Undecided("the search ended without a result".into()),
             };
         }

@@ -4,7 +4,7 @@ use crate::checkpoints::Checkpoints;
 use crate::coverage::SystemCoverage;
 use crate::guarantee::{self, Guaranteed, Sizes};
 use crate::outcome::Failure;
-use crate::protocols::{Source, Wrong};
+use crate::protocols::{InputError, Source};
 use crate::size;
 use crate::verdict::{Finding, Verdict};
 use cohkit_base::words::counted;
@@ -46,14 +46,14 @@ pub enum Systems {
 
 impl Systems {
     /// Returns the selected systems of this source.
-    pub(crate) fn of(&self, source: &Source) -> Result<Vec<System>, Wrong> {
+    pub(crate) fn of(&self, source: &Source) -> Result<Vec<System>, InputError> {
         let declared = &source.protocol.systems;
         if let &Systems::Sized { remotes, lines } = self {
             let name = format!("remotes_{remotes}_lines_{lines}");
             return Ok(vec![System::new(name, remotes, lines)]);
         }
         if declared.is_empty() {
-            return Err(Wrong::input(
+            return Err(InputError::input(
                 "the specification has no system to check",
                 "add `system small { remotes 2; lines 1 }` to it, or use `--remotes` and `--lines`",
             ));
@@ -67,7 +67,7 @@ impl Systems {
             let system = systems.clone().find(|system| system.name == *name);
             system.cloned().ok_or_else(|| {
                 let known_names = declared.iter().map(|system| system.name.as_str());
-                Wrong::input(
+                InputError::input(
                     format!("no system is named `{name}`"),
                     suggestion(name, "system", known_names),
                 )
@@ -258,7 +258,7 @@ pub fn judge(
     mut source: Source,
     request: &Request,
     listener: &mut dyn Listener,
-) -> Result<(), Wrong> {
+) -> Result<(), InputError> {
     let widened_name = widened_system(&source.protocol).map(|system| system.name);
     // The construction covers as many remotes as the largest selected system has.
     source.protocol.systems = request.systems.of(&source)?;
@@ -288,7 +288,7 @@ fn judge_guarantee(
     model: cohkit_litmus::axioms::Model,
     request: &Request,
     listener: &mut dyn Listener,
-) -> Result<(), Wrong> {
+) -> Result<(), InputError> {
     let (states, cancel) = (request.max_states, request.cancel);
     let Ok(Some(homes)) = Homes::of(&source.protocol, cancel) else {
         return Ok(());
@@ -323,12 +323,12 @@ fn judge_systems(
     request: &Request,
     added: &Added,
     listener: &mut dyn Listener,
-) -> Result<bool, Wrong> {
+) -> Result<bool, InputError> {
     let protocol = &source.protocol;
     let homes = match Homes::of(protocol, request.cancel) {
         Ok(Some(homes)) => homes,
         Ok(None) => return Ok(false),
-        Err(ConstructionError::Refused(refusal)) => return Err(Wrong::Refused(refusal)),
+        Err(ConstructionError::Refused(refusal)) => return Err(InputError::Refused(refusal)),
         Err(ConstructionError::Fault(construction_fault)) => {
             report_fault(source, &construction_fault, listener)?;
             return Ok(false);
@@ -421,7 +421,7 @@ impl<'a> Judged<'a> {
         homes: &'a Homes,
         request: &Request,
         listener: &mut dyn Listener,
-    ) -> Result<Judged<'a>, Wrong> {
+    ) -> Result<Judged<'a>, InputError> {
         let start = Instant::now();
         let home = homes.controller(system.remotes.total());
         let decided = search_with_trials(source, system, &home, request, listener)?;
@@ -454,7 +454,7 @@ impl<'a> Judged<'a> {
         source: &Source,
         request: &Request,
         listener: &mut dyn Listener,
-    ) -> Result<(), Wrong> {
+    ) -> Result<(), InputError> {
         let protocol = &source.protocol;
         let Decided {
             modelled,
@@ -502,7 +502,7 @@ impl<'a> Judged<'a> {
             added: self.added,
             finding: Finding::Searched(Box::new(report)),
             explanation,
-            assumptions: &assumptions(protocol, self.system.lent),
+            assumptions: &assumptions(protocol, self.system.parent_any),
             notes: &notes,
             coverage,
             unfinished,
@@ -571,13 +571,13 @@ pub(crate) fn for_each_system<T>(
     mut source: Source,
     systems: &Systems,
     cancel: &AtomicBool,
-    function: impl Fn(&Protocol, &System, &Controller) -> Result<T, Wrong>,
+    function: impl Fn(&Protocol, &System, &Controller) -> Result<T, InputError>,
 ) -> Result<Vec<(System, T)>, ModelError> {
-    source.protocol.systems = systems.of(&source).map_err(ModelError::Wrong)?;
+    source.protocol.systems = systems.of(&source).map_err(ModelError::Input)?;
     let mut results = Vec::new();
     for source in source.by_sizes() {
         let homes = Homes::of(&source.protocol, cancel).map_err(|error| match error {
-            ConstructionError::Refused(refusal) => ModelError::Wrong(Wrong::Refused(refusal)),
+            ConstructionError::Refused(refusal) => ModelError::Input(InputError::Refused(refusal)),
             ConstructionError::Fault(fault) => ModelError::Fault(fault),
         })?;
         let Some(homes) = homes else {
@@ -585,7 +585,7 @@ pub(crate) fn for_each_system<T>(
         };
         for system in &source.protocol.systems {
             let home = homes.controller(system.remotes.total());
-            let models = function(&source.protocol, system, &home).map_err(ModelError::Wrong)?;
+            let models = function(&source.protocol, system, &home).map_err(ModelError::Input)?;
             results.push((system.clone(), models));
         }
     }
@@ -594,7 +594,7 @@ pub(crate) fn for_each_system<T>(
 
 /// Reason why there are no models.
 pub(crate) enum ModelError {
-    Wrong(Wrong),
+    Input(InputError),
     Fault(Box<Fault>),
 }
 
@@ -605,12 +605,12 @@ pub(crate) fn model(
     home: &Controller,
     capacity: Option<u8>,
     trial: Option<u16>,
-) -> Result<Modelled, Wrong> {
+) -> Result<Modelled, InputError> {
     let lowering = lowering_options(system, capacity, trial);
     let model = system::modelled(protocol, home, system.remotes, system.lines, &lowering);
     model.map_err(|error| {
         let name = &system.name;
-        Wrong::plain(format!("system `{name}` cannot be modelled: {error}"))
+        InputError::plain(format!("system `{name}` cannot be modelled: {error}"))
     })
 }
 
@@ -624,7 +624,7 @@ pub(crate) fn lowering_options(
     system::Options {
         capacity: capacity.map_or(default.capacity, u16::from),
         trial,
-        lent: system.lent,
+        parent_any: system.parent_any,
         ..default
     }
 }
@@ -640,7 +640,7 @@ fn search_with_trials(
     home: &Controller,
     request: &Request,
     listener: &mut dyn Listener,
-) -> Result<Decided, Wrong> {
+) -> Result<Decided, InputError> {
     let model = |trial| model(&source.protocol, system, home, request.capacity, trial);
     let full_model = model(None)?;
     listener.model(source, system, &full_model.model)?;
@@ -712,7 +712,7 @@ fn check_progress(
     request: &Request,
     trial: Option<u16>,
     listener: &dyn Listener,
-) -> Result<Decided, Wrong> {
+) -> Result<Decided, InputError> {
     let mut status = Status::Undecided;
     if decided.report.outcome == Outcome::Verified {
         let listener_progress = listener.progress(source, system);
@@ -727,7 +727,7 @@ fn check_progress(
         );
         let result = result.map_err(|error| {
             let name = &system.name;
-            Wrong::plain(format!("system `{name}` cannot be checked: {error}"))
+            InputError::plain(format!("system `{name}` cannot be checked: {error}"))
         })?;
         status = match result.outcome {
             Outcome::Verified => Status::Holds,
@@ -754,7 +754,7 @@ fn search(
     model: &Model,
     request: &Request,
     listener: &mut dyn Listener,
-) -> Result<(Report, Option<Coverage>), Wrong> {
+) -> Result<(Report, Option<Coverage>), InputError> {
     let progress = listener.progress(source, system);
     let checkpoint = listener.checkpoints().map(Checkpoints::next);
     let checkpoint_sink = checkpoint
@@ -767,7 +767,7 @@ fn search(
     };
     let report = report.map_err(|error| match (error, &checkpoint) {
         (CheckError::Checkpoint(error), Some(checkpoint)) => checkpoint.failure(&error).into(),
-        (error, _) => Wrong::plain(format!(
+        (error, _) => InputError::plain(format!(
             "system `{}` cannot be checked: {error}",
             system.name
         )),
@@ -780,14 +780,18 @@ fn search(
 }
 
 /// Reports a fault of the construction as the verdict on every system.
-fn report_fault(source: &Source, fault: &Fault, listener: &mut dyn Listener) -> Result<(), Wrong> {
+fn report_fault(
+    source: &Source,
+    fault: &Fault,
+    listener: &mut dyn Listener,
+) -> Result<(), InputError> {
     for system in &source.protocol.systems {
         let verdict = Verdict {
             protocol: &source.protocol,
             system,
             added: false,
             finding: Finding::Construction(fault),
-            assumptions: &assumptions(&source.protocol, system.lent),
+            assumptions: &assumptions(&source.protocol, system.parent_any),
             notes: &[],
             explanation: None,
             coverage: None,

@@ -80,7 +80,7 @@ pub use coverage::SystemCoverage;
 pub use guarantee::Guaranteed;
 use options::{Command, Options, Output, Shell};
 pub use outcome::{ExitStatus, Failure};
-pub use protocols::{diagnostics_json, platform_errors_json, Source, Wrong};
+pub use protocols::{diagnostics_json, platform_errors_json, InputError, Source};
 pub use verdict::Verdict;
 
 /// Runs one command line, which starts with the command's name, and returns its outcome.

@@ -36,7 +36,7 @@ pub struct LinkOptions {
 pub fn answer(options: &LinkOptions) -> Result<serde_json::Value, String> {
     let config = link_config(options)?;
     let transfers = transfers(options, &config)?;
-    Ok(value(&options.link, &config, &config.answer(), &transfers))
+    Ok(value(&options.link, &config, &config.rates(), &transfers))
 }
 
 pub(crate) fn run(options: &options::Link, console: &mut Console) -> Result<ExitStatus, Failure> {
@@ -53,7 +53,7 @@ pub(crate) fn run(options: &options::Link, console: &mut Console) -> Result<Exit
         |reason: String| Failure::new(ExitStatus::BadInput, format!("error: {reason}"));
     let config = link_config(&link_options).map_err(input_error)?;
     let transfers = transfers(&link_options, &config).map_err(input_error)?;
-    let rates = config.answer();
+    let rates = config.rates();
     let result = if options.output.form.json {
         let value = value(&options.link, &config, &rates, &transfers);
         options.output.form.format_output(value, console)
@@ -84,7 +84,7 @@ fn link_config(options: &LinkOptions) -> Result<LinkConfig, String> {
     };
     let default_config = LinkConfig::new(kind);
     let lanes = options.lanes.unwrap_or(default_config.lanes.into());
-    let lanes = Lanes::work(lanes, kind != Kind::Eci)
+    let lanes = Lanes::validate_count(lanes, kind != Kind::Eci)
         .map_err(|valid_lanes| format!("{name} has {valid_lanes}, not {lanes}"))?;
     let payload = options.payload.unwrap_or(default_config.payload.into());
     let Some(&payload) = kind
@@ -147,7 +147,7 @@ fn transfers(options: &LinkOptions, config: &LinkConfig) -> Result<Vec<Transfers
 fn dma_text(bytes: Option<u64>, transfers: &[Transfers]) -> String {
     let mut text = String::new();
     for transfer in transfers {
-        let direction = match transfer.way {
+        let direction = match transfer.direction {
             Direction::ToDevice => "to the device",
             Direction::ToHost => "to the host",
         };
@@ -174,7 +174,7 @@ fn value(
     let flows = rates.flows.iter().map(|flow| {
         json!({
             "name": flow.name,
-            "both_directions": flow.both,
+            "both_directions": flow.is_bidirectional,
             "formula_bytes_per_second": flow.formula,
             "driven_bytes_per_second": flow.run,
             "sent_again_percent": flow.replayed,
@@ -245,7 +245,7 @@ fn text(name: &str, config: &LinkConfig, rates: &LinkRates) -> String {
         if has_errors { "  sent again" } else { "" }
     );
     for flow in &rates.flows {
-        let directions = if flow.both {
+        let directions = if flow.is_bidirectional {
             "both directions"
         } else {
             "one direction"

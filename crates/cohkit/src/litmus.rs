@@ -29,7 +29,7 @@ use cohkit_protocol::construct::{self, ConstructionError};
 use cohkit_protocol::controller::Controller;
 use cohkit_protocol::protocol::Protocol;
 use cohkit_protocol::text::suggestion;
-use cohkit_system::world::Wrong;
+use cohkit_system::world::StepError;
 use serde_json::{json, Value};
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -303,7 +303,7 @@ impl MemorySystem<'_> {
     ) -> LitmusOptions {
         // Cores are connected to the caches of the lower level.
         let protocol = self.lower.or(self.source).map(|source| &source.protocol);
-        let core_windows = protocol.and_then(|protocol| protocol.kept);
+        let core_windows = protocol.and_then(|protocol| protocol.program_order);
         let core_model = match (cores, core_windows) {
             (Some(Between::InOrder), _) | (None, None) => Cores::InOrder,
             (Some(Between::StoreBuffer), _) => Cores::StoreBuffer,
@@ -355,7 +355,7 @@ impl LitmusOptions {
         protocols::Options {
             cores: self.cores,
             gives_up: self.gives_up,
-            most: self.max_states,
+            max_states: self.max_states,
             ..protocols::Options::default()
         }
     }
@@ -904,10 +904,10 @@ impl Judged {
             Found::Ends { ends, .. } if self.expected.is_met(&self.program, ends.iter()) => {
                 ExitStatus::Success
             }
-            Found::Ends { .. } | Found::Wrong(Wrong::Violated(_)) | Found::Stuck { .. } => {
+            Found::Ends { .. } | Found::Wrong(StepError::Violated(_)) | Found::Stuck { .. } => {
                 ExitStatus::Violated
             }
-            Found::Wrong(Wrong::Exceeded(_)) | Found::TooMany => ExitStatus::Undecided,
+            Found::Wrong(StepError::Exceeded(_)) | Found::TooMany => ExitStatus::Undecided,
             Found::Interrupted => ExitStatus::Interrupted,
             Found::Lacks(_) | Found::Cannot(_) => ExitStatus::Undecided,
         }
@@ -960,10 +960,10 @@ impl Judged {
                     None => writeln!(text, "  the outcomes of {model}"),
                 }
             }
-            Found::Wrong(Wrong::Violated(violation)) => {
+            Found::Wrong(StepError::Violated(violation)) => {
                 writeln!(text, "violated: {}: {}", violation.property, violation.what)
             }
-            Found::Wrong(Wrong::Exceeded(reason)) => writeln!(text, "undecided: {reason}"),
+            Found::Wrong(StepError::Exceeded(reason)) => writeln!(text, "undecided: {reason}"),
             Found::Stuck { waiting, livelock } => {
                 let _ = writeln!(text, "violated: {}", stuck_text(*livelock));
                 for (thread, request) in waiting.iter().enumerate() {
@@ -1000,12 +1000,12 @@ impl Judged {
             }
             Found::Ends { ends, .. } if program.is_satisfied(ends) => ("yes", None),
             Found::Ends { .. } => ("no", None),
-            Found::Wrong(Wrong::Violated(violation)) => {
+            Found::Wrong(StepError::Violated(violation)) => {
                 let reason = format!("{}: {}", violation.property, violation.what);
                 ("violated", Some(reason))
             }
             Found::Stuck { livelock, .. } => ("violated", Some(stuck_text(*livelock).to_string())),
-            Found::Wrong(Wrong::Exceeded(reason)) => ("undecided", Some(reason.clone())),
+            Found::Wrong(StepError::Exceeded(reason)) => ("undecided", Some(reason.clone())),
             Found::Lacks(reason) | Found::Cannot(reason) => ("undecided", Some(reason.clone())),
             Found::TooMany => ("undecided", Some("max_states".to_string())),
             Found::Interrupted => ("undecided", Some("interrupted".to_string())),

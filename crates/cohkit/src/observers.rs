@@ -3,7 +3,7 @@
 use crate::explained::{mean, nanoseconds};
 use crate::options::{Drawn, ReportOptions};
 use crate::outcome::Failure;
-use crate::simulate::NotRun;
+use crate::simulate::StartError;
 use crate::streaming_file::{self, StreamingFile};
 use crate::table::wrap;
 use cohkit_sim::attribution::{Explanation, Part, Step};
@@ -28,7 +28,7 @@ impl Drawn {
     }
 
     /// Selection of the timeline's events, if a timeline is recorded.
-    pub fn filter(&self) -> Result<Option<Filter>, NotRun> {
+    pub fn filter(&self) -> Result<Option<Filter>, StartError> {
         let Some(file) = &self.timeline else {
             return Ok(None);
         };
@@ -39,13 +39,13 @@ impl Drawn {
         if let Some(extension) =
             extension.filter(|extension| text_formats.contains(&extension.as_str()))
         {
-            return Err(NotRun::input(
+            return Err(StartError::input(
                 format!("--timeline: the timeline is a binary Perfetto trace, but `.{extension}` is a text format"),
                 "name a file such as run.pftrace",
             ));
         }
         let option_error = |option: &str, reason: String, help: &str| {
-            NotRun::input(format!("--{option}: {reason}"), help)
+            StartError::input(format!("--{option}: {reason}"), help)
         };
         let size = units::parse(&self.timeline_size, Unit::Bytes);
         let mut filter = Filter {

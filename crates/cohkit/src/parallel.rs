@@ -1,6 +1,6 @@
 //! Concurrent runs, whose values come in the order of the runs for any number of threads.
 
-use crate::run_error::NotRun;
+use crate::run_error::StartError;
 use serde_json::Value;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -19,8 +19,8 @@ pub(crate) fn threads(requested: Option<usize>) -> usize {
 pub(crate) fn run_each<Run: Sync>(
     runs: &[Run],
     threads: usize,
-    run: impl Fn(&Run) -> Result<Value, NotRun> + Sync,
-) -> Result<Vec<Value>, NotRun> {
+    run: impl Fn(&Run) -> Result<Value, StartError> + Sync,
+) -> Result<Vec<Value>, StartError> {
     let next = AtomicUsize::new(0);
     let results = Mutex::new(vec![None; runs.len()]);
     let work = || loop {

@@ -7,7 +7,7 @@ use crate::outcome::{ExitStatus, Failure};
 use crate::playing::{Play, Played, Request, TWO_LEVELS};
 use crate::protocols::Source;
 use crate::sim::{failure, failure_text, number_text, platform, WIDTH};
-use crate::simulate::{set, warnings, NotRun};
+use crate::simulate::{set, warnings, StartError};
 use crate::{deliver, exhaustive, files, observers, rtl};
 use cohkit_application::shipped::{Shipped, ALL};
 use cohkit_chart::Text;
@@ -31,12 +31,12 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<ExitStatus
         }
     }
     let colour = console.terminal.colour;
-    let to_failure = |error: NotRun| failure(error, colour);
+    let to_failure = |error: StartError| failure(error, colour);
     let charts = options.output.charts(console.terminal);
     if let (true, Some(option)) = (options.exhaustive, options.watched.given_option()) {
         let message =
             format!("`{option}` reports on one timed run, which `--exhaustive` does not make");
-        return Err(to_failure(NotRun::plain(message)));
+        return Err(to_failure(StartError::plain(message)));
     }
     if options.exhaustive {
         exhaustive::check_size(options).map_err(to_failure)?;
@@ -61,7 +61,7 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<ExitStatus
     let clocked = rtl::home::build_clocked_home(&options.executed, &source, &platform, console)?;
     let play = Play::new(source, host, platform, request);
     let mut play = play.map_err(|error| match error {
-        NotRun::NoHome(source, error) => source.no_home(&error, &charts, colour),
+        StartError::NoHome(source, error) => source.no_home(&error, &charts, colour),
         error => to_failure(error),
     })?;
     if options.exhaustive {
@@ -110,7 +110,8 @@ fn read_protocols(
     platform: &Platform,
     console: &Console,
 ) -> Result<(Source, Option<Source>), Failure> {
-    let to_failure = |reason: &str| failure(NotRun::plain(reason.into()), console.terminal.colour);
+    let to_failure =
+        |reason: &str| failure(StartError::plain(reason.into()), console.terminal.colour);
     let protocols = match &options.protocol {
         Some(path) => MachineProtocols::read(path, console)?,
         None => MachineProtocols::of_platform(platform, console)?,

@@ -5,7 +5,7 @@ use crate::files;
 use crate::outcome::{ExitStatus, Failure};
 use crate::parallel::{self, run_each};
 use crate::protocols::Source;
-use crate::simulate::{add_host, failure_json, warnings, NotRun};
+use crate::simulate::{add_host, failure_json, warnings, StartError};
 use cohkit_application::interface::{Scenario, Thread};
 use cohkit_application::matrix_market::{self, Edges};
 use cohkit_application::shipped::{
@@ -88,8 +88,8 @@ impl Visitor for Boxed {
     }
 }
 
-fn input_error(message: String) -> NotRun {
-    NotRun::Input {
+fn input_error(message: String) -> StartError {
+    StartError::Input {
         what: message,
         help: None,
     }
@@ -132,12 +132,12 @@ pub(crate) fn endless(application: &str, with: &[String], count: u64) -> String 
 ///
 /// # Errors
 /// A parameter is malformed, or given twice.
-pub(crate) fn values(parameters: &[String]) -> Result<BTreeMap<String, u64>, NotRun> {
+pub(crate) fn values(parameters: &[String]) -> Result<BTreeMap<String, u64>, StartError> {
     let mut values = BTreeMap::new();
     for parameter in parameters {
         let Some((name, value)) = parameter.split_once('=') else {
             let message = format!("`{parameter}` has no `=`");
-            return Err(NotRun::input(message, "write it like `threads=8`"));
+            return Err(StartError::input(message, "write it like `threads=8`"));
         };
         let number = value.trim().parse::<u64>();
         let number =
@@ -165,7 +165,7 @@ pub const TWO_LEVELS: &str =
     "applications are supported only for one level of caches, but the specification has two";
 
 /// Reads the graph of an application.
-fn graph(name: &str, file: &str) -> Result<Arc<Edges>, NotRun> {
+fn graph(name: &str, file: &str) -> Result<Arc<Edges>, StartError> {
     // An unknown application is reported later, whatever the file.
     if !ALL.iter().any(|shipped| shipped.name == name) {
         return Ok(Arc::default());
@@ -173,18 +173,18 @@ fn graph(name: &str, file: &str) -> Result<Arc<Edges>, NotRun> {
     if file.is_empty() {
         let reason = format!("`{name}:` names no file");
         let help = format!("give a graph, as in `{name}:FILE`");
-        return Err(NotRun::input(reason, help));
+        return Err(StartError::input(reason, help));
     }
     let (path, folder_help) = (Path::new(file), "name one of the graphs in it");
     let missing_help = "a graph is a file in Matrix Market's coordinate format";
-    let bytes = files::read_bytes(path, missing_help, folder_help).map_err(NotRun::Failure)?;
-    let text = files::text(path, bytes).map_err(NotRun::Failure)?;
+    let bytes = files::read_bytes(path, missing_help, folder_help).map_err(StartError::Failure)?;
+    let text = files::text(path, bytes).map_err(StartError::Failure)?;
     let result = matrix_market::read(&text);
     result
         .map(Arc::new)
-        .map_err(|matrix_market::Wrong { line, what: reason }| {
+        .map_err(|matrix_market::SyntaxError { line, what: reason }| {
             let help = "a graph is a file in Matrix Market's coordinate format";
-            NotRun::input(format!("{file}:{line}: {reason}"), help)
+            StartError::input(format!("{file}:{line}: {reason}"), help)
         })
 }
 
@@ -192,7 +192,7 @@ fn graph(name: &str, file: &str) -> Result<Arc<Edges>, NotRun> {
 type ScenarioAndParameters = (Arc<dyn Playable>, Vec<(String, u64)>);
 
 /// Returns the requested scenario; several applications are combined into one.
-fn scenario(request: &Request) -> Result<ScenarioAndParameters, NotRun> {
+fn scenario(request: &Request) -> Result<ScenarioAndParameters, StartError> {
     let values = values(&request.with)?;
     let parts = request.application.split('+').map(of_file);
     let (names, graph_files): (Vec<&str>, Vec<Option<&str>>) = parts.unzip();
@@ -218,7 +218,7 @@ fn scenario(request: &Request) -> Result<ScenarioAndParameters, NotRun> {
         }),
     ) {
         let message = format!("`{name}` does not name its application");
-        return Err(NotRun::input(
+        return Err(StartError::input(
             message,
             format!("write it like `{}.NUMBER`", names[0]),
         ));
@@ -255,7 +255,7 @@ fn scenario(request: &Request) -> Result<ScenarioAndParameters, NotRun> {
     Ok((scenario, numbers))
 }
 
-fn time(name: &str, text: &str) -> Result<u64, NotRun> {
+fn time(name: &str, text: &str) -> Result<u64, StartError> {
     units::parse(text, Unit::Picoseconds)
         .map_err(|reason| input_error(format!("the {name} `{text}` {reason}")))
 }
@@ -271,7 +271,7 @@ impl Play {
         host: Option<Source>,
         platform: Platform,
         request: Request,
-    ) -> Result<Play, NotRun> {
+    ) -> Result<Play, StartError> {
         let (scenario, numbers) = scenario(&request)?;
         let play = Play::with_scenario(source, host, platform, request, scenario)?;
         Ok(Play { numbers, ..play })
@@ -288,7 +288,7 @@ impl Play {
         platform: Platform,
         request: Request,
         scenario: Arc<dyn Playable>,
-    ) -> Result<Play, NotRun> {
+    ) -> Result<Play, StartError> {
         let source = source.sized(&request.sizes).map_err(input_error)?;
         let protocol = source.protocol.clone();
         let cannot =
@@ -298,7 +298,9 @@ impl Play {
         let setup = Setup::with_scenario(protocol, platform, scenario);
         let mut setup = match setup {
             Ok(setup) => setup,
-            Err(NoScenario::Home(error)) => return Err(NotRun::NoHome(Box::new(source), error)),
+            Err(NoScenario::Home(error)) => {
+                return Err(StartError::NoHome(Box::new(source), error))
+            }
             Err(written) => return Err(cannot(written.to_string())),
         };
         if let Some(play) = &mut setup.play {
@@ -321,7 +323,7 @@ impl Play {
             Some(_) => Spaces::new(&setup, None).map(|_| ()),
         };
         check.map_err(|reason| match endless {
-            true => NotRun::input(
+            true => StartError::input(
                 format!("cannot simulate this application: {reason}"),
                 end_hint(&request),
             ),
@@ -341,7 +343,7 @@ impl Play {
     ///
     /// # Errors
     /// The run was interrupted, or its setup is invalid.
-    pub fn run(&self, should_continue: &mut dyn FnMut() -> bool) -> Result<Played, NotRun> {
+    pub fn run(&self, should_continue: &mut dyn FnMut() -> bool) -> Result<Played, StartError> {
         let mut should_continue = |_| should_continue();
         let played = match (&self.timeline, self.explain) {
             (None, false) => play_while(&self.setup, &mut should_continue),
@@ -357,7 +359,7 @@ impl Play {
         match played {
             Ok(performance) => Ok(Ok(performance)),
             Err(RunError::Failure(failure)) => Ok(Err(failure)),
-            Err(RunError::Stopped) => Err(NotRun::Failure(Failure::new(
+            Err(RunError::Stopped) => Err(StartError::Failure(Failure::new(
                 ExitStatus::Interrupted,
                 "interrupted",
             ))),
@@ -455,7 +457,7 @@ pub fn play_all(
     threads: Option<usize>,
     cancel: &AtomicBool,
     ended: &AtomicU64,
-) -> Result<Vec<Value>, NotRun> {
+) -> Result<Vec<Value>, StartError> {
     run_each(plays, parallel::threads(threads), |play| {
         let start = Instant::now();
         let played = play.run(&mut || !cancel.load(Ordering::Relaxed))?;

@@ -6,7 +6,7 @@ use crate::guest_io::{self, GuestIo};
 use crate::outcome::{ExitStatus, Failure};
 use crate::{files, options, run_near_memory};
 use cohkit_base::words::counted;
-use cohkit_nearmemory::machine::loaded;
+use cohkit_nearmemory::machine::load_program;
 use cohkit_riscv::channel;
 use cohkit_riscv::elf::Image;
 use cohkit_riscv::system::{ServiceOutcome, System};
@@ -36,7 +36,7 @@ pub(crate) fn run(options: &options::Run, console: &mut Console) -> Result<ExitS
         "name a program in it",
     )?;
     let image = Image::read(&file).map_err(|reason| input_error(&reason))?;
-    if channel::unverified(&file).is_ok() {
+    if channel::read_unverified(&file).is_ok() {
         return Err(input_error(
             "this is a channel program, which a host starts\n  help: `--cp NAME=PROGRAM` names it; the host's program follows",
         ));
@@ -47,8 +47,8 @@ pub(crate) fn run(options: &options::Run, console: &mut Console) -> Result<ExitS
         .map(guest_io::canonical_path)
         .transpose()?;
     let command = options.arguments.join(" ");
-    let loaded =
-        loaded(&image, options.memory << 20, &command).map_err(|reason| input_error(&reason))?;
+    let loaded = load_program(&image, options.memory << 20, &command)
+        .map_err(|reason| input_error(&reason))?;
     let guest_io = GuestIo::new(console, folder);
     match options.uses_near_memory() {
         true => run_near_memory::run(options, &file, &image, loaded, guest_io),

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 /// Reason why work on a protocol ended.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Wrong {
+pub enum InputError {
     /// No home can be constructed from this form of protocol.
     Refused(Refusal),
     /// The request is invalid.
@@ -30,38 +30,38 @@ pub enum Wrong {
     Failure(Failure),
 }
 
-impl Wrong {
-    pub(crate) fn input(what: impl Into<String>, help: impl Into<String>) -> Wrong {
-        Wrong::Input {
+impl InputError {
+    pub(crate) fn input(what: impl Into<String>, help: impl Into<String>) -> InputError {
+        InputError::Input {
             what: what.into(),
             help: Some(help.into()),
         }
     }
 
-    pub(crate) fn plain(what: String) -> Wrong {
-        Wrong::Input { what, help: None }
+    pub(crate) fn plain(what: String) -> InputError {
+        InputError::Input { what, help: None }
     }
 
     /// Converts the error to a failure that names the file, without a position in its text.
     pub fn failure(self, path: &Path) -> Failure {
         match self {
-            Wrong::Refused(refusal) => {
+            InputError::Refused(refusal) => {
                 let message = format!("error: {}: {}", path.display(), refusal_text(&refusal));
                 Failure::new(ExitStatus::BadInput, message)
             }
-            Wrong::Input { what, help } => {
+            InputError::Input { what, help } => {
                 let help = help.map_or(String::new(), |help| format!("\n  help: {help}"));
                 let message = format!("error: {}: {what}{help}", path.display());
                 Failure::new(ExitStatus::BadInput, message)
             }
-            Wrong::Failure(failure) => failure,
+            InputError::Failure(failure) => failure,
         }
     }
 }
 
-impl From<Failure> for Wrong {
-    fn from(failure: Failure) -> Wrong {
-        Wrong::Failure(failure)
+impl From<Failure> for InputError {
+    fn from(failure: Failure) -> InputError {
+        InputError::Failure(failure)
     }
 }
 
@@ -141,9 +141,9 @@ impl Source {
     }
 
     /// Converts an error to a failure, with a position in the text if the error has one.
-    pub(crate) fn failure(&self, error: Wrong, console: &Console) -> Failure {
+    pub(crate) fn failure(&self, error: InputError, console: &Console) -> Failure {
         match error {
-            Wrong::Refused(refusal) => self.refusal(&refusal, console.terminal.colour),
+            InputError::Refused(refusal) => self.refusal(&refusal, console.terminal.colour),
             error => error.failure(&self.path),
         }
     }
@@ -321,7 +321,7 @@ fn render_error<'a>(
 }
 
 fn refusal_text(refusal: &Refusal) -> String {
-    format!("no home can be constructed: {}", refusal.what)
+    format!("no home can be constructed: {}", refusal.obstacle)
 }
 
 /// Errors of a text as a JSON list; `file` is the name to show.

@@ -5,7 +5,7 @@ use crate::console::Console;
 use crate::judge::{self, ModelError, Systems};
 use crate::options::Check;
 use crate::outcome::{ExitStatus, Failure};
-use crate::protocols::{Source, Wrong};
+use crate::protocols::{InputError, Source};
 use crate::verdict::{counterexample, kind, CHECK_LIMIT_TEXT};
 use crate::{deliver, explanation, files, models};
 use cohkit_chart::Text;
@@ -14,7 +14,7 @@ use cohkit_check::system::progress::{kinds, lines_of, watching, Kind, PROGRESS};
 use cohkit_check::system::Modelled;
 use cohkit_engine::explain::{explain, Remark};
 use cohkit_engine::model::Model;
-use cohkit_engine::replay::{again, Ending};
+use cohkit_engine::replay::{replay_trace, Ending};
 use cohkit_engine::trace::Trace;
 use cohkit_engine::Property;
 use cohkit_protocol::controller::Controller;
@@ -100,7 +100,7 @@ impl Replayed<'_> {
                 },
             );
             let models = models.map_err(|error| match error {
-                ModelError::Wrong(wrong) => source.failure(wrong, console),
+                ModelError::Input(wrong) => source.failure(wrong, console),
                 ModelError::Fault(fault) => {
                     let colour = console.terminal.colour;
                     let fault = source.fault(&fault, &self.charts, colour);
@@ -146,7 +146,7 @@ impl Replayed<'_> {
         for recording in selected {
             let title = &model.name;
             let entry = json!({ "model": title });
-            let (trace, ending) = again(&model, &recording.trace, recording.claim.as_ref())
+            let (trace, ending) = replay_trace(&model, &recording.trace, recording.claim.as_ref())
                 .map_err(|reason| self.mismatch_failure(title, &reason))?;
             self.report_ending(&model, &[], title, entry, trace, ending);
         }
@@ -206,12 +206,12 @@ impl Replayed<'_> {
                 None => recording.claim.clone(),
             };
             let Modelled { model, remarks, .. } = &candidate.modelled;
-            match again(model, &recording.trace, claim.as_ref()) {
+            match replay_trace(model, &recording.trace, claim.as_ref()) {
                 Ok((trace, ending)) => {
                     let ending = match (ending, &candidate.watched) {
                         (Ending::Violated { .. }, Some((kind, home, size))) => Ending::Violated {
                             property: progress::PROGRESS,
-                            message: progress::told(
+                            message: progress::describe_violation(
                                 protocol,
                                 home,
                                 *size,
@@ -335,7 +335,7 @@ impl Candidate {
         system: &System,
         home: &Controller,
         capacity: Option<u8>,
-    ) -> Result<Vec<Candidate>, Wrong> {
+    ) -> Result<Vec<Candidate>, InputError> {
         if recording.claim != Some(progress::PROGRESS) {
             let modelled = judge::model(protocol, system, home, capacity, None)?;
             return Ok(vec![Candidate {
@@ -349,7 +349,7 @@ impl Candidate {
             let modelled = watching(protocol, home, size, kind, &lowering);
             let modelled = modelled.map_err(|error| {
                 let name = &system.name;
-                Wrong::plain(format!("system `{name}` cannot be modelled: {error}"))
+                InputError::plain(format!("system `{name}` cannot be modelled: {error}"))
             })?;
             Ok(Candidate {
                 modelled,

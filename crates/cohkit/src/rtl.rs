@@ -65,7 +65,7 @@ fn compile(source: &Source, console: &Console) -> Result<(Controller, Rom), Fail
         }
     };
     let rom = Rom::new(&source.protocol, &home)
-        .map_err(|refusal| input_error(&refusal.what, refusal.span, refusal.help.as_deref()))?
+        .map_err(|refusal| input_error(&refusal.feature, refusal.span, refusal.help.as_deref()))?
         .with_rights(&home, &rights);
     Ok((home, rom))
 }

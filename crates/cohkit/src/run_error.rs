@@ -8,7 +8,7 @@ use cohkit_sim::platform::text::PlatformError;
 
 /// Reason why a simulation did not start, or did not end.
 #[derive(Debug)]
-pub enum NotRun {
+pub enum StartError {
     /// The request is invalid.
     Input {
         /// Description of the error.
@@ -38,15 +38,15 @@ pub enum NotRun {
     Failure(Failure),
 }
 
-impl NotRun {
-    pub(crate) fn input(what: impl Into<String>, help: impl Into<String>) -> NotRun {
-        NotRun::Input {
+impl StartError {
+    pub(crate) fn input(what: impl Into<String>, help: impl Into<String>) -> StartError {
+        StartError::Input {
             what: what.into(),
             help: Some(help.into()),
         }
     }
 
-    pub(crate) fn plain(what: String) -> NotRun {
-        NotRun::Input { what, help: None }
+    pub(crate) fn plain(what: String) -> StartError {
+        StartError::Input { what, help: None }
     }
 }

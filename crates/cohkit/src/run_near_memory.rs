@@ -3,7 +3,7 @@
 
 use crate::guest_io::{self, GuestIo};
 use crate::outcome::{ExitStatus, Failure};
-use crate::run_error::NotRun;
+use crate::run_error::StartError;
 use crate::streaming_file::StreamingFile;
 use crate::{files, observers, options, simulate};
 use cohkit_base::words::counted;
@@ -11,7 +11,7 @@ use cohkit_nearmemory::device::{State, FIFOS, FIFO_PIPES, FIFO_STRIDE};
 use cohkit_nearmemory::{
     controller, host, Binaries, Evictions, Machine, Platform, RunOutcome, LINE,
 };
-use cohkit_nearmemory::{CoreId, Poll, Race, Site, Transfer, TransferError, Wrong};
+use cohkit_nearmemory::{CoreId, Poll, Race, RaceKind, Site, Transfer, TransferError};
 use cohkit_riscv::channel::{self, Grant};
 use cohkit_riscv::elf::{Image, Segment};
 use cohkit_riscv::system::System;
@@ -52,7 +52,7 @@ pub(crate) fn run(
     let timeline_file = options.drawn.begin(&mut filter)?;
     if let Some(filter) = &filter {
         let program = options.program.file_stem().unwrap_or_default();
-        let result = machine.draw(filter, &program.to_string_lossy());
+        let result = machine.record_timeline(filter, &program.to_string_lossy());
         result.map_err(|reason| input_error(&reason))?;
     }
     let program_name = options.program.display();
@@ -163,12 +163,12 @@ fn create_machine(
         result.map_err(|reason| input_error(&format!("the channel program `{name}`: {reason}")))?;
     }
     let evictions = options.evict.map(|interval| Evictions {
-        every: interval,
+        mean_interval: interval,
         seed: options.seed,
     });
     let mut machine = Machine::new(platform, main, system, entry, binaries, evictions);
     if options.races {
-        machine.watch();
+        machine.enable_race_detection();
     }
     if options.fast {
         machine.run_functionally();
@@ -246,7 +246,7 @@ fn report_rejection(
             }
             let name = named_program(name);
             let manifest =
-                channel.and_then(|channel| Some(channel::unverified(&channel.file).ok()?.1));
+                channel.and_then(|channel| Some(channel::read_unverified(&channel.file).ok()?.1));
             let stack = manifest.as_ref().map_or(0, |manifest| manifest.stack);
             let own_fifo = FIFO_PIPES + *mcc as u64;
             let has_own_fifo = manifest.is_some_and(|manifest| manifest.pipes.contains(&own_fifo));
@@ -342,7 +342,7 @@ fn invalid_copy_reason(
 
 /// Description of the read-only segment that contains the address, if any.
 fn segment_at(address: u64, segments: &[Segment]) -> Option<String> {
-    let contains = |segment: &&Segment| address.wrapping_sub(segment.at) < segment.length;
+    let contains = |segment: &&Segment| address.wrapping_sub(segment.address) < segment.length;
     let segment = segments.iter().find(contains)?;
     let contents = match (segment.writable, segment.executable) {
         (true, _) => return None,
@@ -407,7 +407,7 @@ fn describe_poll(
     machine: &Machine,
     channels: &[Channel],
 ) -> String {
-    let action = match poll.at {
+    let action = match poll.address {
         Some(address) => format!("polls {}, at", polled_place(poll.core_id, address)),
         None => "is at".to_string(),
     };
@@ -513,45 +513,45 @@ fn describe_race(
     machine: &Machine,
     channels: &[Channel],
 ) -> String {
-    let (description, second_action, first_action) = match race.wrong {
-        Wrong::StaleLoad => ("is stale when it is loaded", "loads it", "wrote it"),
-        Wrong::StaleFetch => (
+    let (description, second_action, first_action) = match race.kind {
+        RaceKind::StaleLoad => ("is stale when it is loaded", "loads it", "wrote it"),
+        RaceKind::StaleFetch => (
             "is fetched before a store to it is guaranteed to have reached far memory",
             "fetches it",
             "stored in it",
         ),
-        Wrong::Overwritten => (
+        RaceKind::Overwritten => (
             "is written back and overwrites newer data",
             "stored in a line that was stale",
             "wrote the newer data",
         ),
-        Wrong::BothWrite => ("is written by both sides", "writes it", "has written it"),
-        Wrong::NotStored => (
+        RaceKind::BothWrite => ("is written by both sides", "writes it", "has written it"),
+        RaceKind::NotStored => (
             "is loaded before its store is guaranteed to have reached far memory",
             "loads it",
             "stores it",
         ),
-        Wrong::NotFetched => (
+        RaceKind::NotFetched => (
             "is the destination of a fetch and is used before the fetch is guaranteed to be complete",
             "uses it",
             "fetches it",
         ),
-        Wrong::Reused => (
+        RaceKind::Reused => (
             "is the source of a store and is changed before the store is guaranteed to have reached far memory",
             "changes it",
             "stores it",
         ),
-        Wrong::UnorderedStores => (
+        RaceKind::UnorderedStores => (
             "is stored by two programs without synchronisation",
             "stores it",
             "stored it",
         ),
-        Wrong::UnorderedRead => (
+        RaceKind::UnorderedRead => (
             "is read by one program and stored by another without synchronisation",
             "accesses it",
             "accessed it",
         ),
-        Wrong::HalfWritten => (
+        RaceKind::HalfWritten => (
             "may be loaded half-written: a cache may evict it between two stores",
             "loads it",
             "stores this word after others of the line",
@@ -595,11 +595,11 @@ fn read_platform_file(path: &Path, colour: bool) -> Result<Platform, Failure> {
         .map_err(|_| input_error(&format!("{name}: is not text in UTF-8")))?;
     Platform::read(&text).map_err(|errors| {
         let error = match cohkit_sim::platform::text::read(&text) {
-            Ok(_) => NotRun::input(
+            Ok(_) => StartError::input(
                 format!("{name}: this is a machine without cores beside far memory"),
                 "use `cohkit sim` for it; this command needs a machine like nearmemory/enzian.toml",
             ),
-            Err(_) => NotRun::Platform {
+            Err(_) => StartError::Platform {
                 file: name,
                 text,
                 errors,

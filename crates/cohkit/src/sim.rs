@@ -7,8 +7,8 @@ use crate::outcome::{ExitStatus, Failure};
 use crate::progress::ProgressLine;
 use crate::protocols::{error_at, error_in_line, Source};
 use crate::simulate::{
-    read_platform, set, shipped_platform, side_by_side, warnings, Ended, NotRun, Request,
-    Simulation,
+    read_platform, set, shipped_platform, side_by_side, warnings, Ended, Request, Simulation,
+    StartError,
 };
 use crate::table::wrap;
 use crate::{deliver, files, observers, rtl, summary};
@@ -48,7 +48,7 @@ pub(crate) fn run(options: &Sim, console: &mut Console) -> Result<ExitStatus, Fa
     let (source, second) = protocols
         .on_platform(&platform)
         .map_err(|error| match error {
-            NotRun::NoHome(lower, error) => lower.no_home(&error, &charts, colour),
+            StartError::NoHome(lower, error) => lower.no_home(&error, &charts, colour),
             error => failure(error, colour),
         })?;
     let home = home(&source.protocol, platform.all_remotes() as u16)
@@ -102,10 +102,10 @@ pub(crate) fn run(options: &Sim, console: &mut Console) -> Result<ExitStatus, Fa
 }
 
 /// Rejects options that report on one level if there are two.
-fn reject_one_level_reports(options: &Sim) -> Result<(), NotRun> {
+fn reject_one_level_reports(options: &Sim) -> Result<(), StartError> {
     let trace_option = options.trace.as_ref().map(|_| "--trace");
     match trace_option.or(options.watched.given_option()) {
-        Some(option) => Err(NotRun::plain(format!(
+        Some(option) => Err(StartError::plain(format!(
             "`{option}` supports one level of caches, but the machine has two"
         ))),
         None => Ok(()),
@@ -174,7 +174,7 @@ fn has_line(setup: &Setup, (side, line): (Side, u32)) -> Result<(), Failure> {
     Ok(())
 }
 
-fn simulate(simulation: &Simulation, console: &Console) -> Result<Ended, NotRun> {
+fn simulate(simulation: &Simulation, console: &Console) -> Result<Ended, StartError> {
     let setup = &simulation.setup;
     let name = format!("{} on {}", setup.protocol.name, setup.platform.name);
     let bar = ProgressLine::new(name, simulation.accesses(), "accesses", &console.terminal);
@@ -185,14 +185,14 @@ fn simulate(simulation: &Simulation, console: &Console) -> Result<Ended, NotRun>
 }
 
 /// Converts an error to a failure, formatted for a terminal.
-pub(crate) fn failure(error: NotRun, colour: bool) -> Failure {
+pub(crate) fn failure(error: StartError, colour: bool) -> Failure {
     let message = match error {
-        NotRun::Failure(failure) => return failure,
-        NotRun::Input { what: reason, help } => {
+        StartError::Failure(failure) => return failure,
+        StartError::Input { what: reason, help } => {
             let help = help.map_or(String::new(), |help| format!("\n  help: {help}"));
             format!("error: {reason}{help}")
         }
-        NotRun::Platform { file, text, errors } => {
+        StartError::Platform { file, text, errors } => {
             let errors: Vec<String> = errors
                 .iter()
                 .map(|error| {
@@ -202,8 +202,10 @@ pub(crate) fn failure(error: NotRun, colour: bool) -> Failure {
                 .collect();
             errors.join("\n\n")
         }
-        NotRun::Trace { file, error } => trace_error(&file, &error, colour),
-        NotRun::NoHome(source, error) => return source.no_home(&error, &Text::default(), colour),
+        StartError::Trace { file, error } => trace_error(&file, &error, colour),
+        StartError::NoHome(source, error) => {
+            return source.no_home(&error, &Text::default(), colour)
+        }
     };
     Failure::new(ExitStatus::BadInput, message)
 }
@@ -230,20 +232,20 @@ pub(crate) fn platform(path: &Path, colour: bool) -> Result<Platform, Failure> {
         let [device, host] = [device, host].map(|name| platform(Path::new(name), colour));
         return device?
             .beside(host?)
-            .map_err(|reason| failure(NotRun::plain(reason), colour));
+            .map_err(|reason| failure(StartError::plain(reason), colour));
     }
     let is_file = path.extension().is_some_and(|ending| ending == "toml");
     let platform = if !is_file {
         shipped_platform(&name_text)
     } else if path.is_dir() {
-        Err(NotRun::input(
+        Err(StartError::input(
             format!("{name_text}: is a folder"),
             "name a file",
         ))
     } else if path.exists() {
         read_platform(&name_text, &files::read(path)?)
     } else {
-        Err(NotRun::input(
+        Err(StartError::input(
             format!("{name_text}: no such file"),
             "check the path",
         ))

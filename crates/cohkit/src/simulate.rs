@@ -5,7 +5,7 @@ use crate::explained;
 use crate::outcome::{ExitStatus, Failure};
 use crate::parallel::{self, run_each};
 use crate::protocols::Source;
-pub use crate::run_error::NotRun;
+pub use crate::run_error::StartError;
 use crate::workload::{Kind, Trace, Work};
 use crate::{shipped, size};
 use cohkit_base::words::{counted, did_you_mean};
@@ -41,12 +41,12 @@ const WRITTEN: f64 = 1.3;
 ///
 /// # Errors
 /// No platform has this name; the message lists all names.
-pub fn shipped_platform(name: &str) -> Result<Platform, NotRun> {
+pub fn shipped_platform(name: &str) -> Result<Platform, StartError> {
     Platform::shipped(name).ok_or_else(|| {
         let names: Vec<&str> = Platform::shipped_names().collect();
         let suggestion = did_you_mean(name, names.iter().copied());
         let names = names.join(", ");
-        NotRun::input(
+        StartError::input(
             format!("no platform is named `{name}`"),
             format!(
                 "{suggestion}the shipped platforms are {names}; the name of a file ends in `.toml`"
@@ -59,13 +59,13 @@ pub fn shipped_platform(name: &str) -> Result<Platform, NotRun> {
 ///
 /// # Errors
 /// All errors of the text.
-pub fn read_platform(file: &str, platform: &str) -> Result<Platform, NotRun> {
+pub fn read_platform(file: &str, platform: &str) -> Result<Platform, StartError> {
     text::read(platform).map_err(|errors| match cohkit_nearmemory::Platform::read(platform) {
-        Ok(_) => NotRun::input(
+        Ok(_) => StartError::input(
             format!("{file}: this is a machine with cores beside far memory, without a protocol"),
             "use `cohkit run --platform FILE` for it",
         ),
-        Err(_) => NotRun::Platform {
+        Err(_) => StartError::Platform {
             file: file.to_string(),
             text: platform.to_string(),
             errors,
@@ -77,7 +77,7 @@ pub fn read_platform(file: &str, platform: &str) -> Result<Platform, NotRun> {
 ///
 /// # Errors
 /// The first setting that is invalid.
-pub fn set(platform: &mut Platform, settings: &[String]) -> Result<(), NotRun> {
+pub fn set(platform: &mut Platform, settings: &[String]) -> Result<(), StartError> {
     set_each(settings, |name, value| platform.set(name, value))
 }
 
@@ -85,15 +85,19 @@ pub fn set(platform: &mut Platform, settings: &[String]) -> Result<(), NotRun> {
 pub(crate) fn set_each(
     settings: &[String],
     mut set: impl FnMut(&str, &str) -> Result<(), String>,
-) -> Result<(), NotRun> {
+) -> Result<(), StartError> {
     let mut previous_values = BTreeMap::new();
     for setting in settings {
         let Some((name, value)) = setting.split_once('=') else {
             let reason = format!("the setting `{setting}` has no `=`");
-            return Err(NotRun::input(reason, "write it like `link.latency=120ns`"));
+            return Err(StartError::input(
+                reason,
+                "write it like `link.latency=120ns`",
+            ));
         };
         let (name, value) = (name.trim(), value.trim());
-        let setting_error = |reason| NotRun::plain(format!("the setting `{setting}`: {reason}"));
+        let setting_error =
+            |reason| StartError::plain(format!("the setting `{setting}`: {reason}"));
         set(name, value).map_err(setting_error)?;
         if let Some(previous_value) = previous_values.insert(name, value) {
             return Err(setting_error(format!(
@@ -186,13 +190,13 @@ impl MachineProtocols {
     ///
     /// # Errors
     /// The platform does not have two levels, or the lower level has no home.
-    pub fn on_platform(self, platform: &Platform) -> Result<(Source, Option<Second>), NotRun> {
+    pub fn on_platform(self, platform: &Platform) -> Result<(Source, Option<Second>), StartError> {
         match self {
             MachineProtocols::One(source) => Ok((source, None)),
             MachineProtocols::Directions(device, host) => Ok((device, Some(Second::Host(host)))),
             MachineProtocols::Levels(upper, lower) => {
                 let Some(below) = &platform.below else {
-                    return Err(NotRun::input(
+                    return Err(StartError::input(
                         format!(
                             "{} has one level of caches, but the specification has two",
                             platform.name
@@ -202,7 +206,7 @@ impl MachineProtocols {
                 };
                 match simulation::home(&lower.protocol, below.remotes) {
                     Ok(home) => Ok((upper, Some(Second::Below(lower, home)))),
-                    Err(error) => Err(NotRun::NoHome(Box::new(lower), error)),
+                    Err(error) => Err(StartError::NoHome(Box::new(lower), error)),
                 }
             }
         }
@@ -214,7 +218,7 @@ impl Second {
     fn into_setup(
         self,
         platform: &Platform,
-    ) -> Result<(Option<LowerLevelSetup>, Option<HostSpace>), NotRun> {
+    ) -> Result<(Option<LowerLevelSetup>, Option<HostSpace>), StartError> {
         match self {
             Second::Below(source, home) => {
                 let lower = platform.lower().map(|platform| LowerLevelSetup {
@@ -256,7 +260,7 @@ impl Simulation {
         second: Option<Second>,
         platform: Platform,
         request: Request,
-    ) -> Result<Simulation, NotRun> {
+    ) -> Result<Simulation, StartError> {
         let (lower, mut host) = match second {
             None => (None, None),
             Some(second) => second.into_setup(&platform)?,
@@ -300,7 +304,7 @@ impl Simulation {
                 access.name(),
                 needing_work.name()
             );
-            return Err(NotRun::input(
+            return Err(StartError::input(
                 message,
                 "add such rows, or choose another workload",
             ));
@@ -325,7 +329,7 @@ impl Simulation {
     ///
     /// # Errors
     /// The run was interrupted, or its setup is invalid.
-    pub fn run(&self, should_continue: &mut dyn FnMut(u64) -> bool) -> Result<Ended, NotRun> {
+    pub fn run(&self, should_continue: &mut dyn FnMut(u64) -> bool) -> Result<Ended, StartError> {
         let result = match (&self.timeline, self.request.explain) {
             (Some(filter), explain) => {
                 draw_while(&self.setup, filter, should_continue).map(|mut result| {
@@ -339,7 +343,7 @@ impl Simulation {
         match result {
             Ok(statistics) => Ok(Ok(statistics)),
             Err(RunError::Failure(failure)) => Ok(Err(failure)),
-            Err(RunError::Stopped) => Err(NotRun::Failure(Failure::new(
+            Err(RunError::Stopped) => Err(StartError::Failure(Failure::new(
                 ExitStatus::Interrupted,
                 "interrupted",
             ))),
@@ -533,8 +537,8 @@ fn messages_json(statistics: &Statistics) -> Map<String, Value> {
     messages.collect()
 }
 
-fn simulation_error(reason: String) -> NotRun {
-    NotRun::plain(format!("cannot simulate: {reason}"))
+fn simulation_error(reason: String) -> StartError {
+    StartError::plain(format!("cannot simulate: {reason}"))
 }
 
 /// Workloads by kind of agents, `None` for idle ones. Entries without `=` are skipped.
@@ -548,7 +552,7 @@ fn workloads(
     request: &Request,
     platform: &Platform,
     protocol: &Protocol,
-) -> Result<(Workload, Vec<Workload>), NotRun> {
+) -> Result<(Workload, Vec<Workload>), StartError> {
     let remotes = platform.kinds(protocol).map_err(simulation_error)?;
     let kinds: Vec<&str> = kinds_of(protocol, remotes.kinds()).collect();
     check_by(request, &kinds)?;
@@ -575,7 +579,7 @@ fn host_and_device_workloads(
     platform: &Platform,
     protocol: &Protocol,
     host: &mut HostSpace,
-) -> Result<Workload, NotRun> {
+) -> Result<Workload, StartError> {
     let host_kinds = host
         .platform
         .kinds(&host.protocol)
@@ -603,11 +607,14 @@ fn host_and_device_workloads(
 }
 
 /// Rejects workloads for agents that the machine does not have.
-fn check_by(request: &Request, kinds: &[&str]) -> Result<(), NotRun> {
+fn check_by(request: &Request, kinds: &[&str]) -> Result<(), StartError> {
     for entry in &request.by {
         let Some((kind_name, kind)) = entry.split_once('=') else {
             let reason = format!("`--by {entry}` has no `=`");
-            return Err(NotRun::input(reason, "write it like `device=random-write`"));
+            return Err(StartError::input(
+                reason,
+                "write it like `device=random-write`",
+            ));
         };
         if kinds.iter().all(|kind| *kind != kind_name.trim()) {
             let reason = format!("the machine has no caching agents `{}`", kind_name.trim());
@@ -615,7 +622,7 @@ fn check_by(request: &Request, kinds: &[&str]) -> Result<(), NotRun> {
                 "there are {}; `--set agents.KIND.remotes=N` gives it more kinds",
                 kinds.join(", ")
             );
-            return Err(NotRun::input(reason, help));
+            return Err(StartError::input(reason, help));
         }
         if kind.trim() != IDLE {
             Work::named(kind.trim())?;
@@ -627,9 +634,12 @@ fn check_by(request: &Request, kinds: &[&str]) -> Result<(), NotRun> {
 /// Rejects a machine in which all cores are idle.
 fn reject_idle_machine<'w>(
     workloads: impl IntoIterator<Item = &'w Workload>,
-) -> Result<(), NotRun> {
+) -> Result<(), StartError> {
     if workloads.into_iter().all(|workload| workload.cores == 0) {
-        return Err(NotRun::input("all agents are idle", "remove one `idle`"));
+        return Err(StartError::input(
+            "all agents are idle",
+            "remove one `idle`",
+        ));
     }
     Ok(())
 }
@@ -640,7 +650,7 @@ fn workloads_of_kinds(
     platform: &Platform,
     protocol: &Protocol,
     kinds: usize,
-) -> Result<(Workload, Vec<Workload>), NotRun> {
+) -> Result<(Workload, Vec<Workload>), StartError> {
     let kinds = &protocol.kinds[..kinds];
     let work_of_kind =
         |kind_name: &str| match works_by_kind(&request.by).find(|(name, _)| *name == kind_name) {
@@ -692,7 +702,7 @@ fn workload(
     machine: &Cores,
     platform: &Platform,
     line_bytes: u32,
-) -> Result<Workload, NotRun> {
+) -> Result<Workload, StartError> {
     let kind = match work {
         Work::Kind(kind) => kind,
         Work::Trace(trace) => {
@@ -703,12 +713,12 @@ fn workload(
     let name = kind.name();
     let region_text = request.region.as_deref().unwrap_or(REGION);
     let region = units::parse(region_text, Unit::Bytes)
-        .map_err(|reason| NotRun::plain(format!("the region `{region_text}` {reason}")))?;
+        .map_err(|reason| StartError::plain(format!("the region `{region_text}` {reason}")))?;
     let line_size = u64::from(line_bytes);
     let memory = u64::from(platform.lines) * line_size;
     if region == 0 || region % line_size != 0 {
         let reason = format!("a region of {region_text} is not a whole number of lines");
-        return Err(NotRun::input(
+        return Err(StartError::input(
             reason,
             format!("a line has {line_size} bytes"),
         ));
@@ -719,14 +729,14 @@ fn workload(
             platform.name,
             units::show(memory, Unit::Bytes)
         );
-        return Err(NotRun::input(
+        return Err(StartError::input(
             reason,
             "choose a smaller region, or raise `lines` of the platform",
         ));
     }
     if access != Access::Load && request.prefetch.is_some_and(|ahead| ahead > 0) {
         let reason = format!("`--prefetch` does not apply to {name}");
-        return Err(NotRun::input(reason, "only reads are prefetched"));
+        return Err(StartError::input(reason, "only reads are prefetched"));
     }
     // At most the number of lines of the platform.
     let lines = u32::try_from(region / line_size).unwrap_or(platform.lines);
@@ -757,10 +767,10 @@ fn recorded_workload(
     machine: &Cores,
     platform: &Platform,
     line_bytes: u32,
-) -> Result<Workload, NotRun> {
+) -> Result<Workload, StartError> {
     if let Some(region) = &request.region {
         let message = format!("a region of {region} has no meaning for {}", trace.name);
-        return Err(NotRun::input(
+        return Err(StartError::input(
             message,
             "`--region` does not apply to a trace, which lists its own addresses; remove the option",
         ));
@@ -773,7 +783,7 @@ fn recorded_workload(
             trace.name,
             counted(recorded.cores(), "core")
         );
-        return Err(NotRun::input(
+        return Err(StartError::input(
             message,
             "remove `--cores`, or raise it: a trace sets its number of cores",
         ));
@@ -790,7 +800,10 @@ fn recorded_workload(
 ///
 /// # Errors
 /// A single simulation does not fit into memory.
-pub fn side_by_side(simulations: &[&Simulation], threads: Option<usize>) -> Result<usize, NotRun> {
+pub fn side_by_side(
+    simulations: &[&Simulation],
+    threads: Option<usize>,
+) -> Result<usize, StartError> {
     let max_threads = parallel::threads(threads);
     let mut memory_needs: Vec<u64> = simulations
         .iter()
@@ -810,7 +823,7 @@ pub fn side_by_side(simulations: &[&Simulation], threads: Option<usize>) -> Resu
             .map(|simulation| simulation.written())
             .max();
         let size_text = units::show(max_written.unwrap_or(0), Unit::Bytes);
-        return Err(NotRun::Failure(Failure::new(
+        return Err(StartError::Failure(Failure::new(
             ExitStatus::CouldNotRun,
             format!("error: the data written, {size_text}, does not fit into the free memory of this machine\n  help: choose a smaller region, or fewer accesses"),
         )));
@@ -828,7 +841,7 @@ pub fn run_all(
     threads: Option<usize>,
     cancel: &AtomicBool,
     performed: &AtomicU64,
-) -> Result<Vec<Value>, NotRun> {
+) -> Result<Vec<Value>, StartError> {
     let threads = side_by_side(simulations, threads)?;
     run_each(simulations, threads, |simulation| {
         let start = Instant::now();

@@ -37,7 +37,7 @@ pub(crate) fn parse(text: &str) -> Result<u64, String> {
 /// limit reduces it to half of the remaining addresses, as rows that are moved exist twice for a while.
 pub(crate) fn memory_for_states() -> Option<u64> {
     let free = free_memory().map(|free| free / 4 * 3);
-    let address_share = cohkit_engine::memory::addresses().map(|limit| {
+    let address_share = cohkit_engine::memory::address_space_limit().map(|limit| {
         let (limit, used) = (limit, addresses_used().unwrap_or(0));
         limit.saturating_sub(used) / 2
     });

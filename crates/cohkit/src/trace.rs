@@ -99,7 +99,7 @@ fn line(number: usize, (trace, result): &Judged) -> String {
                 counted(summary.values as u64, "value"),
             )
         }
-        Err(Refused { step, why: reason }) => match step_in_words(&trace.sequence, *step) {
+        Err(Refused { step, reason }) => match step_in_words(&trace.sequence, *step) {
             Some(words) => {
                 format!("trace {number}: refused at step {step} of {steps}: {reason}\n  {words}\n")
             }
@@ -134,6 +134,6 @@ fn entry((trace, result): &Judged) -> Value {
         "messages": summary.map(|summary| summary.messages),
         "values": summary.map(|summary| summary.values),
         "step": rejection.map(|rejection| rejection.step),
-        "why": rejection.map(|rejection| &rejection.why),
+        "why": rejection.map(|rejection| &rejection.reason),
     })
 }

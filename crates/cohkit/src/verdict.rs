@@ -224,7 +224,9 @@ impl Verdict<'_> {
         entry["run"] = run;
         let kinds = &self.protocol.kinds;
         if kinds.len() > 1 {
-            let remotes_by_kind = (0..).map(KindId).map(|kind| self.system.remotes.of(kind));
+            let remotes_by_kind = (0..)
+                .map(KindId)
+                .map(|kind| self.system.remotes.count(kind));
             let remotes_by_kind = kinds
                 .iter()
                 .map(|kind| kind.name.clone())
@@ -366,7 +368,7 @@ pub(crate) fn kind(property: &Property) -> &'static str {
         Property::Drain => "drain",
         Property::Cover(_) => "cover",
         Property::Liveness(_) => "liveness",
-        Property::Beyond(beyond) => beyond.kind,
+        Property::HigherLayer(property) => property.kind,
     }
 }
 

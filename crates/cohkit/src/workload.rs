@@ -1,7 +1,7 @@
 //! Workloads of cores: shipped ones, or memory traces.
 
 use crate::files;
-use crate::run_error::NotRun;
+use crate::run_error::StartError;
 use clap::builder::{PossibleValue, TypedValueParser};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Command, ValueEnum};
@@ -65,7 +65,7 @@ impl Work {
     ///
     /// # Errors
     /// There is no such workload; the message lists all names.
-    pub fn named(name: &str) -> Result<Work, NotRun> {
+    pub fn named(name: &str) -> Result<Work, StartError> {
         let result = name.split_once(':').filter(|(_, file)| !file.is_empty());
         let result = result.and_then(|(kind, file)| Some((trace_kind(kind)?, file)));
         if let Some(((_, format, packed), file)) = result {
@@ -88,7 +88,7 @@ impl Work {
                 names.join(", "),
                 traces.join(":FILE, ")
             );
-            NotRun::input(message, help)
+            StartError::input(message, help)
         })
     }
 
@@ -96,9 +96,9 @@ impl Work {
     ///
     /// # Errors
     /// There is no such kind.
-    pub fn bytes(name: &str, kind: &str, bytes: &[u8]) -> Result<Work, NotRun> {
+    pub fn bytes(name: &str, kind: &str, bytes: &[u8]) -> Result<Work, StartError> {
         let (_, format, packed) = trace_kind(kind)
-            .ok_or_else(|| NotRun::plain(format!("no kind of traces is named `{kind}`")))?;
+            .ok_or_else(|| StartError::plain(format!("no kind of traces is named `{kind}`")))?;
         Ok(Work::Trace(Trace {
             name: name.to_string(),
             format,
@@ -135,7 +135,7 @@ impl Trace {
         line: u32,
         lines: u32,
         max_accesses: u64,
-    ) -> Result<Arc<Recorded>, NotRun> {
+    ) -> Result<Arc<Recorded>, StartError> {
         let options = ReadOptions {
             line,
             lines,
@@ -147,7 +147,7 @@ impl Trace {
             From::File(path) => recorded::read(open(path)?, &options),
             From::Bytes(bytes) => recorded::read(&bytes[..], &options),
         };
-        result.map(Arc::new).map_err(|error| NotRun::Trace {
+        result.map(Arc::new).map_err(|error| StartError::Trace {
             file: match &self.from {
                 From::File(path) => path.display().to_string(),
                 From::Bytes(_) => self.name.clone(),
@@ -157,7 +157,7 @@ impl Trace {
     }
 }
 
-fn open(path: &Path) -> Result<File, NotRun> {
+fn open(path: &Path) -> Result<File, StartError> {
     // Opening a folder succeeds, but reading it fails.
     let result = match path.is_dir() {
         true => Err(io::ErrorKind::IsADirectory.into()),
@@ -166,7 +166,7 @@ fn open(path: &Path) -> Result<File, NotRun> {
     result.map_err(|error| {
         let missing = "a trace has one access per line; docs/workloads.md describes the format";
         let folder = "name one of the traces in it";
-        NotRun::Failure(files::cannot_read(path, &error, missing, folder))
+        StartError::Failure(files::cannot_read(path, &error, missing, folder))
     })
 }
 

@@ -121,7 +121,7 @@ impl Builder {
     fn add(&mut self, name: impl Into<String>, ty: TypeId, role: Role) -> VariableId {
         self.model.variables.push(Variable {
             name: name.into(),
-            said: None,
+            spoken_name: None,
             ty,
             role,
         });
@@ -129,8 +129,8 @@ impl Builder {
     }
 
     /// Sets the text that sentences use for a variable, without its indices.
-    pub fn says(&mut self, variable: VariableId, said: impl Into<String>) {
-        self.model.variables[variable.index()].said = Some(said.into());
+    pub fn set_spoken_name(&mut self, variable: VariableId, spoken_name: impl Into<String>) {
+        self.model.variables[variable.index()].spoken_name = Some(spoken_name.into());
     }
 
     /// Declares a part of the state.

@@ -2,7 +2,7 @@
 
 use crate::build::Builder;
 use crate::model::{Deadlock, Model, Rule};
-use crate::replay::{again, Ending};
+use crate::replay::{replay_trace, Ending};
 use crate::search::{omission_bound, Engine};
 use crate::threads::short::shorten;
 use crate::{check, Options, Outcome, Report};
@@ -123,7 +123,7 @@ fn omissions_are_thread_independent_and_traces_replay() {
         } = &report.outcome
         {
             violated_count += 1;
-            let (replayed, ending) = again(&model, trace, Some(property)).unwrap();
+            let (replayed, ending) = replay_trace(&model, trace, Some(property)).unwrap();
             assert_eq!(replayed.steps, trace.steps);
             assert!(matches!(ending, Ending::Violated { property: p, .. } if p == *property));
         }

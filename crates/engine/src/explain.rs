@@ -75,7 +75,7 @@ const MAX_STATES: usize = 1 << 16;
 const MAX_BLOCKED_RULES: usize = 1000;
 
 /// Explains a counterexample to [`Property::NoDeadlock`], [`Property::Drain`], [`Property::Liveness`] or
-/// [`Property::Beyond`].
+/// [`Property::HigherLayer`].
 /// Returns `None` for other properties, whose last step is the explanation, and for a trace of another model.
 /// `write` renders a condition of the model in the reader's notation.
 pub fn explain(
@@ -87,7 +87,7 @@ pub fn explain(
 ) -> Option<Explanation> {
     if !matches!(
         property,
-        Property::NoDeadlock | Property::Drain | Property::Liveness(_) | Property::Beyond(_)
+        Property::NoDeadlock | Property::Drain | Property::Liveness(_) | Property::HigherLayer(_)
     ) {
         return None;
     }

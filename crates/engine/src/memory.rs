@@ -23,7 +23,7 @@ pub fn is_attempt() -> bool {
 }
 
 /// Limit of this process's address space in bytes (`ulimit -v`); `None` if unlimited.
-pub fn addresses() -> Option<u64> {
+pub fn address_space_limit() -> Option<u64> {
     static LIMIT: OnceLock<Option<u64>> = OnceLock::new();
     *LIMIT.get_or_init(limit)
 }

@@ -193,7 +193,7 @@ pub struct Variable {
     /// Name, for traces and texts. State variables need distinct names.
     pub name: String,
     /// Text used for the variable in sentences, without its indices; `None` to use its name.
-    pub said: Option<String>,
+    pub spoken_name: Option<String>,
     /// Type of its values.
     pub ty: TypeId,
     /// Kind and lifetime.
@@ -475,7 +475,7 @@ impl Expr {
 
 impl Operator {
     /// True if the result is a number, not a truth value.
-    pub fn arithmetic(self) -> bool {
+    pub fn is_arithmetic(self) -> bool {
         use Operator::*;
         matches!(
             self,

@@ -39,7 +39,7 @@ const MAX_STATES: usize = 1 << 20;
 /// # Errors
 /// The first step at which the trace does not fit the model, with the reason: an invalid index, a different name, a
 /// rule that is not enabled, or different values. Errors of the model itself are returned unchanged.
-pub fn again(
+pub fn replay_trace(
     model: &Model,
     recorded: &Trace,
     claim: Option<&Property>,

@@ -119,12 +119,12 @@ pub enum Property {
     Liveness(String),
     /// A property judged by a higher layer, on models of its own.
     #[serde(untagged)]
-    Beyond(CapacityExceeded),
+    HigherLayer(HigherLayerProperty),
 }
 
 /// A property of a higher layer, unknown to the engine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
-pub struct CapacityExceeded {
+pub struct HigherLayerProperty {
     /// Its name.
     pub kind: &'static str,
 }
@@ -139,7 +139,7 @@ impl fmt::Display for Property {
             Property::WellDefined => f.write_str(Violation::ILL_DEFINED),
             Property::NoDeadlock => f.write_str("no deadlock"),
             Property::Drain => f.write_str("every request can still complete"),
-            Property::Beyond(beyond) => f.write_str(beyond.kind),
+            Property::HigherLayer(property) => f.write_str(property.kind),
         }
     }
 }
@@ -409,7 +409,7 @@ impl Property {
             Property::Cover(_) => 1,
             Property::Drain => 2,
             Property::Liveness(_) => 3,
-            Property::Beyond(_) => 4,
+            Property::HigherLayer(_) => 4,
             _ => 0,
         }
     }

@@ -13,7 +13,7 @@ use std::fmt;
 
 /// A path through a model's states, from a start state on.
 ///
-/// [`replay`] needs only `start_index` and each step's `rule_index` to repeat the path; [`crate::replay::again`]
+/// [`replay`] needs only `start_index` and each step's `rule_index` to repeat the path; [`crate::replay::replay_trace`]
 /// compares the rest with the repeated run.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Trace {
@@ -231,7 +231,7 @@ fn pass_notes(
     for (note, values) in std::mem::take(&mut machine.notes) {
         if let Some(story) = story {
             let event = note_event(model, &program.notes[note as usize], &values);
-            event.into_iter().for_each(|event| story.say(event));
+            event.into_iter().for_each(|event| story.add_event(event));
         }
     }
 }

@@ -10,7 +10,7 @@ use cohkit_base::sequence::Sequence;
 /// Story of one path.
 pub trait TraceEvents {
     /// Receives an event of the start state, or of the step passed last.
-    fn say(&mut self, _said: Remark) {}
+    fn add_event(&mut self, _event: Remark) {}
 
     /// A rule has fired and changed the state from `before` to `after`; its events follow.
     fn step(&mut self, _rule: &str, _before: &[Number], _after: &[Number]) {}

@@ -12,7 +12,7 @@ const MAX_STATES: u64 = 1 << 10;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct UndefinedRead {
     /// The variable, as the text names it.
-    pub what: String,
+    pub variable: String,
     /// Line of the text; 0 if there is no text.
     pub line: u32,
 }
@@ -37,7 +37,7 @@ pub fn first_undefined_read(model: &Model) -> Option<UndefinedRead> {
         Verdict::FailedCheck(FailedCheck::Fault(fault), _) => {
             let site = undefined_read_site(&model, &program, fault.at)?;
             Some(UndefinedRead {
-                what: site.what.clone(),
+                variable: site.what.clone(),
                 line: site.line,
             })
         }

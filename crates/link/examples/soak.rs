@@ -25,7 +25,7 @@ struct Load<'a> {
     circuits: [&'a [(u8, u16)]; 2],
     /// Bytes of a full unit, and retry timeout in units after a repeated loss.
     unit: u64,
-    patience: f64,
+    retry_timeout_units: f64,
     /// True if one wrong byte in each third is corrected.
     mended: bool,
 }
@@ -51,7 +51,7 @@ impl Load<'_> {
         let units_one_way = (DELAY * u64::from(LANES)) as f64 / self.unit as f64;
         [
             2.0 * units_one_way + 2.0,
-            self.resend_probability() * self.patience,
+            self.resend_probability() * self.retry_timeout_units,
         ]
     }
 
@@ -122,7 +122,7 @@ where
     let units: u64 = bench.wires.iter().map(|wire| wire.units).sum();
     let damaged: u64 = bench.wires.iter().map(|wire| wire.damaged).sum();
     let replayed: u64 = bench.ends().iter().map(Layer::replayed).sum();
-    let accepted: u64 = bench.ends().iter().map(Layer::taken).sum();
+    let accepted: u64 = bench.ends().iter().map(Layer::accepted_units).sum();
     // In percent of the units kept for replay; the others are idle or are superseded by the next one.
     let replays = 100.0 * replayed as f64 / (accepted + replayed) as f64;
     assert!(replays >= 1.0, "too few were sent again: {replays} %");
@@ -169,7 +169,7 @@ fn main() {
         rate: 2e-6,
         circuits: [&[(4, 128), (5, 128), (6, 0)]; 2],
         unit: 64,
-        patience: 256.0,
+        retry_timeout_units: 256.0,
         mended: false,
     };
     match link.as_str() {
@@ -183,14 +183,14 @@ fn main() {
             let parameters = pcie::Parameters::new(256, 168);
             (load.rate, load.unit) = (4e-6, 280);
             load.circuits = [&[(pcie::POSTED, 256)]; 2];
-            load.patience = parameters.patience as f64 / load.unit as f64;
+            load.retry_timeout_units = parameters.retry_timeout_bytes as f64 / load.unit as f64;
             let end = |_| pcie::End::<Message>::new(parameters.clone());
             soak(|| std::array::from_fn(end), &load, seed, count);
         }
         "ccix" => {
             (load.rate, load.unit) = (6e-6, 492);
             load.circuits = [&[(0, 0), (3, 64)]; 2];
-            load.patience = (64 << 10) as f64 / load.unit as f64;
+            load.retry_timeout_units = (64 << 10) as f64 / load.unit as f64;
             let end = |_| ccix::End::new(512, ccix::OPTIMISED, true, 168);
             soak(|| std::array::from_fn(end), &load, seed, count);
         }

@@ -93,8 +93,8 @@ impl End {
 
     /// Adapts the retry timeout to the link: see [`pcie::Parameters::over`].
     #[must_use]
-    pub fn over(mut self, bytes_in_flight: u64) -> End {
-        self.link = self.link.over(bytes_in_flight);
+    pub fn with_bytes_in_flight(mut self, bytes_in_flight: u64) -> End {
+        self.link = self.link.with_bytes_in_flight(bytes_in_flight);
         self
     }
 
@@ -177,7 +177,7 @@ impl Layer for End {
     }
 
     #[inline]
-    fn come(&self) -> u32 {
+    fn received_circuits(&self) -> u32 {
         match self.link.holds(POSTED) {
             true => 0b1111,
             false => self.unpacked_circuits,
@@ -255,8 +255,8 @@ impl Layer for End {
         Vec::new()
     }
 
-    fn taken(&self) -> u64 {
-        self.link.receiver.taken()
+    fn accepted_units(&self) -> u64 {
+        self.link.receiver.accepted_units()
     }
 
     fn replayed(&self) -> u64 {

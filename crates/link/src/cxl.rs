@@ -131,8 +131,8 @@ impl Flits {
             (DATA, Flits::Large) => {
                 let headers = Ratio::new(slots - 4 * first_slot_messages, 1 + 4 * slot_messages);
                 Ratio::new(
-                    first_slot_messages * headers.under + slot_messages * headers.over,
-                    headers.under,
+                    first_slot_messages * headers.denominator + slot_messages * headers.numerator,
+                    headers.denominator,
                 )
             }
             _ => Ratio::new(first_slot_messages + slots * slot_messages, 1),
@@ -262,7 +262,7 @@ pub struct Parameters {
     /// Capacity of the transmit queue of each class, in messages.
     pub fifo: usize,
     /// Retry timeout in flits, for unanswered requests and unacknowledged flits.
-    pub patience: u32,
+    pub retry_timeout_flits: u32,
 }
 
 impl Parameters {
@@ -274,7 +274,7 @@ impl Parameters {
             side,
             room: [128; 3],
             fifo: 64,
-            patience: 256,
+            retry_timeout_flits: 256,
         }
     }
 }
@@ -326,7 +326,7 @@ impl End {
         });
         End {
             fits,
-            retry: Retry::new(parameters.patience),
+            retry: Retry::new(parameters.retry_timeout_flits),
             waiting: Default::default(),
             waiting_count: 0,
             credits: [0; 3],
@@ -443,7 +443,7 @@ impl End {
 
     /// Messages and credits of a class in flits that `partner` has not accepted yet.
     fn in_flight(&self, partner: &End, class: usize) -> (u32, u32) {
-        let accepted = partner.retry.receiver.taken();
+        let accepted = partner.retry.receiver.accepted_units();
         let (mut messages, mut room) = (0, 0);
         for flit in self.retry.sender.in_flight(accepted) {
             let of_class = |message: &&Message| usize::from(message.circuit) == class;
@@ -489,7 +489,7 @@ impl Layer for End {
     }
 
     #[inline]
-    fn come(&self) -> u32 {
+    fn received_circuits(&self) -> u32 {
         self.received_classes
     }
 
@@ -624,8 +624,8 @@ impl Layer for End {
             .collect()
     }
 
-    fn taken(&self) -> u64 {
-        self.retry.receiver.taken()
+    fn accepted_units(&self) -> u64 {
+        self.retry.receiver.accepted_units()
     }
 
     fn replayed(&self) -> u64 {

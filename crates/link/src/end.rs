@@ -29,7 +29,7 @@ pub struct Parameters {
     pub fifo: usize,
     /// Retry timeout in block slots, for unanswered requests and unacknowledged blocks. Must exceed the round trip, or
     /// blocks are replayed unnecessarily.
-    pub patience: u32,
+    pub retry_timeout_slots: u32,
     /// Words per clock that the receiver takes from each circuit.
     pub drain: [u32; CIRCUITS],
     /// Length of a message in words, from its circuit and its header.
@@ -44,7 +44,7 @@ impl Parameters {
         buffers: [256, 256, 256, 256, 256, 256, 32, 32, 32, 32, 32, 32, 32],
         needs: [2, 2, 17, 17, 17, 17, 2, 2, 2, 2, 2, 2, 2],
         fifo: 4 * LONGEST,
-        patience: 256,
+        retry_timeout_slots: 256,
         drain: [
             7,
             7,
@@ -107,7 +107,7 @@ impl End {
     /// Creates an end without credits: it can send only after the partner has returned some.
     pub fn new(parameters: Parameters) -> End {
         End {
-            retry: Retry::new(parameters.patience),
+            retry: Retry::new(parameters.retry_timeout_slots),
             waiting: Default::default(),
             waiting_words: 0,
             filled: 0,
@@ -361,7 +361,7 @@ impl End {
 
     /// Message words and words of credit of a circuit, in blocks that `partner` has not accepted yet.
     fn in_flight(&self, partner: &End, circuit: usize) -> (u64, u64) {
-        let accepted = partner.retry.receiver.taken();
+        let accepted = partner.retry.receiver.accepted_units();
         let (mut words, mut room) = (0, 0);
         for block in self.retry.sender.in_flight(accepted) {
             if let Some(Control::Data {
@@ -434,7 +434,7 @@ impl Layer for End {
     }
 
     #[inline]
-    fn come(&self) -> u32 {
+    fn received_circuits(&self) -> u32 {
         self.complete_circuits
     }
 
@@ -572,8 +572,8 @@ impl Layer for End {
             .collect()
     }
 
-    fn taken(&self) -> u64 {
-        self.retry.receiver.taken()
+    fn accepted_units(&self) -> u64 {
+        self.retry.receiver.accepted_units()
     }
 
     fn replayed(&self) -> u64 {

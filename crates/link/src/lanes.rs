@@ -4,9 +4,9 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ratio {
     /// Numerator.
-    pub over: u128,
+    pub numerator: u128,
     /// Denominator; not 0.
-    pub under: u128,
+    pub denominator: u128,
 }
 
 impl Ratio {
@@ -17,25 +17,25 @@ impl Ratio {
             (a, b) = (b, a % b);
         }
         Ratio {
-            over: numerator / a,
-            under: denominator / a,
+            numerator: numerator / a,
+            denominator: denominator / a,
         }
     }
 
     /// Multiplies by `numerator / denominator`.
     pub fn times(self, numerator: u128, denominator: u128) -> Ratio {
-        Ratio::new(self.over * numerator, self.under * denominator)
+        Ratio::new(self.numerator * numerator, self.denominator * denominator)
     }
 
     /// Nearest floating-point value.
     pub fn value(self) -> f64 {
-        self.over as f64 / self.under as f64
+        self.numerator as f64 / self.denominator as f64
     }
 
     /// Converts bytes per second to hundredths of a GiB/s, rounded to the nearest.
     pub fn hundredths_of_gib(self) -> u128 {
-        let denominator = self.under << 30;
-        (self.over * 200 + denominator) / (2 * denominator)
+        let denominator = self.denominator << 30;
+        (self.numerator * 200 + denominator) / (2 * denominator)
     }
 }
 
@@ -73,16 +73,16 @@ impl Lanes {
     }
 
     /// Maximum number of lanes of any link.
-    pub const MOST: u32 = 16;
+    pub const MAX_LANES: u32 = 16;
 
     /// Validates a number of lanes. ECI's blocks are spread over any number, of which its own links have 12. A degraded
     /// PCIe link works with a power of two.
     ///
     /// # Errors
     /// The supported numbers.
-    pub fn work(count: u64, is_pcie: bool) -> Result<u32, &'static str> {
+    pub fn validate_count(count: u64, is_pcie: bool) -> Result<u32, &'static str> {
         let valid = u32::try_from(count).ok();
-        let valid = valid.filter(|count| (1..=Lanes::MOST).contains(count));
+        let valid = valid.filter(|count| (1..=Lanes::MAX_LANES).contains(count));
         match (valid, is_pcie) {
             (Some(count), false) => Ok(count),
             (Some(count), true) if count.is_power_of_two() => Ok(count),
@@ -123,6 +123,6 @@ impl Lanes {
     /// Duration of a block in seconds.
     pub fn block_seconds(&self) -> Ratio {
         let blocks = self.blocks();
-        Ratio::new(blocks.under * 64, blocks.over)
+        Ratio::new(blocks.denominator * 64, blocks.numerator)
     }
 }

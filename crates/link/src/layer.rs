@@ -56,7 +56,7 @@ pub trait Layer {
     /// The transmit queue is full, or the message is invalid for this circuit.
     fn send(&mut self, message: Message) -> Result<(), Rejection>;
     /// Circuits with received messages, as a bit set. [`Layer::take`] returns nothing on the others.
-    fn come(&self) -> u32;
+    fn received_circuits(&self) -> u32;
     /// Words or messages queued on a circuit, to compare two parallel links.
     fn backlog(&self, circuit: u8) -> usize;
     /// Message that [`Layer::take`] would return.
@@ -97,7 +97,7 @@ pub trait Layer {
     /// Lost or surplus credits toward `partner`. Exact at any time, because credits in flight are included.
     fn shortages(&self, partner: &Self) -> Vec<Shortage>;
     /// Distinct units accepted, of those that are kept for replay.
-    fn taken(&self) -> u64;
+    fn accepted_units(&self) -> u64;
     /// Units resent.
     fn replayed(&self) -> u64;
     /// Protocol errors: messages without credit, and acknowledgements of units never sent.

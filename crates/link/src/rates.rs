@@ -44,7 +44,7 @@ pub struct Flow {
     /// Kind of traffic.
     pub name: &'static str,
     /// True if both directions carry data.
-    pub both: bool,
+    pub is_bidirectional: bool,
     /// Rate after framing by formula, without errors or credit limits.
     pub formula: f64,
     /// Rate measured with the driven ends.
@@ -66,7 +66,7 @@ pub struct LinkRates {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Transfers {
     /// Direction of the transfers.
-    pub way: dma::Direction,
+    pub direction: dma::Direction,
     /// Latency in nanoseconds of a single transfer, from its doorbell to the detection of its end.
     pub latency: f64,
     /// Throughput in bytes per second with [`DMA_QUEUE`] outstanding transfers.
@@ -156,7 +156,7 @@ impl LinkConfig {
     }
 
     /// Computes and measures the rates.
-    pub fn answer(&self) -> LinkRates {
+    pub fn rates(&self) -> LinkRates {
         let lanes = self.kind.lanes_for(self.lanes);
         let coded = lanes.raw().times(lanes.code.0.into(), lanes.code.1.into());
         let blocks = lanes.blocks();
@@ -247,7 +247,7 @@ impl LinkConfig {
         let units = bench.wires[0].units.max(1);
         Flow {
             name,
-            both: is_bidirectional,
+            is_bidirectional,
             formula: share * blocks.value(),
             run: throughput * blocks.value(),
             replayed: 100.0 * bench.ends()[0].replayed() as f64 / units as f64,
@@ -355,8 +355,8 @@ impl LinkConfig {
                 memory: ticks(memory),
                 detection: ticks(detection),
             };
-            let ends =
-                pcie::Parameters::new(self.payload, self.limit()).over(self.bytes_in_flight());
+            let ends = pcie::Parameters::new(self.payload, self.limit())
+                .with_bytes_in_flight(self.bytes_in_flight());
             dma::run(&engine, ends, self.lanes, ticks(self.delay.into()))
         };
         Some(
@@ -370,7 +370,7 @@ impl LinkConfig {
                 ends.sort_unstable();
                 let (from, to) = (ends[quarter], ends[3 * quarter]);
                 Transfers {
-                    way: direction,
+                    direction,
                     latency: 1e9
                         * single
                             .iter()
@@ -415,7 +415,7 @@ impl LinkConfig {
 
     fn pcie_end(&self) -> pcie::End<Message> {
         pcie::End::new(pcie::Parameters::new(self.payload, self.limit()))
-            .over(self.bytes_in_flight())
+            .with_bytes_in_flight(self.bytes_in_flight())
     }
 
     /// The second end reads from the first; with `is_bidirectional`, also the first from the second.
@@ -459,7 +459,7 @@ impl LinkConfig {
             ("lines of 64 bytes, header of PCIe", ccix::COMPATIBLE),
         ] {
             let end = || ccix::End::new(self.payload, header, true, self.limit());
-            let ends = || [(); 2].map(|()| end().over(self.bytes_in_flight()));
+            let ends = || [(); 2].map(|()| end().with_bytes_in_flight(self.bytes_in_flight()));
             let messages = u64::from(ends()[0].messages_in_packet(64));
             let packet = ccix::FRAMING + header + messages * (u64::from(ccix::MESSAGE) + 64);
             let data = (64 * messages) as f64 / packet as f64;

@@ -163,7 +163,7 @@ impl Receiver {
     }
 
     /// Number of blocks accepted.
-    pub fn taken(&self) -> u64 {
+    pub fn accepted_units(&self) -> u64 {
         self.expected
     }
 
@@ -238,13 +238,13 @@ pub struct Retry<B> {
     answer_due: bool,
     /// Slots since the last request or, without one, since the last new block.
     idle_interval: u32,
-    patience: u32,
+    retry_timeout_slots: u32,
     request: bool,
 }
 
 impl<B: Clone> Retry<B> {
-    /// Creates the state of an end that repeats a request after `patience` slots without an answer.
-    pub fn new(patience: u32) -> Retry<B> {
+    /// Creates the state of an end that repeats a request after `retry_timeout_slots` slots without an answer.
+    pub fn new(retry_timeout_slots: u32) -> Retry<B> {
         Retry {
             sender: Sender::default(),
             receiver: Receiver::default(),
@@ -252,7 +252,7 @@ impl<B: Clone> Retry<B> {
             reported: 0,
             answer_due: false,
             idle_interval: 0,
-            patience,
+            retry_timeout_slots,
             request: false,
         }
     }
@@ -274,12 +274,12 @@ impl<B: Clone> Retry<B> {
 
     #[inline]
     fn ack_is_due(&self) -> bool {
-        self.receiver.taken() - self.acks_sent >= BLOCKS_PER_ACK
+        self.receiver.accepted_units() - self.acks_sent >= BLOCKS_PER_ACK
     }
 
     #[inline]
     fn is_timed_out(&self) -> bool {
-        self.idle_interval.saturating_add(1) >= self.patience
+        self.idle_interval.saturating_add(1) >= self.retry_timeout_slots
     }
 
     /// Number of idle slots before the next slot that is not idle, if nothing arrives and no new block is sent.
@@ -289,7 +289,7 @@ impl<B: Clone> Retry<B> {
             0
         } else if self.receiver.is_lost() || !self.sender.is_settled() {
             u64::from(
-                self.patience
+                self.retry_timeout_slots
                     .saturating_sub(1)
                     .saturating_sub(self.idle_interval),
             )
@@ -353,7 +353,7 @@ impl<B: Clone> Retry<B> {
         self.request = false;
         self.sender.announce = false;
         self.answer_due = false;
-        self.reported = self.receiver.taken();
+        self.reported = self.receiver.accepted_units();
         self.idle_interval = 0;
         Next::Sync(sync)
     }
@@ -372,7 +372,7 @@ impl<B: Clone> Retry<B> {
         let was_lost = self.receiver.is_lost();
         self.receiver.sync(sync.transmit);
         self.request |= self.receiver.is_lost() && !was_lost;
-        self.answer_due |= self.receiver.taken() > self.reported;
+        self.answer_due |= self.receiver.accepted_units() > self.reported;
     }
 
     /// Processes an intact data block, which may carry an acknowledgement. Returns true if it is to be accepted.
@@ -409,6 +409,6 @@ mod tests {
         receiver.sync(sender.number());
         sender.keep(&());
         assert!(receiver.take());
-        assert_eq!(receiver.taken(), 4);
+        assert_eq!(receiver.accepted_units(), 4);
     }
 }

@@ -275,9 +275,9 @@ impl<L: Layer> EndView<'_, L> {
         self.touch(now);
         match self.incoming.arriving_unit() {
             Some((unit, true)) => {
-                let complete_before = self.end.come();
+                let complete_before = self.end.received_circuits();
                 self.end.receive(unit);
-                let mut newly_complete = self.end.come() & !complete_before;
+                let mut newly_complete = self.end.received_circuits() & !complete_before;
                 while newly_complete != 0 {
                     self.complete_at[newly_complete.trailing_zeros() as usize % 16] = now;
                     newly_complete &= newly_complete - 1;
@@ -518,7 +518,7 @@ impl<L: Layer> Testbench<L> {
     }
 
     /// Steps until everything is at rest, for at most `steps` steps.
-    pub fn rest(&mut self, steps: u64) {
+    pub fn run_to_rest(&mut self, steps: u64) {
         for _ in 0..steps {
             if self.is_at_rest() || !self.step() {
                 return;

@@ -194,9 +194,9 @@ fn run_programs(
         return Err(format!("{} guarantees no memory model", protocol.name));
     };
     let options = Options {
-        cores: Cores::Relaxed(protocol.kept.unwrap_or_default()),
+        cores: Cores::Relaxed(protocol.program_order.unwrap_or_default()),
         gives_up: 0,
-        most: 100_000_000,
+        max_states: 100_000_000,
         placed,
         ..Options::default()
     };

@@ -452,7 +452,7 @@ impl<'t> Code<'_, 't> {
             Instruction::Compute {
                 operation, a, b, ..
             } => match (self.value(a), self.value(b)) {
-                (Some(a), Some(b)) => Some(operation.of(a, b)),
+                (Some(a), Some(b)) => Some(operation.apply(a, b)),
                 _ => None,
             },
             _ => None,
@@ -726,7 +726,7 @@ fn repeats_after(
         let result = match *instruction {
             Instruction::Compute {
                 operation, a, b, ..
-            } => value(a).zip(value(b)).map(|(a, b)| operation.of(a, b)),
+            } => value(a).zip(value(b)).map(|(a, b)| operation.apply(a, b)),
             _ => None,
         };
         if let Some(to) = instruction.destination() {

@@ -784,7 +784,7 @@ impl<'t> Reader<'_, 't> {
         b: Operand,
     ) -> Result<Operand> {
         if let (Operand::Number(a), Operand::Number(b)) = (a, b) {
-            return Ok(Operand::Number(operation.of(a, b)));
+            return Ok(Operand::Number(operation.apply(a, b)));
         }
         let to = self.register(None);
         let compute = Instruction::Compute {

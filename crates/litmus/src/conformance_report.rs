@@ -2,7 +2,7 @@
 
 use cohkit_protocol::controller::Controller;
 use cohkit_protocol::protocol::Protocol;
-use cohkit_system::world::Wrong;
+use cohkit_system::world::StepError;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -110,7 +110,7 @@ pub fn judge<'h>(
     home: &dyn Fn(u16) -> Cow<'h, Controller>,
     should_continue: &mut dyn FnMut() -> bool,
 ) -> ConformanceReport {
-    let cores = match (protocol.kept, model) {
+    let cores = match (protocol.program_order, model) {
         (Some(orders), _) => Cores::Relaxed(orders),
         (None, Model::Sc) => Cores::InOrder,
         (None, Model::Tso) => Cores::StoreBuffer,
@@ -144,7 +144,9 @@ pub fn judge<'h>(
             let defaults = Options::default();
             let mut options = Options {
                 cores,
-                most: states.map_or(defaults.most, |states| states.min(defaults.most)),
+                max_states: states.map_or(defaults.max_states, |states| {
+                    states.min(defaults.max_states)
+                }),
                 ..defaults
             };
             let capacity = options.room;
@@ -283,10 +285,10 @@ fn verdict(
                 Some(forbidden_outcome),
             )
         }
-        Found::Wrong(Wrong::Violated(violation)) => {
+        Found::Wrong(StepError::Violated(violation)) => {
             violated(format!("{}: {}", violation.property, violation.what), None)
         }
-        Found::Wrong(Wrong::Exceeded(description)) => undecided(description),
+        Found::Wrong(StepError::Exceeded(description)) => undecided(description),
         Found::Stuck { livelock, .. } => {
             let description = match livelock {
                 false => "deadlock: its threads wait forever",

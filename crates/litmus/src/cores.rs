@@ -267,7 +267,7 @@ impl Core {
                 let (Some(a), Some(b)) = (self.value(code, a), self.value(code, b)) else {
                     return false;
                 };
-                self.registers[to] = operation.of(a, b);
+                self.registers[to] = operation.apply(a, b);
                 self.next += 1;
                 return true;
             }

@@ -796,7 +796,7 @@ impl Walk<'_> {
                 } => {
                     let picks = self.picks(a) | self.picks(b);
                     let ((a, a_sources), (b, b_sources)) = (self.value(a), self.value(b));
-                    self.set_register(to, operation.of(a, b), a_sources | b_sources, picks);
+                    self.set_register(to, operation.apply(a, b), a_sources | b_sources, picks);
                 }
                 Instruction::Select {
                     to,
@@ -972,7 +972,7 @@ impl Walk<'_> {
                     let new_value = match change {
                         Change::Set => Some(operand),
                         Change::Add => Some(read_value.wrapping_add(operand)),
-                        Change::Apply(operation) => Some(operation.of(read_value, operand)),
+                        Change::Apply(operation) => Some(operation.apply(read_value, operand)),
                         Change::SetIf(expected) => {
                             let (expected_value, depends) = self.value(expected);
                             expects = (depends, self.picks(expected));

@@ -10,7 +10,7 @@
 use cohkit_protocol::controller::{Access, Controller};
 use cohkit_protocol::protocol::Protocol;
 use cohkit_protocol::threads::Accesses;
-use cohkit_system::world::{CompletedAccess, Levels, Operation, Payload, System, Wrong};
+use cohkit_system::world::{CompletedAccess, Levels, Operation, Payload, StepError, System};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -257,7 +257,7 @@ impl<'p> Lines<'p> {
     ///
     /// # Errors
     /// The first property that the initial state violates.
-    pub fn first(&mut self, values: &[(u8, i64)]) -> Result<Vec<Line>, Wrong> {
+    pub fn first(&mut self, values: &[(u8, i64)]) -> Result<Vec<Line>, StepError> {
         let worlds: Vec<Vec<(u8, i64)>> = match self.joined() {
             true => vec![values.to_vec()],
             false => values.iter().map(|&(_, value)| vec![(0, value)]).collect(),
@@ -298,7 +298,7 @@ impl<'p> Lines<'p> {
     }
 
     /// Returns the number of a state. Checks the properties of all states when the state is new.
-    fn number(&mut self, state: MachineState<Values>) -> Result<Line, Wrong> {
+    fn number(&mut self, state: MachineState<Values>) -> Result<Line, StepError> {
         let (number, new) = self.worlds.number(state.worlds());
         if new {
             self.machine.claims(&state)?;
@@ -311,7 +311,7 @@ impl<'p> Lines<'p> {
     ///
     /// # Errors
     /// The first violation, or an exceeded limit.
-    pub fn moves(&mut self, line: Line, giving_up: bool) -> Result<Rc<[Move]>, Wrong> {
+    pub fn moves(&mut self, line: Line, giving_up: bool) -> Result<Rc<[Move]>, StepError> {
         if let Some(moves) = self.moves.get(&(line, giving_up)) {
             return Ok(Rc::clone(moves));
         }
@@ -349,7 +349,7 @@ impl<'p> Lines<'p> {
         within: u8,
         thread: u8,
         request: MemoryRequest,
-    ) -> Result<Option<Rc<Move>>, Wrong> {
+    ) -> Result<Option<Rc<Move>>, StepError> {
         let accesses = &self.accesses[usize::from(thread)];
         let (access, update) = match request {
             MemoryRequest::Read(_, true) => (accesses.acquire, Update::Add(0)),
@@ -373,7 +373,7 @@ impl<'p> Lines<'p> {
         line: Line,
         thread: u8,
         fence: FenceKind,
-    ) -> Result<Option<Rc<Move>>, Wrong> {
+    ) -> Result<Option<Rc<Move>>, StepError> {
         let accesses = &self.accesses[usize::from(thread)];
         let access = match fence {
             FenceKind::Fence => accesses.fence,
@@ -400,7 +400,7 @@ impl<'p> Lines<'p> {
         within: u8,
         thread: u8,
         (access, update): (Access, Update),
-    ) -> Result<Option<Rc<Move>>, Wrong> {
+    ) -> Result<Option<Rc<Move>>, StepError> {
         let key = (line, within, thread, update, access);
         if let Some(cached) = self.begun.get(&key) {
             return Ok(cached.clone());
@@ -430,7 +430,7 @@ impl<'p> Lines<'p> {
         ended: Vec<CompletedAccess<Values>>,
         takes: Option<Queue>,
         gives_up: bool,
-    ) -> Result<Move, Wrong> {
+    ) -> Result<Move, StepError> {
         let ended = ended.into_iter();
         let ended = ended.map(|access| {
             Finished::Access(

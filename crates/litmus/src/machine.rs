@@ -4,8 +4,8 @@ use cohkit_protocol::controller::{Access, Event};
 use cohkit_protocol::protocol::Protocol;
 use cohkit_system::data::Data;
 use cohkit_system::world::{
-    Arrival, Clusters, CompletedAccess, LevelStep, Levels, Order, SearchState, Step, System, World,
-    Wrong,
+    Arrival, Clusters, CompletedAccess, LevelStep, Levels, Order, SearchState, Step, StepError,
+    System, World,
 };
 
 /// Fixed part of a machine. Threads have their numbers in the program.
@@ -121,7 +121,7 @@ impl<'p> Machine<'p> {
         state: &mut MachineState<D>,
         step: LevelStep,
         completed: &mut Vec<CompletedAccess<D>>,
-    ) -> Result<bool, Wrong> {
+    ) -> Result<bool, StepError> {
         match (self, state, step) {
             (Machine::One(system, seats), MachineState::One(world), LevelStep::Outer(step)) => {
                 let is_taken = world.take_recording(system, step, completed)?;
@@ -149,7 +149,7 @@ impl<'p> Machine<'p> {
         (line, thread): (u8, u8),
         (access, value): (Access, D::Write),
         completed: &mut Vec<CompletedAccess<D>>,
-    ) -> Result<bool, Wrong> {
+    ) -> Result<bool, StepError> {
         match (self, state) {
             (Machine::One(system, seats), MachineState::One(world)) => {
                 let line_and_remote = (line, seats[usize::from(thread)]);
@@ -172,7 +172,7 @@ impl<'p> Machine<'p> {
     ///
     /// # Errors
     /// The first violated property.
-    pub fn claims<D: Data>(&self, state: &MachineState<D>) -> Result<(), Wrong> {
+    pub fn claims<D: Data>(&self, state: &MachineState<D>) -> Result<(), StepError> {
         match (self, state) {
             (Machine::One(system, _), MachineState::One(world)) => world.claims(system)?,
             (Machine::Two(levels, _), MachineState::Two(clusters)) => clusters.claims(levels)?,

@@ -82,7 +82,7 @@ pub enum Operation {
 
 impl Operation {
     /// Returns the result of the operation on `a` and `b`.
-    pub fn of(self, a: i64, b: i64) -> i64 {
+    pub fn apply(self, a: i64, b: i64) -> i64 {
         match self {
             Operation::Add => a.wrapping_add(b),
             Operation::Subtract => a.wrapping_sub(b),
@@ -112,13 +112,13 @@ pub enum Update {
 
 impl Update {
     /// Returns the new value, given the old one.
-    pub fn of(self, old_value: i64) -> i64 {
+    pub fn apply(self, old_value: i64) -> i64 {
         match self {
             Update::Set(value) => value,
             Update::Add(value) => old_value.wrapping_add(value),
             Update::SetIf(expected, value) if old_value == expected => value,
             Update::SetIf(..) => old_value,
-            Update::Apply(operation, value) => operation.of(old_value, value),
+            Update::Apply(operation, value) => operation.apply(old_value, value),
         }
     }
 }

@@ -4,7 +4,7 @@ use cohkit_base::sequence::Sequence;
 use cohkit_protocol::controller::Controller;
 use cohkit_protocol::protocol::Protocol;
 use cohkit_system::interner::{Interner, Rows};
-use cohkit_system::world::{Levels, System, Wrong};
+use cohkit_system::world::{Levels, StepError, System};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -27,7 +27,7 @@ pub struct Options {
     /// Channel capacity per line: number of equal messages, and of messages of one order.
     pub room: u16,
     /// Maximum number of states to visit.
-    pub most: usize,
+    pub max_states: usize,
     /// Placement of the locations at the homes, if there are several.
     pub placed: Placement,
 }
@@ -47,7 +47,7 @@ impl Default for Options {
             cores: Cores::InOrder,
             gives_up: 1,
             room: 7,
-            most: 10_000_000,
+            max_states: 10_000_000,
             placed: Placement::InEveryWay,
         }
     }
@@ -64,7 +64,7 @@ pub enum Found {
         states: usize,
     },
     /// The protocol violates a property.
-    Wrong(Wrong),
+    Wrong(StepError),
     /// No outcome is reachable from some reachable state.
     Stuck {
         /// Accesses that the threads wait for in that state.
@@ -288,7 +288,7 @@ impl<'r, 'p> Runner<'r, 'p> {
         options: &Options,
         is_goal: &dyn Fn(Option<&Outcome>) -> bool,
         should_continue: &mut dyn FnMut() -> bool,
-    ) -> Result<(Found, Option<StatePath>), Wrong> {
+    ) -> Result<(Found, Option<StatePath>), StepError> {
         let values = self.program.initial.iter();
         let values: Vec<(u8, i64)> = self
             .placement
@@ -352,7 +352,7 @@ impl<'r, 'p> Runner<'r, 'p> {
                 let path = is_goal(None).then(|| path_to(&states, &predecessors, number));
                 return Ok((stuck, path));
             }
-            if states.len() > options.most {
+            if states.len() > options.max_states {
                 return Ok((Found::TooMany, None));
             }
             number += 1;
@@ -467,7 +467,7 @@ impl<'r, 'p> Runner<'r, 'p> {
         &mut self,
         state: &[u32],
         visit: &mut dyn FnMut(ThreadStep, &[u32], bool),
-    ) -> Result<(), Wrong> {
+    ) -> Result<(), StepError> {
         for number in 0..self.threads.len() {
             let slot = self.first_thread() + number;
             for core in self.threads[number].forward(state[slot]).iter().copied() {

@@ -152,7 +152,7 @@ pub fn mixed(program: &Program, mix: &[StoreVariant]) -> Program {
 /// protocol's default store.
 pub fn ordered(protocol: &Protocol, kinds: &Kinds, program: &Program) -> Program {
     let mut program = program.clone();
-    let orders = protocol.kept.unwrap_or_default();
+    let orders = protocol.program_order.unwrap_or_default();
     let orders_stores = orders.waits(Issue::Store, Issue::Store);
     let needs_fence = |instruction: &Instruction| match *instruction {
         Instruction::Store { release, via, .. } => {

@@ -37,7 +37,7 @@ pub struct SeedOutcomes {
 
 /// Reason why a program cannot be run in the simulator.
 #[derive(Clone, PartialEq, Debug)]
-pub enum NotRun {
+pub enum ObserveError {
     /// A thread needs an access for which its cache has no row.
     Lacks(String),
     /// The protocol or the machine does not support the program.
@@ -97,13 +97,13 @@ impl Machine<'_> {
         } = &self.upper;
         let remotes = scenario.kinds.remotes(protocol);
         let other_kinds = (1..protocol.kinds.len() as u8).map(KindId);
-        let other_kinds = || other_kinds.clone().map(|kind| (kind, remotes.of(kind)));
+        let other_kinds = || other_kinds.clone().map(|kind| (kind, remotes.count(kind)));
         // If all threads run on the first kind, only it has caches, and there may be more of them than threads.
         let has_other_kinds =
             protocol.several_tables() || other_kinds().any(|(_, count)| count > 0);
         let first_count = match has_other_kinds {
             // Every machine has at least one remote of the first kind.
-            true => remotes.of(KindId(0)).max(1),
+            true => remotes.count(KindId(0)).max(1),
             false => *caches,
         };
         let mut torture = Platform::torture(first_count);
@@ -154,7 +154,7 @@ pub fn observe(
     program: &Program,
     options: &Options,
     should_continue: &mut dyn FnMut() -> bool,
-) -> Result<SeedOutcomes, NotRun> {
+) -> Result<SeedOutcomes, ObserveError> {
     let kinds = Kinds::from(program.threads.len() as u8);
     observe_placed(machines, &kinds, program, options, should_continue)
 }
@@ -169,9 +169,9 @@ pub fn observe_placed(
     program: &Program,
     options: &Options,
     should_continue: &mut dyn FnMut() -> bool,
-) -> Result<SeedOutcomes, NotRun> {
+) -> Result<SeedOutcomes, ObserveError> {
     let Some(first_machine) = machines.first() else {
-        return Err(NotRun::Cannot("there is no machine".into()));
+        return Err(ObserveError::Cannot("there is no machine".into()));
     };
     let protocol = first_machine
         .lower
@@ -179,13 +179,13 @@ pub fn observe_placed(
         .unwrap_or(&first_machine.upper)
         .protocol;
     if let Some(reason) = kinds.lacks(protocol, program) {
-        return Err(NotRun::Lacks(reason));
+        return Err(ObserveError::Lacks(reason));
     }
     let levels = [Some(&first_machine.upper), first_machine.lower.as_ref()];
     let mut levels = levels.into_iter().flatten();
     if first_machine.lower.is_some() && levels.any(|level| level.protocol.several_tables()) {
         let reason = "where there are two levels, caches are of one kind";
-        return Err(NotRun::Cannot(reason.into()));
+        return Err(ObserveError::Cannot(reason.into()));
     }
     check_atomics(protocol, kinds, program)?;
     let mut outcomes = SeedOutcomes::default();
@@ -198,7 +198,7 @@ pub fn observe_placed(
     let asks: Vec<FenceSupport> = asks.collect();
     for run in 0..options.runs {
         if !should_continue() {
-            return Err(NotRun::Interrupted);
+            return Err(ObserveError::Interrupted);
         }
         let seed = options.seed.wrapping_add(run);
         let machine = &machines[(seed % machines.len() as u64) as usize];
@@ -211,7 +211,7 @@ pub fn observe_placed(
             caches: machine.caches().into(),
             seed,
         });
-        let mut setup = setup.map_err(NotRun::Cannot)?;
+        let mut setup = setup.map_err(ObserveError::Cannot)?;
         setup.seed = seed;
         if let Some(play) = &mut setup.play {
             play.tables = true;
@@ -233,8 +233,8 @@ pub fn observe_placed(
                 outcomes.failure = Some((failure.to_string(), seed));
                 return Ok(outcomes);
             }
-            Err(RunError::Setup(reason)) => return Err(NotRun::Cannot(reason)),
-            Err(RunError::Stopped) => return Err(NotRun::Interrupted),
+            Err(RunError::Setup(reason)) => return Err(ObserveError::Cannot(reason)),
+            Err(RunError::Stopped) => return Err(ObserveError::Interrupted),
         }
     }
     Ok(outcomes)
@@ -246,7 +246,11 @@ pub fn observe_placed(
 /// # Errors
 /// A thread with atomic accesses has a cache without write permission, or an atomic access has an unsupported
 /// operation.
-fn check_atomics(protocol: &Protocol, kinds: &Kinds, program: &Program) -> Result<(), NotRun> {
+fn check_atomics(
+    protocol: &Protocol,
+    kinds: &Kinds,
+    program: &Program,
+) -> Result<(), ObserveError> {
     let threads = program.threads.iter().zip(kinds.names(protocol));
     for ((thread, kind), accesses) in threads.zip(kinds.accesses(protocol)) {
         let mut code = thread.code.iter();
@@ -261,7 +265,7 @@ fn check_atomics(protocol: &Protocol, kinds: &Kinds, program: &Program) -> Resul
         };
         if code.clone().any(is_apply) {
             let reason = "the simulator supports only atomic add, exchange and compare-and-swap";
-            return Err(NotRun::Cannot(reason.into()));
+            return Err(ObserveError::Cannot(reason.into()));
         }
         let atomic = code.any(|instruction| matches!(instruction, Instruction::Atomic { .. }));
         let is_of_kind =
@@ -271,7 +275,7 @@ fn check_atomics(protocol: &Protocol, kinds: &Kinds, program: &Program) -> Resul
             states.any(|(index, state)| state.right >= Right::Write && is_of_kind(StateId(index)));
         if atomic && !has_writable_copy && accesses.update != Some(Access::Atomic) {
             let name = &protocol.name;
-            return Err(NotRun::Cannot(format!(
+            return Err(ObserveError::Cannot(format!(
                 "simulated threads perform atomic accesses in the copies of their caches, and the caches of {name} have no writable copy"
             )));
         }
@@ -385,7 +389,7 @@ impl Playable for TimedProgram {
             seats,
             random,
             memory: RefCell::new(Vec::new()),
-            nobody: Nobody,
+            application: NoApplication,
         })
     }
 }
@@ -414,7 +418,7 @@ struct Running {
     random: Random,
     /// Final values of the locations.
     memory: RefCell<Vec<i64>>,
-    nobody: Nobody,
+    application: NoApplication,
 }
 
 impl Running {
@@ -534,7 +538,7 @@ impl Running {
 
 impl ScenarioRun for Running {
     fn application(&mut self) -> &mut dyn Application {
-        &mut self.nobody
+        &mut self.application
     }
 
     fn threads(&self) -> usize {
@@ -604,9 +608,9 @@ impl ScenarioRun for Running {
 }
 
 /// Device application that does nothing.
-struct Nobody;
+struct NoApplication;
 
-impl Application for Nobody {
+impl Application for NoApplication {
     fn name(&self) -> &str {
         "litmus"
     }

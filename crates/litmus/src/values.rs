@@ -41,7 +41,7 @@ impl Data for Values {
     fn write(&mut self, line: u8, copy: &Copy, _extent: Extent, write: &WrittenValue) -> Copy {
         let Some(write) = write.0 else { return *copy };
         let last_copy = &mut self.last[usize::from(line)];
-        *last_copy = (last_copy.0 + 1, write.of(copy.1));
+        *last_copy = (last_copy.0 + 1, write.apply(copy.1));
         *last_copy
     }
 

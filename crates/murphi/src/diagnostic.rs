@@ -20,7 +20,7 @@ pub struct Diagnostic {
 
 impl Diagnostic {
     /// Maximum number of errors reported for one text.
-    pub const MOST: usize = 50;
+    pub const MAX_DIAGNOSTICS: usize = 50;
 
     /// The diagnostic for a terminal: message, `file:line:column`, the source line with a caret, and help.
     ///
@@ -56,7 +56,7 @@ impl Diagnostic {
     }
 }
 
-/// Collects diagnostics: at most one per position, and at most [`Diagnostic::MOST`].
+/// Collects diagnostics: at most one per position, and at most [`Diagnostic::MAX_DIAGNOSTICS`].
 #[derive(Default)]
 pub(super) struct Sink {
     errors: Vec<Diagnostic>,
@@ -72,7 +72,7 @@ impl Sink {
     pub fn error(&mut self, span: Span, message: impl Into<String>) -> &mut Diagnostic {
         let error = diagnostic(span, message, false);
         let is_new = self.error_positions.insert(span);
-        if !is_new || self.errors.len() >= Diagnostic::MOST {
+        if !is_new || self.errors.len() >= Diagnostic::MAX_DIAGNOSTICS {
             self.omitted += is_new as usize;
             return self.spare.insert(error);
         }
@@ -84,7 +84,9 @@ impl Sink {
     /// Adds a warning about a probable mistake.
     pub fn warning(&mut self, span: Span, message: impl Into<String>) -> &mut Diagnostic {
         let warning = diagnostic(span, message, true);
-        if self.warnings.len() >= Diagnostic::MOST || self.warnings.iter().any(|w| w.span == span) {
+        if self.warnings.len() >= Diagnostic::MAX_DIAGNOSTICS
+            || self.warnings.iter().any(|w| w.span == span)
+        {
             return self.spare.insert(warning);
         }
         self.warnings.push(warning);

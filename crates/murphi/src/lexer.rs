@@ -245,12 +245,12 @@ pub(super) fn check_readable(text: &str, sink: &mut Sink) -> bool {
         (character.is_control() && !"\n\t\r\u{b}\u{c}".contains(character))
             || character == '\u{fffd}'
     };
-    if text.len() > super::LONGEST_TEXT {
+    if text.len() > super::MAX_TEXT_BYTES {
         let span = Span::default();
         sink.error(span, format!("the file has {} bytes", text.len()))
             .note(format!(
                 "a model has at most {} bytes; is this the right file?",
-                super::LONGEST_TEXT
+                super::MAX_TEXT_BYTES
             ));
         return false;
     }

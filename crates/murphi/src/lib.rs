@@ -69,12 +69,12 @@ pub struct Read {
 }
 
 /// Maximum length of a text, in bytes.
-pub const LONGEST_TEXT: usize = 4 << 20;
+pub const MAX_TEXT_BYTES: usize = 4 << 20;
 
 /// Reads a Murphi text; `name` becomes the model's name.
 ///
 /// # Errors
-/// All errors of the text, in the order of their positions; at most [`Diagnostic::MOST`], of which the last then has a
+/// All errors of the text, in the order of their positions; at most [`Diagnostic::MAX_DIAGNOSTICS`], of which the last then has a
 /// note with the number of the others.
 pub fn read(name: &str, text: &str, dialect: Dialect) -> Result<Read, Vec<Diagnostic>> {
     read_as(name, text, dialect, dialect == Dialect::Rumur)

@@ -18,7 +18,7 @@ pub fn undefined_read(text: &str, dialect: Dialect) -> Option<Diagnostic> {
     let words = line.trim();
     let start = start + (line.len() - line.trim_start().len());
     Some(Diagnostic {
-        message: format!("`{}` is read while it is undefined", read.what),
+        message: format!("`{}` is read while it is undefined", read.variable),
         span: Span {
             start: start as u32,
             end: (start + words.len()) as u32,

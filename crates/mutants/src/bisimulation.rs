@@ -152,7 +152,7 @@ fn have_equal_observables(systems: [&System; 2], pair: &Pair) -> bool {
     let observables = |side: usize| {
         let lines = pair[side].lines.iter().enumerate();
         lines.flat_map(move |(number, line)| {
-            let operation = (line.lock, line.asked, line.accepted);
+            let operation = (line.lock, line.requested, line.accepted);
             let states = &systems[side].protocol.remote.states;
             let remotes = line.remotes.iter().map(move |remote| {
                 let state = &states[usize::from(remote.configuration.state)];

@@ -348,8 +348,8 @@ impl Source {
         };
         let order = protocol.order_of(first_message.channel);
         order.is_some() && order == protocol.order_of(second_message.channel)
-            || protocol.stays_behind(first_id).contains(&second_id)
-            || protocol.stays_behind(second_id).contains(&first_id)
+            || protocol.earlier_messages(first_id).contains(&second_id)
+            || protocol.earlier_messages(second_id).contains(&first_id)
     }
 
     /// Returns true if a message carries data.

@@ -12,7 +12,7 @@ use cohkit_protocol::controller::{Controller, MEMORY_WRITES};
 use cohkit_protocol::protocol::{Home, Protocol, System};
 use cohkit_protocol::text::parse;
 use cohkit_system::world::System as World;
-use cohkit_system::world::{explore_levels, Found, Levels, Search, Wrong};
+use cohkit_system::world::{explore_levels, Found, Levels, Search, StepError};
 use std::borrow::Cow;
 
 /// Verdict on a mutant.
@@ -250,16 +250,16 @@ fn check_inner_level(inner: &Protocol, home: &Controller) -> MutantVerdict {
             World::new(inner, home, inner_caches, 1, CHANNEL_CAPACITY),
         );
         let search = Search {
-            most: 200_000,
+            max_rows: 200_000,
             symmetry: true,
         };
         match explore_levels(&levels, search, &mut || true) {
             Found::Safe { lost: None, .. } => {}
             Found::Safe { .. } => return MutantVerdict::Refuted,
             Found::TooMany { .. } => verdict = MutantVerdict::Undecided,
-            Found::Wrong { what, .. } => {
-                let is_violation = |wrong: &Wrong| matches!(wrong, Wrong::Violated(_));
-                if what.iter().any(is_violation) {
+            Found::Wrong { errors, .. } => {
+                let is_violation = |wrong: &StepError| matches!(wrong, StepError::Violated(_));
+                if errors.iter().any(is_violation) {
                     return MutantVerdict::Refuted;
                 }
                 verdict = MutantVerdict::LeftOpen;

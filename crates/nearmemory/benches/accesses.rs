@@ -5,7 +5,7 @@
 
 use cohkit_testing::processor_time;
 
-use cohkit_nearmemory::machine::{loaded, Machine, RunOutcome};
+use cohkit_nearmemory::machine::{load_program, Machine, RunOutcome};
 use cohkit_nearmemory::{Binaries, Platform};
 use cohkit_riscv::elf::Image;
 use cohkit_riscv::system::{Errno, World};
@@ -59,7 +59,7 @@ fn main() {
             return println!("not measured: riscv64-unknown-elf-gcc is missing");
         };
         let image = Image::read(&host).expect("it is a program");
-        let (main, system) = loaded(&image, 64 << 20, command).expect("it fits");
+        let (main, system) = load_program(&image, 64 << 20, command).expect("it fits");
         let mut binaries = Binaries::default();
         binaries.add(program, &channel).expect("it is a program");
         let platform = Platform::enzian();

@@ -154,11 +154,11 @@ impl Controller {
     pub fn put(&mut self, image: &Image) -> Result<(), String> {
         for segment in &image.segments {
             let (length, end) = (segment.bytes.len(), self.private.end());
-            let Some(place) = self.private.bytes_mut(segment.at, length) else {
-                let last = segment.at.wrapping_add(length as u64).wrapping_sub(1);
+            let Some(place) = self.private.bytes_mut(segment.address, length) else {
+                let last = segment.address.wrapping_add(length as u64).wrapping_sub(1);
                 return Err(format!(
                     "{:#x} to {last:#x} of the program are not in private memory, which is {PRIVATE:#x} to {:#x}",
-                    segment.at,
+                    segment.address,
                     end - 1
                 ));
             };

@@ -518,7 +518,7 @@ impl Device {
         file.truncate(bytes);
         let parsed = match verified {
             true => channel::verify(&file, &grant),
-            false => channel::unverified(&file),
+            false => channel::read_unverified(&file),
         };
         let start_result = parsed
             .map_err(|refusal| refusal.to_string())

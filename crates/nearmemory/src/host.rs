@@ -137,11 +137,11 @@ pub(crate) struct Delivery {
     pub value: u64,
 }
 
-/// Random evictions of lines with copies, at a mean rate of one per `every` accesses.
+/// Random evictions of lines with copies, at a mean rate of one per `mean_interval` accesses.
 #[derive(Clone, Copy, Debug)]
 pub struct Evictions {
     /// Mean number of accesses per eviction.
-    pub every: u64,
+    pub mean_interval: u64,
     /// Seed of the random generator.
     pub seed: u64,
 }
@@ -548,7 +548,7 @@ impl Host {
             (evictions.seed >> 33) % limit
         };
         let copies = self.llc.copies();
-        if copies.is_empty() || random(evictions.every.max(1)) > 0 {
+        if copies.is_empty() || random(evictions.mean_interval.max(1)) > 0 {
             return;
         }
         let line = copies[random(copies.len() as u64) as usize];

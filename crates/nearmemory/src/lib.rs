@@ -53,5 +53,5 @@ pub use host::Evictions;
 pub use machine::{Machine, RunOutcome};
 pub use platform::Platform;
 pub use polling::Poll;
-pub use races::{Race, Site, Wrong};
+pub use races::{Race, RaceKind, Site};
 pub use scratchpad::{Answer, Data, Kind, NoLine, Notice, Scratchpad, Stamps, LINE};

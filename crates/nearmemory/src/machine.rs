@@ -216,7 +216,7 @@ impl Machine {
     }
 
     /// Enables the race detector from now on.
-    pub fn watch(&mut self) {
+    pub fn enable_race_detection(&mut self) {
         let races = Races::new(self.hosts.len(), self.mccs.len());
         self.queue.races = Some(Box::new(races));
     }
@@ -231,7 +231,7 @@ impl Machine {
     ///
     /// # Errors
     /// The filter names a core that does not exist.
-    pub fn draw(&mut self, filter: &Filter, program: &str) -> Result<(), String> {
+    pub fn record_timeline(&mut self, filter: &Filter, program: &str) -> Result<(), String> {
         let mut timeline = Timeline::new(filter, (self.hosts.len(), self.mccs.len()), FAR)?;
         timeline.begin_program(CoreId::Host(0), program, self.now);
         self.queue.timeline = Some(Box::new(timeline));
@@ -812,12 +812,16 @@ fn disassemble(hart: &Hart, mut fetch: impl FnMut(u64) -> Reply<u16>) -> String 
 ///
 /// # Errors
 /// The program does not fit, with the reason.
-pub fn loaded(image: &Image, bytes: u64, command: &str) -> Result<((Flat, u64), System), String> {
+pub fn load_program(
+    image: &Image,
+    bytes: u64,
+    command: &str,
+) -> Result<((Flat, u64), System), String> {
     const PAGE: u64 = 4096;
     let segments = image.segments.iter();
     let places = segments.flat_map(|segment| {
         [
-            (segment.at, segment.length),
+            (segment.address, segment.length),
             (segment.load_address, segment.length),
         ]
     });

@@ -20,7 +20,7 @@ pub struct Poll {
     /// Address of the last load instruction, or the core's program counter if it loads nothing.
     pub pc: u64,
     /// The loaded address.
-    pub at: Option<u64>,
+    pub address: Option<u64>,
 }
 
 /// Observation of a core within the window.
@@ -146,7 +146,7 @@ impl Window {
         Poll {
             core_id,
             pc,
-            at: address,
+            address,
         }
     }
 }

@@ -25,7 +25,7 @@ pub struct Site {
 
 /// Kind of a race.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Wrong {
+pub enum RaceKind {
     /// A load hit a line in the host's cache that was written in far memory since, as the program could know.
     StaleLoad,
     /// A copy engine read a line whose newest data was in the host's cache or in flight, as the program could know.
@@ -54,7 +54,7 @@ pub enum Wrong {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Race {
     /// Kind of the race.
-    pub wrong: Wrong,
+    pub kind: RaceKind,
     /// The later access.
     pub second: Site,
     /// The earlier access.
@@ -273,7 +273,7 @@ pub(crate) struct Races {
     origins: FxHashMap<(usize, u64), LineOrigin>,
     /// Lines that each host core has cleaned or flushed since its last fence.
     cleaned: Vec<Vec<u64>>,
-    reported: BTreeSet<(Wrong, Site, Site)>,
+    reported: BTreeSet<(RaceKind, Site, Site)>,
     pub(crate) new: Vec<Race>,
 }
 
@@ -365,10 +365,10 @@ impl Races {
         a == b || matches!((a, b), (CoreId::Host(_), CoreId::Host(_)))
     }
 
-    fn report_race(&mut self, kind: Wrong, second: Site, first: Site, line: u64) {
+    fn report_race(&mut self, kind: RaceKind, second: Site, first: Site, line: u64) {
         if self.reported.insert((kind, second, first)) {
             self.new.push(Race {
-                wrong: kind,
+                kind,
                 second,
                 first,
                 line,
@@ -580,10 +580,10 @@ impl Races {
                 && !happens_before(&far_line.write.clock, &self.knowledge(site.core_id))
         });
         let race = match stale {
-            Some((far_line, _)) => Some((Wrong::StaleLoad, far_line.write.site)),
-            None => pending_store.map(|first| (Wrong::NotStored, first)),
+            Some((far_line, _)) => Some((RaceKind::StaleLoad, far_line.write.site)),
+            None => pending_store.map(|first| (RaceKind::NotStored, first)),
         };
-        let unordered = unordered.map(|far_line| (Wrong::UnorderedRead, far_line.write.site));
+        let unordered = unordered.map(|far_line| (RaceKind::UnorderedRead, far_line.write.site));
         if let Some((kind, first)) = race.or(unordered) {
             self.report_race(kind, site, first, line);
         }
@@ -642,10 +642,10 @@ impl Races {
             matches!(far_line.write.site.core_id, CoreId::Mcc(_))
                 && !happens_before(&far_line.write.clock, &knowledge)
         });
-        let unordered = unordered.map(|far_line| (Wrong::UnorderedStores, far_line.write.site));
+        let unordered = unordered.map(|far_line| (RaceKind::UnorderedStores, far_line.write.site));
         let read = self.conflicting_read(site.core_id, line, &knowledge);
-        let read = read.map(|read| (Wrong::UnorderedRead, read));
-        let newer = newer.map(|far_line| (Wrong::BothWrite, far_line.write.site));
+        let read = read.map(|read| (RaceKind::UnorderedRead, read));
+        let newer = newer.map(|far_line| (RaceKind::BothWrite, far_line.write.site));
         if let Some((kind, first)) = newer.or(unordered).or(read) {
             self.report_race(kind, site, first, line);
         }
@@ -686,7 +686,7 @@ impl Races {
             .any(|word| word.number > number)
             .then_some(number);
         if is_partial {
-            self.report_race(Wrong::HalfWritten, site, first, line);
+            self.report_race(RaceKind::HalfWritten, site, first, line);
         }
     }
 
@@ -734,7 +734,7 @@ impl Races {
         let newer =
             (self.far_lines.get(&line)).filter(|far_line| far_line.version > base && !is_whole);
         if let Some(first) = newer.map(|far_line| far_line.write.site) {
-            self.report_race(Wrong::Overwritten, write.site, first, line);
+            self.report_race(RaceKind::Overwritten, write.site, first, line);
         }
         self.create_version(line, write);
     }
@@ -849,9 +849,9 @@ impl Races {
         };
         let conflict = parts.iter().find(conflicts).map(|part| {
             let kind = if part.stores {
-                Wrong::Reused
+                RaceKind::Reused
             } else {
-                Wrong::NotFetched
+                RaceKind::NotFetched
             };
             (kind, part.site, part.far)
         });
@@ -980,7 +980,7 @@ impl Races {
             .get(&line)
             .and_then(|copy| copy.first_store.clone());
         if stores {
-            let both_write = cached_store.map(|first| (Wrong::BothWrite, first.site));
+            let both_write = cached_store.map(|first| (RaceKind::BothWrite, first.site));
             // A whole new line, written by a core without reading the old one, may be intended to overwrite.
             let origin = self.origins.get_mut(&(mcc, scratchpad));
             let mut origin = origin.filter(|origin| origin.far == line);
@@ -1000,7 +1000,7 @@ impl Races {
             if let Some(origin) = &mut origin {
                 **origin = LineOrigin::new(line, version);
             }
-            let overwritten = newer.map(|first| (Wrong::Overwritten, first));
+            let overwritten = newer.map(|first| (RaceKind::Overwritten, first));
             let core_id = write.site.core_id;
             let unordered = self.far_lines.get(&line).filter(|far_line| {
                 !far_line
@@ -1008,9 +1008,10 @@ impl Races {
                     .iter()
                     .any(|clock| happens_before(clock, &write.clock))
             });
-            let unordered = unordered.map(|far_line| (Wrong::UnorderedStores, far_line.write.site));
+            let unordered =
+                unordered.map(|far_line| (RaceKind::UnorderedStores, far_line.write.site));
             let read = self.conflicting_read(core_id, line, &write.clock);
-            let read = read.map(|read| (Wrong::UnorderedRead, read));
+            let read = read.map(|read| (RaceKind::UnorderedRead, read));
             let unordered = unordered.or(read).filter(|_| both_write.is_none());
             for (kind, first) in both_write.into_iter().chain(overwritten.or(unordered)) {
                 self.report_race(kind, write.site, first, line);
@@ -1049,8 +1050,8 @@ impl Races {
             !self.is_same_agent(first.site.core_id, write.site.core_id)
                 && !happens_before(&first.clock, &write.clock)
         });
-        let stale = stale.map(|first| (Wrong::StaleFetch, first.site));
-        let unordered = unordered.map(|first| (Wrong::UnorderedRead, first.site));
+        let stale = stale.map(|first| (RaceKind::StaleFetch, first.site));
+        let unordered = unordered.map(|first| (RaceKind::UnorderedRead, first.site));
         if let Some((kind, first)) = stale.or(unordered) {
             self.report_race(kind, write.site, first, line);
             // Report this race only once, even if the core later stores the line.

@@ -258,7 +258,7 @@ impl<'a, S: Scenario> StaticModel<'a, S> {
             remotes,
             ..
         } = self.model;
-        rights.most(controller, *remotes, home)
+        rights.highest(controller, *remotes, home)
     }
 
     fn channel_order(&self, message: MessageId) -> Option<usize> {
@@ -308,8 +308,9 @@ impl<'a, S: Scenario> StaticModel<'a, S> {
             }
         }
         let open = state.contract.open();
-        obstacles
-            .extend(open.map(|open| format!("{} {} of line {}", self.name, open.what, open.line)));
+        obstacles.extend(
+            open.map(|open| format!("{} {} of line {}", self.name, open.description, open.line)),
+        );
         for (number, line) in state.lines.iter().enumerate() {
             let home = &self.model.home.states[usize::from(line.home.state)].name;
             obstacles.push(format!("line {number}: home in {home}"));

@@ -153,11 +153,11 @@ impl Rule {
 
     /// Returns true if the row chooses one member of a set (`any`).
     pub fn chooses(&self) -> bool {
-        self.says(&|statement| matches!(statement, Statement::Choose(..)))
+        self.has_statement(&|statement| matches!(statement, Statement::Choose(..)))
     }
 
     /// Returns true if `which` holds for some statement of the row, including nested ones.
-    pub fn says(&self, predicate: &dyn Fn(&Statement) -> bool) -> bool {
+    pub fn has_statement(&self, predicate: &dyn Fn(&Statement) -> bool) -> bool {
         let mut found = false;
         self.visit(&mut |statement| found |= predicate(statement));
         found

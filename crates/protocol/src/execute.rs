@@ -42,7 +42,7 @@ pub struct Trigger<'a> {
     /// Remote that sent the message, if a remote did.
     pub sender: Option<u16>,
     /// Remote that executes; `None` for a home.
-    pub own: Option<u16>,
+    pub executing_remote: Option<u16>,
     /// Number of the line's home; for a message about no line, of the home that sends or receives it.
     pub home: u16,
     /// Values of the message's fields.
@@ -218,11 +218,11 @@ pub struct Machine<'a> {
 impl<'a> Machine<'a> {
     /// Lays out a controller for this many remotes.
     pub fn new(controller: &'a Controller, remotes: impl Into<Remotes>) -> Self {
-        Machine::of(Cow::Borrowed(controller), remotes)
+        Machine::from_controller(Cow::Borrowed(controller), remotes)
     }
 
     /// Lays out a borrowed or owned controller.
-    pub fn of(controller: Cow<'a, Controller>, remotes: impl Into<Remotes>) -> Self {
+    pub fn from_controller(controller: Cow<'a, Controller>, remotes: impl Into<Remotes>) -> Self {
         let remotes_by_kind = remotes.into();
         let remotes = remotes_by_kind.total();
         let mut first_slots = vec![0; controller.variables.len()];
@@ -294,7 +294,7 @@ impl<'a> Machine<'a> {
                     members.write_to(&mut slots[slot..][..words(self.remotes)]);
                     continue;
                 }
-                (Initial::All(kind), _) => self.remotes_by_kind.of(kind),
+                (Initial::All(kind), _) => self.remotes_by_kind.count(kind),
             };
         }
         let state = state.0;
@@ -668,14 +668,21 @@ impl Run<'_, '_, '_> {
         variable: VariableId,
         indices: &[Expression],
     ) -> Result<usize, Fault> {
-        let Type::Array { over, then, .. } = self.machine.controller.variables[variable.index()].ty
+        let Type::Array {
+            first_domain,
+            second_domain,
+            ..
+        } = self.machine.controller.variables[variable.index()].ty
         else {
             return Err(Fault::Arithmetic);
         };
         let mut element = 0;
-        for (over, index) in std::iter::once(over).chain(then).zip(indices) {
-            let count = over.count(self.machine.remotes);
-            let index = match over {
+        for (domain, index) in std::iter::once(first_domain)
+            .chain(second_domain)
+            .zip(indices)
+        {
+            let count = domain.count(self.machine.remotes);
+            let index = match domain {
                 IndexDomain::Remotes => self.eval_remote(index)?,
                 IndexDomain::Numbers(_) | IndexDomain::Homes(_) => {
                     u16::try_from(self.eval(index)?).ok()
@@ -830,7 +837,7 @@ impl Run<'_, '_, '_> {
                     changes.is_identity_dependent = true;
                 }
                 encode_index(match expression {
-                    Expression::Own => self.trigger.own,
+                    Expression::Own => self.trigger.executing_remote,
                     _ => self.trigger.sender,
                 })
             }

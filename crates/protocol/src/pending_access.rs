@@ -35,7 +35,7 @@ impl PendingAccess {
 
 /// State pairs (from, to) of bulk transitions, which move all lines of a remote in state `from`, whatever their
 /// accesses.
-pub fn every(remote: &Controller) -> Vec<(StateId, StateId)> {
+pub fn bulk_transitions(remote: &Controller) -> Vec<(StateId, StateId)> {
     let mut transitions = Vec::new();
     for row in &remote.rules {
         row.visit(&mut |statement| {
@@ -83,7 +83,7 @@ impl Accesses {
                 }
             }
         }
-        let transitions = every(remote);
+        let transitions = bulk_transitions(remote);
         while let Some((state, pending)) = work.pop() {
             if !accesses.states[state.index()].insert(pending) {
                 continue;
@@ -105,7 +105,7 @@ impl Accesses {
     }
 
     /// Access that a row starts, if it is still pending after the row.
-    pub fn begins(&self, remote: &Controller, row: &Rule) -> Option<Access> {
+    pub fn started_access(&self, remote: &Controller, row: &Rule) -> Option<Access> {
         let Event::Access(access) = row.event else {
             return None;
         };
@@ -184,7 +184,7 @@ impl Accesses {
 
     /// Returns true if a row abandons a write whose bytes have been sent: it reaches a stable state without `done`, or
     /// retries the access that starts in it.
-    pub fn gives_up(&self, remote: &Controller, row: &Rule) -> bool {
+    pub fn abandons_sent_write(&self, remote: &Controller, row: &Rule) -> bool {
         let Effect::Take { body, next } = &row.effect else {
             return false;
         };
@@ -208,6 +208,6 @@ impl Accesses {
         access.writes()
             && self.sends_bytes(body)
             && !body.contains(&Statement::Retry)
-            && self.begins(remote, row).is_none()
+            && self.started_access(remote, row).is_none()
     }
 }

@@ -34,7 +34,7 @@ pub struct Protocol {
     /// Message types.
     pub messages: Vec<Message>,
     /// Messages that stay behind earlier ones although their channels share no order.
-    pub behind: Vec<PointOrder>,
+    pub point_orders: Vec<PointOrder>,
     /// Kinds of caching agents, at least one.
     pub kinds: Vec<Kind>,
     /// Rows of all caching agents. A state belongs to the kinds whose initial state is the last one at or before it.
@@ -46,7 +46,7 @@ pub struct Protocol {
     /// Number of homes that share the lines. Line L belongs to home L mod this number.
     pub homes: u16,
     /// Program order that threads preserve among their accesses, if the file has a block for it.
-    pub kept: Option<Orders>,
+    pub program_order: Option<Orders>,
     /// Guarantee to programs that read and write through the caches.
     pub guarantee: Guarantee,
     /// Systems to check.
@@ -278,7 +278,7 @@ pub struct System {
     pub lines: u8,
     /// True if the home's memory has a backing permission of an outer level (`parent any`). It changes over time, as
     /// if a cache backed the home.
-    pub lent: bool,
+    pub parent_any: bool,
     /// Sizes of the file that this system overrides, with their values.
     pub sizes: Vec<(String, u16)>,
     /// The protocol resolved with these sizes, if the system overrides any.
@@ -299,7 +299,7 @@ impl System {
             name,
             remotes: remotes.into(),
             lines,
-            lent: false,
+            parent_any: false,
             sizes: Vec::new(),
             sized: None,
             span: Span::default(),
@@ -367,7 +367,7 @@ impl Protocol {
             .remote
             .rules
             .iter()
-            .any(|row| row.says(&is_bulk_transition));
+            .any(|row| row.has_statement(&is_bulk_transition));
         let bulk_transitions = has_bulk_transition.then_some("rows that change every line");
         self.line_coupling().or(bulk_transitions)
     }
@@ -420,7 +420,7 @@ impl Protocol {
         let may_stall = |controller: &Controller| {
             controller.rules.iter().any(|row| {
                 let is_taken = matches!(row.event, Event::Message(message) if in_order(message));
-                is_taken && (row.effect == Effect::Leave || row.says(&is_bounded))
+                is_taken && (row.effect == Effect::Leave || row.has_statement(&is_bounded))
             })
         };
         let stalls_at_home = match &self.home {
@@ -434,7 +434,10 @@ impl Protocol {
         };
         stalls_at_home
             || may_stall(&self.remote)
-            || self.behind.iter().any(|order| in_order(order.message))
+            || self
+                .point_orders
+                .iter()
+                .any(|order| in_order(order.message))
     }
 
     /// The message with this index.
@@ -471,13 +474,15 @@ impl Protocol {
             })
     }
     /// Messages that this one stays behind; empty if there are none.
-    pub fn stays_behind(&self, id: MessageId) -> &[MessageId] {
-        let order = self.behind.iter().find(|order| order.message == id);
+    pub fn earlier_messages(&self, id: MessageId) -> &[MessageId] {
+        let order = self.point_orders.iter().find(|order| order.message == id);
         order.map_or(&[], |order| &order.earlier)
     }
     /// Returns true if some message stays behind this one.
     pub fn has_ordered_followers(&self, id: MessageId) -> bool {
-        self.behind.iter().any(|order| order.earlier.contains(&id))
+        self.point_orders
+            .iter()
+            .any(|order| order.earlier.contains(&id))
     }
     /// Kind to which a state of the remotes belongs; the first of those that share it.
     pub fn kind_of(&self, state: StateId) -> KindId {
@@ -498,7 +503,7 @@ impl Protocol {
         }
         let (kind, position) = remotes.kind(number);
         let name = &self.kinds[kind.index()].name;
-        match self.kinds.len() > 1 && remotes.of(kind) == 1 {
+        match self.kinds.len() > 1 && remotes.count(kind) == 1 {
             true => name.clone(),
             false => format!("{name} {position}"),
         }

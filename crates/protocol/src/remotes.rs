@@ -60,14 +60,14 @@ impl Remotes {
     }
 
     /// Number of remotes of a kind.
-    pub fn of(&self, kind: KindId) -> u16 {
+    pub fn count(&self, kind: KindId) -> u16 {
         self.counts[kind.index()]
     }
 
     /// Numbers of the remotes of a kind, as a range.
     pub fn numbers(&self, kind: KindId) -> std::ops::Range<u16> {
         let first = self.counts[..kind.index()].iter().sum();
-        first..first + self.of(kind)
+        first..first + self.count(kind)
     }
 
     /// Returns the kind of a remote and its position among the remotes of that kind. A number that is too large belongs

@@ -13,7 +13,7 @@ pub struct Span {
 
 impl Span {
     /// Text of the span.
-    pub fn of(self, text: &str) -> &str {
+    pub fn text(self, text: &str) -> &str {
         &text[self.start as usize..self.end as usize]
     }
 
@@ -98,9 +98,9 @@ pub enum Type {
         /// Type of the elements.
         of: Element,
         /// Type of the first index.
-        over: IndexDomain,
+        first_domain: IndexDomain,
         /// Type of the second index, if any.
-        then: Option<IndexDomain>,
+        second_domain: Option<IndexDomain>,
     },
 }
 
@@ -161,8 +161,8 @@ impl Type {
     pub const fn per_remote(max: u16) -> Type {
         Type::Array {
             of: Element::Range { max },
-            over: IndexDomain::Remotes,
-            then: None,
+            first_domain: IndexDomain::Remotes,
+            second_domain: None,
         }
     }
 
@@ -188,9 +188,13 @@ impl Type {
     /// Number of values of each index of an array, in a system with this many remotes. A missing index counts as 1.
     pub fn extent(self, remotes: u16) -> [u16; 2] {
         match self {
-            Type::Array { over, then, .. } => [
-                over.count(remotes),
-                then.map_or(1, |then| then.count(remotes)),
+            Type::Array {
+                first_domain,
+                second_domain,
+                ..
+            } => [
+                first_domain.count(remotes),
+                second_domain.map_or(1, |second_domain| second_domain.count(remotes)),
             ],
             _ => [1, 1],
         }

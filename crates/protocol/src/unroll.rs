@@ -177,11 +177,16 @@ impl Homes {
 
 /// Assigns one value to all elements of an array.
 fn assign_all_elements(variable: VariableId, ty: Type, value: &Expression) -> Statement {
-    let Type::Array { over, then, .. } = ty else {
+    let Type::Array {
+        first_domain,
+        second_domain,
+        ..
+    } = ty
+    else {
         return combine(Vec::new());
     };
-    let dimensions = [Some(over), then];
-    let numbers = dimensions.map(|over| match over {
+    let dimensions = [Some(first_domain), second_domain];
+    let numbers = dimensions.map(|domain| match domain {
         Some(IndexDomain::Numbers(count) | IndexDomain::Homes(count)) => (0..count)
             .map(|index| vec![Expression::Constant(index)])
             .collect(),

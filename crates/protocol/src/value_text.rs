@@ -24,7 +24,7 @@ pub struct AgentNames {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Contents {
     /// A single value, encoded as in a slot: `none` is 0, and a remote its number plus 1.
-    One(u16),
+    Value(u16),
     /// Numbers of the members of a set, in order.
     Members(Vec<u16>),
     /// Elements of an array, those with the same first index together.
@@ -38,14 +38,14 @@ impl Contents {
             Type::RemoteSet => Contents::Members(members(slots)),
             _ if ty.set_of_homes() => Contents::Members(members(slots)),
             Type::Array { .. } => Contents::Each(slots.to_vec()),
-            _ => Contents::One(slots.first().copied().unwrap_or(0)),
+            _ => Contents::Value(slots.first().copied().unwrap_or(0)),
         }
     }
 
     /// Returns true if the value is omitted from the text of a state.
     fn is_zero(&self) -> bool {
         match self {
-            Contents::One(value) => *value == 0,
+            Contents::Value(value) => *value == 0,
             Contents::Members(members) => members.is_empty(),
             Contents::Each(elements) => elements.iter().all(|&element| element == 0),
         }
@@ -75,7 +75,7 @@ impl AgentNames {
     }
 
     /// Text of a single value.
-    pub fn one(&self, ty: Type, value: u16) -> Cow<'_, str> {
+    pub fn value(&self, ty: Type, value: u16) -> Cow<'_, str> {
         match (ty, value) {
             (Type::Remote, 0) => "none".into(),
             (Type::Remote, remote) => self.member(ty, remote - 1),
@@ -87,8 +87,8 @@ impl AgentNames {
     }
 
     /// Text of an index of an array: `[cache 1]`.
-    pub fn index(&self, over: IndexDomain, number: u16) -> String {
-        match over {
+    pub fn index(&self, domain: IndexDomain, number: u16) -> String {
+        match domain {
             IndexDomain::Remotes => format!("[{}]", self.member(Type::RemoteSet, number)),
             IndexDomain::Homes(homes) => format!("[{}]", self.member(Type::Home { homes }, number)),
             IndexDomain::Numbers(_) => format!("[{number}]"),
@@ -97,16 +97,22 @@ impl AgentNames {
 
     /// Indices of the elements of an array as text, in the order of its slots.
     pub fn indices(&self, ty: Type) -> Vec<String> {
-        let Type::Array { over, then, .. } = ty else {
+        let Type::Array {
+            first_domain,
+            second_domain,
+            ..
+        } = ty
+        else {
             return Vec::new();
         };
-        let numbers = |over: IndexDomain| 0..over.count(self.remotes.len() as u16);
-        let first = numbers(over).map(|number| self.index(over, number));
-        match then {
+        let numbers = |domain: IndexDomain| 0..domain.count(self.remotes.len() as u16);
+        let first = numbers(first_domain).map(|number| self.index(first_domain, number));
+        match second_domain {
             None => first.collect(),
-            Some(then) => first
+            Some(second_domain) => first
                 .flat_map(|first| {
-                    numbers(then).map(move |number| format!("{first}{}", self.index(then, number)))
+                    numbers(second_domain)
+                        .map(move |number| format!("{first}{}", self.index(second_domain, number)))
                 })
                 .collect(),
         }
@@ -128,7 +134,7 @@ impl AgentNames {
         pairs.map(|(field, &value)| {
             let value = match Contents::of(field.ty, &[value]) {
                 Contents::Members(members) => self.set(field.ty, &members).into(),
-                _ => self.one(field.ty, value),
+                _ => self.value(field.ty, value),
             };
             format!("{}={value}", field.name)
         })
@@ -171,9 +177,9 @@ impl AgentNames {
     fn assignment(&self, variable: &Variable, contents: &Contents) -> String {
         let value = match contents {
             Contents::Members(members) => self.set(variable.ty, members).into(),
-            Contents::One(value) => {
+            Contents::Value(value) => {
                 let label = variable.labels.get(usize::from(*value));
-                label.map_or_else(|| self.one(variable.ty, *value), |label| label.into())
+                label.map_or_else(|| self.value(variable.ty, *value), |label| label.into())
             }
             Contents::Each(_) => "".into(),
         };
@@ -191,7 +197,7 @@ impl AgentNames {
         let selected = indices.enumerate().filter(|(index, _)| is_shown(*index));
         selected
             .map(|(_, (index, &value))| {
-                let value = self.one(variable.ty.single(), value);
+                let value = self.value(variable.ty.single(), value);
                 format!("{}{index}={value}", variable.name)
             })
             .collect()

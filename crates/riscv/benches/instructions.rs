@@ -215,7 +215,7 @@ fn measure_compiled(case: &str, options: &[&str], filter: &str) {
 fn measure(image: &Image, engine: &str) -> (u64, f64) {
     let mut memory = Flat::new(0x1_0000, 0x10_0000);
     for segment in &image.segments {
-        let destination = memory.bytes_mut(segment.at, segment.bytes.len());
+        let destination = memory.bytes_mut(segment.address, segment.bytes.len());
         destination.expect("it fits").copy_from_slice(segment.bytes);
     }
     let mut hart = Hart::new(0, Extensions::HOST);

@@ -183,7 +183,7 @@ pub fn verify<'a>(file: &'a [u8], grant: &Grant) -> Result<(Image<'a>, Manifest)
 }
 
 /// Reads a program and its manifest without verifying them.
-pub fn unverified(file: &[u8]) -> Result<(Image<'_>, Manifest), Refusal> {
+pub fn read_unverified(file: &[u8]) -> Result<(Image<'_>, Manifest), Refusal> {
     let image = Image::read(file).map_err(file_refusal)?;
     Ok((image, Manifest::read(file).map_err(file_refusal)?))
 }
@@ -219,7 +219,7 @@ pub fn strip(file: &[u8]) -> Result<Vec<u8>, String> {
         let (offset, length) = append(segment.bytes);
         let words: Vec<u8> = to_bytes(&[
             offset,
-            segment.at,
+            segment.address,
             segment.load_address,
             length,
             segment.length,
@@ -271,9 +271,9 @@ fn check_layout(image: &Image, manifest: &Manifest, grant: &Grant) -> Result<(),
     };
     let mut previous: Option<Range<u64>> = None;
     let mut segments: Vec<&Segment> = image.segments.iter().collect();
-    segments.sort_by_key(|segment| segment.at);
+    segments.sort_by_key(|segment| segment.address);
     for segment in segments {
-        let range = segment.at..segment.at + segment.length;
+        let range = segment.address..segment.address + segment.length;
         if !is_within(&range, private) {
             let outside_address = if range.start < private.start {
                 range.start
@@ -290,7 +290,7 @@ fn check_layout(image: &Image, manifest: &Manifest, grant: &Grant) -> Result<(),
         }
         if segment.writable && segment.executable {
             return Err(refusal_at(
-                segment.at,
+                segment.address,
                 "this segment is both written and executed",
             ));
         }
@@ -317,7 +317,7 @@ fn check_instructions(image: &Image, manifest: &Manifest, grant: &Grant) -> Resu
     let mut boundaries = Vec::new();
     let mut targets = Vec::new();
     let mut segments: Vec<&Segment> = image.segments.iter().filter(|s| s.executable).collect();
-    segments.sort_by_key(|segment| segment.at);
+    segments.sort_by_key(|segment| segment.address);
     for segment in segments {
         let mut offset = 0;
         while let Some(bytes) = segment.bytes.get(offset..).filter(|rest| rest.len() > 1) {
@@ -326,7 +326,7 @@ fn check_instructions(image: &Image, manifest: &Manifest, grant: &Grant) -> Resu
             let available = length.min(bytes.len());
             word[..available].copy_from_slice(&bytes[..available]);
             let word = u32::from_le_bytes(word);
-            let address = segment.at + offset as u64;
+            let address = segment.address + offset as u64;
             let inst = decoder.decode(word).filter(|_| available == length);
             let Some(inst) = inst else {
                 // Disassemble an instruction of an extension that this core lacks.
@@ -350,7 +350,7 @@ fn check_instructions(image: &Image, manifest: &Manifest, grant: &Grant) -> Resu
         }
         if segment.length > offset as u64 {
             let reason = "the instructions executed here are not in the file";
-            return Err(refusal_at(segment.at + offset as u64, reason));
+            return Err(refusal_at(segment.address + offset as u64, reason));
         }
     }
     if boundaries.binary_search(&image.entry).is_err() {

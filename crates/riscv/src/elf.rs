@@ -11,7 +11,7 @@ use object::LittleEndian;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment<'a> {
     /// Virtual address (`p_vaddr`).
-    pub at: u64,
+    pub address: u64,
     /// Load address on a machine without an operating system (`p_paddr`). If it differs, the program copies the segment
     /// itself.
     pub load_address: u64,
@@ -96,7 +96,7 @@ impl<'a> Image<'a> {
                     let flags = program_header.p_flags(endian);
                     let (writable, executable) = (flags.contains(PF_W), flags.contains(PF_X));
                     segments.push(Segment {
-                        at: address,
+                        address,
                         load_address,
                         length,
                         bytes,
@@ -127,7 +127,9 @@ impl<'a> Image<'a> {
         // A symbol without a length extends to the end of its segment.
         let is_same_segment = |start: u64| {
             let mut segments = self.segments.iter();
-            segments.any(|segment| start >= segment.at && address - segment.at < segment.length)
+            segments.any(|segment| {
+                start >= segment.address && address - segment.address < segment.length
+            })
         };
         let mut candidates = preceding.take_while(|symbol| match symbol.length {
             0 => is_same_segment(symbol.address),

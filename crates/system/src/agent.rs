@@ -40,7 +40,7 @@ pub trait RemoteContext {
     /// A copy of a line, or an abstraction of it.
     type Copy: Clone + Default;
     /// Error type of the executor.
-    type Wrong: From<Violation>;
+    type Error: From<Violation>;
 
     /// True if `copy` contains every write performed so far.
     fn current(&self, copy: &Self::Copy) -> bool;
@@ -48,30 +48,30 @@ pub trait RemoteContext {
     ///
     /// # Errors
     /// The channel is full, or the message exceeds a declared bound.
-    fn send(&mut self, sending: Sending<Self::Copy>) -> Result<(), Self::Wrong>;
+    fn send(&mut self, sending: Sending<Self::Copy>) -> Result<(), Self::Error>;
     /// Performs the outstanding write in a copy. Returns the new copy.
     ///
     /// # Errors
     /// No write is outstanding, or it must not be performed in this copy.
-    fn write(&mut self, copy: &Self::Copy) -> Result<Self::Copy, Self::Wrong>;
+    fn write(&mut self, copy: &Self::Copy) -> Result<Self::Copy, Self::Error>;
     /// Completes the outstanding read with a copy.
     ///
     /// # Errors
     /// No read is outstanding, or it must return a different value.
-    fn read(&mut self, copy: &Self::Copy) -> Result<(), Self::Wrong>;
+    fn read(&mut self, copy: &Self::Copy) -> Result<(), Self::Error>;
     /// Completes the outstanding write whose bytes were sent. `old_copy` is the value before the write, if the home
     /// returned it.
     ///
     /// # Errors
     /// The home has not performed the write.
-    fn written(&mut self, old_copy: Option<&Self::Copy>) -> Result<(), Self::Wrong>;
+    fn written(&mut self, old_copy: Option<&Self::Copy>) -> Result<(), Self::Error>;
     /// Abandons the outstanding write, whose bytes were sent.
     fn gives_up(&mut self);
     /// Moves all lines of the agent that are in state `from` to state `to`, after the row has been applied.
     ///
     /// # Errors
     /// The executor models a single line per agent.
-    fn every(&mut self, from: StateId, to: StateId) -> Result<(), Self::Wrong>;
+    fn every(&mut self, from: StateId, to: StateId) -> Result<(), Self::Error>;
 }
 
 /// Applies the acts of a remote's row. Returns the remote's new copy.
@@ -88,7 +88,7 @@ pub fn remote<A: RemoteContext>(
     old_copy: &A::Copy,
     carried_copy: Option<&A::Copy>,
     context: &mut A,
-) -> Result<A::Copy, A::Wrong> {
+) -> Result<A::Copy, A::Error> {
     let mut copy = carried_copy.unwrap_or(old_copy).clone();
     let mut written = false;
     for act in acts {
@@ -202,7 +202,7 @@ pub trait HomeContext {
     /// A copy of a line, or an abstraction of it.
     type Copy: Clone + Default;
     /// Error type of the executor.
-    type Wrong: From<Violation>;
+    type Error: From<Violation>;
 
     /// True if `copy` contains every write performed so far.
     fn current(&self, copy: &Self::Copy) -> bool;
@@ -212,41 +212,41 @@ pub trait HomeContext {
     ///
     /// # Errors
     /// The channel is full, or the message exceeds a declared bound.
-    fn send(&mut self, sending: Sending<Self::Copy>) -> Result<(), Self::Wrong>;
+    fn send(&mut self, sending: Sending<Self::Copy>) -> Result<(), Self::Error>;
     /// Contents of memory.
     fn memory(&self) -> Self::Copy;
     /// Sets the contents of memory.
     ///
     /// # Errors
     /// Memory is split in this executor; see [`HomeContext::start`].
-    fn set_memory(&mut self, copy: &Self::Copy) -> Result<(), Self::Wrong>;
+    fn set_memory(&mut self, copy: &Self::Copy) -> Result<(), Self::Error>;
     /// Permission that the device's lock gives to the device.
     fn lock(&self) -> Right;
     /// Performs a remote's write in memory. `from` is the remote that sent it.
     ///
     /// # Errors
     /// The write must not be performed in this state.
-    fn store(&mut self, from: Option<u8>, whole_line: bool) -> Result<(), Self::Wrong>;
+    fn store(&mut self, from: Option<u8>, whole_line: bool) -> Result<(), Self::Error>;
     /// Defers the write of the current message: keeps its bytes until [`HomeContext::take_deferred_write`].
     ///
     /// # Errors
     /// Another write to the line is already deferred.
-    fn defer_write(&mut self, from: Option<u8>, whole_line: bool) -> Result<(), Self::Wrong>;
+    fn defer_write(&mut self, from: Option<u8>, whole_line: bool) -> Result<(), Self::Error>;
     /// Removes the deferred write. Returns its sender, and true if it covers the whole line.
     ///
     /// # Errors
     /// No write is deferred.
-    fn take_deferred_write(&mut self) -> Result<(Option<u8>, bool), Self::Wrong>;
+    fn take_deferred_write(&mut self) -> Result<(Option<u8>, bool), Self::Error>;
     /// Starts a memory operation.
     ///
     /// # Errors
     /// Another operation on the line is in progress.
-    fn start(&mut self, wish: MemoryOp<Self::Copy>) -> Result<(), Self::Wrong>;
+    fn start(&mut self, wish: MemoryOp<Self::Copy>) -> Result<(), Self::Error>;
     /// Acknowledges a local operation of the device.
     ///
     /// # Errors
     /// The operation was not accepted, or the state that it promises does not hold.
-    fn acknowledge(&mut self, local: u8) -> Result<(), Self::Wrong>;
+    fn acknowledge(&mut self, local: u8) -> Result<(), Self::Error>;
     /// Acknowledges the device's unlock.
     fn unlocked(&mut self);
 }
@@ -272,8 +272,8 @@ pub fn home<A: HomeContext>(
     acts: Vec<Act>,
     input: HomeInput<A::Copy>,
     context: &mut A,
-) -> Result<(), A::Wrong> {
-    let data_violation = |description: &str| A::Wrong::from(Violation::data_value(description));
+) -> Result<(), A::Error> {
+    let data_violation = |description: &str| A::Error::from(Violation::data_value(description));
     let carries = input.message.map(|m| protocol.message(m).carries);
     let whole_line = carries == Some(Carries::Store);
     let mut carried_copy = input.brought.map(Cow::Borrowed);

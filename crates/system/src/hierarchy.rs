@@ -16,7 +16,7 @@ pub fn needs(inner: &Protocol, message: MessageId) -> Right {
     let sends = |s: &Statement| matches!(s, Statement::Send { message: m, .. } if *m == message);
     let rows = inner.remote.rules.iter();
     let rights = rows.filter_map(|row| match row.event {
-        Event::Access(access) if row.says(&sends) => Some(access.needs()),
+        Event::Access(access) if row.has_statement(&sends) => Some(access.needs()),
         _ => None,
     });
     rights.max().unwrap_or(Right::None)

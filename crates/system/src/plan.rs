@@ -76,7 +76,7 @@ impl Plan {
             Effect::Take { body, .. } => Some(body),
             _ => None,
         };
-        let opens = remote.and_then(|accesses| accesses.begins(controller, row));
+        let opens = remote.and_then(|accesses| accesses.started_access(controller, row));
         Plan {
             before,
             after,
@@ -85,7 +85,7 @@ impl Plan {
             performs: writes && before.right == Right::Write && after.right == Right::Write,
             begins: opens.filter(|access| access.needs() == Right::Read),
             done: match remote {
-                _ if !row.says(&|s| *s == Statement::Done) => CompletionEffect::Absent,
+                _ if !row.has_statement(&|s| *s == Statement::Done) => CompletionEffect::Absent,
                 Some(accesses) => ends(accesses, row),
                 None => CompletionEffect::Unclear,
             },
@@ -94,7 +94,7 @@ impl Plan {
                     |u: &PendingAccess| u.access.writes() && u.access != Access::WriteLine;
                 accesses.within(row.state).iter().any(is_partial)
             }),
-            gives_up: remote.is_some_and(|accesses| accesses.gives_up(controller, row)),
+            gives_up: remote.is_some_and(|accesses| accesses.abandons_sent_write(controller, row)),
             posts: remote.is_some_and(|accesses| accesses.posts(controller, row)),
             reads: reads
                 && body.is_some_and(|body| !body.contains(&Statement::Retry))
@@ -179,8 +179,9 @@ impl ProtocolFacts {
     pub fn new(protocol: &Protocol, home: &Controller) -> ProtocolFacts {
         let accesses = Accesses::new(&protocol.remote, &protocol.messages);
         let remote = &protocol.remote;
-        let home_has =
-            |predicate: &dyn Fn(&Statement) -> bool| home.rules.iter().any(|r| r.says(predicate));
+        let home_has = |predicate: &dyn Fn(&Statement) -> bool| {
+            home.rules.iter().any(|r| r.has_statement(predicate))
+        };
         let slot = home_has(&|s| {
             matches!(
                 s,
@@ -188,7 +189,11 @@ impl ProtocolFacts {
             )
         });
         let sends_store = |s: &Statement| matches!(s, Statement::Send { message, .. } if protocol.message(*message).carries.store());
-        let stores_pending = !slot && remote.rules.iter().any(|row| row.says(&sends_store));
+        let stores_pending = !slot
+            && remote
+                .rules
+                .iter()
+                .any(|row| row.has_statement(&sends_store));
         let mut senders = vec![Senders::default(); protocol.messages.len()];
         for row in remote.rules.iter().filter(|_| stores_pending) {
             let mut send = StoreSend::first(accesses.posts(remote, row));
@@ -262,7 +267,7 @@ fn answers(protocol: &Protocol, accesses: &Accesses, read: Access) -> Vec<Messag
         protocol.used_once(message)
             && rows.any(|row| {
                 row.event == Event::Message(message)
-                    && row.says(&|s| *s == Statement::Done)
+                    && row.has_statement(&|s| *s == Statement::Done)
                     && accesses
                         .endings(row)
                         .any(|(pending, ending)| ending == Ending::Read && pending.access == read)

@@ -245,7 +245,7 @@ pub fn check(text: &str, thorough: bool) -> Result<bool, String> {
     };
     match parse(text) {
         Err(diagnostics) => {
-            if diagnostics.is_empty() || diagnostics.len() > Diagnostic::MOST {
+            if diagnostics.is_empty() || diagnostics.len() > Diagnostic::MAX_COUNT {
                 return Err(format!("{} diagnostics", diagnostics.len()));
             }
             if !diagnostics.is_sorted_by_key(|diagnostic| diagnostic.span) {

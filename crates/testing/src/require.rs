@@ -9,7 +9,7 @@ use cohkit_rtl::tools::{Program, Tool, TOOLS};
 /// Mount namespaces, which only tests need.
 const MOUNTS: Tool = Tool {
     name: "mounts",
-    what: "a machine that gives its users mount namespaces",
+    description: "a machine that gives its users mount namespaces",
     programs: &[
         Program {
             names: &["unshare"],
@@ -23,7 +23,7 @@ const MOUNTS: Tool = Tool {
         },
     ],
     modules: &[],
-    brought_by: "the Debian packages `util-linux` and `mount`",
+    installed_by: "the Debian packages `util-linux` and `mount`",
     enables: "",
 };
 
@@ -61,7 +61,7 @@ pub fn missing(name: &str) -> String {
     let tool = find(name);
     format!(
         "this test needs {}: {}; `tools/setup_tests` installs what it can\n  help: COHKIT_WITHOUT={name} does without it, and tests less",
-        tool.what, tool.brought_by
+        tool.description, tool.installed_by
     )
 }
 

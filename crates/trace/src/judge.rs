@@ -23,7 +23,7 @@ pub struct Refused {
     /// Number of the failing step, counted from 1; one more than the last step for a failure at the end.
     pub step: usize,
     /// Description of the failure, one sentence.
-    pub why: String,
+    pub reason: String,
 }
 
 /// Statistics of an accepted trace.
@@ -72,15 +72,15 @@ pub fn judge(
     at_rest: bool,
 ) -> Result<Summary, Refused> {
     let refusal_at = |step: usize| {
-        move |why| Refused {
+        move |reason| Refused {
             step: step + 1,
-            why,
+            reason,
         }
     };
     let name = &protocol.name;
     let Some(remotes) = remotes(sequence, &home.name) else {
-        let why = format!("none of its agents is the home, {}", home.name);
-        return Err(refusal_at(0)(why));
+        let reason = format!("none of its agents is the home, {}", home.name);
+        return Err(refusal_at(0)(reason));
     };
     let (homes, trace_homes) = (usize::from(protocol.homes), homes(sequence, remotes));
     if homes != trace_homes {
@@ -660,7 +660,7 @@ impl Judge<'_> {
         let order = |message| protocol.order_of(protocol.message(message).channel);
         let orders_all_lines =
             |order: usize| !protocol.per_line[order] && protocol.joins_lines().is_some();
-        let mut point_orders = protocol.behind.iter();
+        let mut point_orders = protocol.point_orders.iter();
         order(message).is_some_and(|order_id| {
             order(earlier) == Some(order_id) && (same_line || orders_all_lines(order_id))
         }) || same_line

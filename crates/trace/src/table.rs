@@ -29,7 +29,7 @@ impl Value {
     /// Converts to the contents of a variable.
     pub fn contents(&self, ty: Type) -> Contents {
         match self {
-            Value::One(one) => Contents::One(*one as u16),
+            Value::One(one) => Contents::Value(*one as u16),
             Value::Some(remotes) => {
                 Contents::Members(remotes.iter().map(|&remote| remote as u16 - 1).collect())
             }
@@ -144,9 +144,17 @@ impl Table<'_> {
             .variables
             .iter()
             .map(|v| match (v.ty, v.initial) {
-                (Type::Array { over, then, .. }, Initial::Number(number)) => {
-                    let total_elements =
-                        self.element_count(over) * then.map_or(1, |then| self.element_count(then));
+                (
+                    Type::Array {
+                        first_domain,
+                        second_domain,
+                        ..
+                    },
+                    Initial::Number(number),
+                ) => {
+                    let total_elements = self.element_count(first_domain)
+                        * second_domain
+                            .map_or(1, |second_domain| self.element_count(second_domain));
                     Value::Each(vec![number.into(); total_elements])
                 }
                 (Type::RemoteSet, Initial::All(kind)) => {
@@ -353,16 +361,24 @@ impl RowInterpreter<'_> {
         indices: &[Expression],
     ) -> Result<usize, String> {
         let no_such_element = || "there is no such element".to_string();
-        let Type::Array { over, then, .. } = self.table.controller.variables[array.index()].ty
+        let Type::Array {
+            first_domain,
+            second_domain,
+            ..
+        } = self.table.controller.variables[array.index()].ty
         else {
             return Err(no_such_element());
         };
         let mut position = 0;
-        for (over, index) in [Some(over), then].into_iter().flatten().zip(indices) {
-            let first = if over == IndexDomain::Remotes { 1 } else { 0 };
+        for (domain, index) in [Some(first_domain), second_domain]
+            .into_iter()
+            .flatten()
+            .zip(indices)
+        {
+            let first = if domain == IndexDomain::Remotes { 1 } else { 0 };
             let offset =
                 usize::try_from(self.evaluate(index)? - first).map_err(|_| no_such_element())?;
-            let element_count = self.table.element_count(over);
+            let element_count = self.table.element_count(domain);
             if offset >= element_count {
                 return Err(no_such_element());
             }

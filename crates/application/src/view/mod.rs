@@ -215,11 +215,11 @@ impl Scenario for View {
         self.words
     }
 
-    fn ends(&self) -> bool {
+    fn terminates(&self) -> bool {
         true
     }
 
-    fn asks(&self) -> Vec<(Operation, bool)> {
+    fn requested_operations(&self) -> Vec<(Operation, bool)> {
         // Appended rows are taken without a lock; lines of the view are locked while they are written.
         match self.updates == 0 || self.transactions == 0 {
             true => Vec::new(),

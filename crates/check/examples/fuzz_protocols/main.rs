@@ -110,7 +110,7 @@ fn check_seed(seed: u64, reference: &str, folder: &Path, tally: &Tally) {
         }),
         _ => judge::ours(&text, seed).map(|result| {
             let safe = matches!(result.agreed, Agreed::Verified(_));
-            add(&tally.stopping, (safe && !result.goes_on).into());
+            add(&tally.stopping, (safe && !result.makes_progress).into());
             add(&tally.simulated, result.simulated.into());
             add(&tally.programs, result.programs);
             result.agreed

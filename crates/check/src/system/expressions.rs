@@ -265,13 +265,19 @@ impl<'p> System<'p> {
     /// An element of an array.
     pub fn element(&mut self, context: &Context, array: Name, indices: &[Expression]) -> Place {
         let mut place = self.variable(context, array);
-        let Type::Array { over, then, .. } =
-            self.side_of(context).controller.variables[array.index()].ty
+        let Type::Array {
+            first_domain,
+            second_domain,
+            ..
+        } = self.side_of(context).controller.variables[array.index()].ty
         else {
             return place;
         };
-        for (over, index) in std::iter::once(over).chain(then).zip(indices) {
-            let index = match over {
+        for (domain, index) in std::iter::once(first_domain)
+            .chain(second_domain)
+            .zip(indices)
+        {
+            let index = match domain {
                 IndexDomain::Remotes => self.remote_index(context, index),
                 IndexDomain::Numbers(_) | IndexDomain::Homes(_) => self.number(context, index),
             };

@@ -296,7 +296,7 @@ impl Sizes {
                 optional.extend((v.ty == ValueType::Remote).then_some(element));
                 let variable = place(build, format!("{name}_{}", v.name), element, v.register);
                 // With several kinds of remotes, the name already contains the kind.
-                build.says(
+                build.set_spoken_name(
                     variable,
                     match v.name.contains('.') {
                         true => v.name.clone(),
@@ -342,7 +342,7 @@ impl Sizes {
     }
 
     /// Declares the device, or the outer level.
-    fn device(&self, build: &mut Builder, locals: i32, lent: bool) -> Device {
+    fn device(&self, build: &mut Builder, locals: i32, parent_any: bool) -> Device {
         let operations = build.range("operation", 0, locals);
         let per_line = build.array("operation", self.line_type, operations);
         let requested = build.state("device_asks", per_line);
@@ -354,7 +354,7 @@ impl Sizes {
             accepted,
             locks,
             lock: build.state("device_lock", per_line),
-            agent: build.agent(if lent { "lender" } else { "device" }),
+            agent: build.agent(if parent_any { "lender" } else { "device" }),
         }
     }
 }
@@ -442,9 +442,9 @@ impl<'p> System<'p> {
             }
         });
         let locals = home.controller.locals.len() as i32;
-        let device = (locals > 0).then(|| sizes.device(&mut build, locals, options.lent));
+        let device = (locals > 0).then(|| sizes.device(&mut build, locals, options.parent_any));
         let backing_permission = options
-            .lent
+            .parent_any
             .then(|| BackingPermission::new(&mut build, protocol, line_type));
         let stores = sizes.stores(&mut build, (&remote_name, remote.states), &facts, ranks);
 
@@ -564,9 +564,17 @@ impl<'p> System<'p> {
     /// Initializes one agent's variable.
     fn initialize_variable(&mut self, place: Place, initial: Initial, ty: ValueType) -> Vec<Stmt> {
         match (initial, ty) {
-            (Initial::Number(number), ValueType::Array { over, then, .. }) => {
+            (
+                Initial::Number(number),
+                ValueType::Array {
+                    first_domain,
+                    second_domain,
+                    ..
+                },
+            ) => {
                 let number = i32::from(number);
-                let domains: Vec<IndexDomain> = std::iter::once(over).chain(then).collect();
+                let domains: Vec<IndexDomain> =
+                    std::iter::once(first_domain).chain(second_domain).collect();
                 self.set_every_element(place, &domains, &|place| place.set(number))
             }
             (Initial::Number(number), _) => vec![place.set(i32::from(number))],
@@ -576,7 +584,7 @@ impl<'p> System<'p> {
                     .map(|number| place.clone().at(number).set(true))
                     .collect()
             }
-            (Initial::All(kind), _) => vec![place.set(i32::from(self.of_each.of(kind)))],
+            (Initial::All(kind), _) => vec![place.set(i32::from(self.of_each.count(kind)))],
         }
     }
 
@@ -1015,10 +1023,18 @@ fn variable_type(
 ) -> TypeId {
     match variable.ty {
         ValueType::RemoteSet => build.array(&variable.name, remote_type, TypeId::BOOL),
-        ValueType::Array { over, then, .. } => {
+        ValueType::Array {
+            first_domain,
+            second_domain,
+            ..
+        } => {
             let largest = largest(variable.ty, remotes);
             let mut ty = build.range(&variable.name, 0, largest);
-            for (dimension, domain) in [Some(over), then].into_iter().enumerate().rev() {
+            for (dimension, domain) in [Some(first_domain), second_domain]
+                .into_iter()
+                .enumerate()
+                .rev()
+            {
                 let index = match domain {
                     None => continue,
                     Some(IndexDomain::Remotes) => remote_type,

@@ -772,7 +772,12 @@ impl<'p> System<'p> {
             let is_nonempty = Expr::disjunction(inside.iter().cloned());
             unless_zero("", is_nonempty, self.set_words(ty, inside.into_iter()))
         };
-        let ValueType::Array { over, then, .. } = ty else {
+        let ValueType::Array {
+            first_domain,
+            second_domain,
+            ..
+        } = ty
+        else {
             return vec![match ty {
                 ValueType::RemoteSet => {
                     let inside = (0..self.remotes).map(|remote| place.clone().at(remote).into());
@@ -788,11 +793,12 @@ impl<'p> System<'p> {
                 }
             }];
         };
-        let indices = |over: IndexDomain| 0..i32::from(over.count(self.remotes as u16));
-        let elements = indices(over).flat_map(|first| match then {
+        let indices = |domain: IndexDomain| 0..i32::from(domain.count(self.remotes as u16));
+        let elements = indices(first_domain).flat_map(|first| match second_domain {
             None => vec![Expr::from(place.clone().at(first))],
-            Some(then) => {
-                let row = indices(then).map(|second| place.clone().at(first).at(second).into());
+            Some(second_domain) => {
+                let row =
+                    indices(second_domain).map(|second| place.clone().at(first).at(second).into());
                 row.collect()
             }
         });

@@ -57,7 +57,7 @@
 //!
 //! ## Backing permission
 //!
-//! With [`Options::lent`] an abstract outer level grants and revokes the home's permission to its memory. The home then
+//! With [`Options::parent_any`] an abstract outer level grants and revokes the home's permission to its memory. The home then
 //! behaves as below a cache of another protocol, and the outer level takes the place of the device.
 //! [`cohkit_system::world`] defines its steps.
 //!
@@ -107,7 +107,7 @@ pub struct Options {
     /// Otherwise it waits for the acknowledgement.
     pub overlaps_requests: bool,
     /// True if an outer level grants the home's permission to its memory, see [`cohkit_system::world`].
-    pub lent: bool,
+    pub parent_any: bool,
 }
 
 impl Default for Options {
@@ -116,7 +116,7 @@ impl Default for Options {
             capacity: 7,
             trial: None,
             overlaps_requests: true,
-            lent: false,
+            parent_any: false,
         }
     }
 }
@@ -325,10 +325,10 @@ pub fn unshared(protocol: &Protocol) -> Option<String> {
 }
 
 /// Assumptions of every verdict on a system: declared bounds, and the rules of the outer level if there is one.
-pub fn assumptions(protocol: &Protocol, lent: bool) -> Vec<String> {
+pub fn assumptions(protocol: &Protocol, parent_any: bool) -> Vec<String> {
     let outer_level_rule = "the outer level grants each permission that a request waits for, revokes it only under a lock of the home, and writes only \
                  lines without a granted permission";
-    let outer_level_rule = lent.then(|| outer_level_rule.to_string());
+    let outer_level_rule = parent_any.then(|| outer_level_rule.to_string());
     let total = protocol.bounds.in_flight.iter().map(|bound| {
         format!(
             "at most {} in flight per remote and line",

@@ -41,7 +41,7 @@ use cohkit_protocol::controller::{
     Access, Controller, Effect, Event, Expression, Initial, Operator, Rule as Row, State,
     Statement, Variable, MEMORY_WRITES,
 };
-use cohkit_protocol::pending_access::every;
+use cohkit_protocol::pending_access::bulk_transitions;
 use cohkit_protocol::protocol::{Protocol, Right, StateId};
 use cohkit_protocol::remotes::Remotes;
 
@@ -232,7 +232,7 @@ fn is_idle(home: &Controller, row: &Row) -> bool {
         Initial::Number(number) => i64::from(*number) == i64::from(*value),
         Initial::All(_) => true,
     };
-    !is_external && !begins && !home.rules.iter().any(|row| row.says(&assigns))
+    !is_external && !begins && !home.rules.iter().any(|row| row.has_statement(&assigns))
 }
 
 /// Says whether an access is performed by reaching a state.
@@ -334,7 +334,7 @@ impl<'p> AccessFlow<'p> {
                 continue;
             };
             if !std::mem::replace(&mut visited[state], true) {
-                let successors = every(remote).into_iter();
+                let successors = bulk_transitions(remote).into_iter();
                 let successors = successors.filter(|(from, _)| from.index() == state);
                 ends.extend(successors.map(|(_, to)| End::UnderWay(to.index())));
                 let rows = remote.rules.iter();

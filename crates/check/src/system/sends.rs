@@ -336,7 +336,7 @@ impl System<'_> {
         message: MessageId,
         direction: Direction,
     ) -> Vec<(usize, VariableId)> {
-        let predecessors = self.protocol.stays_behind(message);
+        let predecessors = self.protocol.earlier_messages(message);
         let flows = self.flows.iter().enumerate();
         let matching = flows.filter(|(_, flow)| {
             flow.direction == direction && predecessors.contains(&flow.message)

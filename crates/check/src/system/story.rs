@@ -94,7 +94,7 @@ struct Flying {
 }
 
 impl TraceEvents for Chart<'_> {
-    fn say(&mut self, remark: Remark) {
+    fn add_event(&mut self, remark: Remark) {
         let mut values = remark.values.into_iter();
         let agent = values.next().unwrap_or(0) as usize;
         let line = (remark.sort & sort::HAS_LINE != 0).then(|| values.next().unwrap_or(0) as u32);

@@ -11,7 +11,7 @@ use cohkit_protocol::construct;
 use cohkit_protocol::protocol::Protocol;
 use cohkit_protocol::text::parse;
 use cohkit_system::data::Current;
-use cohkit_system::world::{explore, Found, System, World, Wrong};
+use cohkit_system::world::{explore, Found, StepError, System, World};
 use rumur::{require, rumur, Compiled};
 
 const INNER: &str = include_str!("../../../../protocols/mesi-l1.coh");
@@ -25,7 +25,7 @@ fn read(text: &str) -> Protocol {
 
 fn backing_options() -> Options {
     Options {
-        lent: true,
+        parent_any: true,
         ..Options::default()
     }
 }
@@ -56,11 +56,11 @@ fn explore_text(text: &str, remotes: u16, lines: u8) -> Result<(u128, u128, u64)
             lost: None,
         } => Ok((worlds.len() as u128, transitions.into(), depth)),
         Found::Safe { .. } => Err(vec!["drain".to_string()]),
-        Found::Wrong { what, .. } => Err(what
+        Found::Wrong { errors, .. } => Err(errors
             .into_iter()
             .map(|error| match error {
-                Wrong::Violated(violation) => violation.property.to_string(),
-                Wrong::Exceeded(limit) => limit,
+                StepError::Violated(violation) => violation.property.to_string(),
+                StepError::Exceeded(limit) => limit,
             })
             .collect()),
         Found::TooMany { worlds } => panic!("more than {worlds}"),
@@ -190,7 +190,7 @@ fn rumur_agrees_on_lent_memory() {
 fn verdict_lists_backing_permission_assumptions() {
     let protocol = read(INNER);
     let named = |name: &str| protocol.systems.iter().find(|s| s.name == name).unwrap();
-    assert!(named("below_any").lent && !named("one_cluster").lent);
+    assert!(named("below_any").parent_any && !named("one_cluster").parent_any);
     assert_eq!(
         assumptions(&protocol, false).len() + 1,
         assumptions(&protocol, true).len()

@@ -86,7 +86,7 @@ fn all_engines_agree_on_random_designs() {
         ("violated", count(|j| j.agreed == Agreed::Violated), 15),
         (
             "verified and stopping",
-            count(|j| verified(j) > 0 && !j.goes_on),
+            count(|j| verified(j) > 0 && !j.makes_progress),
             8,
         ),
         ("simulated", count(|j| j.simulated), 120),

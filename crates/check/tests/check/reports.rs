@@ -8,7 +8,7 @@ use cohkit_engine::coverage::coverage;
 use cohkit_engine::explain::{explain, Explanation};
 use cohkit_engine::graph::graph;
 use cohkit_engine::model::*;
-use cohkit_engine::replay::{again, Ending};
+use cohkit_engine::replay::{replay_trace, Ending};
 use cohkit_engine::report::Status;
 use cohkit_engine::trace::Trace;
 use cohkit_engine::{check, Options, Outcome, Property, Report};
@@ -177,7 +177,7 @@ fn replay_reaches_recorded_violation() {
         let report = check(&model, &Options::default()).unwrap();
         let (claim, recorded) = recorded(&report);
         for claim in [Some(&claim), None] {
-            let (trace, ending) = again(&model, &recorded, claim).unwrap();
+            let (trace, ending) = replay_trace(&model, &recorded, claim).unwrap();
             assert_eq!(trace, recorded);
             let Ending::Violated { property, .. } = ending else {
                 panic!("{}: {ending:?}", model.name);
@@ -187,7 +187,7 @@ fn replay_reaches_recorded_violation() {
         // Without its last step the trace is no counterexample, unless the fault is in the last state itself.
         let mut shorter = recorded.clone();
         if shorter.steps.pop().is_some() && recorded.fault.is_none() {
-            let (_, ending) = again(&model, &shorter, Some(&claim)).unwrap();
+            let (_, ending) = replay_trace(&model, &shorter, Some(&claim)).unwrap();
             let expected_ending = Ending::Violated {
                 property: claim,
                 message: String::new(),
@@ -209,7 +209,7 @@ fn a_trace_that_does_not_fit_names_the_step() {
     let error_after = |change: &dyn Fn(&mut Trace)| {
         let mut trace = good.clone();
         change(&mut trace);
-        again(&model, &trace, None).unwrap_err()
+        replay_trace(&model, &trace, None).unwrap_err()
     };
     let errors = [
         error_after(&|t| t.start_index = 9),
@@ -219,7 +219,7 @@ fn a_trace_that_does_not_fit_names_the_step() {
         error_after(&|t| t.steps[2] = t.steps[1].clone()),
         error_after(&|t| t.steps[1].changes[0].to = "7".into()),
         error_after(&|t| t.steps[1].changes.clear()),
-        again(&peterson(2), &good, None).unwrap_err(),
+        replay_trace(&peterson(2), &good, None).unwrap_err(),
     ];
     expect![[r#"
         there is no start state 9; the model has 1, counted from 0
@@ -629,7 +629,7 @@ fn library_counterexamples_replay() {
             continue;
         }
         let (property, recorded) = recorded(&report);
-        let (trace, ending) = again(&model, &recorded, Some(&property))
+        let (trace, ending) = replay_trace(&model, &recorded, Some(&property))
             .unwrap_or_else(|reason| panic!("{}: {reason}", model.name));
         assert_eq!(trace, recorded, "{}", model.name);
         match ending {

@@ -4,7 +4,7 @@
 use cohkit_testing::mutations::mistakes;
 
 use cohkit_check::system;
-use cohkit_engine::replay::{again, Ending};
+use cohkit_engine::replay::{replay_trace, Ending};
 use cohkit_engine::report::{check, Outcome};
 use cohkit_engine::search::Options;
 use cohkit_engine::trace::Trace;
@@ -44,7 +44,7 @@ fn consequence(mistake: &Mistake) -> (String, String) {
         Home::Controller(home) => home.clone(),
         Home::Policy(_) => match construct(&protocol) {
             Err(ConstructionError::Refused(refusal)) => {
-                panic!("{}: {}", mistake.name, refusal.what)
+                panic!("{}: {}", mistake.name, refusal.obstacle)
             }
             Err(ConstructionError::Fault(fault)) => {
                 return report_of(
@@ -94,7 +94,7 @@ fn consequence(mistake: &Mistake) -> (String, String) {
             // The trace is replayed from its JSON.
             let text = serde_json::to_string(&trace).unwrap();
             let recorded: Trace = serde_json::from_str(&text).unwrap();
-            let (replayed, ending) = again(&model, &recorded, Some(&property))
+            let (replayed, ending) = replay_trace(&model, &recorded, Some(&property))
                 .unwrap_or_else(|reason| panic!("{}: {reason}", mistake.name));
             assert_eq!(replayed, *trace, "{}", mistake.name);
             match ending {

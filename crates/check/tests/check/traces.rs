@@ -214,7 +214,7 @@ fn a_copy_that_is_kept_when_its_core_acquires_is_noticed() {
         };
         assert_eq!(rejection(&faulty), None, "{seed}");
         let error = rejection(&correct);
-        detections += usize::from(error.is_some_and(|r| r.why.contains("has to become I now")));
+        detections += usize::from(error.is_some_and(|r| r.reason.contains("has to become I now")));
     }
     assert!(detections > 10, "{detections}");
 }
@@ -277,9 +277,9 @@ fn read_older_than_its_core_has_observed_is_rejected() {
             "{error:?}, {index}"
         );
         assert!(
-            error.why.contains("the remote has already seen write"),
+            error.reason.contains("the remote has already seen write"),
             "{}",
-            error.why
+            error.reason
         );
         assert_eq!(rejection(&loose), None, "{seed}");
         detections += 1;

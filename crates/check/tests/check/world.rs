@@ -26,14 +26,14 @@ fn compare(protocol: &Protocol, remotes: Remotes, lines: u8) -> bool {
     compare_engines(protocol, (remotes, lines, false))
 }
 
-/// Compares both engines; `lent` adds an outer level that grants the home's permission to memory.
-fn compare_engines(protocol: &Protocol, (remotes, lines, lent): (Remotes, u8, bool)) -> bool {
+/// Compares both engines; `parent_any` adds an outer level that grants the home's permission to memory.
+fn compare_engines(protocol: &Protocol, (remotes, lines, parent_any): (Remotes, u8, bool)) -> bool {
     let total = remotes.total();
     let name = format!("{} {total}x{lines}", protocol.name);
     let home = construct::home(protocol, total).unwrap_or_else(|e| panic!("{name}: {e:?}"));
     let room = system::Options::default().capacity;
     let world = System::new(protocol, &home, remotes, lines, room);
-    let world = if lent {
+    let world = if parent_any {
         world.with_backing_permission()
     } else {
         world
@@ -43,7 +43,7 @@ fn compare_engines(protocol: &Protocol, (remotes, lines, lent): (Remotes, u8, bo
         return false;
     }
     let sized = system::Options {
-        lent,
+        parent_any,
         ..system::Options::default()
     };
     let model = system::model(protocol, &home, remotes, lines, &sized);
@@ -78,7 +78,7 @@ fn compare_engines(protocol: &Protocol, (remotes, lines, lent): (Remotes, u8, bo
                 "{name}"
             );
         }
-        Found::Wrong { what, way } => panic!("{name}: {what:?} after {way:?}"),
+        Found::Wrong { errors, path } => panic!("{name}: {errors:?} after {path:?}"),
         Found::TooMany { .. } => unreachable!("it was small enough"),
     }
     true
@@ -223,9 +223,9 @@ fn data_bits_are_as_exact_as_words() {
             let room = system::Options::default().capacity;
             let world = System::new(protocol, &home, remotes, lines, room);
             let found = explore(&world, World::<Words>::new(&world), NEAREST);
-            if let Found::Wrong { what, way } = found {
+            if let Found::Wrong { errors, path } = found {
                 let name = &protocol.name;
-                panic!("{name} {remotes:?} {lines}: {what:?} after {way:?}");
+                panic!("{name} {remotes:?} {lines}: {errors:?} after {path:?}");
             }
         }
     }

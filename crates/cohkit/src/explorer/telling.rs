@@ -131,7 +131,7 @@ impl<'s> SequenceBuilder<'s> {
                 self.record_action(device, line, description);
             }
             Step::Local(line) => {
-                let requested = before.lines[usize::from(line)].asked;
+                let requested = before.lines[usize::from(line)].requested;
                 let description = requested.map_or("a local operation".into(), local);
                 self.record_action(self.home(line), line, format!("takes {description}"));
             }

@@ -149,7 +149,7 @@ impl Document {
             let line = self.places.line(&self.text, declaration.line).trim();
             sections.push(format!(
                 "{} `{}`, line {}\n```cohkit\n{line}\n```",
-                mention.what,
+                mention.kind,
                 self.words(mention.span),
                 declaration.line + 1
             ));
@@ -205,16 +205,16 @@ impl Document {
         let agent = agent.and_then(|start| blocks.find(|block| block.start == start));
         // States and variables are local to an agent.
         let fits = |mention: &&Mention| {
-            let is_local = ["state", "variable"].contains(&mention.what);
+            let is_local = ["state", "variable"].contains(&mention.kind);
             let is_in_agent =
                 agent.is_none_or(|block| (block.start..block.end).contains(&mention.span.start));
             let kinds = expected.names.as_ref();
-            kinds.is_none_or(|names| names.contains(&mention.what)) && (is_in_agent || !is_local)
+            kinds.is_none_or(|names| names.contains(&mention.kind)) && (is_in_agent || !is_local)
         };
         let names: BTreeSet<(&str, &str)> = self
             .declarations()
             .filter(fits)
-            .map(|mention| (self.words(mention.span), mention.what))
+            .map(|mention| (self.words(mention.span), mention.kind))
             .collect();
         let names = names.into_iter().filter(|(name, _)| !name.is_empty());
         let names = names.map(|(name, kind)| CompletionItem {
@@ -255,7 +255,7 @@ impl Document {
             let names = names.map(|mention| {
                 self.symbol(
                     self.words(mention.span),
-                    mention.what,
+                    mention.kind,
                     mention.span,
                     mention.span,
                     None,

@@ -39,7 +39,7 @@ impl Document {
         for mention in &self.analysis.mentions {
             let type_number = TYPES
                 .iter()
-                .position(|(names, _)| names.contains(&mention.what));
+                .position(|(names, _)| names.contains(&mention.kind));
             let (Some(type_number), true) =
                 (type_number, data.is_empty() || mention.span.start >= end)
             else {

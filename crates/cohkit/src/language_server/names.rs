@@ -107,7 +107,7 @@ fn shape(analysis: &Analysis) -> Vec<(usize, usize, &'static str)> {
             (
                 position_of(mention.span),
                 position_of(mention.declaration),
-                mention.what,
+                mention.kind,
             )
         })
         .collect()

@@ -12,7 +12,8 @@ use cohkit_base::words::counted;
 use cohkit_litmus::expectation::Observation;
 use cohkit_litmus::program::{Outcome, Program, Quantifier};
 use cohkit_litmus::timed::{
-    clusters, observe_placed as observe, Level, Machine, NotRun, Options as Runs, SeedOutcomes,
+    clusters, observe_placed as observe, Level, Machine, ObserveError, Options as Runs,
+    SeedOutcomes,
 };
 use serde_json::{json, Value};
 use std::collections::BTreeSet;
@@ -65,16 +66,16 @@ pub(super) fn run(
     let (outcomes, not_run) =
         match observe(&machines, &test.kinds(), program, &runs, should_continue) {
             Ok(outcomes) => (outcomes, None),
-            Err(NotRun::Interrupted) => {
+            Err(ObserveError::Interrupted) => {
                 return Err(Failure::new(ExitStatus::Interrupted, "interrupted").into())
             }
             // The threads may run when placed on other kinds.
-            Err(NotRun::Lacks(reason) | NotRun::Cannot(reason))
+            Err(ObserveError::Lacks(reason) | ObserveError::Cannot(reason))
                 if source.protocol.several_tables() =>
             {
                 (SeedOutcomes::default(), Some(reason))
             }
-            Err(NotRun::Lacks(reason) | NotRun::Cannot(reason)) => {
+            Err(ObserveError::Lacks(reason) | ObserveError::Cannot(reason)) => {
                 return Err(cannot(source, program, &reason).into())
             }
         };

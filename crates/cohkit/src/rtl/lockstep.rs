@@ -149,7 +149,7 @@ pub(super) fn test(options: &RtlTest, console: &mut Console) -> Result<ExitStatu
         rom: &rom,
         library: &library,
         shape: SHAPES[first_index].1,
-        ways: reachability.as_ref(),
+        graph: reachability.as_ref(),
         argument: "",
         folder: folder.path(),
         stop,
@@ -259,7 +259,7 @@ fn test_mutated_rows(
     for index in 0..count {
         bar.show(index);
         let (state, event) = rows[(index * rows.len() as u64 / count) as usize];
-        match setup.notices(state, event, options.seed) {
+        match setup.detects_mutation(state, event, options.seed) {
             Ok(true) => total.detected += 1,
             Ok(false) => total.undetected.push((state, event)),
             // Never a mismatch, so this returns the failure.
@@ -273,7 +273,11 @@ fn test_mutated_rows(
 fn reachable_rows(setup: &Setup) -> Vec<(usize, usize)> {
     let used_rows = setup.rom.used();
     used_rows
-        .filter(|&row| setup.ways.is_none_or(|ways| ways.aim(row).is_some()))
+        .filter(|&row| {
+            setup
+                .graph
+                .is_none_or(|graph| graph.index_from_last(row).is_some())
+        })
         .collect()
 }
 
@@ -363,7 +367,7 @@ fn text(
             "{name}: mismatch in cycle {} of seed {seed} (shape {}): {}\n",
             mismatch.cycle,
             SHAPES[Builds::shape_index(options, *seed)].0,
-            mismatch.what
+            mismatch.description
         );
         if let Some(sequence) = &mismatch.sequence {
             let charts = options.output.charts(console.terminal);
@@ -429,7 +433,7 @@ fn shape_json(name: &str, shape: &Shape, (seeds, messages): (u64, u64)) -> serde
         "waiting": shape.waiting,
         "store_slots": shape.store_slots,
         "change_depth": shape.change_depth,
-        "patience": 1_u64 << shape.patience,
+        "patience": 1_u64 << shape.recall_delay_log2,
         "units_per_port": shape.units_per_port,
         "payload_bits": shape.payload,
     })
@@ -470,7 +474,7 @@ fn json(
             "seed": seed,
             "shape": SHAPES[Builds::shape_index(options, *seed)].0,
             "cycle": mismatch.cycle,
-            "what": mismatch.what,
+            "what": mismatch.description,
             "sequence": mismatch.sequence.as_ref().map(cohkit_chart::json),
         })),
         "run": {
@@ -500,7 +504,7 @@ mod tests {
         let rerun = || {
             Err(Failed::Mismatch(Box::new(Mismatch {
                 check: Check::Comparison,
-                what: "something else".into(),
+                description: "something else".into(),
                 cycle: 7,
                 sequence: None,
             })))

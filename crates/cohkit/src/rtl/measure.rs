@@ -77,7 +77,7 @@ pub(super) fn measure(options: &Measure, console: &mut Console) -> Result<ExitSt
         rom: &rom,
         library: &library,
         shape,
-        ways: None,
+        graph: None,
         argument: "",
         folder: folder.path(),
         stop: console.interrupted,
@@ -90,7 +90,7 @@ pub(super) fn measure(options: &Measure, console: &mut Console) -> Result<ExitSt
             ExitStatus::Violated,
             format!(
                 "error: the RTL differs from the controllers in cycle {}: {}\n  help: `cohkit rtl test` shows the mismatch",
-                mismatch.cycle, mismatch.what
+                mismatch.cycle, mismatch.description
             ),
         ),
     }
@@ -127,14 +127,14 @@ pub(super) fn measure(options: &Measure, console: &mut Console) -> Result<ExitSt
 /// Streams to measure: name, memory latency if any, and scenario.
 fn streams_to_measure(options: &Measure, rom: &Rom) -> Vec<(&'static str, Option<f64>, Scenario)> {
     let max_outstanding = options.units * options.outstanding;
-    let scenario = |traffic, before, pattern, memory: f64, delay: f64| Scenario {
+    let scenario = |traffic, preparation, pattern, memory: f64, delay: f64| Scenario {
         traffic,
-        before,
+        preparation,
         pattern,
         lines: options.lines,
         memory: cycles(memory),
         delay: cycles(delay),
-        most: max_outstanding,
+        max_active: max_outstanding,
     };
     // One-way latency of messages: a forward and its answer together take twice this time.
     let one_way_delay = REMOTE / 2.0;
@@ -156,14 +156,14 @@ fn streams_to_measure(options: &Measure, rom: &Rom) -> Vec<(&'static str, Option
         true => (Traffic::Engine, None),
         false => (Traffic::Local(rom.evict), Some(MEMORIES[1])),
     };
-    for (name, before) in [
+    for (name, preparation) in [
         ("invalidation, not held", None),
         ("invalidation, held clean", Some(Traffic::Reads)),
         ("invalidation, held dirty", Some(Traffic::Dirties)),
     ] {
         let scenario = scenario(
             invalidation,
-            before,
+            preparation,
             spread,
             memory.unwrap_or_default(),
             one_way_delay,
@@ -224,18 +224,14 @@ fn text(options: &Measure, source: &Source, latencies: &[Latency], streams: &[St
     );
     let width = latencies
         .iter()
-        .map(|latency| latency.what.len())
+        .map(|latency| latency.operation.len())
         .chain(streams.iter().map(|stream| stream.name.len()))
         .max()
         .unwrap_or(0);
     if !latencies.is_empty() {
         text += "\n  latency of the home alone, in cycles\n";
     }
-    for Latency {
-        what: operation,
-        cycles,
-    } in latencies
-    {
+    for Latency { operation, cycles } in latencies {
         let _ = writeln!(text, "  {operation:width$}  {cycles:4}");
     }
     let traffic = match options.engine {
@@ -255,7 +251,7 @@ fn text(options: &Measure, source: &Source, latencies: &[Latency], streams: &[St
             stream.memory(),
             per_cycle(&stream.rate),
             bandwidth(&stream.rate, source),
-            stream.rate.in_hand / options.units as f64,
+            stream.rate.mean_in_progress / options.units as f64,
             stream.limit.0,
             100.0 * stream.limit.1,
         );
@@ -288,7 +284,7 @@ fn json(
         "units": options.units,
         "clock_mhz": CLOCK,
         "latencies": latencies.iter().map(|latency| json!({
-            "what": latency.what,
+            "what": latency.operation,
             "cycles": latency.cycles,
         })).collect::<Vec<_>>(),
         "traffic": streams.iter().map(|stream| json!({
@@ -297,7 +293,7 @@ fn json(
             "lines_per_cycle": per_cycle(&stream.rate),
             "gib_per_s": bandwidth(&stream.rate, source),
             "units_per_round_trip": per_round_trip(&stream.rate, options.units),
-            "in_hand_per_unit": stream.rate.in_hand / options.units as f64,
+            "in_hand_per_unit": stream.rate.mean_in_progress / options.units as f64,
             "most_used_port": stream.limit.0,
             "most_used_port_share": stream.limit.1,
         })).collect::<Vec<_>>(),

@@ -124,7 +124,7 @@ impl Compiler<'_> {
     /// Two values; the first is saved if the evaluation of the second may change it.
     pub(super) fn two_values(&mut self, a: &Expr, b: &Expr) -> (Value, Value) {
         let mut a = self.value(a);
-        if visit::calls(b) {
+        if visit::contains_call(b) {
             let dst = self.new_temporary();
             self.emit(Op::Copy { dst, a: a.cell });
             a.cell = dst;
@@ -188,7 +188,7 @@ impl Compiler<'_> {
                     // A call in a later argument may overwrite the cell.
                     let has_later_call = arguments[i + 1..]
                         .iter()
-                        .any(|a| matches!(a, Argument::Value(e) if visit::calls(e)));
+                        .any(|a| matches!(a, Argument::Value(e) if visit::contains_call(e)));
                     if has_later_call {
                         let dst = self.new_temporary();
                         self.emit(Op::Copy { dst, a: value.cell });

@@ -25,7 +25,7 @@ impl Compiler<'_> {
                 self.jump(e, when, to);
             }
             Expr::Alias(id, place, e) => {
-                self.with_alias(*id, place, visit::calls(e), |c| c.jump(e, when, to))
+                self.with_alias(*id, place, visit::contains_call(e), |c| c.jump(e, when, to))
             }
             Expr::Let(id, value, e) => {
                 let mark = self.temporary;

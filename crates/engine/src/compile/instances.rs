@@ -221,7 +221,7 @@ impl Compiler<'_> {
                     Operator::Add => (a.0.checked_add(b.0)?, a.1.checked_add(b.1)?),
                     Operator::Subtract => (a.0.checked_sub(b.1)?, a.1.checked_sub(b.0)?),
                     Operator::Remainder if b.0 == b.1 && b.0 > 0 => (1 - b.0, b.0 - 1),
-                    op if op.arithmetic() => return None,
+                    op if op.is_arithmetic() => return None,
                     _ => (0, 1),
                 };
                 let (min_number, max_number) = self.model.numbers;

@@ -261,7 +261,9 @@ impl Compiler<'_> {
             }
             Expr::Call(id, arguments) => self.call(*id, arguments),
             Expr::Alias(id, place, e) => {
-                self.with_alias(*id, place, visit::calls(e), |c| c.locate_aggregate(e, ty))
+                self.with_alias(*id, place, visit::contains_call(e), |c| {
+                    c.locate_aggregate(e, ty)
+                })
             }
             Expr::Let(id, value, e) => {
                 self.assign(&(*id).into(), value);

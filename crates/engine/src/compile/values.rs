@@ -126,7 +126,7 @@ impl Compiler<'_> {
                 }
             }
             Expr::Alias(id, place, e) => {
-                self.with_alias(*id, place, visit::calls(e), |c| c.value(e))
+                self.with_alias(*id, place, visit::contains_call(e), |c| c.value(e))
             }
             Expr::Let(id, value, e) => {
                 self.assign(&(*id).into(), value);

@@ -21,14 +21,14 @@ pub trait CheckpointSink: Sync {
     ///
     /// # Errors
     /// The checkpoint cannot be stored. This ends the search.
-    fn keep(&self, component: usize, number: u64, parts: &[&[u8]]) -> io::Result<()>;
+    fn store(&self, component: usize, number: u64, parts: &[&[u8]]) -> io::Result<()>;
 
     /// Opens a stored checkpoint; returns a reader and the length in bytes. `None` if there is none; the search then
     /// continues from the previous ones.
     ///
     /// # Errors
     /// The checkpoint cannot be read. This ends the search.
-    fn kept(&self, component: usize, number: u64) -> io::Result<Option<(Box<dyn Read>, u64)>>;
+    fn load(&self, component: usize, number: u64) -> io::Result<Option<(Box<dyn Read>, u64)>>;
 }
 
 /// Error of a checkpoint.
@@ -333,7 +333,7 @@ impl Search<'_> {
         let header_bytes = header.write();
         let parts = [&header_bytes[..], states, &bits];
         (checkpoints.checkpoint_sink)
-            .keep(checkpoints.component, checkpoints.number, &parts)
+            .store(checkpoints.component, checkpoints.number, &parts)
             .map_err(|error| checkpoints.checkpoint_error(CheckpointErrorKind::NotKept(error)))?;
         checkpoints.last = header;
         checkpoints.number += 1;
@@ -348,7 +348,7 @@ impl Search<'_> {
         loop {
             let unreadable = |error| CheckpointErrorKind::Unreadable(error);
             let stored =
-                (checkpoints.checkpoint_sink).kept(checkpoints.component, checkpoints.number);
+                (checkpoints.checkpoint_sink).load(checkpoints.component, checkpoints.number);
             let Some((mut reader, length)) =
                 stored.map_err(|error| checkpoints.checkpoint_error(unreadable(error)))?
             else {

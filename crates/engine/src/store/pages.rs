@@ -42,7 +42,7 @@ fn reserve<T>(elements: &mut Vec<T>, additional: usize) {
     if elements.capacity() - elements.len() >= additional {
         return;
     }
-    let plenty = match memory::addresses() {
+    let plenty = match memory::address_space_limit() {
         None => 7 * elements.len() + additional,
         Some(_) => additional.max(elements.len() / 2),
     };

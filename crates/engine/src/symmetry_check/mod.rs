@@ -624,7 +624,7 @@ impl Walk<'_> {
             }
             Expr::Binary(Equal | NotEqual, a, b) if self.are_slots_of_one(a, b) => {}
             Expr::Binary(op, a, b) => {
-                if op.arithmetic() {
+                if op.is_arithmetic() {
                     self.can_fail();
                 }
                 self.expr(a);

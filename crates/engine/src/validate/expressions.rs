@@ -143,7 +143,7 @@ impl Validator<'_> {
     pub(super) fn binary(&mut self, op: Operator, a: &Expr, b: &Expr) -> Option<Kind> {
         use Operator::*;
         match op {
-            _ if op.arithmetic() => {
+            _ if op.is_arithmetic() => {
                 self.expect(a, Kind::Int, "an operand");
                 self.expect(b, Kind::Int, "an operand");
                 Some(Kind::Int)

@@ -55,11 +55,11 @@ impl Model {
             })
     }
 
-    /// Text of a place for messages; [`Variable::said`] replaces it.
+    /// Text of a place for messages; [`Variable::spoken_name`] replaces it.
     pub fn spell(&self, place: &Place) -> String {
         let variable = self.variable(place.variable);
-        if let Some(said) = &variable.said {
-            return said.clone();
+        if let Some(spoken_name) = &variable.spoken_name {
+            return spoken_name.clone();
         }
         let mut text = variable.name.clone();
         for step in &place.path {
@@ -94,7 +94,7 @@ impl Model {
             Expr::Count(..) => None,
             Expr::Table(id, _) => Some(self.tables[id.index()].result),
             Expr::If(_, a, b) => self.type_of(a).or_else(|| self.type_of(b)),
-            Expr::Binary(op, ..) if op.arithmetic() => None,
+            Expr::Binary(op, ..) if op.is_arithmetic() => None,
             _ => Some(TypeId::BOOL),
         }
     }

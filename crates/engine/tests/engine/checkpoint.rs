@@ -36,7 +36,7 @@ impl CheckpointSink for MemorySink {
         calls.is_multiple_of(self.interval)
     }
 
-    fn keep(&self, component: usize, number: u64, parts: &[&[u8]]) -> io::Result<()> {
+    fn store(&self, component: usize, number: u64, parts: &[&[u8]]) -> io::Result<()> {
         if self.is_full {
             return Err(io::ErrorKind::StorageFull.into());
         }
@@ -45,7 +45,7 @@ impl CheckpointSink for MemorySink {
         Ok(())
     }
 
-    fn kept(&self, component: usize, number: u64) -> io::Result<Option<(Box<dyn Read>, u64)>> {
+    fn load(&self, component: usize, number: u64) -> io::Result<Option<(Box<dyn Read>, u64)>> {
         let files = self.files.lock().unwrap();
         Ok(files.get(&(component, number)).map(|bytes| {
             let length = bytes.len() as u64;

@@ -355,8 +355,11 @@ impl RecordedEvents {
 }
 
 impl TraceEvents for RecordedEvents {
-    fn say(&mut self, said: Remark) {
-        self.record(format!("{} {:?} {}", said.sort, said.values, said.words));
+    fn add_event(&mut self, remark: Remark) {
+        self.record(format!(
+            "{} {:?} {}",
+            remark.sort, remark.values, remark.words
+        ));
     }
     fn step(&mut self, rule: &str, before: &[i64], after: &[i64]) {
         self.record(format!("{rule}: {before:?} {after:?}"));

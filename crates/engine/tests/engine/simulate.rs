@@ -2,7 +2,7 @@
 
 use cohkit_engine::build::*;
 use cohkit_engine::model::{Deadlock, Model, Rule, TypeId};
-use cohkit_engine::replay::{again, Ending};
+use cohkit_engine::replay::{replay_trace, Ending};
 use cohkit_engine::search::{Engine, Reason};
 use cohkit_engine::simulate::{simulate, Simulation};
 use cohkit_engine::trace::replay;
@@ -141,7 +141,7 @@ fn walks_watch_loops_over_scalarsets() {
     assert!(limit.contains("`owner` = "), "{limit}");
     assert_eq!(trace.steps.last().unwrap().rule, "look");
     assert!(trace.watched && report.walks.is_some());
-    let (_, ending) = again(&model, trace, None).unwrap();
+    let (_, ending) = replay_trace(&model, trace, None).unwrap();
     assert!(matches!(ending, Ending::Exceeded(why) if why == *limit));
 
     let unwatched = Options {

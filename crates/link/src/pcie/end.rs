@@ -32,7 +32,7 @@ pub struct Parameters {
     /// One acknowledgement and one credit return are sent per this many received bytes.
     pub limit: u64,
     /// Retry timeout: bytes sent before unacknowledged packets are resent.
-    pub patience: u64,
+    pub retry_timeout_bytes: u64,
     /// Bytes sent before unchanged credits are repeated, so that a lost credit return has no lasting effect.
     pub refresh: u64,
     /// Capacity of the transmit queue of each class, in packets.
@@ -49,7 +49,7 @@ impl Parameters {
             payload,
             room: [[64, 1024], [64, 0], [0, 0]],
             limit,
-            patience: 64 << 10,
+            retry_timeout_bytes: 64 << 10,
             refresh: 32 << 10,
             fifo: 8,
         }
@@ -58,9 +58,9 @@ impl Parameters {
     /// Adapts the retry timeout to a link with up to `bytes_in_flight` bytes in flight per direction. It must exceed
     /// the round trip, or intact packets are resent.
     #[must_use]
-    pub fn over(self, bytes_in_flight: u64) -> Parameters {
+    pub fn with_bytes_in_flight(self, bytes_in_flight: u64) -> Parameters {
         Parameters {
-            patience: self.patience.max(4 * bytes_in_flight),
+            retry_timeout_bytes: self.retry_timeout_bytes.max(4 * bytes_in_flight),
             ..self
         }
     }
@@ -256,8 +256,8 @@ impl<T: Body> End<T> {
 
     /// Adapts the retry timeout to the link: see [`Parameters::over`].
     #[must_use]
-    pub fn over(mut self, bytes_in_flight: u64) -> End<T> {
-        self.parameters = self.parameters.over(bytes_in_flight);
+    pub fn with_bytes_in_flight(mut self, bytes_in_flight: u64) -> End<T> {
+        self.parameters = self.parameters.with_bytes_in_flight(bytes_in_flight);
         self
     }
 
@@ -303,7 +303,7 @@ impl<T: Body> End<T> {
 
     /// Creates an acknowledgement.
     fn acknowledge(&mut self) -> Content<T> {
-        self.acknowledged = self.receiver.taken();
+        self.acknowledged = self.receiver.accepted_units();
         self.bytes_since[0] = 0;
         self.owed[0] = self.owed[0].saturating_sub(self.parameters.limit);
         let refuse = std::mem::take(&mut self.nak_due);
@@ -342,7 +342,7 @@ impl<T: Body> End<T> {
         if let Some(content) = self.new_packet() {
             return content;
         }
-        if self.acknowledged != self.receiver.taken() && self.bytes_since[0] >= limit {
+        if self.acknowledged != self.receiver.accepted_units() && self.bytes_since[0] >= limit {
             return self.acknowledge();
         }
         if self.has_new_credits() && self.bytes_since[1] >= limit {
@@ -422,7 +422,7 @@ impl<T: Body> End<T> {
     pub fn transmit_packet(&mut self, packet: &mut Packet<T>) {
         if self.sender.is_settled() {
             self.idle_interval = 0;
-        } else if self.idle_interval >= self.parameters.patience {
+        } else if self.idle_interval >= self.parameters.retry_timeout_bytes {
             self.sender.go_back();
             self.idle_interval = 0;
         }
@@ -465,13 +465,17 @@ impl<T: Body> End<T> {
             }
         };
         limit_skip(
-            self.acknowledged != self.receiver.taken(),
+            self.acknowledged != self.receiver.accepted_units(),
             limit,
             self.bytes_since[0],
         );
         limit_skip(self.has_new_credits(), limit, self.bytes_since[1]);
-        let patience = self.parameters.patience;
-        limit_skip(!self.sender.is_settled(), patience, self.idle_interval);
+        let retry_timeout_bytes = self.parameters.retry_timeout_bytes;
+        limit_skip(
+            !self.sender.is_settled(),
+            retry_timeout_bytes,
+            self.idle_interval,
+        );
         bytes.div_ceil(LINK_PACKET)
     }
 
@@ -535,7 +539,7 @@ impl<T: Body> End<T> {
         self.forced_credit_returns = 3;
         self.acknowledged = self
             .acknowledged
-            .min(self.receiver.taken().saturating_sub(1));
+            .min(self.receiver.accepted_units().saturating_sub(1));
     }
 
     /// See [`Layer::waits`].
@@ -553,7 +557,7 @@ impl<T: Body> End<T> {
     pub fn is_at_rest(&self) -> bool {
         self.sender.is_settled()
             && !self.waits()
-            && self.acknowledged == self.receiver.taken()
+            && self.acknowledged == self.receiver.accepted_units()
             && !self.nak_due
             && self.forced_credit_returns == 0
             && !self.has_new_credits()
@@ -575,7 +579,7 @@ impl Layer for End<Message> {
         End::send(self, message)
     }
 
-    fn come(&self) -> u32 {
+    fn received_circuits(&self) -> u32 {
         (0..3)
             .map(|class| u32::from(self.holds(class)) << class)
             .sum()
@@ -639,8 +643,8 @@ impl Layer for End<Message> {
         Vec::new()
     }
 
-    fn taken(&self) -> u64 {
-        self.receiver.taken()
+    fn accepted_units(&self) -> u64 {
+        self.receiver.accepted_units()
     }
 
     fn replayed(&self) -> u64 {

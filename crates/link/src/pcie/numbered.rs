@@ -151,7 +151,7 @@ impl Receiver {
     }
 
     /// Number of packets accepted.
-    pub fn taken(&self) -> u64 {
+    pub fn accepted_units(&self) -> u64 {
         self.expected
     }
 
@@ -211,7 +211,10 @@ mod tests {
                 assert!(sender.acknowledge(receiver.number(), false));
             }
         }
-        assert_eq!((receiver.taken(), sender.protocol_errors), (3 * NUMBERS, 0));
+        assert_eq!(
+            (receiver.accepted_units(), sender.protocol_errors),
+            (3 * NUMBERS, 0)
+        );
         assert!(!sender.acknowledge(receiver.number() + 1, false));
         assert_eq!(sender.protocol_errors, 1);
     }

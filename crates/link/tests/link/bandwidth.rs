@@ -95,8 +95,8 @@ fn credits_bound_one_circuit_over_a_long_way() {
 fn slow_circuit_needs_a_second_one_for_full_bandwidth() {
     let clock = Ratio::new(322_265_625, 1);
     let clocks_per_block = clock.times(
-        Lanes::ECI.block_seconds().over,
-        Lanes::ECI.block_seconds().under,
+        Lanes::ECI.block_seconds().numerator,
+        Lanes::ECI.block_seconds().denominator,
     );
     let driven = |circuits: &[u8]| {
         let mut link = Link::new(DELAY, 0.0, 0);
@@ -109,7 +109,7 @@ fn slow_circuit_needs_a_second_one_for_full_bandwidth() {
                 link.fill(0, circuit);
             }
             link.slot();
-            while clocks * clocks_per_block.under < slot * clocks_per_block.over {
+            while clocks * clocks_per_block.denominator < slot * clocks_per_block.numerator {
                 clocks += 1;
                 for &circuit in circuits {
                     link.drain(0, circuit, 3);

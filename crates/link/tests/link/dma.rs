@@ -29,7 +29,7 @@ fn a_transfer_takes_the_sum_of_its_parts() {
         let status = one_way + wire(lanes, 24 + 8) + detection;
         let parts = doorbell + read(DMA_DESCRIPTOR) + start;
         let expected = parts + read(64) + status;
-        assert_eq!(to_device.way, Direction::ToDevice);
+        assert_eq!(to_device.direction, Direction::ToDevice);
         // Data link layer packets may delay a few packets.
         let is_near =
             |got: f64, expected: f64| (0.0..wire(lanes, 80)).contains(&(got - expected + 0.01));
@@ -58,11 +58,11 @@ fn read_latency_matches_the_measurement() {
 #[test]
 fn large_transfers_reach_the_rate_of_the_link() {
     let link_config = link_config(16, DMA_WAY);
-    let flows = link_config.answer().flows;
+    let flows = link_config.rates().flows;
     let rate_of = |name: &str| {
         flows
             .iter()
-            .find(|flow| flow.name == name && !flow.both)
+            .find(|flow| flow.name == name && !flow.is_bidirectional)
             .unwrap()
             .run
     };

@@ -364,7 +364,7 @@ fn over_random_lanes<L: Layer>(
         }
         let side = random.below(2) as usize;
         let completion_times: Vec<u64> = (0..sizes.len() as u8)
-            .filter(|&circuit| bench.ends()[1 - side].come() >> circuit & 1 == 1)
+            .filter(|&circuit| bench.ends()[1 - side].received_circuits() >> circuit & 1 == 1)
             .map(|circuit| bench.message_completion_time(1 - side, circuit))
             .collect();
         bench.drain(side);

@@ -4,7 +4,7 @@ use cohkit_link::cxl::Flits;
 use cohkit_link::rates::{Flow, Kind, LinkConfig};
 
 fn agree(config: &LinkConfig) {
-    let answer = config.answer();
+    let answer = config.rates();
     assert!(answer.steps.is_sorted_by(|more, less| more.1 > less.1));
     for flow in answer.flows {
         let error = (flow.run / flow.formula - 1.0).abs();
@@ -46,7 +46,7 @@ fn throughput_is_credits_per_round_trip() {
             delay,
             ..LinkConfig::new(kind)
         };
-        for flow in config.answer().flows {
+        for flow in config.rates().flows {
             let room = if flow.name == "reads" {
                 64 * 512
             } else {
@@ -64,15 +64,17 @@ fn throughput_is_credits_per_round_trip() {
         delay: 5000,
         ..LinkConfig::new(Kind::Ccix)
     };
-    for flow in ccix.answer().flows {
+    for flow in ccix.rates().flows {
         assert_eq!(flow.replayed, 0.0, "{flow:?}");
     }
 }
 
 /// First kind of traffic, in both directions.
 fn first_bidirectional_flow(config: &LinkConfig) -> Flow {
-    let mut flows = config.answer().flows.into_iter();
-    flows.find(|flow| flow.both).expect("each link has one")
+    let mut flows = config.rates().flows.into_iter();
+    flows
+        .find(|flow| flow.is_bidirectional)
+        .expect("each link has one")
 }
 
 #[test]

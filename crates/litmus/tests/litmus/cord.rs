@@ -15,7 +15,7 @@ use cohkit_litmus::program::Program;
 use cohkit_litmus::run::{run, Found, Options};
 use cohkit_protocol::protocol::Protocol;
 use cohkit_protocol::text::parse;
-use cohkit_system::world::Wrong;
+use cohkit_system::world::StepError;
 use texts::home;
 use By::{Shape, System, Written};
 
@@ -288,7 +288,7 @@ fn written(name: &str) -> Program {
 /// Returns the first forbidden outcome, violation or deadlock of a program on a protocol, if any.
 fn by_program(protocol: &Protocol, program: &Program) -> Option<String> {
     let options = Options {
-        cores: Cores::Relaxed(protocol.kept.expect("orders of its own")),
+        cores: Cores::Relaxed(protocol.program_order.expect("orders of its own")),
         ..Options::default()
     };
     match run(protocol, home(protocol), program, &options, &mut || true) {
@@ -298,7 +298,7 @@ fn by_program(protocol: &Protocol, program: &Program) -> Option<String> {
             Some(program.words(forbidden))
         }
         Found::Stuck { .. } => Some(FOR_EVER.to_string()),
-        Found::Wrong(Wrong::Violated(violation)) => Some(violation.what),
+        Found::Wrong(StepError::Violated(violation)) => Some(violation.what),
         other => panic!("{}: {other:?}", program.name),
     }
 }

@@ -32,7 +32,7 @@ fn refuted(protocol: &Protocol, max_threads: usize) -> Option<String> {
         panic!("a home written as rows")
     };
     let options = Options {
-        cores: Cores::Relaxed(protocol.kept.expect("orders of its own")),
+        cores: Cores::Relaxed(protocol.program_order.expect("orders of its own")),
         gives_up: 0,
         ..Options::default()
     };
@@ -151,7 +151,7 @@ fn satisfies(text: &str, name: &str) -> (bool, bool) {
         panic!("a home written as rows")
     };
     let options = Options {
-        cores: Cores::Relaxed(protocol.kept.expect("orders of its own")),
+        cores: Cores::Relaxed(protocol.program_order.expect("orders of its own")),
         ..Options::default()
     };
     let found = run(&protocol, home, &program, &options, &mut || true);
@@ -292,7 +292,7 @@ fn shortest_path_lists_received_messages_in_order() {
         panic!("a home written as rows")
     };
     let options = Options {
-        cores: Cores::Relaxed(protocol.kept.expect("orders of its own")),
+        cores: Cores::Relaxed(protocol.program_order.expect("orders of its own")),
         ..Options::default()
     };
     let mut lines = Lines::new(&protocol, home, 3, 3, options.room);

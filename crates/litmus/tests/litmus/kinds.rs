@@ -11,7 +11,7 @@ use cohkit_litmus::lines::Lines;
 use cohkit_litmus::models::ends;
 use cohkit_litmus::program::{Instruction, Program};
 use cohkit_litmus::run::{run_on, run_placed, shortest, Found, Options};
-use cohkit_litmus::timed::{self, observe_placed, Level, Machine, NotRun};
+use cohkit_litmus::timed::{self, observe_placed, Level, Machine, ObserveError};
 use cohkit_protocol::protocol::Protocol;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -202,7 +202,7 @@ fn missing_row_is_reported_with_kind_and_access() {
     // The simulator reports the same.
     let kinds = Kinds::read("device,cache", &protocol, &shape).expect("kinds");
     let run = observe_on(&protocol, &kinds, &shape, (Cores::InOrder, 1));
-    assert_eq!(run, Err(NotRun::Lacks(lacking.into())));
+    assert_eq!(run, Err(ObserveError::Lacks(lacking.into())));
     for (text, expected) in [
         ("cache", "`cache` names 1 kind, and MP has 2 threads"),
         ("cache,devise", "mixed has no kind of remotes `devise`: did you mean `device`? the kinds are `cache`, `device`"),
@@ -337,7 +337,7 @@ fn observe_on(
     kinds: &Kinds,
     program: &Program,
     (cores, runs): (Cores, u64),
-) -> Result<timed::SeedOutcomes, NotRun> {
+) -> Result<timed::SeedOutcomes, ObserveError> {
     let upper = Level {
         protocol,
         home: home(protocol).clone(),

@@ -24,7 +24,7 @@ const WB_TSO: &str = include_str!("../../../../ordering/tso/wb.coh");
 
 fn options(protocol: &Protocol) -> Options {
     Options {
-        cores: Cores::Relaxed(protocol.kept.expect("orders of its own")),
+        cores: Cores::Relaxed(protocol.program_order.expect("orders of its own")),
         gives_up: 0,
         placed: Placement::InTurn,
         ..Options::default()

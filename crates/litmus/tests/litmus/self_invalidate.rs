@@ -36,7 +36,7 @@ fn run(
         let threads = programs[0].threads.len() as u8;
         let locations = programs.iter().map(|p| p.locations.len()).max();
         let options = Options {
-            cores: Cores::Relaxed(protocol.kept.expect("the text says them")),
+            cores: Cores::Relaxed(protocol.program_order.expect("the text says them")),
             gives_up,
             ..Options::default()
         };
@@ -89,7 +89,7 @@ fn isb_after_a_branch_prevents_stale_reads() {
         let program =
             herd::read(&test).unwrap_or_else(|e| panic!("{}", e.render("t", &test, false)));
         let options = Options {
-            cores: Cores::Relaxed(protocol.kept.expect("the text says them")),
+            cores: Cores::Relaxed(protocol.program_order.expect("the text says them")),
             ..Options::default()
         };
         let result = run_on(
@@ -159,7 +159,7 @@ fn simulate(protocol: &Protocol, program: &Program, runs: u64) -> timed::SeedOut
     };
     let machine = Machine { upper, lower: None };
     let options = timed::Options {
-        cores: Cores::Relaxed(protocol.kept.expect("the text says them")),
+        cores: Cores::Relaxed(protocol.program_order.expect("the text says them")),
         runs,
         seed: 0,
     };

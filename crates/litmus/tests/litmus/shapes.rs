@@ -208,11 +208,11 @@ fn check_exact_outcomes(name: &str, shapes: &[(Program, u8)], all_cores: &[Cores
         let mut lines = Lines::new(&protocol, &home, threads as u8, 4, 7);
         for (shape, gives_up) in shapes.iter().filter(|s| s.0.threads.len() == threads) {
             for &cores in all_cores {
-                let (gives_up, most) = (*gives_up, 100_000_000);
+                let (gives_up, max_states) = (*gives_up, 100_000_000);
                 let options = Options {
                     cores,
                     gives_up,
-                    most,
+                    max_states,
                     ..Options::default()
                 };
                 match run_on(&mut lines, shape, &options, &mut || true) {
@@ -286,7 +286,7 @@ fn check_exact_outcomes_below(shapes: &[(Program, u8)], all_cores: &[Cores]) -> 
             let options = Options {
                 cores,
                 gives_up,
-                most: 100_000_000,
+                max_states: 100_000_000,
                 ..Options::default()
             };
             let levels = [(&outer, &outer_home), (&inner, &inner_home)];

@@ -381,7 +381,7 @@ fn reported_path_is_shortest() {
     ];
     for (text, program) in cases {
         let protocol = read(text);
-        let cores = Cores::Relaxed(protocol.kept.unwrap_or_default());
+        let cores = Cores::Relaxed(protocol.program_order.unwrap_or_default());
         let options = Options {
             cores,
             ..Options::default()

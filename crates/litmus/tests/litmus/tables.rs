@@ -46,7 +46,7 @@ fn sized(text: &str, sizes: &[(&str, u16)]) -> String {
 
 fn options(protocol: &Protocol) -> Options {
     Options {
-        cores: Cores::Relaxed(protocol.kept.expect("orders of its own")),
+        cores: Cores::Relaxed(protocol.program_order.expect("orders of its own")),
         gives_up: 0,
         ..Options::default()
     }

@@ -6,7 +6,9 @@ use cohkit_litmus::cycles::{classic, named};
 use cohkit_litmus::herd;
 use cohkit_litmus::models::ends;
 use cohkit_litmus::program::Program;
-use cohkit_litmus::timed::{clusters, observe, Level, Machine, NotRun, Options, SeedOutcomes};
+use cohkit_litmus::timed::{
+    clusters, observe, Level, Machine, ObserveError, Options, SeedOutcomes,
+};
 use cohkit_protocol::construct;
 use cohkit_protocol::orders::Orders;
 use cohkit_protocol::protocol::Protocol;
@@ -255,7 +257,7 @@ fn caches_that_are_written_through_run_all_but_atomic_accesses() {
             seed: 0,
         };
         match observe(&machines, &shape, &options, &mut || true) {
-            Err(NotRun::Cannot(reason)) => {
+            Err(ObserveError::Cannot(reason)) => {
                 assert!(reason.contains("in the copies of their caches"), "{reason}");
                 rejected += 1;
             }
@@ -284,7 +286,7 @@ const ORDERED: &str = include_str!("../../../../tests/homes/ordered-at-homes.coh
 /// number of outcomes seen and the total allowed by release consistency, or the first program with another outcome.
 fn run_classic(text: &str, runs: u64) -> Result<(usize, usize), String> {
     let protocol = parse(text).unwrap();
-    let cores = Cores::Relaxed(protocol.kept.expect("orders of its own"));
+    let cores = Cores::Relaxed(protocol.program_order.expect("orders of its own"));
     let (mut sum, mut programs) = ((0, 0), 0);
     for shape in classic() {
         let machines = [one_level(&protocol, &shape)];
@@ -295,7 +297,7 @@ fn run_classic(text: &str, runs: u64) -> Result<(usize, usize), String> {
         };
         let observed = match observe(&machines, &shape, &options, &mut || true) {
             Ok(observed) => observed,
-            Err(NotRun::Cannot(reason)) => {
+            Err(ObserveError::Cannot(reason)) => {
                 assert!(reason.contains("in the copies of their caches"), "{reason}");
                 continue;
             }

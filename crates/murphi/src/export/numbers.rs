@@ -64,7 +64,7 @@ fn bounds(model: &Model, e: &Expr) -> (i128, i128) {
             (-hi, -lo)
         }
         Expr::If(_, a, b) => hull(bounds(model, a), bounds(model, b)),
-        Expr::Binary(op, a, b) if op.arithmetic() => {
+        Expr::Binary(op, a, b) if op.is_arithmetic() => {
             result(*op, bounds(model, a), bounds(model, b))
         }
         // A count of a multiset's slots.

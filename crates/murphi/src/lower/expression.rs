@@ -504,7 +504,7 @@ impl<'t> Lower<'t, '_> {
             }
             _ => {
                 let (a, b) = (self.integer(a, "an operand"), self.integer(b, "an operand"));
-                let kind = match operator.arithmetic() {
+                let kind = match operator.is_arithmetic() {
                     true => Kind::Int,
                     false => Kind::Bool,
                 };

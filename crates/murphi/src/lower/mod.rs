@@ -321,7 +321,7 @@ impl<'t> Lower<'t, '_> {
     fn variable(&mut self, name: &str, ty: TypeId, role: Role) -> VariableId {
         self.model.variables.push(Variable {
             name: name.into(),
-            said: None,
+            spoken_name: None,
             ty,
             role,
         });

@@ -339,7 +339,7 @@ fn card_property(property: &Property, message: &str) -> String {
         Property::Liveness(name) => format!("liveness \"{name}\""),
         Property::NoDeadlock => "deadlock".into(),
         Property::Drain => "drain".into(),
-        Property::Beyond(beyond) => beyond.kind.into(),
+        Property::HigherLayer(property) => property.kind.into(),
         Property::WellDefined => {
             let kinds = [
                 ("division by zero", "division by zero"),

@@ -18,7 +18,7 @@ const CHANNEL_CAPACITY: u16 = 7;
 
 /// Depth of the first violation.
 #[derive(Clone, Copy)]
-enum Wrong {
+enum FirstViolation {
     After(usize),
     /// No violation within the state limit.
     Later,
@@ -26,12 +26,12 @@ enum Wrong {
     Never,
 }
 
-fn first_violation<D: Data>(system: &System) -> Wrong {
+fn first_violation<D: Data>(system: &System) -> FirstViolation {
     let result: Found<World<D>, Step> = explore(system, World::new(system), MAX_STATES);
     match result {
-        Found::Wrong { way, .. } => Wrong::After(way.len()),
-        Found::Safe { .. } => Wrong::Never,
-        Found::TooMany { .. } => Wrong::Later,
+        Found::Wrong { path, .. } => FirstViolation::After(path.len()),
+        Found::Safe { .. } => FirstViolation::Never,
+        Found::TooMany { .. } => FirstViolation::Later,
     }
 }
 
@@ -62,13 +62,13 @@ fn find_disagreement(
         first_violation::<Current>(&system),
         first_violation::<Words>(&system),
     ) {
-        (Wrong::Never, Wrong::After(steps)) => {
+        (FirstViolation::Never, FirstViolation::After(steps)) => {
             Some(format!("words are wrong after {steps} steps, bits never"))
         }
-        (Wrong::After(bits), Wrong::After(words)) if bits > words => Some(format!(
-            "words are wrong after {words} steps, bits after {bits}"
-        )),
-        (Wrong::After(steps), Wrong::Never) => {
+        (FirstViolation::After(bits), FirstViolation::After(words)) if bits > words => Some(
+            format!("words are wrong after {words} steps, bits after {bits}"),
+        ),
+        (FirstViolation::After(steps), FirstViolation::Never) => {
             Some(format!("bits are wrong after {steps} steps, words never"))
         }
         _ => None,

@@ -27,13 +27,13 @@ fn send_word_between(races: &mut Races, from: usize, to: usize) {
     races.acquire_from_channel(CoreId::Mcc(to), SyncChannel::Fifo(from, to));
 }
 
-fn race(kind: Wrong, second: (usize, u64), first: (usize, u64)) -> Race {
+fn race(kind: RaceKind, second: (usize, u64), first: (usize, u64)) -> Race {
     let [second, first] = [second, first].map(|(mcc, pc)| Site {
         core_id: CoreId::Mcc(mcc),
         pc,
     });
     Race {
-        wrong: kind,
+        kind,
         second,
         first,
         line: LINE,
@@ -42,7 +42,7 @@ fn race(kind: Wrong, second: (usize, u64), first: (usize, u64)) -> Race {
 
 #[test]
 fn stored_bytes_are_compared_with_fetched_bytes() {
-    use Wrong::{Overwritten, UnorderedRead, UnorderedStores};
+    use RaceKind::{Overwritten, UnorderedRead, UnorderedStores};
     // The second core fetches before the first one stores (and the first one knows of that), or after. It may receive a
     // word about the stores, may load its data, and changes the given number of bytes.
     for (early, receives, loads, bytes, expected) in [
@@ -99,7 +99,7 @@ fn store_before_another_cores_read_ends_is_a_race() {
             send_word_between(&mut races, 1, 0);
         }
         copy(&mut races, 0, 2, true);
-        let read = race(Wrong::UnorderedRead, (0, 2), (1, 1));
+        let read = race(RaceKind::UnorderedRead, (0, 2), (1, 1));
         assert_eq!(races.new, Vec::from_iter((!waits).then_some(read)));
     }
 }
@@ -137,7 +137,7 @@ fn host_written_scratchpad_line_ends_the_copy_dependency() {
             races.receive_request(9, SyncChannel::Line(1, 0));
         }
         copy(&mut races, 1, 3, true);
-        let stale = race(Wrong::Overwritten, (1, 3), (0, 2));
+        let stale = race(RaceKind::Overwritten, (1, 3), (0, 2));
         assert_eq!(races.new, Vec::from_iter((!writes).then_some(stale)));
     }
 }

@@ -26,7 +26,7 @@ where
             result.map_err(|breach| {
                 format!(
                     "line {}: {} {}",
-                    breach.line, self.static_model.name, breach.what
+                    breach.line, self.static_model.name, breach.description
                 )
             })?;
             self.execute_action(action)?;

@@ -19,7 +19,7 @@ where
             home: 0,
             event,
             sender: None,
-            own: Some(remote.into()),
+            executing_remote: Some(remote.into()),
             fields: &[],
         };
         Ok(self.apply_remote_reaction(line, remote, trigger)?.1)
@@ -279,7 +279,7 @@ where
                 home: 0,
                 event: Cause::Message(flight.message),
                 sender: None,
-                own: Some(flight.remote.into()),
+                executing_remote: Some(flight.remote.into()),
                 fields: &flight.fields,
             };
             let (outcome, reaction) = self.apply_remote_reaction(line, flight.remote, trigger)?;
@@ -482,7 +482,7 @@ where
     S::Thread: Clone + Eq + Hash,
 {
     type Copy = Option<Words>;
-    type Wrong = Violation;
+    type Error = Violation;
 
     fn current(&self, copy: &Option<Words>) -> bool {
         copy.as_ref() == Some(&self.transition.state.lines[self.line as usize].latest)

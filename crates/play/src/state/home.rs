@@ -15,7 +15,7 @@ where
             home: 0,
             event: Cause::Message(flight.message),
             sender: Some(flight.remote.into()),
-            own: None,
+            executing_remote: None,
             fields: &flight.fields,
         };
         self.home_event(line, trigger, flight.words.as_ref())
@@ -26,7 +26,7 @@ where
             home: 0,
             event,
             sender: None,
-            own: None,
+            executing_remote: None,
             fields: &[],
         };
         let line_state = &mut self.state.lines[line as usize];
@@ -69,7 +69,7 @@ where
             home: 0,
             event: operation.map_or(Cause::Unlock, Cause::Local),
             sender: None,
-            own: None,
+            executing_remote: None,
             fields: &[],
         };
         let is_consumed = self.home_event(line, trigger, None)?;
@@ -211,7 +211,7 @@ where
             home: 0,
             event: Cause::MemoryData(0),
             sender: None,
-            own: None,
+            executing_remote: None,
             fields: &[],
         };
         let mut tables = self.static_model.model.home;
@@ -300,7 +300,7 @@ where
     S::Thread: Clone + Eq + Hash,
 {
     type Copy = Option<Words>;
-    type Wrong = Violation;
+    type Error = Violation;
 
     fn current(&self, copy: &Option<Words>) -> bool {
         copy.as_ref() == Some(&self.transition.state.lines[self.line as usize].latest)

@@ -148,7 +148,7 @@ fn lines_are_invalidated() {
             outstanding: 1,
             dirty,
             held,
-            after: 0,
+            start_delay: 0,
             cached: false,
         };
         assert_verified(&explore_eci(&engine, 1, 2, 1, 0));
@@ -340,7 +340,7 @@ impl Scenario for Withholding {
     fn lines(&self) -> Line {
         2
     }
-    fn ends(&self) -> bool {
+    fn terminates(&self) -> bool {
         true
     }
     fn application(&self) -> Withholder {
@@ -474,8 +474,8 @@ impl<S: Scenario> Scenario for Faulty<S> {
     fn lines(&self) -> Line {
         self.0.lines()
     }
-    fn ends(&self) -> bool {
-        self.0.ends()
+    fn terminates(&self) -> bool {
+        self.0.terminates()
     }
     fn application(&self) -> Self::Application {
         Fault(self.0.application(), self.1)
@@ -608,7 +608,7 @@ impl Scenario for Steps {
     fn lines(&self) -> Line {
         1
     }
-    fn ends(&self) -> bool {
+    fn terminates(&self) -> bool {
         true
     }
     fn application(&self) -> Idle {

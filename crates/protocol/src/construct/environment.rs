@@ -82,13 +82,13 @@ impl<'a> Environment<'a> {
         let remote = &protocol.remote;
         if let Some(variable) = remote.variables.first() {
             return Err(Refusal {
-                what: format!("the remote has a variable, `{}`", variable.name),
+                obstacle: format!("the remote has a variable, `{}`", variable.name),
                 span: variable.span,
             });
         }
         if let Some(rule) = remote.rules.iter().find(|rule| rule.guard.is_some()) {
             return Err(Refusal {
-                what: "a rule of the remote has a guard".into(),
+                obstacle: "a rule of the remote has a guard".into(),
                 span: rule.span,
             });
         }
@@ -98,7 +98,7 @@ impl<'a> Environment<'a> {
             .find(|message| !message.fields.is_empty())
         {
             return Err(Refusal {
-                what: format!("message `{}` has fields", message.name),
+                obstacle: format!("message `{}` has fields", message.name),
                 span: message.span,
             });
         }
@@ -115,7 +115,7 @@ impl<'a> Environment<'a> {
                 }
                 _ => {
                     return Err(Refusal {
-                        what: format!("channel `{}` does not run between a remote and the home with a stated class", channel.name),
+                        obstacle: format!("channel `{}` does not run between a remote and the home with a stated class", channel.name),
                         span: channel.span,
                     });
                 }
@@ -268,12 +268,12 @@ impl<'a> Environment<'a> {
     /// has no rule for the event, and `Some(None)` if the event stalls.
     #[allow(clippy::type_complexity)]
     fn react(&self, state: StateId, event: Event) -> Option<Option<(Vec<MessageId>, StateId)>> {
-        let (sender, own, fields) = (None, Some(0), &[][..]);
+        let (sender, executing_remote, fields) = (None, Some(0), &[][..]);
         let trigger = Trigger {
             home: 0,
             event,
             sender,
-            own,
+            executing_remote,
             fields,
         };
         let mut configuration = self.remote.initial_in(state);

@@ -4,7 +4,7 @@ use super::environment::{MoveError, SettingId};
 use super::explain::{explain, Input, View, ViewStep};
 use super::fault::{Fault, FaultKind, Note};
 use super::knowledge::{Knowledge, KnowledgeError, KnowledgeId};
-use super::program::{Entry, Lazy, Slot, CURRENT_REQUEST, KNOWN, LOCAL, MEMORY, REQUESTER};
+use super::program::{Entry, LazyTables, Slot, CURRENT_REQUEST, KNOWN, LOCAL, MEMORY, REQUESTER};
 use crate::controller::{Controller, Event};
 use crate::execute::{Act, Configuration, Machine, Outcome, Receiver, Trigger};
 use crate::policy::{Policy, Stall, When};
@@ -79,7 +79,7 @@ impl HomeGraph {
     }
 
     /// Knowledge set of a remote in a state.
-    pub fn known(&self, state: u32, remote: u16) -> KnowledgeId {
+    pub fn knowledge(&self, state: u32, remote: u16) -> KnowledgeId {
         KnowledgeId(self.states[state as usize].slots[KNOWN.index() + remote as usize])
     }
 }
@@ -196,7 +196,7 @@ impl Explorer<'_, '_> {
     fn react(&mut self, state: u32, input: Input) -> Result<(), Box<Fault>> {
         let (event, sender) = input;
         if let (Event::Message(message), Some(sender)) = input {
-            let set = self.graph.known(state, sender);
+            let set = self.graph.knowledge(state, sender);
             match self.knowledge.receive(set, message) {
                 Ok(None) => return Ok(()),
                 Ok(Some(set_after)) => self.check_expectation(state, input, set_after)?,
@@ -214,10 +214,10 @@ impl Explorer<'_, '_> {
             home: 0,
             event,
             sender,
-            own: None,
+            executing_remote: None,
             fields: &[],
         };
-        let mut lazy = Lazy {
+        let mut lazy = LazyTables {
             knowledge: self.knowledge,
             entries: self.entries,
             error: None,
@@ -315,7 +315,7 @@ impl Explorer<'_, '_> {
         let remotes = self.graph.remotes;
         let agent = &protocol.remote.name;
         match error {
-            KnowledgeError::Trouble(setting, MoveError::Unexpected(message)) => {
+            KnowledgeError::Move(setting, MoveError::Unexpected(message)) => {
                 let state = self.knowledge.environment.setting(setting).state;
                 let state = &protocol.remote.states[state.index()].name;
                 let name = self.name(message).to_string();
@@ -338,7 +338,7 @@ impl Explorer<'_, '_> {
                     explanations: vec![sequence],
                 })
             }
-            KnowledgeError::Trouble(_, MoveError::TooMany(step)) => {
+            KnowledgeError::Move(_, MoveError::TooMany(step)) => {
                 let setting = step.to;
                 let limit = self.knowledge.environment.in_flight_limit();
                 let state_text = self.knowledge.environment.setting_text(setting);
@@ -377,7 +377,7 @@ impl Explorer<'_, '_> {
     /// Builds the fault for a message that arrived although the program declares it impossible.
     fn stuck_fault(&mut self, state: u32, input: Input, message: MessageId) -> Box<Fault> {
         let remote = input.1.unwrap_or(0);
-        let set = self.graph.known(state, remote);
+        let set = self.graph.knowledge(state, remote);
         let set_after = self
             .knowledge
             .receive(set, message)
@@ -466,7 +466,7 @@ impl Explorer<'_, '_> {
         };
         let requester = self.slot(state, REQUESTER);
         for remote in (0..self.graph.remotes).filter(|&remote| remote + 1 != requester) {
-            let set = self.graph.known(state, remote);
+            let set = self.graph.knowledge(state, remote);
             let facts = self.knowledge.facts(set);
             let waits = !facts.forward && facts.rights <= ensure && facts.dirty;
             if waits && !facts.must_answer[0] {
@@ -568,7 +568,7 @@ impl Explorer<'_, '_> {
         }
         let Ok(Some(set_after)) = self
             .knowledge
-            .receive(self.graph.known(state, remote), message)
+            .receive(self.graph.knowledge(state, remote), message)
         else {
             return;
         };
@@ -603,7 +603,7 @@ impl Explorer<'_, '_> {
         let is_locked = self.slot(state, super::program::LOCKED) != 0;
         let Ok(Some(set_after)) = self
             .knowledge
-            .receive(self.graph.known(state, remote), message)
+            .receive(self.graph.knowledge(state, remote), message)
         else {
             return;
         };

@@ -8,7 +8,7 @@ use serde::Serialize;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Refusal {
     /// Obstacle, as a clause: "the remote has a variable, `acks`".
-    pub what: String,
+    pub obstacle: String,
     /// Span of the obstacle.
     pub span: Span,
 }

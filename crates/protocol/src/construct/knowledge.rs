@@ -35,7 +35,7 @@ pub struct Facts {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum KnowledgeError {
     /// The remote's silent moves in this setting cannot be determined.
-    Trouble(SettingId, MoveError),
+    Move(SettingId, MoveError),
     /// A forward is unanswered in the first setting, and none in the second.
     LostCount(SettingId, SettingId),
 }
@@ -167,7 +167,7 @@ impl<'a> Knowledge<'a> {
         queue.make_contiguous().sort_unstable();
         while let Some(setting) = queue.pop_front() {
             match &*self.environment.moves(setting) {
-                Err(trouble) => return Err(KnowledgeError::Trouble(setting, trouble.clone())),
+                Err(error) => return Err(KnowledgeError::Move(setting, error.clone())),
                 Ok(moves) => {
                     for step in moves {
                         if reached.insert(step.to) {

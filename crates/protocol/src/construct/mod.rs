@@ -211,7 +211,7 @@ fn classes(knowledge: &Knowledge, entries: &[Entry]) -> Vec<u32> {
                 (0, class_of(knowledge.known_receive(id, message).flatten()))
             }
             Entry::Send(message) => (0, class_of(knowledge.known_send(id, message))),
-            fact => (fact.of(knowledge.facts(id)).unwrap_or(0), None),
+            fact => (fact.fact_value(knowledge.facts(id)).unwrap_or(0), None),
         };
         entries.iter().map(value).collect::<Vec<_>>()
     })

@@ -84,7 +84,7 @@ impl<'e, 'a> Namer<'e, 'a> {
         members: &[Vec<u32>],
     ) -> Vec<String> {
         let name = |&state: &u32| {
-            let base = self.knowledge_name(knowledge, graph.known(state, 0));
+            let base = self.knowledge_name(knowledge, graph.knowledge(state, 0));
             format!(
                 "{base}{}",
                 self.status(&base, &graph.states[state as usize].slots)

@@ -1,7 +1,7 @@
 //! The policy as a controller over knowledge: rules that read facts of knowledge sets through tables.
 //!
 //! One program serves any number of remotes; knowledge is one index per remote. During the exploration tables are
-//! computed on demand ([`Lazy`]); afterwards they are frozen into constants.
+//! computed on demand ([`LazyTables`]); afterwards they are frozen into constants.
 
 use super::knowledge::{Facts, Knowledge, KnowledgeError, KnowledgeId};
 use crate::controller::{
@@ -81,7 +81,7 @@ impl Entry {
     }
 
     /// Value of a fact in a table; `None` for transitions between sets.
-    pub fn of(self, facts: &Facts) -> Option<u16> {
+    pub fn fact_value(self, facts: &Facts) -> Option<u16> {
         Some(match self {
             Entry::Rights => facts.rights as u16,
             Entry::Dirty => facts.dirty.into(),
@@ -96,7 +96,7 @@ impl Entry {
 }
 
 /// Computes tables from knowledge on demand during the exploration.
-pub struct Lazy<'k, 'a> {
+pub struct LazyTables<'k, 'a> {
     /// Knowledge found so far.
     pub knowledge: &'k mut Knowledge<'a>,
     /// Content of each table, by table number.
@@ -105,11 +105,11 @@ pub struct Lazy<'k, 'a> {
     pub error: Option<KnowledgeError>,
 }
 
-impl Tables for Lazy<'_, '_> {
+impl Tables for LazyTables<'_, '_> {
     fn get(&mut self, table: u16, index: u16) -> Result<u16, Fault> {
         let id = KnowledgeId(index);
         let entry = self.entries[table as usize];
-        if let Some(value) = entry.of(self.knowledge.facts(id)) {
+        if let Some(value) = entry.fact_value(self.knowledge.facts(id)) {
             return Ok(value);
         }
         let next = match entry {
@@ -643,7 +643,7 @@ pub fn freeze(
             let value = |&id: &KnowledgeId| match entry {
                 Entry::Receive(message) => class(knowledge.known_receive(id, message).flatten()),
                 Entry::Send(message) => class(knowledge.known_send(id, message)),
-                fact => fact.of(knowledge.facts(id)).unwrap_or(0),
+                fact => fact.fact_value(knowledge.facts(id)).unwrap_or(0),
             };
             crate::controller::Table {
                 name: entry.name(knowledge.environment.protocol),

@@ -17,7 +17,7 @@ pub struct KnownRights {
 
 impl KnownRights {
     /// Highest permission that any of this many remotes may have for the line.
-    pub fn most(&self, controller: &Controller, remotes: u16, home: &Configuration) -> Right {
+    pub fn highest(&self, controller: &Controller, remotes: u16, home: &Configuration) -> Right {
         let right_of = |index: u16| self.rights[usize::from(index)];
         if !self.factored {
             return right_of(home.state);
@@ -43,7 +43,7 @@ impl Construction<'_> {
 
     /// Permissions known to the home of [`Construction::flat`].
     pub fn flat_rights(&self, merge: bool) -> KnownRights {
-        let facts = |&member: &u32| self.knowledge.facts(self.graph.known(member, 0)).rights;
+        let facts = |&member: &u32| self.knowledge.facts(self.graph.knowledge(member, 0)).rights;
         let states = self.table(merge).states;
         let rights = states
             .iter()

@@ -50,7 +50,7 @@ impl HomeTable {
             .map(|(members, name)| {
                 let mut settings: Vec<String> = members
                     .iter()
-                    .flat_map(|&member| knowledge.settings(graph.known(member, 0)))
+                    .flat_map(|&member| knowledge.settings(graph.knowledge(member, 0)))
                     .map(|&setting| knowledge.environment.setting_text(setting))
                     .collect();
                 settings.sort();

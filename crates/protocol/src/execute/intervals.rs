@@ -123,14 +123,21 @@ impl Run<'_, '_, '_> {
         let Some(dimension) = dimension else {
             return Some(end);
         };
-        let Type::Array { over, then, .. } = self.machine.controller.variables[variable.index()].ty
+        let Type::Array {
+            first_domain,
+            second_domain,
+            ..
+        } = self.machine.controller.variables[variable.index()].ty
         else {
             return None;
         };
-        let (indexed, stride) = match (dimension, then) {
-            (0, None) => (over, 1),
-            (0, Some(then)) => (over, usize::from(then.count(self.machine.remotes))),
-            (_, then) => (then?, 1),
+        let (indexed, stride) = match (dimension, second_domain) {
+            (0, None) => (first_domain, 1),
+            (0, Some(second_domain)) => (
+                first_domain,
+                usize::from(second_domain.count(self.machine.remotes)),
+            ),
+            (_, second_domain) => (second_domain?, 1),
         };
         if indexed != IndexDomain::Remotes {
             return None;
@@ -170,9 +177,9 @@ mod tests {
     const EPOCHS: u16 = 3;
 
     fn controller() -> Controller {
-        let array = |over, then| Type::Array {
-            over,
-            then,
+        let array = |first_domain, second_domain| Type::Array {
+            first_domain,
+            second_domain,
             of: Element::Range { max: 3 },
         };
         let types = [
@@ -295,7 +302,7 @@ mod tests {
             trigger: Trigger {
                 event: Event::MemoryDone,
                 sender: Some(20),
-                own: None,
+                executing_remote: None,
                 home: 0,
                 fields: &[],
             },

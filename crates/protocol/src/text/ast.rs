@@ -68,7 +68,7 @@ pub(super) enum SystemItem<'a> {
 #[derive(Debug)]
 pub(super) struct AccessOrder<'a> {
     pub access: Name<'a>,
-    pub kept: Vec<(bool, Vec<Name<'a>>)>,
+    pub clauses: Vec<(bool, Vec<Name<'a>>)>,
 }
 
 /// A block in braces after a keyword.

@@ -1,6 +1,6 @@
 //! Diagnostics: an error of a protocol file, its place, and a remedy.
 
-use super::{Mention, Span, LONGEST_TEXT};
+use super::{Mention, Span, MAX_FILE_BYTES};
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use cohkit_base::words::did_you_mean;
 use rustc_hash::FxHashSet;
@@ -26,7 +26,7 @@ macro_rules! codes {
 codes! {
     /// The file is empty, or has comments only.
     Empty "empty",
-    /// The file is longer than [`LONGEST_TEXT`].
+    /// The file is longer than [`MAX_FILE_BYTES`].
     TooLong "too-long",
     /// The file contains characters that are not text.
     NotText "not-text",
@@ -119,7 +119,7 @@ pub struct Diagnostic {
 
 impl Diagnostic {
     /// Maximum number of diagnostics for one file.
-    pub const MOST: usize = 50;
+    pub const MAX_COUNT: usize = 50;
 
     pub(super) fn new(code: Code, span: Span, message: impl Into<String>) -> Self {
         Diagnostic {
@@ -240,7 +240,7 @@ impl Sink {
         if !self.reported.insert((diagnostic.code, diagnostic.span)) {
             return;
         }
-        if self.list.len() < Diagnostic::MOST {
+        if self.list.len() < Diagnostic::MAX_COUNT {
             self.list.push(diagnostic);
         } else {
             self.suppressed += 1;
@@ -248,7 +248,7 @@ impl Sink {
     }
     /// Returns true if a diagnostic would be shown, not only counted. Otherwise its text need not be composed.
     pub(super) fn shows(&self, code: Code, span: Span) -> bool {
-        self.list.len() < Diagnostic::MOST && !self.reported.contains(&(code, span))
+        self.list.len() < Diagnostic::MAX_COUNT && !self.reported.contains(&(code, span))
     }
     pub(super) fn count(&self) -> usize {
         self.list.len() + self.suppressed
@@ -278,7 +278,7 @@ pub(super) fn readable(text: &str, sink: &mut Sink) -> bool {
     };
     // Most files are plain ASCII, and bytes are faster to test than characters.
     let is_plain = |byte: &u8| (b' '..0x7f).contains(byte) || *byte == b'\n';
-    if text.len() > LONGEST_TEXT {
+    if text.len() > MAX_FILE_BYTES {
         sink.push(
             Diagnostic::new(
                 Code::TooLong,
@@ -286,7 +286,7 @@ pub(super) fn readable(text: &str, sink: &mut Sink) -> bool {
                 format!("the file has {} bytes", text.len()),
             )
             .note(format!(
-                "a protocol file has at most {LONGEST_TEXT} bytes; is this the right file?"
+                "a protocol file has at most {MAX_FILE_BYTES} bytes; is this the right file?"
             )),
         );
     } else if text.as_bytes().iter().all(is_plain) {

@@ -11,7 +11,7 @@ use crate::controller::Access;
 /// Completions that fit a position.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Expected {
-    /// Kinds of names, as in [`super::Mention::what`]; `None` for all of them.
+    /// Kinds of names, as in [`super::Mention::kind`]; `None` for all of them.
     pub names: Option<Vec<&'static str>>,
     /// Words of the language.
     pub words: Vec<&'static str>,

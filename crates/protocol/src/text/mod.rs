@@ -28,13 +28,13 @@ pub use expected::{expected_at, Expected};
 pub use format::format;
 
 /// Maximum length of a file, in bytes.
-pub const LONGEST_TEXT: usize = 4 << 20;
+pub const MAX_FILE_BYTES: usize = 4 << 20;
 
 /// Parses a protocol file.
 ///
 /// # Errors
 ///
-/// All errors of the file, in the order of their spans; at most [`Diagnostic::MOST`], of which the last one states how
+/// All errors of the file, in the order of their spans; at most [`Diagnostic::MAX_COUNT`], of which the last one states how
 /// many more there are.
 pub fn parse(text: &str) -> Result<Protocol, Vec<Diagnostic>> {
     let analysis = analyse(text);
@@ -175,7 +175,7 @@ pub struct Mention {
     /// Span of the declaration; equal to `span` at the declaration itself.
     pub declaration: Span,
     /// Kind of the named item: `state`, `message`, `variable or field`, ...
-    pub what: &'static str,
+    pub kind: &'static str,
 }
 
 /// Result of an analysis, with or without errors.

@@ -717,10 +717,7 @@ impl<'a, 's> Parser<'a, 's> {
         loop {
             let is_before = self.word() == "before";
             if !is_before && !clauses.is_empty() && self.word() != "after" {
-                return Ok(AccessOrder {
-                    access,
-                    kept: clauses,
-                });
+                return Ok(AccessOrder { access, clauses });
             }
             if !self.eat_word("before") && !self.eat_word("after") {
                 return self.expected("`after` or `before`");

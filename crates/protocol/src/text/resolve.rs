@@ -92,7 +92,7 @@ impl<'a> Names<'a> {
         sink.mentions.push(Mention {
             span,
             declaration: declared.span,
-            what: self.kind,
+            kind: self.kind,
         });
     }
 
@@ -364,13 +364,13 @@ pub(super) fn resolve(file: &File, sink: &mut Sink) -> Option<Protocol> {
     if let Some(block) = blocks.messages {
         resolver.declare_messages(block);
     }
-    let behind = blocks
+    let point_orders = blocks
         .channels
         .map_or_else(Vec::new, |block| resolver.point_orders(block, &orders));
     let bounds = blocks
         .bounds
         .map_or_else(Bounds::default, |block| resolver.resolve_bounds(block));
-    let kept = blocks.accesses.map(|block| resolver.program_order(block));
+    let program_order = blocks.accesses.map(|block| resolver.program_order(block));
     let remote = (!blocks.remotes.is_empty())
         .then(|| resolver.resolve_controller(&blocks.remotes, None, scope::Side::Remote));
     if let Some((remote, states, _)) = &remote {
@@ -450,13 +450,13 @@ pub(super) fn resolve(file: &File, sink: &mut Sink) -> Option<Protocol> {
         per_line,
         networks,
         messages: resolver.messages,
-        behind,
+        point_orders,
         kinds,
         remote: remote?,
         home: home?,
         bounds,
         homes: file.homes.unwrap_or(1),
-        kept,
+        program_order,
         guarantee,
         systems,
         invariants,
@@ -491,7 +491,7 @@ impl<'a> Resolver<'a, '_> {
         };
         for item in &block.items {
             let access = find(item.access);
-            for (is_before, others) in &item.kept {
+            for (is_before, others) in &item.clauses {
                 let named: Vec<Issue> = others.iter().filter_map(|&name| find(name)).collect();
                 let others = match others.is_empty() {
                     true => Issue::ALL.map(|(issue, _)| issue).to_vec(),

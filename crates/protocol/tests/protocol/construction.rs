@@ -51,7 +51,7 @@ fn construction_results(text: &str) -> BTreeMap<String, String> {
             drained: 2,
         },
     ) {
-        Err(ConstructionError::Refused(refusal)) => panic!("refused: {}", refusal.what),
+        Err(ConstructionError::Refused(refusal)) => panic!("refused: {}", refusal.obstacle),
         Err(ConstructionError::Fault(fault)) => {
             assert!(
                 !fault.explanations.is_empty(),
@@ -222,7 +222,7 @@ fn assert_same_behaviour(
                 home: 0,
                 event: *event,
                 sender: *sender,
-                own: None,
+                executing_remote: None,
                 fields: &[],
             };
             let outcome = machine.step(&mut next, trigger, &mut &*controller).unwrap();
@@ -283,7 +283,7 @@ fn construction_fault_sequences_replay() {
         let fault = match construct(&protocol) {
             Err(ConstructionError::Fault(fault)) => *fault,
             Ok(construction) => construction.fault().unwrap().clone(),
-            Err(ConstructionError::Refused(refusal)) => panic!("{}", refusal.what),
+            Err(ConstructionError::Refused(refusal)) => panic!("{}", refusal.obstacle),
         };
         fault
     };
@@ -407,7 +407,7 @@ fn answer_assertions_are_proved_or_refuted() {
         let protocol = text::parse(&text).unwrap();
         match construct(&protocol) {
             Err(ConstructionError::Fault(fault)) => Some(*fault),
-            Err(ConstructionError::Refused(refusal)) => panic!("{}", refusal.what),
+            Err(ConstructionError::Refused(refusal)) => panic!("{}", refusal.obstacle),
             Ok(_) => None,
         }
     };

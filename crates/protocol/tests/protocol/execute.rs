@@ -54,7 +54,7 @@ fn sets_and_amounts() {
         home: 0,
         event: Event::Message(message),
         sender: Some(sender),
-        own: None,
+        executing_remote: None,
         fields,
     };
     let mut tables = home;
@@ -131,7 +131,7 @@ fn sets_and_amounts() {
         home: 0,
         event: Event::Message(pass),
         sender: None,
-        own: Some(0),
+        executing_remote: Some(0),
         fields: &[0b101, 1],
     };
     let outcome = machine.step(&mut waiting, arrival, &mut tables).unwrap();
@@ -181,7 +181,7 @@ system three {{ remotes 3; lines 1 }}
                             home: 0,
                             event: Event::Message(message(protocol, "Get")),
                             sender: Some(0),
-                            own: None,
+                            executing_remote: None,
                             fields: &[],
                         };
                         let mut tables = home;
@@ -238,7 +238,7 @@ fn run_action(protocol: &Protocol, x: u16, y: u16) -> Result<(u16, u16, Vec<u16>
         home: 0,
         event: Event::Message(message(protocol, "Get")),
         sender: Some(0),
-        own: None,
+        executing_remote: None,
         fields: &[],
     };
     let mut tables = home;
@@ -376,7 +376,7 @@ fn large_remote_sets_keep_their_members() {
             home: 0,
             event: Event::Message(requests[request]),
             sender: Some(sender),
-            own: None,
+            executing_remote: None,
             fields: &[],
         };
         let mut tables = home;
@@ -457,7 +457,7 @@ fn separate_registers_are_undone_and_redone() {
                 home: draw(2),
                 event: rule.event,
                 sender: Some(draw(REMOTES)),
-                own: Some(draw(REMOTES)),
+                executing_remote: Some(draw(REMOTES)),
                 fields: &fields,
             };
             let saved_separate = (separate.clone(), registers.clone());

@@ -207,7 +207,7 @@ fn compare_forms(
         let trigger = Trigger {
             event,
             sender: Some(random.below(remotes.into()) as u16),
-            own: Some(random.below(remotes.into()) as u16),
+            executing_remote: Some(random.below(remotes.into()) as u16),
             // Few homes are active at a time, so that many cores use the same ones.
             home: (random.below(6) * random.below(6) % u64::from(homes)) as u16,
             fields: &fields,
@@ -336,7 +336,7 @@ fn no_two_registers_share_a_slot_however_many_there_are() {
     let trigger = Trigger {
         event: event("Notify"),
         sender: None,
-        own: None,
+        executing_remote: None,
         home: 511,
         fields: &[4096, 16],
     };

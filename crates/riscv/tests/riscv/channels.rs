@@ -264,7 +264,7 @@ fn stray_access_stops_the_program_at_its_position() {
     let run = |case: u64| {
         let mut memory = Flat::new(0x1_0000, 0x20_0000);
         for segment in &image.segments {
-            let destination = memory.bytes_mut(segment.at, segment.bytes.len());
+            let destination = memory.bytes_mut(segment.address, segment.bytes.len());
             destination.expect("it fits").copy_from_slice(segment.bytes);
         }
         let mut sandbox = Sandbox::new(
@@ -300,7 +300,10 @@ fn stray_access_stops_the_program_at_its_position() {
         }
         let code = image.segments.iter().find(|segment| segment.executable);
         let code = code.expect("there is one");
-        assert_eq!(memory.bytes(code.at, code.bytes.len()), Some(code.bytes));
+        assert_eq!(
+            memory.bytes(code.address, code.bytes.len()),
+            Some(code.bytes)
+        );
         for (from, to) in [
             (0x2_0000, 0x3_f000),
             (0x4_0000, 0x10_0000),
@@ -385,7 +388,7 @@ fn mutated_programs_stay_within_their_grants() {
             };
             read_count += 1;
             for segment in &image.segments {
-                let end = segment.at.checked_add(segment.length);
+                let end = segment.address.checked_add(segment.length);
                 let is_in_bounds = segment.bytes.len() as u64 <= segment.length && end.is_some();
                 assert!(is_in_bounds, "COHKIT_SEED={seed}: {segment:?}");
             }
@@ -402,13 +405,13 @@ fn mutated_programs_stay_within_their_grants() {
             };
             passed_count += 1;
             let is_in_private = image.segments.iter().all(|segment| {
-                let end = segment.at + segment.length;
-                segment.at >= 0x1000
+                let end = segment.address + segment.length;
+                segment.address >= 0x1000
                     && end <= 0x8000 - manifest.stack
                     && !(segment.writable && segment.executable)
             });
             let has_valid_entry = image.segments.iter().any(|segment| {
-                segment.executable && image.entry.wrapping_sub(segment.at) < segment.length
+                segment.executable && image.entry.wrapping_sub(segment.address) < segment.length
             });
             let has_granted_pipes = manifest.pipes.iter().all(|pipe| matches!(pipe, 2 | 3));
             assert!(

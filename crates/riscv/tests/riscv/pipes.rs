@@ -201,7 +201,7 @@ const REGISTERS: u64 = 2;
 fn run(image: &Image, arguments: PipeArguments) -> Option<u64> {
     let mut memory = Flat::new(0x1_0000, 0x20_0000);
     for segment in &image.segments {
-        let destination = memory.bytes_mut(segment.at, segment.bytes.len());
+        let destination = memory.bytes_mut(segment.address, segment.bytes.len());
         destination.expect("it fits").copy_from_slice(segment.bytes);
     }
     let mut far = NonCoherentMemory {

@@ -122,7 +122,7 @@ fn run(
         let start = if bare {
             segment.load_address
         } else {
-            segment.at
+            segment.address
         };
         let destination = memory
             .bytes_mut(start, segment.bytes.len())
@@ -351,7 +351,7 @@ fn count_together<E: FnMut(&mut Hart, &mut Port) -> Result<(), Stop>>(
 ) -> u64 {
     let mut memory = Flat::new(0x1_0000, 0x4_0000);
     for segment in &image.segments {
-        let destination = memory.bytes_mut(segment.at, segment.bytes.len());
+        let destination = memory.bytes_mut(segment.address, segment.bytes.len());
         destination.expect("it fits").copy_from_slice(segment.bytes);
     }
     let mut shared = Shared::new(memory, cores);

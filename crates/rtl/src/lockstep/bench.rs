@@ -80,7 +80,7 @@ pub struct Run {
     /// Number of cycles, of every 16, in which the device starts an operation.
     pub device: u64,
     /// First target row of directed lines, counted from the last row of the ROM; the preceding rows follow. Requires
-    /// [`super::setup::Setup::ways`].
+    /// [`super::setup::Setup::graph`].
     pub aim: usize,
     /// Number of cycles, of every 256, in which each free port receives illegal traffic that the home must refuse or
     /// drop. Three of eight runs have some. Not used with an endpoint.
@@ -446,7 +446,7 @@ impl<'a> Bench<'a> {
             home,
             rom,
             shape,
-            ways,
+            graph,
             stop,
             ..
         } = *setup;
@@ -538,7 +538,7 @@ impl<'a> Bench<'a> {
             shape,
             is_listening: false,
             endpoint: endpoints::EndpointModel::new(shape.endpoint, run.lines),
-            targets: ways.filter(|_| !run.exact).map(|graph| CoverageTargets {
+            targets: graph.filter(|_| !run.exact).map(|graph| CoverageTargets {
                 graph,
                 next: run.aim,
                 pause: 0,
@@ -575,7 +575,7 @@ impl<'a> Bench<'a> {
         }
         Failed::Mismatch(Box::new(Mismatch {
             check: error.check,
-            what: error.what,
+            description: error.what,
             cycle: self.cycle,
             sequence: error.line.map(|line| self.lines[line].sequence()),
         }))

@@ -50,7 +50,7 @@ pub fn verilator() -> Result<String, BuildError> {
     let path = tool::search_path();
     let (help, oldest) = (VERILATOR.install(), VERILATOR.programs[0].oldest);
     let version = match tool::version("verilator", &["--version"], &path, LIMIT) {
-        VersionAnswer::Says(version) => version,
+        VersionAnswer::Output(version) => version,
         VersionAnswer::Absent => {
             return Err(BuildError::Missing(format!(
                 "Verilator is not installed\n  help: {help}"
@@ -257,7 +257,7 @@ fn command(
         ("PayloadWidth", shape.payload),
         ("Endpoint", shape.endpoint as usize),
         ("MemoryLines", shape.memory_lines),
-        ("Patience", shape.patience as usize),
+        ("Patience", shape.recall_delay_log2 as usize),
     ] {
         command.arg(format!("-G{parameter}={value}"));
     }

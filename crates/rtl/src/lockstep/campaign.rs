@@ -74,13 +74,15 @@ impl Setup<'_> {
         result.map_err(|error| bench.to_failure(error))
     }
 
-    /// Mutates a row as in [`Setup::spoilt`] and directs runs to it until one detects it. Returns false if none does.
+    /// Mutates a row as in [`Setup::mutated_row`] and directs runs to it until one detects it. Returns false if none does.
     ///
     /// # Errors
     /// [`Failed`], except for a mismatch.
-    pub fn notices(&self, state: usize, event: usize, seed: u64) -> Result<bool, Failed> {
-        let aim = self.ways.and_then(|ways| ways.aim((state, event)));
-        let mutated = self.spoilt(state, event, seed);
+    pub fn detects_mutation(&self, state: usize, event: usize, seed: u64) -> Result<bool, Failed> {
+        let aim = self
+            .graph
+            .and_then(|graph| graph.index_from_last((state, event)));
+        let mutated = self.mutated_row(state, event, seed);
         // A path may be blocked, and a row has no effect if a resource is missing; further runs use it again.
         for attempt in 0..ATTEMPTS {
             let seed = seed.wrapping_add(attempt);
@@ -99,7 +101,7 @@ impl Setup<'_> {
 
     /// Returns the mutated row. It is determined by the position and a seed, so that no run can select a mutation that
     /// it detects.
-    pub fn spoilt(&self, state: usize, event: usize, seed: u64) -> Row {
+    pub fn mutated_row(&self, state: usize, event: usize, seed: u64) -> Row {
         // Derive an own generator per position, because consecutive seeds would share random numbers.
         let position_seed =
             RandomGenerator::new(seed).bits() ^ self.rom.address(state, event) as u64;
@@ -192,15 +194,20 @@ fn mutate_row(rom: &Rom, row: Row, random: &mut RandomGenerator) -> Row {
             sends().map(|grant| Row { grant, ..row }).collect(),
             sends().map(|forward| Row { forward, ..row }).collect(),
             rights
-                .map(|before| {
+                .map(|old_right| {
                     with_known(Known {
-                        before,
+                        old_right,
                         ..row.known
                     })
                 })
                 .to_vec(),
             rights
-                .map(|after| with_known(Known { after, ..row.known }))
+                .map(|new_right| {
+                    with_known(Known {
+                        new_right,
+                        ..row.known
+                    })
+                })
                 .to_vec(),
             (0..rom.states.len() as u16)
                 .map(|next| Row { next, ..row })

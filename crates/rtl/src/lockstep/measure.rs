@@ -10,7 +10,7 @@ use cohkit_protocol::controller::{Access, Event};
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Latency {
     /// Description of the operation, with the state of the line.
-    pub what: String,
+    pub operation: String,
     /// Cycles from the arrival of the operation to the departure of its answer. Without an answer: to the transfer of
     /// the bytes to memory.
     pub cycles: u64,
@@ -22,7 +22,7 @@ pub struct Scenario {
     /// Operation on each line.
     pub traffic: Traffic,
     /// Earlier operation of the remote on each line, if any.
-    pub before: Option<Traffic>,
+    pub preparation: Option<Traffic>,
     /// Selection of the lines.
     pub pattern: Pattern,
     /// Number of lines.
@@ -33,7 +33,7 @@ pub struct Scenario {
     /// Message latency from port to port, in cycles.
     pub delay: u64,
     /// Maximum number of lines in progress, for the remote or the device.
-    pub most: usize,
+    pub max_active: usize,
 }
 
 pub(super) fn run(pattern: Pattern, lines: usize, memory: u64, delay: u64) -> Run {
@@ -77,21 +77,26 @@ pub fn latencies(setup: &Setup) -> Result<Vec<Latency>, Failed> {
             ("held dirty", vec![store, store]),
         ] {
             let lock = if local.locks { " with lock" } else { "" };
-            let what = format!("{}{lock}, {state}", local.name);
-            operations.push((what, preparation, Err(number as u8)));
+            let description = format!("{}{lock}, {state}", local.name);
+            operations.push((description, preparation, Err(number as u8)));
         }
     }
     let mut bench = setup.bench(run(Pattern::Spread, operations.len(), 1, 0))?;
     let mut latencies = Vec::new();
     let result = (|| {
         bench.reset_and_settle(clearing_cycles(setup))?;
-        for (line_index, (what, preparation, operation)) in operations.into_iter().enumerate() {
+        for (line_index, (description, preparation, operation)) in
+            operations.into_iter().enumerate()
+        {
             for operation in preparation {
                 bench.run_single_operation(line_index, operation)?;
             }
             let port_events = bench.run_single_operation(line_index, operation)?;
             if let Some(cycles) = latency(&port_events) {
-                latencies.push(Latency { what, cycles });
+                latencies.push(Latency {
+                    operation: description,
+                    cycles,
+                });
             }
         }
         Ok(())
@@ -203,20 +208,20 @@ fn parts_of(
 pub fn rate(setup: &Setup, scenario: &Scenario) -> Result<Rate, Failed> {
     let Scenario {
         traffic,
-        before,
+        preparation,
         pattern,
         lines,
         memory,
         delay,
-        most,
+        max_active,
     } = *scenario;
     let mut bench: Bench = setup.bench(run(pattern, lines, memory, delay))?;
     let result = (|| {
         bench.reset_and_settle(clearing_cycles(setup))?;
-        if let Some(before) = before {
-            bench.traffic(before, most)?;
+        if let Some(preparation) = preparation {
+            bench.traffic(preparation, max_active)?;
         }
-        bench.traffic(traffic, most)
+        bench.traffic(traffic, max_active)
     })();
     result.map_err(|error| bench.to_failure(error))
 }

@@ -153,7 +153,7 @@ impl ReachabilityGraph {
     }
 
     /// Returns the index of a row among the reachable rows, counted from the last; `None` if it is unreachable.
-    pub fn aim(&self, row: (usize, usize)) -> Option<usize> {
+    pub fn index_from_last(&self, row: (usize, usize)) -> Option<usize> {
         self.rows.iter().rev().position(|&other| other == row)
     }
 
@@ -290,7 +290,7 @@ impl Explorer<'_> {
             home: 0,
             event,
             sender: None,
-            own: Some(0),
+            executing_remote: Some(0),
             fields: &[],
         };
         let stepped = self
@@ -332,7 +332,7 @@ impl Explorer<'_> {
             home: 0,
             event,
             sender: Some(0),
-            own: None,
+            executing_remote: None,
             fields: &[],
         };
         let number = self

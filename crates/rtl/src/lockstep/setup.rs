@@ -23,7 +23,7 @@ pub struct Setup<'a> {
     /// Parameters of the built home.
     pub shape: Shape,
     /// Paths to the ROM's rows, which direct runs to rare rows; without them, runs are purely random.
-    pub ways: Option<&'a ReachabilityGraph>,
+    pub graph: Option<&'a ReachabilityGraph>,
     /// Further Verilog plusargs (`$value$plusargs`) besides the image, without the `+`.
     pub argument: &'a str,
     /// Folder for images of ROMs.
@@ -71,7 +71,7 @@ pub struct Mismatch {
     /// The check that detected it.
     pub check: Check,
     /// Description of the deviation.
-    pub what: String,
+    pub description: String,
     /// Cycle of the detection.
     pub cycle: u64,
     /// Preceding events on the line, if the deviation concerns one.

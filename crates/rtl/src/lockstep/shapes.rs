@@ -28,7 +28,7 @@ pub struct Shape {
     /// Width of a beat in bits: 64, 128, 256 or 512, at most that of a line. With an endpoint, 512.
     pub payload: usize,
     /// Binary logarithm of the cycles that a full set may take to free a way by itself, before a recall.
-    pub patience: u32,
+    pub recall_delay_log2: u32,
     /// Endpoint behind the home.
     pub endpoint: Endpoint,
     /// Lines per slice of a memory behind the home, a power of two.
@@ -73,7 +73,7 @@ impl Shape {
             ways,
             writes: 2,
             change_depth: 16,
-            patience: 8,
+            recall_delay_log2: 8,
             ..Shape::default()
         }
     }
@@ -103,7 +103,7 @@ const SMALL: Shape = Shape {
     change_depth: 2,
     units_per_port: 8,
     payload: 512,
-    patience: 0,
+    recall_delay_log2: 0,
     endpoint: Endpoint::None,
     memory_lines: 64,
 };
@@ -119,7 +119,7 @@ pub const SHAPES: [(&str, Shape); 14] = [
             ways: 16,
             writes: 2,
             change_depth: 16,
-            patience: 8,
+            recall_delay_log2: 8,
             ..SMALL
         },
     ),
@@ -138,7 +138,7 @@ pub const SHAPES: [(&str, Shape); 14] = [
             change_depth: 4,
             units_per_port: 1,
             payload: 128,
-            patience: 3,
+            recall_delay_log2: 3,
             ..SMALL
         },
     ),
@@ -177,7 +177,7 @@ pub const SHAPES: [(&str, Shape); 14] = [
             set_bits: 4,
             ways: 16,
             ways_per_step: 16,
-            patience: 6,
+            recall_delay_log2: 6,
             ..SMALL
         },
     ),
@@ -227,7 +227,7 @@ pub const SHAPES: [(&str, Shape); 14] = [
             tag_bits: 20,
             writes: 2,
             change_depth: 32,
-            patience: 4,
+            recall_delay_log2: 4,
             ..SMALL
         },
     ),
@@ -318,7 +318,7 @@ mod tests {
             ("ChangeDepth", shipped.change_depth),
             ("UnitsPerPort", shipped.units_per_port),
             ("PayloadWidth", shipped.payload),
-            ("Patience", shipped.patience as usize),
+            ("Patience", shipped.recall_delay_log2 as usize),
         ] {
             assert_eq!(value, default(name), "{name}");
         }

@@ -78,7 +78,7 @@ pub(crate) fn find_in(path: &OsStr) -> Result<Yosys, BuildError> {
             VersionAnswer::Fails(symptom) => BuildError::Unusable(format!(
                 "Yosys is installed and does not run: {symptom}\n  help: make `{program} -V` run, or {help}"
             )),
-            VersionAnswer::Says(version) => match number(&version) {
+            VersionAnswer::Output(version) => match number(&version) {
                 Some(number) if number >= oldest => {
                     let path = path.to_os_string();
                     return Ok(Yosys { program, path, version });

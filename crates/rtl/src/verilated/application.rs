@@ -50,7 +50,7 @@ impl Application {
     pub fn calls(contexts: u32, payload: u32, calls: Option<u64>) -> Calls {
         Calls {
             slices: SLICES as u32,
-            room: Application::MAX_PAYLOAD,
+            side_stride: Application::MAX_PAYLOAD,
             ..Calls::new(contexts, payload, calls)
         }
     }

@@ -49,7 +49,7 @@ fn coherent_memory_returns_the_last_write() {
         };
         let mut setup = built.setup();
         // The memory's latency is not under the bench's control, so lines cannot be directed.
-        setup.ways = None;
+        setup.graph = None;
         let (mut messages, mut evictions) = (0, 0);
         for seed in 0..12 {
             let run = run(
@@ -102,7 +102,7 @@ fn the_invalidation_engine_takes_a_range_from_the_cpu() {
             return;
         };
         let mut setup = built.setup();
-        setup.ways = None;
+        setup.graph = None;
         for seed in 0..8 {
             // The directories hold all lines, so that the home evicts none by itself.
             let run = run(seed, 32);
@@ -124,17 +124,17 @@ fn the_invalidation_engine_keeps_the_home_busy() {
     let rate = |endpoint, traffic: fn(u8) -> Traffic| {
         let built = build_full_size_endpoint(endpoint, "eci.coh")?;
         let setup = Setup {
-            ways: None,
+            graph: None,
             ..built.setup()
         };
         let scenario = Scenario {
             traffic: traffic(built.compiled.rom.evict),
-            before: None,
+            preparation: None,
             pattern: Pattern::Spread,
             lines: 2 * built.shape.memory_lines,
             memory: 1,
             delay: 0,
-            most: 16,
+            max_active: 16,
         };
         let rate = rate(&setup, &scenario).expect("no mismatch");
         Some(rate.lines as f64 / rate.cycles as f64)
@@ -239,7 +239,7 @@ fn calls_over_two_lines_give_their_results() {
         return;
     };
     let mut setup = built.setup();
-    setup.ways = None;
+    setup.graph = None;
     for seed in 0..50 {
         let run = run(seed, 4);
         let cycles = setup.calls(run, 10);

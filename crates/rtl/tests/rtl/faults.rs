@@ -188,10 +188,13 @@ fn is_caught(name: &str) {
         panic!("nothing is noticed of {name}");
     };
     let Mismatch {
-        check, what, cycle, ..
+        check,
+        description,
+        cycle,
+        ..
     } = *mismatch;
-    println!("{name}: {check:?}, seed {seed}, cycle {cycle}: {what}");
-    assert_eq!(check, FAULTS[index].detected_by, "{name}: {what}");
+    println!("{name}: {check:?}, seed {seed}, cycle {cycle}: {description}");
+    assert_eq!(check, FAULTS[index].detected_by, "{name}: {description}");
 }
 
 #[test]

@@ -38,9 +38,7 @@ struct Runs {
 
 fn runs(built: &Built, seeds: u64) -> Runs {
     let setup = built.setup();
-    let Compiled {
-        rom, ways: graph, ..
-    } = &built.compiled;
+    let Compiled { rom, graph, .. } = &built.compiled;
     let mut runs = Runs {
         messages: 0,
         evictions: 0,
@@ -74,10 +72,10 @@ fn runs(built: &Built, seeds: u64) -> Runs {
 /// Mutates every `step`-th reachable row, and returns those whose mutation was not detected.
 fn undetected_mutations(built: &Built, step: usize) -> Vec<(usize, usize)> {
     let setup = built.setup();
-    let rows = built.compiled.ways.rows().iter().copied().step_by(step);
+    let rows = built.compiled.graph.rows().iter().copied().step_by(step);
     rows.filter(|&(state, event)| {
         !setup
-            .notices(state, event, 0)
+            .detects_mutation(state, event, 0)
             .expect("the library is there")
     })
     .collect()
@@ -91,7 +89,7 @@ fn rtl_messages_bytes_and_rows_match_the_controllers() {
     let runs = runs(&built, 100);
     assert!(runs.messages >= 200_000, "{} messages", runs.messages);
     assert!(runs.evictions >= 1000, "{} evictions", runs.evictions);
-    assert_eq!(built.compiled.ways.rows().len(), 1556);
+    assert_eq!(built.compiled.graph.rows().len(), 1556);
     assert_eq!(runs.unused_rows, [""; 0]);
     // Each run compares the home's counters with its port activity, and the stall causes that units report with the
     // resources that are in use. The latter always had a unique explanation.
@@ -150,7 +148,7 @@ fn row_mutation_is_deterministic() {
         rom,
         library: Path::new("there is none"),
         shape: Shape::default(),
-        ways: None,
+        graph: None,
         argument: "",
         folder: Path::new("there is none"),
         stop: &NEVER,
@@ -162,8 +160,8 @@ fn row_mutation_is_deterministic() {
             row.acknowledge != other.acknowledge,
             row.grant != other.grant,
             row.forward != other.forward,
-            row.known.before != other.known.before,
-            row.known.after != other.known.after,
+            row.known.old_right != other.known.old_right,
+            row.known.new_right != other.known.new_right,
             row.next != other.next,
         ]
     };
@@ -171,7 +169,7 @@ fn row_mutation_is_deterministic() {
     let mut differ = 0;
     for (state, event) in rom.used() {
         let row = rom.row(state, event);
-        let mutated = [0, 0, 1].map(|seed| setup.spoilt(state, event, seed));
+        let mutated = [0, 0, 1].map(|seed| setup.mutated_row(state, event, seed));
         assert_eq!(mutated[0], mutated[1]);
         differ += u32::from(mutated[0] != mutated[2]);
         for mutated in mutated {
@@ -231,7 +229,7 @@ fn bounds_of_the_text_are_kept_to() {
     unbounded.bounds.per_message.clear();
     let unbounded_graph = ReachabilityGraph::new(&unbounded, &home.home, &home.rom)
         .expect("a line has few situations");
-    assert!(unbounded_graph.line_states() > home.ways.line_states());
+    assert!(unbounded_graph.line_states() > home.graph.line_states());
     let Some(built) = built(home, SOURCES, Shape::default()) else {
         return;
     };
@@ -249,7 +247,7 @@ fn bounds_of_the_text_are_kept_to() {
         };
         let failure = (0..10).find_map(|seed| setup.run(run(seed), None).err());
         match failure {
-            Some(Failed::Mismatch(first_mismatch)) => first_mismatch.what,
+            Some(Failed::Mismatch(first_mismatch)) => first_mismatch.description,
             other => panic!("nothing is noticed: {other:?}"),
         }
     };
@@ -290,7 +288,7 @@ fn an_application_may_withhold_all_reads_of_a_unit_but_one() {
         panic!("two withheld reads leave no place, and yet: {two:?}");
     };
     assert!(
-        stopped.what.contains("no agent can make progress"),
+        stopped.description.contains("no agent can make progress"),
         "{stopped:?}"
     );
 }

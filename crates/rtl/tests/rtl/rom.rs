@@ -82,7 +82,7 @@ fn expected_fields(
         home: 0,
         event,
         sender: Some(0),
-        own: None,
+        executing_remote: None,
         fields: &[],
     };
     let outcome = machine
@@ -123,7 +123,7 @@ fn expected_fields(
 /// Checks that every row of the printed image equals the controller's reaction, and that there are no further rows.
 fn verify(text: &str) -> usize {
     let (protocol, home, rom) = compile(text);
-    let rom = rom.unwrap_or_else(|refusal| panic!("{}: {}", protocol.name, refusal.what));
+    let rom = rom.unwrap_or_else(|refusal| panic!("{}: {}", protocol.name, refusal.feature));
     let origin = Origin {
         file: "a.coh",
         text,
@@ -194,7 +194,7 @@ fn rom_rows_match_the_controller() {
                 verify(&text);
                 checked += 1;
             }
-            Err(refusal) => eprintln!("{}: {}", path.display(), refusal.what),
+            Err(refusal) => eprintln!("{}: {}", path.display(), refusal.feature),
         }
     }
     assert!(
@@ -269,7 +269,7 @@ fn the_package_of_eci() {
 fn refusal(text: &str) -> String {
     let (_, _, rom) = compile(text);
     rom.err()
-        .map_or_else(|| "it fits".into(), |refusal| refusal.what)
+        .map_or_else(|| "it fits".into(), |refusal| refusal.feature)
 }
 
 /// Shipped protocols whose homes the hardware does not support.
@@ -461,7 +461,7 @@ fn a_response_that_begins_a_read_is_refused() {
         body.push(Statement::StartRead);
         let reason = match Rom::new(&protocol, &changed_home) {
             Ok(_) => panic!("rule {index} fits"),
-            Err(refusal) => refusal.what,
+            Err(refusal) => refusal.feature,
         };
         refused += usize::from(reason.contains("memory is read for a response"));
     }

@@ -99,10 +99,10 @@ fn a_wrong_row_is_found_out() {
     // The listener for permission changes receives the state after memory's answer.
     let data = rom.memory_data();
     let granted = rom.row(row.next.into(), data);
-    assert_ne!(granted.known.before, granted.known.after);
-    let [silent, other] = [granted.known.before, Right::Write].map(|after| Row {
+    assert_ne!(granted.known.old_right, granted.known.new_right);
+    let [silent, other] = [granted.known.old_right, Right::Write].map(|new_right| Row {
         known: Known {
-            after,
+            new_right,
             ..granted.known
         },
         ..granted

@@ -269,7 +269,7 @@ impl ApplicationRun {
             accesses: kinds
                 .map(|kind| Accesses::of_kind(protocol, kind))
                 .collect(),
-            orders: protocol.kept,
+            orders: protocol.program_order,
             warm_up: play.warm_up,
             until: play.until.unwrap_or(Time::MAX),
             link_traffic: [None, None],
@@ -319,7 +319,7 @@ impl ApplicationRun {
             .map(|obligation| {
                 (
                     obligation.line,
-                    format!("{} {}", self.name, obligation.what),
+                    format!("{} {}", self.name, obligation.description),
                 )
             })
             .collect()
@@ -395,7 +395,7 @@ impl Simulation {
         };
         let compute_right = || {
             let home = self.home.configuration(configuration);
-            rights.most(self.home.controller(), cache_count, &home)
+            rights.highest(self.home.controller(), cache_count, &home)
         };
         if !self.home.is_numbered() {
             return compute_right();
@@ -637,7 +637,7 @@ impl Simulation {
             return self.fail(FailureKind::Contract, 0, text);
         }
         if let Err(breach) = application.contract.action(&action) {
-            let text = format!("{} {}", application.name, breach.what);
+            let text = format!("{} {}", application.name, breach.description);
             return self.fail(FailureKind::Contract, breach.line, text);
         }
         match action {
@@ -720,13 +720,13 @@ impl Simulation {
                 word,
                 update,
             } => self.update_memory_word(tag, line, word.into(), update),
-            Action::Wake { tag, after } => {
+            Action::Wake { tag, delay } => {
                 let Some(wake_time) = now
-                    .checked_add(after)
+                    .checked_add(delay)
                     .filter(|wake_time| *wake_time < MAX_REQUESTED_TIME)
                 else {
                     let text = format!(
-                        "{} requests a wake-up after {after} ps, which is beyond the end of simulated time",
+                        "{} requests a wake-up after {delay} ps, which is beyond the end of simulated time",
                         application.name
                     );
                     return self.fail(FailureKind::Contract, 0, text);

@@ -310,15 +310,15 @@ impl Program {
             concerns_store
                 && matches!(&rule.effect, Effect::Take { body, .. } if accesses.sends_bytes(body))
         });
-        let starts_store = |rule: &Rule| rule.says(&|s| matches!(s, Statement::StartStore { .. }));
+        let starts_store =
+            |rule: &Rule| rule.has_statement(&|s| matches!(s, Statement::StartStore { .. }));
         let dense = has_no_fields && independent_of_remote;
-        let machine = Machine::of(Cow::Owned(controller.clone()), remotes_by_kind);
+        let machine = Machine::from_controller(Cow::Owned(controller.clone()), remotes_by_kind);
         let dense = dense && machine.registers().is_empty();
         // Transitions that depend on registers hardly ever recur.
         let direct = !dense && (remotes > MAX_KEPT_REMOTES || !machine.registers().is_empty());
         let is_per_remote = |v: &Variable| {
-            let is_indexed_by =
-                |domain: IndexDomain| matches!(v.ty, Type::Array { over, .. } if over == domain);
+            let is_indexed_by = |domain: IndexDomain| matches!(v.ty, Type::Array { first_domain, .. } if first_domain == domain);
             !v.register && (is_indexed_by(IndexDomain::Remotes) || v.ty == Type::RemoteSet)
         };
         let variables = controller.variables.iter().enumerate();
@@ -352,7 +352,7 @@ impl Program {
             initial_configurations: Vec::new(),
             remote_names: Vec::new(),
             rule_retries: (controller.rules.iter())
-                .map(|rule| rule.says(&|s| *s == Statement::Retry))
+                .map(|rule| rule.has_statement(&|s| *s == Statement::Retry))
                 .collect(),
             registers: machine.registers(),
             changes: Changes::default(),
@@ -733,7 +733,7 @@ impl Program {
             home: self.current_home,
             event: self.event(input.code),
             sender: remote_number(input.sender),
-            own: remote_number(input.own),
+            executing_remote: remote_number(input.own),
             fields: &input.fields,
         };
         let mut tables = self.machine.controller();

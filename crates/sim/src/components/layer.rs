@@ -42,7 +42,7 @@ pub(crate) fn check(layer: &platform::Layer) -> Result<(), String> {
     ] {
         let framing = layer.framing.name();
         lanes.map_or(Ok(0), |lanes| {
-            Lanes::work(lanes, is_pcie).map_err(|supported| {
+            Lanes::validate_count(lanes, is_pcie).map_err(|supported| {
                 format!("a link of {framing} has {supported}, not {lanes}: `link.{name}`")
             })
         })?;
@@ -156,7 +156,7 @@ pub(crate) fn kind_timings(
             order.contains(&protocol.message(id).channel)
         })?;
     }
-    for rule in &protocol.behind {
+    for rule in &protocol.point_orders {
         // CXL keeps no order between two classes. The receiver enforces this one.
         let message_circuits = timings[rule.message.index()].circuits;
         let is_in_other_circuit = |id: &MessageId| timings[id.index()].circuits != message_circuits;

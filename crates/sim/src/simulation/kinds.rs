@@ -99,12 +99,12 @@ pub(super) fn kinds(protocol: &Protocol, hosts: Option<&platform::Hosts>) -> Vec
     let number = |position| protocol.orders.len() + protocol.channels.len() + position;
     // A link that keeps M behind N may keep both in one order: this is among the permitted behaviours.
     let point_order = |id| {
-        let mut declarations = protocol.behind.iter();
+        let mut declarations = protocol.point_orders.iter();
         let position = declarations.position(|b| b.message == id || b.earlier.contains(&id));
         position.map(number)
     };
     let point_order_index = |is_match: &dyn Fn(&PointOrder) -> bool| {
-        let position = protocol.behind.iter().position(is_match);
+        let position = protocol.point_orders.iter().position(is_match);
         position.map(|position| number(position) as u8)
     };
     let joins_lines = protocol.joins_lines().is_some();

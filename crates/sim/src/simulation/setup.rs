@@ -251,7 +251,7 @@ impl Setup {
 
 pub(crate) fn sentence(error: ConstructionError) -> String {
     match error {
-        ConstructionError::Refused(refusal) => refusal.what,
+        ConstructionError::Refused(refusal) => refusal.obstacle,
         ConstructionError::Fault(fault) => format!("{}: {}", fault.kind.name(), fault.text),
     }
 }
@@ -446,7 +446,7 @@ pub(super) fn check(setup: &Setup) -> Result<(), String> {
         Platform::MAX_AGENTS.into(),
     )?;
     let remotes = platform.kinds(&setup.protocol)?;
-    let kinds = (0..remotes.kinds() as u8).map(|kind| remotes.of(KindId(kind)));
+    let kinds = (0..remotes.kinds() as u8).map(|kind| remotes.count(KindId(kind)));
     if setup.others.is_empty() && setup.host.is_none() {
         let max_cores = Platform::MAX_AGENTS.into();
         check_range("cores", setup.workload.cores.into(), 1, max_cores)?;

@@ -99,7 +99,7 @@ fn invalidation() {
         outstanding: 1 + (seed % 9) as u32,
         dirty: seed.is_multiple_of(2),
         held: !seed.is_multiple_of(7),
-        after: 0,
+        start_delay: 0,
         cached: false,
     };
     torture(
@@ -306,7 +306,7 @@ fn a_wrong_view_is_found() {
         fn lines(&self) -> Line {
             self.0.lines()
         }
-        fn ends(&self) -> bool {
+        fn terminates(&self) -> bool {
             true
         }
         /// The device starts with other prices.
@@ -438,7 +438,7 @@ impl Scenario for Broken {
     fn lines(&self) -> Line {
         8
     }
-    fn ends(&self) -> bool {
+    fn terminates(&self) -> bool {
         true
     }
     fn application(&self) -> Breaker {
@@ -535,7 +535,7 @@ impl Scenario for Unanswered {
     fn lines(&self) -> Line {
         8
     }
-    fn ends(&self) -> bool {
+    fn terminates(&self) -> bool {
         true
     }
     fn application(&self) -> Breaker {
@@ -603,7 +603,7 @@ impl Scenario for ThreadsBesideBreaker {
     fn lines(&self) -> Line {
         8
     }
-    fn ends(&self) -> bool {
+    fn terminates(&self) -> bool {
         true
     }
     fn application(&self) -> Breaker {
@@ -756,7 +756,7 @@ fn clean_invalidate_takes_its_time() {
             outstanding: 1,
             dirty: false,
             held: true,
-            after: 0,
+            start_delay: 0,
             cached: false,
         };
         let platform = Platform::shipped(name).unwrap();
@@ -791,7 +791,7 @@ fn unobserving_application_runs_beside_a_row_home() {
             outstanding: 5,
             dirty: true,
             held: true,
-            after: 100_000_000,
+            start_delay: 100_000_000,
             cached: false,
         };
         let mut platform = Platform::shipped("peers-device-memory").unwrap();
@@ -815,7 +815,7 @@ fn unobserving_application_runs_beside_a_row_home() {
         outstanding: 1,
         dirty: false,
         held: true,
-        after: 0,
+        start_delay: 0,
         cached: false,
     };
     let platform = Platform::shipped("peers-device-memory").unwrap();
@@ -842,7 +842,7 @@ fn each_taken_line_costs_its_protocol_messages() {
             outstanding: 1,
             dirty: true,
             held: true,
-            after: 100_000_000,
+            start_delay: 100_000_000,
             cached,
         };
         let platform = Platform::shipped(machine).unwrap();

@@ -6,7 +6,7 @@ use cohkit_testing::setups;
 
 use cohkit_application::interface::{Scenario, Step, Thread, Update};
 use cohkit_application::kernel::{
-    mixed, Array, Barrier, Core, Grain, Hosts, Kernel, Kernels, Memory, Place,
+    mix64, Array, Barrier, Core, Grain, Hosts, Kernel, Kernels, Memory, Place,
 };
 use cohkit_application::matrix_market;
 use cohkit_application::shipped::{visit, visit_with_graph, Visitor};
@@ -175,7 +175,7 @@ impl Kernel for Atomics {
         let mut error = None;
         for round in 0..TURNS {
             core.add(sum.at(0), me + 1).await;
-            let candidate = mixed(me << 8 | round) >> 8;
+            let candidate = mix64(me << 8 | round) >> 8;
             let mut current = core.load(largest.at(0)).await;
             while current < candidate {
                 let update = Update::CompareSwap {
@@ -208,7 +208,7 @@ impl Kernel for Atomics {
     fn check(&self, word: &dyn Fn(Place) -> u64) -> Result<(), String> {
         let places = self.places(&mut Memory::new(8));
         let candidates =
-            (0..8).flat_map(|me| (0..TURNS).map(move |round| mixed(me << 8 | round) >> 8));
+            (0..8).flat_map(|me| (0..TURNS).map(move |round| mix64(me << 8 | round) >> 8));
         for (array, expected) in [
             (places.sum, 36 * TURNS),
             (places.largest, candidates.max().unwrap()),
@@ -471,10 +471,10 @@ impl Kernel for Looks {
     async fn run(self, core: Core) -> Result<(), String> {
         let mut memory = Memory::new(8);
         let (near, far) = (memory.flag(0), memory.flag(1));
-        core.tell(near, 1).await;
+        core.release_flag(near, 1).await;
         core.acquire_flag(near, 1).await;
         core.begin().await;
-        core.tell(far, 1).await;
+        core.release_flag(far, 1).await;
         core.acquire_flag(near, 1).await;
         core.end("done").await;
         Ok(())

@@ -282,10 +282,10 @@ impl Scenario for Walks {
     fn words(&self) -> u64 {
         2
     }
-    fn ends(&self) -> bool {
+    fn terminates(&self) -> bool {
         true
     }
-    fn alone(&self) -> bool {
+    fn is_threads_only(&self) -> bool {
         self.without_device
     }
     fn application(&self) -> Nothing {
@@ -453,10 +453,10 @@ fn fences_are_not_translated() {
         fn lines(&self) -> Line {
             1
         }
-        fn ends(&self) -> bool {
+        fn terminates(&self) -> bool {
             true
         }
-        fn alone(&self) -> bool {
+        fn is_threads_only(&self) -> bool {
             true
         }
         fn application(&self) -> Nothing {

@@ -28,7 +28,7 @@ fn write_scenario(fanout: u32, stores: u32, releases: u32) -> RemoteWrites {
         words: 8,
         stores,
         releases,
-        every: 1,
+        releases_per_check: 1,
     }
 }
 
@@ -92,7 +92,7 @@ fn posted_stores_that_are_late_at_one_home_are_flagged() {
     hosts.late.value = 2_000_000;
     for (name, protocol) in orderings(8) {
         let mut scenario = write_scenario(2, 8, 4);
-        scenario.every = 1;
+        scenario.releases_per_check = 1;
         let setup = setup(&protocol, &platform, Arc::new(scenario));
         match (name, play_while(&setup, &mut |_| true)) {
             ("mp", Err(RunError::Failure(failure))) => {
@@ -249,7 +249,7 @@ fn cord_traffic_exceeds_posted_stores_as_derived() {
         for (words, stores, releases) in [(1, 1, 6), (8, 3, 9), (8, 64, 20), (4, 300, 2)] {
             let traffic_between_hosts = |protocol| {
                 let mut scenario = write_scenario(1, stores, releases);
-                (scenario.words, scenario.every) = (words, 0);
+                (scenario.words, scenario.releases_per_check) = (words, 0);
                 let played =
                     play_or_panic(&setup(protocol, &platform, Arc::new(scenario)), "stores");
                 let traffic = played.statistics.traffic;
@@ -297,7 +297,7 @@ fn one_home_cord_overhead_is_release_bytes_and_table_stalls() {
     // minimum over several latencies that are up to 64 ns longer; the extra latency is subtracted again.
     let times = |protocol: &Protocol, slices, stores, releases| {
         let mut scenario = write_scenario(1, stores, releases);
-        scenario.every = 0;
+        scenario.releases_per_check = 0;
         let scenario = Arc::new(scenario);
         let measurements = (0..64).map(|extra_latency| {
             let mut platform = machine();
@@ -348,7 +348,7 @@ fn release_costs_two_messages_per_other_home() {
     let protocol = &orderings(8)[2].1;
     for fanout in [3, 7] {
         let mut scenario = write_scenario(fanout, 4 * fanout, 6);
-        scenario.every = 0;
+        scenario.releases_per_check = 0;
         let played = play_or_panic(&setup(protocol, &machine(), Arc::new(scenario)), "cord");
         let sent = |message| played.statistics.sent(message).unwrap();
         let other_homes = u64::from(fanout) - 1;
@@ -367,7 +367,7 @@ fn host_latency_follows_the_hops() {
         let mut platform = machine();
         platform.link.latency.value = latency;
         let mut scenario = write_scenario(1, 1, 20);
-        scenario.every = 0;
+        scenario.releases_per_check = 0;
         let played = play_or_panic(&setup(protocol, &platform, Arc::new(scenario)), "so");
         played.tally.times["written"].mean()
     };

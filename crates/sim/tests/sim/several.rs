@@ -97,7 +97,7 @@ fn parts(seed: u64) -> [Arc<dyn Playable>; 7] {
             outstanding: 3,
             dirty: true,
             held: true,
-            after: 0,
+            start_delay: 0,
             cached: false,
         }),
     ]
@@ -194,7 +194,7 @@ impl Scenario for OutOfBounds {
     fn lines(&self) -> Line {
         2
     }
-    fn ends(&self) -> bool {
+    fn terminates(&self) -> bool {
         true
     }
     fn application(&self) -> OutOfBounds {

@@ -175,7 +175,7 @@ impl Scenario for Faulty {
     fn lines(&self) -> Line {
         self.0.lines()
     }
-    fn ends(&self) -> bool {
+    fn terminates(&self) -> bool {
         true
     }
     fn host_words(&self) -> u64 {
@@ -404,7 +404,7 @@ impl Scenario for Mixed {
     fn words(&self) -> u64 {
         4
     }
-    fn ends(&self) -> bool {
+    fn terminates(&self) -> bool {
         true
     }
     fn host_words(&self) -> u64 {
@@ -508,7 +508,7 @@ fn a_load_of_the_hosts_memory_takes_the_time_of_its_parts() {
         fn lines(&self) -> Line {
             0
         }
-        fn ends(&self) -> bool {
+        fn terminates(&self) -> bool {
             true
         }
         fn host_words(&self) -> u64 {
@@ -874,7 +874,7 @@ impl Scenario for EarlyCopies {
     fn lines(&self) -> Line {
         0
     }
-    fn ends(&self) -> bool {
+    fn terminates(&self) -> bool {
         true
     }
     fn application(&self) -> EarlyEngine {
@@ -965,7 +965,7 @@ fn an_interrupt_that_never_comes_is_found() {
         fn lines(&self) -> Line {
             0
         }
-        fn ends(&self) -> bool {
+        fn terminates(&self) -> bool {
             true
         }
         fn application(&self) -> MuteEngine {

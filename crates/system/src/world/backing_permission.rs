@@ -85,7 +85,7 @@ impl<D: Data> World<D> {
     pub(super) fn may_request(&self, system: &System, line: u8, local: u8) -> bool {
         let line_state = &self.lines[usize::from(line)];
         let operation = &system.home.locals[usize::from(local)];
-        let is_unreserved = line_state.asked.is_none()
+        let is_unreserved = line_state.requested.is_none()
             && line_state.accepted.is_none()
             && line_state.lock == Lock::Open;
         system.backing_needs.is_none()
@@ -144,7 +144,7 @@ pub const EXCEEDS_BACKING_PERMISSION: &str =
 mod tests {
     use super::*;
     use crate::data::Current;
-    use crate::world::{explore, Found, Wrong};
+    use crate::world::{explore, Found, StepError};
     use cohkit_protocol::construct;
     use cohkit_protocol::text::parse;
 
@@ -158,9 +158,9 @@ mod tests {
         match explore(&system, World::<Current>::new(&system), 50_000) {
             Found::Safe { lost: None, .. } => None,
             Found::Safe { .. } => Some("drain".to_string()),
-            Found::Wrong { what, .. } => match &what[0] {
-                Wrong::Violated(violation) => Some(violation.property.to_string()),
-                Wrong::Exceeded(limit) => Some(limit.clone()),
+            Found::Wrong { errors, .. } => match &errors[0] {
+                StepError::Violated(violation) => Some(violation.property.to_string()),
+                StepError::Exceeded(limit) => Some(limit.clone()),
             },
             Found::TooMany { worlds } => Some(format!("{worlds}")),
         }

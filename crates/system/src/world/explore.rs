@@ -2,7 +2,7 @@
 
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
-use super::{Step, System, World, Wrong};
+use super::{Step, StepError, System, World};
 use crate::agent::Violation;
 use crate::data::Data;
 use std::hash::{BuildHasher, Hash};
@@ -18,7 +18,7 @@ pub trait SearchState<S>: Clone + Eq + Hash {
     ///
     /// # Errors
     /// The step violates a property or exceeds a capacity.
-    fn take(&mut self, system: &S, step: Self::Step) -> Result<bool, Wrong>;
+    fn take(&mut self, system: &S, step: Self::Step) -> Result<bool, StepError>;
     /// True if progress must not depend on the step.
     fn spontaneous(step: Self::Step) -> bool;
     /// Checks the properties of the state.
@@ -36,7 +36,7 @@ impl<'p, D: Data> SearchState<System<'p>> for World<D> {
     fn steps(&self, system: &System<'p>) -> Vec<Step> {
         World::steps(self, system)
     }
-    fn take(&mut self, system: &System<'p>, step: Step) -> Result<bool, Wrong> {
+    fn take(&mut self, system: &System<'p>, step: Step) -> Result<bool, StepError> {
         World::take(self, system, step)
     }
     fn spontaneous(step: Step) -> bool {
@@ -67,9 +67,9 @@ pub enum Found<W, S> {
     /// Violations at the shortest distance from the initial state.
     Wrong {
         /// The violations, in the order of their discovery.
-        what: Vec<Wrong>,
+        errors: Vec<StepError>,
         /// A path to the first of them.
-        way: Vec<S>,
+        path: Vec<S>,
     },
     /// State limit reached, or cancelled.
     TooMany {
@@ -134,7 +134,7 @@ pub fn explore<S, W: SearchState<S>>(system: &S, begin: W, max_states: usize) ->
     loop {
         // One level at a time, to collect all violations at the same distance.
         let level_end = visited.worlds.len();
-        let mut violations: Vec<(Wrong, usize, Option<W::Step>)> = Vec::new();
+        let mut violations: Vec<(StepError, usize, Option<W::Step>)> = Vec::new();
         let claims = |visited: &Visited<W, W::Step>, numbers: std::ops::Range<usize>| {
             let violation = numbers.filter_map(|number| {
                 let violation = visited.worlds[number].claims(system).err()?;
@@ -177,10 +177,7 @@ pub fn explore<S, W: SearchState<S>>(system: &S, begin: W, max_states: usize) ->
         if let Some((_, number, step)) = violations.first() {
             let path = visited.path_to(*number, *step);
             let errors = violations.into_iter().map(|(error, ..)| error).collect();
-            return Found::Wrong {
-                what: errors,
-                way: path,
-            };
+            return Found::Wrong { errors, path };
         }
         if visited.worlds.len() == level_end {
             break;

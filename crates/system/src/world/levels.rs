@@ -22,7 +22,7 @@ use cohkit_protocol::execute::{Outcome, Trigger};
 use cohkit_protocol::protocol::Right;
 
 use super::explore::SearchState;
-use super::{CompletedAccess, Lock, Step, System, World, Wrong};
+use super::{CompletedAccess, Lock, Step, StepError, System, World};
 use crate::agent::Violation;
 use crate::data::{Data, Extent};
 use crate::hierarchy;
@@ -201,7 +201,9 @@ impl<D: Data> Clusters<D> {
     /// True if the outer level has requested no local operation of the line, and holds no lock on it.
     fn is_unreserved(&self, number: u8, line: u8) -> bool {
         let line_state = &self.inner[usize::from(number)].lines[usize::from(line)];
-        line_state.asked.is_none() && line_state.accepted.is_none() && line_state.lock == Lock::Open
+        line_state.requested.is_none()
+            && line_state.accepted.is_none()
+            && line_state.lock == Lock::Open
     }
 
     /// True if the inner home holds a lock that allows the outer permission to fall to `right`.
@@ -226,13 +228,13 @@ impl<D: Data> Clusters<D> {
     }
 
     /// Applies an outer step without regard to the inner systems. Returns false if it is blocked.
-    fn outer_step(&mut self, levels: &Levels, step: Step) -> Result<bool, Wrong> {
+    fn outer_step(&mut self, levels: &Levels, step: Step) -> Result<bool, StepError> {
         let is_taken = self.outer.take(&levels.outer, step)?;
         self.copy_outer_lines();
         Ok(is_taken)
     }
 
-    pub(super) fn take_outer(&mut self, levels: &Levels, step: Step) -> Result<bool, Wrong> {
+    pub(super) fn take_outer(&mut self, levels: &Levels, step: Step) -> Result<bool, StepError> {
         let Some((number, line)) = self.cache_and_line(step) else {
             return self.outer_step(levels, step);
         };
@@ -320,7 +322,7 @@ impl<D: Data> Clusters<D> {
         number: u8,
         step: Step,
         completed: &mut Vec<CompletedAccess<D>>,
-    ) -> Result<(bool, Option<u8>), Wrong> {
+    ) -> Result<(bool, Option<u8>), StepError> {
         const BLOCKED: (bool, Option<u8>) = (false, None);
         let inner = &self.inner[usize::from(number)];
         match step {
@@ -366,8 +368,8 @@ impl<D: Data> Clusters<D> {
         levels: &Levels,
         number: u8,
         line: u8,
-        apply: impl FnOnce(&mut World<D>) -> Result<bool, Wrong>,
-    ) -> Result<(bool, Option<u8>), Wrong> {
+        apply: impl FnOnce(&mut World<D>) -> Result<bool, StepError>,
+    ) -> Result<(bool, Option<u8>), StepError> {
         let index = usize::from(number);
         let memories = |world: &World<D>| -> Vec<D::Copy> {
             world.lines.iter().map(|line| line.memory.clone()).collect()
@@ -429,7 +431,7 @@ impl<D: Data> Clusters<D> {
         (line, remote): (u8, u8),
         (access, value): (Access, D::Write),
         completed: &mut Vec<CompletedAccess<D>>,
-    ) -> Result<bool, Wrong> {
+    ) -> Result<bool, StepError> {
         let begin = |world: &mut World<D>| {
             world.begin(&levels.inner, (line, remote), access, value, completed)
         };
@@ -450,7 +452,7 @@ impl<D: Data> Clusters<D> {
         levels: &Levels,
         step: LevelStep,
         completed: &mut Vec<CompletedAccess<D>>,
-    ) -> Result<bool, Wrong> {
+    ) -> Result<bool, StepError> {
         match step {
             LevelStep::Outer(step) => self.take_outer(levels, step),
             LevelStep::Inner(number, step) => {
@@ -478,7 +480,7 @@ impl<D: Data> Clusters<D> {
         number: u8,
         line: u8,
         copy: D::Copy,
-    ) -> Result<(), Wrong> {
+    ) -> Result<(), StepError> {
         if levels.right(self, number, line) < Right::Write {
             let description =
                 "an inner home writes its memory, but its outer cache has no write permission";
@@ -490,7 +492,7 @@ impl<D: Data> Clusters<D> {
             home: 0,
             event: Event::Access(Access::Store),
             sender: None,
-            own: Some(number.into()),
+            executing_remote: Some(number.into()),
             fields: &[],
         };
         let mut tables = &levels.outer.protocol.remote;
@@ -521,7 +523,7 @@ impl<'p, D: Data> SearchState<Levels<'p>> for Clusters<D> {
         steps
     }
 
-    fn take(&mut self, levels: &Levels<'p>, step: LevelStep) -> Result<bool, Wrong> {
+    fn take(&mut self, levels: &Levels<'p>, step: LevelStep) -> Result<bool, StepError> {
         self.take_recording(levels, step, &mut Vec::new())
     }
 

@@ -199,7 +199,7 @@ pub struct Line<D: Data> {
     /// Value of the write that the home has consumed and not yet passed to memory, if its value matters.
     pub consumed_value: Option<D::Write>,
     /// The local operation that the device requests.
-    pub asked: Option<u8>,
+    pub requested: Option<u8>,
     /// The local operation that the home has accepted and not yet acknowledged.
     pub accepted: Option<u8>,
     /// The device's lock.
@@ -219,16 +219,16 @@ pub struct World<D: Data> {
 
 /// Reason why a step cannot be completed.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Wrong {
+pub enum StepError {
     /// The step violates a property.
     Violated(Violation),
     /// The step exceeds a capacity of this executor, which says nothing about the protocol.
     Exceeded(String),
 }
 
-impl From<Violation> for Wrong {
-    fn from(violation: Violation) -> Wrong {
-        Wrong::Violated(violation)
+impl From<Violation> for StepError {
+    fn from(violation: Violation) -> StepError {
+        StepError::Violated(violation)
     }
 }
 
@@ -262,7 +262,7 @@ impl<D: Data> World<D> {
                 operation: Operation::Idle,
                 deferred_store: None,
                 consumed_value: None,
-                asked: None,
+                requested: None,
                 accepted: None,
                 lock: Lock::Open,
             })
@@ -290,7 +290,7 @@ impl<D: Data> World<D> {
                         .all(|remote| stable(&system.protocol.remote, &remote.configuration))
                     && line.operation == Operation::Idle
                     && line.deferred_store.is_none()
-                    && line.asked.is_none()
+                    && line.requested.is_none()
                     && line.accepted.is_none()
                     && line.lock == Lock::Open
             })

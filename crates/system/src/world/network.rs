@@ -180,7 +180,7 @@ impl<D: Data> Network<D> {
 
     /// True if the message must stay behind others that are still in flight.
     fn must_wait(&self, protocol: &Protocol, flight: &InFlightMessage<D>) -> bool {
-        let predecessors = protocol.stays_behind(flight.message);
+        let predecessors = protocol.earlier_messages(flight.message);
         let must_precede = |other: &InFlightMessage<D>| {
             other.early && predecessors.contains(&other.message) && has_same_route(flight, other)
         };
@@ -215,7 +215,7 @@ impl<D: Data> Network<D> {
 
     /// Adds a message, behind the others of its order.
     pub fn put(&mut self, protocol: &Protocol, flight: InFlightMessage<D>) {
-        let predecessors = protocol.stays_behind(flight.message);
+        let predecessors = protocol.earlier_messages(flight.message);
         let ordered = protocol.order_of(protocol.message(flight.message).channel);
         if !predecessors.is_empty() && ordered.is_none() {
             let is_predecessor = |other: &InFlightMessage<D>| {

@@ -38,18 +38,23 @@ fn configuration(
         if variable.ty.set_of_homes() {
             continue;
         }
-        let Type::Array { over, then, .. } = variable.ty else {
+        let Type::Array {
+            first_domain,
+            second_domain,
+            ..
+        } = variable.ty
+        else {
             permuted.slots[first_slot] = value(variable.ty, original.slots[first_slot], numbers);
             continue;
         };
         let [rows, columns] = variable.ty.extent(numbers.len() as u16).map(usize::from);
-        let permuted_index = |over: IndexDomain, index: usize| match over {
+        let permuted_index = |domain: IndexDomain, index: usize| match domain {
             IndexDomain::Remotes => usize::from(numbers[index]),
             IndexDomain::Numbers(_) | IndexDomain::Homes(_) => index,
         };
         for (i, j) in (0..rows).flat_map(|i| (0..columns).map(move |j| (i, j))) {
-            let target =
-                permuted_index(over, i) * columns + then.map_or(j, |then| permuted_index(then, j));
+            let target = permuted_index(first_domain, i) * columns
+                + second_domain.map_or(j, |second_domain| permuted_index(second_domain, j));
             permuted.slots[first_slot + target] = original.slots[first_slot + i * columns + j];
         }
     }

@@ -11,7 +11,7 @@ use std::rc::Rc;
 
 use super::explore::{Found, SearchState};
 use super::levels::{judge, rights, Clusters, LevelPermissions, LevelStep, Levels, Shared};
-use super::{System, World, Wrong};
+use super::{StepError, System, World};
 use crate::agent::Violation;
 use crate::interner::Rows;
 use cohkit_protocol::protocol::Right;
@@ -20,19 +20,19 @@ use cohkit_protocol::protocol::Right;
 #[derive(Clone, Copy, Debug)]
 pub struct Search {
     /// Maximum number of rows to visit.
-    pub most: usize,
+    pub max_rows: usize,
     /// True to identify rows that differ only in the numbers of caches.
     pub symmetry: bool,
 }
 
-/// Explores two levels, and stops at `search.most` rows or when `should_continue` returns false. The result contains no states.
+/// Explores two levels, and stops at `search.max_rows` rows or when `should_continue` returns false. The result contains no states.
 pub fn explore_levels(
     levels: &Levels,
     search: Search,
     should_continue: &mut dyn FnMut() -> bool,
 ) -> Found<(), LevelStep> {
     let mut product_search = ProductSearch::new(levels, search.symmetry);
-    product_search.explore(search.most, should_continue)
+    product_search.explore(search.max_rows, should_continue)
 }
 
 /// Interned states of one sort, each with properties that are computed once.
@@ -92,7 +92,7 @@ struct Move {
 /// All steps at an outer cache and below it, and their violations.
 struct Moves {
     steps: Vec<Move>,
-    violations: Vec<(LevelStep, Wrong)>,
+    violations: Vec<(LevelStep, StepError)>,
 }
 
 struct ProductSearch<'l, 'p> {
@@ -302,7 +302,7 @@ impl<'l, 'p> ProductSearch<'l, 'p> {
         &mut self,
         row: &[u32],
         visit: &mut dyn FnMut(&mut Self, &[u32], LevelStep),
-    ) -> Vec<(LevelStep, Wrong)> {
+    ) -> Vec<(LevelStep, StepError)> {
         let mut violations = Vec::new();
         let mut next = row.to_vec();
         let home = self.at_home(row[0]);
@@ -438,7 +438,7 @@ impl<'l, 'p> ProductSearch<'l, 'p> {
         let mut row = initial_row.clone();
         loop {
             let level_end = rows.len();
-            let mut violations: Vec<(Wrong, usize, Option<LevelStep>)> = Vec::new();
+            let mut violations: Vec<(StepError, usize, Option<LevelStep>)> = Vec::new();
             for number in level..level_end {
                 if let Err(violation) = self.claims(rows.row(number)) {
                     violations.push((violation.into(), number, None));
@@ -490,10 +490,7 @@ impl<'l, 'p> ProductSearch<'l, 'p> {
                     step.map(|step| (step, error)),
                 );
                 let errors = violations.into_iter().map(|(error, ..)| error).collect();
-                return Found::Wrong {
-                    what: errors,
-                    way: path,
-                };
+                return Found::Wrong { errors, path };
             }
             if rows.len() == level_end {
                 break;
@@ -555,7 +552,7 @@ impl<'l, 'p> ProductSearch<'l, 'p> {
         rows: &Rows,
         predecessors: &[u32],
         number: usize,
-        violation: Option<(LevelStep, Wrong)>,
+        violation: Option<(LevelStep, StepError)>,
     ) -> Vec<LevelStep> {
         let mut rows_on_path = vec![number];
         while let Some(&number) = rows_on_path.last().filter(|&&number| number > 0) {

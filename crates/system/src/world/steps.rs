@@ -10,7 +10,7 @@ use cohkit_protocol::rows::{event_words, fault_words};
 use contexts::{ConsumedStore, WorldHomeContext, WorldRemoteContext};
 
 use super::network::{order_of, Arrival, Endpoint, InFlightMessage, Order, Payload};
-use super::{DeferredStore, Line, Lock, Operation, System, World, Wrong};
+use super::{DeferredStore, Line, Lock, Operation, StepError, System, World};
 use crate::agent::{
     self, read_under_lock, store_under_lock, Bytes, HomeContext, HomeInput, MemoryOp,
     RemoteContext, Sending, Violation,
@@ -88,7 +88,7 @@ fn trigger(event: Event, remote: Option<u8>, home: u16) -> Trigger<'static> {
         home,
         event,
         sender: None,
-        own: remote.map(u16::from),
+        executing_remote: remote.map(u16::from),
         fields: &[],
     }
 }
@@ -113,11 +113,11 @@ impl RowOwner {
     }
 
     /// The controller has no row for the event.
-    fn unexpected(self, system: &System, event: Event) -> Wrong {
+    fn unexpected(self, system: &System, event: Event) -> StepError {
         let (name, controller) = self.name_and_controller(system);
         let event = event_words(system.protocol, controller, event);
         let description = format!("{name} has no rule for {event}");
-        Wrong::Violated(Violation::new("no unexpected message", description))
+        StepError::Violated(Violation::new("no unexpected message", description))
     }
 
     /// The remote's number, or `None` for the home.
@@ -129,11 +129,11 @@ impl RowOwner {
     }
 
     /// The row cannot be executed.
-    fn row_fault(self, system: &System, interrupted: &RowError) -> Wrong {
+    fn row_fault(self, system: &System, interrupted: &RowError) -> StepError {
         let (name, controller) = self.name_and_controller(system);
         let messages = &system.protocol.messages;
         let description = fault_words(name, messages, controller, &interrupted.fault);
-        Wrong::Violated(Violation::new("no unexpected message", description))
+        StepError::Violated(Violation::new("no unexpected message", description))
     }
 }
 
@@ -189,8 +189,8 @@ impl<D: Data> World<D> {
             _ => steps.push(Step::Memory(number)),
         }
         let accepts_request =
-            line.asked.is_none() && (system.overlaps_requests || line.accepted.is_none());
-        match line.asked {
+            line.requested.is_none() && (system.overlaps_requests || line.accepted.is_none());
+        match line.requested {
             None if accepts_request => {
                 let locals = 0..system.home.locals.len() as u8;
                 let locals = locals.filter(|&local| self.may_request(system, number, local));
@@ -225,7 +225,7 @@ impl<D: Data> World<D> {
     ///
     /// # Errors
     /// The step violates a property or exceeds a capacity.
-    pub fn take(&mut self, system: &System, step: Step) -> Result<bool, Wrong> {
+    pub fn take(&mut self, system: &System, step: Step) -> Result<bool, StepError> {
         self.take_recording(system, step, &mut Vec::new())
     }
 
@@ -238,7 +238,7 @@ impl<D: Data> World<D> {
         system: &System,
         step: Step,
         completed: &mut Vec<CompletedAccess<D>>,
-    ) -> Result<bool, Wrong> {
+    ) -> Result<bool, StepError> {
         let count_before = completed.len();
         let result = blocked_without_room(self.apply_step(system, step, completed));
         if result == Ok(false) {
@@ -252,7 +252,7 @@ impl<D: Data> World<D> {
         system: &System,
         step: Step,
         completed: &mut Vec<CompletedAccess<D>>,
-    ) -> Result<bool, Wrong> {
+    ) -> Result<bool, StepError> {
         match step {
             Step::Access(line, remote, access) => {
                 let value = D::Write::default();
@@ -282,7 +282,7 @@ impl<D: Data> World<D> {
                 self.apply_required_event(system, line, Event::MemoryDone, None)
             }
             Step::Asks(line, local) => {
-                self.line(line).asked = Some(local);
+                self.line(line).requested = Some(local);
                 Ok(true)
             }
             Step::Local(line) => self.consume_local_operation(system, line),
@@ -312,7 +312,7 @@ impl<D: Data> World<D> {
         access: Access,
         value: D::Write,
         completed: &mut Vec<CompletedAccess<D>>,
-    ) -> Result<bool, Wrong> {
+    ) -> Result<bool, StepError> {
         let remote_state = &self.lines[usize::from(line)].remotes[usize::from(remote)];
         let right = system.right(&remote_state.configuration);
         let state = remote_state.configuration.state;
@@ -363,7 +363,7 @@ impl<D: Data> World<D> {
         access: Access,
         value: D::Write,
         completed: &mut Vec<CompletedAccess<D>>,
-    ) -> Result<bool, Wrong> {
+    ) -> Result<bool, StepError> {
         let remote_state = &self.lines[usize::from(line)].remotes[usize::from(remote)];
         let mut next = remote_state.configuration.clone();
         let trigger = trigger(Event::Access(access), Some(remote), system.home_of(line));
@@ -451,7 +451,8 @@ impl<D: Data> World<D> {
                 old_copy,
             });
         }
-        let has_retry = || system.protocol.remote.rules[rule].says(&|s| *s == Statement::Retry);
+        let has_retry =
+            || system.protocol.remote.rules[rule].has_statement(&|s| *s == Statement::Retry);
         if !access.about_line() && !has_retry() {
             let old_copy = None;
             completed.push(CompletedAccess {
@@ -471,7 +472,7 @@ impl<D: Data> World<D> {
     }
 
     /// Performs a store or atomic that needs no row, if it makes another copy stale.
-    fn hit(&mut self, system: &System, line: u8, remote: u8) -> Result<bool, Wrong> {
+    fn hit(&mut self, system: &System, line: u8, remote: u8) -> Result<bool, StepError> {
         if !write_hits(&system.protocol.remote, self.state(line, remote)) {
             return Ok(false);
         }
@@ -492,7 +493,7 @@ impl<D: Data> World<D> {
         line: u8,
         remote: u8,
         writes: bool,
-    ) -> Result<(), Wrong> {
+    ) -> Result<(), StepError> {
         let remote_state = &self.lines[usize::from(line)].remotes[usize::from(remote)];
         Err(match (remote_state.stores.posted, writes) {
             (0, _) => return Ok(()),
@@ -509,7 +510,7 @@ impl<D: Data> World<D> {
         line: u8,
         remote: u8,
         access: Access,
-    ) -> Result<(), Wrong> {
+    ) -> Result<(), StepError> {
         let facts = &system.facts;
         let posted = self.lines[usize::from(line)].remotes[usize::from(remote)]
             .stores
@@ -545,7 +546,7 @@ impl<D: Data> World<D> {
         line: u8,
         remote: u8,
         (message, copy): (MessageId, &D::Copy),
-    ) -> Result<(), Wrong> {
+    ) -> Result<(), StepError> {
         let facts = &system.facts;
         let remote_state = &self.lines[usize::from(line)].remotes[usize::from(remote)];
         if facts.used_once[message.index()] && remote_state.stores.posted > 0 {
@@ -572,7 +573,7 @@ impl<D: Data> World<D> {
         line: u8,
         remote: u8,
         ticket: Ticket,
-    ) -> Result<(), Wrong> {
+    ) -> Result<(), StepError> {
         let facts = &system.facts;
         if ticket.is_posted() {
             if !facts.line_order {
@@ -633,7 +634,7 @@ impl<D: Data> World<D> {
         arrival: Arrival,
         choice: u16,
         completed: &mut Vec<CompletedAccess<D>>,
-    ) -> Result<bool, Wrong> {
+    ) -> Result<bool, StepError> {
         let Some(flight) = self.network.at(arrival).cloned() else {
             return Ok(false);
         };
@@ -646,7 +647,7 @@ impl<D: Data> World<D> {
             home: system.home_of(flight.line),
             event,
             sender: flight.from.map(u16::from),
-            own: flight.to.map(u16::from),
+            executing_remote: flight.to.map(u16::from),
             fields: &flight.fields,
         };
         let carried_copy = match &flight.carried {
@@ -714,7 +715,7 @@ impl<D: Data> World<D> {
         carried_copy: Option<&D::Copy>,
         extent: Extent,
         completed: &mut Vec<CompletedAccess<D>>,
-    ) -> Result<(), Wrong> {
+    ) -> Result<(), StepError> {
         let plan = &system.plans[0][rule];
         let old_copy = self.lines[usize::from(line)].remotes[usize::from(remote)]
             .copy
@@ -826,7 +827,7 @@ impl<D: Data> World<D> {
         row_line: u8,
         owner: RowOwner,
         error: &RowError,
-    ) -> Wrong {
+    ) -> StepError {
         let acts = error.acts.iter().chain(&error.later);
         match self.check_room(system, row_line, owner, acts) {
             Ok(()) => owner.row_fault(system, error),
@@ -842,7 +843,7 @@ impl<D: Data> World<D> {
         row_line: u8,
         owner: RowOwner,
         acts: impl IntoIterator<Item = &'a Act>,
-    ) -> Result<(), Wrong> {
+    ) -> Result<(), StepError> {
         let (protocol, sender) = (system.protocol, owner.number());
         let mut networks = protocol.networks.iter();
         if networks.all(|network| network.capacity.is_none()) {
@@ -887,7 +888,7 @@ impl<D: Data> World<D> {
         from: Option<u8>,
         (value, ticket): (D::Write, Ticket),
         sending: Sending<D::Copy>,
-    ) -> Result<(), Wrong> {
+    ) -> Result<(), StepError> {
         let Sending {
             message,
             to,
@@ -928,7 +929,7 @@ impl<D: Data> World<D> {
                 };
                 let capacity = usize::from(system.room) * usize::from(lines);
                 if self.network.queued(order) >= capacity {
-                    return Err(Wrong::Exceeded(format!(
+                    return Err(StepError::Exceeded(format!(
                         "more than {} in one ordered channel",
                         cohkit_base::words::counted(capacity as u64, "message")
                     )));
@@ -941,7 +942,7 @@ impl<D: Data> World<D> {
                     let description = format!("more than {capacity} {name} in flight");
                     return Err(match bound_name {
                         Some(bound) => Violation::new(bound, description).into(),
-                        None => Wrong::Exceeded(description),
+                        None => StepError::Exceeded(description),
                     });
                 }
             }
@@ -951,7 +952,7 @@ impl<D: Data> World<D> {
     }
 
     /// Performs the requested memory operation.
-    fn perform_memory_operation(&mut self, system: &System, line: u8) -> Result<bool, Wrong> {
+    fn perform_memory_operation(&mut self, system: &System, line: u8) -> Result<bool, StepError> {
         let line_state = self.line(line);
         let lock = line_state.lock;
         match line_state.operation.clone() {
@@ -990,7 +991,7 @@ impl<D: Data> World<D> {
         line: u8,
         whole_line: bool,
         value: &D::Write,
-    ) -> Result<(), Wrong> {
+    ) -> Result<(), StepError> {
         self.may_write(line)?;
         let line_state = self.line(line);
         if matches!(line_state.lock, Lock::Held(_)) {
@@ -1007,7 +1008,12 @@ impl<D: Data> World<D> {
         Ok(())
     }
 
-    fn consume_read_data(&mut self, system: &System, line: u8, choice: u8) -> Result<bool, Wrong> {
+    fn consume_read_data(
+        &mut self,
+        system: &System,
+        line: u8,
+        choice: u8,
+    ) -> Result<bool, StepError> {
         let operation = std::mem::replace(&mut self.line(line).operation, Operation::Idle);
         let Operation::Sampled(copy) = operation else {
             return Ok(false);
@@ -1037,7 +1043,7 @@ impl<D: Data> World<D> {
         line: u8,
         event: Event,
         copy: Option<&D::Copy>,
-    ) -> Result<bool, Wrong> {
+    ) -> Result<bool, StepError> {
         let input = HomeInput {
             message: None,
             sender: None,
@@ -1055,9 +1061,9 @@ impl<D: Data> World<D> {
         }
     }
 
-    fn consume_local_operation(&mut self, system: &System, line: u8) -> Result<bool, Wrong> {
+    fn consume_local_operation(&mut self, system: &System, line: u8) -> Result<bool, StepError> {
         let line_state = self.line(line);
-        let Some(local) = line_state.asked.take() else {
+        let Some(local) = line_state.requested.take() else {
             return Ok(false);
         };
         let busy = line_state.accepted.replace(local);
@@ -1078,7 +1084,7 @@ impl<D: Data> World<D> {
         }
     }
 
-    fn unlock(&mut self, system: &System, line: u8) -> Result<bool, Wrong> {
+    fn unlock(&mut self, system: &System, line: u8) -> Result<bool, StepError> {
         let line_state = self.line(line);
         let was_locked = matches!(line_state.lock, Lock::Held(_));
         if was_locked {
@@ -1121,7 +1127,7 @@ impl<D: Data> World<D> {
         line: u8,
         trigger: Trigger,
         input: HomeInput<D::Copy>,
-    ) -> Result<Answer, Wrong> {
+    ) -> Result<Answer, StepError> {
         self.apply_home_event_with(system, line, trigger, input, (None, 0))
     }
 
@@ -1134,7 +1140,7 @@ impl<D: Data> World<D> {
         trigger: Trigger,
         input: HomeInput<D::Copy>,
         (ticket, choice): (Option<Ticket>, u16),
-    ) -> Result<Answer, Wrong> {
+    ) -> Result<Answer, StepError> {
         let mut next = self.lines[usize::from(line)].home.clone();
         let mut tables = system.home;
         let machine = system.home_machine();
@@ -1206,12 +1212,12 @@ fn sending_home(
 }
 
 /// A message finds no room in a network. Within a step this is an excess without a description; no step returns it.
-fn no_room() -> Wrong {
-    Wrong::Exceeded(String::new())
+fn no_room() -> StepError {
+    StepError::Exceeded(String::new())
 }
 
 /// Maps a lack of room in a network to a blocked step, like a message that its receiver stalls.
-fn blocked_without_room(result: Result<bool, Wrong>) -> Result<bool, Wrong> {
+fn blocked_without_room(result: Result<bool, StepError>) -> Result<bool, StepError> {
     match result {
         Err(error) if error == no_room() => Ok(false),
         other => other,
@@ -1229,7 +1235,7 @@ enum Answer {
 }
 
 /// Violation: a posted store is lost.
-fn lost_store(system: &System) -> Wrong {
+fn lost_store(system: &System) -> StepError {
     Violation::new(agent::stores(&system.facts), stores::POSTED_STORE_DROPPED).into()
 }
 

@@ -74,7 +74,7 @@ impl<D: Data> World<D> {
             ),
             Step::Asks(line, number) => (line, format!("{} is requested", local(number))),
             Step::Local(line) => {
-                let requested = self.lines[usize::from(line)].asked;
+                let requested = self.lines[usize::from(line)].requested;
                 let description = requested.map_or("a local operation", |number| local(number));
                 (line, format!("the home takes {description}"))
             }

@@ -59,7 +59,7 @@ fn below<D: Data<Copy = bool>>(world: &World<D>, system: &System, right: Right) 
         Lock::GivenBack => 3,
     };
     let memory = right > Right::None && line.memory;
-    let rest = (right, memory, line.asked, line.accepted, lock);
+    let rest = (right, memory, line.requested, line.accepted, lock);
     (home.slots, remotes.collect(), messages, rest)
 }
 

@@ -6,7 +6,7 @@ use cohkit_protocol::text;
 use cohkit_system::data::Current;
 use cohkit_system::world::SearchState as _;
 use cohkit_system::world::{
-    explore, explore_levels, Clusters, Found, LevelStep, Levels, Search, System, World, Wrong,
+    explore, explore_levels, Clusters, Found, LevelStep, Levels, Search, StepError, System, World,
 };
 use std::collections::HashSet;
 
@@ -53,7 +53,7 @@ fn rows(l2s: u16, l1s: u16, symmetry: bool) -> Found<(), LevelStep> {
         explore_levels(
             levels,
             Search {
-                most: max_states,
+                max_rows: max_states,
                 symmetry,
             },
             &mut || true,
@@ -74,7 +74,7 @@ fn size<W: std::fmt::Debug, S: std::fmt::Debug>(found: Found<W, S>) -> (usize, u
             assert!(lost.is_none(), "something under way cannot end");
             (worlds.len(), transitions, depth)
         }
-        Found::Wrong { what, way } => panic!("{what:?} after {way:?}"),
+        Found::Wrong { errors, path } => panic!("{errors:?} after {path:?}"),
         Found::TooMany { .. } => panic!("there are more"),
     }
 }
@@ -97,27 +97,30 @@ fn violated_property(outer: (&str, &str), inner: (&str, &str)) -> String {
             let found = explore_levels(
                 levels,
                 Search {
-                    most: max_states,
+                    max_rows: max_states,
                     symmetry,
                 },
                 &mut || true,
             );
             match (&plain, found) {
                 (
-                    Found::Wrong { what, way },
+                    Found::Wrong { errors, path },
                     Found::Wrong {
-                        what: other_violations,
-                        way: other_path,
+                        errors: other_violations,
+                        path: other_path,
                     },
                 ) => {
-                    assert!(what.contains(&other_violations[0]), "{other_violations:?}");
-                    assert_eq!(way.len(), other_path.len());
+                    assert!(
+                        errors.contains(&other_violations[0]),
+                        "{other_violations:?}"
+                    );
+                    assert_eq!(path.len(), other_path.len());
                     let mut state: Clusters = Clusters::new(levels);
                     let steps = other_path.iter().map(|&step| state.take(levels, step));
                     let results: Vec<_> =
                         steps.take_while(|results| *results == Ok(true)).collect();
                     assert!(
-                        results.len() + 1 >= way.len(),
+                        results.len() + 1 >= path.len(),
                         "{} of {other_path:?}",
                         results.len()
                     );
@@ -128,16 +131,19 @@ fn violated_property(outer: (&str, &str), inner: (&str, &str)) -> String {
                         lost: other_lost, ..
                     },
                 ) => {
-                    assert_eq!(lost.as_ref().map(Vec::len), other_lost.map(|way| way.len()));
+                    assert_eq!(
+                        lost.as_ref().map(Vec::len),
+                        other_lost.map(|path| path.len())
+                    );
                 }
                 (plain, found) => panic!("{plain:?}, and {found:?}"),
             }
         }
     });
     match plain {
-        Found::Wrong { what, .. } => match &what[0] {
-            Wrong::Violated(violation) => violation.property.to_string(),
-            Wrong::Exceeded(limit) => panic!("{limit}"),
+        Found::Wrong { errors, .. } => match &errors[0] {
+            StepError::Violated(violation) => violation.property.to_string(),
+            StepError::Exceeded(limit) => panic!("{limit}"),
         },
         Found::Safe { lost: Some(_), .. } => "drain".to_string(),
         other => panic!("it holds: {:?}", size(other)),

@@ -14,7 +14,7 @@ use cohkit_protocol::protocol::{Home, Protocol, Right, Type};
 use cohkit_protocol::remotes::Remotes;
 use cohkit_protocol::text::parse;
 use cohkit_system::data::{Current, Words};
-use cohkit_system::world::{explore, Step, System, World, Wrong};
+use cohkit_system::world::{explore, Step, StepError, System, World};
 use std::collections::{BTreeMap, HashMap};
 
 /// Maximum number of states of a system to visit.
@@ -120,8 +120,8 @@ fn brief(report: &Report) -> String {
 
 /// Compares a verdict on all states with the result of the execution.
 pub fn check_agreement(name: &str, found: &Found, report: &Report) -> Result<Agreed, Trouble> {
-    let any_is = |what: &[Wrong], violated: bool| {
-        (what.iter()).any(|error| matches!(error, Wrong::Violated(_)) == violated)
+    let any_is = |errors: &[StepError], violated: bool| {
+        (errors.iter()).any(|error| matches!(error, StepError::Violated(_)) == violated)
     };
     let agreed = match (found, &report.outcome) {
         (
@@ -137,13 +137,13 @@ pub fn check_agreement(name: &str, found: &Found, report: &Report) -> Result<Agr
         {
             Some(Agreed::Verified(worlds.len()))
         }
-        (Found::Wrong { what, way }, Outcome::Violated { trace, .. })
-            if any_is(what, true) && way.len() == trace.steps.len() =>
+        (Found::Wrong { errors, path }, Outcome::Violated { trace, .. })
+            if any_is(errors, true) && path.len() == trace.steps.len() =>
         {
             Some(Agreed::Violated)
         }
-        (Found::Wrong { what, way }, Outcome::Exceeded { trace, .. })
-            if any_is(what, false) && way.len() == trace.steps.len() =>
+        (Found::Wrong { errors, path }, Outcome::Exceeded { trace, .. })
+            if any_is(errors, false) && path.len() == trace.steps.len() =>
         {
             Some(Agreed::Undecided)
         }
@@ -175,7 +175,7 @@ pub struct Judged {
     pub agreed: Agreed,
     /// True if quiescence is always reachable and every access that begins can be performed. False if that was not
     /// judged.
-    pub goes_on: bool,
+    pub makes_progress: bool,
     /// True if the simulator ran it.
     pub simulated: bool,
     /// Number of programs that were run on it.
@@ -188,7 +188,7 @@ pub fn ours(text: &str, seed: u64) -> Result<Judged, Trouble> {
     let agreed = models(&case)?;
     let mut judged = Judged {
         agreed,
-        goes_on: false,
+        makes_progress: false,
         simulated: false,
         programs: 0,
     };
@@ -200,7 +200,7 @@ pub fn ours(text: &str, seed: u64) -> Result<Judged, Trouble> {
     if let Found::Safe { worlds, lost, .. } = &case.found {
         let can_begin_again = begins_again(&case, worlds);
         let makes_progress = lost.is_none() && performed(&case, can_begin_again)?;
-        judged.goes_on = makes_progress;
+        judged.makes_progress = makes_progress;
         // A rejected request is served in some order of events, which the simulator need not produce.
         may_stop = !makes_progress
             || !can_begin_again
@@ -353,8 +353,8 @@ pub fn models(case: &Case) -> Result<Agreed, Trouble> {
         // If a violation and an exceeded capacity are at the same distance, each search finds another one first.
         (Outcome::Violated { .. }, Outcome::Exceeded { .. })
         | (Outcome::Exceeded { .. }, Outcome::Violated { .. }) => {
-            let violated = |wrong: &Wrong| matches!(wrong, Wrong::Violated(_));
-            matches!(found, Found::Wrong { what, .. } if what.iter().any(violated) && !what.iter().all(violated))
+            let violated = |wrong: &StepError| matches!(wrong, StepError::Violated(_));
+            matches!(found, Found::Wrong { errors, .. } if errors.iter().any(violated) && !errors.iter().all(violated))
         }
         _ => false,
     };
@@ -383,15 +383,15 @@ fn values(protocol: &Protocol, remotes: Remotes, found: &Found) -> Result<(), Tr
     );
     let words = explore(&system, World::<Words>::new(&system), MAX_STATES);
     match (found, &words) {
-        (_, cohkit_system::world::Found::Wrong { way, .. }) if !matches!(found, Found::Wrong { way: bits, .. } if bits.len() <= way.len()) =>
+        (_, cohkit_system::world::Found::Wrong { path, .. }) if !matches!(found, Found::Wrong { path: bits, .. } if bits.len() <= path.len()) =>
         {
-            let steps = way.len();
+            let steps = path.len();
             let reason =
                 format!("with words something is wrong after {steps} steps, with bits not");
             Err(Trouble::Differ(reason))
         }
-        (Found::Wrong { way, .. }, cohkit_system::world::Found::Safe { .. }) => {
-            let steps = way.len();
+        (Found::Wrong { path, .. }, cohkit_system::world::Found::Safe { .. }) => {
+            let steps = path.len();
             let reason =
                 format!("with bits something is wrong after {steps} steps, with words never");
             Err(Trouble::Differ(reason))
@@ -518,8 +518,13 @@ fn agents(protocol: &Protocol, world: &World<Current>) -> BTreeMap<String, Strin
                 }
                 Type::Array { .. } => {
                     let [first, second] = variable.ty.extent(line.remotes.len() as u16);
-                    let is_two_dimensional =
-                        matches!(variable.ty, Type::Array { then: Some(_), .. });
+                    let is_two_dimensional = matches!(
+                        variable.ty,
+                        Type::Array {
+                            second_domain: Some(_),
+                            ..
+                        }
+                    );
                     for (row, column) in (0..first).flat_map(|a| (0..second).map(move |b| (a, b))) {
                         let variable_name = match is_two_dimensional {
                             true => format!("{variable_name}[{row}][{column}]"),

@@ -8,7 +8,7 @@ use cohkit_litmus::run::{run, Found, Options, Placement};
 use cohkit_litmus::timed;
 use cohkit_protocol::controller::Controller;
 use cohkit_protocol::protocol::Protocol;
-use cohkit_system::world::Wrong;
+use cohkit_system::world::StepError;
 
 /// Maximum number of states of a program to visit.
 const MAX_STATES: usize = 20_000;
@@ -90,7 +90,7 @@ pub fn compare(
     let system = &protocol.systems[0];
     let threads = system.remotes.total();
     let options = Options {
-        most: MAX_STATES,
+        max_states: MAX_STATES,
         // The system has as many lines at each home.
         placed: Placement::InTurn,
         ..Options::default()
@@ -100,7 +100,7 @@ pub fn compare(
         let name = &program.name;
         let outcomes = match run(protocol, home, program, &options, &mut || true) {
             Found::Ends { ends, .. } => ends,
-            Found::Wrong(error @ Wrong::Violated(_)) => {
+            Found::Wrong(error @ StepError::Violated(_)) => {
                 return Err(format!("executed, it is safe; {name}: {error:?}"));
             }
             _ => continue,

@@ -70,7 +70,7 @@ impl Judge<'_> {
         let variables = table.controller.variables.iter().zip(&agent.values);
         let contents = variables.map(|(variable, value)| {
             match variable.register && !self.has_register_reports {
-                true => Contents::One(0),
+                true => Contents::Value(0),
                 false => value.contents(variable.ty),
             }
         });

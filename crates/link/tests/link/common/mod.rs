@@ -187,8 +187,8 @@ impl Link {
 /// of both sides. If the answering sync block is damaged in turn, it also costs the sender's retry timeout.
 pub fn share_left(rate: f64, delay: usize) -> f64 {
     let damage_probability = -(f64::ln_1p(-rate) * Block::BITS as f64).exp_m1();
-    let blocks_lost =
-        (2 * delay + 2) as f64 + damage_probability * f64::from(Parameters::ECI.patience);
+    let blocks_lost = (2 * delay + 2) as f64
+        + damage_probability * f64::from(Parameters::ECI.retry_timeout_slots);
     (1.0 - damage_probability) / (1.0 - damage_probability + damage_probability * blocks_lost)
 }
 

@@ -408,7 +408,7 @@ fn a_release_waits_for_all_acknowledgements() {
     // The outcome that first exposed the fault.
     let program = herd::read(include_str!("verdicts/g01.litmus")).expect("a program");
     let options = Options {
-        cores: Cores::Relaxed(bit.kept.expect("orders")),
+        cores: Cores::Relaxed(bit.program_order.expect("orders")),
         ..Options::default()
     };
     let Found::Ends { ends, .. } = run(&bit, home(&bit), &program, &options, &mut || true) else {

@@ -15,7 +15,7 @@ fn array_operations_survive_evictions_without_races() {
     let (host, channel) = (compile("host", HOST, &[]), compile("channel", CHANNEL, &[]));
     for interval in [None, Some(50)] {
         let evictions = interval.map(|interval| Evictions {
-            every: interval,
+            mean_interval: interval,
             seed: 1,
         });
         let result = run_watched(

@@ -29,7 +29,7 @@ fn host_memory_copies_are_coherent() {
         platform.set("host.cores", cores).expect("it can be set");
         platform.set("host.llc", llc).expect("it can be set");
         let evictions = interval.map(|interval| Evictions {
-            every: interval,
+            mean_interval: interval,
             seed: 1,
         });
         let channels: [(&str, &[u8]); 1] = [("lends", &lends)];

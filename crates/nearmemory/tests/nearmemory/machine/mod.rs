@@ -9,7 +9,7 @@ mod races;
 mod stops;
 mod verified;
 
-use cohkit_nearmemory::machine::{loaded, Machine, RunOutcome};
+use cohkit_nearmemory::machine::{load_program, Machine, RunOutcome};
 use cohkit_nearmemory::{Binaries, Evictions, Platform};
 use cohkit_riscv::elf::Image;
 use cohkit_riscv::system::{Errno, World};
@@ -130,7 +130,7 @@ fn run_as(
     mode: RunMode,
 ) -> RunResult {
     let image = Image::read(host).expect("it is a program");
-    let (main, system) = loaded(&image, 64 << 20, command).expect("it fits");
+    let (main, system) = load_program(&image, 64 << 20, command).expect("it fits");
     let mut binaries = Binaries::default();
     for (name, file) in channels {
         binaries.add(name, file).expect("it is a program");
@@ -138,7 +138,7 @@ fn run_as(
     let mut machine = Machine::new(platform, main, system, image.entry, binaries, evictions);
     match mode {
         RunMode::InTime => {}
-        RunMode::Watched => machine.watch(),
+        RunMode::Watched => machine.enable_race_detection(),
         RunMode::Fast => machine.run_functionally(),
     }
     // Requested long runs have no limit on events.

@@ -16,7 +16,7 @@ fn guide_accumulator_is_correct_under_evictions() {
     for (seed, interval) in evictions.into_iter().enumerate() {
         let seed = seed as u64;
         let evictions = interval.map(|interval| Evictions {
-            every: interval,
+            mean_interval: interval,
             seed,
         });
         let result = run(&platform, &host, "", &[("sum", &sum)], evictions);
@@ -64,7 +64,7 @@ fn all_pipe_kinds_deliver_once_under_evictions() {
         ("4", 8, None),
     ] {
         let evictions = interval.map(|interval| Evictions {
-            every: interval,
+            mean_interval: interval,
             seed: lines,
         });
         let command = format!("{kind} {words} {lines}");
@@ -155,7 +155,7 @@ fn programs_do_the_same_without_time() {
         let channel = compile("channel", &source(""), &[]);
         for interval in [None, Some(5)] {
             let evictions = interval.map(|interval| Evictions {
-                every: interval,
+                mean_interval: interval,
                 seed: 1,
             });
             let channels: [(&str, &[u8]); 1] = [(name, &channel)];
@@ -234,7 +234,7 @@ fn full_streams_spare_the_host_and_leftovers_are_dropped() {
         let channel = compile("channel", &source(""), &[]);
         for interval in [None, Some(5)] {
             let evictions = interval.map(|interval| Evictions {
-                every: interval,
+                mean_interval: interval,
                 seed: 1,
             });
             let channels: [(&str, &[u8]); 1] = [(name, &channel)];
@@ -256,7 +256,10 @@ fn consecutive_streams_reuse_lines() {
         &[],
     );
     let streams = compile("channel", "crates/nearmemory/tests/programs/streams.c", &[]);
-    let evictions = Some(Evictions { every: 20, seed: 1 });
+    let evictions = Some(Evictions {
+        mean_interval: 20,
+        seed: 1,
+    });
     for (evictions, mode) in [
         (None, RunMode::InTime),
         (None, RunMode::Fast),

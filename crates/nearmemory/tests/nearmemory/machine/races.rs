@@ -2,19 +2,19 @@
 //! correct programs. The programs of the other tests are checked as well.
 
 use super::{compile, root, run_as, run_watched, RunMode, RunResult};
-use cohkit_nearmemory::{CoreId, Evictions, Platform, RunOutcome, Wrong};
+use cohkit_nearmemory::{CoreId, Evictions, Platform, RaceKind, RunOutcome};
 use cohkit_riscv::elf;
 use cohkit_testing::require;
 use std::path::Path;
 
 /// Expected reports: the kind, and the source lines of the later and the earlier access.
-type ExpectedRaces<'a> = &'a [(Wrong, &'a str, &'a str)];
+type ExpectedRaces<'a> = &'a [(RaceKind, &'a str, &'a str)];
 
 const HOST: &str = "crates/nearmemory/tests/programs/forgets-host.c";
 const CHANNEL: &str = "crates/nearmemory/tests/programs/forgets.c";
 
 /// Runs two programs of the same name, compiled with these definitions, and returns the races found.
-fn races_in(name: &str, definitions: &[&str]) -> Vec<(Wrong, String, String)> {
+fn races_in(name: &str, definitions: &[&str]) -> Vec<(RaceKind, String, String)> {
     let programs = "crates/nearmemory/tests/programs";
     let host = compile("host", &format!("{programs}/{name}-host.c"), definitions);
     let channel = compile("channel", &format!("{programs}/{name}.c"), definitions);
@@ -41,7 +41,11 @@ fn two_cores_that_store_one_line_race_unless_one_waits() {
         return;
     }
     let stores = "nm_store(0, far, 1);  // stores";
-    assert_races("coreww", &[], &[(Wrong::UnorderedStores, stores, stores)]);
+    assert_races(
+        "coreww",
+        &[],
+        &[(RaceKind::UnorderedStores, stores, stores)],
+    );
     assert_races("coreww", &["-DWAITS"], &[]);
 }
 
@@ -52,7 +56,7 @@ fn half_written_lines_are_found_without_an_eviction() {
     }
     let loads = "for (int i = (seen++, 0); i < 4; i++) sum += line[i];  // loads";
     let stores = "nm_write_line(0, 0, words);  // stores";
-    assert_races("half", &[], &[(Wrong::HalfWritten, loads, stores)]);
+    assert_races("half", &[], &[(RaceKind::HalfWritten, loads, stores)]);
     assert_races("half", &["-DTAG"], &[]);
 }
 
@@ -73,7 +77,7 @@ fn release_orders_later_host_loads() {
         };
         let mut lines = [second.as_str(), first];
         lines.sort();
-        assert_eq!((*kind, lines), (Wrong::UnorderedRead, [stores, loads]));
+        assert_eq!((*kind, lines), (RaceKind::UnorderedRead, [stores, loads]));
     }
 }
 
@@ -84,7 +88,7 @@ fn each_handover_races_if_a_step_is_missing() {
     if !require::require("riscv-gcc") {
         return;
     }
-    use Wrong::{NotStored, UnorderedRead};
+    use RaceKind::{NotStored, UnorderedRead};
     let (stores, fetches) = (
         "nm_store(0, to, 1);  // stores",
         "nm_fetch(1, far, 1);  // fetches",
@@ -121,7 +125,7 @@ fn each_handover_races_if_a_step_is_missing() {
 }
 
 /// Runs the programs with a seeded fault and returns the races with their two source lines.
-fn races_with_fault(fault: u32, evictions: Option<Evictions>) -> Vec<(Wrong, String, String)> {
+fn races_with_fault(fault: u32, evictions: Option<Evictions>) -> Vec<(RaceKind, String, String)> {
     let definition = format!("-DFORGETS={fault}");
     let host = compile("host", HOST, &[&definition]);
     let channel = compile("channel", CHANNEL, &[&definition]);
@@ -148,7 +152,7 @@ fn races_by_line(
     host: &[u8],
     channel: &[u8],
     source_folder: &Path,
-) -> Vec<(Wrong, String, String)> {
+) -> Vec<(RaceKind, String, String)> {
     let source_line = |site: &cohkit_nearmemory::Site| {
         let program = match site.core_id {
             CoreId::Host(_) => host,
@@ -167,7 +171,7 @@ fn races_by_line(
     };
     let races = result.outcomes.iter().filter_map(|outcome| match outcome {
         RunOutcome::Race(race) => Some((
-            race.wrong,
+            race.kind,
             source_line(&race.second),
             source_line(&race.first),
         )),
@@ -185,13 +189,16 @@ fn each_seeded_fault_of_cache_management_is_found_at_its_lines() {
         return;
     }
     assert_eq!(races_with_fault(0, None), [], "a program without a fault");
-    let evictions = Some(Evictions { every: 7, seed: 1 });
+    let evictions = Some(Evictions {
+        mean_interval: 7,
+        seed: 1,
+    });
     assert_eq!(races_with_fault(0, evictions), [], "whatever is evicted");
     let store = "nm_store(0, far, PIECES);";
     let fetch = "if (fetches) nm_fetch(0, far, PIECES);";
     let stores = "far[i] = i;  // stores";
     let (loads, second_loads) = ("sum += far[i];  // loads", "sum += far[i];  // loads again");
-    use Wrong::*;
+    use RaceKind::*;
     let (early_store, stale_store) = (
         "far[3] = 7;  // stores too early",
         "far[3] = 7;  // stores in what is stale",
@@ -269,61 +276,61 @@ fn shipped_programs_have_no_races() {
 
 /// Programs with a removed wait for their copy engine: their arguments, and the resulting kind of race with the source
 /// line that comes too early.
-const WAITS: &[(&str, &str, &str, Wrong, &str)] = &[
+const WAITS: &[(&str, &str, &str, RaceKind, &str)] = &[
     (
         "bulk",
         "65536",
         "    nm_fetched_since(0, count, since);\n    since",
-        Wrong::NotFetched,
+        RaceKind::NotFetched,
         "nm_store(0, to + done * NM_LINE, count);",
     ),
     (
         "bulk",
         "65536",
         "    nm_fetched_since(side * half, count, began);\n",
-        Wrong::NotFetched,
+        RaceKind::NotFetched,
         "nm_store(side * half, to + done * NM_LINE, count);",
     ),
     (
         "bulk",
         "65536",
         "      nm_stored_since(other * half, sent[other], stored[other]);\n",
-        Wrong::Reused,
+        RaceKind::Reused,
         "nm_fetch(other * half, from + (done + half) * NM_LINE, least(lines - done - half, half));",
     ),
     (
         "gups",
         "65536 300",
         "    nm_fetched(LINE, before);\n",
-        Wrong::NotFetched,
+        RaceKind::NotFetched,
         "line[at % 16] ^= random;",
     ),
     (
         "gups",
         "65536 300",
         "    nm_stored(LINE, before);\n",
-        Wrong::Reused,
+        RaceKind::Reused,
         "nm_fetch(LINE, far, 1);",
     ),
     (
         "rows",
         "24576 64",
         "  nm_fetched_since(place * PART, PART, table->since[place]);\n",
-        Wrong::NotFetched,
+        RaceKind::NotFetched,
         "for (int j = 0; j < 8; j++, row += width / 4) each[j] = *row;",
     ),
     (
         "rows",
         "65536 128 1000",
         "    await(place, any[place], stored[place]);\n    any",
-        Wrong::Reused,
+        RaceKind::Reused,
         "nm_fetch(place * PART, table->far + table->fetched++ * PART * NM_LINE, PART);",
     ),
     (
         "pagerank",
         "2 128 1500 60 1 3 31 2",
         "    nm_stamped_since(stamp + 4, 1, message->since);\n",
-        Wrong::NotFetched,
+        RaceKind::NotFetched,
         "for (int i = 0; i < 4; i++) each[i] = line[i * BLOCK + neighbour[i] % BLOCK];",
     ),
 ];
@@ -356,7 +363,7 @@ fn missing_copy_wait_is_reported_at_the_use() {
             None,
         );
         let races = races_by_line(&result, &host, &channel, folder.path());
-        let is_expected = |(kind_found, second, _): &(Wrong, String, String)| {
+        let is_expected = |(kind_found, second, _): &(RaceKind, String, String)| {
             *kind_found == kind && second == use_line
         };
         assert!(

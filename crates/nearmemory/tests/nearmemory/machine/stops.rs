@@ -117,7 +117,7 @@ fn locks_hold_host_requests_under_evictions() {
     let locks = compile("channel", "crates/nearmemory/tests/programs/locks.c", &[]);
     for interval in [None, Some(7)] {
         let evictions = interval.map(|interval| Evictions {
-            every: interval,
+            mean_interval: interval,
             seed: 1,
         });
         let channels: [(&str, &[u8]); 1] = [("locks", &locks)];
@@ -215,7 +215,10 @@ fn polling_without_a_possible_writer_ends_the_run() {
     if !require::require("riscv-gcc") {
         return;
     }
-    let evictions = Some(Evictions { every: 7, seed: 1 });
+    let evictions = Some(Evictions {
+        mean_interval: 7,
+        seed: 1,
+    });
     for (host, channel) in [(&[][..], &[][..]), (&["-DSTOPS"], &["-DWAITS"])] {
         for (evictions, mode) in [
             (None, RunMode::InTime),
@@ -231,7 +234,7 @@ fn polling_without_a_possible_writer_ends_the_run() {
                 panic!("{polls:?}")
             };
             assert_eq!(
-                (poll.core_id, poll.at),
+                (poll.core_id, poll.address),
                 (CoreId::Host(0), Some(SCRATCHPADS))
             );
             assert!(result.counter("host: instructions") < 1_000_000);

@@ -74,7 +74,7 @@ fn programs_that_measure_prove_their_results_and_race_nowhere() {
             (RunMode::Fast, Some(50)),
         ] {
             let evictions = interval.map(|interval| Evictions {
-                every: interval,
+                mean_interval: interval,
                 seed: 1,
             });
             let result = run(program, arguments, &channel, evictions, mode);

@@ -10,7 +10,7 @@ impl<'a> Parser<'a, '_> {
         self.sink.mentions.push(Mention {
             span,
             declaration: name.span,
-            what: "size",
+            kind: "size",
         });
         Some(Number { value, span })
     }
@@ -59,7 +59,7 @@ impl<'a> Parser<'a, '_> {
         self.sink.mentions.push(Mention {
             span: name.span,
             declaration: name.span,
-            what: "size",
+            kind: "size",
         });
         Ok(())
     }
@@ -77,8 +77,8 @@ impl<'a> Parser<'a, '_> {
         if !self.eat_word("per") {
             return Ok(ty);
         }
-        let over = self.index_domain()?;
-        let then = match self.eat_word("per") {
+        let first_domain = self.index_domain()?;
+        let second_domain = match self.eat_word("per") {
             true => Some(self.index_domain()?),
             false => None,
         };
@@ -97,7 +97,11 @@ impl<'a> Parser<'a, '_> {
                 return Ok(ty);
             }
         };
-        Ok(Type::Array { of, over, then })
+        Ok(Type::Array {
+            of,
+            first_domain,
+            second_domain,
+        })
     }
 
     /// After `per`: the index type of an array.
@@ -162,8 +166,8 @@ impl<'a> Parser<'a, '_> {
             if self.eat_word("home") {
                 return Ok(Type::Array {
                     of: Element::Member,
-                    over: IndexDomain::Homes(self.homes()),
-                    then: None,
+                    first_domain: IndexDomain::Homes(self.homes()),
+                    second_domain: None,
                 });
             }
             if !self.eat_word("remote") {

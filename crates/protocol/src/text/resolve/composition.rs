@@ -390,7 +390,7 @@ impl<'a> Composer<'a, '_> {
             name: format!("{}.{}", name.text, used.name),
             remotes: Remotes::new(&kind_counts)?,
             lines: lines as u8,
-            lent: false,
+            parent_any: false,
             sizes: Vec::new(),
             sized: None,
             span: name.span,

@@ -463,7 +463,7 @@ impl<'a> Resolver<'a, '_> {
             self.sink.mentions.push(Mention {
                 span: name.span,
                 declaration: each.span,
-                what: "agent of a loop",
+                kind: "agent of a loop",
             });
             return single(Expression::Each, kind);
         }
@@ -522,7 +522,7 @@ impl<'a> Resolver<'a, '_> {
             self.sink.mentions.push(Mention {
                 span: name.span,
                 declaration: message.fields[position].span,
-                what: "field",
+                kind: "field",
             });
         }
         match (variable, field) {

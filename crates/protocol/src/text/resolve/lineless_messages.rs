@@ -60,7 +60,7 @@ impl Resolver<'_, '_> {
         let row = remote
             .rules
             .iter()
-            .find(|row| row.says(&is_bulk_transition));
+            .find(|row| row.has_statement(&is_bulk_transition));
         let keyword = "every".to_string();
         let row = row.map(|row| (&keyword, row.span));
         if let Some((name, span)) = register.or(lineless).or(row) {

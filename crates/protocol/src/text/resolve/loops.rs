@@ -23,7 +23,12 @@ impl<'a> Resolver<'a, '_> {
         let variable = scope.variables.find(name, self.sink)?;
         let ty = scope.types[usize::from(variable)];
         let declared = scope.variables.list[usize::from(variable)].span;
-        let Type::Array { over, then, .. } = ty else {
+        let Type::Array {
+            first_domain,
+            second_domain,
+            ..
+        } = ty
+        else {
             let message = format!("`{}` is no array", name.text);
             self.sink.push(
                 Diagnostic::new(Code::Type, name.span, message)
@@ -36,7 +41,7 @@ impl<'a> Resolver<'a, '_> {
             return None;
         };
         self.require_line(name, variable, scope)?;
-        let dimensions = 1 + usize::from(then.is_some());
+        let dimensions = 1 + usize::from(second_domain.is_some());
         if ty.set_of_homes() || indices.len() != dimensions {
             let (message, label) = match ty.set_of_homes() {
                 true => ("is a set", "`home in SET` tests membership".to_string()),
@@ -50,8 +55,8 @@ impl<'a> Resolver<'a, '_> {
             self.sink.push(diagnostic.see(declared, "declared here"));
             return None;
         }
-        let dimensions = std::iter::once(over).chain(then);
-        let resolved = dimensions.zip(indices).map(|(over, index)| match over {
+        let dimensions = std::iter::once(first_domain).chain(second_domain);
+        let resolved = dimensions.zip(indices).map(|(domain, index)| match domain {
             IndexDomain::Remotes => self.resolve_typed(index, Kind::Remote, scope),
             IndexDomain::Homes(_) => self.resolve_typed(index, Kind::Home, scope),
             IndexDomain::Numbers(size) => self.number_of(index, size, scope),

@@ -7,7 +7,7 @@
 use super::controller::taken_messages;
 use super::*;
 use crate::controller::{Access, Controller, Effect, Event, Rule, State, Statement};
-use crate::pending_access::{self, every};
+use crate::pending_access::{self, bulk_transitions};
 use crate::protocol::{Channel, Class, Message, Right, StateId};
 use cohkit_base::words::with_article;
 use rustc_hash::FxHashSet;
@@ -122,7 +122,7 @@ fn lost_access_error(controller: &Controller, row: &Rule) -> Option<Diagnostic> 
         );
         return Some(Diagnostic::new(Code::NeverPerformed, row.span, text).label(label));
     }
-    let has_send = row.says(&|s| matches!(s, Statement::Send { .. }));
+    let has_send = row.has_statement(&|s| matches!(s, Statement::Send { .. }));
     if is_performed
         || has_retry
         || has_send
@@ -174,7 +174,7 @@ impl<'c> Accesses<'c> {
             has_start = true;
             self.step(access, row, &mut states, &mut completes);
         }
-        let transitions = every(self.controller);
+        let transitions = bulk_transitions(self.controller);
         let mut next = 0;
         while let Some(&state) = states.get(next) {
             next += 1;

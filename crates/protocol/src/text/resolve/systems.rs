@@ -83,7 +83,7 @@ impl<'a> Resolver<'a, '_> {
                     self.sink.mentions.extend(declared.map(|declared| Mention {
                         span: part.0.span,
                         declaration: declared.span,
-                        what: "size",
+                        kind: "size",
                     }));
                     let value = number_in_range(part.1, min, max, "the size is", self.sink);
                     let is_duplicate = sizes.iter().flatten().any(|(stated, _)| stated == size);
@@ -153,7 +153,7 @@ impl<'a> Resolver<'a, '_> {
             name: name.text.to_string(),
             remotes,
             lines: lines? as u8,
-            lent: parent_any.is_some(),
+            parent_any: parent_any.is_some(),
             sizes: sizes.into_iter().collect::<Option<_>>()?,
             sized: None,
             span: name.span,

@@ -5,7 +5,7 @@ use super::{ECI, MSI};
 
 /// Names of the occurrences, each with the name at its declaration.
 fn mention_names(text: &str, mentions: &[Mention]) -> Vec<(String, String)> {
-    let text_of = |span: Span| span.of(text).to_string();
+    let text_of = |span: Span| span.text(text).to_string();
     let occurrences = mentions.iter();
     occurrences
         .map(|mention| (text_of(mention.span), text_of(mention.declaration)))
@@ -32,13 +32,13 @@ fn a_name_is_found_with_its_declaration() {
             .map(|mention| mention.span)
             .collect();
         assert!(declared.iter().all(|place| places.contains(place)));
-        let blocks: Vec<&str> = analysis.blocks.iter().map(|span| span.of(text)).collect();
+        let blocks: Vec<&str> = analysis.blocks.iter().map(|span| span.text(text)).collect();
         assert!(blocks[0].starts_with("protocol") && !blocks[0].contains('\n'));
         let remote = blocks.iter().find(|block| block.starts_with("remote"));
         assert!(remote.is_some_and(|block| block.ends_with('}')));
     }
     let analysis = analyse(MSI);
-    let kinds = analysis.mentions.iter().map(|mention| mention.what);
+    let kinds = analysis.mentions.iter().map(|mention| mention.kind);
     let kinds: std::collections::BTreeSet<&str> = kinds.collect();
     let expected = ["channel", "field", "message", "state", "variable"];
     assert!(
@@ -72,7 +72,7 @@ fn a_text_that_uses_others_has_names_too() {
     };
     let (composition, analysis) = analyse_composing(text, &mut { load });
     assert!(composition.is_none() && analysis.diagnostics.len() >= 2);
-    let uses: Vec<&str> = analysis.uses.iter().map(|used| used.0.of(text)).collect();
+    let uses: Vec<&str> = analysis.uses.iter().map(|used| used.0.text(text)).collect();
     assert_eq!(uses, ["\"a.coh\"", "\"b.coh\""]);
     let occurrences = mention_names(text, &analysis.mentions);
     let used: Vec<&str> = occurrences.iter().map(|(used, _)| used.as_str()).collect();
@@ -128,7 +128,7 @@ fn truncated_text_keeps_its_earlier_names() {
             assert!(analysis
                 .mentions
                 .iter()
-                .any(|mention| mention.what == "message"));
+                .any(|mention| mention.kind == "message"));
         }
     }
 }

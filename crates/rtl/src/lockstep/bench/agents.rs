@@ -18,7 +18,7 @@ struct RemoteRowContext<'b, 'a> {
 
 impl RemoteContext for RemoteRowContext<'_, '_> {
     type Copy = Bytes;
-    type Wrong = BenchError;
+    type Error = BenchError;
 
     fn current(&self, copy: &Bytes) -> bool {
         self.bench.lines[self.line_index].is_current(copy, self.bench.words)
@@ -202,7 +202,7 @@ impl Bench<'_> {
             home: 0,
             event,
             sender: None,
-            own: Some(0),
+            executing_remote: Some(0),
             fields: &[],
         };
         let stepped = self

@@ -369,7 +369,7 @@ impl Bench<'_> {
             home: 0,
             event: Event::MemoryData(0),
             sender: Some(0),
-            own: None,
+            executing_remote: None,
             fields: &[],
         };
         let stepped = self

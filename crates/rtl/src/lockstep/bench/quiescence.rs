@@ -16,7 +16,7 @@ impl Bench<'_> {
                 && slice.illegal_inputs.is_empty()
         });
         // A request may still wait until a full set frees a way by itself.
-        let idle_cycles = 300 + (1 << self.shape.patience);
+        let idle_cycles = 300 + (1 << self.shape.recall_delay_log2);
         slices_are_idle
             && self.messages_in_flight.is_empty()
             && self.cycle > self.last_activity + idle_cycles

@@ -117,7 +117,7 @@ impl Bench<'_> {
             home: 0,
             event,
             sender: Some(0),
-            own: None,
+            executing_remote: None,
             fields: &[],
         };
         let mut home = self.lines[line_index].home.clone();
@@ -353,7 +353,7 @@ impl HomeRowContext<'_, '_> {
 
 impl HomeContext for HomeRowContext<'_, '_> {
     type Copy = Bytes;
-    type Wrong = BenchError;
+    type Error = BenchError;
 
     fn current(&self, copy: &Bytes) -> bool {
         self.bench.lines[self.line_index].is_current(copy, self.bench.words)

@@ -98,7 +98,7 @@ pub struct Rate {
     pub cycles: u64,
     /// Mean number of the remote's messages and of local operations in progress. Each counts from its arrival to the
     /// departure of its answer, or, for writes, to the transfer of the bytes to memory.
-    pub in_hand: f64,
+    pub mean_in_progress: f64,
     /// Transfers at the ports in these cycles.
     pub ports: Ports,
 }
@@ -260,7 +260,7 @@ impl Bench<'_> {
         Ok(Rate {
             lines: (end.1 - start.1) as u64,
             cycles: end.0 - start.0,
-            in_hand: mean_in_progress(&port_events, start.0, end.0),
+            mean_in_progress: mean_in_progress(&port_events, start.0, end.0),
             ports: end.2.since(&start.2),
         })
     }

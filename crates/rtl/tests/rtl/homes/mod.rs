@@ -30,7 +30,7 @@ pub struct Compiled {
     pub protocol: Protocol,
     pub home: Controller,
     pub rom: Rom,
-    pub ways: ReachabilityGraph,
+    pub graph: ReachabilityGraph,
     pub package: String,
 }
 
@@ -50,7 +50,7 @@ pub fn compiled_text(file: &str, text: &str) -> Compiled {
     let home = construction.flat(true);
     let rom = Rom::new(&protocol, &home).expect("it fits");
     let rom = rom.with_rights(&home, &construction.flat_rights(true));
-    let ways = ReachabilityGraph::new(&protocol, &home, &rom).expect("a line has few situations");
+    let graph = ReachabilityGraph::new(&protocol, &home, &rom).expect("a line has few situations");
     // Print with the same header as the command, so that both share cached builds.
     let origin = Origin {
         file,
@@ -62,7 +62,7 @@ pub fn compiled_text(file: &str, text: &str) -> Compiled {
         protocol,
         home,
         rom,
-        ways,
+        graph,
         package,
     }
 }
@@ -83,7 +83,7 @@ impl Built {
             protocol,
             home,
             rom,
-            ways,
+            graph,
             ..
         } = &self.compiled;
         Setup {
@@ -92,7 +92,7 @@ impl Built {
             rom,
             library: &self.library,
             shape: self.shape,
-            ways: Some(ways),
+            graph: Some(graph),
             argument: &self.argument,
             folder: self.folder.path(),
             stop: &NEVER,

@@ -83,7 +83,7 @@ impl Simulation {
             _ => return,
         };
         if let Err(breach) = application.contract.action(&action) {
-            let text = format!("{} {}", application.name, breach.what);
+            let text = format!("{} {}", application.name, breach.description);
             return self.fail(FailureKind::Contract, breach.line, text);
         }
         match output {

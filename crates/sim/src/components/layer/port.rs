@@ -87,7 +87,7 @@ impl Port {
         let links = match layer.framing {
             Framing::Eci => create(rated(Lanes::ECI.with(lanes)), &|patience| {
                 EndKind::Eci(Parameters {
-                    patience,
+                    retry_timeout_slots: patience,
                     // Waiting messages are counted by the simulator.
                     fifo: usize::MAX,
                     ..Parameters::ECI

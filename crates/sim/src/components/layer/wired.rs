@@ -98,8 +98,10 @@ impl EndKind {
                 [(); 2].map(|()| end::End::new(parameters.clone()))
             })),
             EndKind::Ccix(limit, bytes_in_flight) => {
-                let end =
-                    || ccix::End::new(256, ccix::OPTIMISED, true, *limit).over(*bytes_in_flight);
+                let end = || {
+                    ccix::End::new(256, ccix::OPTIMISED, true, *limit)
+                        .with_bytes_in_flight(*bytes_in_flight)
+                };
                 Links::Ccix(Wired::new(&plan, || [end(), end()]))
             }
             EndKind::Cxl(flits, patience, first_side) => {
@@ -107,7 +109,7 @@ impl EndKind {
                     let parameters = cxl::Parameters::new(*flits, side);
                     cxl::End::new(cxl::Parameters {
                         fifo: usize::MAX,
-                        patience: *patience,
+                        retry_timeout_flits: *patience,
                         ..parameters
                     })
                 };
@@ -254,16 +256,16 @@ impl<L: Layer> Wired<L> {
         let queues = |side| vec![VecDeque::new(); circuits(side)];
         let byte = plan.lanes.blocks();
         let byte = Ratio::new(
-            byte.under * u128::from(plan.lanes.count) * u128::from(SECOND),
-            byte.over,
+            byte.denominator * u128::from(plan.lanes.count) * u128::from(SECOND),
+            byte.numerator,
         );
         let unit = 1u128 << FRACTION;
         let ticks = u128::from(LANE_BYTE);
-        let pace = unit * ticks * byte.under / byte.over;
+        let pace = unit * ticks * byte.denominator / byte.numerator;
         let mut wired = Wired {
             scale: Scale {
                 start_ticks,
-                pace: [pace, unit * byte.over / (ticks * byte.under)],
+                pace: [pace, unit * byte.numerator / (ticks * byte.denominator)],
                 clock_ticks: ((u128::from(SECOND / end::CLOCK) * pace) >> FRACTION) as u64,
                 two_picoseconds: ((2 * pace) >> FRACTION) as u64 + 1,
             },
@@ -311,7 +313,7 @@ impl<L: Layer> Wired<L> {
     /// Time for `bytes` on a link with its current number of lanes.
     fn time_of(&self, link: usize, bytes: u64) -> Time {
         let bytes = u128::from(bytes) / u128::from(self.testbenches[link].lanes());
-        (bytes * self.byte.over / self.byte.under) as Time
+        (bytes * self.byte.numerator / self.byte.denominator) as Time
     }
 
     /// Returns when receivers take the next message from a link at these sides; `Time::MAX` if none is in flight.
@@ -493,7 +495,7 @@ impl<L: Layer> Wired<L> {
                 if side == 0 {
                     (due.arrival, due.blocked) = (Time::MAX, false);
                 }
-                let mut circuits = testbench.ends()[side].come();
+                let mut circuits = testbench.ends()[side].received_circuits();
                 while circuits != 0 {
                     let circuit = circuits.trailing_zeros() as u8;
                     circuits &= circuits - 1;
@@ -556,7 +558,7 @@ impl<L: Layer> Wired<L> {
     /// Sends outstanding acknowledgements and credits, for which no component waits.
     pub(super) fn settle(&mut self) {
         for testbench in &mut self.testbenches {
-            testbench.rest(1 << 16);
+            testbench.run_to_rest(1 << 16);
         }
     }
 
@@ -592,7 +594,7 @@ impl<L: Layer> Wired<L> {
             .first()
             .map_or(1, |testbench| testbench.lanes());
         let bytes = u128::from(self.bytes(side)) / u128::from(lanes);
-        (bytes * self.byte.over / self.byte.under) as Time
+        (bytes * self.byte.numerator / self.byte.denominator) as Time
     }
 
     /// Number of units sent again.

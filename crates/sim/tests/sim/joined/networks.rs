@@ -159,7 +159,7 @@ fn no_more_messages_are_in_flight_than_there_is_room_for() {
             assert!(verdict.is_ok(), "{seed}: {verdict:?}");
             let rejection = judge(&text, &text_with_capacity(""))
                 .err()
-                .map(|refused| refused.why);
+                .map(|refused| refused.reason);
             overfull += usize::from(rejection.is_some_and(|rejection| {
                 rejection.contains("finds no room in network requests at directory")
             }));

@@ -195,7 +195,7 @@ impl Scenario for Probe {
     fn lines(&self) -> Line {
         1
     }
-    fn ends(&self) -> bool {
+    fn terminates(&self) -> bool {
         true
     }
     /// As many pages as one period of the permissions.
@@ -335,7 +335,7 @@ fn refused_word_is_no_longer_awaited() {
         fn lines(&self) -> Line {
             1
         }
-        fn ends(&self) -> bool {
+        fn terminates(&self) -> bool {
             true
         }
         fn host_words(&self) -> u64 {
@@ -397,7 +397,7 @@ fn transfers_are_not_translated() {
         fn lines(&self) -> Line {
             1
         }
-        fn ends(&self) -> bool {
+        fn terminates(&self) -> bool {
             true
         }
         fn application(&self) -> Copies {

@@ -26,7 +26,7 @@ impl<D: Data> WorldRemoteContext<'_, '_, '_, D> {
     }
 
     /// Returns the ticket of a store that is sent.
-    fn ticket(&mut self) -> Result<Ticket, Wrong> {
+    fn ticket(&mut self) -> Result<Ticket, StepError> {
         let (facts, capacity) = (&self.system.facts, self.system.room);
         let send = self.send.take();
         let stores_of_line = &mut self.remote_state().stores;
@@ -39,7 +39,7 @@ impl<D: Data> WorldRemoteContext<'_, '_, '_, D> {
                 let ranks = stores::ranks(capacity, true);
                 if rank >= ranks {
                     let description = format!("more than {ranks} posted stores are pending");
-                    return Err(Wrong::Exceeded(description));
+                    return Err(StepError::Exceeded(description));
                 }
                 stores_of_line.posted += 1;
             }
@@ -64,13 +64,13 @@ impl<D: Data> WorldRemoteContext<'_, '_, '_, D> {
 
 impl<D: Data> RemoteContext for WorldRemoteContext<'_, '_, '_, D> {
     type Copy = D::Copy;
-    type Wrong = Wrong;
+    type Error = StepError;
 
     fn current(&self, copy: &D::Copy) -> bool {
         self.world.data.current(self.line, copy)
     }
 
-    fn send(&mut self, sending: Sending<D::Copy>) -> Result<(), Wrong> {
+    fn send(&mut self, sending: Sending<D::Copy>) -> Result<(), StepError> {
         let store = match sending.bytes {
             Bytes::Write => {
                 let ticket = self.ticket()?;
@@ -85,7 +85,7 @@ impl<D: Data> RemoteContext for WorldRemoteContext<'_, '_, '_, D> {
         (self.world).send(self.system, self.line, from, store, sending)
     }
 
-    fn write(&mut self, copy: &D::Copy) -> Result<D::Copy, Wrong> {
+    fn write(&mut self, copy: &D::Copy) -> Result<D::Copy, StepError> {
         if !self.in_place {
             self.world
                 .check_program_order(self.line, self.remote, true)?;
@@ -97,7 +97,7 @@ impl<D: Data> RemoteContext for WorldRemoteContext<'_, '_, '_, D> {
             .write(self.system, self.line, copy, self.extent, &value))
     }
 
-    fn read(&mut self, copy: &D::Copy) -> Result<(), Wrong> {
+    fn read(&mut self, copy: &D::Copy) -> Result<(), StepError> {
         if !self.carries_copy {
             self.world
                 .check_program_order(self.line, self.remote, false)?;
@@ -106,7 +106,7 @@ impl<D: Data> RemoteContext for WorldRemoteContext<'_, '_, '_, D> {
         Ok(())
     }
 
-    fn written(&mut self, returned_copy: Option<&D::Copy>) -> Result<(), Wrong> {
+    fn written(&mut self, returned_copy: Option<&D::Copy>) -> Result<(), StepError> {
         let facts = &self.system.facts;
         let remote_state = self.remote_state();
         remote_state.write_value = None;
@@ -122,7 +122,7 @@ impl<D: Data> RemoteContext for WorldRemoteContext<'_, '_, '_, D> {
     // The caller handles the abandoned write after the row.
     fn gives_up(&mut self) {}
 
-    fn every(&mut self, from: StateId, to: StateId) -> Result<(), Wrong> {
+    fn every(&mut self, from: StateId, to: StateId) -> Result<(), StepError> {
         self.bulk_transitions.push((from, to));
         Ok(())
     }
@@ -169,7 +169,7 @@ impl<D: Data> WorldHomeContext<'_, '_, '_, D> {
 
 impl<D: Data> HomeContext for WorldHomeContext<'_, '_, '_, D> {
     type Copy = D::Copy;
-    type Wrong = Wrong;
+    type Error = StepError;
 
     fn current(&self, copy: &D::Copy) -> bool {
         self.world.data.current(self.line, copy)
@@ -182,7 +182,7 @@ impl<D: Data> HomeContext for WorldHomeContext<'_, '_, '_, D> {
         }
     }
 
-    fn send(&mut self, sending: Sending<D::Copy>) -> Result<(), Wrong> {
+    fn send(&mut self, sending: Sending<D::Copy>) -> Result<(), StepError> {
         let store = Default::default();
         (self.world).send(self.system, self.line, None, store, sending)
     }
@@ -191,7 +191,7 @@ impl<D: Data> HomeContext for WorldHomeContext<'_, '_, '_, D> {
         self.world.lines[usize::from(self.line)].memory.clone()
     }
 
-    fn set_memory(&mut self, copy: &D::Copy) -> Result<(), Wrong> {
+    fn set_memory(&mut self, copy: &D::Copy) -> Result<(), StepError> {
         self.world.may_write(self.line)?;
         self.line_state().memory = copy.clone();
         Ok(())
@@ -204,7 +204,7 @@ impl<D: Data> HomeContext for WorldHomeContext<'_, '_, '_, D> {
         }
     }
 
-    fn store(&mut self, from: Option<u8>, whole_line: bool) -> Result<(), Wrong> {
+    fn store(&mut self, from: Option<u8>, whole_line: bool) -> Result<(), StepError> {
         let deferred = self.deferred.take();
         let ticket = deferred.or(self
             .consumed_store
@@ -233,7 +233,7 @@ impl<D: Data> HomeContext for WorldHomeContext<'_, '_, '_, D> {
             .store_to_memory(self.system, self.line, whole_line, &value)
     }
 
-    fn defer_write(&mut self, from: Option<u8>, whole_line: bool) -> Result<(), Wrong> {
+    fn defer_write(&mut self, from: Option<u8>, whole_line: bool) -> Result<(), StepError> {
         let violation = |description: &str| {
             Err(Violation::new("one deferred store at a time", description).into())
         };
@@ -259,7 +259,7 @@ impl<D: Data> HomeContext for WorldHomeContext<'_, '_, '_, D> {
         }
     }
 
-    fn take_deferred_write(&mut self) -> Result<(Option<u8>, bool), Wrong> {
+    fn take_deferred_write(&mut self) -> Result<(Option<u8>, bool), StepError> {
         let line_state = self.line_state();
         match line_state.deferred_store.take() {
             Some(DeferredStore {
@@ -279,7 +279,7 @@ impl<D: Data> HomeContext for WorldHomeContext<'_, '_, '_, D> {
         }
     }
 
-    fn start(&mut self, operation: MemoryOp<D::Copy>) -> Result<(), Wrong> {
+    fn start(&mut self, operation: MemoryOp<D::Copy>) -> Result<(), StepError> {
         let line_state = self.line_state();
         if line_state.operation != Operation::Idle {
             return Err(Violation::new(
@@ -299,7 +299,7 @@ impl<D: Data> HomeContext for WorldHomeContext<'_, '_, '_, D> {
         Ok(())
     }
 
-    fn acknowledge(&mut self, local: u8) -> Result<(), Wrong> {
+    fn acknowledge(&mut self, local: u8) -> Result<(), StepError> {
         let local_operation = &self.system.home.locals[usize::from(local)];
         let system = self.system;
         let line_state = self.line_state();

@@ -492,7 +492,7 @@ impl<'a> Resolver<'a, '_> {
             self.sink.mentions.push(Mention {
                 span: field.span,
                 declaration: declared[position].span,
-                what: "field",
+                kind: "field",
             });
             if let Some(first) = given_spans[position].replace(field.span) {
                 let message = format!("`{}` is given twice", field.text);

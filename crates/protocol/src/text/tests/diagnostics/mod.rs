@@ -281,7 +281,7 @@ fn tables_that_are_too_large() {
     };
     let diagnostics = fill_and_parse(&too_many_states);
     assert_eq!(diagnostics[0].code, Code::TooMany);
-    assert_eq!(diagnostics.len(), Diagnostic::MOST);
+    assert_eq!(diagnostics.len(), Diagnostic::MAX_COUNT);
     assert!(diagnostics[49]
         .notes
         .last()
@@ -310,7 +310,7 @@ fn texts_of_maximum_length() {
         for place in ["channels", "messages", "states", "variables"] {
             text = text.replace(&format!("%{place}%"), "");
         }
-        let space = LONGEST_TEXT - text.len();
+        let space = MAX_FILE_BYTES - text.len();
         text.replace("%remote%", &piece.repeat(space / piece.len()))
     };
     // One line, many lines, many errors, and rows that stand for far too many rules.
