@@ -38,10 +38,10 @@ fn find(name: &str) -> &'static Tool {
     found.unwrap_or_else(|| panic!("tests know no tool `{name}`"))
 }
 
-/// Whether a test can go on: its tool is there. It is to end at once if the developer does without that.
+/// Returns true if the tool of a test is installed, and false if `COHKIT_WITHOUT` names it; the test then ends at once.
 ///
 /// # Panics
-/// If the tool is missing, and nobody said that it may be.
+/// If the tool is missing and `COHKIT_WITHOUT` does not name it.
 #[track_caller]
 pub fn require(name: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -65,7 +65,10 @@ pub fn missing(name: &str) -> String {
     )
 }
 
-/// Whether the programs of a tool are in these folders; false if `without` has its name. An error says what is missing.
+/// Returns true if the programs of a tool are in these folders, and false if `without` names it.
+///
+/// # Errors
+/// Describes the missing tool, or an unknown name in `without`.
 pub fn is_there(name: &str, path: &OsStr, without: &str) -> Result<bool, String> {
     let names = || all().map(|tool| tool.name);
     for word in without.split(',').filter(|word| !word.is_empty()) {
@@ -81,11 +84,11 @@ pub fn is_there(name: &str, path: &OsStr, without: &str) -> Result<bool, String>
         }
     }
     let programs = find(name).programs;
-    let stands =
+    let is_installed =
         |program: &&&str| std::env::split_paths(path).any(|folder| folder.join(program).is_file());
     match programs
         .iter()
-        .all(|one| one.names.iter().any(|program| stands(&program)))
+        .all(|one| one.names.iter().any(|program| is_installed(&program)))
     {
         true => Ok(true),
         false => Err(missing(name)),

@@ -6,20 +6,23 @@ use cohkit_protocol::controller::{Access, Controller};
 use cohkit_protocol::protocol::Protocol;
 use cohkit_trace::{judge, Summary, Trace};
 
-/// Judges a trace in which nothing is wrong.
-pub fn sound(protocol: &Protocol, home: &Controller, trace: &Trace, of: &str) -> Summary {
+/// Judges a trace that must be accepted, and returns its summary.
+///
+/// # Panics
+/// If the trace is rejected.
+pub fn sound(protocol: &Protocol, home: &Controller, trace: &Trace, name: &str) -> Summary {
     let judged = judge(protocol, home, &trace.sequence, trace.at_rest);
     judged.unwrap_or_else(|refused| {
         let last = refused.step.min(trace.sequence.steps.len());
         let steps = &trace.sequence.steps[last.saturating_sub(12)..last];
-        panic!("{of}: {refused:?}\n{steps:#?}")
+        panic!("{name}: {refused:?}\n{steps:#?}")
     })
 }
 
-/// Numbers that follow from a seed.
-struct Chance(u64);
+/// Pseudorandom numbers.
+struct RandomGenerator(u64);
 
-impl Chance {
+impl RandomGenerator {
     fn below(&mut self, end: usize) -> usize {
         // SplitMix64.
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -30,79 +33,84 @@ impl Chance {
     }
 }
 
-/// Seeds so many faults in a trace, one at a time; those that are not refused, and make a difference, are told. Gives how
-/// many were refused.
+/// Seeds `faults` faults in a trace, one at a time, and returns the number of rejected traces. Faults without an effect are
+/// left out.
+///
+/// # Panics
+/// If a trace with an effective fault is accepted.
 pub fn faults_are_refused(
     protocol: &Protocol,
     home: &Controller,
     trace: &Trace,
     (seed, faults): (u64, usize),
-    of: &str,
+    name: &str,
 ) -> usize {
-    let mut chance = Chance(seed);
+    let mut random = RandomGenerator(seed);
     let mut refused = 0;
     for _ in 0..faults {
         let mut steps = trace.sequence.steps.clone();
-        let Some(fault) = seeded(protocol, home, &mut steps, &mut chance) else {
+        let Some(fault) = seeded(protocol, home, &mut steps, &mut random) else {
             continue;
         };
-        let mut spoilt = trace.sequence.clone();
-        spoilt.steps = steps;
-        match judge(protocol, home, &spoilt, trace.at_rest) {
+        let mut faulty = trace.sequence.clone();
+        faulty.steps = steps;
+        match judge(protocol, home, &faulty, trace.at_rest) {
             Err(_) => refused += 1,
-            Ok(_) => panic!("{of}: seed {seed}: nobody notices: {fault}"),
+            Ok(_) => {
+                panic!("{name}: seed {seed}: the judge accepts a trace with this fault: {fault}")
+            }
         }
     }
     refused
 }
 
-/// Seeds a fault; says which. None if what would be said then is the same, or as true.
+/// Seeds a fault and describes it. Returns `None` if the changed trace has the same meaning, or is just as correct.
 fn seeded(
     protocol: &Protocol,
     home: &Controller,
     steps: &mut Vec<Step>,
-    chance: &mut Chance,
+    random: &mut RandomGenerator,
 ) -> Option<String> {
-    let at = chance.below(steps.len());
+    let at = random.below(steps.len());
     let step = steps[at].clone();
     let same = |other: &Step| (other.agent, other.line) == (step.agent, step.line);
     let next = (at + 1..steps.len()).find(|&next| same(&steps[next]));
-    let what = match chance.below(4) {
+    let what = match random.below(4) {
         0 => {
-            if says_nothing(steps, at) {
+            if is_redundant(steps, at) {
                 return None;
             }
             steps.remove(at);
-            "lost"
+            "removed"
         }
         1 => {
             let next = next?;
-            if says_nothing(steps, at) || says_nothing(steps, next) {
+            if is_redundant(steps, at) || is_redundant(steps, next) {
                 return None;
             }
-            // In which order a device hears answers to different things nobody promises.
-            let hears = |action: &Action| matches!(action, Action::Does { what } if what.starts_with("is "));
+            // The order in which a device receives answers to different operations is not specified.
+            let is_answer = |action: &Action| matches!(action, Action::Does { what } if what.starts_with("is "));
             if steps[next].action == step.action
-                || hears(&step.action) && hears(&steps[next].action)
+                || is_answer(&step.action) && is_answer(&steps[next].action)
             {
                 return None;
             }
             steps.swap(at, next);
-            "behind the agent's next step"
+            "after the agent's next step"
         }
         2 => {
-            if says_nothing(steps, at) {
+            if is_redundant(steps, at) {
                 return None;
             }
             steps.insert(at + 1, step.clone());
-            "told twice"
+            "repeated"
         }
         _ => {
-            if reads_the_unknown(protocol, steps, at) {
+            if reads_an_unconstrained_word(protocol, steps, at) {
                 return None;
             }
-            alter(protocol, home, &mut steps[at].action, chance)?;
-            // The number of a message that nobody takes is nowhere else.
+            alter(protocol, home, &mut steps[at].action, random)?;
+            // The number of a message that is never received occurs nowhere else.
             if let (Action::Send { flight: now, .. }, Action::Send { flight, .. }) =
                 (&steps[at].action, &step.action)
             {
@@ -118,8 +126,8 @@ fn seeded(
     Some(format!("step {}, {what}: {:?}, now {now:?}", at + 1, step))
 }
 
-/// Whether a step tells what was read of a word of which nobody has told before what it is.
-fn reads_the_unknown(protocol: &Protocol, steps: &[Step], at: usize) -> bool {
+/// True if a step reports the value of a word that no earlier step determines.
+fn reads_an_unconstrained_word(protocol: &Protocol, steps: &[Step], at: usize) -> bool {
     let of_word = |step: &Step| match &step.action {
         Action::Does { what } => {
             let (_, of_word) = what.split_once(" of word ")?;
@@ -142,27 +150,27 @@ fn reads_the_unknown(protocol: &Protocol, steps: &[Step], at: usize) -> bool {
         }
         _ => false,
     };
-    // Where copies may be old, what others read says nothing of this one's copy.
+    // If copies may be stale, reads by other agents do not constrain this agent's copy.
     let loose = !protocol.guarantee.coherent;
-    let own = |step: &&Step| !loose || step.agent == steps[at].agent;
+    let is_relevant = |step: &&Step| !loose || step.agent == steps[at].agent;
     let takes = |step: &&Step| loose && matches!(step.action, Action::Receive { .. });
-    let told = |step: &&Step| of_word(step).is_some_and(|word| word == read);
-    let mut before = steps[..at].iter().rev().filter(own);
-    let before = before.find(|step| told(step) || writes(step) || takes(step));
-    !before.is_some_and(|step| told(&step))
+    let reports = |step: &&Step| of_word(step).is_some_and(|word| word == read);
+    let mut before = steps[..at].iter().rev().filter(is_relevant);
+    let before = before.find(|step| reports(step) || writes(step) || takes(step));
+    !before.is_some_and(|step| reports(&step))
 }
 
-/// What memory does.
-const OF_MEMORY: [&str; 4] = [
+/// Actions of memory.
+const MEMORY_ACTIONS: [&str; 4] = [
     "is read",
     "is written",
     "takes the store",
     "takes the partial store",
 ];
 
-/// Whether a step says nothing that is not said without it: that a state stays what it was, or that a copy is used which
-/// its agent may use anyway.
-fn says_nothing(steps: &[Step], at: usize) -> bool {
+/// True if the trace has the same meaning without a step: the state does not change, or an access hits in a copy that its
+/// agent may use.
+fn is_redundant(steps: &[Step], at: usize) -> bool {
     let step = &steps[at];
     let same = |other: &&Step| (other.agent, other.line) == (step.agent, step.line);
     match &step.action {
@@ -171,23 +179,23 @@ fn says_nothing(steps: &[Step], at: usize) -> bool {
                 Action::Becomes { state } => Some(state.clone()),
                 _ => None,
             };
-            let before = |is_it: &dyn Fn(&&Step) -> bool| {
-                let mut before = steps[..at].iter().rev().filter(is_it);
+            let last_state = |matches: &dyn Fn(&&Step) -> bool| {
+                let mut before = steps[..at].iter().rev().filter(matches);
                 before.find_map(becomes)
             };
-            let Some(last) = before(&same) else {
+            let Some(last) = last_state(&same) else {
                 return true;
             };
             let now = becomes(step).unwrap_or_default();
-            // Registers may have been told of another line since.
-            let any = before(&|other| other.agent == step.agent).unwrap_or_default();
+            // A step of another line may have changed the registers since.
+            let any = last_state(&|other| other.agent == step.agent).unwrap_or_default();
             let parts = |state: &str| match state.split_once(' ') {
                 Some((name, values)) => (name.to_string(), values.to_string()),
                 None => (state.to_string(), String::new()),
             };
             last == now || parts(&last).0 == parts(&now).0 && parts(&any).1 == parts(&now).1
         }
-        // What the device asks for, or memory does last, without the home having heard of it.
+        // A request of the device, or the last action of memory, that the home has not received.
         Action::Does { what } if what.starts_with("asks for ") => {
             let local = what.strip_prefix("asks for ");
             !steps[at + 1..].iter().any(|step| match &step.action {
@@ -195,13 +203,13 @@ fn says_nothing(steps: &[Step], at: usize) -> bool {
                 _ => false,
             })
         }
-        Action::Does { what } if OF_MEMORY.contains(&what.as_str()) => {
+        Action::Does { what } if MEMORY_ACTIONS.contains(&what.as_str()) => {
             !steps[at + 1..].iter().any(|step| match &step.action {
-                Action::Does { what } => OF_MEMORY.contains(&what.as_str()),
+                Action::Does { what } => MEMORY_ACTIONS.contains(&what.as_str()),
                 _ => false,
             })
         }
-        // A value counts as told where it is told.
+        // The value of a word is reported only here, and its removal leaves a correct trace.
         Action::Does { what } if what.contains(" of word ") => true,
         Action::Does { what } => {
             let access = Access::ALL
@@ -210,7 +218,7 @@ fn says_nothing(steps: &[Step], at: usize) -> bool {
             let next = steps[at + 1..].iter().find(same);
             let leads = next.is_some_and(|next| match &next.action {
                 Action::Send { .. } => true,
-                Action::Becomes { .. } => !says_nothing(steps, at + 1),
+                Action::Becomes { .. } => !is_redundant(steps, at + 1),
                 _ => false,
             });
             access && !leads
@@ -219,46 +227,46 @@ fn says_nothing(steps: &[Step], at: usize) -> bool {
     }
 }
 
-/// Another value in the place of one of a step.
+/// Replaces a value of a step.
 fn alter(
     protocol: &Protocol,
     home: &Controller,
     action: &mut Action,
-    chance: &mut Chance,
+    random: &mut RandomGenerator,
 ) -> Option<()> {
-    let another = |names: Vec<&str>, not: &str, chance: &mut Chance| {
+    let another = |names: Vec<&str>, not: &str, random: &mut RandomGenerator| {
         let names: Vec<&str> = names.into_iter().filter(|name| *name != not).collect();
-        (!names.is_empty()).then(|| names[chance.below(names.len())].to_string())
+        (!names.is_empty()).then(|| names[random.below(names.len())].to_string())
     };
     match action {
         Action::Send {
             message,
             to,
             flight,
-        } => match chance.below(3) {
+        } => match random.below(3) {
             0 => *to += 1,
             1 => *flight += 1_000_000,
-            _ => *message = other_message(protocol, message, chance)?,
+            _ => *message = other_message(protocol, message, random)?,
         },
         Action::Receive {
             message,
             from,
             flight,
-        } => match chance.below(3) {
+        } => match random.below(3) {
             0 => *from += 1,
             1 => *flight += 1_000_000,
-            _ => *message = other_message(protocol, message, chance)?,
+            _ => *message = other_message(protocol, message, random)?,
         },
         Action::Becomes { state } => {
             let all = protocol.remote.states.iter().chain(&home.states);
             *state = another(
                 all.map(|state| state.name.as_str()).collect(),
                 state,
-                chance,
+                random,
             )?;
         }
         Action::Does { what } => match what.rsplit_once(": ") {
-            // What is read is another value than what was written.
+            // The read returns a value that was not written.
             Some((begin, value)) if what.contains("a load") => {
                 *what = format!("{begin}: {}", value.parse::<u64>().ok()?.wrapping_add(1));
             }
@@ -268,10 +276,10 @@ fn alter(
     Some(())
 }
 
-/// Another message, or another value of a field.
-fn other_message(protocol: &Protocol, words: &str, chance: &mut Chance) -> Option<String> {
+/// Returns another message, or the same message with another field value.
+fn other_message(protocol: &Protocol, words: &str, random: &mut RandomGenerator) -> Option<String> {
     if let Some((name, fields)) = words.split_once('(') {
-        if chance.below(2) == 0 {
+        if random.below(2) == 0 {
             return Some(format!("{name}(not {fields}"));
         }
     }
@@ -281,5 +289,5 @@ fn other_message(protocol: &Protocol, words: &str, chance: &mut Chance) -> Optio
         .iter()
         .filter(|m| m.name != name)
         .collect();
-    (!others.is_empty()).then(|| others[chance.below(others.len())].name.clone())
+    (!others.is_empty()).then(|| others[random.below(others.len())].name.clone())
 }

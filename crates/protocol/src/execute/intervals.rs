@@ -1,6 +1,6 @@
 //! Intervals of remotes with the same truth value of a condition, which is evaluated once per interval.
 //!
-//! Most of several hundred remotes have the same values, so many slots are compared at a time.
+//! Most of several hundred remotes have the same values, so slots are compared in blocks.
 
 use super::members::WORD_BITS;
 use super::Run;

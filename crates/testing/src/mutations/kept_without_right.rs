@@ -1,7 +1,7 @@
 //! Protocol in which the bytes of a message are used at once and also kept, in a state without permission to read.
 
-/// The ECI with a state K: a load reads without caching, and the line stays, without a right, until it is loaded again
-/// or evicted.
+/// Returns ECI with a state `K`: a load reads without caching, and the line stays without permission until it is loaded
+/// again or evicted.
 pub fn kept_without_right(eci: &str) -> String {
     let changes = [
         (
@@ -40,8 +40,8 @@ pub fn kept_without_right(eci: &str) -> String {
     replaced(eci, &changes)
 }
 
-/// The same with an owner that mixes up what it answers when it is asked to share, so that memory stays old: bytes that
-/// are used once are then old, and who keeps them besides does so without a right.
+/// Returns the same with an owner that swaps its answers to `ForwardShared`, so that memory stays stale: bytes that are
+/// used once are then stale, and are kept without permission.
 pub fn mixed_up(eci: &str) -> String {
     let row = "ForwardShared            | send Ack";
     let changes = [

@@ -1,9 +1,9 @@
-//! Mistakes people make in protocol texts, each made in a shipped text.
+//! Mistakes that people make in protocol files, each made in a shipped file.
 //! The checker's tests and the simulator's read this list.
 
 use std::path::PathBuf;
 
-/// One mistake: where a text says `from`, it says `to` instead.
+/// One mistake: replacements in a shipped protocol file.
 pub struct Mistake {
     pub name: &'static str,
     pub story: &'static str,
@@ -14,7 +14,7 @@ pub struct Mistake {
     pub found: &'static str,
 }
 
-/// All of them.
+/// All mistakes.
 pub const MISTAKES: &[Mistake] = &[
     Mistake {
         name: "forgotten-invalidation",

@@ -1,6 +1,6 @@
 //! ECI in which a store to an exclusive clean line first gives up write permission, and is retried in S.
 
-/// The text of ECI, changed so.
+/// Returns the changed text of ECI.
 pub fn tried_again(eci: &str) -> String {
     let mut text = eci.to_string();
     for (from, to) in [
