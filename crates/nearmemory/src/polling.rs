@@ -26,9 +26,12 @@ pub struct Poll {
 /// Observation of a core within the window.
 #[derive(Clone, Debug, Default)]
 struct Progress {
-    /// The reference state, and how often it has recurred.
+    /// The reference state, and how often the core has returned to it.
     reference: Option<HartState>,
     recurrences: u32,
+    /// Instructions that the core had retired when it was last in the reference state. A core that is stalled there
+    /// retires none, and does not return to it.
+    retired: u64,
     /// Samples since the reference was taken, and the number after which it is replaced.
     samples: u64,
     limit: u64,
@@ -115,14 +118,17 @@ impl Window {
         }
         let progress = self.progress_mut(core_id);
         let state = hart.state();
+        let retired = hart.csrs.instret;
         if progress.reference.as_ref() == Some(&state) {
-            progress.recurrences += 1;
+            progress.recurrences += u32::from(retired != progress.retired);
+            progress.retired = retired;
             return;
         }
         // Each reference is kept twice as long as the previous one, so periods of any length are found.
         progress.samples += 1;
         if progress.samples > progress.limit {
             progress.reference = Some(state);
+            progress.retired = retired;
             progress.recurrences = 0;
             progress.samples = 0;
             progress.limit = progress.limit * 2 + 1;
@@ -148,5 +154,29 @@ impl Window {
             pc,
             address,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cohkit_riscv::Extensions;
+
+    /// Regression: a host core that was stalled by memory at several samples counted as one that repeats a loop, so a
+    /// copy of 32 MiB beside a polling core ended as a livelock.
+    #[test]
+    fn stalled_core_does_not_return_to_its_state() {
+        let core = CoreId::Host(0);
+        let mut hart = Hart::new(0, Extensions::HOST);
+        let mut window = Window::new(0, 100, 1, 0);
+        for now in 50..110 {
+            window.sample(core, &hart, now);
+        }
+        assert!(!window.has_recurred(core, false, 110));
+        for now in 110..114 {
+            hart.csrs.instret += 1;
+            window.sample(core, &hart, now);
+        }
+        assert!(window.has_recurred(core, false, 114));
     }
 }
