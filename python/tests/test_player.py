@@ -187,7 +187,7 @@ def test_exceptions_of_user_code_propagate() -> None:
         cohkit.play("enzian-dc-bram", Breaking("raises"))
     with pytest.raises(TypeError, match=r"Load\(line=3, word=0\) is not one of the valid instructions"):
         cohkit.play("enzian-dc-bram", Breaking("does something else"))
-    with pytest.raises(cohkit.InputError, match="a scenario of one's own has its numbers itself"):
+    with pytest.raises(cohkit.InputError, match="a custom scenario defines its own parameters"):
         cohkit.play("enzian-dc-bram", Breaking("nothing"), numbers={"rows": 1})
 
 

@@ -98,7 +98,7 @@ def test_file_that_is_not_utf8_is_reported_with_its_location(tmp_path: Path) -> 
         cohkit.check("tests/murphi/peterson.m")
     with pytest.raises(FileNotFoundError, match=r"`cohkit.shipped\('msi'\)` gives the shipped protocol"):
         cohkit.read("msi")
-    with pytest.raises(FileNotFoundError, match=r"`cohkit.composition\('two-level'\)` gives the text that ships"):
+    with pytest.raises(FileNotFoundError, match=r"`cohkit.composition\('two-level'\)` gives the shipped composition"):
         cohkit.read("two-level")
     with pytest.raises(cohkit.InputError, match=r"composes others: `cohkit.composition\('two-level'\)` gives it"):
         cohkit.shipped("two-level")
@@ -120,7 +120,7 @@ def test_file_that_is_not_utf8_is_reported_with_its_location(tmp_path: Path) -> 
         ({"simulate_steps": 5, "seed": -1}, "`seed` is a number below"),
         ({"simulate_steps": 5, "coverage": True}, "random walks have no `coverage`"),
         ({"checkpoint": "a", "resume": "a"}, "not both"),
-        ({"hash_compaction": True, "coverage": True}, "`coverage` needs the states"),
+        ({"hash_compaction": True, "coverage": True}, "`coverage` needs the expanded states"),
         ({"hash_compaction": True, "simulate_steps": 5}, "random walks keep no states"),
         ({"checkpoint_every_seconds": 0}, "`checkpoint_every_seconds` is a positive number, not 0"),
         ({"resume": "no/such/folder"}, "contains no checkpoints"),

@@ -206,7 +206,7 @@ def test_litmus_test_uses_sizes_of_a_system_and_expected_result() -> None:
         cohkit.litmus("SB", protocol=cord, system="pear")
     with pytest.raises(cohkit.InputError, match="no sizes of their own"):
         cohkit.litmus("SB", protocol="two-level", system="both")
-    with pytest.raises(cohkit.InputError, match="`system` is of the caches"):
+    with pytest.raises(cohkit.InputError, match="`system` applies to the caches"):
         cohkit.litmus("SB", system="three_caches")
     with pytest.raises(cohkit.InputError, match="`fiel` is not one of condition, file"):
         cohkit.litmus("SB", protocol="mesi", expect="fiel")  # type: ignore[arg-type]

@@ -104,9 +104,9 @@ def test_search_resumes_from_a_checkpoint(tmp_path: Path) -> None:
         (lambda: cohkit.shipped("mesii"), "did you mean `mesi`?"),
         (lambda: cohkit.Machine("enzian-dc-ddr")["link.latncy"], "did you mean `link.latency`?"),
         (lambda: cohkit.litmus("SB", protcol="mesi"), "did you mean `protocol`?"),  # type: ignore[call-arg]
-        (lambda: cohkit.show(1), "nothing that can be shown"),  # type: ignore[arg-type]
+        (lambda: cohkit.show(1), "cannot be displayed"),  # type: ignore[arg-type]
         (lambda: cohkit.to_frame(3), "no result"),  # type: ignore[arg-type]
-        (lambda: cohkit.chart_text({}), "no message sequence"),
+        (lambda: cohkit.chart_text({}), "not a message sequence"),
     ],
 )
 def test_invalid_search_options_are_reported(wrong: Callable[[], object], said: str) -> None:

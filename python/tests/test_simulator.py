@@ -416,7 +416,7 @@ def test_machine_reflects_its_settings(tmp_path: Path) -> None:
     mine = cohkit.Machine(file)
     file.unlink()
     with pytest.raises(
-        cohkit.InputError, match=r"not Platform: `cohkit\.platform` tells of one, and `cohkit\.Machine` makes"
+        cohkit.InputError, match=r"not Platform: `cohkit\.platform` describes a platform, `cohkit\.Machine` creates"
     ):
         cohkit.simulate(cohkit.platform("enzian-dc-ddr"), "random-read")  # type: ignore[arg-type]
     # What was read is kept.

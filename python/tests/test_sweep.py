@@ -116,7 +116,7 @@ def test_partial_line_is_rerun_and_damaged_line_reported(
     assert sweep(*SWEPT, "--out", tmp_path) == 0
     assert (tmp_path / "results.parquet").read_bytes() == undisturbed
     lines = whole.splitlines(keepends=True)
-    for damage, says in ((lines[2][:-9] + b"\n", "is damaged"), (lines[1], "is no point of this sweep")):
+    for damage, says in ((lines[2][:-9] + b"\n", "is damaged"), (lines[1], "is not part of the sweep")):
         journal.write_bytes(b"".join([*lines[:2], damage, *lines[3:]]))
         capsys.readouterr()
         assert sweep(*SWEPT, "--out", tmp_path) == 2

@@ -201,7 +201,7 @@ fn invalid_checkpoints_are_rejected_with_one_message() {
     assert_rejected(
         &["--resume", &checkpoint_folder],
         2,
-        "later checkpoints are",
+        "is missing, but later checkpoints exist",
     );
     assert!(!Path::new(&file).exists());
 }

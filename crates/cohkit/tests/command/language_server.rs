@@ -1202,7 +1202,7 @@ fn invalid_lsp_input_ends_the_server_with_a_message() {
         ("Content-Length: 18446744073709551615\r\n\r\n", "at most"),
         ("Content-Type: a\r\n\r\n{}", "`Content-Length`"),
         ("Content-Length: 30\r\n\r\n{}", "ends inside a message"),
-        ("Content-Length: 30\r\n", "ends inside a message"),
+        ("Content-Length: 30\r\n", "ends inside a header"),
         (&endless, "ends with CR and LF"),
     ] {
         let mut command = cohkit(["language-server"]);

@@ -208,11 +208,11 @@ fn a_missing_file_is_bad_input() {
     check(
         &["table", "tests"],
         expect![[r#"
-        exit code 2
-        --- stderr
-        error: tests: is a folder
-          help: name the protocol texts in it, as in `tests/*.coh`
-    "#]],
+            exit code 2
+            --- stderr
+            error: tests: is a folder
+              help: name the protocol files in it, as in `tests/*.coh`
+        "#]],
     );
 }
 

@@ -260,7 +260,7 @@ fn hostile_programs_and_wrong_options_are_refused() {
         ),
         (
             &["--platform", &platform_file],
-            "enzian-dc-ddr.toml: this is a machine without cores beside far memory\n  help: `cohkit sim`",
+            "enzian-dc-ddr.toml: this is a machine without cores beside far memory\n  help: use `cohkit sim`",
         ),
         (
             &["--platform", "nowhere.toml"],
@@ -305,7 +305,7 @@ fn positions_of_endless_programs_are_reported() {
         for part in [
             "  help: `--most N` gives them more\nthe host's core 0 is at 0x",
             &format!(", called at astray-host.c:{wait_line}\n"),
-            "\ncore 0 of `astray` stands at 0x",
+            "\ncore 0 of `astray` is at 0x",
             &format!(", astray.c:{loop_line}\n"),
         ] {
             assert!(output.contains(part), "{part} in {output}");

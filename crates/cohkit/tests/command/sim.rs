@@ -721,7 +721,7 @@ fn combined_machines_run_both_directions() {
     ]);
     assert_eq!((code, error.as_str()), (2, "error: there is no line of the host's memory\n  help: two machines joined by `+` have two address spaces\n"));
     for (machine, protocol, expected) in [
-        (machine, "../../protocols/eci.coh", "error: cannot simulate: enzian-dc-ddr+enzian-cpu-home has a second address space for the host's memory, but `eci` says nothing of that"),
+        (machine, "../../protocols/eci.coh", "error: cannot simulate: enzian-dc-ddr+enzian-cpu-home has a second address space for the host's memory, but `eci` does not specify it"),
         ("enzian-dc-ddr", BOTH, "error: cannot simulate: enzian-dc-ddr has no address space for the host's memory, whose protocol `eci_both` is"),
         ("enzian-dc-ddr+enzian-dc-ddr", BOTH, "error: enzian-dc-ddr has caching agents of one kind, but both host and device cache lines"),
         ("enzian-cohkit+enzian-cpu-home+enzian-cpu-home", BOTH, "error: "),
@@ -753,10 +753,13 @@ fn texts_and_machines_of_other_numbers_of_levels_are_refused() {
     }
     let two_levels = ["clusters-4x4", "random-read", "--protocol", TWO];
     for (extra, expected) in [
-        (["--trace", "/dev/null"], "`--trace` tells of one level"),
+        (
+            ["--trace", "/dev/null"],
+            "`--trace` supports one level of caches",
+        ),
         (
             ["--set", "below.patience=1us"],
-            "`patience` is of both levels",
+            "`patience` applies to both levels",
         ),
         (
             ["--set", "below.remotes=0"],

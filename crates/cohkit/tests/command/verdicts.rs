@@ -828,7 +828,7 @@ fn two_levels_are_judged_together() {
                 cache 1: load
                 GetS of cache 1 reaches the home
                 DataE of the home reaches cache 0
-                below cache 0: clean is asked for
+                below cache 0: clean is requested
                 below cache 0: the home takes clean
                 FwdGetS of the home reaches cache 0
                 Data of cache 0 reaches cache 1

@@ -91,7 +91,7 @@ fn platform_errors_name_their_position() {
         (
             "origin = \"DDR4: 16 banks\"",
             "origin = \"\"",
-            "`dram.banks.origin` says in words",
+            "`dram.banks.origin` must be a string",
             "\"\"",
         ),
         ("[dram]", "[dram", "", ""),

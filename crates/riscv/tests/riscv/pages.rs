@@ -453,7 +453,7 @@ fn page_run_may_cover_the_address_space() {
                 count,
             )
             .expect_err("too many");
-        assert!(error.contains("cannot lead"), "{error}");
+        assert!(error.contains("cannot be mapped"), "{error}");
     }
 }
 

@@ -259,13 +259,16 @@ fn a_file_that_is_no_program_is_refused_with_the_reason() {
         elf
     };
     for (file, reason) in [
-        (Vec::new(), "no ELF file"),
-        (b"#!/bin/sh".to_vec(), "no ELF file"),
+        (Vec::new(), "cannot read this as a 64-bit ELF file"),
+        (
+            b"#!/bin/sh".to_vec(),
+            "cannot read this as a 64-bit ELF file",
+        ),
         (with_byte(4, 1), "is for 32 bits"),
         (with_byte(18, 62), "another machine"),
         (with_byte(16, 3), "-static"),
         (with_byte(64, 3), "dynamic linker"),
-        (with_byte(64, 4), "nothing of this program"),
+        (with_byte(64, 4), "this program has no loadable segments"),
         (with_byte(64 + 41, 8), "does not fit"),
         (with_byte(64 + 32 + 6, 1), "cut off"),
     ] {

@@ -249,5 +249,5 @@ fn engines_cannot_be_combined_with_other_applications() {
     let error = CombinedScenario::new(parts(false))
         .err()
         .expect("it is refused");
-    assert!(error.contains("stands beside no other"), "{error}");
+    assert!(error.contains("cannot be combined with another"), "{error}");
 }

@@ -781,7 +781,10 @@ fn invalid_two_space_setups_are_rejected() {
         "torture+torture: links of cxl-256 carry CXL.mem, whose home is the device, but not both directions: `link.layer` of both directions is eci, ccix or none"
     );
     let text = setup_error(&|setup| setup.platform.host = None);
-    assert!(text.contains("is of two spaces, and torture"), "{text}");
+    assert!(
+        text.contains("has two address spaces, but torture"),
+        "{text}"
+    );
     let mut single_space = machine(Arc::new(gather(1)), 1);
     (single_space.host, single_space.platform.host) = (None, None);
     let text = run(&single_space).expect_err("it is refused").to_string();

@@ -419,7 +419,9 @@ fn two_spaces_are_one_trace() {
     }
     setup.host = None;
     match draw_while(&setup, &side_filter(Side::Host), &mut |_| true) {
-        Err(RunError::Setup(error)) => assert!(error.contains("no space of the host's memory")),
+        Err(RunError::Setup(error)) => {
+            assert!(error.contains("no second address space for the host's memory"))
+        }
         other => panic!("{other:?}"),
     }
 }

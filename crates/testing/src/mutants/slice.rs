@@ -71,7 +71,9 @@ pub fn judge(name: &str, text: &str, known: &Known, choice: &Choice, threads: us
     let judge = match Judge::new(text) {
         Ok(judge) => judge,
         Err(reason) => {
-            problems.push(format!("{name}: the text itself does not hold: {reason}"));
+            problems.push(format!(
+                "{name}: the unmutated specification is not verified: {reason}"
+            ));
             return Judged { kinds, problems };
         }
     };
