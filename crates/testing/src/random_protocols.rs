@@ -4,5 +4,6 @@ pub mod combined;
 pub mod generate;
 pub mod judge;
 pub mod programs;
+pub mod random;
 pub mod simulated;
 pub mod templates;

@@ -2,7 +2,7 @@
 //! on, and sharers of which one is chosen. Designs may have registers that couple lines, several homes and networks,
 //! and some have one mutated row.
 
-use super::generate::Random;
+use super::random::Random;
 use super::templates::{blocking, chatter, messages, posted, rows, through, token, Row, Template};
 
 /// A random design, on one line or two, before it is decorated.
