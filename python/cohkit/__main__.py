@@ -35,8 +35,8 @@ _DESCRIPTION = """\
 Runs published tables and figures, and prints the published numbers beside ours.
 Each of ours was fitted to the published one, predicted blind, that is before it
 was seen, or made when it was known. Where the table says `kept` no published
-number is shown: if there is one, it is in a separate file, so that ours is made without
-it; --published adds it.
+number is shown: if there is one, it is in a separate file, so that ours is made
+without it; --published adds it.
 """
 
 _EXAMPLE = """\
@@ -47,10 +47,11 @@ Example:
 
 _REPORTS = """\
 Makes one HTML page of a folder with results, to view in a browser.
-It needs no network and no other file. The folder contains outputs of check, table,
-reproduce, sim, play and litmus with --json, each in a file that ends in
+It needs no network and no other file. The folder contains outputs of check,
+table, reproduce, sim, play and litmus with --json, each in a file that ends in
 .json; protocol files (.coh), whose tables are shown; and folders of sweeps.
-Other files are ignored; specifications that compose others are reported and ignored.
+Other files are ignored; specifications that compose others are reported and
+ignored.
 """
 
 _REPORTS_EXAMPLE = """\

@@ -131,7 +131,7 @@ def test_litmus_tests_run_on_two_cache_levels(cohkit_command: Command) -> None:
         (lambda: cohkit.compose('protocol a\nuse "none.coh" as b\nsystem s { b.home 1 }'), "none.coh"),
         (lambda: cohkit.simulate("enzian-dc-ddr", "random-read", protocol="two-level"), "has one level of caches"),
         (lambda: cohkit.play("enzian-dc-ddr", "gather", protocol="two-level"), "but the specification has two"),
-        (lambda: cohkit.litmus("SB", protocol="eci-both"), "a test runs on one space"),
+        (lambda: cohkit.litmus("SB", protocol="eci-both"), "a test runs on one address space"),
         (lambda: cohkit.litmus("SB", protocol="two-level", kinds=["l1", "l1"]), "threads on a two-level protocol"),
         (lambda: cohkit.table("two-level"), "cohkit.composition"),
         (lambda: cohkit.simulate("clusters-4x4", "random-read", protocol="two-level", explain=True), "one level"),

@@ -34,7 +34,7 @@ def test_link_rates_match_the_command(cohkit_command: Command) -> None:
         ("pcie6", {}, "there are eci, pcie3"),
         ("eci", {"lanes": 17}, "1 to 16 lanes"),
         ("eci", {"lanes": -1}, "`lanes` is a number from 0"),
-        ("cxl68", {"payload": 128}, "data of 64 bytes"),
+        ("cxl68", {"payload": 128}, "supports payloads of 64 bytes"),
         ("ccix", {"dma": 64}, "are supported by pcie3, pcie4 and pcie5, not by ccix"),
         ("pcie4", {"dma": 0}, "1 to 1048576 bytes, not 0"),
         ("ccix", {"delay_ns": 2**63}, "at most 10000 ns"),

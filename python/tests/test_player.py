@@ -43,7 +43,7 @@ def test_unsupported_plays_are_rejected() -> None:
     for numbers, says in [
         ({"thread": 3}, "rpc has no number `thread`; it has contexts, payload, calls"),
         ({"contexts": 0}, "contexts must be 1 to 4096, not 0"),
-        ({}, "two-line RPC has no end here"),
+        ({}, "two-line RPC never ends"),
         ({"calls": 1, "contexts": 4096, "payload": 200}, "uses 1638400 lines, but memory has 1000"),
     ]:
         with pytest.raises(cohkit.InputError) as refused:
@@ -51,7 +51,7 @@ def test_unsupported_plays_are_rejected() -> None:
         assert says in str(refused.value)
     with pytest.raises(cohkit.InputError, match="there are shared-table, prefetcher, invalidation, rpc, rpc-registers"):
         cohkit.play("enzian-dc-bram", "tables", time="1ms")  # type: ignore[arg-type]
-    with pytest.raises(cohkit.InputError, match="written by hand"):
+    with pytest.raises(cohkit.InputError, match="hand-written"):
         cohkit.play("enzian-dc-bram", "rpc", numbers={"calls": 1}, protocol=cohkit.shipped("msi"))
 
 
@@ -404,7 +404,7 @@ class Stepping(cohkit.Scenario):
 @pytest.mark.parametrize(
     ("step", "says", "raises", "what"),
     [
-        (cpu.Load(0), None, TypeError, "`handle` of Quiet gives None"),
+        (cpu.Load(0), None, TypeError, "`handle` of Quiet returns None"),
         (cpu.Load(8), [], cohkit.InputError, r"thread 0: Load\(line=8, word=0\): the scenario has 8 lines"),
         (cpu.Store(1, 0, 2**64), [], OverflowError, r"Store\(line=1, .*: `value` is 0 to 18446744073709551615"),
         (cpu.Store(1, 0, -1), [], OverflowError, "`value` is 0 to"),

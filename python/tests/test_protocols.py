@@ -163,7 +163,7 @@ def test_construction_sizes_match_its_tables() -> None:
         table = cohkit.table(eci, merged=merged)
         assert sizes == {key: table[key] for key in get_type_hints(types.Sizes)}
     assert construction["fault"] is None
-    with pytest.raises(cohkit.InputError, match="written by hand"):
+    with pytest.raises(cohkit.InputError, match="hand-written"):
         cohkit.construct(cohkit.shipped("msi"))
 
 
@@ -254,7 +254,7 @@ def test_check_accepts_paths_names_and_one_system(tmp_path: Path) -> None:
         match="there are back-invalidate, ccix, cxl-bias, cxl-cache, cxl-mem, cxl-type2, eci, eci-both, eci-near, mesi",
     ):
         cohkit.check("mse")
-    with pytest.raises(cohkit.InputError, match=r"`cohkit\.parse` reads it"):
+    with pytest.raises(cohkit.InputError, match=r"use `cohkit\.parse` for it"):
         cohkit.check(cohkit.shipped("msi").text)
 
 

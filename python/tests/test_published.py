@@ -43,12 +43,12 @@ def test_known_conversions() -> None:
         (268, '268 has no unit: write it as a string such as "268ns"'),
         ("268", "'268' has no unit: write it as \"268ns\""),
         ("268 parsecs", "there is no unit `parsecs`; there are ps, ns, us"),
-        ("ns", "'ns' is no number with a unit"),
-        ("1e999999ns", "is no number with a unit"),
-        ("", "is no number with a unit"),
-        ("٣ns", "is no number with a unit"),
-        (True, "is no number with a unit"),
-        ([1], "is no number with a unit"),
+        ("ns", "'ns' is not a number with a unit"),
+        ("1e999999ns", "is not a number with a unit"),
+        ("", "is not a number with a unit"),
+        ("٣ns", "is not a number with a unit"),
+        (True, "is not a number with a unit"),
+        ([1], "is not a number with a unit"),
     ],
 )
 def test_invalid_quantities_are_rejected_with_their_key(text: object, says: str) -> None:
@@ -103,7 +103,7 @@ def test_every_shipped_number_has_a_source_and_a_use() -> None:
         assert published.source(key), key
     assert published.use("enzian.clean_invalidate.latency.dc_ddr") == "calibration"
     assert published.value("enzian.resources.eci.lut_percent", unit=PERCENT) == 7.9
-    with pytest.raises(cohkit.InputError, match=r"enzian.cpu.use: 'definition' is no use of a result"):
+    with pytest.raises(cohkit.InputError, match=r"enzian.cpu.use: 'definition' is neither calibration nor prediction"):
         published.use("enzian.cpu.clock")
 
 

@@ -1,12 +1,19 @@
 //! Inputs, generators and references that the tests, examples and benches of several crates share.
 //!
-//! No crate but as a development dependency: what users need is elsewhere.
+//! Other crates have it as a development dependency only. It does not know `cohkit` or `cohkit-python`: tests of the command
+//! start the command.
 //!
 //! - Inputs: [`setups`] and [`orderings`] (shipped protocols on machines), [`models`] (models with known verdicts),
 //!   [`mutations`] (mistakes in protocol files), [`mutants`] (the list of equivalent mutants).
 //! - Generators: [`random_protocols`], [`random_models`], [`mutate_text`], [`mutate_murphi`], [`seeded_traces`].
 //! - References: [`rumur`] (the independent checker), [`riscv_oracle`] (QEMU), [`orbits`] (symmetry by brute force).
 //! - Environment: [`require`] (tools that a test needs), [`processor_time`].
+//!
+//! ```
+//! use cohkit_testing::random_protocols::random::Random;
+//! let (mut first, mut second) = (Random::new(7), Random::new(7));
+//! assert_eq!(first.below(1000), second.below(1000));
+//! ```
 
 pub mod models;
 pub mod mutants;
