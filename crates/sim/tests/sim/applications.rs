@@ -821,7 +821,7 @@ fn unobserving_application_runs_beside_a_row_home() {
     let platform = Platform::shipped("peers-device-memory").unwrap();
     let error = Setup::with_scenario(protocol("cxl-mem"), platform, Arc::new(observing)).err();
     let error = error.expect("its home does not tell").to_string();
-    assert!(error.contains("written by hand"), "{error}");
+    assert!(error.contains("hand-written"), "{error}");
 }
 
 /// Each line that a device takes costs the messages of its protocol, and on a pipe their headers and bytes.

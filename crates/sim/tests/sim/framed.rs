@@ -159,7 +159,7 @@ fn every_protocol_holds_on_every_framing() {
                     completed += 1;
                 }
                 Err(cohkit_sim::simulation::RunError::Setup(error)) => {
-                    assert!(error.contains("which links of") || error.contains("keep an order"), "{name}: {error}");
+                    assert!(error.contains("which are unordered") || error.contains("keep an order"), "{name}: {error}");
                 }
                 Err(failure) => panic!("COHKIT_SEED={seed} cargo test -p cohkit-sim --test sim framed::\n{name} {framing}: {failure}"),
             }
