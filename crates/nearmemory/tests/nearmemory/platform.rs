@@ -79,7 +79,7 @@ fn platform_errors_name_their_position() {
         (
             "banks = { value = 16",
             "banks = { value = true",
-            "`dram.banks` is a number",
+            "`dram.banks` must be a number",
             "true",
         ),
         (
