@@ -264,7 +264,7 @@ fn a_file_that_is_no_program_is_refused_with_the_reason() {
             b"#!/bin/sh".to_vec(),
             "cannot read this as a 64-bit ELF file",
         ),
-        (with_byte(4, 1), "is for 32 bits"),
+        (with_byte(4, 1), "is 32-bit, but the core is 64-bit"),
         (with_byte(18, 62), "another machine"),
         (with_byte(16, 3), "-static"),
         (with_byte(64, 3), "dynamic linker"),
