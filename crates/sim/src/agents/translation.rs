@@ -100,9 +100,9 @@ enum Step {
     /// The host unmaps a page.
     Unmap,
     /// The notification of an unmapped page reaches a device.
-    Invalidate { device: Agent, page: Page },
+    InvalidatePage { device: Agent, page: Page },
     /// A device's acknowledgement reaches the host.
-    Acknowledge { page: Page },
+    AcknowledgeInvalidation { page: Page },
 }
 
 /// An outstanding request for a translation.
@@ -369,8 +369,8 @@ impl Simulation {
                 generation,
             } => self.receive_translation(device, page, generation),
             Step::Unmap => self.unmap_random_page(),
-            Step::Invalidate { device, page } => self.invalidate_translation(device, page),
-            Step::Acknowledge { page } => self.confirm_invalidation(page),
+            Step::InvalidatePage { device, page } => self.invalidate_translation(device, page),
+            Step::AcknowledgeInvalidation { page } => self.confirm_invalidation(page),
         }
     }
 
@@ -540,7 +540,7 @@ impl Simulation {
             uses.remove(&page);
         }
         if must_acknowledge {
-            self.send_translation_message(0, Step::Acknowledge { page });
+            self.send_translation_message(0, Step::AcknowledgeInvalidation { page });
         }
         if generation != current_generation {
             let name = self.agent_name(cache);
@@ -679,7 +679,7 @@ impl Simulation {
                 .unmapping_pages
                 .insert(page, (devices, Vec::new()));
             for device in Agents::new(first..first + devices).iter() {
-                self.send_translation_message(0, Step::Invalidate { device, page });
+                self.send_translation_message(0, Step::InvalidatePage { device, page });
             }
         }
         if let Some(translations) = &mut self.translations {
@@ -699,7 +699,7 @@ impl Simulation {
         }
         match device.uses.get_mut(&page) {
             Some((_, host_waits)) => *host_waits = true,
-            None => self.send_translation_message(0, Step::Acknowledge { page }),
+            None => self.send_translation_message(0, Step::AcknowledgeInvalidation { page }),
         }
     }
 
