@@ -105,7 +105,7 @@ def test_search_resumes_from_a_checkpoint(tmp_path: Path) -> None:
         (lambda: cohkit.Machine("enzian-dc-ddr")["link.latncy"], "did you mean `link.latency`?"),
         (lambda: cohkit.litmus("SB", protcol="mesi"), "did you mean `protocol`?"),  # type: ignore[call-arg]
         (lambda: cohkit.show(1), "cannot be displayed"),  # type: ignore[arg-type]
-        (lambda: cohkit.to_frame(3), "no result"),  # type: ignore[arg-type]
+        (lambda: cohkit.to_frame(3), "cannot make a frame"),  # type: ignore[arg-type]
         (lambda: cohkit.chart_text({}), "not a message sequence"),
     ],
 )

@@ -362,7 +362,7 @@ def test_invalid_trace_arrays_are_rejected(arrays: dict[str, Any], says: str) ->
 def test_invalid_trace_is_rejected_with_its_location(tmp_path: Path) -> None:
     with pytest.raises(cohkit.InputError, match="trace: it contains no access"):
         cohkit.simulate("enzian-dc-ddr", cohkit.memory_trace([]))
-    with pytest.raises(cohkit.InputError, match="nothing: no such file; a trace has an access in each line"):
+    with pytest.raises(cohkit.InputError, match="nothing: no such file; a trace has one access per line"):
         cohkit.simulate("enzian-dc-ddr", "trace:nothing")
     far = cohkit.memory_trace([0, 2**60], name="far")
     with pytest.raises(cohkit.InputError, match=r"far: record 2: address 0x1000000000000000 is beyond the memory"):

@@ -546,7 +546,7 @@ RANDOM_READS = 'run = "sim"\n[options]\nplatform = "enzian-dc-ddr"\nworkload = "
         ),
         ('run = "check"\nrepetitions = 2\n[options]\nprotocol = "msi"\n', "2:1", "`check` has no seed here"),
         ('run = "sim"\n[options]\nplatform = "enzian-dc-ddr"\n', "2:1", "`sim` needs a `workload`"),
-        ('run = "check"\n[options]\nprotocol = "msi"\n[sweep]\nremotes = 1.5\n', "5:1", "needs a text such as"),
+        ('run = "check"\n[options]\nprotocol = "msi"\n[sweep]\nremotes = 1.5\n', "5:1", "needs a string such as"),
     ],
 )
 def test_invalid_sweep_file_is_reported_with_its_location(
