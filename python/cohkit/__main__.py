@@ -158,9 +158,7 @@ def _parser() -> argparse.ArgumentParser:
         help="parallel simulations, without effect on the numbers; at most the number of processors, "
         "which is the default",
     )
-    reproduce.add_argument(
-        "--seed", action=_Once, metavar="N", type=_number, default=0, help="random seed"
-    )
+    reproduce.add_argument("--seed", action=_Once, metavar="N", type=_number, default=0, help="random seed")
     return parser
 
 

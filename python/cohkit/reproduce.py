@@ -259,9 +259,7 @@ def _legend(result: ReproduceResult) -> str:
     if any(row["blind"] is not None for row in rows):
         lines.append("Blind: the prediction made before the published result was seen; it never changes.")
     if any(row["ratio"] is not None for row in rows):
-        lines.append(
-            "x: multiple of the compared value, and the verdict on the order or bound, if one is given."
-        )
+        lines.append("x: multiple of the compared value, and the verdict on the order or bound, if one is given.")
     if any(published_cell(row) == "kept" for row in rows):
         lines.append(
             "Kept: the published number, if there is one, is in a separate file, so that ours is made without "

@@ -100,9 +100,7 @@ def _validate(options: SearchOptions, caller_options: Sequence[str]) -> None:
     if options.get("hash_compaction"):
         for name in ("coverage", "checkpoint", "resume"):
             if options.get(name):
-                raise InputError(
-                    f"`{name}` needs the expanded states, but hash compaction keeps only their signatures"
-                )
+                raise InputError(f"`{name}` needs the expanded states, but hash compaction keeps only their signatures")
         if options.get("simulate_steps"):
             raise InputError("hash compaction applies to searches; random walks keep no states")
     _validate_walks(options)

@@ -469,9 +469,7 @@ def test_modified_result_is_reported_with_its_location(tmp_path: Path, results: 
         0, "outcome", to="maybe"
     )
     assert "at `0.counterexample.sequences.0.agents.1` a text was expected, not 7" in changed(*chart, "agents", 1, to=7)
-    assert "step 0 of a message sequence names an agent outside its 4" in changed(
-        *chart, "steps", 0, "agent", to=4
-    )
+    assert "step 0 of a message sequence names an agent outside its 4" in changed(*chart, "steps", 0, "agent", to=4)
     assert "at `0` the key `protocol` was expected" in changed(0, to={"outcome": "verified", "properties": []})
     assert "this is not a message sequence" in changed(*chart, "steps", 0, "action", to={"kind": "does"})
 

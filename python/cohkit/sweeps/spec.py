@@ -90,9 +90,7 @@ class Spec:
     def _validate(self) -> None:
         kind = KINDS[self.run]
         for name in set(self.options) & set(self.axes):
-            raise InputError(
-                f"{self._location('sweep', name)}`{name}` is swept, but also has a value for all points"
-            )
+            raise InputError(f"{self._location('sweep', name)}`{name}` is swept, but also has a value for all points")
         first = {name: found[0] for name, found in self.axes.items()}
         if self.seed < 0:
             raise InputError(f"{self._location('', 'seed')}`seed` is at least 0, not {self.seed}")
@@ -117,9 +115,7 @@ class Spec:
             raise InputError(f"{self._location('', 'repetitions')}seeds count up from `seed` and must be below 2**64")
         first = {name: found[0] for name, found in self.axes.items()}
         if self.repetitions > 1 and not KINDS[self.run].uses_seed(self.options | first):
-            raise InputError(
-                f"{self._location('', 'repetitions')}`{self.run}` has no seed here: it is deterministic"
-            )
+            raise InputError(f"{self._location('', 'repetitions')}`{self.run}` has no seed here: it is deterministic")
 
         count = self.repetitions * math.prod(map(len, self.axes.values()))
         if count > _MOST_POINTS:
