@@ -1,5 +1,5 @@
 //! A device's memory with bias: the purpose of its one order, and the reason that the host's own request goes first.
-//! Mistakes that have a chart are in `tests/mutations/mistakes.rs`.
+//! Mistakes that have a chart are in `cohkit_testing::mutations`.
 
 use crate::changed;
 

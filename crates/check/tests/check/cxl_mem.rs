@@ -1,5 +1,5 @@
 //! CXL.mem with back-invalidate: the purpose of its order and of its conflict handshake. Mistakes in the handshake that
-//! have a chart are in `tests/mutations/mistakes.rs`.
+//! have a chart are in `cohkit_testing::mutations`.
 
 use crate::changed;
 

@@ -68,7 +68,7 @@ fn crates_depend_only_on_lower_layers() {
     for package in packages() {
         let name = package["name"].as_str().expect("a name");
         let own_floor =
-            floor(name).unwrap_or_else(|| panic!("give the crate {name} a floor in FLOORS"));
+            floor(name).unwrap_or_else(|| panic!("give the crate {name} a layer in CRATE_LAYERS"));
         for dependency in package["dependencies"].as_array().expect("a list") {
             // Tests may depend on any crate; shipped code only on lower layers.
             if dependency["kind"] == "dev" {

@@ -1,6 +1,6 @@
 //! Comparison of canonical forms with brute force: all permutations, applied by the structure of types.
 
-// By path: a unit test cannot use a crate that depends on its own.
+// By path, because a unit test cannot use a crate that depends on its own. Integration tests use `assert_orbits`.
 #[allow(dead_code)]
 #[path = "../../../testing/src/orbits.rs"]
 mod orbits;
