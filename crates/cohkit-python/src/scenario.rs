@@ -60,7 +60,7 @@ type InitialScenario = (
 );
 
 impl Playable for PyScenario {
-    fn uses(&self) -> Line {
+    fn line_count(&self) -> Line {
         self.lines
     }
 

@@ -73,7 +73,7 @@ impl Machine {
     /// Combines a device and a host to one machine with two spaces.
     fn beside(&self, host: &Machine) -> PyResult<Machine> {
         let device = self.platform.clone();
-        let result = device.beside(host.platform.clone());
+        let result = device.with_host(host.platform.clone());
         let platform = result.map_err(|reason| input_error(&reason))?;
         Ok(Machine { platform })
     }

@@ -195,7 +195,7 @@ fn shelves() -> Vec<Shelf> {
             "platforms",
             "cohkit platform NAME",
             Platform::shipped_names()
-                .map(|name| owned_pair((name, Platform::about(name).unwrap_or_default())))
+                .map(|name| owned_pair((name, Platform::description(name).unwrap_or_default())))
                 .collect(),
         ),
         shelf("workloads", "cohkit sim PLATFORM NAME", workloads.collect()),

@@ -231,7 +231,7 @@ pub(crate) fn platform(path: &Path, colour: bool) -> Result<Platform, Failure> {
     if let (Some((device, host)), false) = (name_text.split_once('+'), path.exists()) {
         let [device, host] = [device, host].map(|name| platform(Path::new(name), colour));
         return device?
-            .beside(host?)
+            .with_host(host?)
             .map_err(|reason| failure(StartError::plain(reason), colour));
     }
     let is_file = path.extension().is_some_and(|ending| ending == "toml");

@@ -289,7 +289,7 @@ impl Simulation {
                 false => Level::Off,
             },
         };
-        if let Some(access) = setup.lacks() {
+        if let Some(access) = setup.first_unsupported_access() {
             let lower = setup.below.as_ref();
             let protocol = lower.map_or(&setup.protocol, |lower| &lower.protocol);
             let other_workloads =

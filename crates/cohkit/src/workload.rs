@@ -141,7 +141,7 @@ impl Trace {
             lines,
             format: self.format,
             packed: self.packed,
-            most: max_accesses,
+            max_accesses,
         };
         let result = match &self.from {
             From::File(path) => recorded::read(open(path)?, &options),

@@ -355,7 +355,7 @@ impl TimedProgram {
 }
 
 impl Playable for TimedProgram {
-    fn uses(&self) -> u32 {
+    fn line_count(&self) -> u32 {
         LINES
     }
 

@@ -317,8 +317,8 @@ impl Verilated {
                 event: occurrence.event,
                 state,
                 next,
-                took: admission,
-                own: field(60, 1) != 0,
+                admission,
+                is_directory_eviction: field(60, 1) != 0,
             });
             let permissions = [state, next].map(|state| self.rom.rights.get(state).copied());
             if let (Admission::Taken, [Some(before), Some(after)]) = (admission, permissions) {

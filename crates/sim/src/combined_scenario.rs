@@ -85,7 +85,7 @@ impl CombinedScenario {
                 ));
             }
         }
-        let lines: u64 = parts.iter().map(|part| u64::from(part.uses())).sum();
+        let lines: u64 = parts.iter().map(|part| u64::from(part.line_count())).sum();
         let words: u64 = parts.iter().map(|part| part.host_words()).sum();
         if lines > Line::MAX.into()
             || words > u64::from(u32::MAX / 2)
@@ -101,8 +101,8 @@ impl CombinedScenario {
 }
 
 impl Playable for CombinedScenario {
-    fn uses(&self) -> Line {
-        self.parts.iter().map(|part| part.uses()).sum()
+    fn line_count(&self) -> Line {
+        self.parts.iter().map(|part| part.line_count()).sum()
     }
 
     fn words_used(&self) -> u64 {
@@ -153,7 +153,7 @@ impl Playable for CombinedScenario {
                 part.host_words() as u32
             };
             let share = Share {
-                lines: line..line + part.uses(),
+                lines: line..line + part.line_count(),
                 served,
                 threads: thread..thread + run.threads(),
                 word: first_word,

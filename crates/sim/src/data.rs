@@ -23,7 +23,7 @@ impl Copy {
 
     /// Returns the copy of a number from [`Copy::number`].
     #[inline]
-    pub(crate) fn numbered(number: u32) -> Copy {
+    pub(crate) fn from_number(number: u32) -> Copy {
         Copy(number)
     }
 }
@@ -89,12 +89,12 @@ impl<T: std::marker::Copy> Paged<T> {
     /// Sets the value of a line.
     #[inline]
     pub fn set(&mut self, line: u32, value: T) {
-        *self.of(line) = value;
+        *self.value_mut(line) = value;
     }
 
     /// Returns the value of a line for modification. Allocates its page if necessary.
     #[inline]
-    pub fn of(&mut self, line: u32) -> &mut T {
+    pub fn value_mut(&mut self, line: u32) -> &mut T {
         let (allocation, index) = match self.position(line) {
             Some(position) => position,
             None => self.allocate_page(line),

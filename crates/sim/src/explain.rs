@@ -197,14 +197,14 @@ impl Trace {
 impl Simulation {
     /// True if accesses, local operations, the application or queued messages are not finished.
     pub(crate) fn has_unfinished_work(&self) -> bool {
-        let application = self.behind.as_ref();
+        let application = self.application.as_ref();
         let is_unfinished = |application: &ApplicationRun| {
-            !application.done()
+            !application.is_done()
                 || application.polling_thread().is_some()
                 || application.thread_awaiting_interrupt().is_some()
         };
         self.in_flight > 0
-            || !self.device.done()
+            || !self.device.is_done()
             || application.is_some_and(|application| is_unfinished(application))
             || self.input_queues.has_messages()
     }
@@ -242,9 +242,9 @@ impl Simulation {
             self.report_timeout(line, core, issued);
         } else if self.has_unfinished_work()
             || self
-                .behind
+                .application
                 .as_ref()
-                .is_some_and(|application| application.running())
+                .is_some_and(|application| application.has_running_thread())
         {
             self.start_timeout_checks();
         }
@@ -253,7 +253,10 @@ impl Simulation {
     /// Fails the run: a core has waited too long for an access.
     #[cold]
     pub(crate) fn report_timeout(&mut self, line: Line, core: u16, issued: Time) {
-        let obligations = self.behind.as_ref().map(|application| application.open());
+        let obligations = self
+            .application
+            .as_ref()
+            .map(|application| application.open_obligations());
         let obligation = obligations
             .into_iter()
             .flatten()
@@ -269,7 +272,7 @@ impl Simulation {
 
     /// Describes the thread that polls, or waits for an interrupt, in vain, if there is one.
     fn describe_polling_thread(&self) -> Option<String> {
-        let application = self.behind.as_ref()?;
+        let application = self.application.as_ref()?;
         let name = application.name();
         if let Some(thread) = application.thread_awaiting_interrupt() {
             return Some(format!(
@@ -285,17 +288,20 @@ impl Simulation {
 
     /// Returns a core that has waited for a register since `latest` or earlier, as an access to line 0.
     fn overdue_register_read(&self, latest: Time) -> Option<(Line, u16, Time)> {
-        let threads = &self.behind.as_ref()?.threads;
+        let threads = &self.application.as_ref()?.threads;
         let overdue = |(core, since): (usize, Option<Time>)| {
             let since = since.filter(|&since| since <= latest)?;
             Some((0, core as u16, since))
         };
-        let mut threads = threads.iter().map(|thread| thread.reads).enumerate();
+        let mut threads = threads
+            .iter()
+            .map(|thread| thread.reading_since)
+            .enumerate();
         threads.find_map(overdue)
     }
 
     pub(crate) fn start_timeout_checks(&mut self) {
-        let interval = self.times.patience.min(self.times.timeout / 4);
+        let interval = self.times.progress_timeout.min(self.times.timeout / 4);
         self.queue.push(self.now + interval.max(1), Event::Overdue);
     }
 
@@ -307,10 +313,10 @@ impl Simulation {
 
     /// Names of all agents, including those of other levels.
     fn lifelines(&self) -> Vec<String> {
-        if let Some(upper_level) = &self.above {
+        if let Some(upper_level) = &self.upper_level {
             return upper_level.lifeline_names.to_vec();
         }
-        let lower_level = self.below.as_ref();
+        let lower_level = self.lower_level.as_ref();
         lower_level.map_or_else(
             || self.local_lifelines(),
             |lower_level| lower_level.lifeline_names.to_vec(),
@@ -339,7 +345,7 @@ impl Simulation {
     #[cold]
     pub(crate) fn note_refused(&mut self, access: &Pending) {
         let is_shown = self.trace.as_ref().is_some_and(|trace| !trace.is_complete);
-        if is_shown && self.traced(access.line) {
+        if is_shown && self.is_traced(access.line) {
             let what = format!("{} is refused", access.kind.name());
             self.note(access.cache, access.line, Action::Does { what });
         }
@@ -387,7 +393,10 @@ impl Simulation {
         if self.failure.is_some() {
             return;
         }
-        let obligations = self.behind.as_ref().map(|application| application.open());
+        let obligations = self
+            .application
+            .as_ref()
+            .map(|application| application.open_obligations());
         let obligations = obligations.unwrap_or_default();
         let mut waits = Vec::new();
         let mut oldest_access: Option<(Time, Line)> = None;
@@ -420,7 +429,7 @@ impl Simulation {
                 access.purpose != Purpose::Hint && access.line == line && access.cache == remote
             });
             let count = accesses.count();
-            let initial_configuration = self.groups.of_cache(remote).begins;
+            let initial_configuration = self.groups.of_cache(remote).initial_configuration;
             let idle = configuration == initial_configuration && count == 0;
             if idle && usize::from(self.groups.caches()) > MAX_LIFELINES {
                 continue;
@@ -464,13 +473,13 @@ impl Simulation {
                 let issued = issued / 1000;
                 format!("no access was performed for {idle} ns; the oldest was issued at {issued} ns{obligation}")
             }
-            None if self.behind.is_some() => match obligations.first() {
+            None if self.application.is_some() => match obligations.first() {
                 Some((_, obligation)) => format!("{obligation}, and no other event is pending"),
                 None => self
                     .describe_polling_thread()
                     .unwrap_or("the application does not end".to_string()),
             },
-            None if self.device.done() => "messages wait in input queues forever".to_string(),
+            None if self.device.is_done() => "messages wait in input queues forever".to_string(),
             None => "the device's local operations do not end".to_string(),
         };
         self.fail(FailureKind::NoProgress, line, text);

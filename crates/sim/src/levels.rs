@@ -106,12 +106,12 @@ impl UpperLevel {
     }
 
     /// Notifies the upper level that memory has been written.
-    pub fn written(&mut self, line: Line) {
+    pub fn notify_written(&mut self, line: Line) {
         self.notifications.push(Up::Written(line));
     }
 
     /// Records that the home has acknowledged the requested local operation, and notifies the upper level.
-    pub fn locked(&mut self, line: Line) {
+    pub fn notify_locked(&mut self, line: Line) {
         if let Some(lock) = self.locks.get_mut(&line) {
             lock.stage = Stage::Held;
             self.notifications.push(Up::Locked(line));
@@ -126,7 +126,7 @@ impl UpperLevel {
     }
 
     /// Highest permission that the level above may use for a line under its lock; none while no lock is held.
-    pub fn lock_right(&self, line: Line) -> Right {
+    pub fn lock_permission(&self, line: Line) -> Right {
         match self.locks.get(&line) {
             Some(lock) if lock.stage == Stage::Held => match lock.ensures {
                 Right::None => Right::Write,
@@ -154,7 +154,7 @@ impl LowerLevel {
     }
 
     /// True if the line is recalled for an eviction.
-    pub fn evicts(&self, cache: Agent, line: Line) -> bool {
+    pub fn is_evicting(&self, cache: Agent, line: Line) -> bool {
         let lock = self.locks.get(&(cache, line));
         lock.is_some_and(|lock| lock.evicts)
     }
@@ -165,7 +165,7 @@ impl LowerLevel {
     }
 
     /// Notifies the machine below that the cache's entry of a line has changed.
-    pub fn changed(&mut self, cache: Agent, line: Line) {
+    pub fn notify_change(&mut self, cache: Agent, line: Line) {
         self.notifications.push((cache, Down::Changed(line)));
     }
 }
@@ -174,14 +174,14 @@ impl LowerLevel {
 impl Simulation {
     /// Returns true if the machine below must give up permissions before a cache's row may run, and requests that.
     #[inline(always)]
-    pub(crate) fn holds_back(
+    pub(crate) fn must_wait_for_recall(
         &mut self,
         cache: Agent,
         line: Line,
         transition: &Transition,
         evicts: bool,
     ) -> bool {
-        self.below.is_some() && self.must_recall(cache, line, transition, evicts)
+        self.lower_level.is_some() && self.must_recall(cache, line, transition, evicts)
     }
 
     #[cold]
@@ -192,7 +192,7 @@ impl Simulation {
         transition: &Transition,
         evicts: bool,
     ) -> bool {
-        let Some(below) = &mut self.below else {
+        let Some(below) = &mut self.lower_level else {
             return false;
         };
         let sends_line = transition.acts().any(|act| match self.remote.act(act) {
@@ -221,7 +221,7 @@ impl Simulation {
 
     /// Starts a prefetch of a permission for the level below, unless the line is locked or already being prefetched.
     fn prefetch_for_below(&mut self, cache: Agent, line: Line, permission: Right) {
-        let starts = (self.below.as_mut()).is_some_and(|below| {
+        let starts = (self.lower_level.as_mut()).is_some_and(|below| {
             below.is_free(cache, line) && below.prefetching.insert((cache, line))
         });
         if starts {
@@ -233,15 +233,21 @@ impl Simulation {
 
     /// Handles a lock held by the home below: resumes what waited for it, then requests its release.
     fn handle_lock_below(&mut self, cache: Agent, line: Line) {
-        let Some(lock) = (self.below.as_mut()).and_then(|b| b.locks.get_mut(&(cache, line))) else {
+        let Some(lock) =
+            (self.lower_level.as_mut()).and_then(|lower| lower.locks.get_mut(&(cache, line)))
+        else {
             return;
         };
         lock.stage = Stage::Held;
         self.retry_stalled_messages(cache, line);
-        if self.below.as_ref().is_some_and(|b| b.evicts(cache, line)) {
+        if self
+            .lower_level
+            .as_ref()
+            .is_some_and(|lower| lower.is_evicting(cache, line))
+        {
             self.evict_recalled(cache, line);
         }
-        if let Some(below) = &mut self.below {
+        if let Some(below) = &mut self.lower_level {
             if let Some(lock) = below.locks.get_mut(&(cache, line)) {
                 lock.stage = Stage::GivenBack;
             }
@@ -251,7 +257,7 @@ impl Simulation {
 
     /// Handles the release of a lock by the home below.
     fn handle_release_below(&mut self, cache: Agent, line: Line) {
-        if let Some(below) = &mut self.below {
+        if let Some(below) = &mut self.lower_level {
             below.locks.remove(&(cache, line));
         }
         self.retry_stalled_messages(cache, line);
@@ -271,7 +277,7 @@ impl Simulation {
 
     /// Returns true if a message must wait for a permission of the cache above, and requests that permission.
     pub(crate) fn must_wait_for_above(&mut self, line: Line, message: Option<&Message>) -> bool {
-        let (Some(message), Some(above)) = (message, &mut self.above) else {
+        let (Some(message), Some(above)) = (message, &mut self.upper_level) else {
             return false;
         };
         let needed = above.needed_permissions[message.kind.index()];
@@ -289,7 +295,7 @@ impl Simulation {
         configuration: ConfigurationId,
         input: &Input,
     ) -> Transition {
-        let above = self.above.as_ref();
+        let above = self.upper_level.as_ref();
         let may_write = above.is_some_and(|above| above.permissions.get(line) == Right::Write);
         let with_backing_permission = self.home.with_backing_permission(configuration, may_write);
         let mut transition = self.home.step(with_backing_permission, input);
@@ -302,7 +308,7 @@ impl Simulation {
 
     /// Handles a change of the permission or copy of the cache above.
     fn handle_change_above(&mut self, line: Line, permission: Right, copy: Copy) {
-        let Some(above) = &mut self.above else {
+        let Some(above) = &mut self.upper_level else {
             return;
         };
         let previous = above.permissions.get(line);
@@ -315,7 +321,7 @@ impl Simulation {
         if permission < previous {
             for cache in self.caches.agents() {
                 let configuration = self.caches.configuration(cache, line);
-                let cache_permission = self.remote.about(configuration).right;
+                let cache_permission = self.remote.properties(configuration).right;
                 self.check_inclusion(cache, line, cache_permission);
             }
         } else if permission > previous {
@@ -325,7 +331,10 @@ impl Simulation {
 
     /// Checks inclusion: a cache has no permission that the cache above lacks.
     pub(crate) fn check_inclusion(&mut self, cache: Agent, line: Line, permission: Right) {
-        let upper = self.above.as_ref().map(|above| above.permissions.get(line));
+        let upper = self
+            .upper_level
+            .as_ref()
+            .map(|above| above.permissions.get(line));
         if let Some(upper) = upper.filter(|upper| permission > *upper) {
             let name = self.agent_name(cache);
             let text = format!("{name} may {permission} while the cache above it may {upper}");
@@ -341,7 +350,7 @@ impl Simulation {
             );
             return self.fail(FailureKind::Meaningless, line, text);
         };
-        if let Some(above) = &mut self.above {
+        if let Some(above) = &mut self.upper_level {
             above.locks.insert(line, Lock::requested(remaining, false));
         }
         self.present_local(Work::Local(line, operation), line);
@@ -349,7 +358,7 @@ impl Simulation {
 
     /// Handles an unlock that the home has received.
     pub(crate) fn handle_unlock_below(&mut self, line: Line) {
-        if let Some(above) = &mut self.above {
+        if let Some(above) = &mut self.upper_level {
             above.locks.remove(&line);
             above.notifications.push(Up::Unlocked(line));
         }
@@ -362,7 +371,7 @@ struct Shared {
     oracle: Oracle,
     traffic: Traffic,
     counters: Counters,
-    behind: Option<Box<ApplicationRun>>,
+    application: Option<Box<ApplicationRun>>,
     progress: Time,
     in_flight: u64,
     trace: Option<Trace>,
@@ -376,7 +385,7 @@ impl Shared {
         std::mem::swap(&mut self.oracle, &mut simulation.oracle);
         std::mem::swap(&mut self.traffic, &mut simulation.traffic);
         std::mem::swap(&mut self.counters, &mut simulation.counters);
-        std::mem::swap(&mut self.behind, &mut simulation.behind);
+        std::mem::swap(&mut self.application, &mut simulation.application);
         std::mem::swap(&mut self.progress, &mut simulation.progress);
         std::mem::swap(&mut self.in_flight, &mut simulation.in_flight);
         self.swap_trace(simulation);

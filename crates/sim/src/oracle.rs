@@ -116,7 +116,7 @@ impl Oracle {
     }
 
     /// Records that a core has written words of a line, as a release if `release`.
-    pub fn wrote(
+    pub fn record_observed_write(
         &mut self,
         (core, release): (u16, bool),
         line: Line,
@@ -203,7 +203,7 @@ impl Oracle {
             return 1;
         }
         let version = self.latest(line) + 1;
-        self.lines.of(line).latest = version;
+        self.lines.value_mut(line).latest = version;
         if self.level == Level::Bytes {
             if let Some(stale_copies) = &mut self.stale_copies {
                 stale_copies.written(line, words.clone(), version, value);
@@ -217,10 +217,10 @@ impl Oracle {
 
     /// Records that the permission of one agent for a line changes.
     #[inline]
-    pub fn changes(&mut self, line: Line, from: Right, to: Right) {
+    pub fn record_permission_change(&mut self, line: Line, from: Right, to: Right) {
         let holder_counts = match &mut self.above {
-            None => &mut self.lines.of(line).holder_counts,
-            Some(above) => above.of(line),
+            None => &mut self.lines.value_mut(line).holder_counts,
+            Some(above) => above.value_mut(line),
         };
         holder_counts[from as usize] = holder_counts[from as usize].wrapping_sub(1);
         holder_counts[to as usize] = holder_counts[to as usize].wrapping_add(1);
@@ -236,7 +236,7 @@ impl Oracle {
     }
 
     /// Returns the highest permission that any agent has for a line.
-    pub fn most(&self, line: Line) -> Right {
+    pub fn highest_permission(&self, line: Line) -> Right {
         match self.holder_counts(line) {
             [_, 0, 0] => Right::None,
             [_, _, 0] => Right::Read,
@@ -246,7 +246,7 @@ impl Oracle {
 
     /// True if another agent than the holder of `permission` has a permission that excludes it.
     #[inline]
-    pub fn excluded(&self, line: Line, permission: Right) -> bool {
+    pub fn is_excluded(&self, line: Line, permission: Right) -> bool {
         let [_, readers, writers] = self.holder_counts(line);
         match permission {
             _ if self.may_be_stale() => false,
@@ -273,7 +273,13 @@ impl Oracle {
 
     /// True if `forwarded`, the value that a load found in its core's write buffer, is correct. `None`: the load
     /// found nothing there.
-    pub fn buffered(&self, core: u16, line: Line, word: u16, forwarded: Option<u64>) -> bool {
+    pub fn is_forwarded_value_correct(
+        &self,
+        core: u16,
+        line: Line,
+        word: u16,
+        forwarded: Option<u64>,
+    ) -> bool {
         self.level < Level::Bytes || self.buffered.get(&(core, line, word)).copied() == forwarded
     }
 
@@ -291,13 +297,13 @@ impl Oracle {
 
     /// True if a content of this version is the last write of the line, or if that is not checked.
     #[inline]
-    pub fn current(&self, line: Line, version: u32) -> bool {
+    pub fn is_current(&self, line: Line, version: u32) -> bool {
         self.level == Level::Off || self.may_be_stale() || version == self.latest(line)
     }
 
     /// True if a word has the value last written, or if that is not checked. `value` is evaluated only if it is needed.
     #[inline]
-    pub fn word(&self, line: Line, word: u16, value: impl FnOnce() -> u64) -> bool {
+    pub fn is_word_current(&self, line: Line, word: u16, value: impl FnOnce() -> u64) -> bool {
         if self.level < Level::Bytes || self.may_be_stale() {
             return true;
         }

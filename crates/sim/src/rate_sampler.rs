@@ -50,15 +50,15 @@ impl Default for RateSampler {
 
 impl RateSampler {
     /// Counts `events` more events. Returns true if a sample is due, which the caller then takes with
-    /// [`RateSampler::keep`].
+    /// [`RateSampler::take_samples`].
     #[inline]
-    pub(crate) fn happened(&mut self, events: u64) -> bool {
+    pub(crate) fn count_events(&mut self, events: u64) -> bool {
         self.count = self.count.saturating_add(events);
         self.count >= self.next
     }
 
     /// Takes the samples that are due, at `time`, with `cached` lines in caches.
-    pub(crate) fn keep(&mut self, time: Time, cached: u64) {
+    pub(crate) fn take_samples(&mut self, time: Time, cached: u64) {
         // Events are recorded slightly out of order. Samples must not decrease.
         let time = self.samples.last().map_or(time, |last| last.time.max(time));
         while self.count >= self.next {
@@ -114,8 +114,8 @@ mod tests {
         let mut time = 0;
         for number in 0..events {
             time += if number < 1000 { 1000 } else { 2000 };
-            if sampler.happened(1) {
-                sampler.keep(time, number + 1);
+            if sampler.count_events(1) {
+                sampler.take_samples(time, number + 1);
             }
         }
         sampler
@@ -150,8 +150,8 @@ mod tests {
     fn simultaneous_events_share_one_timestamp() {
         let mut sampler = RateSampler::default();
         for (events, time) in [(1000, 5000), (u64::MAX, 6000), (7, 4000)] {
-            if sampler.happened(events) {
-                sampler.keep(time, 0);
+            if sampler.count_events(events) {
+                sampler.take_samples(time, 0);
             }
         }
         let quarters = sampler.quarters(0).expect("there are enough");

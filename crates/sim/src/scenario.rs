@@ -44,7 +44,7 @@ pub struct Performance {
 /// A scenario of any type.
 pub trait Playable: Send + Sync {
     /// Number of lines of the home that it uses, from line 0.
-    fn uses(&self) -> Line;
+    fn line_count(&self) -> Line;
 
     /// Number of words of each line that it uses, from word 0.
     fn words_used(&self) -> u64;
@@ -115,7 +115,7 @@ pub trait ScenarioRun {
 }
 
 impl<S: Scenario + Clone + Send + Sync + 'static> Playable for S {
-    fn uses(&self) -> Line {
+    fn line_count(&self) -> Line {
         self.lines()
     }
 

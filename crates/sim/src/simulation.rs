@@ -33,7 +33,7 @@ use crate::agents::registers::Registers;
 use crate::agents::remote::Caches;
 use crate::agents::translation::Translations;
 use crate::attribution::Attribution;
-use crate::components::hosts::{more, Hosts, SwitchHop};
+use crate::components::hosts::{extra_bytes, Hosts, SwitchHop};
 use crate::components::layer::{self, Unclaimed};
 use crate::components::link::{Direction, Sent};
 use crate::components::memory;
@@ -196,7 +196,7 @@ pub(crate) struct Times {
     pub issue: Time,
     /// Maximum time that a core waits for an access.
     pub timeout: Time,
-    pub patience: Time,
+    pub progress_timeout: Time,
 }
 
 impl Times {
@@ -219,7 +219,7 @@ impl Times {
             local_interval: home_delay(&home.local_interval),
             issue: home.issue.as_ref().map_or(0, |issue| issue.value),
             timeout: platform.cores.timeout.value,
-            patience: platform.patience.value,
+            progress_timeout: platform.patience.value,
         }
     }
 }
@@ -236,7 +236,7 @@ pub struct Simulation {
     agent_names: OnceCell<AgentNames>,
     /// True if the protocol declares which messages are responses to forwards. Then the end of a coherence transaction
     /// can be detected.
-    pub(crate) answers: bool,
+    pub(crate) declares_responses: bool,
     /// Bounds on messages in flight that the protocol file declares.
     pub(crate) bounds: Bounds,
     pub(crate) messages: Pool<Message>,
@@ -264,10 +264,10 @@ pub struct Simulation {
     pub(crate) data: Data,
     pub(crate) oracle: Oracle,
     /// Bulk transitions, from one state to another, still to be applied to all lines of the current cache.
-    pub(crate) every: Vec<(StateId, StateId)>,
+    pub(crate) bulk_transitions: Vec<(StateId, StateId)>,
     pub(crate) device: Device,
     /// The application behind the home, if there is one.
-    pub(crate) behind: Option<Box<ApplicationRun>>,
+    pub(crate) application: Option<Box<ApplicationRun>>,
     pub(crate) counters: Counters,
     pub(crate) random: Random,
     pub(crate) platform: Platform,
@@ -284,7 +284,7 @@ pub struct Simulation {
     traces_all: bool,
     /// Number of homes in the protocol file.
     pub(crate) homes: u16,
-    /// Time of the last performed access, or of a later one that is expected: see [`Simulation::expect`].
+    /// Time of the last performed access, or of a later one that is expected: see [`Simulation::postpone_watchdog`].
     pub(crate) progress: Time,
     /// Number of unfinished accesses of cores.
     pub(crate) in_flight: u64,
@@ -293,15 +293,15 @@ pub struct Simulation {
     /// Times of issue of stores that have ended but that no home has performed, by cache and message number.
     pub(crate) posted_stores: FxHashMap<(Agent, u32), Vec<Time>>,
     /// Ordered messages in flight, behind which later messages must wait.
-    pub(crate) earlier: OrderTracker,
+    pub(crate) order_tracker: OrderTracker,
     /// Input queues of networks; empty if the protocol file has no networks.
     pub(crate) input_queues: InputQueues,
     /// True if memory is prefetched for upcoming events.
     prefetches_events: bool,
     /// View of the upper level, if this is the lower of two levels.
-    pub(crate) above: Option<Box<UpperLevel>>,
+    pub(crate) upper_level: Option<Box<UpperLevel>>,
     /// View of the lower level, if this is the upper of two levels.
-    pub(crate) below: Option<Box<LowerLevel>>,
+    pub(crate) lower_level: Option<Box<LowerLevel>>,
     /// Port for accesses from another space, if there is one.
     pub(crate) port: Option<Box<Port>>,
 }
@@ -349,7 +349,12 @@ impl Simulation {
         };
         let remote = Program::new(protocol, &protocol.remote, remotes, false)?;
         let home = Program::new(protocol, &setup.home, remotes, true)?;
-        let groups = Groups::new(remotes, &kind_quantities, remote.begins(), &workloads);
+        let groups = Groups::new(
+            remotes,
+            &kind_quantities,
+            remote.initial_configurations(),
+            &workloads,
+        );
         let stores = workloads.iter().any(|workload| workload.has(Access::Store));
         let input_queues = InputQueues::new(protocol, remotes.total(), homes);
         let has_limited_queues = input_queues.is_limited();
@@ -361,7 +366,7 @@ impl Simulation {
             .collect();
         let line_count = workloads.iter().map(|workload| workload.lines);
         let line_count = match &setup.play {
-            Some(play) => Some(play.scenario.uses().max(1)),
+            Some(play) => Some(play.scenario.line_count().max(1)),
             None => line_count.max(),
         };
         let sizes = (line_count.unwrap_or(1), protocol.line_bytes);
@@ -396,13 +401,13 @@ impl Simulation {
                 .collect(),
             data: Data::new(protocol.line_bytes),
             oracle: Oracle::for_protocol(setup.oracle, protocol),
-            every: Vec::new(),
+            bulk_transitions: Vec::new(),
             device: Device::new(&setup.device),
-            behind: application.map(Box::new),
+            application: application.map(Box::new),
             counters: Counters {
                 ..Counters::default()
             },
-            answers: kinds.iter().any(|kind| kind.class == Some(Class::Answer)),
+            declares_responses: kinds.iter().any(|kind| kind.class == Some(Class::Answer)),
             kinds,
             protocol_messages: protocol.messages.clone(),
             agent_names: OnceCell::new(),
@@ -422,11 +427,11 @@ impl Simulation {
             groups,
             flights: 0,
             posted_stores: FxHashMap::default(),
-            earlier: OrderTracker::default(),
+            order_tracker: OrderTracker::default(),
             input_queues,
             prefetches_events: Simulation::is_prefetch_worthwhile(in_flight),
-            above: None,
-            below: None,
+            upper_level: None,
+            lower_level: None,
             port: None,
         })
     }
@@ -449,7 +454,7 @@ impl Simulation {
         should_continue: &mut dyn FnMut(u64) -> bool,
     ) -> Result<bool, Box<Failure>> {
         self.begin();
-        if self.behind.is_some() {
+        if self.application.is_some() {
             self.start_timeout_checks();
         }
         while let Some((time, event)) = self.queue.pop() {
@@ -462,7 +467,9 @@ impl Simulation {
                 break;
             }
             self.handle_event(time, event);
-            if time.saturating_sub(self.progress) > self.times.patience || self.failure.is_some() {
+            if time.saturating_sub(self.progress) > self.times.progress_timeout
+                || self.failure.is_some()
+            {
                 if self.has_unfinished_work() {
                     self.report_no_progress();
                 }
@@ -477,10 +484,10 @@ impl Simulation {
                 }
             }
         }
-        self.network.rest();
+        self.network.settle_links();
         if self.has_unfinished_work() {
             self.report_no_progress();
-        } else if self.behind.is_some() && self.failure.is_none() {
+        } else if self.application.is_some() && self.failure.is_none() {
             self.verify_scenario();
         }
         self.failure.take().map_or(Ok(true), Err)
@@ -502,16 +509,16 @@ impl Simulation {
         let translations = self.translations.as_ref();
         let unmapping_scheduled =
             translations.is_some_and(|translations| translations.unmapping_scheduled());
-        usize::from(self.behind.is_some()) + usize::from(unmapping_scheduled)
+        usize::from(self.application.is_some()) + usize::from(unmapping_scheduled)
     }
 
     /// Starts the application or the traffic, and the device.
     pub(crate) fn begin(&mut self) {
-        if self.behind.is_some() {
+        if self.application.is_some() {
             self.start_application();
         }
         let groups = self.groups.groups.iter();
-        let rounds = match self.behind {
+        let rounds = match self.application {
             Some(_) => 0,
             None => groups.map(|group| group.outstanding).max().unwrap_or(0),
         };
@@ -527,7 +534,7 @@ impl Simulation {
                 self.issue(core, 0);
             }
         }
-        if !self.device.done() {
+        if !self.device.is_done() {
             self.queue.push(0, Event::Ask);
         }
     }
@@ -537,35 +544,35 @@ impl Simulation {
     pub(crate) fn handle_event(&mut self, time: Time, event: Event) {
         self.now = time;
         self.counters.events += 1;
-        self.remote.forget();
-        self.home.forget();
+        self.remote.discard_acts();
+        self.home.discard_acts();
         if self.prefetches_events {
             self.prefetch_next_events();
         }
         match event {
-            Event::Access(access) => self.access(access),
-            Event::Core(access) => self.core(access),
+            Event::Access(access) => self.present_access(access),
+            Event::Core(access) => self.issue_at_core(access),
             Event::Drained(core, place) => self.notify_core_of_drain(core, place),
             Event::Switch(index, at) => self.handle_switch_arrival(index, at),
             Event::Offer(index) => self.offer_to_links(index, true),
             Event::Lanes(number) => self.advance_lanes(number),
             Event::Deliver(index) => self.handle_arrival(index),
-            Event::Unit(unit) => self.unit(unit as usize),
+            Event::Unit(unit) => self.run_unit(unit as usize),
             Event::Read(line) => self.memory_read(line),
             Event::Written(line) => self.memory_written(line),
-            Event::Clock => self.clock(),
-            Event::Ask => self.ask(),
-            Event::Unlock(line) => self.unlock(line),
-            Event::Application(number) => self.application(number),
+            Event::Clock => self.run_clock_edge(),
+            Event::Ask => self.issue_device_operation(),
+            Event::Unlock(line) => self.end_device_use(line),
+            Event::Application(number) => self.deliver_application_event(number),
             Event::StopApplication => self.stop_application(),
             Event::Local(line, number) => self.present_local_operation(line, number),
             Event::LocalUnlock(line) => self.present_unlock(line),
-            Event::HostStep(core) => self.host_step(core),
-            Event::Transfer(number) => self.transferred(number),
+            Event::HostStep(core) => self.execute_host_step(core),
+            Event::Transfer(number) => self.complete_transfer(number),
             Event::Registers(number) => self.registers_changed(number),
             Event::InputQueue(number) => self.advance_input_queue(number as usize),
-            Event::Translation(number) => self.translation(number),
-            Event::Thread(core) => self.thread(core, time),
+            Event::Translation(number) => self.run_translation_step(number),
+            Event::Thread(core) => self.continue_thread(core, time),
             Event::Overdue => self.check_timeouts(),
         }
     }
@@ -617,7 +624,7 @@ impl Simulation {
     /// Sends a message that is ready at time `ready`, which is not before now.
     #[inline]
     pub(crate) fn send(&mut self, mut message: Message, ready: Time) {
-        if self.behind.is_some() {
+        if self.application.is_some() {
             self.open_traffic_window();
         }
         self.flights = self.flights.wrapping_add(1);
@@ -627,7 +634,7 @@ impl Simulation {
         kind.sent += 1;
         let circuit = kind.circuit;
         let order = kind.order(&message);
-        self.earlier.record_sent(kind, &message);
+        self.order_tracker.record_sent(kind, &message);
         if kind.network.is_some() {
             self.occupy_place(&message);
         }
@@ -649,16 +656,16 @@ impl Simulation {
         if self.bounds.in_flight.is_some() {
             self.check_in_flight(&message);
         }
-        if self.network.framed(&message, false).is_some() {
+        if self.network.framed_links(&message, false).is_some() {
             return self.schedule_offer(index, ready, false);
         }
         let now = self.now;
         let sent = Sent { now, ready };
-        let direction = self.network.leaving(&message);
-        if direction.has_room(circuit) {
+        let direction = self.network.links_from_sender(&message);
+        if direction.take_credit(circuit) {
             let arrival = direction.send(
                 sent,
-                (message.kind, more(&message)),
+                (message.kind, extra_bytes(&message)),
                 &mut self.random,
                 order,
             );
@@ -723,11 +730,11 @@ impl Simulation {
         let sent = Sent { now, ready };
         let direction = match to_receiver {
             true => self.network.links_to_receiver(&message),
-            false => self.network.leaving(&message),
+            false => self.network.links_from_sender(&message),
         };
         let arrival = direction.send(
             sent,
-            (message.kind, more(&message)),
+            (message.kind, extra_bytes(&message)),
             &mut self.random,
             order,
         );
@@ -758,11 +765,11 @@ impl Simulation {
             return self.queue.push(arrival, event);
         }
         let circuit = self.kinds[message.kind.index()].circuit;
-        if self.network.framed(&message, true).is_some() {
+        if self.network.framed_links(&message, true).is_some() {
             return self.schedule_offer(index, ready, true);
         }
         let direction = self.network.links_to_receiver(&message);
-        if direction.has_room(circuit) {
+        if direction.take_credit(circuit) {
             self.send_from_switch(index, ready);
         } else {
             direction.queue(circuit, ready, index);
@@ -790,7 +797,7 @@ impl Simulation {
     pub(crate) fn take_message(&mut self, index: u32, message: &Message) -> Option<Line> {
         self.free_circuit_place(message);
         let kind = &self.kinds[message.kind.index()];
-        let next = self.earlier.record_taken(kind, message);
+        let next = self.order_tracker.record_taken(kind, message);
         if kind.network.is_some() {
             self.dequeue_from_input_queue(message);
         }
@@ -805,8 +812,11 @@ impl Simulation {
             return;
         }
         let circuit = self.kinds[message.kind.index()].circuit;
-        let next = self.network.links_to_receiver(message).release(circuit);
-        if let Some((number, _, port)) = self.network.framed(message, true) {
+        let next = self
+            .network
+            .links_to_receiver(message)
+            .return_credit(circuit);
+        if let Some((number, _, port)) = self.network.framed_links(message, true) {
             // Messages that arrived on the links without finding room may enter now.
             if std::mem::take(&mut port.blocked) {
                 port.set_due(self.now);
@@ -827,10 +837,10 @@ impl Simulation {
     /// are the last links on its path.
     fn schedule_offer(&mut self, index: u32, ready: Time, to_receiver: bool) {
         let message = self.messages[index];
-        let Some((number, side, port)) = self.network.framed(&message, to_receiver) else {
+        let Some((number, side, port)) = self.network.framed_links(&message, to_receiver) else {
             return;
         };
-        let entry_time = match port.enters(side, message.kind, ready) {
+        let entry_time = match port.entry_time(side, message.kind, ready) {
             Some(entry_time) => entry_time,
             None if ready > self.now => ready,
             None => return self.offer_to_links(index, to_receiver),
@@ -844,8 +854,8 @@ impl Simulation {
             port.set_due(next_arrival);
             self.queue.push(next_arrival, Event::Lanes(number as u32));
         }
-        let direction = self.network.leaving(&message);
-        direction.count((message.kind, more(&message)));
+        let direction = self.network.links_from_sender(&message);
+        direction.count((message.kind, extra_bytes(&message)));
     }
 
     /// Offers a message to framed links.
@@ -855,13 +865,13 @@ impl Simulation {
             true => self
                 .network
                 .links_to_receiver(&message)
-                .count((message.kind, more(&message))),
+                .count((message.kind, extra_bytes(&message))),
             false => self
                 .network
-                .leaving(&message)
-                .count((message.kind, more(&message))),
+                .links_from_sender(&message)
+                .count((message.kind, extra_bytes(&message))),
         }
-        let Some((number, side, port)) = self.network.framed(&message, to_receiver) else {
+        let Some((number, side, port)) = self.network.framed_links(&message, to_receiver) else {
             return;
         };
         port.advance(now);
@@ -875,8 +885,11 @@ impl Simulation {
     /// Frees a message's place at the switch.
     fn free_switch_place(&mut self, message: &Message) {
         let circuit = self.kinds[message.kind.index()].circuit;
-        let next = self.network.leaving(message).release(circuit);
-        if let Some((number, _, port)) = self.network.framed(message, false) {
+        let next = self
+            .network
+            .links_from_sender(message)
+            .return_credit(circuit);
+        if let Some((number, _, port)) = self.network.framed_links(message, false) {
             if std::mem::take(&mut port.blocked) {
                 port.set_due(self.now);
                 self.queue.push(self.now, Event::Lanes(number as u32));
@@ -891,8 +904,8 @@ impl Simulation {
         let port = self.network.ports[number as usize].as_ref();
         if port.is_some_and(|port| port.due() <= self.now) {
             let unclaimed = self.deliver_from_lanes(number as usize);
-            if unclaimed.elsewhere {
-                self.network.elsewhere.push(number);
+            if unclaimed.has_foreign_message {
+                self.network.ports_with_foreign_messages.push(number);
             }
         }
     }
@@ -901,8 +914,8 @@ impl Simulation {
     /// left for the other space are reported only if some were taken: these were before them.
     pub(crate) fn deliver_from_shared_lanes(&mut self, number: usize) {
         let unclaimed = self.deliver_from_lanes(number);
-        if unclaimed.took && unclaimed.elsewhere {
-            self.network.elsewhere.push(number as u32);
+        if unclaimed.took_message && unclaimed.has_foreign_message {
+            self.network.ports_with_foreign_messages.push(number as u32);
         }
     }
 
@@ -929,8 +942,8 @@ impl Simulation {
             let message = &messages[index];
             let circuit = kinds[message.kind.index()].circuit;
             let has_room = match switched && to == 1 {
-                true => network.leaving(message).has_room(circuit),
-                false => network.links_to_receiver(message).has_room(circuit),
+                true => network.links_from_sender(message).take_credit(circuit),
+                false => network.links_to_receiver(message).take_credit(circuit),
             };
             blocked |= !has_room;
             has_room
@@ -948,7 +961,7 @@ impl Simulation {
         }
         if let Some(port) = &mut self.network.ports[number] {
             port.arrived_messages = immediate;
-            let due = port.next().unwrap_or(Time::MAX);
+            let due = port.next_event().unwrap_or(Time::MAX);
             self.schedule_lanes(number, due);
         }
         unclaimed
@@ -969,7 +982,7 @@ impl Simulation {
         Input {
             code: message.kind.0,
             sender: message.from,
-            own: message.to,
+            agent: message.to,
             fields: message.fields,
         }
     }
@@ -980,7 +993,7 @@ impl Simulation {
         Input {
             code: program.code(cause),
             sender: HOME,
-            own: agent,
+            agent: agent,
             fields: [0; FIELDS],
         }
     }

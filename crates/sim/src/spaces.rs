@@ -104,12 +104,12 @@ impl Spaces {
                 "links between host and device carry the messages of both address spaces, but {host_links} lead to caches of the host and {device_links} to those of the device"
             ));
         }
-        device.network.shares(&mut host.network, first.index());
+        device.network.share_links(&mut host.network, first.index());
         // The host's memory begins with zeros.
         host.data = Data::zeroed(space.protocol.line_bytes);
         host.oracle.set_initial_zeros();
-        if let Some(application) = &mut device.behind {
-            application.beyond = Some(HostMemoryPath::default());
+        if let Some(application) = &mut device.application {
+            application.host_path = Some(HostMemoryPath::default());
             host.port = Some(Box::new(Port::new(engine, max_outstanding.into())));
             let host_words = setup.play.as_ref();
             let host_words = host_words.map_or(0, |play| play.scenario.host_words());
@@ -164,13 +164,19 @@ impl Spaces {
     /// none are left.
     fn deliver_between_spaces(&mut self) {
         loop {
-            let host_path = self.device.behind.as_mut().and_then(|b| b.beyond.as_mut());
-            let requests =
-                host_path.map_or(Vec::new(), |host_path| std::mem::take(&mut host_path.asks));
+            let host_path = self
+                .device
+                .application
+                .as_mut()
+                .and_then(|run| run.host_path.as_mut());
+            let requests = host_path.map_or(Vec::new(), |host_path| {
+                std::mem::take(&mut host_path.requests)
+            });
             let port = self.host.port.as_mut();
-            let completions = port.map_or(Vec::new(), |port| std::mem::take(&mut port.told));
-            let lanes = [&mut self.device, &mut self.host]
-                .map(|simulation| std::mem::take(&mut simulation.network.elsewhere));
+            let completions = port.map_or(Vec::new(), |port| std::mem::take(&mut port.completions));
+            let lanes = [&mut self.device, &mut self.host].map(|simulation| {
+                std::mem::take(&mut simulation.network.ports_with_foreign_messages)
+            });
             if requests.is_empty() && completions.is_empty() && lanes.iter().all(Vec::is_empty) {
                 return;
             }
@@ -188,7 +194,7 @@ impl Spaces {
                 });
             }
             for request in requests {
-                self.run_on(Side::Host, |host| host.asked(request));
+                self.run_on(Side::Host, |host| host.begin_port_request(request));
             }
             for completion in completions {
                 self.run_on(Side::Device, |device| {
@@ -216,7 +222,7 @@ impl Spaces {
     ) -> Result<bool, (Side, Box<Failure>)> {
         self.run_on(Side::Host, Simulation::begin);
         self.run_on(Side::Device, Simulation::begin);
-        if self.device.behind.is_some() {
+        if self.device.application.is_some() {
             self.device.start_timeout_checks();
         }
         self.deliver_between_spaces();
@@ -245,7 +251,7 @@ impl Spaces {
             self.deliver_between_spaces();
             self.take_failure()?;
             let progress = self.device.progress.max(self.host.progress);
-            if time.saturating_sub(progress) > self.device.times.patience {
+            if time.saturating_sub(progress) > self.device.times.progress_timeout {
                 self.report_no_progress()?;
             }
             self.events += 1;
@@ -258,8 +264,8 @@ impl Spaces {
                 }
             }
         }
-        self.device.network.rest();
-        self.host.network.rest();
+        self.device.network.settle_links();
+        self.host.network.settle_links();
         self.report_no_progress()?;
         // Utilisations refer to the time of both spaces.
         let end = self.device.counters.end.max(self.host.counters.end);
@@ -290,14 +296,14 @@ impl Spaces {
     /// Checks the final state of the scenario, if there is one.
     fn verify(&mut self) -> Result<(), (Side, Box<Failure>)> {
         self.device.close_window();
-        let Some(application) = self.device.behind.take() else {
+        let Some(application) = self.device.application.take() else {
             return Ok(());
         };
         let verdict = match self.device.oracle.level {
             Level::Off => Ok(()),
-            _ => application.played.verify(&*self),
+            _ => application.scenario_run.verify(&*self),
         };
-        self.device.behind = Some(application);
+        self.device.application = Some(application);
         self.device.judge_scenario(verdict);
         self.take_failure()
     }

@@ -351,7 +351,7 @@ impl Counters {
                 (
                     "translation_taken_back",
                     "pages that the host revoked",
-                    translated.taken_back,
+                    translated.invalidations,
                 ),
                 (
                     "translation_faults",

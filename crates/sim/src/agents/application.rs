@@ -34,7 +34,7 @@ use crate::simulation::{Event as KernelEvent, Simulation};
 
 /// State of a run's application, and of the threads that its scenario brings.
 pub(crate) struct ApplicationRun {
-    pub played: Box<dyn ScenarioRun>,
+    pub scenario_run: Box<dyn ScenarioRun>,
     name: String,
     placement: Placement,
     contract: Contract,
@@ -63,7 +63,7 @@ pub(crate) struct ApplicationRun {
     /// Registers and the CPU's own memory; `None` on a machine without a bus.
     pub host: Option<Host>,
     /// Path to the host's memory if that memory is a separate space.
-    pub beyond: Option<HostMemoryPath>,
+    pub host_path: Option<HostMemoryPath>,
     /// Start times of the durations that the application measures, by tag.
     measurement_starts: FxHashMap<u32, Time>,
     pub tally: Tally,
@@ -103,7 +103,7 @@ pub(crate) struct ThreadState {
     /// True if the step is an acquiring load: caches receive an acquire when it has ended.
     pub is_acquiring: bool,
     /// Time since when the thread waits for a register read.
-    pub reads: Option<Time>,
+    pub reading_since: Option<Time>,
     /// Time from which the thread may handle an interrupt that it has not consumed yet, and true if the thread waits
     /// for one.
     pub pending_interrupt: Option<Time>,
@@ -182,8 +182,8 @@ impl ApplicationRun {
         let application = played.application();
         let (name, placement) = (application.name().to_string(), application.placement());
         let lines_used = match &placement {
-            Placement::Between(lines) => lines.end.max(play.scenario.uses()),
-            Placement::Beside | Placement::Among(_) => play.scenario.uses(),
+            Placement::Between(lines) => lines.end.max(play.scenario.line_count()),
+            Placement::Beside | Placement::Among(_) => play.scenario.line_count(),
         };
         if lines_used > memory_lines {
             return Err(format!(
@@ -237,14 +237,14 @@ impl ApplicationRun {
             blocked_since: 0,
             awaits_stores: false,
             is_acquiring: false,
-            reads: None,
+            reading_since: None,
             pending_interrupt: None,
             awaits_interrupt: false,
             stopped: false,
         };
         Ok(ApplicationRun {
             threads: vec![initial_thread; played.threads()],
-            played,
+            scenario_run: played,
             contract: Contract::new(placement.clone(), memory_lines),
             name,
             placement,
@@ -263,7 +263,7 @@ impl ApplicationRun {
             unlock_ports: Ports::new(platform),
             next_issue: 0,
             host: platform.bus.as_ref().map(|bus| Host::new(Bus::new(bus))),
-            beyond: None,
+            host_path: None,
             measurement_starts: FxHashMap::default(),
             tally: Tally::default(),
             accesses: kinds
@@ -280,7 +280,7 @@ impl ApplicationRun {
     }
 
     /// True if no event, local operation or transfer of the application is outstanding.
-    pub fn done(&self) -> bool {
+    pub fn is_done(&self) -> bool {
         let has_obligations = self.contract.open().next().is_some();
         let has_transfers = self.host.as_ref().is_some_and(|host| !host.done());
         self.pending_events.is_empty()
@@ -290,7 +290,7 @@ impl ApplicationRun {
     }
 
     /// True if a thread has not stopped.
-    pub fn running(&self) -> bool {
+    pub fn has_running_thread(&self) -> bool {
         self.threads.iter().any(|thread| !thread.stopped)
     }
 
@@ -313,7 +313,7 @@ impl ApplicationRun {
     }
 
     /// Returns the outstanding obligations of the application's contract as (line, description).
-    pub fn open(&self) -> Vec<(Line, String)> {
+    pub fn open_obligations(&self) -> Vec<(Line, String)> {
         let obligations = self.contract.open();
         obligations
             .map(|obligation| {
@@ -340,8 +340,8 @@ impl ApplicationRun {
             let count = self.tally.counts.entry(counter).or_default();
             *count = count.saturating_add(increment);
             let sampler = self.tally.rate_samplers.entry(counter).or_default();
-            if sampler.happened(increment) {
-                sampler.keep(time, 0);
+            if sampler.count_events(increment) {
+                sampler.take_samples(time, 0);
             }
         }
     }
@@ -350,7 +350,7 @@ impl ApplicationRun {
     ///
     /// While a thread runs, only self-wakes at the same time count.
     fn livelock_reason(&mut self, is_idle: bool, now: Time, timeout: Time) -> Option<String> {
-        let continues = is_idle && (now == self.idle_wakes.1 || !self.running());
+        let continues = is_idle && (now == self.idle_wakes.1 || !self.has_running_thread());
         self.idle_wakes = (if continues { self.idle_wakes.0 + 1 } else { 0 }, now);
         if self.idle_wakes.0 == MAX_SELF_WAKES {
             return Some(format!(
@@ -380,14 +380,14 @@ impl Simulation {
     /// True if the application answers the home's reads of `line` and accepts its writes.
     #[inline]
     pub(crate) fn is_served(&self, line: Line) -> bool {
-        let application = self.behind.as_ref();
+        let application = self.application.as_ref();
         application.is_some_and(|application| application.placement.serves(line))
     }
 
     /// Returns the highest permission that, to the home's knowledge, any cache may have in a configuration.
     fn known_right(&mut self, configuration: ConfigurationId) -> Right {
         let cache_count = self.groups.caches();
-        let Some(application) = &mut self.behind else {
+        let Some(application) = &mut self.application else {
             return Right::None;
         };
         let Some(rights) = &application.rights else {
@@ -412,11 +412,11 @@ impl Simulation {
 
     /// Schedules the delivery of an event to the application at `delivery`, which is not in the past.
     pub(crate) fn schedule_application_event(&mut self, delivery: Time, event: Event) {
-        if let Some(application) = &mut self.behind {
+        if let Some(application) = &mut self.application {
             let number = application.next_number;
             application.next_number = number.wrapping_add(1);
             application.pending_events.insert(number, event);
-            self.expect(delivery);
+            self.postpone_watchdog(delivery);
             self.queue.push(delivery, KernelEvent::Application(number));
         }
     }
@@ -424,7 +424,7 @@ impl Simulation {
     /// Starts the application and its threads, and schedules the end of the run.
     pub(crate) fn start_application(&mut self) {
         let words = self.data.words();
-        let Some(application) = &self.behind else {
+        let Some(application) = &self.application else {
             return;
         };
         let until = application.until;
@@ -434,9 +434,9 @@ impl Simulation {
         if until < Time::MAX {
             self.queue.push(until, KernelEvent::StopApplication);
         }
-        for thread in 0..self.behind.as_ref().map_or(0, |b| b.threads.len()) {
+        for thread in 0..self.application.as_ref().map_or(0, |run| run.threads.len()) {
             if self.has_core(thread as u16) {
-                self.thread(thread as u16, 0);
+                self.continue_thread(thread as u16, 0);
             }
         }
     }
@@ -470,9 +470,9 @@ impl Simulation {
         let opens_window = |application: &ApplicationRun| {
             application.link_traffic[0].is_none() && self.now >= application.warm_up
         };
-        if self.behind.as_deref().is_some_and(opens_window) {
+        if self.application.as_deref().is_some_and(opens_window) {
             let link_traffic = Some(self.link_traffic());
-            if let Some(application) = &mut self.behind {
+            if let Some(application) = &mut self.application {
                 application.link_traffic[0] = link_traffic;
             }
         }
@@ -481,10 +481,10 @@ impl Simulation {
     /// Stops the application and the threads that wait for interrupts, and closes the window of link traffic.
     pub(crate) fn stop_application(&mut self) {
         let link_traffic = self.link_traffic();
-        if let Some(application) = &mut self.behind {
+        if let Some(application) = &mut self.application {
             application.link_traffic[1].get_or_insert(link_traffic);
         }
-        if let Some(application) = &mut self.behind {
+        if let Some(application) = &mut self.application {
             // The thread stops even if no interrupt arrives any more.
             for thread in application
                 .threads
@@ -547,7 +547,7 @@ impl Simulation {
 
     /// Records that the home has written back a line with an outstanding local operation.
     pub(crate) fn note_write_back(&mut self, line: Line) {
-        if let Some(application) = &mut self.behind {
+        if let Some(application) = &mut self.application {
             if let Some((_, dirty)) = application.pending_operations.get_mut(&line) {
                 *dirty = true;
             }
@@ -557,7 +557,7 @@ impl Simulation {
     /// Completes a local operation that the application requested.
     pub(crate) fn acknowledge_application(&mut self, line: Line, ensures: Right, locks: bool) {
         let delivery = self.now + self.times.latency + self.times.local.1;
-        let Some(application) = &mut self.behind else {
+        let Some(application) = &mut self.application else {
             return;
         };
         let Some((since, dirty)) = application.pending_operations.remove(&line) else {
@@ -582,8 +582,8 @@ impl Simulation {
     }
 
     /// Delivers an event to the application and carries out its actions.
-    pub(crate) fn application(&mut self, number: u32) {
-        let Some(application) = &mut self.behind else {
+    pub(crate) fn deliver_application_event(&mut self, number: u32) {
+        let Some(application) = &mut self.application else {
             return;
         };
         let Some(event) = application.pending_events.remove(&number) else {
@@ -593,7 +593,10 @@ impl Simulation {
         let is_timer = matches!(event, Event::Timer { .. });
         let hardware_event = hardware::hardware_event(&event).filter(|_| application.is_hardware);
         let mut actions = Actions::new();
-        application.played.application().handle(event, &mut actions);
+        application
+            .scenario_run
+            .application()
+            .handle(event, &mut actions);
         if let Some(hardware_event) = hardware_event {
             self.submit_application_event(hardware_event);
         }
@@ -605,15 +608,15 @@ impl Simulation {
             self.execute_action(action);
         }
         let (now, timeout) = (self.now, self.times.timeout);
-        self.expect(now);
+        self.postpone_watchdog(now);
         let livelock_reason = self
-            .behind
+            .application
             .as_mut()
             .and_then(|application| application.livelock_reason(is_idle, now, timeout));
         if let Some(text) = livelock_reason {
             self.fail(FailureKind::Contract, 0, text);
         }
-        let application = self.behind.as_mut();
+        let application = self.application.as_mut();
         if let Some((name, reason)) = application.and_then(|b| {
             b.contract
                 .blocking_reason()
@@ -626,7 +629,7 @@ impl Simulation {
     /// Carries out one action of the application.
     fn execute_action(&mut self, action: Action) {
         let now = self.now;
-        let Some(application) = &mut self.behind else {
+        let Some(application) = &mut self.application else {
             return;
         };
         if application.is_hardware && !is_measurement(&action) {
@@ -756,9 +759,10 @@ impl Simulation {
     fn read_burst(&mut self, tag: u32, first: Line, lines: Line, step: Line) {
         let burst_end = lines.min(MAX_LINES).checked_mul(step);
         let burst_end = burst_end.and_then(|length| first.checked_add(length));
-        let (Some(end), Some(_)) = (burst_end.filter(|_| lines <= MAX_LINES), &self.behind) else {
+        let (Some(end), Some(_)) = (burst_end.filter(|_| lines <= MAX_LINES), &self.application)
+        else {
             let name = self
-                .behind
+                .application
                 .as_ref()
                 .map_or("", |application| &application.name);
             let text = format!("{name} reads {lines} lines at once; {MAX_LINES} is the most");
@@ -774,7 +778,7 @@ impl Simulation {
 
     /// Returns the contents of a line of the application's memory.
     fn memory_words(&self, line: Line) -> Words {
-        let application = self.behind.as_ref();
+        let application = self.application.as_ref();
         match application.and_then(|application| application.line_contents.get(&line)) {
             Some(words) => words.clone(),
             // Lines that the application has never written keep their initial contents, or those that the home has
@@ -813,7 +817,7 @@ impl Simulation {
     fn set_memory_words(&mut self, line: Line, words: Words) {
         if line < self.platform.lines && !self.is_served(line) {
             self.write_homed_line(line, &words);
-        } else if let Some(application) = &mut self.behind {
+        } else if let Some(application) = &mut self.application {
             application.line_contents.insert(line, words);
         }
     }
@@ -837,7 +841,7 @@ impl Simulation {
         let old_words = self.copy_words(line, old_copy);
         if words.len() != old_words.len() {
             let name = self
-                .behind
+                .application
                 .as_ref()
                 .map_or("", |application| &application.name);
             let (word_count, expected_count) = (words.len(), old_words.len());
@@ -853,9 +857,9 @@ impl Simulation {
         self.check_memory(line, "is written by the application");
         for cache in self.caches.agents() {
             let configuration = self.caches.configuration(cache, line);
-            if self.remote.about(configuration).right > Right::None {
+            if self.remote.properties(configuration).right > Right::None {
                 let name = self
-                    .behind
+                    .application
                     .as_ref()
                     .map_or("", |application| &application.name);
                 let cache = self.agent_name(cache);
@@ -879,7 +883,7 @@ impl Simulation {
 
     /// Presents an unlock of the application to the home.
     pub(crate) fn present_unlock(&mut self, line: Line) {
-        if let Some(application) = &mut self.behind {
+        if let Some(application) = &mut self.application {
             application.locks.remove(&line);
         }
         self.present_local(Work::Unlock(line), line);
@@ -887,7 +891,7 @@ impl Simulation {
 
     /// Closes the measurement window of counts and durations.
     pub(crate) fn close_window(&mut self) {
-        if let Some(application) = &mut self.behind {
+        if let Some(application) = &mut self.application {
             let end = application.until.min(self.counters.end.max(self.now));
             application.tally.window = end.saturating_sub(application.warm_up);
         }
@@ -897,7 +901,7 @@ impl Simulation {
     pub(crate) fn verify_scenario(&mut self) {
         self.close_window();
         let link_traffic = self.link_traffic();
-        let Some(mut application) = self.behind.take() else {
+        let Some(mut application) = self.application.take() else {
             return;
         };
         if let [Some(opening), closing] = &application.link_traffic {
@@ -914,16 +918,16 @@ impl Simulation {
         }
         let verdict = match self.oracle.level {
             Level::Off => Ok(()),
-            _ => application.played.verify(&*self),
+            _ => application.scenario_run.verify(&*self),
         };
-        self.behind = Some(application);
+        self.application = Some(application);
         self.judge_scenario(verdict);
     }
 
     /// Fails the run if the scenario's result is wrong.
     pub(crate) fn judge_scenario(&mut self, verdict: Result<(), String>) {
         let name = self
-            .behind
+            .application
             .as_ref()
             .map_or("", |application| application.name());
         if let Err(error) = verdict {
@@ -933,15 +937,15 @@ impl Simulation {
 
     /// Returns the tables that the scenario produced for external judges; empty without a scenario.
     pub fn tables(&self) -> Vec<Table> {
-        let application = self.behind.as_ref();
+        let application = self.application.as_ref();
         application
-            .map(|application| application.played.tables())
+            .map(|application| application.scenario_run.tables())
             .unwrap_or_default()
     }
 
     /// Returns the counts and durations of the scenario after the run; empty without a scenario.
     pub fn tally(&self) -> Tally {
-        let application = self.behind.as_ref();
+        let application = self.application.as_ref();
         application
             .map(|application| application.tally.clone())
             .unwrap_or_default()
@@ -959,8 +963,8 @@ fn is_measurement(action: &Action) -> bool {
 impl Contents for Simulation {
     fn word(&self, line: Line, word: u16) -> u64 {
         let mut cached_copies = self.caches.agents().filter_map(|cache| {
-            let (configuration, copy) = self.caches.held(cache, line);
-            (self.remote.about(configuration).right > Right::None).then_some(copy)
+            let (configuration, copy) = self.caches.configuration_and_copy(cache, line);
+            (self.remote.properties(configuration).right > Right::None).then_some(copy)
         });
         let memory = self.data.memory(line);
         let copy = match self.oracle.may_be_stale() {

@@ -116,9 +116,9 @@ pub enum CycleOutput {
         /// Index of the line's state after an accepted event.
         next: usize,
         /// Result of the event.
-        took: Admission,
+        admission: Admission,
         /// True for a local operation by which the directory itself evicts a line to make room.
-        own: bool,
+        is_directory_eviction: bool,
     },
     /// The last beat of a message has left.
     Left {

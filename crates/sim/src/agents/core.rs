@@ -131,7 +131,7 @@ impl Cores {
     }
 
     /// Total number of entries of all write buffers.
-    pub fn places(&self) -> u64 {
+    pub fn buffer_entries(&self) -> u64 {
         self.entry_count as u64
     }
 }
@@ -175,7 +175,7 @@ impl Core {
 impl Simulation {
     /// True if there is a write buffer or an L1 in front of the caches.
     #[inline]
-    pub(crate) fn private(&self) -> bool {
+    pub(crate) fn has_private_components(&self) -> bool {
         !self.cores.cores.is_empty()
     }
 
@@ -192,7 +192,7 @@ impl Simulation {
     }
 
     /// Issues an access at a core.
-    pub(crate) fn core(&mut self, index: u32) {
+    pub(crate) fn issue_at_core(&mut self, index: u32) {
         let access = self.accesses[index];
         let core = &self.cores.cores[usize::from(access.core)];
         // Accesses of a core to one line stay in order.
@@ -229,7 +229,10 @@ impl Simulation {
         let Pending { line, word, .. } = *access;
         let core_index = usize::from(access.core);
         let forwarded = self.cores.cores[core_index].pending_value(line, word);
-        if !self.oracle.buffered(access.core, line, word, forwarded) {
+        if !self
+            .oracle
+            .is_forwarded_value_correct(access.core, line, word, forwarded)
+        {
             let text = format!("core {} does not see its own last store", access.core);
             self.fail(FailureKind::DataValue, line, text);
         }
@@ -249,7 +252,7 @@ impl Simulation {
         let copy = l1_copy(l1s, slot);
         self.counters.l1_hits += 1;
         self.check_load(access, copy);
-        if self.behind.is_some() {
+        if self.application.is_some() {
             let value = self.data.word(line, copy, word);
             self.set_thread_result(access.core, value);
         }
@@ -261,17 +264,17 @@ impl Simulation {
         let access = self.accesses.remove(index);
         let completion = self.now + self.groups.of_core(access.core).l1_hit;
         self.in_flight -= 1;
-        self.performed(1, completion);
+        self.count_performed(1, completion);
         self.complete_for_core(index, &access, completion);
     }
 
     /// Completes an access for its core at a time that is not in the past.
     fn complete_for_core(&mut self, index: u32, access: &Pending, completion: Time) {
-        self.expect(self.now);
+        self.postpone_watchdog(self.now);
         if self.watched {
             self.note_done_at_core(index, access, completion);
         }
-        self.took(access, completion);
+        self.record_latency(access, completion);
         self.issue(
             access.core,
             completion + self.groups.of_core(access.core).work,
@@ -402,10 +405,10 @@ impl Simulation {
             }
         }
         self.in_flight -= store_count;
-        self.expect(self.now);
+        self.postpone_watchdog(self.now);
         if performed {
-            self.store_ended(access, &issue_times);
-            self.performed(store_count, completion);
+            self.complete_store(access, &issue_times);
+            self.count_performed(store_count, completion);
             self.counters.hits += if hit { store_count } else { 0 };
         } else {
             self.counters.skipped += store_count;
@@ -433,13 +436,13 @@ impl Simulation {
         // Accesses that must keep waiting do so in the same order.
         let mut waiting = std::mem::take(&mut core.waiting_accesses);
         for index in waiting.drain(..) {
-            self.core(index);
+            self.issue_at_core(index);
         }
         let core = &mut self.cores.cores[usize::from(core_index)];
         if core.waiting_accesses.is_empty() {
             core.waiting_accesses = waiting;
         }
-        if self.behind.is_some() {
+        if self.application.is_some() {
             self.continue_after_fence(core_index);
         }
     }
@@ -509,7 +512,7 @@ impl Simulation {
 /// Returns the copy of a line in an L1.
 fn l1_copy(l1s: &Tags, slot: Slot) -> Copy {
     let [number, ..] = l1s.entry(slot);
-    Copy::numbered(number)
+    Copy::from_number(number)
 }
 
 fn decrement_holders(holders: &mut FxHashMap<(Agent, Line), u32>, key: (Agent, Line)) {
@@ -590,7 +593,7 @@ system one { remotes 1; lines 1 }
             performed: false,
             found: None,
         });
-        simulation.core(index);
+        simulation.issue_at_core(index);
     }
 
     /// A store that finds the write buffer full stays before its core's later accesses to the line.

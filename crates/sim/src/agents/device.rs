@@ -47,7 +47,7 @@ impl Device {
     }
 
     /// True if all operations have ended.
-    pub fn done(&self) -> bool {
+    pub fn is_done(&self) -> bool {
         self.operations_left == 0 && self.current.is_none()
     }
 

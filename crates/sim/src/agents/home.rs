@@ -88,7 +88,7 @@ impl Store {
             words: message.words.max(1),
             from: message.from,
             flight: message.flight,
-            is_whole_line: kind.whole,
+            is_whole_line: kind.carries_whole_line,
         }
     }
 }
@@ -259,7 +259,7 @@ impl Simulation {
     }
 
     /// Handles the inputs of a unit: responses, then inputs that wait for a slot that is free, then requests.
-    pub(crate) fn unit(&mut self, unit_index: usize) {
+    pub(crate) fn run_unit(&mut self, unit_index: usize) {
         self.units[unit_index].is_scheduled = false;
         // An input that starts to wait for a slot does not occupy the unit.
         while self.units[unit_index].free_at <= self.now {
@@ -334,7 +334,7 @@ impl Simulation {
             }
         };
         let configuration = self.directory.get(line);
-        let transition = if self.above.is_none() {
+        let transition = if self.upper_level.is_none() {
             self.home_step(line, configuration, &input)
         } else if self.must_wait_for_above(line, message) {
             self.counters.stall(Stall::Left);
@@ -371,8 +371,8 @@ impl Simulation {
             }
             Answer::Refuse
                 if matches!(work, Work::Local(..))
-                    && self.behind.is_none()
-                    && self.above.is_none() =>
+                    && self.application.is_none()
+                    && self.upper_level.is_none() =>
             {
                 return self.refuse_local_operation();
             }
@@ -394,15 +394,15 @@ impl Simulation {
     #[inline(always)]
     fn overtakes(&self, unit_index: usize, message: &Message) -> bool {
         let kind = &self.kinds[message.kind.index()];
-        let group = kind.group;
+        let group = kind.order_group;
         let mut waiting = self.units[unit_index].waiting_inputs();
         group.is_some()
-            && (self.earlier.holds_back(kind, message)
+            && (self.order_tracker.holds_back(kind, message)
                 || waiting.any(|&(work, line)| match work {
                     Work::Message(index) if line == message.line => {
                         let earlier = &self.messages[index];
                         earlier.sender() == message.sender()
-                            && self.kinds[earlier.kind.index()].group == group
+                            && self.kinds[earlier.kind.index()].order_group == group
                             && is_earlier(earlier.flight, message.flight)
                     }
                     _ => false,
@@ -514,7 +514,8 @@ impl Simulation {
         if self.watched {
             self.note_work(work, line, message);
         }
-        if let (Work::Local(line, local), None, None) = (work, &self.behind, &self.above) {
+        if let (Work::Local(line, local), None, None) = (work, &self.application, &self.upper_level)
+        {
             if !self.is_directory_eviction(line) {
                 self.device.current = Some(Operation {
                     line,
@@ -527,7 +528,7 @@ impl Simulation {
         if let (Work::Unlock(line), Some(current)) = (work, &mut self.device.current) {
             current.locked &= current.line != line;
         }
-        if let (Work::Unlock(line), Some(above)) = (work, &mut self.above) {
+        if let (Work::Unlock(line), Some(above)) = (work, &mut self.upper_level) {
             above.begin_unlock(line);
         }
         if let Some(message) = message {
@@ -546,7 +547,7 @@ impl Simulation {
         }
         if transition.next != before {
             self.directory.set(line, transition.next);
-            if self.behind.is_some() {
+            if self.application.is_some() {
                 self.notify_permission_change(line, before, transition.next);
             }
         }
@@ -638,7 +639,7 @@ impl Simulation {
         match work {
             Work::Message(index) => {
                 let kind = &self.kinds[self.messages[index].kind.index()];
-                kind.request && kind.group.is_none()
+                kind.request && kind.order_group.is_none()
             }
             _ => false,
         }
@@ -681,7 +682,7 @@ impl Simulation {
                         ready = self.operate(ready, line);
                     }
                 }
-                if is_forward && self.answers {
+                if is_forward && self.declares_responses {
                     let unit = &mut self.units[unit_index];
                     unit.unanswered_forwards += 1;
                     unit.forwarded_line = line;
@@ -732,8 +733,8 @@ impl Simulation {
             }
             Act::Acknowledge(_) if self.take_directory_eviction(line) => {}
             Act::Acknowledge(local) => self.complete_local_operation(line, local),
-            Act::Unlocked if self.above.is_some() => self.handle_unlock_below(line),
-            Act::Unlocked if self.behind.is_some() => {}
+            Act::Unlocked if self.upper_level.is_some() => self.handle_unlock_below(line),
+            Act::Unlocked if self.application.is_some() => {}
             Act::Unlocked => {
                 self.device.current = None;
                 self.schedule_next_operation();
@@ -776,7 +777,7 @@ impl Simulation {
     #[cold]
     fn note_work(&mut self, work: Work, line: Line, message: Option<&Message>) {
         self.note_taken_at_home(work, line, message);
-        if !self.traced(line) {
+        if !self.is_traced(line) {
             return;
         }
         let what = match (work, message) {

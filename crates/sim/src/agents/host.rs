@@ -55,20 +55,27 @@ impl Host {
 impl Simulation {
     /// Returns the host side of the bus. Fails the run if the machine has no bus.
     fn host(&mut self) -> Option<&mut Host> {
-        let has_bus = self.behind.as_ref().is_some_and(|b| b.host.is_some());
+        let has_bus = self
+            .application
+            .as_ref()
+            .is_some_and(|run| run.host.is_some());
         if !has_bus {
             let name = &self.platform.name;
             let text = format!("no device bus (table `[bus]`) in {name}");
             self.fail(FailureKind::Contract, 0, text);
         }
-        self.behind.as_mut()?.host.as_mut()
+        self.application.as_mut()?.host.as_mut()
     }
 
     /// Executes a thread's step on a register or on the CPU's own memory.
-    pub(crate) fn host_step(&mut self, core: u16) {
+    pub(crate) fn execute_host_step(&mut self, core: u16) {
         let now = self.now;
         let thread_index = usize::from(core);
-        let Some(step) = self.behind.as_ref().map(|b| b.threads[thread_index].step) else {
+        let Some(step) = self
+            .application
+            .as_ref()
+            .map(|run| run.threads[thread_index].step)
+        else {
             return;
         };
         if self.issue_host_access(core, step) {
@@ -86,7 +93,7 @@ impl Simulation {
             }
         };
         if is_progress {
-            self.expect(now);
+            self.postpone_watchdog(now);
         }
         let Some(host) = self.host() else {
             return;
@@ -96,8 +103,8 @@ impl Simulation {
                 let arrival = host.bus.carry(TransferDirection::Down, now, 0);
                 let thread = core.into();
                 self.schedule_application_event(arrival, Event::RegisterRead { register, thread });
-                if let Some(application) = &mut self.behind {
-                    application.threads[thread_index].reads = Some(now);
+                if let Some(application) = &mut self.application {
+                    application.threads[thread_index].reading_since = Some(now);
                 }
             }
             Step::WriteRegister { register, value } => {
@@ -106,16 +113,16 @@ impl Simulation {
                     arrival,
                     Event::RegisterWritten { register, value },
                 );
-                self.thread(core, now);
+                self.continue_thread(core, now);
             }
             Step::LoadHost { word } => {
                 let value = host.word(word);
                 self.set_thread_result(core, value);
-                self.thread(core, now + self.groups.of_core(core).hit);
+                self.continue_thread(core, now + self.groups.of_core(core).hit);
             }
             Step::StoreHost { word, value } => {
                 host.memory.insert(word, value);
-                self.thread(core, now);
+                self.continue_thread(core, now);
             }
             _ => {}
         }
@@ -130,10 +137,10 @@ impl Simulation {
         };
         let arrival = host.bus.carry(TransferDirection::Up, now, WORD_BYTES);
         self.set_thread_result(core, value);
-        if let Some(application) = &mut self.behind {
-            application.threads[usize::from(core)].reads = None;
+        if let Some(application) = &mut self.application {
+            application.threads[usize::from(core)].reading_since = None;
         }
-        self.expect(arrival);
+        self.postpone_watchdog(arrival);
         self.queue.push(arrival, KernelEvent::Thread(core));
     }
 
@@ -148,7 +155,11 @@ impl Simulation {
             return;
         };
         let mut arrival = host.bus.carry(TransferDirection::Up, now, 0);
-        if self.behind.as_ref().is_some_and(|b| b.beyond.is_none()) {
+        if self
+            .application
+            .as_ref()
+            .is_some_and(|run| run.host_path.is_none())
+        {
             arrival += self.host().map_or(0, |host| host.bus.memory_latency());
         }
         self.schedule_transfer(arrival, Transfer::Fetch { tag, first, words });
@@ -179,8 +190,8 @@ impl Simulation {
     /// Delivers an interrupt to a thread.
     pub(crate) fn deliver_interrupt(&mut self, thread: u32) {
         let delivery = self.now + self.host().map_or(0, |host| host.bus.interrupt_latency());
-        self.expect(delivery);
-        let Some(application) = &mut self.behind else {
+        self.postpone_watchdog(delivery);
+        let Some(application) = &mut self.application else {
             return;
         };
         let threads = application.threads.len();
@@ -217,20 +228,23 @@ impl Simulation {
         let number = host.next_number;
         host.next_number = number.wrapping_add(1);
         host.transfers.insert(number, transfer);
-        self.expect(arrival);
+        self.postpone_watchdog(arrival);
         self.queue.push(arrival, KernelEvent::Transfer(number));
     }
 
     /// Completes a transfer at the CPU's own memory.
-    pub(crate) fn transferred(&mut self, number: u32) {
+    pub(crate) fn complete_transfer(&mut self, number: u32) {
         let now = self.now;
-        self.expect(now);
+        self.postpone_watchdog(now);
         let Some(host) = self.host() else {
             return;
         };
         host.polled_words.clear();
         let transfer = host.transfers.remove(&number);
-        let host_path = self.behind.as_mut().and_then(|b| b.beyond.as_mut());
+        let host_path = self
+            .application
+            .as_mut()
+            .and_then(|run| run.host_path.as_mut());
         if let Some(host_path) = host_path {
             host_path.transfers.extend(transfer);
             return self.start_bus_transfers();

@@ -14,7 +14,7 @@ use crate::simulation::{Event as KernelEvent, Simulation};
 #[derive(Default)]
 pub(crate) struct HostMemoryPath {
     /// Requests since the last hand-over to the other space.
-    pub asks: Vec<PortRequest>,
+    pub requests: Vec<PortRequest>,
     /// Words that a core has read since the last other activity. Reading one of them again is polling, not progress.
     polled_words: FxHashSet<(u16, u32)>,
     /// Bus transfers that have arrived and wait for an outstanding write before them to be performed.
@@ -26,10 +26,10 @@ impl Simulation {
     /// Issues a thread's load or store of the host's memory. Returns false if that memory is not a separate space.
     pub(crate) fn issue_host_access(&mut self, core: u16, step: Step) -> bool {
         let now = self.now;
-        let Some(application) = &mut self.behind else {
+        let Some(application) = &mut self.application else {
             return false;
         };
-        let Some(host_path) = &mut application.beyond else {
+        let Some(host_path) = &mut application.host_path else {
             return false;
         };
         let (first, op) = match step {
@@ -52,14 +52,14 @@ impl Simulation {
             }
         };
         let requester = Requester::Thread(core);
-        host_path.asks.push(PortRequest {
+        host_path.requests.push(PortRequest {
             requester,
             first,
             op,
         });
-        application.threads[usize::from(core)].reads = Some(now);
+        application.threads[usize::from(core)].reading_since = Some(now);
         if is_progress {
-            self.expect(now);
+            self.postpone_watchdog(now);
         }
         true
     }
@@ -82,10 +82,10 @@ impl Simulation {
             Action::CoherentUpdate { tag, word, update } => (tag, word, AccessOp::Update(update)),
             _ => return,
         };
-        let Some(application) = &mut self.behind else {
+        let Some(application) = &mut self.application else {
             return;
         };
-        let Some(host_path) = &mut application.beyond else {
+        let Some(host_path) = &mut application.host_path else {
             let text = format!(
                 "{} accesses the host's memory coherently, which is not an address space of this machine",
                 application.name()
@@ -94,7 +94,7 @@ impl Simulation {
         };
         host_path.polled_words.clear();
         let requester = Requester::Application(tag);
-        host_path.asks.push(PortRequest {
+        host_path.requests.push(PortRequest {
             requester,
             first,
             op,
@@ -105,7 +105,10 @@ impl Simulation {
     /// then visible first, and an interrupt handler finds all earlier data.
     pub(crate) fn start_bus_transfers(&mut self) {
         loop {
-            let host_path = self.behind.as_mut().and_then(|b| b.beyond.as_mut());
+            let host_path = self
+                .application
+                .as_mut()
+                .and_then(|run| run.host_path.as_mut());
             let Some(host_path) = host_path.filter(|host_path| !host_path.write_pending) else {
                 return;
             };
@@ -131,7 +134,7 @@ impl Simulation {
                     continue;
                 }
             };
-            host_path.asks.push(PortRequest {
+            host_path.requests.push(PortRequest {
                 requester,
                 first,
                 op,
@@ -172,7 +175,11 @@ impl Simulation {
                 self.return_fetched_words(tag, words, completion.time)
             }
             (Requester::Transfer(_), None) => {
-                if let Some(host_path) = self.behind.as_mut().and_then(|b| b.beyond.as_mut()) {
+                if let Some(host_path) = self
+                    .application
+                    .as_mut()
+                    .and_then(|run| run.host_path.as_mut())
+                {
                     host_path.write_pending = false;
                 }
                 self.start_bus_transfers();
@@ -181,8 +188,8 @@ impl Simulation {
                 if let Some(word) = words.and_then(|words| words.first().copied()) {
                     self.set_thread_result(core, word);
                 }
-                if let Some(application) = &mut self.behind {
-                    application.threads[usize::from(core)].reads = None;
+                if let Some(application) = &mut self.application {
+                    application.threads[usize::from(core)].reading_since = None;
                 }
                 self.queue.push(completion.time, KernelEvent::Thread(core));
             }
@@ -191,8 +198,8 @@ impl Simulation {
 
     /// Reports to a thread that the page table of the other space does not permit its access.
     fn reject_host_access(&mut self, core: u16, word: u32, refusal: Refused, time: Time) {
-        if let Some(application) = &mut self.behind {
-            application.threads[usize::from(core)].reads = None;
+        if let Some(application) = &mut self.application {
+            application.threads[usize::from(core)].reading_since = None;
         }
         let address = 8 * u64::from(word);
         let target = format!("word {word} of the host's memory, address {address:#x}");

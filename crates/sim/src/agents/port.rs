@@ -102,7 +102,7 @@ pub(crate) struct Port {
     requests: FxHashMap<u64, Request>,
     parts: FxHashMap<u64, Part>,
     next_number: u64,
-    pub told: Vec<Completion>,
+    pub completions: Vec<Completion>,
 }
 
 impl Port {
@@ -118,7 +118,7 @@ impl Port {
             requests: FxHashMap::default(),
             parts: FxHashMap::default(),
             next_number: 0,
-            told: Vec::new(),
+            completions: Vec::new(),
         }
     }
 
@@ -148,7 +148,7 @@ impl Port {
 /// The space into which the port leads.
 impl Simulation {
     /// Starts a request.
-    pub(crate) fn asked(&mut self, port_request: PortRequest) {
+    pub(crate) fn begin_port_request(&mut self, port_request: PortRequest) {
         let words_per_line = u32::from(self.data.words());
         let (first, words) = (port_request.first, port_request.op.words());
         let memory_words = u64::from(self.platform.lines) * u64::from(words_per_line);
@@ -255,13 +255,13 @@ impl Simulation {
             found: None,
         });
         self.in_flight += 1;
-        let departure = self.groups.leaves(core, self.now);
+        let departure = self.groups.departure_time(core, self.now);
         let cache = self.cache_of(core);
         if (self.translations.as_ref()).is_some_and(|translations| translations.has(cache)) {
             if virtual_address {
                 return self.translate(access, departure);
             }
-            self.is_physical(access);
+            self.mark_physical(access);
         }
         let arrival = departure + self.groups.of_core(core).request;
         self.queue.push(arrival, KernelEvent::Access(access));
@@ -362,12 +362,12 @@ impl Simulation {
             );
             return self.fail(FailureKind::Incompatible, access.line, text);
         }
-        self.performed(1, completion);
+        self.count_performed(1, completion);
         self.counters.hits += u64::from(hit);
         if access.is_store() {
-            self.store_ended(access, &[access.issued]);
+            self.complete_store(access, &[access.issued]);
         }
-        self.took(access, completion);
+        self.record_latency(access, completion);
         self.complete_part(access, completion);
     }
 
@@ -409,7 +409,7 @@ impl Simulation {
         let from_bus = matches!(request.requester, Requester::Transfer(_));
         if request.lines_left == 0 {
             if let Some(request) = port.requests.remove(&part.request) {
-                port.told.push(Completion {
+                port.completions.push(Completion {
                     requester: request.requester,
                     time: request.time,
                     refused: request.refused,
@@ -423,10 +423,10 @@ impl Simulation {
         if from_device {
             let next = port.waiting.pop_front();
             port.in_flight -= u64::from(next.is_none());
-            self.expect(self.now);
+            self.postpone_watchdog(self.now);
             next.into_iter().for_each(|next| self.begin_part(next));
         } else if from_bus {
-            self.expect(self.now);
+            self.postpone_watchdog(self.now);
         }
     }
 }

@@ -7,8 +7,8 @@
 //!
 //! With more than [`MAX_KEPT_REMOTES`] remotes, variables and messages that name a remote hardly ever recur. Then only
 //! transitions of rules that read neither the sender nor the agent's own number are kept. All others are executed on
-//! each request, and their acts are valid until [`Program::forget`]. A configuration with a value for each remote, such
-//! as a sharer set, gets one number per line. Numbers that no line uses are reused after a [`Program::sweep`].
+//! each request, and their acts are valid until [`Program::discard_acts`]. A configuration with a value for each remote,
+//! such as a sharer set, gets one number per line. Numbers that no line uses are reused after a [`Program::sweep`].
 
 use cohkit_base::memory::prefetch;
 use cohkit_protocol::controller::{
@@ -44,7 +44,7 @@ pub struct Input {
     /// Sender of a message: a remote's number, or [`HOME`].
     pub sender: Agent,
     /// The executing agent: a remote's number, or [`HOME`].
-    pub own: Agent,
+    pub agent: Agent,
     /// Fields of the message.
     pub fields: [u16; FIELDS],
 }
@@ -54,7 +54,7 @@ impl Input {
     fn without_endpoints(self) -> Input {
         Input {
             sender: HOME,
-            own: HOME,
+            agent: HOME,
             ..self
         }
     }
@@ -392,7 +392,7 @@ impl Program {
     }
 
     /// Returns the initial configurations of the agents of each kind.
-    pub fn begins(&self) -> &[ConfigurationId] {
+    pub fn initial_configurations(&self) -> &[ConfigurationId] {
         &self.initial_configurations
     }
 
@@ -553,7 +553,7 @@ impl Program {
 
     /// Discards the acts of earlier transitions that are not kept.
     #[inline]
-    pub fn forget(&mut self) {
+    pub fn discard_acts(&mut self) {
         if self.direct {
             self.acts.clear();
         }
@@ -602,7 +602,7 @@ impl Program {
 
     /// Returns the properties of a configuration's state.
     #[inline]
-    pub fn about(&self, configuration: ConfigurationId) -> ConfigProperties {
+    pub fn properties(&self, configuration: ConfigurationId) -> ConfigProperties {
         self.state_properties[self.state(configuration)]
     }
 
@@ -645,7 +645,7 @@ impl Program {
     }
 
     /// Formats a configuration with these registers, such as `IM_A owed=1`.
-    pub fn text(
+    pub fn configuration_text(
         &self,
         configuration: ConfigurationId,
         registers: &[u16],
@@ -733,7 +733,7 @@ impl Program {
             home: self.current_home,
             event: self.event(input.code),
             sender: remote_number(input.sender),
-            executing_remote: remote_number(input.own),
+            executing_remote: remote_number(input.agent),
             fields: &input.fields,
         };
         let mut tables = self.machine.controller();
@@ -791,8 +791,8 @@ impl Program {
                 }
             }
         }
-        transition.before = self.about(from);
-        transition.after = self.about(transition.next);
+        transition.before = self.properties(from);
+        transition.after = self.properties(transition.next);
         if self.dense {
             let index = self.table_index(from, input.code);
             self.table[index] = transition;

@@ -139,7 +139,7 @@ impl Caches {
             ways: Tags::new(shapes),
             caches: (0..groups.caches()).map(|_| Cache::default()).collect(),
             initial_configurations: groups_descending
-                .map(|group| (group.caches.first(), group.begins))
+                .map(|group| (group.caches.first(), group.initial_configuration))
                 .collect(),
         }
     }
@@ -178,7 +178,11 @@ impl Caches {
 
     /// Returns the configuration of a line in a cache, and its bytes; the bytes are valid if the configuration holds
     /// the line.
-    pub(crate) fn held(&self, cache: Agent, line: Line) -> (ConfigurationId, Copy) {
+    pub(crate) fn configuration_and_copy(
+        &self,
+        cache: Agent,
+        line: Line,
+    ) -> (ConfigurationId, Copy) {
         let (_, entry) = self.find(cache, line);
         (entry.configuration, entry.copy)
     }
@@ -205,7 +209,7 @@ impl Caches {
         let [configuration, copy, first, last] = self.ways.entry(slot);
         Entry {
             configuration,
-            copy: Copy::numbered(copy),
+            copy: Copy::from_number(copy),
             first_access: !first,
             last_access: !last,
         }
@@ -248,7 +252,7 @@ impl IndexMut<Agent> for Caches {
 impl Simulation {
     /// Presents an access to its cache.
     #[inline(always)]
-    pub(crate) fn access(&mut self, index: u32) {
+    pub(crate) fn present_access(&mut self, index: u32) {
         if self.watched {
             self.note_reached(index);
         }
@@ -264,7 +268,7 @@ impl Simulation {
             (Place::Absent, Access::Evict | Access::Demote | Access::Clean)
                 if !self.can_begin_absent(&access) =>
             {
-                return self.finish(index, true, true);
+                return self.complete_access(index, true, true);
             }
             (Place::Absent, kind)
                 if matches!(kind, Access::Load | Access::Store)
@@ -284,8 +288,8 @@ impl Simulation {
             _ => {}
         }
         match self.attempt(access.cache, access.line, &mut entry, index) {
-            Attempt::Performed => self.finish(index, true, true),
-            Attempt::Skipped => self.finish(index, true, false),
+            Attempt::Performed => self.complete_access(index, true, true),
+            Attempt::Skipped => self.complete_access(index, true, false),
             Attempt::Held => self.hold_access(access.cache, index),
             Attempt::Began | Attempt::Waits => self.enqueue_access(&mut entry, index),
         }
@@ -339,7 +343,11 @@ impl Simulation {
                 || self.evict(cache, victim, &mut entry) != Eviction::Begun
             {
                 // The level below returns its copy first. Until then no other line needs to be evicted.
-                if self.below.as_ref().is_some_and(|b| b.evicts(cache, victim)) {
+                if self
+                    .lower_level
+                    .as_ref()
+                    .is_some_and(|lower| lower.is_evicting(cache, victim))
+                {
                     return None;
                 }
                 continue;
@@ -399,7 +407,7 @@ impl Simulation {
     /// Performs a write by the level below, whose memory is this cache's copy, as a store in place.
     pub(crate) fn store_in_place(&mut self, cache: Agent, line: Line, copy: Copy) {
         let (place, mut entry) = self.caches.find(cache, line);
-        let properties = self.remote.about(entry.configuration);
+        let properties = self.remote.properties(entry.configuration);
         if properties.right < Right::Write {
             self.data.release(copy);
             let name = self.agent_name(cache);
@@ -432,7 +440,7 @@ impl Simulation {
         let transition = self.remote_step(cache, line, entry.configuration, &input);
         if transition.answer != Answer::Take
             || !self.within_bounds(cache, line, &transition)
-            || self.holds_back(cache, line, &transition, true)
+            || self.must_wait_for_recall(cache, line, &transition, true)
         {
             return Eviction::Impossible;
         }
@@ -482,13 +490,18 @@ impl Simulation {
         index: u32,
     ) -> Option<Attempt> {
         let access = self.accesses[index];
-        let before = self.remote.about(entry.configuration);
+        let before = self.remote.properties(entry.configuration);
         let needed_right = access.kind.needs();
         if access.purpose == Purpose::Hint && before.right >= needed_right {
             return Some(Attempt::Performed);
         }
         // The level below requests the line again after it has returned its copy.
-        if before.stable && self.below.as_ref().is_some_and(|b| !b.is_free(cache, line)) {
+        if before.stable
+            && self
+                .lower_level
+                .as_ref()
+                .is_some_and(|lower| !lower.is_free(cache, line))
+        {
             return Some(Attempt::Skipped);
         }
         let event = Event::Access(access.kind);
@@ -585,7 +598,7 @@ impl Simulation {
                 )
             }
         }
-        let properties = self.remote.about(entry.configuration);
+        let properties = self.remote.properties(entry.configuration);
         (entry.configuration != initial && !properties.stable).then_some(Attempt::Waits)
     }
 
@@ -650,13 +663,13 @@ impl Simulation {
     fn is_blocked(&self, cache: Agent, message: &Message, limit: usize) -> bool {
         let stalled = &self.caches[cache].stalled;
         let kind = &self.kinds[message.kind.index()];
-        let group = kind.group;
+        let group = kind.order_group;
         group.is_some()
-            && (self.earlier.holds_back(kind, message)
+            && (self.order_tracker.holds_back(kind, message)
                 || stalled.iter().take(limit).any(|&index| {
                     let earlier_message = &self.messages[index];
                     (earlier_message.line, earlier_message.from) == (message.line, message.from)
-                        && self.kinds[earlier_message.kind.index()].group == group
+                        && self.kinds[earlier_message.kind.index()].order_group == group
                         && is_earlier(earlier_message.flight, message.flight)
                 }))
     }
@@ -669,7 +682,9 @@ impl Simulation {
         let input = Self::input(message);
         let transition = self.remote_step(cache, line, entry.configuration, &input);
         match transition.answer {
-            Answer::Take if self.holds_back(cache, line, &transition, false) => return false,
+            Answer::Take if self.must_wait_for_recall(cache, line, &transition, false) => {
+                return false
+            }
             Answer::Take | Answer::Fault
                 if self.waits_for_room(cache, line, &transition, Some(message)) =>
             {
@@ -715,7 +730,7 @@ impl Simulation {
                 Attempt::Began | Attempt::Waits => break,
             };
             entry.first_access = next;
-            self.finish(index, false, performed);
+            self.complete_access(index, false, performed);
         }
         self.write_back_entry(cache, line, place, entry);
         self.apply_bulk_transitions(cache);
@@ -725,28 +740,29 @@ impl Simulation {
     /// Moves all lines of a cache from one state to another, if rows just taken contain such bulk transitions.
     #[inline(always)]
     fn apply_bulk_transitions(&mut self, cache: Agent) {
-        if !self.every.is_empty() {
+        if !self.bulk_transitions.is_empty() {
             self.move_all_lines(cache);
         }
     }
 
     #[cold]
     fn move_all_lines(&mut self, cache: Agent) {
-        for (from, to) in std::mem::take(&mut self.every) {
+        for (from, to) in std::mem::take(&mut self.bulk_transitions) {
             for line in self.caches.lines_of(cache) {
                 let (place, mut entry) = self.caches.find(cache, line);
                 if self.remote.state(entry.configuration) != from.index() {
                     continue;
                 }
-                let before = self.remote.about(entry.configuration);
+                let before = self.remote.properties(entry.configuration);
                 entry.configuration = self.remote.in_state(entry.configuration, to);
-                let after = self.remote.about(entry.configuration);
+                let after = self.remote.properties(entry.configuration);
                 if before.holds_line && !after.holds_line {
                     self.data
                         .release(std::mem::replace(&mut entry.copy, Copy::UNTOUCHED));
                 }
                 if after.right != before.right && self.caches.count() > 1 {
-                    self.oracle.changes(line, before.right, after.right);
+                    self.oracle
+                        .record_permission_change(line, before.right, after.right);
                 }
                 if self.watched {
                     self.note_state(cache, line, entry.configuration);
@@ -758,7 +774,7 @@ impl Simulation {
 
     fn note_access(&mut self, cache: Agent, line: Line, access: Access) {
         // An access about no line is recorded for every traced line, as it may affect each of them.
-        if self.traced(line) || self.watched && !access.about_line() && self.trace.is_some() {
+        if self.is_traced(line) || self.watched && !access.about_line() && self.trace.is_some() {
             let what = access.name().to_string();
             self.note(cache, line, Action::Does { what });
         }
@@ -800,7 +816,7 @@ impl Simulation {
             self.queue.push(self.now, KernelEvent::Access(index));
         }
         let waiting_for_way = !self.caches[cache].waiting_for_way.is_empty();
-        if waiting_for_way && self.remote.about(entry.configuration).stable {
+        if waiting_for_way && self.remote.properties(entry.configuration).stable {
             self.retry_waiting_for_way(cache);
         }
     }
@@ -871,7 +887,7 @@ impl Simulation {
                 Act::Done => {
                     self.complete_pending_access(cache, line, entry, &mut received_copy, transition)
                 }
-                Act::Every { from, to } => self.every.push((from, to)),
+                Act::Every { from, to } => self.bulk_transitions.push((from, to)),
                 _ => {
                     self.report_unsupported(cache, line, entry.configuration, "an action of a home")
                 }
@@ -914,17 +930,18 @@ impl Simulation {
             self.schedule_retry(cache);
         }
         entry.configuration = transition.next;
-        if let Some(below) = &mut self.below {
-            below.changed(cache, line);
+        if let Some(below) = &mut self.lower_level {
+            below.notify_change(cache, line);
         }
-        if after.right != before.right && (self.caches.count() > 1 || self.above.is_some()) {
-            self.oracle.changes(line, before.right, after.right);
+        if after.right != before.right && (self.caches.count() > 1 || self.upper_level.is_some()) {
+            self.oracle
+                .record_permission_change(line, before.right, after.right);
         }
         if after.right > before.right {
             self.check_rights(cache, line, after.right);
         }
         // An L1 may hold a line only while its cache has read permission, and not beyond the arrival of new bytes.
-        if self.private() && (after.right == Right::None || carries_line) {
+        if self.has_private_components() && (after.right == Right::None || carries_line) {
             self.invalidate_in_l1s(cache, line, None);
         }
         if self.watched {
@@ -989,7 +1006,7 @@ impl Simulation {
                 }
                 if access.purpose == Purpose::Port {
                     self.read_by_port(&access, copy, received_copy.is_none());
-                } else if self.behind.is_some() {
+                } else if self.application.is_some() {
                     let value = self.data.word(line, copy, access.word);
                     self.set_thread_result(access.core, value);
                 }
@@ -1010,6 +1027,6 @@ impl Simulation {
             _ => self.report_unsupported(cache, line, entry.configuration, "`done` without data"),
         }
         entry.first_access = access.next;
-        self.finish(index, false, true);
+        self.complete_access(index, false, true);
     }
 }

@@ -30,11 +30,11 @@ const MAX_UNTIMED_STEPS: u32 = 1 << 20;
 
 impl Simulation {
     /// Continues a core's thread at a time that is not in the past.
-    pub(crate) fn thread(&mut self, core: u16, mut time: Time) {
+    pub(crate) fn continue_thread(&mut self, core: u16, mut time: Time) {
         let thread_index = usize::from(core);
         let kind = self.groups.kind_of(core);
         for _ in 0..MAX_UNTIMED_STEPS {
-            let Some(application) = &mut self.behind else {
+            let Some(application) = &mut self.application else {
                 return;
             };
             let accesses = application.accesses[kind];
@@ -46,13 +46,13 @@ impl Simulation {
             }
             if std::mem::take(&mut thread.is_acquiring) {
                 if let Some(access) = accesses.acquired {
-                    return self.access_of_thread(core, (0, 0), access, Purpose::Core, time);
+                    return self.issue_thread_access(core, (0, 0), access, Purpose::Core, time);
                 }
             }
             let result = std::mem::take(&mut thread.result);
             let step = match std::mem::take(&mut thread.repeats_step) {
                 true => thread.step,
-                false => application.played.step(thread_index, result),
+                false => application.scenario_run.step(thread_index, result),
             };
             let thread = &mut application.threads[thread_index];
             // Counts and durations of completed steps are still recorded, but no new step starts.
@@ -65,7 +65,7 @@ impl Simulation {
             if self.must_wait_for_posted(core, &step, time) {
                 return;
             }
-            let Some(application) = &mut self.behind else {
+            let Some(application) = &mut self.application else {
                 return;
             };
             let thread = &mut application.threads[thread_index];
@@ -81,8 +81,8 @@ impl Simulation {
                     };
                     time = end;
                     // Shorter work needs no watchdog extension, and a polling thread may repeat it without end.
-                    if time.saturating_sub(self.now) > self.times.patience {
-                        self.expect(time);
+                    if time.saturating_sub(self.now) > self.times.progress_timeout {
+                        self.postpone_watchdog(time);
                     }
                 }
                 Step::Begin => thread.measurement_start = time,
@@ -93,7 +93,7 @@ impl Simulation {
                 Step::Count { what, by } => application.add_count(what, by, time),
                 Step::Fence => {
                     if self.has_buffered_stores(core) {
-                        if let Some(application) = &mut self.behind {
+                        if let Some(application) = &mut self.application {
                             application.threads[thread_index].awaits_stores = true;
                         }
                         return;
@@ -102,7 +102,9 @@ impl Simulation {
                         return;
                     }
                 }
-                Step::LoadHost { .. } | Step::StoreHost { .. } if application.beyond.is_some() => {
+                Step::LoadHost { .. } | Step::StoreHost { .. }
+                    if application.host_path.is_some() =>
+                {
                     return self.queue.push(time, KernelEvent::HostStep(core));
                 }
                 Step::ReadRegister { .. }
@@ -120,7 +122,7 @@ impl Simulation {
                     }
                 },
                 Step::Hint { line } => {
-                    self.access_of_thread(core, (line, 0), Access::Load, Purpose::Hint, time);
+                    self.issue_thread_access(core, (line, 0), Access::Load, Purpose::Hint, time);
                 }
                 Step::Load { line, word } => {
                     let location = (line, word);
@@ -128,7 +130,7 @@ impl Simulation {
                     return self.issue_word_access(core, location, (access, "reads"), time);
                 }
                 Step::Store { line, word, .. } | Step::StoreWords { line, word, .. } => {
-                    let scenario_access = application.played.write_access(thread_index);
+                    let scenario_access = application.scenario_run.write_access(thread_index);
                     let access = (scenario_access.or(accesses.write), "writes");
                     match self.issue_thread_write(core, (line, word), access, time) {
                         Some(continue_time) => time = continue_time,
@@ -142,7 +144,7 @@ impl Simulation {
                     return self.issue_word_access(core, location, (access, "reads"), time);
                 }
                 Step::Release { line, word, .. } => {
-                    let scenario_access = application.played.write_access(thread_index);
+                    let scenario_access = application.scenario_run.write_access(thread_index);
                     let access = (scenario_access.or(accesses.release), "writes");
                     match self.issue_thread_write(core, (line, word), access, time) {
                         Some(continue_time) => time = continue_time,
@@ -154,7 +156,7 @@ impl Simulation {
                     let purpose = Purpose::Atomic;
                     let update = matches!(step, Step::Update { .. });
                     let access = match (
-                        application.played.write_access(thread_index),
+                        application.scenario_run.write_access(thread_index),
                         accesses.update,
                     ) {
                         (Some(scenario_access), _) => scenario_access,
@@ -162,7 +164,7 @@ impl Simulation {
                         // In a copy of the cache's own, independent of how the protocol treats stores.
                         _ => accesses.back.unwrap_or(Access::Store),
                     };
-                    return self.access_of_thread(core, location, access, purpose, time);
+                    return self.issue_thread_access(core, location, access, purpose, time);
                 }
             }
         }
@@ -193,7 +195,7 @@ impl Simulation {
             let text = format!("thread {core}: the protocol has no access that {verb}");
             return self.fail(FailureKind::Contract, line, text);
         };
-        self.access_of_thread(core, (line, word), access, purpose, time);
+        self.issue_thread_access(core, (line, word), access, purpose, time);
     }
 
     /// Issues a write of a thread. Returns when the thread continues, if it does not wait for the write.
@@ -220,7 +222,7 @@ impl Simulation {
     }
 
     fn thread_state_of(&mut self, core: u16) -> Option<&mut ThreadState> {
-        let threads = &mut self.behind.as_mut()?.threads;
+        let threads = &mut self.application.as_mut()?.threads;
         threads.get_mut(usize::from(core))
     }
 
@@ -228,7 +230,7 @@ impl Simulation {
     /// order.
     fn can_post_stores(&self, core: u16) -> bool {
         let orders = self
-            .behind
+            .application
             .as_ref()
             .and_then(|application| application.orders);
         orders.is_some() && self.groups.of_core(core).posted > 0
@@ -240,7 +242,7 @@ impl Simulation {
     fn must_wait_for_posted(&mut self, core: u16, step: &Step, time: Time) -> bool {
         let max_posted = self.groups.of_core(core).posted as usize;
         let orders = self
-            .behind
+            .application
             .as_ref()
             .and_then(|application| application.orders);
         let (Some(orders), Some(thread)) = (orders, self.thread_state_of(core)) else {
@@ -283,7 +285,7 @@ impl Simulation {
         if thread.repeats_step {
             let time = now.max(thread.blocked_since);
             self.counters.posted_waited += time - thread.blocked_since;
-            self.thread(core, time);
+            self.continue_thread(core, time);
         }
     }
 
@@ -300,7 +302,7 @@ impl Simulation {
 
     /// Returns the number of words that a thread writes in one access.
     pub(crate) fn words_of_thread(&self, core: u16) -> u16 {
-        let application = self.behind.as_ref();
+        let application = self.application.as_ref();
         let thread = application.and_then(|application| application.threads.get(usize::from(core)));
         match thread.map(|thread| thread.step) {
             Some(Step::StoreWords { words, .. }) => words.max(1),
@@ -312,11 +314,11 @@ impl Simulation {
     fn issue_fence(&mut self, core: u16, time: Time) -> bool {
         let kind = self.groups.kind_of(core);
         let fence = self
-            .behind
+            .application
             .as_ref()
             .and_then(|application| application.accesses[kind].fence);
         if let Some(fence) = fence {
-            self.access_of_thread(core, (0, 0), fence, Purpose::Core, time);
+            self.issue_thread_access(core, (0, 0), fence, Purpose::Core, time);
         }
         fence.is_some()
     }
@@ -326,7 +328,7 @@ impl Simulation {
         if self.has_buffered_stores(core) {
             return;
         }
-        let Some(application) = &mut self.behind else {
+        let Some(application) = &mut self.application else {
             return;
         };
         let thread = application.threads.get_mut(usize::from(core));
@@ -334,7 +336,7 @@ impl Simulation {
             if self.issue_fence(core, self.now) {
                 return;
             }
-            self.thread(core, self.now);
+            self.continue_thread(core, self.now);
         }
     }
 
@@ -352,14 +354,14 @@ impl Simulation {
 
     /// Returns the step that an access belongs to, if it is a thread's.
     fn step_of(&self, access: &Pending) -> Option<Step> {
-        let threads = &self.behind.as_ref()?.threads;
+        let threads = &self.application.as_ref()?.threads;
         Some(threads.get(usize::from(access.core))?.step)
     }
 
     /// Sets the result of a thread's access.
     #[inline]
     pub(crate) fn set_thread_result(&mut self, core: u16, value: u64) {
-        if let Some(application) = &mut self.behind {
+        if let Some(application) = &mut self.application {
             if let Some(thread) = application.threads.get_mut(usize::from(core)) {
                 thread.result = value;
             }
@@ -368,7 +370,7 @@ impl Simulation {
 
     /// Returns the new value that an atomic access of a core's thread writes; `None` if the access only reads.
     pub(crate) fn updated_value(&self, core: u16, word: u64) -> Option<u64> {
-        let thread = self.behind.as_ref()?.threads.get(usize::from(core))?;
+        let thread = self.application.as_ref()?.threads.get(usize::from(core))?;
         match thread.step {
             Step::Update { update, .. } => match update {
                 Update::CompareSwap { old, .. } if old != word => None,
@@ -380,7 +382,7 @@ impl Simulation {
 
     /// Returns the value that a thread's store writes.
     pub(crate) fn stored_by_thread(&self, core: u16) -> Option<u64> {
-        let thread = self.behind.as_ref()?.threads.get(usize::from(core))?;
+        let thread = self.application.as_ref()?.threads.get(usize::from(core))?;
         match thread.step {
             Step::Store { value, .. }
             | Step::StoreWords { value, .. }

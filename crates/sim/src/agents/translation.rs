@@ -134,7 +134,7 @@ pub struct Translated {
     /// Tables that walks have read.
     pub tables_read: u64,
     /// Pages unmapped.
-    pub taken_back: u64,
+    pub invalidations: u64,
     /// Accesses that the page table did not permit.
     pub faults: u64,
 }
@@ -162,7 +162,7 @@ pub(crate) struct Translations {
     /// Cores and lines with refused accesses. Retrying such an access does not count as progress.
     refused_accesses: FxHashSet<(u16, Line)>,
     random: Random,
-    pub told: Translated,
+    pub counters: Translated,
 }
 
 impl Translations {
@@ -217,7 +217,7 @@ impl Translations {
             unmapping_scheduled: false,
             refused_accesses: FxHashSet::default(),
             random: Random::new(mix(seed ^ 0x7a65)),
-            told: Translated::default(),
+            counters: Translated::default(),
             quantities: quantities.clone(),
         }))
     }
@@ -329,7 +329,7 @@ impl Simulation {
     }
 
     /// Records that an access to a cache with virtual addresses has a physical address.
-    pub(crate) fn is_physical(&mut self, access: u32) {
+    pub(crate) fn mark_physical(&mut self, access: u32) {
         if let Some(translations) = &mut self.translations {
             translations.record_use(access, PHYSICAL_PAGE, 0);
         }
@@ -351,7 +351,7 @@ impl Simulation {
     }
 
     /// Executes a scheduled step.
-    pub(crate) fn translation(&mut self, number: u32) {
+    pub(crate) fn run_translation_step(&mut self, number: u32) {
         let Some(translations) = &mut self.translations else {
             return;
         };
@@ -382,7 +382,7 @@ impl Simulation {
         let page = access.line >> translations.page_shift;
         let cached = translations.device(access.cache).cache.find(page);
         if let Some(generation) = cached {
-            translations.told.hits += 1;
+            translations.counters.hits += 1;
             return self.send_translated(index, page, generation);
         }
         if access.purpose == Purpose::Hint {
@@ -390,7 +390,7 @@ impl Simulation {
             self.accesses.remove(index);
             return;
         }
-        translations.told.misses += 1;
+        translations.counters.misses += 1;
         self.await_translation(index, page);
     }
 
@@ -443,7 +443,7 @@ impl Simulation {
         if access.purpose == Purpose::Posted {
             // The thread has waited until here: it is notified of a refusal before its next step.
             let work = self.groups.of_cache(access.cache).work;
-            self.thread(access.core, departure + work);
+            self.continue_thread(access.core, departure + work);
         }
     }
 
@@ -461,21 +461,21 @@ impl Simulation {
         if access.purpose == Purpose::Hint {
             return;
         }
-        translations.told.faults += 1;
+        translations.counters.faults += 1;
         let is_progress = translations
             .refused_accesses
             .insert((access.core, access.line));
         let group = self.groups.of_cache(access.cache);
         let completion = self.now + translations.quantities.hit.value + group.hit;
         let next = completion + group.work;
-        let has_programs = self.behind.is_some() || self.port.is_some();
+        let has_programs = self.application.is_some() || self.port.is_some();
         if is_progress || !has_programs {
-            self.expect(self.now);
+            self.postpone_watchdog(self.now);
         }
         match access.purpose {
             Purpose::Port => self.refuse_port_access(&access, refusal, completion),
             Purpose::Drain => self.complete_drain(&access, true, false, completion),
-            _ if self.behind.is_some() => {
+            _ if self.application.is_some() => {
                 self.in_flight -= 1;
                 if access.purpose == Purpose::Posted {
                     self.remove_posted(access.core, access.line);
@@ -506,18 +506,18 @@ impl Simulation {
         line: Line,
         time: Time,
     ) {
-        let Some(application) = &mut self.behind else {
+        let Some(application) = &mut self.application else {
             return;
         };
         let thread_index = usize::from(core);
-        let step = application.played.refused(thread_index, refusal);
+        let step = application.scenario_run.refused(thread_index, refusal);
         let (Some(thread), Some(step)) = (application.threads.get_mut(thread_index), step) else {
             let text =
                 format!("thread {core} {refusal} ({target}), and does not handle the page fault");
             return self.fail(FailureKind::Refused, line, text);
         };
         thread.set_step_after_refusal(step);
-        self.thread(core, time);
+        self.continue_thread(core, time);
     }
 
     /// Ends the use of a translation by a completed access, and checks that the translation was valid until now.
@@ -585,7 +585,7 @@ impl Simulation {
             return;
         };
         if tables_left > 0 {
-            translations.told.tables_read += 1;
+            translations.counters.tables_read += 1;
             // Tables have entries of 8 bytes. The tables of one level are adjacent, from the end of memory down.
             let table = u64::from(page) >> (9 * (tables_left - 1)).min(31);
             let lines = u64::from(self.platform.lines);
@@ -671,7 +671,7 @@ impl Simulation {
         let page = translations.random.below(translations.page_count.into()) as Page;
         let unmap_interval = translations.quantities.unmap.value;
         if !translations.unmapping_pages.contains_key(&page) {
-            translations.told.taken_back += 1;
+            translations.counters.invalidations += 1;
             translations.host.remove(page);
             let devices = translations.devices.len() as u16;
             let first = translations.first_cache;

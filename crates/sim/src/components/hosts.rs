@@ -77,7 +77,7 @@ pub(crate) struct Hosts {
     /// Links between switches of two levels; `None` with a single switch.
     uplinks: Option<Uplinks>,
     /// Traffic by kind of message.
-    pub taken: Vec<TrafficTotals>,
+    pub totals_by_kind: Vec<TrafficTotals>,
     /// Bytes sent by caching agents and by homes, on meshes or between hosts, headers included.
     pub bytes_by_caches: u64,
     pub bytes_by_homes: u64,
@@ -142,7 +142,7 @@ impl Hosts {
             ),
             flit_bytes,
             header_bytes,
-            taken: vec![TrafficTotals::default(); payloads.len()],
+            totals_by_kind: vec![TrafficTotals::default(); payloads.len()],
             payloads,
             tile_ports: (0..count * tiles)
                 .map(|_| Direction::new(&mesh, &flits, 0))
@@ -215,17 +215,17 @@ impl Hosts {
     ) -> (Time, bool) {
         let [from, to] = self.endpoint_tiles(message);
         let kind = message.kind.index();
-        let bytes = self.header_bytes + self.payloads[kind] + more(message);
+        let bytes = self.header_bytes + self.payloads[kind] + extra_bytes(message);
         let flits = u64::from(bytes.next_multiple_of(self.flit_bytes));
         match message.from {
             HOME => self.bytes_by_homes += u64::from(bytes),
             _ => self.bytes_by_caches += u64::from(bytes),
         }
-        let kind_and_extra = (message.kind, more(message));
+        let kind_and_extra = (message.kind, extra_bytes(message));
         let tile_port =
             &mut self.tile_ports[from.host * self.tiles as usize + from.number as usize];
         let entered = tile_port.send(sent, kind_and_extra, random, order);
-        let totals = &mut self.taken[kind];
+        let totals = &mut self.totals_by_kind[kind];
         if from.host == to.host {
             totals.mesh_bytes += flits;
             return (entered + self.mesh_latency(from.number, to.number), false);
@@ -261,7 +261,7 @@ impl Hosts {
         order: Option<Order>,
     ) -> (Time, Option<SwitchHop>) {
         let [from, to] = self.endpoint_tiles(message);
-        let kind_and_extra = (message.kind, more(message));
+        let kind_and_extra = (message.kind, extra_bytes(message));
         if let Some(uplinks) = &mut self.uplinks {
             let [first, last] = [from, to].map(|tile| tile.host / uplinks.hosts_per_switch);
             let next = match hop {
@@ -292,7 +292,7 @@ impl Hosts {
 
 /// Bytes of a message beyond those of its kind, which include one word.
 #[inline(always)]
-pub(crate) fn more(message: &Message) -> u32 {
+pub(crate) fn extra_bytes(message: &Message) -> u32 {
     8 * u32::from(message.words.saturating_sub(1))
 }
 

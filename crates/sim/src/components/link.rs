@@ -120,7 +120,7 @@ impl Direction {
 
     /// Returns the occupancy and the latency of a message on otherwise idle links. Any further time is waiting or
     /// jitter.
-    pub fn alone(&self, kind: MessageId) -> (Time, Time) {
+    pub fn uncontended_times(&self, kind: MessageId) -> (Time, Time) {
         (self.sizes[kind.index()].time, self.latency)
     }
 
@@ -150,7 +150,7 @@ impl Direction {
 
     /// Takes a credit for one message of a circuit. Returns false if there is none.
     #[inline(always)]
-    pub fn has_room(&mut self, circuit: u8) -> bool {
+    pub fn take_credit(&mut self, circuit: u8) -> bool {
         if !self.limited {
             return true;
         }
@@ -174,7 +174,7 @@ impl Direction {
 
     /// Returns a credit of a circuit. Returns the queued message that the credit goes to, if any.
     #[inline(always)]
-    pub fn release(&mut self, circuit: u8) -> Option<(Time, u32)> {
+    pub fn return_credit(&mut self, circuit: u8) -> Option<(Time, u32)> {
         if !self.limited {
             return None;
         }
@@ -252,13 +252,13 @@ mod tests {
         let mut link = Platform::torture(1).link;
         link.credits.value = 1;
         let mut direction = Direction::new(&link, &sizes(&link, &[0]), 2);
-        assert!(direction.has_room(0));
-        assert!(!direction.has_room(0));
+        assert!(direction.take_credit(0));
+        assert!(!direction.take_credit(0));
         direction.queue(0, 20, 101);
-        assert!(direction.has_room(1));
-        assert_eq!(direction.release(0), Some((20, 101)));
-        assert_eq!(direction.release(0), None);
-        assert!(direction.has_room(0));
+        assert!(direction.take_credit(1));
+        assert_eq!(direction.return_credit(0), Some((20, 101)));
+        assert_eq!(direction.return_credit(0), None);
+        assert!(direction.take_credit(0));
     }
 
     #[test]

@@ -242,7 +242,7 @@ impl Memory {
     }
 
     /// Returns the same operation on an otherwise idle memory with the current open rows.
-    pub fn alone(&self, now: Time, line: Line) -> UncontendedOp {
+    pub fn uncontended_operation(&self, now: Time, line: Line) -> UncontendedOp {
         match &self.kind {
             Kind::Bram {
                 latency,

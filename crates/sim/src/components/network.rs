@@ -26,7 +26,7 @@ pub struct Network {
     /// 0 of each port is the agent's or home's own.
     pub(crate) ports: Vec<Option<Port>>,
     /// Ports at which a message for another space has arrived.
-    pub(crate) elsewhere: Vec<u32>,
+    pub(crate) ports_with_foreign_messages: Vec<u32>,
 }
 
 impl Network {
@@ -109,13 +109,13 @@ impl Network {
             down: cache_directions(),
             homes: (0..ports).map(|_| [direction(), direction()]).collect(),
             ports: framed_ports,
-            elsewhere: Vec::new(),
+            ports_with_foreign_messages: Vec::new(),
         })
     }
 
     /// Lets the agents of another space, from its agent `first` on, use the framed links of this space's agents in
     /// reverse.
-    pub(crate) fn shares(&self, other: &mut Network, first: usize) {
+    pub(crate) fn share_links(&self, other: &mut Network, first: usize) {
         let other_ports = other.ports.iter_mut().skip(first);
         for (port, other_port) in self.ports.iter().zip(other_ports) {
             if let (Some(port), Some(replaced)) = (port, &other_port) {
@@ -125,14 +125,14 @@ impl Network {
     }
 
     /// Completes the outstanding acknowledgements and credits of the links at the end of a run.
-    pub(crate) fn rest(&mut self) {
+    pub(crate) fn settle_links(&mut self) {
         self.ports.iter_mut().flatten().for_each(Port::settle);
     }
 
     /// Returns the framed links that a message takes first or last: their index, the side at which it enters, and the
     /// port.
     #[inline(always)]
-    pub(crate) fn framed(
+    pub(crate) fn framed_links(
         &mut self,
         message: &Message,
         last: bool,
@@ -175,7 +175,7 @@ impl Network {
 
     /// Returns the links that a message takes first, and those that it takes last.
     #[inline(always)]
-    pub fn of(&self, message: &Message) -> [&Direction; 2] {
+    pub fn links_of(&self, message: &Message) -> [&Direction; 2] {
         let port =
             |line: Line, side: usize| &self.homes[line as usize & (self.homes.len() - 1)][side];
         let first = match message.from {
@@ -193,7 +193,7 @@ impl Network {
 
     /// Returns the links that a message takes first.
     #[inline(always)]
-    pub fn leaving(&mut self, message: &Message) -> &mut Direction {
+    pub fn links_from_sender(&mut self, message: &Message) -> &mut Direction {
         match message.from {
             HOME if self.is_switched() => &mut self.port(message.sender_line())[0],
             HOME => &mut self.down[message.to.index()],
@@ -205,7 +205,7 @@ impl Network {
     #[inline(always)]
     pub fn links_to_receiver(&mut self, message: &Message) -> &mut Direction {
         match message.to {
-            _ if !self.is_switched() => self.leaving(message),
+            _ if !self.is_switched() => self.links_from_sender(message),
             HOME => &mut self.port(message.line)[1],
             to => &mut self.down[to.index()],
         }

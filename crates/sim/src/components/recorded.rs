@@ -120,7 +120,7 @@ pub struct ReadOptions {
     /// addresses.
     pub packed: bool,
     /// Maximum number of accesses to read; the rest of the trace is ignored.
-    pub most: u64,
+    pub max_accesses: u64,
 }
 
 /// Error of reading a trace.
@@ -257,7 +257,7 @@ type TextError = (Range<usize>, String);
 
 impl Reader {
     fn is_at_limit(&self, read: u64) -> bool {
-        read >= self.options.most
+        read >= self.options.max_accesses
     }
 
     fn read_text(&mut self, mut input: impl BufRead) -> Result<(), ReadError> {

@@ -146,7 +146,7 @@ pub struct NextAccess {
     /// Word of the line, as a random number to be reduced.
     pub word: u16,
     /// Issue time.
-    pub at: Time,
+    pub time: Time,
 }
 
 impl Traffic {
@@ -197,8 +197,8 @@ impl Traffic {
 
     /// Returns the core's next access, not before `earliest`; `None` if it has made all of them.
     #[inline]
-    pub fn draw(&mut self, core: u16, earliest: Time) -> Option<NextAccess> {
-        let line = self.ahead(core, 0)?;
+    pub fn next_access(&mut self, core: u16, earliest: Time) -> Option<NextAccess> {
+        let line = self.line_ahead(core, 0)?;
         let stream = &mut self.streams[usize::from(core)];
         let number = stream.generated as usize;
         stream.generated += 1;
@@ -212,7 +212,7 @@ impl Traffic {
                 line,
                 access: entry.access,
                 word: entry.word,
-                at: stream.issued,
+                time: stream.issued,
             });
         }
         let (access, word) = if let [(access, _)] = kind.workload.mix[..] {
@@ -232,7 +232,7 @@ impl Traffic {
             line,
             access,
             word,
-            at: earliest,
+            time: earliest,
         })
     }
 
@@ -247,7 +247,7 @@ impl Traffic {
 
     /// Returns the line of the access `distance` accesses after the core's next one, if there is such an access.
     #[inline]
-    pub fn ahead(&self, core: u16, distance: u32) -> Option<Line> {
+    pub fn line_ahead(&self, core: u16, distance: u32) -> Option<Line> {
         let stream = &self.streams[usize::from(core)];
         let KindGenerators {
             workload, issued, ..
@@ -292,16 +292,16 @@ mod tests {
         loop {
             let mut is_done = true;
             for core in 0..cores as u16 {
-                let ahead = traffic.ahead(core, 2);
-                let expected = traffic.ahead(core, 0);
-                let Some(next) = traffic.draw(core, 0) else {
+                let ahead = traffic.line_ahead(core, 2);
+                let expected = traffic.line_ahead(core, 0);
+                let Some(next) = traffic.next_access(core, 0) else {
                     assert_eq!(expected, None);
                     continue;
                 };
                 assert_eq!(expected, Some(next.line));
                 let second = match pattern {
                     Pattern::Sequential => None,
-                    _ => traffic.ahead(core, 1),
+                    _ => traffic.line_ahead(core, 1),
                 };
                 assert!(second.is_none() || ahead == second);
                 lines_by_core[usize::from(core)].push(next.line);

@@ -101,7 +101,7 @@ impl Levels {
                 ..setup.clone()
             };
             let mut machine = Simulation::new(&machine_setup, trace)?;
-            machine.above = Some(Box::new(UpperLevel {
+            machine.upper_level = Some(Box::new(UpperLevel {
                 cache,
                 caches,
                 permissions: Paged::new(Right::None),
@@ -122,7 +122,7 @@ impl Levels {
             oracle: Oracle::new(setup.oracle),
             traffic: Traffic::new(&[&setup.workload], mix(setup.seed)),
             counters: Counters::default(),
-            behind: lower[0].behind.take(),
+            application: lower[0].application.take(),
             progress: 0,
             in_flight: 0,
             trace: upper.trace.take(),
@@ -131,23 +131,25 @@ impl Levels {
         let mut names = upper.local_lifelines();
         for machine in &mut lower {
             machine.trace = None;
-            let upper_cache = machine.above.as_mut().map(|above| {
+            let upper_cache = machine.upper_level.as_mut().map(|above| {
                 above.lifelines = names.len();
                 above.cache
             });
             names.extend(upper_cache.map_or(Vec::new(), |cache| machine.lifelines_below(cache)));
         }
         let lifeline_names: Rc<[String]> = names.into();
-        for above in lower.iter_mut().filter_map(|m| m.above.as_mut()) {
+        for above in lower.iter_mut().filter_map(|m| m.upper_level.as_mut()) {
             above.lifeline_names = Rc::clone(&lifeline_names);
         }
-        upper.below = Some(Box::new(LowerLevel {
+        upper.lower_level = Some(Box::new(LowerLevel {
             locks: FxHashMap::default(),
             prefetching: FxHashSet::default(),
             notifications: Vec::new(),
             lifeline_names,
         }));
-        lower.iter_mut().for_each(|machine| machine.behind = None);
+        lower
+            .iter_mut()
+            .for_each(|machine| machine.application = None);
         Ok(Levels {
             upper,
             due: vec![Time::MAX; lower.len()],
@@ -168,7 +170,7 @@ impl Levels {
         self.shared.swap_with_lower(machine);
         self.due[number] = machine.queue.next().unwrap_or(Time::MAX);
         if machine
-            .above
+            .upper_level
             .as_ref()
             .is_some_and(|above| !above.notifications.is_empty())
         {
@@ -190,7 +192,7 @@ impl Levels {
     fn deliver_notifications(&mut self) {
         let mut delivered = true;
         while std::mem::take(&mut delivered) {
-            let below = self.upper.below.as_mut();
+            let below = self.upper.lower_level.as_mut();
             for (cache, notification) in
                 below.map_or(Vec::new(), |b| std::mem::take(&mut b.notifications))
             {
@@ -198,7 +200,7 @@ impl Levels {
                 self.notify_below(cache, notification);
             }
             for number in std::mem::take(&mut self.notifying) {
-                let above = self.lower[number].above.as_mut();
+                let above = self.lower[number].upper_level.as_mut();
                 for notification in
                     above.map_or(Vec::new(), |a| std::mem::take(&mut a.notifications))
                 {
@@ -213,8 +215,8 @@ impl Levels {
         let number = cache.index();
         match notification {
             Down::Changed(line) => {
-                let (configuration, copy) = self.upper.caches.held(cache, line);
-                let permission = self.upper.remote.about(configuration).right;
+                let (configuration, copy) = self.upper.caches.configuration_and_copy(cache, line);
+                let permission = self.upper.remote.properties(configuration).right;
                 self.run_lower(number, |machine| {
                     machine.handle_change_above(line, permission, copy)
                 });
@@ -284,7 +286,7 @@ impl Levels {
             }
             self.deliver_notifications();
             self.take_failure()?;
-            if time.saturating_sub(self.shared.progress) > self.upper.times.patience {
+            if time.saturating_sub(self.shared.progress) > self.upper.times.progress_timeout {
                 self.report_no_progress()?;
             }
             self.events += 1;
@@ -296,9 +298,9 @@ impl Levels {
                 }
             }
         }
-        self.run_upper(|simulation| simulation.network.rest());
+        self.run_upper(|simulation| simulation.network.settle_links());
         for number in 0..self.lower.len() {
-            self.run_lower(number, |simulation| simulation.network.rest());
+            self.run_lower(number, |simulation| simulation.network.settle_links());
         }
         self.report_no_progress()?;
         self.verify().map(|()| true)
@@ -350,7 +352,7 @@ impl Levels {
 
     /// Verifies the scenario's result, if there is one.
     fn verify(&mut self) -> Result<(), Box<Failure>> {
-        let Some(mut application) = self.shared.behind.take() else {
+        let Some(mut application) = self.shared.application.take() else {
             return Ok(());
         };
         let end = application
@@ -359,10 +361,10 @@ impl Levels {
         application.tally.window = end.saturating_sub(application.warm_up);
         let verdict = match self.shared.oracle.level {
             Level::Off => Ok(()),
-            _ => application.played.verify(&*self),
+            _ => application.scenario_run.verify(&*self),
         };
         let name = application.name().to_string();
-        self.shared.behind = Some(application);
+        self.shared.application = Some(application);
         if let Err(violation) = verdict {
             self.upper
                 .fail(FailureKind::Result, 0, format!("{name}: {violation}"));
@@ -434,13 +436,13 @@ impl Levels {
 
     /// Returns the statistics, with the counts, durations and tables of a scenario.
     pub(crate) fn performance(&self, setup: &Setup) -> Performance {
-        let application = self.shared.behind.as_ref();
+        let application = self.shared.application.as_ref();
         let tables = setup.play.as_ref().is_some_and(|play| play.tables);
         let with_tables = application.filter(|_| tables);
         Performance {
             statistics: self.statistics(),
-            tally: application.map(|b| b.tally.clone()).unwrap_or_default(),
-            tables: with_tables.map_or(Vec::<Table>::new(), |b| b.played.tables()),
+            tally: application.map(|run| run.tally.clone()).unwrap_or_default(),
+            tables: with_tables.map_or(Vec::<Table>::new(), |run| run.scenario_run.tables()),
             end: self.now,
         }
     }
@@ -450,8 +452,9 @@ impl Contents for Levels {
     fn word(&self, line: u32, word: u16) -> u64 {
         let readable_copy = |simulation: &Simulation| {
             let caches = simulation.caches.agents();
-            let mut held = caches.map(|cache| simulation.caches.held(cache, line));
-            let held = held.find(|&(id, _)| simulation.remote.about(id).right > Right::None);
+            let mut held =
+                caches.map(|cache| simulation.caches.configuration_and_copy(cache, line));
+            let held = held.find(|&(id, _)| simulation.remote.properties(id).right > Right::None);
             held.map(|(_, copy)| copy)
         };
         let copy = self

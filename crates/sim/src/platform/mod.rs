@@ -668,7 +668,7 @@ impl Platform {
             .and_then(|name| name.split_once('.'));
         let row = Row::named(kind_and_name.map_or(name, |(_, name)| name))?;
         let quantity = match kind_and_name {
-            None => row.of(self)?,
+            None => row.quantity_of(self)?,
             Some((kind, _)) => row.of_agents(self.agents.iter_mut().find(|a| a.kind == kind)?)?,
         };
         Some((row, quantity))
@@ -702,7 +702,7 @@ impl Platform {
     ///
     /// # Errors
     /// A sentence: the reason why the machines cannot be combined.
-    pub fn beside(self, host: Platform) -> Result<Platform, String> {
+    pub fn with_host(self, host: Platform) -> Result<Platform, String> {
         let unsupported_feature = |platform: &Platform| match platform {
             Platform { host: Some(_), .. } => Some("two spaces already"),
             Platform { below: Some(_), .. } => Some("two levels of caches"),
@@ -759,7 +759,7 @@ impl Platform {
         let mut rows = Vec::new();
         let mut platform = self.clone();
         for row in TABLE {
-            let quantity = row.of(&mut platform);
+            let quantity = row.quantity_of(&mut platform);
             rows.extend(quantity.map(|quantity| (row.name.to_string(), row, quantity.clone())));
         }
         for agents in &mut platform.agents {

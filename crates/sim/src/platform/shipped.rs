@@ -77,7 +77,7 @@ impl Platform {
     }
 
     /// Returns the description of a shipped platform: the first line of its file.
-    pub fn about(name: &str) -> Option<&'static str> {
+    pub fn description(name: &str) -> Option<&'static str> {
         Platform::shipped_text(name)?
             .lines()
             .next()?

@@ -53,7 +53,7 @@ impl Row {
     }
 
     /// Returns the quantity of a machine, if it has it. With several kinds of agents, it is that of the first.
-    pub fn of<'p>(&self, platform: &'p mut Platform) -> Option<&'p mut Quantity> {
+    pub fn quantity_of<'p>(&self, platform: &'p mut Platform) -> Option<&'p mut Quantity> {
         Some(match self.place {
             Place::Cores(accessor) => accessor(&mut platform.cores),
             Place::Cache(accessor) => accessor(&mut platform.cache),

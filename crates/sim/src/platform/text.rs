@@ -191,7 +191,7 @@ impl Reader {
         platform.cache.translation = blank_translation(table, prefix);
         for row in TABLE {
             let is_shared = !prefix.is_empty() && is_machine_wide(row.name);
-            let Some(quantity) = row.of(&mut platform).filter(|_| !is_shared) else {
+            let Some(quantity) = row.quantity_of(&mut platform).filter(|_| !is_shared) else {
                 continue;
             };
             let name = format!("{prefix}{}", row.name);

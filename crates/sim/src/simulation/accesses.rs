@@ -6,23 +6,23 @@ impl Simulation {
     /// Restarts the watchdog at `time`, now or later: an access is performed then, and no other progress is expected
     /// before.
     #[inline]
-    pub(crate) fn expect(&mut self, time: Time) {
+    pub(crate) fn postpone_watchdog(&mut self, time: Time) {
         self.progress = self.progress.max(time);
     }
 
     /// Issues a core's next access at a time that is not in the past.
     #[inline(always)]
     pub(crate) fn issue(&mut self, core: u16, time: Time) {
-        if self.behind.is_some() {
-            return self.thread(core, time);
+        if self.application.is_some() {
+            return self.continue_thread(core, time);
         }
-        let Some(next) = self.traffic.draw(core, time) else {
+        let Some(next) = self.traffic.next_access(core, time) else {
             return;
         };
-        if next.at > time {
-            self.expect(next.at);
+        if next.time > time {
+            self.postpone_watchdog(next.time);
         }
-        let time = next.at;
+        let time = next.time;
         self.in_flight += 1;
         self.start_access(next.line, next.access, next.word, core, time, Purpose::Core);
         let distance = self.groups.of_core(core).prefetch;
@@ -44,7 +44,7 @@ impl Simulation {
 
     /// True if a core is in front of one of these caches, not those of another simulation.
     pub(crate) fn has_core(&self, core: u16) -> bool {
-        (self.above.as_ref()).is_none_or(|above| above.has_core(core, self.groups.caches()))
+        (self.upper_level.as_ref()).is_none_or(|above| above.has_core(core, self.groups.caches()))
     }
 
     #[inline]
@@ -77,15 +77,17 @@ impl Simulation {
             performed: false,
             found: None,
         });
-        let time = self.groups.leaves(core, time);
+        let time = self.groups.departure_time(core, time);
         let cache = self.accesses[access].cache;
         if (self.translations.as_ref()).is_some_and(|translations| translations.has(cache)) {
             if kind.about_line() {
                 return self.translate(access, time);
             }
-            self.is_physical(access);
+            self.mark_physical(access);
         }
-        if matches!(purpose, Purpose::Core | Purpose::Posted | Purpose::Atomic) && self.private() {
+        if matches!(purpose, Purpose::Core | Purpose::Posted | Purpose::Atomic)
+            && self.has_private_components()
+        {
             return self.queue.push(time, Event::Core(access));
         }
         let arrival = time + self.groups.of_core(core).request;
@@ -93,7 +95,7 @@ impl Simulation {
     }
 
     /// Issues an access of a core's thread at a time that is not in the past.
-    pub(crate) fn access_of_thread(
+    pub(crate) fn issue_thread_access(
         &mut self,
         core: u16,
         (line, word): (Line, u16),
@@ -115,7 +117,7 @@ impl Simulation {
 
     /// Prefetches, for reading, the line of the access `distance` accesses after the core's next one.
     pub(super) fn prefetch_access(&mut self, core: u16, distance: u32, time: Time) {
-        if let Some(line) = self.traffic.ahead(core, distance) {
+        if let Some(line) = self.traffic.line_ahead(core, distance) {
             self.start_access(line, Access::Load, 0, core, time, Purpose::Hint);
         }
     }
@@ -129,7 +131,7 @@ impl Simulation {
 
     /// Completes an access at its cache; its core continues.
     #[inline(always)]
-    pub(crate) fn finish(&mut self, index: u32, hit: bool, performed: bool) {
+    pub(crate) fn complete_access(&mut self, index: u32, hit: bool, performed: bool) {
         let access = self.accesses.remove(index);
         if self.watched {
             self.note_finished(index, &access, hit, performed);
@@ -139,7 +141,7 @@ impl Simulation {
         }
         if access.purpose == Purpose::Hint {
             self.counters.prefetched += u64::from(!hit);
-            if let Some(below) = &mut self.below {
+            if let Some(below) = &mut self.lower_level {
                 below.end_prefetch(access.cache, access.line);
             }
             return;
@@ -147,7 +149,7 @@ impl Simulation {
         if performed && !hit && access.kind.about_line() {
             // Caches of the lower level are numbered across all caches of the upper one.
             let first_cache =
-                (self.above.as_ref()).map_or(0, |above| above.cache.0 * self.groups.caches());
+                (self.upper_level.as_ref()).map_or(0, |above| above.cache.0 * self.groups.caches());
             let cache = Agent(first_cache + access.cache.0);
             let waited = self.now - access.issued;
             self.counters.bouncing.record_miss(&access, cache, waited);
@@ -161,14 +163,14 @@ impl Simulation {
             Purpose::Core | Purpose::Posted | Purpose::Atomic | Purpose::Hint => {}
         }
         self.in_flight -= 1;
-        self.expect(self.now);
+        self.postpone_watchdog(self.now);
         if performed {
-            self.performed(1, done);
+            self.count_performed(1, done);
             self.counters.hits += u64::from(hit);
             if access.is_store() {
-                self.store_ended(&access, &[access.issued]);
+                self.complete_store(&access, &[access.issued]);
             }
-            self.took(&access, done);
+            self.record_latency(&access, done);
         } else {
             self.counters.skipped += 1;
         }
@@ -180,7 +182,7 @@ impl Simulation {
 
     /// Records the latency of a completed access. Fails the run if it exceeds the core's timeout.
     #[inline(always)]
-    pub(crate) fn took(&mut self, access: &Pending, done: Time) {
+    pub(crate) fn record_latency(&mut self, access: &Pending, done: Time) {
         let time = done - access.issued;
         self.counters.latency.record(time);
         if access.kind.about_line() {
@@ -202,19 +204,19 @@ impl Simulation {
 
     /// Completes a store at its cache. `issued` has the issue time of each store that the access stands for. Stores
     /// whose bytes were sent and not performed yet become visible to others when the home performs them.
-    pub(crate) fn store_ended(&mut self, access: &Pending, issued: &[Time]) {
+    pub(crate) fn complete_store(&mut self, access: &Pending, issued: &[Time]) {
         match (access.sent, access.performed) {
             (true, false) => {
                 let store = (access.cache, access.flight);
                 self.posted_stores.insert(store, issued.to_vec());
             }
             (true, true) => {}
-            (false, _) => self.stores_visible(issued),
+            (false, _) => self.record_visible_stores(issued),
         }
     }
 
     /// Records that stores with these issue times are visible to all agents from now on.
-    pub(crate) fn stores_visible(&mut self, issued: &[Time]) {
+    pub(crate) fn record_visible_stores(&mut self, issued: &[Time]) {
         for issue_time in issued {
             self.counters
                 .visible
@@ -224,10 +226,10 @@ impl Simulation {
 
     /// Counts performed accesses, whose completion their core sees at `done`, which is not in the past.
     #[inline(always)]
-    pub(crate) fn performed(&mut self, accesses: u64, done: Time) {
+    pub(crate) fn count_performed(&mut self, accesses: u64, done: Time) {
         self.counters.performed += accesses;
         self.counters.end = self.counters.end.max(done);
-        if self.counters.throughput_samples.happened(accesses) {
+        if self.counters.throughput_samples.count_events(accesses) {
             self.record_sample(done);
         }
     }
@@ -235,6 +237,6 @@ impl Simulation {
     #[cold]
     pub(super) fn record_sample(&mut self, done: Time) {
         let cached = self.lines_cached();
-        self.counters.throughput_samples.keep(done, cached);
+        self.counters.throughput_samples.take_samples(done, cached);
     }
 }

@@ -187,7 +187,7 @@ impl Simulation {
     fn core_utilisation(&self) -> Vec<Resource> {
         let end = self.counters.end as f64;
         let mut resources = Vec::new();
-        let buffers = self.cores.places() as usize;
+        let buffers = self.cores.buffer_entries() as usize;
         if buffers > 0 {
             let mean = ResourceKind::held("lines of write buffers", "line");
             let mean = mean.busiest(&[self.counters.buffered], buffers as f64 * end);

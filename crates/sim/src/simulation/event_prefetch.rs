@@ -92,13 +92,13 @@ impl Simulation {
                 prefetch_core(core);
             }
             Event::Switch(index, _) if hosts.is_none() => network
-                .of(&messages[index])
+                .links_of(&messages[index])
                 .into_iter()
                 .for_each(prefetch_value),
             Event::Deliver(index) => {
                 let message = &messages[index];
                 match hosts {
-                    None => prefetch_value(network.of(message)[1]),
+                    None => prefetch_value(network.links_of(message)[1]),
                     Some(hosts) => hosts.prefetch(message.to, message.line),
                 }
                 match message.to {
@@ -129,13 +129,13 @@ impl Simulation {
             Event::Switch(index, _) if hosts.is_none() => {
                 let message = &messages[index];
                 let circuit = kinds[message.kind.index()].circuit;
-                let directions = network.of(message).into_iter();
+                let directions = network.links_of(message).into_iter();
                 directions.for_each(|direction| direction.prefetch(circuit));
             }
             Event::Deliver(index) => {
                 let message = &messages[index];
                 if hosts.is_none() {
-                    network.of(message)[1].prefetch(kinds[message.kind.index()].circuit);
+                    network.links_of(message)[1].prefetch(kinds[message.kind.index()].circuit);
                 }
                 match message.to {
                     HOME => home.prefetch(directory.get(message.line)),

@@ -9,7 +9,7 @@ impl Simulation {
         let messages = self.message_names().zip(sent).collect();
         let mut statistics = self.counters.statistics(messages, &self.totals());
         statistics.traffic = (self.hosts.as_ref()).map_or_else(Vec::new, |hosts| {
-            let totals = hosts.taken.iter().copied();
+            let totals = hosts.totals_by_kind.iter().copied();
             self.message_names().zip(totals).collect()
         });
         statistics
@@ -70,7 +70,7 @@ impl Simulation {
             replayed: (self.network.ports.iter().any(Option::is_some))
                 .then(|| sum_over_ports(&|port| port.replayed())),
             downs: (ports.clone().flatten())
-                .filter_map(layer::Port::downs)
+                .filter_map(layer::Port::failure_count)
                 .reduce(|left, right| left + right),
             waited: sum(up, |d| d.waited) + sum(down, |d| d.waited),
             ..self.totals_without_links()
@@ -87,7 +87,7 @@ impl Simulation {
             },
             occupied: self.units.iter().map(|unit| unit.occupied).sum(),
             cached: self.lines_cached(),
-            buffers: self.cores.places(),
+            buffers: self.cores.buffer_entries(),
             links: 0,
             bytes_up: 0,
             bytes_down: 0,
@@ -97,7 +97,7 @@ impl Simulation {
             translated: self
                 .translations
                 .as_ref()
-                .map(|translations| translations.told),
+                .map(|translations| translations.counters),
             replayed: None,
             downs: None,
             row_hits: self.memories.iter().map(|memory| memory.row_hits).sum(),

@@ -41,7 +41,7 @@ pub(crate) struct Group {
     pub caches: Agents,
     pub cores: Range<u16>,
     /// Initial configuration of every line in these agents.
-    pub begins: ConfigurationId,
+    pub initial_configuration: ConfigurationId,
     /// Latency from a core to its cache, and back after a hit and after a fill.
     pub request: Time,
     pub hit: Time,
@@ -99,7 +99,7 @@ impl Groups {
             Group {
                 caches: Agents::new(remotes.numbers(KindId(kind))),
                 cores: first_core..cores,
-                begins,
+                initial_configuration: begins,
                 request: kind_quantities.cache.request.value,
                 hit: kind_quantities.cache.hit.value,
                 fill: kind_quantities.cache.fill.value,
@@ -130,7 +130,7 @@ impl Groups {
 
     /// Returns when an access that is ready at `time` leaves its core.
     #[inline(always)]
-    pub fn leaves(&mut self, core: u16, time: Time) -> Time {
+    pub fn departure_time(&mut self, core: u16, time: Time) -> Time {
         if self.next_departures.is_empty() {
             return time;
         }

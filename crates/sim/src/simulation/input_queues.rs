@@ -112,7 +112,7 @@ impl Simulation {
         let first_in_order = queue.arrived.iter().position(|&index| {
             let message = &self.messages[index];
             let kind = &self.kinds[message.kind.index()];
-            !self.earlier.holds_back(kind, message)
+            !self.order_tracker.holds_back(kind, message)
         });
         let queue = &mut self.input_queues.queues[number];
         let Some(index) = first_in_order.and_then(|position| queue.arrived.remove(position)) else {

@@ -20,11 +20,11 @@ pub(crate) struct Kind {
     pub about_line: bool,
     pub store: bool,
     /// True if the message carries the bytes of a whole line, as a copy or for a store.
-    pub whole: bool,
+    pub carries_whole_line: bool,
     pub class: Option<Class>,
     /// True if the message uses the home's request queues: a request, or a message in one order with requests.
     pub request: bool,
-    pub group: Option<u8>,
+    pub order_group: Option<u8>,
     /// Number of homes if the message's order spans all lines of one home; `None` if each line has its own order.
     pub order_span: Option<Line>,
     /// Index of the declaration `ordered M behind N` in which this kind is M; it follows the indices of orders and
@@ -50,7 +50,7 @@ impl Kind {
             None => message.line,
             Some(homes) => message.line % homes,
         };
-        self.group
+        self.order_group
             .map(|group| (message.sender(), message.to, group, line))
     }
 }
@@ -88,7 +88,7 @@ fn has_messages_between_homes(protocol: &Protocol, order: usize) -> bool {
 pub(super) fn enforce_at_receivers(kinds: &mut [Kind], orders: &[usize]) {
     for kind in kinds {
         kind.is_receiver_ordered |= kind
-            .group
+            .order_group
             .is_some_and(|group| orders.contains(&group.into()));
     }
 }
@@ -133,13 +133,13 @@ pub(super) fn kinds(protocol: &Protocol, hosts: Option<&platform::Hosts>) -> Vec
                 line: message.carries.line(),
                 about_line: message.about_line,
                 store: message.carries.store(),
-                whole: payload_bytes == protocol.line_bytes,
+                carries_whole_line: payload_bytes == protocol.line_bytes,
                 // An answer to another cache does not inform the home: no forward of its units has ended.
                 class: protocol.class(id).filter(|&class| {
                     class != Class::Answer || protocol.channel_of(id).to != End::Remote
                 }),
                 request: request(id) || shares_order_with_requests(id),
-                group: group.or_else(|| point_order(id)).map(|group| group as u8),
+                order_group: group.or_else(|| point_order(id)).map(|group| group as u8),
                 order_span: group.and_then(order_span),
                 behind_index: point_order_index(&|point_order| point_order.message == id),
                 earlier_index: point_order_index(&|point_order| point_order.earlier.contains(&id)),

@@ -69,7 +69,7 @@ impl Simulation {
             timeline.record_state(number, line, key, state_text, now);
         }
         self.attribution = attribution;
-        if self.traced(line) {
+        if self.is_traced(line) {
             let state = self.state_text(agent, line, configuration);
             self.note(agent, line, Action::Becomes { state });
         }
@@ -233,9 +233,9 @@ impl Simulation {
         }
         let direction = match at_receiver {
             true => self.network.links_to_receiver(&message),
-            false => self.network.leaving(&message),
+            false => self.network.links_from_sender(&message),
         };
-        let (serialisation_time, wire_time) = direction.alone(message.kind);
+        let (serialisation_time, wire_time) = direction.uncontended_times(message.kind);
         let is_random = direction.is_random();
         let Some(attribution) = &mut self.attribution else {
             return;
@@ -363,7 +363,7 @@ impl Simulation {
                 attribution.set_cause(event, chain, record.forward);
             }
         }
-        if self.traced(message.line) {
+        if self.is_traced(message.line) {
             self.note_receive(message);
         }
     }
@@ -374,8 +374,8 @@ impl Simulation {
         let (to_memory, from_memory) = self.times.path;
         let homes = self.memories.len();
         let number = line as usize & (homes - 1);
-        let uncontended =
-            self.memories[number].alone(ready + to_memory, line >> homes.trailing_zeros());
+        let uncontended = self.memories[number]
+            .uncontended_operation(ready + to_memory, line >> homes.trailing_zeros());
         let end = self.memory(ready + to_memory, line);
         let (now, event) = (self.now, self.counters.events);
         if let Some(attribution) = &mut self.attribution {

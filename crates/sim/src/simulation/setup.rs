@@ -222,7 +222,7 @@ impl Setup {
     }
 
     /// Returns the first kind of access in the workload for which the caching agent has no row in any state.
-    pub fn lacks(&self) -> Option<Access> {
+    pub fn first_unsupported_access(&self) -> Option<Access> {
         let protocol = self
             .below
             .as_ref()

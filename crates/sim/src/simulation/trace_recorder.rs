@@ -13,14 +13,14 @@ impl Simulation {
 
     /// True if steps of this line are recorded.
     #[inline]
-    pub(crate) fn traced(&self, line: Line) -> bool {
+    pub(crate) fn is_traced(&self, line: Line) -> bool {
         self.traced == line || self.traces_all
     }
 
     #[cold]
     pub(super) fn note_send(&mut self, message: &Message, ready: Time) {
         self.note_sent(message, ready);
-        if !self.traced(message.line) {
+        if !self.is_traced(message.line) {
             return;
         }
         let action = Action::Send {
@@ -76,7 +76,7 @@ impl Simulation {
 
     /// Returns the lifeline of an agent; `line` selects the home.
     fn lifeline(&self, agent: Agent, line: Line) -> usize {
-        let first_lifeline = self.above.as_ref().map_or(0, |above| above.lifelines);
+        let first_lifeline = self.upper_level.as_ref().map_or(0, |above| above.lifelines);
         first_lifeline + self.agent_number(agent, line)
     }
 
@@ -89,7 +89,7 @@ impl Simulation {
     }
 
     pub(crate) fn agent_name(&self, agent: Agent) -> String {
-        if let Some(above) = &self.above {
+        if let Some(above) = &self.upper_level {
             return self.lifelines_below(above.cache)[self.agent_number(agent, 0)].clone();
         }
         match agent {
@@ -101,7 +101,7 @@ impl Simulation {
     /// Returns the names of the agents as in the lifelines of charts.
     pub(crate) fn agent_names(&self) -> &AgentNames {
         self.agent_names.get_or_init(|| {
-            let mut remotes = match &self.above {
+            let mut remotes = match &self.upper_level {
                 Some(above) => self.lifelines_below(above.cache),
                 None => self.local_lifelines(),
             };
@@ -122,7 +122,7 @@ impl Simulation {
             _ => &self.remote,
         };
         let registers = self.registers_of(agent, line);
-        program.text(configuration, registers, self.agent_names())
+        program.configuration_text(configuration, registers, self.agent_names())
     }
 
     /// Iterates over the names of the messages, in the order of the protocol file.

@@ -366,7 +366,7 @@ fn graphs_are_taken_from_files() {
             Some(Arc::clone(&edges)),
             Plays,
         )
-        .map(|play| play.uses())
+        .map(|play| play.line_count())
     };
     let (_, protocol) = &orderings(8)[0];
     for name in ["pagerank", "sssp"] {

@@ -25,7 +25,7 @@ const OPTIONS: ReadOptions = ReadOptions {
     line: 128,
     lines: 1 << 20,
     packed: false,
-    most: u64::MAX,
+    max_accesses: u64::MAX,
 };
 
 /// One access: core, kind by number, address, and the time since the access before in picoseconds.
@@ -117,7 +117,10 @@ fn trace_lines_may_omit_core_and_time() {
     };
     assert_eq!((store.line, store.word, store.gap), (8, 1, 1500));
     assert_eq!(recorded.of_core(1), []);
-    let first_only = ReadOptions { most: 1, ..OPTIONS };
+    let first_only = ReadOptions {
+        max_accesses: 1,
+        ..OPTIONS
+    };
     let recorded = read(&b"load 0\nload 1\nnonsense"[..], &first_only).unwrap();
     assert_eq!(recorded.accesses(), 1);
 }
@@ -359,7 +362,7 @@ fn record(workload: &Workload, seed: u64) -> Vec<u8> {
     let mut traffic = Traffic::new(&[workload], mix(seed));
     let mut accesses = Vec::new();
     for core in 0..workload.cores as u16 {
-        while let Some(next) = traffic.draw(core, 0) {
+        while let Some(next) = traffic.next_access(core, 0) {
             let kind = ACCESSES.iter().position(|&access| access == next.access);
             let address = u64::from(next.line) * 128 + u64::from(next.word % 16) * 8;
             accesses.push((core, kind.unwrap() as u8, address, 0));

@@ -359,7 +359,7 @@ fn threads_are_notified_of_refusals_and_continue() {
         let setup = walks(seed, AfterRefusal::GoesOn);
         let played = play_or_panic("threads_are_notified_of_refusals_and_continue", &setup);
         let play = setup.play.unwrap();
-        let lines = 0..play.scenario.uses();
+        let lines = 0..play.scenario.line_count();
         let refused: u32 = lines
             .map(|line| match page_permission(line) {
                 Right::None => 2,
@@ -368,11 +368,11 @@ fn threads_are_notified_of_refusals_and_continue() {
             })
             .sum();
         assert_eq!(get(&played, "translation_faults"), f64::from(refused));
-        let performed = f64::from(2 * play.scenario.uses() - refused);
+        let performed = f64::from(2 * play.scenario.line_count() - refused);
         // In that protocol an acquire is followed by another access, which is about no line.
         let acquires = |line: &Line| line.is_multiple_of(3) && page_permission(*line) > Right::None;
         let acquires = match setup.protocol.name.as_str() {
-            "self_invalidate" => (0..play.scenario.uses()).filter(acquires).count(),
+            "self_invalidate" => (0..play.scenario.line_count()).filter(acquires).count(),
             _ => 0,
         };
         assert_eq!(get(&played, "accesses"), performed + acquires as f64);

@@ -36,7 +36,7 @@ fn platform(links: u16) -> Platform {
     });
     let mut device = Platform::torture(links);
     device.lines = 4096;
-    device.beside(host).expect("they make one")
+    device.with_host(host).expect("they make one")
 }
 
 /// Returns a scenario on such a machine, with one link or two. Homes are constructed once.
@@ -539,7 +539,7 @@ fn a_load_of_the_hosts_memory_takes_the_time_of_its_parts() {
 
 fn shipped_platform() -> Platform {
     let [device, host] = ["enzian-dc-ddr", "enzian-cpu-home"].map(Platform::shipped);
-    let platform = device.expect("it ships").beside(host.expect("it ships"));
+    let platform = device.expect("it ships").with_host(host.expect("it ships"));
     platform.expect("they make one")
 }
 
@@ -674,7 +674,7 @@ fn idle_space_does_not_affect_the_other() {
         device_machine.link = host_machine.agents[0].link.clone();
         let combined = device_machine
             .clone()
-            .beside(host_machine.clone())
+            .with_host(host_machine.clone())
             .expect("they make one");
         let idle = Workload::idle;
         let mixed = |cores| {

@@ -328,7 +328,7 @@ fn record_in_pieces(setup: &Setup) -> (usize, Recorded) {
 fn two_spaces_are_one_trace() {
     let [device, host] =
         ["enzian-dc-ddr", "enzian-cpu-home"].map(|name| Platform::shipped(name).unwrap());
-    let platform = device.beside(host).unwrap();
+    let platform = device.with_host(host).unwrap();
     let work = |access, cores| Workload::pass(Pattern::Random, access, 2000, cores, 2);
     let mut host = HostSpace::new(setups::protocol("eci-near"), &platform).unwrap();
     host.workloads = [work(Access::Store, 4), work(Access::Load, 1)];

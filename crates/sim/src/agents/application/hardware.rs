@@ -34,8 +34,8 @@ impl Simulation {
         let now = self.now;
         let word_count = usize::from(self.data.words());
         let line = *output.line_mut();
-        self.expect(now);
-        let Some(application) = &mut self.behind else {
+        self.postpone_watchdog(now);
+        let Some(application) = &mut self.application else {
             return self.fail(
                 FailureKind::Hardware,
                 line,

@@ -93,7 +93,7 @@ impl Simulation {
         let message = self.messages[index];
         let kind = &self.kinds[message.kind.index()];
         let (mut bytes, mut mask) = ([0; WORDS], self.line_mask());
-        if kind.whole {
+        if kind.carries_whole_line {
             bytes = self.line_words(message.line, message.copy);
         } else if kind.store {
             // The copy of a partial store holds its value in word 0.
@@ -162,7 +162,7 @@ impl Simulation {
     }
 
     /// Executes a clock edge.
-    pub(crate) fn clock(&mut self) {
+    pub(crate) fn run_clock_edge(&mut self) {
         let Some(clocked) = &mut self.clocked else {
             return;
         };
@@ -202,10 +202,10 @@ impl Simulation {
                 event,
                 state,
                 next,
-                took,
-                own,
+                admission,
+                is_directory_eviction,
             } => self
-                .handle_stepped(line, event, (state, next), took, own)
+                .handle_stepped(line, event, (state, next), admission, is_directory_eviction)
                 .map_err(|error| {
                     let state_text = self.state_text(HOME, line, self.directory.get(line));
                     (
@@ -450,7 +450,7 @@ impl Simulation {
             };
         };
         if refused {
-            if self.behind.is_some() {
+            if self.application.is_some() {
                 return Err((
                     line,
                     "a local operation of the application was refused".into(),

@@ -13,7 +13,7 @@ impl Simulation {
     }
 
     /// Issues the device's next local operation.
-    pub(crate) fn ask(&mut self) {
+    pub(crate) fn issue_device_operation(&mut self) {
         let locals = self.home.controller().locals.len() as u64;
         if locals == 0 || self.device.operations_left == 0 {
             self.device.operations_left = 0;
@@ -34,7 +34,7 @@ impl Simulation {
     }
 
     pub(super) fn schedule_next_operation(&mut self) {
-        self.expect(self.now);
+        self.postpone_watchdog(self.now);
         let pause = self.device.random.below(self.device.workload.pause + 1);
         self.queue.push(self.now + pause, KernelEvent::Ask);
     }
@@ -57,16 +57,17 @@ impl Simulation {
             );
         };
         self.counters.locals[0] += 1;
-        if self.traced(line) {
+        if self.is_traced(line) {
             let what = format!("acknowledges {name}");
             self.note(HOME, line, Action::Does { what });
         }
         self.check_memory(line, "is given to the device");
         // The oracle does not track the permissions of a single caching agent.
-        let oracle_agrees = self.caches.count() > 1 && self.oracle.most(line) <= ensures;
+        let oracle_agrees =
+            self.caches.count() > 1 && self.oracle.highest_permission(line) <= ensures;
         for cache in self.caches.agents().filter(|_| !oracle_agrees) {
             let configuration = self.caches.configuration(cache, line);
-            let right = self.remote.about(configuration).right;
+            let right = self.remote.properties(configuration).right;
             if right > ensures {
                 let text = format!("{} may {right} after {name}", self.agent_name(cache));
                 self.fail(FailureKind::SingleWriter, line, text);
@@ -83,9 +84,9 @@ impl Simulation {
         let Some((ensures, locks)) = operation.map(|local| (local.ensures, local.locks)) else {
             return;
         };
-        if let Some(above) = &mut self.above {
-            above.locked(line);
-        } else if self.behind.is_some() {
+        if let Some(above) = &mut self.upper_level {
+            above.notify_locked(line);
+        } else if self.application.is_some() {
             self.acknowledge_application(line, ensures, locks);
         } else if locks {
             self.device.current = Some(Operation {
@@ -103,7 +104,7 @@ impl Simulation {
     }
 
     /// Ends the device's use of a line: it reads the line, writes it if it has permission, and unlocks.
-    pub(crate) fn unlock(&mut self, line: Line) {
+    pub(crate) fn end_device_use(&mut self, line: Line) {
         self.check_memory(line, "is read under the device's lock");
         if self.lock_right(line) == Right::Write {
             let word = self.device.random.below(self.data.words().into()) as u16;
@@ -118,8 +119,8 @@ impl Simulation {
 
     /// Returns the permission that the device has for a line under its lock.
     pub(crate) fn lock_right(&self, line: Line) -> Right {
-        if let Some(above) = &self.above {
-            return above.lock_right(line);
+        if let Some(above) = &self.upper_level {
+            return above.lock_permission(line);
         }
         match self.device.current {
             Some(operation) if operation.locked && operation.line == line => {
@@ -129,7 +130,7 @@ impl Simulation {
                     _ => Right::Read,
                 }
             }
-            _ => match &self.behind {
+            _ => match &self.application {
                 Some(behind) => behind.lock_right(line),
                 None => Right::None,
             },

@@ -63,10 +63,10 @@ impl Simulation {
         };
         let copy = self.data.share(message.copy);
         self.data.set_memory(line, copy);
-        if let Some(above) = &mut self.above {
-            above.written(line);
+        if let Some(above) = &mut self.upper_level {
+            above.notify_written(line);
         }
-        if self.behind.is_some() {
+        if self.application.is_some() {
             self.note_write_back(line);
         }
     }
@@ -132,8 +132,8 @@ impl Simulation {
     /// Writes the bytes of a remote's write to memory.
     fn write_store(&mut self, store: Store, is_whole_line: bool) -> Option<Range<u16>> {
         let line = store.line;
-        if let Some(above) = &mut self.above {
-            above.written(line);
+        if let Some(above) = &mut self.upper_level {
+            above.notify_written(line);
         }
         if self.lock_right(line) > Right::None {
             let text = format!(
@@ -208,7 +208,7 @@ impl Simulation {
     /// Checks that memory has the current contents of a line.
     pub(crate) fn check_memory(&mut self, line: Line, when: &str) {
         let version = self.data.version(self.data.memory(line));
-        if !self.oracle.current(line, version) {
+        if !self.oracle.is_current(line, version) {
             let text = format!(
                 "memory {when} with the data of write {version} of the line, but write {} was the last",
                 self.oracle.latest(line)

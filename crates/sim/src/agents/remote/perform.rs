@@ -13,11 +13,11 @@ impl Simulation {
                 self.check_load(&access, entry.copy);
                 if access.purpose == Purpose::Port {
                     self.read_by_port(&access, entry.copy, true);
-                } else if self.behind.is_some() {
+                } else if self.application.is_some() {
                     let value = self.data.word(line, entry.copy, access.word);
                     self.set_thread_result(access.core, value);
                 }
-                if access.kind == Access::Load && self.private() {
+                if access.kind == Access::Load && self.has_private_components() {
                     self.fill_l1(&access, entry.copy);
                 }
             }
@@ -31,7 +31,7 @@ impl Simulation {
                 self.invalidate_in_l1s(access.cache, line, Some((access.core, entry.copy)));
             }
         }
-        if self.traced(line) {
+        if self.is_traced(line) {
             self.note_performed(&access, entry.copy);
         }
     }
@@ -89,7 +89,7 @@ impl Simulation {
         flight: u32,
     ) -> Option<Pending> {
         if let Some(issued) = self.posted_stores.remove(&(cache, flight)) {
-            self.stores_visible(&issued);
+            self.record_visible_stores(&issued);
         }
         let (_, entry) = self.caches.find(cache, line);
         if entry.first_access == NONE {
@@ -104,9 +104,9 @@ impl Simulation {
         match access.purpose {
             Purpose::Drain => {
                 let issued = self.buffered_issue_times(access.core, line);
-                self.stores_visible(&issued);
+                self.record_visible_stores(&issued);
             }
-            _ if access.is_store() => self.stores_visible(&[access.issued]),
+            _ if access.is_store() => self.record_visible_stores(&[access.issued]),
             _ => {}
         }
         Some(access)
@@ -204,7 +204,8 @@ impl Simulation {
         if self.oracle.may_be_stale() {
             return self.check_stale_load(access, copy);
         }
-        if !self.oracle.current(line, version) || !self.oracle.word(line, word, value) {
+        if !self.oracle.is_current(line, version) || !self.oracle.is_word_current(line, word, value)
+        {
             let text = format!(
                 "{} loads the data of write {version} of the line, but write {} was the last",
                 self.agent_name(cache),
@@ -224,7 +225,8 @@ impl Simulation {
     ) {
         if self.oracle.may_be_stale() {
             let writer = (access.core, self.is_release(access));
-            self.oracle.wrote(writer, access.line, words, version);
+            self.oracle
+                .record_observed_write(writer, access.line, words, version);
         }
     }
 

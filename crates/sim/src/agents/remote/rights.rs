@@ -6,7 +6,7 @@ impl Simulation {
     /// Checks that a write that leaves part of the line unchanged starts from the current bytes.
     pub(super) fn check_written(&mut self, cache: Agent, line: Line, copy: Copy) {
         let version = self.data.version(copy);
-        if !self.oracle.current(line, version) {
+        if !self.oracle.is_current(line, version) {
             let text = format!(
                 "{} stores into the data of write {version} of the line, but write {} was the last",
                 self.agent_name(cache),
@@ -21,7 +21,7 @@ impl Simulation {
     pub(crate) fn check_single_use(&mut self, line: Line, kind: usize, copy: Copy) {
         if self.kinds[kind].used_once {
             let version = self.data.version(copy);
-            if !self.oracle.current(line, version) {
+            if !self.oracle.is_current(line, version) {
                 let text = format!(
                     "{} is sent with the data of write {version} of the line, but write {} was the last",
                     self.protocol_messages[kind].name,
@@ -35,13 +35,15 @@ impl Simulation {
     /// Checks a permission that an agent has gained.
     #[inline]
     pub(super) fn check_rights(&mut self, cache: Agent, line: Line, right: Right) {
-        if self.above.is_some() {
+        if self.upper_level.is_some() {
             self.check_inclusion(cache, line, right);
-        } else if self.caches.count() == 1 && self.device.current.is_none() && self.behind.is_none()
+        } else if self.caches.count() == 1
+            && self.device.current.is_none()
+            && self.application.is_none()
         {
             return;
         }
-        if self.oracle.excluded(line, right) {
+        if self.oracle.is_excluded(line, right) {
             self.report_conflicting_permissions(cache, line, right);
         }
         let lock_right = self.lock_right(line);
@@ -64,7 +66,7 @@ impl Simulation {
     ) {
         for other in self.caches.agents().filter(|&other| other != cache) {
             let configuration = self.caches.configuration(other, line);
-            let other_right = self.remote.about(configuration).right;
+            let other_right = self.remote.properties(configuration).right;
             if !are_compatible(right, other_right) {
                 let text = format!(
                     "{} may {right} while {} may {other_right}",
@@ -74,7 +76,7 @@ impl Simulation {
                 self.fail(FailureKind::SingleWriter, line, text);
             }
         }
-        if self.above.is_some() {
+        if self.upper_level.is_some() {
             let name = self.agent_name(cache);
             let text = format!(
                 "{name} may {right}, but a cache below another one has a conflicting permission"

@@ -42,9 +42,9 @@ pub(crate) struct Port {
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Unclaimed {
     /// True if a message was taken.
-    pub took: bool,
+    pub took_message: bool,
     /// True if a message for the other space has arrived.
-    pub elsewhere: bool,
+    pub has_foreign_message: bool,
 }
 
 impl Port {
@@ -166,7 +166,7 @@ impl Port {
 
     /// Returns when a message of an ordered kind enters at a side: not before an earlier one, even if it is ready
     /// sooner. Returns `None` for other kinds.
-    pub fn enters(&mut self, side: usize, kind: MessageId, ready: Time) -> Option<Time> {
+    pub fn entry_time(&mut self, side: usize, kind: MessageId, ready: Time) -> Option<Time> {
         let last_entry_time = &mut self.last_entry_times[side];
         self.timings[kind.index()].ordered.then(|| {
             *last_entry_time = ready.max(*last_entry_time);
@@ -229,12 +229,12 @@ impl Port {
         let accepts_label = |side: usize, label: u64| match label >> 32 == space {
             true => accepts(side ^ agent_side, label as u32),
             false => {
-                unclaimed.elsewhere = true;
+                unclaimed.has_foreign_message = true;
                 false
             }
         };
         let deliver = |side: usize, label: u64| {
-            unclaimed.took = true;
+            unclaimed.took_message = true;
             deliver_message(side ^ agent_side, label as u32);
         };
         of_links!(&mut shared.links, links => {
@@ -246,7 +246,7 @@ impl Port {
     }
 
     /// Returns the time of the next event that occurs without a new message.
-    pub fn next(&mut self) -> Option<Time> {
+    pub fn next_event(&mut self) -> Option<Time> {
         of_links!(&mut self.shared.borrow_mut().links, links => links.due())
     }
 
@@ -283,7 +283,7 @@ impl Port {
     }
 
     /// Number of times that the links went down; `None` for links that never do.
-    pub fn downs(&self) -> Option<u64> {
+    pub fn failure_count(&self) -> Option<u64> {
         of_links!(&self.shared.borrow().links, links => links.downs())
     }
 }
