@@ -3,6 +3,7 @@
 mod applications;
 mod counts;
 mod explained;
+mod fingerprints;
 mod framed;
 mod hosts;
 mod joined;
