@@ -307,7 +307,7 @@ impl Simulation {
 
     /// Returns the recorded steps, if a trace is recorded.
     pub(crate) fn sequence(&self) -> Option<Sequence> {
-        let trace = self.trace.as_ref();
+        let trace = self.observer.trace.as_ref();
         trace.map(|trace| trace.sequence(self.lifelines()))
     }
 
@@ -344,7 +344,11 @@ impl Simulation {
     /// only.
     #[cold]
     pub(crate) fn note_refused(&mut self, access: &Pending) {
-        let is_shown = self.trace.as_ref().is_some_and(|trace| !trace.is_complete);
+        let is_shown = self
+            .observer
+            .trace
+            .as_ref()
+            .is_some_and(|trace| !trace.is_complete);
         if is_shown && self.is_traced(access.line) {
             let what = format!("{} is refused", access.kind.name());
             self.note(access.cache, access.line, Action::Does { what });
@@ -354,7 +358,12 @@ impl Simulation {
     /// Records an access performed in a cache's own copy, with the value of its word, in a complete trace.
     #[cold]
     pub(crate) fn note_performed(&mut self, access: &Pending, copy: Copy) {
-        if !self.trace.as_ref().is_some_and(|trace| trace.is_complete) {
+        if !self
+            .observer
+            .trace
+            .as_ref()
+            .is_some_and(|trace| trace.is_complete)
+        {
             return;
         }
         let Pending {

@@ -401,7 +401,7 @@ impl Shared {
     }
 
     fn swap_trace(&mut self, simulation: &mut Simulation) {
-        std::mem::swap(&mut self.trace, &mut simulation.trace);
+        std::mem::swap(&mut self.trace, &mut simulation.observer.trace);
         std::mem::swap(&mut self.flights, &mut simulation.flights);
     }
 }

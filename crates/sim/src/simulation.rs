@@ -7,7 +7,7 @@ mod final_statistics;
 pub(crate) mod groups;
 mod input_queues;
 mod kinds;
-mod latency_attribution;
+pub(crate) mod observer;
 pub(crate) mod order_tracker;
 mod running;
 mod setup;
@@ -56,6 +56,7 @@ use groups::{Groups, KindQuantities};
 use input_queues::InputQueues;
 use kinds::kinds;
 pub(crate) use kinds::Kind;
+use observer::{Fact, Observer};
 use order_tracker::OrderTracker;
 pub use running::{
     draw_while, explain_while, play_watched, play_while, run, run_while, trace, RunError,
@@ -273,15 +274,8 @@ pub struct Simulation {
     pub(crate) platform: Platform,
     pub(crate) line_bytes: u32,
     pub(crate) failure: Option<Box<Failure>>,
-    /// True if anything is recorded: a single test before all recorders.
-    pub(crate) watched: bool,
-    /// Latency breakdown, if requested.
-    pub(crate) attribution: Option<Box<Attribution>>,
-    pub(crate) trace: Option<Trace>,
-    /// Line that is traced, or [`Line::MAX`] for none.
-    traced: Line,
-    /// True if all lines are traced.
-    traces_all: bool,
+    /// Recorders of the run.
+    pub(crate) observer: Observer,
     /// Number of homes in the protocol file.
     pub(crate) homes: u16,
     /// Time of the last performed access, or of a later one that is expected: see [`Simulation::postpone_watchdog`].
@@ -415,12 +409,8 @@ impl Simulation {
             platform: platform.clone(),
             line_bytes: protocol.line_bytes,
             failure: None,
-            watched: trace.is_some(),
-            attribution: None,
-            traced: trace.unwrap_or(Line::MAX),
-            traces_all: false,
             homes: protocol.homes,
-            trace: trace.map(|_| Trace::default()),
+            observer: Observer::new(trace),
             progress: 0,
             in_flight: 0,
             traffic: Traffic::new(&workloads, mix(setup.seed)),
@@ -580,9 +570,10 @@ impl Simulation {
     /// Handles the arrival of a message at its receiver.
     #[inline(always)]
     fn handle_arrival(&mut self, index: u32) {
-        if self.watched {
-            self.note_arrived(index, true);
-        }
+        self.observe(Fact::Arrived {
+            index,
+            at_receiver: true,
+        });
         match self.input_queues.is_empty() {
             true => self.present_message(index),
             false => self.enter_input_queue(index),
@@ -638,9 +629,10 @@ impl Simulation {
         if kind.network.is_some() {
             self.occupy_place(&message);
         }
-        if self.watched {
-            self.note_send(&message, ready);
-        }
+        self.observe(Fact::Sent {
+            message: &message,
+            ready,
+        });
         if self.hosts.is_some() {
             return self.send_by_hosts(message, ready, order);
         }
@@ -720,9 +712,7 @@ impl Simulation {
     /// Sends a message that now has the room it waited for: behind its first links, or behind its last ones if
     /// `to_receiver`.
     fn send_queued(&mut self, index: u32, ready: Time, to_receiver: bool) {
-        if self.watched {
-            self.note_credit(index, ready);
-        }
+        self.observe(Fact::Credited { index, ready });
         let message = self.messages[index];
         let kind = &self.kinds[message.kind.index()];
         let order = kind.order(&message);
@@ -747,8 +737,11 @@ impl Simulation {
 
     /// Handles the arrival of a message at a switch. The message continues when there is room behind its last links.
     fn handle_switch_arrival(&mut self, index: u32, switch: SwitchHop) {
-        if self.watched && switch == SwitchHop::First {
-            self.note_arrived(index, false);
+        if switch == SwitchHop::First {
+            self.observe(Fact::Arrived {
+                index,
+                at_receiver: false,
+            });
         }
         let message = self.messages[index];
         let ready = self.now + self.times.switch;

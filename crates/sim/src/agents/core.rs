@@ -17,6 +17,7 @@ use crate::explain::FailureKind;
 use crate::kernel::Time;
 use crate::message::{Agent, Line};
 use crate::simulation::groups::{Groups, KindQuantities};
+use crate::simulation::observer::Fact;
 use crate::simulation::{Event, Pending, Purpose, Simulation};
 use crate::statistics::Stall;
 
@@ -208,9 +209,7 @@ impl Simulation {
                 self.store_into_buffer(index, &access);
             }
             _ if follows_waiting_access || core.has_pending_store(access.line) => {
-                if self.watched {
-                    self.note_waits_at_core(index);
-                }
+                self.observe(Fact::WaitsAtCore { access: index });
                 let core = &mut self.cores.cores[usize::from(access.core)];
                 core.waiting_accesses.push(index);
             }
@@ -271,9 +270,11 @@ impl Simulation {
     /// Completes an access for its core at a time that is not in the past.
     fn complete_for_core(&mut self, index: u32, access: &Pending, completion: Time) {
         self.postpone_watchdog(self.now);
-        if self.watched {
-            self.note_done_at_core(index, access, completion);
-        }
+        self.observe(Fact::CompletedAtCore {
+            index,
+            access,
+            done: completion,
+        });
         self.record_latency(access, completion);
         self.issue(
             access.core,
@@ -295,9 +296,7 @@ impl Simulation {
                 let Some(entry_index) = core.entry_states.iter().position(is_free) else {
                     self.counters.stall(Stall::WriteBuffer);
                     core.waiting_accesses.push(index);
-                    if self.watched {
-                        self.note_waits_at_core(index);
-                    }
+                    self.observe(Fact::WaitsAtCore { access: index });
                     return;
                 };
                 let stage = match core.find(line, Stage::Sent) {

@@ -23,6 +23,7 @@ use crate::explain::FailureKind;
 use crate::kernel::Time;
 use crate::message::{Agent, Line, Message, HOME};
 use crate::platform::Home;
+use crate::simulation::observer::Fact;
 use crate::simulation::order_tracker::is_earlier;
 use crate::simulation::{Event as KernelEvent, Kind, Pending, Purpose, Simulation};
 use crate::statistics::Stall;
@@ -457,8 +458,8 @@ impl Simulation {
 
     /// Records the reason for which an input waits from now on.
     fn note_deferred_input(&mut self, work: Work, step: Step) {
-        if let (true, Work::Message(index)) = (self.watched, work) {
-            self.note_deferred(index, step);
+        if let Work::Message(index) = work {
+            self.observe(Fact::Deferred { index, step });
         }
     }
 
@@ -511,9 +512,11 @@ impl Simulation {
         if let (Work::Message(index), Some(message)) = (work, message) {
             next_line = self.take_message(index, message);
         }
-        if self.watched {
-            self.note_work(work, line, message);
-        }
+        self.observe(Fact::TakenAtHome {
+            work,
+            line,
+            message,
+        });
         if let (Work::Local(line, local), None, None) = (work, &self.application, &self.upper_level)
         {
             if !self.is_directory_eviction(line) {
@@ -572,9 +575,11 @@ impl Simulation {
                 self.fail(self.oracle.store_property(), line, text);
             }
         }
-        if self.watched {
-            self.note_state(HOME, line, transition.next);
-        }
+        self.observe(Fact::State {
+            agent: HOME,
+            line,
+            configuration: transition.next,
+        });
         self.return_waiting_inputs(unit_index, line);
         if let Some(next_line) = next_line {
             self.return_waiting_inputs(self.unit_of(next_line), next_line);
@@ -774,8 +779,9 @@ impl Simulation {
         self.fail(FailureKind::UnexpectedMessage, line, text);
     }
 
+    /// Records that the home takes an input, also in the trace.
     #[cold]
-    fn note_work(&mut self, work: Work, line: Line, message: Option<&Message>) {
+    pub(crate) fn note_work(&mut self, work: Work, line: Line, message: Option<&Message>) {
         self.note_taken_at_home(work, line, message);
         if !self.is_traced(line) {
             return;

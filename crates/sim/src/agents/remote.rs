@@ -19,6 +19,7 @@ use crate::kernel::Time;
 use crate::message::{Agent, Agents, Line, Message};
 use crate::oracle::{are_compatible, Level};
 use crate::simulation::groups::{Groups, KindQuantities};
+use crate::simulation::observer::Fact;
 use crate::simulation::order_tracker::is_earlier;
 use crate::simulation::{Event as KernelEvent, Pending, Purpose, Simulation};
 use crate::statistics::Stall;
@@ -253,9 +254,7 @@ impl Simulation {
     /// Presents an access to its cache.
     #[inline(always)]
     pub(crate) fn present_access(&mut self, index: u32) {
-        if self.watched {
-            self.note_reached(index);
-        }
+        self.observe(Fact::Reached { access: index });
         let access = self.accesses[index];
         let caches = &mut self.caches;
         let (mut place, mut entry) = caches.find(access.cache, access.line);
@@ -276,9 +275,7 @@ impl Simulation {
             {
                 let Some(slot) = self.make_room(access.cache, access.line) else {
                     self.counters.stall(Stall::NoWay);
-                    if self.watched {
-                        self.note_waiting_for_way(index);
-                    }
+                    self.observe(Fact::WaitsForWay { access: index });
                     self.caches[access.cache].waiting_for_way.push(index);
                     return;
                 };
@@ -522,9 +519,10 @@ impl Simulation {
             Answer::Take if self.within_bounds(cache, line, &transition) => {
                 let after = transition.after;
                 self.note_access(cache, line, access.kind);
-                if self.watched {
-                    self.note_begun(index, entry.configuration);
-                }
+                self.observe(Fact::Begun {
+                    access: index,
+                    from: entry.configuration,
+                });
                 let pending = &mut self.accesses[index];
                 (pending.sent, pending.performed, pending.found) = (false, false, None);
                 self.apply_cache_transition(cache, line, entry, &transition, None, Some(index));
@@ -619,9 +617,10 @@ impl Simulation {
             self.counters.stall(Stall::Left);
             // The message waits in the cache and frees its place in the circuit.
             self.dequeue_from_circuit(index);
-            if self.watched {
-                self.note_deferred(index, Step::LineAtCache);
-            }
+            self.observe(Fact::Deferred {
+                index,
+                step: Step::LineAtCache,
+            });
             self.caches[cache].stalled.push(index);
             return;
         }
@@ -710,9 +709,7 @@ impl Simulation {
             }
         }
         self.take_message(index, message);
-        if self.watched {
-            self.note_taken_by_cache(message);
-        }
+        self.observe(Fact::TakenByCache { message });
         self.apply_cache_transition(cache, line, &mut entry, &transition, Some(message), None);
         while entry.first_access != NONE {
             let index = entry.first_access;
@@ -764,9 +761,11 @@ impl Simulation {
                     self.oracle
                         .record_permission_change(line, before.right, after.right);
                 }
-                if self.watched {
-                    self.note_state(cache, line, entry.configuration);
-                }
+                self.observe(Fact::State {
+                    agent: cache,
+                    line,
+                    configuration: entry.configuration,
+                });
                 self.write_back_entry(cache, line, place, entry);
             }
         }
@@ -774,7 +773,9 @@ impl Simulation {
 
     fn note_access(&mut self, cache: Agent, line: Line, access: Access) {
         // An access about no line is recorded for every traced line, as it may affect each of them.
-        if self.is_traced(line) || self.watched && !access.about_line() && self.trace.is_some() {
+        if self.is_traced(line)
+            || self.observer.is_enabled() && !access.about_line() && self.observer.trace.is_some()
+        {
             let what = access.name().to_string();
             self.note(cache, line, Action::Does { what });
         }
@@ -944,9 +945,11 @@ impl Simulation {
         if self.has_private_components() && (after.right == Right::None || carries_line) {
             self.invalidate_in_l1s(cache, line, None);
         }
-        if self.watched {
-            self.note_state(cache, line, entry.configuration);
-        }
+        self.observe(Fact::State {
+            agent: cache,
+            line,
+            configuration: entry.configuration,
+        });
     }
 
     /// Completes the pending access as the row specifies.

@@ -21,6 +21,7 @@ use crate::explain::FailureKind;
 use crate::kernel::Time;
 use crate::message::{Agent, Agents, Line, Pool};
 use crate::platform::{Platform, Translation};
+use crate::simulation::observer::Fact;
 use crate::simulation::{Event, Purpose, Simulation};
 
 /// Page number.
@@ -451,10 +452,13 @@ impl Simulation {
     #[cold]
     fn refuse_access(&mut self, index: u32, page: Page, refusal: Refused) {
         let access = self.accesses.remove(index);
-        if self.watched {
-            self.note_finished(index, &access, true, false);
-            self.note_refused(&access);
-        }
+        self.observe(Fact::Completed {
+            index,
+            access: &access,
+            hit: true,
+            performed: false,
+        });
+        self.observe(Fact::Refused { access: &access });
         let Some(translations) = &mut self.translations else {
             return;
         };

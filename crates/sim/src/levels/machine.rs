@@ -125,12 +125,12 @@ impl Levels {
             application: lower[0].application.take(),
             progress: 0,
             in_flight: 0,
-            trace: upper.trace.take(),
+            trace: upper.observer.trace.take(),
             flights: 0,
         };
         let mut names = upper.local_lifelines();
         for machine in &mut lower {
-            machine.trace = None;
+            machine.observer.trace = None;
             let upper_cache = machine.upper_level.as_mut().map(|above| {
                 above.lifelines = names.len();
                 above.cache

@@ -133,9 +133,12 @@ impl Simulation {
     #[inline(always)]
     pub(crate) fn complete_access(&mut self, index: u32, hit: bool, performed: bool) {
         let access = self.accesses.remove(index);
-        if self.watched {
-            self.note_finished(index, &access, hit, performed);
-        }
+        self.observe(Fact::Completed {
+            index,
+            access: &access,
+            hit,
+            performed,
+        });
         if (self.translations.as_ref()).is_some_and(|translations| translations.has(access.cache)) {
             self.end_translation_use(index, access.cache, access.line);
         }

@@ -105,7 +105,7 @@ impl Simulation {
     fn home_utilisation(&self) -> Vec<Resource> {
         let end = self.counters.end as f64;
         let mut resources: Vec<Option<Resource>> = Vec::new();
-        let Some(attribution) = &self.attribution else {
+        let Some(attribution) = &self.observer.attribution else {
             return Vec::new();
         };
         if self.clocked.is_none() {
@@ -154,7 +154,7 @@ impl Simulation {
 
     /// Returns the line, and the cache, for which others waited longest.
     fn contention_utilisation(&self) -> Vec<Resource> {
-        let Some(attribution) = &self.attribution else {
+        let Some(attribution) = &self.observer.attribution else {
             return Vec::new();
         };
         let end = self.counters.end;
@@ -196,7 +196,7 @@ impl Simulation {
                 ..mean
             }));
         }
-        let Some(attribution) = &self.attribution else {
+        let Some(attribution) = &self.observer.attribution else {
             return resources;
         };
         // Cores have different amounts of work. Each counts until it has completed its own.
@@ -260,7 +260,8 @@ impl Simulation {
         }
         let parts = Part::ALL.into_iter().filter(|&part| part != Part::Queue);
         let share = |part: &Part| {
-            self.attribution
+            self.observer
+                .attribution
                 .as_ref()
                 .map_or(0.0, |attribution| attribution.share(*part))
         };

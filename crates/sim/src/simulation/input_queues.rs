@@ -96,9 +96,10 @@ impl Simulation {
             return self.present_message(index);
         };
         self.dequeue_from_circuit(index);
-        if self.watched {
-            self.note_deferred(index, Step::InputQueue);
-        }
+        self.observe(Fact::Deferred {
+            index,
+            step: Step::InputQueue,
+        });
         self.input_queues.queues[number].arrived.push_back(index);
         self.present_first(number);
     }
@@ -120,13 +121,11 @@ impl Simulation {
         };
         queue.arrived.push_front(index);
         queue.presented = true;
-        if self.watched {
-            let step = match self.messages[index].to {
-                HOME => Step::Unit,
-                _ => Step::LineAtCache,
-            };
-            self.note_deferred(index, step);
-        }
+        let step = match self.messages[index].to {
+            HOME => Step::Unit,
+            _ => Step::LineAtCache,
+        };
+        self.observe(Fact::Deferred { index, step });
         self.present_message(index);
     }
 

@@ -7,14 +7,13 @@ use cohkit_base::sequence::Step;
 impl Simulation {
     /// Records every event on the traced line, or on all lines if they share state.
     pub(crate) fn record_full_trace(&mut self, protocol: &Protocol) {
-        self.trace = Some(Trace::new_complete());
-        self.traces_all = protocol.line_coupling().is_some();
+        (self.observer).record_full_trace(protocol.line_coupling().is_some());
     }
 
     /// True if steps of this line are recorded.
     #[inline]
     pub(crate) fn is_traced(&self, line: Line) -> bool {
-        self.traced == line || self.traces_all
+        self.observer.is_traced(line)
     }
 
     #[cold]
@@ -66,10 +65,10 @@ impl Simulation {
         let step = Step {
             agent: self.lifeline(agent, agent_line),
             action,
-            line: line.filter(|_| self.traces_all),
+            line: line.filter(|_| self.observer.traces_all_lines()),
             visible: agent == HOME,
         };
-        if let Some(trace) = &mut self.trace {
+        if let Some(trace) = &mut self.observer.trace {
             trace.record_step(step);
         }
     }

@@ -9,11 +9,19 @@ impl Simulation {
     /// Performs a memory operation on a line for a unit. Returns when the unit receives the completion.
     #[inline(always)]
     pub(super) fn operate(&mut self, ready: Time, line: Line) -> Time {
-        if self.watched {
-            return self.operate_watched(ready, line);
-        }
         let (request_latency, response_latency) = self.times.path;
-        self.memory(ready + request_latency, line) + response_latency
+        let arrival = ready + request_latency;
+        let uncontended = (self.observer.is_enabled()).then(|| self.uncontended(arrival, line));
+        let end = self.memory(arrival, line);
+        if let Some(uncontended) = uncontended {
+            self.observe(Fact::MemoryOperation {
+                line,
+                ready,
+                end,
+                uncontended,
+            });
+        }
+        end + response_latency
     }
 
     /// Starts a read by memory, or by the application that serves the line.
@@ -22,9 +30,7 @@ impl Simulation {
             return self.present_application_read(ready, line, transition);
         }
         let end = self.operate(ready, line);
-        if self.watched {
-            self.note_operation(line, false);
-        }
+        self.observe(Fact::OperationStarted { line, write: false });
         self.queue.push(end, KernelEvent::Read(line));
     }
 
@@ -48,9 +54,7 @@ impl Simulation {
             return self.present_application_write(ready, line, next);
         }
         let end = self.operate(ready, line);
-        if self.watched {
-            self.note_operation(line, true);
-        }
+        self.observe(Fact::OperationStarted { line, write: true });
         self.queue.push(end, KernelEvent::Written(line));
     }
 

@@ -1,17 +1,181 @@
-//! Records for the latency breakdown and the timeline. This module does not affect simulated behaviour.
+//! The observer of a run: latency breakdown, timeline and trace. It does not affect simulated behaviour.
+//!
+//! Components report facts through [`Simulation::observe`], the only entry. A run without an observer tests one flag for
+//! each fact.
 
 use super::*;
 use crate::agents::home::{unit_of, Work};
 use crate::agents::program::ConfigurationId;
 use crate::attribution::{Contended, Explanation, MessageRecord, Step, Transaction};
+use crate::components::memory::UncontendedOp;
 use crate::spaces::Side;
 use crate::timeline::{Count, Filter, Recorded, Timeline};
 
+/// Recorders of a run, each if requested.
+pub(crate) struct Observer {
+    /// True if anything is recorded: a single test before all recorders.
+    enabled: bool,
+    /// Latency breakdown, and the timeline.
+    pub attribution: Option<Box<Attribution>>,
+    pub trace: Option<Trace>,
+    /// Line that is traced, or [`Line::MAX`] for none.
+    traced_line: Line,
+    /// True if all lines are traced.
+    traces_all_lines: bool,
+}
+
+impl Observer {
+    /// Creates the observer of a run that traces a line, if one is given.
+    pub fn new(traced_line: Option<Line>) -> Observer {
+        Observer {
+            enabled: traced_line.is_some(),
+            attribution: None,
+            trace: traced_line.map(|_| Trace::default()),
+            traced_line: traced_line.unwrap_or(Line::MAX),
+            traces_all_lines: false,
+        }
+    }
+
+    /// True if anything is recorded.
+    #[inline(always)]
+    pub fn is_enabled(&self) -> bool {
+        self.enabled
+    }
+
+    /// Records every event on the traced line, or on all lines.
+    pub fn record_full_trace(&mut self, all_lines: bool) {
+        self.trace = Some(Trace::new_complete());
+        self.traces_all_lines = all_lines;
+    }
+
+    /// True if all lines are traced.
+    pub fn traces_all_lines(&self) -> bool {
+        self.traces_all_lines
+    }
+
+    /// True if steps of this line are traced.
+    #[inline]
+    pub fn is_traced(&self, line: Line) -> bool {
+        self.traced_line == line || self.traces_all_lines
+    }
+}
+
+/// A fact about a run. Accesses and messages are given by their index in their pool, or by value after their removal.
+pub(crate) enum Fact<'f> {
+    /// A message has been sent; it is ready at a time that is not in the past.
+    Sent { message: &'f Message, ready: Time },
+    /// A message has received a credit, and is ready at `ready`.
+    Credited { index: u32, ready: Time },
+    /// A message has arrived at its receiver or at the switch.
+    Arrived { index: u32, at_receiver: bool },
+    /// A message waits outside its queue at its receiver, or returns to the queue.
+    Deferred { index: u32, step: Step },
+    /// The home takes an input.
+    TakenAtHome {
+        work: Work,
+        line: Line,
+        message: Option<&'f Message>,
+    },
+    /// A cache takes a message.
+    TakenByCache { message: &'f Message },
+    /// State of a line in an agent that has consumed a message or other work.
+    State {
+        agent: Agent,
+        line: Line,
+        configuration: ConfigurationId,
+    },
+    /// An access has reached its cache, for the first time or again.
+    Reached { access: u32 },
+    /// An access waits at its core, behind the write buffer.
+    WaitsAtCore { access: u32 },
+    /// An access has found its set full.
+    WaitsForWay { access: u32 },
+    /// An access has started a transaction.
+    Begun { access: u32, from: ConfigurationId },
+    /// An access has been performed in front of its cache.
+    CompletedAtCore {
+        index: u32,
+        access: &'f Pending,
+        done: Time,
+    },
+    /// An access has completed at its cache, or the protocol does not have it.
+    Completed {
+        index: u32,
+        access: &'f Pending,
+        hit: bool,
+        performed: bool,
+    },
+    /// The page table does not permit an access.
+    Refused { access: &'f Pending },
+    /// Memory operates on a line for a unit that was ready at `ready`, until `end`.
+    MemoryOperation {
+        line: Line,
+        ready: Time,
+        end: Time,
+        uncontended: UncontendedOp,
+    },
+    /// A unit has started the memory operation, and receives its completion.
+    OperationStarted { line: Line, write: bool },
+}
+
 impl Simulation {
+    /// Reports a fact to the observer.
+    #[inline(always)]
+    pub(crate) fn observe(&mut self, fact: Fact) {
+        if self.observer.is_enabled() {
+            self.record(fact);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn record(&mut self, fact: Fact) {
+        match fact {
+            Fact::Sent { message, ready } => self.note_send(message, ready),
+            Fact::Credited { index, ready } => self.note_credit(index, ready),
+            Fact::Arrived { index, at_receiver } => self.note_arrived(index, at_receiver),
+            Fact::Deferred { index, step } => self.note_deferred(index, step),
+            Fact::TakenAtHome {
+                work,
+                line,
+                message,
+            } => self.note_work(work, line, message),
+            Fact::TakenByCache { message } => self.note_taken_by_cache(message),
+            Fact::State {
+                agent,
+                line,
+                configuration,
+            } => self.note_state(agent, line, configuration),
+            Fact::Reached { access } => self.note_reached(access),
+            Fact::WaitsAtCore { access } => self.note_waits_at_core(access),
+            Fact::WaitsForWay { access } => self.note_waiting_for_way(access),
+            Fact::Begun { access, from } => self.note_begun(access, from),
+            Fact::CompletedAtCore {
+                index,
+                access,
+                done,
+            } => self.note_done_at_core(index, access, done),
+            Fact::Completed {
+                index,
+                access,
+                hit,
+                performed,
+            } => self.note_finished(index, access, hit, performed),
+            Fact::Refused { access } => self.note_refused(access),
+            Fact::MemoryOperation {
+                line,
+                ready,
+                end,
+                uncontended,
+            } => self.note_memory_operation(line, (ready, end), &uncontended),
+            Fact::OperationStarted { line, write } => self.note_operation(line, write),
+        }
+    }
+
     /// Enables the latency breakdown, from the start of the run; with each access if `records_transactions`.
     pub(crate) fn enable_breakdown(&mut self, records_transactions: bool) {
-        self.watched = true;
-        self.attribution = Some(Box::new(Attribution::new(
+        self.observer.enabled = true;
+        self.observer.attribution = Some(Box::new(Attribution::new(
             self.units.len(),
             self.groups.cores().into(),
             records_transactions,
@@ -33,7 +197,7 @@ impl Simulation {
         let messages: Vec<String> = self.message_names().collect();
         let timeline = Timeline::new(filter, &agents, &messages, cores, side)?;
         self.enable_breakdown(false);
-        if let Some(attribution) = &mut self.attribution {
+        if let Some(attribution) = &mut self.observer.attribution {
             attribution.timeline = Some(Box::new(timeline));
         }
         Ok(())
@@ -48,19 +212,18 @@ impl Simulation {
     fn take_timeline(&mut self) -> Option<Recorded> {
         let links = self.network.up.iter().map(|links| links.links() as u64);
         let links = links.sum();
-        let timeline = self.attribution.as_mut()?.timeline.take()?;
+        let timeline = self.observer.attribution.as_mut()?.timeline.take()?;
         Some(timeline.recorded(self.counters.end, links))
     }
 
     /// Records the state of a line in an agent after it has consumed a message or other work.
-    #[inline(never)]
-    pub(crate) fn note_state(&mut self, agent: Agent, line: Line, configuration: ConfigurationId) {
+    fn note_state(&mut self, agent: Agent, line: Line, configuration: ConfigurationId) {
         let (now, number) = (self.now, self.agent_number(agent, line));
         // The description of a configuration is cached. A configuration excludes registers, so descriptions with
         // registers are not.
         let is_cacheable = self.registers_of(agent, line).is_empty();
         let key = is_cacheable.then_some((agent == HOME, configuration));
-        let mut attribution = self.attribution.take();
+        let mut attribution = self.observer.attribution.take();
         if let Some(timeline) = attribution
             .as_mut()
             .and_then(|attribution| attribution.timeline.as_mut())
@@ -68,7 +231,7 @@ impl Simulation {
             let state_text = || self.state_text(agent, line, configuration);
             timeline.record_state(number, line, key, state_text, now);
         }
-        self.attribution = attribution;
+        self.observer.attribution = attribution;
         if self.is_traced(line) {
             let state = self.state_text(agent, line, configuration);
             self.note(agent, line, Action::Becomes { state });
@@ -77,17 +240,16 @@ impl Simulation {
 
     /// Discards cached state descriptions, because numbers of configurations are being reused.
     pub(super) fn note_sweep(&mut self) {
-        let attribution = self.attribution.as_mut();
+        let attribution = self.observer.attribution.as_mut();
         if let Some(timeline) = attribution.and_then(|attribution| attribution.timeline.as_mut()) {
             timeline.forget_states();
         }
     }
 
     /// Records that an access has reached its cache, for the first time or again.
-    #[inline(never)]
-    pub(crate) fn note_reached(&mut self, index: u32) {
+    fn note_reached(&mut self, index: u32) {
         let (now, event) = (self.now, self.counters.events);
-        let Some(attribution) = &mut self.attribution else {
+        let Some(attribution) = &mut self.observer.attribution else {
             return;
         };
         let access = &self.accesses[index];
@@ -121,10 +283,9 @@ impl Simulation {
     }
 
     /// Records that an access waits at its core, behind the write buffer.
-    #[inline(never)]
-    pub(crate) fn note_waits_at_core(&mut self, index: u32) {
+    fn note_waits_at_core(&mut self, index: u32) {
         let now = self.now;
-        let Some(attribution) = &mut self.attribution else {
+        let Some(attribution) = &mut self.observer.attribution else {
             return;
         };
         if attribution.accesses.get(index).is_none() {
@@ -135,10 +296,9 @@ impl Simulation {
     }
 
     /// Records that an access has found its set full.
-    #[inline(never)]
-    pub(crate) fn note_waiting_for_way(&mut self, index: u32) {
+    fn note_waiting_for_way(&mut self, index: u32) {
         let (now, cache) = (self.now, self.accesses[index].cache);
-        let Some(attribution) = &mut self.attribution else {
+        let Some(attribution) = &mut self.observer.attribution else {
             return;
         };
         let ways = Contended::Ways(cache);
@@ -149,10 +309,9 @@ impl Simulation {
     }
 
     /// Records the start of a transaction. A second start in the same configuration means that the first was in vain.
-    #[inline(never)]
-    pub(crate) fn note_begun(&mut self, index: u32, from: ConfigurationId) {
+    fn note_begun(&mut self, index: u32, from: ConfigurationId) {
         let (now, event) = (self.now, self.counters.events);
-        let Some(attribution) = &mut self.attribution else {
+        let Some(attribution) = &mut self.observer.attribution else {
             return;
         };
         let Some(mut active) = attribution.accesses.get(index) else {
@@ -167,13 +326,12 @@ impl Simulation {
     }
 
     /// Records a sent message, which is ready at a time that is not in the past.
-    #[inline(never)]
-    pub(super) fn note_sent(&mut self, message: &Message, ready: Time) {
+    pub(crate) fn note_sent(&mut self, message: &Message, ready: Time) {
         let (now, event) = (self.now, self.counters.events);
         let is_forward = self.kinds[message.kind.index()].class == Some(Class::Forward);
         let unit = unit_of(&self.units, message.line);
         let sender = self.agent_number(message.from, message.sender_line());
-        let Some(attribution) = &mut self.attribution else {
+        let Some(attribution) = &mut self.observer.attribution else {
             return;
         };
         let (chain, is_response) = attribution.current_cause(event, now);
@@ -208,10 +366,9 @@ impl Simulation {
     }
 
     /// Records that a message has received a credit, and is ready at `ready`.
-    #[inline(never)]
-    pub(super) fn note_credit(&mut self, index: u32, ready: Time) {
+    fn note_credit(&mut self, index: u32, ready: Time) {
         let (now, message) = (self.now, self.messages[index]);
-        let Some(attribution) = &mut self.attribution else {
+        let Some(attribution) = &mut self.observer.attribution else {
             return;
         };
         if let Some(mut record) = attribution.messages.get(message.flight) {
@@ -222,13 +379,12 @@ impl Simulation {
     }
 
     /// Records the arrival of a message at its receiver or at the switch.
-    #[inline(never)]
-    pub(super) fn note_arrived(&mut self, index: u32, at_receiver: bool) {
+    fn note_arrived(&mut self, index: u32, at_receiver: bool) {
         let (now, message) = (self.now, self.messages[index]);
         let (switch, switched) = (self.times.switch, self.network.is_switched());
         let is_local = message.from == HOME && message.to == HOME && !switched;
         // Without a switch all homes are at one place.
-        if self.attribution.is_none() || is_local {
+        if self.observer.attribution.is_none() || is_local {
             return;
         }
         let direction = match at_receiver {
@@ -237,7 +393,7 @@ impl Simulation {
         };
         let (serialisation_time, wire_time) = direction.uncontended_times(message.kind);
         let is_random = direction.is_random();
-        let Some(attribution) = &mut self.attribution else {
+        let Some(attribution) = &mut self.observer.attribution else {
             return;
         };
         let Some(mut record) = attribution.messages.get(message.flight) else {
@@ -281,10 +437,9 @@ impl Simulation {
     }
 
     /// Records that a message waits outside its queue at its receiver, or returns to the queue.
-    #[inline(never)]
-    pub(crate) fn note_deferred(&mut self, index: u32, step: Step) {
+    fn note_deferred(&mut self, index: u32, step: Step) {
         let (now, message) = (self.now, self.messages[index]);
-        let Some(attribution) = &mut self.attribution else {
+        let Some(attribution) = &mut self.observer.attribution else {
             return;
         };
         if let Some(mut record) = attribution.messages.get(message.flight) {
@@ -303,7 +458,6 @@ impl Simulation {
     }
 
     /// Records that the home takes an input.
-    #[inline(never)]
     pub(crate) fn note_taken_at_home(&mut self, work: Work, line: Line, message: Option<&Message>) {
         let (now, event) = (self.now, self.counters.events);
         let unit = unit_of(&self.units, line);
@@ -312,7 +466,7 @@ impl Simulation {
             Some(_) => Step::Clocked,
             None => Step::Unit,
         };
-        let Some(attribution) = &mut self.attribution else {
+        let Some(attribution) = &mut self.observer.attribution else {
             return;
         };
         let (chain, kind, step) = match (work, message) {
@@ -348,11 +502,10 @@ impl Simulation {
     }
 
     /// Records that a cache takes a message.
-    #[inline(never)]
-    pub(crate) fn note_taken_by_cache(&mut self, message: &Message) {
+    fn note_taken_by_cache(&mut self, message: &Message) {
         let (now, event) = (self.now, self.counters.events);
         let receiver = self.agent_number(message.to, message.line);
-        if let Some(attribution) = &mut self.attribution {
+        if let Some(attribution) = &mut self.observer.attribution {
             if let Some(timeline) = &mut attribution.timeline {
                 timeline.record_taken(receiver, message, now);
             }
@@ -368,39 +521,45 @@ impl Simulation {
         }
     }
 
-    /// Performs a memory operation on a line for a unit, and records its components.
-    #[inline(never)]
-    pub(crate) fn operate_watched(&mut self, ready: Time, line: Line) -> Time {
-        let (to_memory, from_memory) = self.times.path;
+    /// Returns a memory operation on a line as it would be without contention, from its arrival at memory.
+    #[cold]
+    pub(crate) fn uncontended(&self, arrival: Time, line: Line) -> UncontendedOp {
         let homes = self.memories.len();
-        let number = line as usize & (homes - 1);
-        let uncontended = self.memories[number]
-            .uncontended_operation(ready + to_memory, line >> homes.trailing_zeros());
-        let end = self.memory(ready + to_memory, line);
+        self.memories[line as usize & (homes - 1)]
+            .uncontended_operation(arrival, line >> homes.trailing_zeros())
+    }
+
+    /// Records the components of a memory operation for a unit.
+    fn note_memory_operation(
+        &mut self,
+        line: Line,
+        (ready, end): (Time, Time),
+        uncontended: &UncontendedOp,
+    ) {
+        let (to_memory, from_memory) = self.times.path;
+        let number = line as usize & (self.memories.len() - 1);
         let (now, event) = (self.now, self.counters.events);
-        if let Some(attribution) = &mut self.attribution {
-            let (chain, _) = attribution.current_cause(event, now);
-            let chain = attribution.extend_chain(chain, ready, Step::Handling, None);
-            let chain = attribution.extend_chain(chain, ready + to_memory, Step::Path, None);
-            let queue_time = end.saturating_sub(uncontended.end);
-            let chain =
-                attribution.extend_chain(chain, chain.end + queue_time, Step::MemoryBusy, None);
-            let chain = attribution.extend_chain(chain, end, Step::Memory, None);
-            let chain = attribution.extend_chain(chain, end + from_memory, Step::Path, None);
-            attribution.last_operation = Some((event, chain));
-            for &(kind, place, time) in uncontended.uses() {
-                *attribution.memory.entry((number, kind, place)).or_default() += time;
-            }
+        let Some(attribution) = &mut self.observer.attribution else {
+            return;
+        };
+        let (chain, _) = attribution.current_cause(event, now);
+        let chain = attribution.extend_chain(chain, ready, Step::Handling, None);
+        let chain = attribution.extend_chain(chain, ready + to_memory, Step::Path, None);
+        let queue_time = end.saturating_sub(uncontended.end);
+        let chain = attribution.extend_chain(chain, chain.end + queue_time, Step::MemoryBusy, None);
+        let chain = attribution.extend_chain(chain, end, Step::Memory, None);
+        let chain = attribution.extend_chain(chain, end + from_memory, Step::Path, None);
+        attribution.last_operation = Some((event, chain));
+        for &(kind, place, time) in uncontended.uses() {
+            *attribution.memory.entry((number, kind, place)).or_default() += time;
         }
-        end + from_memory
     }
 
     /// Records the memory operation that has just started, for the unit that receives its completion.
-    #[inline(never)]
-    pub(crate) fn note_operation(&mut self, line: Line, write: bool) {
+    fn note_operation(&mut self, line: Line, write: bool) {
         let (now, event) = (self.now, self.counters.events);
         let unit = unit_of(&self.units, line);
-        let Some(attribution) = &mut self.attribution else {
+        let Some(attribution) = &mut self.observer.attribution else {
             return;
         };
         if let Some((_, chain)) = attribution
@@ -413,10 +572,9 @@ impl Simulation {
     }
 
     /// Records an access that is performed in front of its cache.
-    #[inline(never)]
-    pub(crate) fn note_done_at_core(&mut self, index: u32, access: &Pending, done: Time) {
+    fn note_done_at_core(&mut self, index: u32, access: &Pending, done: Time) {
         let now = self.now;
-        let Some(attribution) = &mut self.attribution else {
+        let Some(attribution) = &mut self.observer.attribution else {
             return;
         };
         let chain = match attribution.accesses.remove(index) {
@@ -431,18 +589,11 @@ impl Simulation {
     }
 
     /// Records an access that has completed at its cache, or that the protocol does not have.
-    #[inline(never)]
-    pub(crate) fn note_finished(
-        &mut self,
-        index: u32,
-        access: &Pending,
-        hit: bool,
-        performed: bool,
-    ) {
+    fn note_finished(&mut self, index: u32, access: &Pending, hit: bool, performed: bool) {
         let (now, event) = (self.now, self.counters.events);
         let group = self.groups.of_cache(access.cache);
         let done = now + if hit { group.hit } else { group.fill };
-        let Some(attribution) = &mut self.attribution else {
+        let Some(attribution) = &mut self.observer.attribution else {
             return;
         };
         let Some(active) = attribution.accesses.remove(index) else {
@@ -469,7 +620,7 @@ impl Simulation {
     fn explanation(&mut self) -> Explanation {
         let resources = self.resources();
         let limit = self.limit(&resources);
-        let attribution = self.attribution.take();
+        let attribution = self.observer.attribution.take();
         let attribution =
             attribution.map_or_else(|| Attribution::new(0, 0, false), |attribution| *attribution);
         attribution.explanation(resources, limit)
