@@ -203,7 +203,7 @@ impl Simulation {
                 || application.polling_thread().is_some()
                 || application.thread_awaiting_interrupt().is_some()
         };
-        self.in_flight > 0
+        self.tally.in_flight > 0
             || !self.device.is_done()
             || application.is_some_and(|application| is_unfinished(application))
             || self.input_queues.has_messages()
@@ -216,12 +216,13 @@ impl Simulation {
         configuration: ConfigurationId,
     ) -> Option<String> {
         let program = match agent {
-            HOME => &self.home,
+            HOME => &self.home.program,
             _ => &self.remote,
         };
         let state = &program.controller().states[program.state(configuration)];
         let names = state.waits.iter();
-        let names = names.map(|message| self.protocol_messages[message.index()].name.as_str());
+        let names =
+            names.map(|message| self.tables.protocol_messages[message.index()].name.as_str());
         let names: Vec<&str> = names.collect();
         (!names.is_empty()).then(|| names.join(" or "))
     }
@@ -232,8 +233,8 @@ impl Simulation {
     /// Checks are periodic while an application runs, since it may wait for the access. Any late access is also
     /// detected at its end.
     pub(crate) fn check_timeouts(&mut self) {
-        let (now, timeout) = (self.now, self.times.timeout);
-        let overdue = self.accesses.iter().find(|(_, access)| {
+        let (now, timeout) = (self.local.now, self.tables.times.timeout);
+        let overdue = self.local.accesses.iter().find(|(_, access)| {
             access.purpose != Purpose::Hint && now.saturating_sub(access.issued) >= timeout
         });
         let overdue = overdue.map(|(_, access)| (access.line, access.core, access.issued));
@@ -280,7 +281,7 @@ impl Simulation {
             ));
         }
         let thread = application.polling_thread()?;
-        let idle = self.now.saturating_sub(self.progress) / 1000;
+        let idle = self.local.now.saturating_sub(self.tally.last_performed) / 1000;
         Some(format!(
             "thread {thread} polls the CPU's own memory, into which {name} has written nothing for {idle} ns"
         ))
@@ -301,8 +302,14 @@ impl Simulation {
     }
 
     pub(crate) fn start_timeout_checks(&mut self) {
-        let interval = self.times.progress_timeout.min(self.times.timeout / 4);
-        self.queue.push(self.now + interval.max(1), Event::Overdue);
+        let interval = self
+            .tables
+            .times
+            .progress_timeout
+            .min(self.tables.times.timeout / 4);
+        self.local
+            .queue
+            .push(self.local.now + interval.max(1), Event::Overdue);
     }
 
     /// Returns the recorded steps, if a trace is recorded.
@@ -313,10 +320,10 @@ impl Simulation {
 
     /// Names of all agents, including those of other levels.
     fn lifelines(&self) -> Vec<String> {
-        if let Some(upper_level) = &self.upper_level {
+        if let Some(upper_level) = &self.neighbours.upper_level {
             return upper_level.lifeline_names.to_vec();
         }
-        let lower_level = self.lower_level.as_ref();
+        let lower_level = self.neighbours.lower_level.as_ref();
         lower_level.map_or_else(
             || self.local_lifelines(),
             |lower_level| lower_level.lifeline_names.to_vec(),
@@ -330,7 +337,7 @@ impl Simulation {
             1 => vec![lifeline(&name(Agent(0)), "remote")],
             _ => self.caches.agents().map(name).collect(),
         };
-        let homes = homes(&self.home.controller().name, self.homes).into_iter();
+        let homes = homes(&self.home.program.controller().name, self.tables.homes).into_iter();
         let homes = homes.map(|home| match agents.contains(&home) {
             true => format!("{home} (home)"),
             false => home,
@@ -371,7 +378,10 @@ impl Simulation {
         } = *access;
         let value_text = match access.purpose {
             Purpose::Core if kind != Access::WriteLine => {
-                format!(" of word {word}: {}", self.data.word(line, copy, word))
+                format!(
+                    " of word {word}: {}",
+                    self.contents.data.word(line, copy, word)
+                )
             }
             _ => String::new(),
         };
@@ -390,7 +400,7 @@ impl Simulation {
             kind,
             text,
             line,
-            time: self.now,
+            time: self.local.now,
             waits: Vec::new(),
             sequence: sequence.unwrap_or_default(),
         }));
@@ -410,6 +420,7 @@ impl Simulation {
         let mut waits = Vec::new();
         let mut oldest_access: Option<(Time, Line)> = None;
         for (_, access) in self
+            .local
             .accesses
             .iter()
             .filter(|(_, access)| access.purpose != Purpose::Hint)
@@ -429,12 +440,12 @@ impl Simulation {
                 .take(8)
                 .map(|(line, obligation)| format!("{obligation} of line {line}")),
         );
-        let home = self.home.controller().name.clone();
+        let home = self.home.program.controller().name.clone();
         for remote in self.caches.agents() {
             let configuration = self.caches.configuration(remote, line);
             let state = self.state_text(remote, line, configuration);
             let agent = self.agent_name(remote);
-            let accesses = self.accesses.iter().filter(|(_, access)| {
+            let accesses = self.local.accesses.iter().filter(|(_, access)| {
                 access.purpose != Purpose::Hint && access.line == line && access.cache == remote
             });
             let count = accesses.count();
@@ -461,10 +472,10 @@ impl Simulation {
             }
             waits.push(sentence);
         }
-        let configuration = self.directory.get(line);
+        let configuration = self.home.directory.get(line);
         let state = self.state_text(HOME, line, configuration);
         waits.push(format!("{home} is in {state}"));
-        for (_, message) in self.messages.iter().filter(|(_, m)| m.line == line) {
+        for (_, message) in self.local.messages.iter().filter(|(_, m)| m.line == line) {
             let (from, to) = (self.agent_name(message.from), self.agent_name(message.to));
             let message_text = self.message_text(message);
             waits.push(format!("{message_text} from {from} is in flight to {to}"));
@@ -478,7 +489,7 @@ impl Simulation {
                     .find(|(obligation_line, _)| *obligation_line == line);
                 let obligation =
                     obligation.map_or(String::new(), |(_, obligation)| format!(": {obligation}"));
-                let idle = self.now.saturating_sub(self.progress) / 1000;
+                let idle = self.local.now.saturating_sub(self.tally.last_performed) / 1000;
                 let issued = issued / 1000;
                 format!("no access was performed for {idle} ns; the oldest was issued at {issued} ns{obligation}")
             }

@@ -25,7 +25,7 @@ use crate::explain::{FailureKind, Trace};
 use crate::kernel::Time;
 use crate::message::{Agent, Agents, Line, Message};
 use crate::oracle::Oracle;
-use crate::simulation::{Purpose, Simulation};
+use crate::simulation::{CheckedData, Purpose, RunTally, Simulation};
 use crate::statistics::Counters;
 
 mod machine;
@@ -181,7 +181,7 @@ impl Simulation {
         transition: &Transition,
         evicts: bool,
     ) -> bool {
-        self.lower_level.is_some() && self.must_recall(cache, line, transition, evicts)
+        self.neighbours.lower_level.is_some() && self.must_recall(cache, line, transition, evicts)
     }
 
     #[cold]
@@ -192,11 +192,11 @@ impl Simulation {
         transition: &Transition,
         evicts: bool,
     ) -> bool {
-        let Some(below) = &mut self.lower_level else {
+        let Some(below) = &mut self.neighbours.lower_level else {
             return false;
         };
         let sends_line = transition.acts().any(|act| match self.remote.act(act) {
-            Act::Send { message, .. } => self.kinds[message.index()].line,
+            Act::Send { message, .. } => self.tables.kinds[message.index()].line,
             _ => false,
         });
         let (before, after) = (transition.before.right, transition.after.right);
@@ -221,11 +221,11 @@ impl Simulation {
 
     /// Starts a prefetch of a permission for the level below, unless the line is locked or already being prefetched.
     fn prefetch_for_below(&mut self, cache: Agent, line: Line, permission: Right) {
-        let starts = (self.lower_level.as_mut()).is_some_and(|below| {
+        let starts = (self.neighbours.lower_level.as_mut()).is_some_and(|below| {
             below.is_free(cache, line) && below.prefetching.insert((cache, line))
         });
         if starts {
-            let (access, now) = (hierarchy::brings(permission), self.now);
+            let (access, now) = (hierarchy::brings(permission), self.local.now);
             // Each cache of the upper level has one core, with the same number.
             self.start_access(line, access, 0, cache.0, now, Purpose::Hint);
         }
@@ -233,21 +233,22 @@ impl Simulation {
 
     /// Handles a lock held by the home below: resumes what waited for it, then requests its release.
     fn handle_lock_below(&mut self, cache: Agent, line: Line) {
-        let Some(lock) =
-            (self.lower_level.as_mut()).and_then(|lower| lower.locks.get_mut(&(cache, line)))
+        let Some(lock) = (self.neighbours.lower_level.as_mut())
+            .and_then(|lower| lower.locks.get_mut(&(cache, line)))
         else {
             return;
         };
         lock.stage = Stage::Held;
         self.retry_stalled_messages(cache, line);
         if self
+            .neighbours
             .lower_level
             .as_ref()
             .is_some_and(|lower| lower.is_evicting(cache, line))
         {
             self.evict_recalled(cache, line);
         }
-        if let Some(below) = &mut self.lower_level {
+        if let Some(below) = &mut self.neighbours.lower_level {
             if let Some(lock) = below.locks.get_mut(&(cache, line)) {
                 lock.stage = Stage::GivenBack;
             }
@@ -257,7 +258,7 @@ impl Simulation {
 
     /// Handles the release of a lock by the home below.
     fn handle_release_below(&mut self, cache: Agent, line: Line) {
-        if let Some(below) = &mut self.lower_level {
+        if let Some(below) = &mut self.neighbours.lower_level {
             below.locks.remove(&(cache, line));
         }
         self.retry_stalled_messages(cache, line);
@@ -271,13 +272,13 @@ impl Simulation {
     pub(crate) fn lifelines_below(&self, cache: Agent) -> Vec<String> {
         let name = &self.remote.controller().name;
         let remotes = (0..self.groups.caches()).map(|r| format!("{name} {}.{r}", cache.0));
-        let home = format!("{} {}", self.home.controller().name, cache.0);
+        let home = format!("{} {}", self.home.program.controller().name, cache.0);
         remotes.chain([home]).collect()
     }
 
     /// Returns true if a message must wait for a permission of the cache above, and requests that permission.
     pub(crate) fn must_wait_for_above(&mut self, line: Line, message: Option<&Message>) -> bool {
-        let (Some(message), Some(above)) = (message, &mut self.upper_level) else {
+        let (Some(message), Some(above)) = (message, &mut self.neighbours.upper_level) else {
             return false;
         };
         let needed = above.needed_permissions[message.kind.index()];
@@ -295,29 +296,35 @@ impl Simulation {
         configuration: ConfigurationId,
         input: &Input,
     ) -> Transition {
-        let above = self.upper_level.as_ref();
+        let above = self.neighbours.upper_level.as_ref();
         let may_write = above.is_some_and(|above| above.permissions.get(line) == Right::Write);
-        let with_backing_permission = self.home.with_backing_permission(configuration, may_write);
-        let mut transition = self.home.step(with_backing_permission, input);
+        let with_backing_permission = self
+            .home
+            .program
+            .with_backing_permission(configuration, may_write);
+        let mut transition = self.home.program.step(with_backing_permission, input);
         if transition.answer == Answer::Take {
             // Normalise the configuration, so that it does not depend on the permission above at this step.
-            transition.next = self.home.with_backing_permission(transition.next, true);
+            transition.next = self
+                .home
+                .program
+                .with_backing_permission(transition.next, true);
         }
         transition
     }
 
     /// Handles a change of the permission or copy of the cache above.
     fn handle_change_above(&mut self, line: Line, permission: Right, copy: Copy) {
-        let Some(above) = &mut self.upper_level else {
+        let Some(above) = &mut self.neighbours.upper_level else {
             return;
         };
         let previous = above.permissions.get(line);
         above.permissions.set(line, permission);
         let copy = match permission {
             Right::None => Copy::UNTOUCHED,
-            _ => self.data.share(copy),
+            _ => self.contents.data.share(copy),
         };
-        self.data.set_memory(line, copy);
+        self.contents.data.set_memory(line, copy);
         if permission < previous {
             for cache in self.caches.agents() {
                 let configuration = self.caches.configuration(cache, line);
@@ -332,6 +339,7 @@ impl Simulation {
     /// Checks inclusion: a cache has no permission that the cache above lacks.
     pub(crate) fn check_inclusion(&mut self, cache: Agent, line: Line, permission: Right) {
         let upper = self
+            .neighbours
             .upper_level
             .as_ref()
             .map(|above| above.permissions.get(line));
@@ -344,13 +352,14 @@ impl Simulation {
 
     /// Handles a recall by the level above, after which caches here keep at most permission `remaining`.
     fn handle_recall(&mut self, line: Line, remaining: Right) {
-        let Some(operation) = hierarchy::recalls(&self.home.controller().locals, remaining) else {
+        let Some(operation) = hierarchy::recalls(&self.home.program.controller().locals, remaining)
+        else {
             let text = format!(
                 "no local operation of the lower level locks the line and leaves {remaining:?}"
             );
             return self.fail(FailureKind::Meaningless, line, text);
         };
-        if let Some(above) = &mut self.upper_level {
+        if let Some(above) = &mut self.neighbours.upper_level {
             above.locks.insert(line, Lock::requested(remaining, false));
         }
         self.present_local(Work::Local(line, operation), line);
@@ -358,7 +367,7 @@ impl Simulation {
 
     /// Handles an unlock that the home has received.
     pub(crate) fn handle_unlock_below(&mut self, line: Line) {
-        if let Some(above) = &mut self.upper_level {
+        if let Some(above) = &mut self.neighbours.upper_level {
             above.locks.remove(&line);
             above.notifications.push(Up::Unlocked(line));
         }
@@ -367,13 +376,10 @@ impl Simulation {
 
 /// State shared by all machines of the lower level.
 struct Shared {
-    data: Data,
-    oracle: Oracle,
+    contents: CheckedData,
     traffic: Traffic,
-    counters: Counters,
+    tally: RunTally,
     application: Option<Box<ApplicationRun>>,
-    progress: Time,
-    in_flight: u64,
     trace: Option<Trace>,
     flights: u32,
 }
@@ -381,27 +387,26 @@ struct Shared {
 impl Shared {
     /// Exchanges the shared state with that in a machine of the lower level.
     fn swap_with_lower(&mut self, simulation: &mut Simulation) {
-        self.data.exchange(&mut simulation.data);
-        std::mem::swap(&mut self.oracle, &mut simulation.oracle);
+        self.contents.data.exchange(&mut simulation.contents.data);
+        std::mem::swap(&mut self.contents.oracle, &mut simulation.contents.oracle);
         std::mem::swap(&mut self.traffic, &mut simulation.traffic);
-        std::mem::swap(&mut self.counters, &mut simulation.counters);
+        std::mem::swap(&mut self.tally, &mut simulation.tally);
         std::mem::swap(&mut self.application, &mut simulation.application);
-        std::mem::swap(&mut self.progress, &mut simulation.progress);
-        std::mem::swap(&mut self.in_flight, &mut simulation.in_flight);
         self.swap_trace(simulation);
     }
 
     /// Exchanges data and oracle with those in the upper level, which keeps the oracle's counts of its own permissions.
     fn swap_with_upper(&mut self, simulation: &mut Simulation) {
-        self.data.exchange(&mut simulation.data);
-        std::mem::swap(&mut self.oracle, &mut simulation.oracle);
-        let (shared_oracle, upper_oracle) = (&mut self.oracle, &mut simulation.oracle);
+        self.contents.data.exchange(&mut simulation.contents.data);
+        let (shared_oracle, upper_oracle) =
+            (&mut self.contents.oracle, &mut simulation.contents.oracle);
+        std::mem::swap(shared_oracle, upper_oracle);
         std::mem::swap(&mut shared_oracle.above, &mut upper_oracle.above);
         self.swap_trace(simulation);
     }
 
     fn swap_trace(&mut self, simulation: &mut Simulation) {
         std::mem::swap(&mut self.trace, &mut simulation.observer.trace);
-        std::mem::swap(&mut self.flights, &mut simulation.flights);
+        std::mem::swap(&mut self.flights, &mut simulation.local.flights);
     }
 }

@@ -6,27 +6,28 @@ mod event_prefetch;
 mod final_statistics;
 pub(crate) mod groups;
 mod input_queues;
+mod interconnect;
 mod kinds;
 pub(crate) mod observer;
 pub(crate) mod order_tracker;
 mod running;
 mod setup;
+mod state;
+mod tables;
 mod trace_recorder;
 
 use cohkit_base::sequence::{Action, Sequence};
 use cohkit_protocol::construct::ConstructionError;
 use cohkit_protocol::controller::{Access, Controller, Event as Cause};
-use cohkit_protocol::protocol::{self, Bounds, Carries, Class, End, Home, Protocol, StateId};
+use cohkit_protocol::protocol::{self, Bounds, Carries, Class, End, Home, Protocol};
 use cohkit_protocol::value_text::AgentNames;
-use rustc_hash::FxHashMap;
-use std::cell::OnceCell;
 use std::sync::Arc;
 
 use crate::agents::application::ApplicationRun;
 use crate::agents::clocked::{Clocked, ClockedHome};
 use crate::agents::core::Cores;
 use crate::agents::device::{Device, DeviceWorkload};
-use crate::agents::home::Unit;
+use crate::agents::home::{HomeState, Unit};
 use crate::agents::port::Port;
 use crate::agents::program::{Input, Program};
 use crate::agents::registers::Registers;
@@ -54,6 +55,7 @@ use crate::timeline::Filter;
 pub use cohkit_protocol::construct::home;
 use groups::{Groups, KindQuantities};
 use input_queues::InputQueues;
+use interconnect::{Admission, Context, Interconnect};
 use kinds::kinds;
 pub(crate) use kinds::Kind;
 use observer::{Fact, Observer};
@@ -64,6 +66,9 @@ pub use running::{
 use setup::check;
 pub(crate) use setup::sentence;
 pub use setup::{ClockedHomeFactory, HostSpace, LowerLevelSetup, NoScenario, Setup};
+pub(crate) use state::{CheckedData, RunTally};
+use state::{LocalState, Neighbours};
+use tables::Tables;
 
 /// Mask of event numbers: each time these bits are 0, a run frees configurations and polls whether to continue. That is
 /// every few milliseconds.
@@ -177,127 +182,36 @@ pub(crate) enum Purpose {
     Port,
 }
 
-/// Delays of the machine, in picoseconds.
-pub(crate) struct Times {
-    /// Occupancy of a unit by an event, and latency to what the event sends.
-    pub occupancy: Time,
-    pub latency: Time,
-    /// Occupancy and latency of a unit for the completion of a memory operation.
-    pub resume_occupancy: Time,
-    pub resume: Time,
-    /// From one port of the switch to another.
-    pub switch: Time,
-    /// From a unit to memory, and back.
-    pub path: (Time, Time),
-    /// From the device to a unit, for local operations, and back.
-    pub local: (Time, Time),
-    /// Minimum interval between two local operations at a slice, and between two unlocks.
-    pub local_interval: Time,
-    /// Minimum interval between two local operations of the device, across slices.
-    pub issue: Time,
-    /// Maximum time that a core waits for an access.
-    pub timeout: Time,
-    pub progress_timeout: Time,
-}
-
-impl Times {
-    fn new(platform: &Platform, clocked: bool) -> Times {
-        let home = &platform.home;
-        // A clocked home models its own delays, up to its ports.
-        let home_delay = |quantity: &platform::Quantity| if clocked { 0 } else { quantity.value };
-        let path = home_delay(&home.memory_path);
-        let local = home_delay(&home.local_path);
-        Times {
-            occupancy: home.occupancy.value,
-            latency: home_delay(&home.latency),
-            resume_occupancy: (home.resume_occupancy.as_ref())
-                .unwrap_or(&home.occupancy)
-                .value,
-            resume: home_delay(home.resume.as_ref().unwrap_or(&home.latency)),
-            switch: platform.switch.as_ref().map_or(0, |s| s.latency.value),
-            path: (path / 2, path - path / 2),
-            local: (local / 2, local - local / 2),
-            local_interval: home_delay(&home.local_interval),
-            issue: home.issue.as_ref().map_or(0, |issue| issue.value),
-            timeout: platform.cores.timeout.value,
-            progress_timeout: platform.patience.value,
-        }
-    }
-}
-
 /// A run in progress.
 pub struct Simulation {
-    pub(crate) queue: Queue<Event>,
-    pub(crate) now: Time,
-    pub(crate) times: Times,
-    pub(crate) kinds: Vec<Kind>,
-    /// Messages of the protocol, in the order of the protocol file.
-    pub(crate) protocol_messages: Vec<protocol::Message>,
-    /// Names of the agents, computed on first use.
-    agent_names: OnceCell<AgentNames>,
-    /// True if the protocol declares which messages are responses to forwards. Then the end of a coherence transaction
-    /// can be detected.
-    pub(crate) declares_responses: bool,
-    /// Bounds on messages in flight that the protocol file declares.
-    pub(crate) bounds: Bounds,
-    pub(crate) messages: Pool<Message>,
-    pub(crate) accesses: Pool<Pending>,
-    pub(crate) remote: Program,
-    pub(crate) home: Program,
+    pub(crate) tables: Tables,
+    pub(crate) local: LocalState,
+    pub(crate) contents: CheckedData,
+    pub(crate) tally: RunTally,
+    /// Recorders of the run.
+    pub(crate) observer: Observer,
+    pub(crate) failure: Option<Box<Failure>>,
     /// Caches and cores by kind.
     pub(crate) groups: Groups,
+    pub(crate) cores: Cores,
+    pub(crate) traffic: Traffic,
+    /// Controller of the caches.
+    pub(crate) remote: Program,
+    pub(crate) caches: Caches,
+    pub(crate) home: HomeState,
     /// Registers of all agents.
     pub(crate) registers: Registers,
-    /// Address translations; `None` if all addresses are physical.
-    pub(crate) translations: Option<Box<Translations>>,
-    pub(crate) cores: Cores,
-    pub(crate) caches: Caches,
-    pub(crate) units: Vec<Unit>,
-    /// Clocked home in place of the units, if there is one.
-    pub(crate) clocked: Option<Box<Clocked>>,
-    /// The home's configuration of each line.
-    pub(crate) directory: Paged<u32>,
-    pub(crate) network: Network,
-    /// Interconnect in place of `network` where the machine has hosts.
-    pub(crate) hosts: Option<Box<Hosts>>,
+    pub(crate) interconnect: Interconnect,
+    /// Input queues of networks; empty if the protocol file has no networks.
+    pub(crate) input_queues: InputQueues,
     /// The memory behind each home.
     pub(crate) memories: Vec<memory::Memory>,
-    pub(crate) data: Data,
-    pub(crate) oracle: Oracle,
-    /// Bulk transitions, from one state to another, still to be applied to all lines of the current cache.
-    pub(crate) bulk_transitions: Vec<(StateId, StateId)>,
+    /// Address translations; `None` if all addresses are physical.
+    pub(crate) translations: Option<Box<Translations>>,
     pub(crate) device: Device,
     /// The application behind the home, if there is one.
     pub(crate) application: Option<Box<ApplicationRun>>,
-    pub(crate) counters: Counters,
-    pub(crate) random: Random,
-    pub(crate) platform: Platform,
-    pub(crate) line_bytes: u32,
-    pub(crate) failure: Option<Box<Failure>>,
-    /// Recorders of the run.
-    pub(crate) observer: Observer,
-    /// Number of homes in the protocol file.
-    pub(crate) homes: u16,
-    /// Time of the last performed access, or of a later one that is expected: see [`Simulation::postpone_watchdog`].
-    pub(crate) progress: Time,
-    /// Number of unfinished accesses of cores.
-    pub(crate) in_flight: u64,
-    pub(crate) traffic: Traffic,
-    pub(crate) flights: u32,
-    /// Times of issue of stores that have ended but that no home has performed, by cache and message number.
-    pub(crate) posted_stores: FxHashMap<(Agent, u32), Vec<Time>>,
-    /// Ordered messages in flight, behind which later messages must wait.
-    pub(crate) order_tracker: OrderTracker,
-    /// Input queues of networks; empty if the protocol file has no networks.
-    pub(crate) input_queues: InputQueues,
-    /// True if memory is prefetched for upcoming events.
-    prefetches_events: bool,
-    /// View of the upper level, if this is the lower of two levels.
-    pub(crate) upper_level: Option<Box<UpperLevel>>,
-    /// View of the lower level, if this is the upper of two levels.
-    pub(crate) lower_level: Option<Box<LowerLevel>>,
-    /// Port for accesses from another space, if there is one.
-    pub(crate) port: Option<Box<Port>>,
+    pub(crate) neighbours: Neighbours,
 }
 
 impl Simulation {
@@ -366,63 +280,48 @@ impl Simulation {
         let sizes = (line_count.unwrap_or(1), protocol.line_bytes);
         let translations = Translations::new(platform, &caches, sizes, setup.seed)?;
         Ok(Simulation {
-            registers,
-            translations: translations.map(Box::new),
-            queue: Queue::for_events(in_flight),
-            now: 0,
-            times: Times::new(platform, setup.clocked.is_some()),
-            bounds: protocol.bounds.clone(),
-            messages: Pool::default(),
-            accesses: Pool::default(),
-            remote,
-            home,
+            local: LocalState::new(in_flight, setup.seed),
+            contents: CheckedData {
+                data: Data::new(protocol.line_bytes),
+                oracle: Oracle::for_protocol(setup.oracle, protocol),
+            },
+            tally: RunTally::default(),
+            observer: Observer::new(trace),
+            failure: None,
             cores: Cores::new(&groups, &kind_quantities, stores, protocol.line_bytes),
+            traffic: Traffic::new(&workloads, mix(setup.seed)),
+            remote,
             caches: Caches::new(&groups, &kind_quantities),
-            units: (0..units).map(|_| Unit::new(&platform.home)).collect(),
-            clocked: clocked.map(|home| Box::new(Clocked::new(home))),
-            directory: Paged::new(0),
-            hosts: Hosts::new(platform, &kinds).map(Box::new),
-            network: Network::new(
-                platform,
-                &groups,
-                &kind_quantities,
-                protocol,
-                &kinds,
-                setup.seed,
-            )?,
+            home: HomeState {
+                program: home,
+                units: (0..units).map(|_| Unit::new(&platform.home)).collect(),
+                clocked: clocked.map(|home| Box::new(Clocked::new(home))),
+                directory: Paged::new(0),
+            },
+            registers,
+            interconnect: Interconnect {
+                hosts: Hosts::new(platform, &kinds).map(Box::new),
+                network: Network::new(
+                    platform,
+                    &groups,
+                    &kind_quantities,
+                    protocol,
+                    &kinds,
+                    setup.seed,
+                )?,
+                order_tracker: OrderTracker::default(),
+                sent_by_kind: vec![0; kinds.len()],
+            },
+            input_queues,
             memories: (0..homes)
                 .map(|_| memory::Memory::new(&platform.memory, protocol.line_bytes))
                 .collect(),
-            data: Data::new(protocol.line_bytes),
-            oracle: Oracle::for_protocol(setup.oracle, protocol),
-            bulk_transitions: Vec::new(),
+            translations: translations.map(Box::new),
             device: Device::new(&setup.device),
             application: application.map(Box::new),
-            counters: Counters {
-                ..Counters::default()
-            },
-            declares_responses: kinds.iter().any(|kind| kind.class == Some(Class::Answer)),
-            kinds,
-            protocol_messages: protocol.messages.clone(),
-            agent_names: OnceCell::new(),
-            random: Random::new(setup.seed),
-            platform: platform.clone(),
-            line_bytes: protocol.line_bytes,
-            failure: None,
-            homes: protocol.homes,
-            observer: Observer::new(trace),
-            progress: 0,
-            in_flight: 0,
-            traffic: Traffic::new(&workloads, mix(setup.seed)),
+            neighbours: Neighbours::default(),
             groups,
-            flights: 0,
-            posted_stores: FxHashMap::default(),
-            order_tracker: OrderTracker::default(),
-            input_queues,
-            prefetches_events: Simulation::is_prefetch_worthwhile(in_flight),
-            upper_level: None,
-            lower_level: None,
-            port: None,
+            tables: Tables::new(setup, kinds, in_flight),
         })
     }
 
@@ -447,17 +346,17 @@ impl Simulation {
         if self.application.is_some() {
             self.start_timeout_checks();
         }
-        while let Some((time, event)) = self.queue.pop() {
+        while let Some((time, event)) = self.local.queue.pop() {
             // Periodic checks alone do not keep a run going.
             let may_be_watchdog = matches!(event, Event::Overdue | Event::Translation(_));
             if may_be_watchdog
                 && self.is_watchdog_event(event)
-                && self.queue.len() < self.max_watchdog_events()
+                && self.local.queue.len() < self.max_watchdog_events()
             {
                 break;
             }
             self.handle_event(time, event);
-            if time.saturating_sub(self.progress) > self.times.progress_timeout
+            if time.saturating_sub(self.tally.last_performed) > self.tables.times.progress_timeout
                 || self.failure.is_some()
             {
                 if self.has_unfinished_work() {
@@ -467,14 +366,14 @@ impl Simulation {
                     return Err(failure);
                 }
             }
-            if self.counters.events & POLL_MASK == 0 {
+            if self.tally.counters.events & POLL_MASK == 0 {
                 self.sweep();
-                if !should_continue(self.counters.performed) {
+                if !should_continue(self.tally.counters.performed) {
                     return Ok(false);
                 }
             }
         }
-        self.network.settle_links();
+        self.interconnect.network.settle_links();
         if self.has_unfinished_work() {
             self.report_no_progress();
         } else if self.application.is_some() && self.failure.is_none() {
@@ -525,18 +424,18 @@ impl Simulation {
             }
         }
         if !self.device.is_done() {
-            self.queue.push(0, Event::Ask);
+            self.local.queue.push(0, Event::Ask);
         }
     }
 
     /// Handles an event.
     #[inline(always)]
     pub(crate) fn handle_event(&mut self, time: Time, event: Event) {
-        self.now = time;
-        self.counters.events += 1;
+        self.local.now = time;
+        self.tally.counters.events += 1;
         self.remote.discard_acts();
-        self.home.discard_acts();
-        if self.prefetches_events {
+        self.home.program.discard_acts();
+        if self.tables.prefetches_events {
             self.prefetch_next_events();
         }
         match event {
@@ -544,7 +443,7 @@ impl Simulation {
             Event::Core(access) => self.issue_at_core(access),
             Event::Drained(core, place) => self.notify_core_of_drain(core, place),
             Event::Switch(index, at) => self.handle_switch_arrival(index, at),
-            Event::Offer(index) => self.offer_to_links(index, true),
+            Event::Offer(index) => self.offer_to_links(index),
             Event::Lanes(number) => self.advance_lanes(number),
             Event::Deliver(index) => self.handle_arrival(index),
             Event::Unit(unit) => self.run_unit(unit as usize),
@@ -583,7 +482,7 @@ impl Simulation {
     /// Presents a message that has arrived to its receiver.
     #[inline(always)]
     fn present_message(&mut self, index: u32) {
-        let message = self.messages[index];
+        let message = self.local.messages[index];
         match message.to {
             HOME => self.arrive_home(index, &message),
             _ => self.arrive_remote(index, &message),
@@ -593,11 +492,11 @@ impl Simulation {
     /// Frees configurations that no line has, once a program is full.
     #[cold]
     pub(crate) fn sweep(&mut self) {
-        if self.home.is_full() || self.remote.is_full() {
+        if self.home.program.is_full() || self.remote.is_full() {
             self.note_sweep();
         }
-        if self.home.is_full() {
-            self.home.sweep(self.directory.iter());
+        if self.home.program.is_full() {
+            self.home.program.sweep(self.home.directory.iter());
         }
         if self.remote.is_full() {
             self.remote.sweep(self.caches.configurations());
@@ -612,85 +511,41 @@ impl Simulation {
         self.memories[line as usize & (homes - 1)].operate(now, place)
     }
 
+    /// Returns the interconnect, and the parts of the run that it uses.
+    #[inline(always)]
+    pub(crate) fn interconnect_and_context(&mut self) -> (&mut Interconnect, Context<'_>) {
+        let context = Context {
+            tables: &self.tables,
+            local: &mut self.local,
+            counters: &mut self.tally.counters,
+            observer: &mut self.observer,
+        };
+        (&mut self.interconnect, context)
+    }
+
     /// Sends a message that is ready at time `ready`, which is not before now.
     #[inline]
     pub(crate) fn send(&mut self, mut message: Message, ready: Time) {
         if self.application.is_some() {
             self.open_traffic_window();
         }
-        self.flights = self.flights.wrapping_add(1);
-        message.flight = self.flights;
-        message.credit = true;
-        let kind = &mut self.kinds[message.kind.index()];
-        kind.sent += 1;
-        let circuit = kind.circuit;
-        let order = kind.order(&message);
-        self.order_tracker.record_sent(kind, &message);
-        if kind.network.is_some() {
+        let (interconnect, mut context) = self.interconnect_and_context();
+        interconnect.number(&mut context, &mut message);
+        if self.tables.kinds[message.kind.index()].network.is_some() {
             self.occupy_place(&message);
         }
         self.observe(Fact::Sent {
             message: &message,
             ready,
         });
-        if self.hosts.is_some() {
-            return self.send_by_hosts(message, ready, order);
+        if self.interconnect.hosts.is_none() {
+            self.prefetch_receiver(&message);
         }
-        self.prefetch_receiver(&message);
-        let switched = self.network.is_switched();
-        if message.from == HOME && message.to == HOME && !switched {
-            // Without a switch, all homes are in one place.
-            message.credit = false;
-            let index = self.messages.insert(message);
-            return self.queue.push(ready, Event::Deliver(index));
-        }
-        let index = self.messages.insert(message);
-        if self.bounds.in_flight.is_some() {
+        let (interconnect, mut context) = self.interconnect_and_context();
+        interconnect.send(&mut context, message, ready);
+        if self.tables.bounds.in_flight.is_some() {
             self.check_in_flight(&message);
         }
-        if self.network.framed_links(&message, false).is_some() {
-            return self.schedule_offer(index, ready, false);
-        }
-        let now = self.now;
-        let sent = Sent { now, ready };
-        let direction = self.network.links_from_sender(&message);
-        if direction.take_credit(circuit) {
-            let arrival = direction.send(
-                sent,
-                (message.kind, extra_bytes(&message)),
-                &mut self.random,
-                order,
-            );
-            let event = match switched {
-                true => Event::Switch(index, SwitchHop::First),
-                false => Event::Deliver(index),
-            };
-            self.queue.push(arrival, event);
-        } else {
-            direction.queue(circuit, ready, index);
-            self.counters.stall(Stall::NoCredit);
-        }
-    }
-
-    /// Sends a message in a machine with hosts.
-    fn send_by_hosts(&mut self, mut message: Message, ready: Time, order: Option<Order>) {
-        let Some(hosts) = &mut self.hosts else { return };
-        // Receivers have room for all messages.
-        message.credit = false;
-        let now = self.now;
-        let sent = Sent { now, ready };
-        let (arrival, has_switch) = hosts.send(sent, &message, &mut self.random, order);
-        let index = self.messages.insert(message);
-        if self.bounds.in_flight.is_some() {
-            self.check_in_flight(&message);
-        }
-        self.queue.push(
-            arrival,
-            match has_switch {
-                true => Event::Switch(index, SwitchHop::First),
-                false => Event::Deliver(index),
-            },
-        );
     }
 
     /// Checks the bound on messages in flight for a message that has just been sent.
@@ -700,8 +555,17 @@ impl Simulation {
             let uses_remote = |message: &Message| {
                 message.line == sent.line && (message.from == remote || message.to == remote)
             };
-            let count = self.messages.iter().filter(|(_, m)| uses_remote(m)).count();
-            let exceeded = self.bounds.exceeded(count).filter(|_| remote != HOME);
+            let count = self
+                .local
+                .messages
+                .iter()
+                .filter(|(_, m)| uses_remote(m))
+                .count();
+            let exceeded = self
+                .tables
+                .bounds
+                .exceeded(count)
+                .filter(|_| remote != HOME);
             if let Some(excess) = exceeded {
                 let text = format!("{excess}, from or to {}", self.agent_name(remote));
                 self.fail(FailureKind::InFlight, sent.line, text);
@@ -709,33 +573,7 @@ impl Simulation {
         }
     }
 
-    /// Sends a message that now has the room it waited for: behind its first links, or behind its last ones if
-    /// `to_receiver`.
-    fn send_queued(&mut self, index: u32, ready: Time, to_receiver: bool) {
-        self.observe(Fact::Credited { index, ready });
-        let message = self.messages[index];
-        let kind = &self.kinds[message.kind.index()];
-        let order = kind.order(&message);
-        let now = self.now;
-        let sent = Sent { now, ready };
-        let direction = match to_receiver {
-            true => self.network.links_to_receiver(&message),
-            false => self.network.links_from_sender(&message),
-        };
-        let arrival = direction.send(
-            sent,
-            (message.kind, extra_bytes(&message)),
-            &mut self.random,
-            order,
-        );
-        let event = match to_receiver {
-            true => Event::Deliver(index),
-            false => Event::Switch(index, SwitchHop::First),
-        };
-        self.queue.push(arrival, event);
-    }
-
-    /// Handles the arrival of a message at a switch. The message continues when there is room behind its last links.
+    /// Handles the arrival of a message at a switch.
     fn handle_switch_arrival(&mut self, index: u32, switch: SwitchHop) {
         if switch == SwitchHop::First {
             self.observe(Fact::Arrived {
@@ -743,162 +581,43 @@ impl Simulation {
                 at_receiver: false,
             });
         }
-        let message = self.messages[index];
-        let ready = self.now + self.times.switch;
-        if let Some(hosts) = &mut self.hosts {
-            let order = self.kinds[message.kind.index()].order(&message);
-            let now = self.now;
-            let sent = Sent { now, ready };
-            let (arrival, next_hop) =
-                hosts.send_from_switch(switch, sent, &message, &mut self.random, order);
-            let event = match next_hop {
-                Some(hop) => Event::Switch(index, hop),
-                None => Event::Deliver(index),
-            };
-            return self.queue.push(arrival, event);
-        }
-        let circuit = self.kinds[message.kind.index()].circuit;
-        if self.network.framed_links(&message, true).is_some() {
-            return self.schedule_offer(index, ready, true);
-        }
-        let direction = self.network.links_to_receiver(&message);
-        if direction.take_credit(circuit) {
-            self.send_from_switch(index, ready);
-        } else {
-            direction.queue(circuit, ready, index);
-            self.counters.stall(Stall::NoCredit);
-        }
-    }
-
-    /// Sends a message from the switch to its receiver, and frees its place at the switch.
-    fn send_from_switch(&mut self, index: u32, ready: Time) {
-        self.send_queued(index, ready, true);
-        let message = self.messages[index];
-        self.free_switch_place(&message);
+        let (interconnect, mut context) = self.interconnect_and_context();
+        interconnect.handle_switch_arrival(&mut context, index, switch);
     }
 
     /// Takes a message out of its circuit at the receiver. It stays in the pool.
     pub(crate) fn dequeue_from_circuit(&mut self, index: u32) {
-        let message = self.messages[index];
-        self.messages[index].credit = false;
-        self.free_circuit_place(&message);
+        let (interconnect, mut context) = self.interconnect_and_context();
+        interconnect.dequeue_from_circuit(&mut context, index);
     }
 
     /// Removes a message that a controller takes. If its order spans lines, returns the line of the next message of the
     /// order.
     #[inline(always)]
     pub(crate) fn take_message(&mut self, index: u32, message: &Message) -> Option<Line> {
-        self.free_circuit_place(message);
-        let kind = &self.kinds[message.kind.index()];
-        let next = self.order_tracker.record_taken(kind, message);
+        let (interconnect, mut context) = self.interconnect_and_context();
+        interconnect.free_circuit_place(&mut context, message);
+        let kind = &self.tables.kinds[message.kind.index()];
+        let next = self.interconnect.order_tracker.record_taken(kind, message);
         if kind.network.is_some() {
             self.dequeue_from_input_queue(message);
         }
-        self.messages.remove(index);
+        self.local.messages.remove(index);
         next
     }
 
-    /// Frees a message's place in its circuit at the receiver. The next message in its queue may be sent.
-    #[inline(always)]
-    pub(crate) fn free_circuit_place(&mut self, message: &Message) {
-        if !message.credit {
-            return;
-        }
-        let circuit = self.kinds[message.kind.index()].circuit;
-        let next = self
-            .network
-            .links_to_receiver(message)
-            .return_credit(circuit);
-        if let Some((number, _, port)) = self.network.framed_links(message, true) {
-            // Messages that arrived on the links without finding room may enter now.
-            if std::mem::take(&mut port.blocked) {
-                port.set_due(self.now);
-                self.queue.push(self.now, Event::Lanes(number as u32));
-            }
-            return;
-        }
-        if let Some((ready, next)) = next {
-            let ready = ready.max(self.now);
-            match self.network.is_switched() {
-                true => self.send_from_switch(next, ready),
-                false => self.send_queued(next, ready, true),
-            }
-        }
+    /// Offers a message that has passed its switch to framed links.
+    fn offer_to_links(&mut self, index: u32) {
+        let (interconnect, mut context) = self.interconnect_and_context();
+        interconnect.offer_to_links(&mut context, index, true);
     }
 
-    /// Schedules the offer of a message to framed links at time `ready`, which is not before now. `to_receiver`: these
-    /// are the last links on its path.
-    fn schedule_offer(&mut self, index: u32, ready: Time, to_receiver: bool) {
-        let message = self.messages[index];
-        let Some((number, side, port)) = self.network.framed_links(&message, to_receiver) else {
-            return;
-        };
-        let entry_time = match port.entry_time(side, message.kind, ready) {
-            Some(entry_time) => entry_time,
-            None if ready > self.now => ready,
-            None => return self.offer_to_links(index, to_receiver),
-        };
-        // Messages that wait for its place are notified when it leaves.
-        if to_receiver {
-            return self.queue.push(entry_time, Event::Offer(index));
-        }
-        let next_arrival = port.offer_later(entry_time, side, message.kind, message.line, index);
-        if next_arrival < port.due() {
-            port.set_due(next_arrival);
-            self.queue.push(next_arrival, Event::Lanes(number as u32));
-        }
-        let direction = self.network.links_from_sender(&message);
-        direction.count((message.kind, extra_bytes(&message)));
-    }
-
-    /// Offers a message to framed links.
-    fn offer_to_links(&mut self, index: u32, to_receiver: bool) {
-        let (message, now) = (self.messages[index], self.now);
-        match to_receiver {
-            true => self
-                .network
-                .links_to_receiver(&message)
-                .count((message.kind, extra_bytes(&message))),
-            false => self
-                .network
-                .links_from_sender(&message)
-                .count((message.kind, extra_bytes(&message))),
-        }
-        let Some((number, side, port)) = self.network.framed_links(&message, to_receiver) else {
-            return;
-        };
-        port.advance(now);
-        let due = port.offer(side, message.kind, message.line, index);
-        self.schedule_lanes(number, due);
-        if to_receiver {
-            self.free_switch_place(&message);
-        }
-    }
-
-    /// Frees a message's place at the switch.
-    fn free_switch_place(&mut self, message: &Message) {
-        let circuit = self.kinds[message.kind.index()].circuit;
-        let next = self
-            .network
-            .links_from_sender(message)
-            .return_credit(circuit);
-        if let Some((number, _, port)) = self.network.framed_links(message, false) {
-            if std::mem::take(&mut port.blocked) {
-                port.set_due(self.now);
-                self.queue.push(self.now, Event::Lanes(number as u32));
-            }
-        } else if let Some((ready, next)) = next {
-            self.send_queued(next, ready.max(self.now), false);
-        }
-    }
-
-    /// Advances framed links that are due. Does nothing if they have been advanced since the event was scheduled.
+    /// Advances framed links that are due.
     fn advance_lanes(&mut self, number: u32) {
-        let port = self.network.ports[number as usize].as_ref();
-        if port.is_some_and(|port| port.due() <= self.now) {
+        if self.interconnect.is_due(number as usize, self.local.now) {
             let unclaimed = self.deliver_from_lanes(number as usize);
             if unclaimed.has_foreign_message {
-                self.network.ports_with_foreign_messages.push(number);
+                (self.interconnect.network.ports_with_foreign_messages).push(number);
             }
         }
     }
@@ -908,65 +627,23 @@ impl Simulation {
     pub(crate) fn deliver_from_shared_lanes(&mut self, number: usize) {
         let unclaimed = self.deliver_from_lanes(number);
         if unclaimed.took_message && unclaimed.has_foreign_message {
-            self.network.ports_with_foreign_messages.push(number as u32);
+            (self.interconnect.network.ports_with_foreign_messages).push(number as u32);
         }
     }
 
-    /// Lets messages in that have arrived on framed links, as far as there is room at the switch or at their receivers.
+    /// Handles the messages that framed links let in.
     fn deliver_from_lanes(&mut self, number: usize) -> Unclaimed {
-        let Simulation {
-            network,
-            messages,
-            kinds,
-            queue,
-            now,
-            ..
-        } = self;
-        // The closure below needs other parts of the network for the room at receivers.
-        let mut ports = std::mem::take(&mut network.ports);
-        let Some(port) = &mut ports[number] else {
-            network.ports = ports;
-            return Unclaimed::default();
-        };
-        port.set_due(Time::MAX);
-        let (join, mut blocked) = (port.join, false);
-        let switched = network.is_switched();
-        let can_enter = |to: usize, index: u32| {
-            let message = &messages[index];
-            let circuit = kinds[message.kind.index()].circuit;
-            let has_room = match switched && to == 1 {
-                true => network.links_from_sender(message).take_credit(circuit),
-                false => network.links_to_receiver(message).take_credit(circuit),
-            };
-            blocked |= !has_room;
-            has_room
-        };
-        let mut immediate = std::mem::take(&mut port.arrived_messages);
-        let unclaimed = port.take(*now, can_enter, |to, index| match join[to] {
-            _ if switched && to == 1 => queue.push(*now, Event::Switch(index, SwitchHop::First)),
-            0 => immediate.push(index),
-            join => queue.push(*now + join, Event::Deliver(index)),
-        });
-        port.blocked = blocked;
-        network.ports = ports;
-        for index in immediate.drain(..) {
+        let (interconnect, mut context) = self.interconnect_and_context();
+        let Admission {
+            mut arrivals,
+            unclaimed,
+        } = interconnect.admit_from_lanes(&mut context, number);
+        for index in arrivals.drain(..) {
             self.handle_arrival(index);
         }
-        if let Some(port) = &mut self.network.ports[number] {
-            port.arrived_messages = immediate;
-            let due = port.next_event().unwrap_or(Time::MAX);
-            self.schedule_lanes(number, due);
-        }
+        let (interconnect, mut context) = self.interconnect_and_context();
+        interconnect.complete_admission(&mut context, number, arrivals);
         unclaimed
-    }
-
-    /// Schedules the next progress of framed links, unless an earlier one is scheduled.
-    fn schedule_lanes(&mut self, number: usize, due: Time) {
-        let due = due.max(self.now);
-        if let Some(port) = (self.network.ports[number].as_mut()).filter(|port| due < port.due()) {
-            port.set_due(due);
-            self.queue.push(due, Event::Lanes(number as u32));
-        }
     }
 
     /// Returns a message as an input for its receiver.
@@ -986,7 +663,7 @@ impl Simulation {
         Input {
             code: program.code(cause),
             sender: HOME,
-            agent: agent,
+            agent,
             fields: [0; FIELDS],
         }
     }

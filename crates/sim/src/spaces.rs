@@ -104,17 +104,20 @@ impl Spaces {
                 "links between host and device carry the messages of both address spaces, but {host_links} lead to caches of the host and {device_links} to those of the device"
             ));
         }
-        device.network.share_links(&mut host.network, first.index());
+        device
+            .interconnect
+            .network
+            .share_links(&mut host.interconnect.network, first.index());
         // The host's memory begins with zeros.
-        host.data = Data::zeroed(space.protocol.line_bytes);
-        host.oracle.set_initial_zeros();
+        host.contents.data = Data::zeroed(space.protocol.line_bytes);
+        host.contents.oracle.set_initial_zeros();
         if let Some(application) = &mut device.application {
             application.host_path = Some(HostMemoryPath::default());
-            host.port = Some(Box::new(Port::new(engine, max_outstanding.into())));
+            host.neighbours.port = Some(Box::new(Port::new(engine, max_outstanding.into())));
             let host_words = setup.play.as_ref();
             let host_words = host_words.map_or(0, |play| play.scenario.host_words());
             if let (Some(translations), 1..) = (&mut host.translations, host_words) {
-                translations.set_line_count(host_words.div_ceil(host.data.words().into()));
+                translations.set_line_count(host_words.div_ceil(host.contents.data.words().into()));
             }
         }
         Ok(Spaces {
@@ -131,8 +134,8 @@ impl Spaces {
     fn run_on<R>(&mut self, side: Side, action: impl FnOnce(&mut Simulation) -> R) -> R {
         if self.links_holder != side {
             self.links_holder = side;
-            let device_network = &mut self.device.network;
-            let host_network = &mut self.host.network;
+            let device_network = &mut self.device.interconnect.network;
+            let host_network = &mut self.host.interconnect.network;
             let device_agents = self.first_device_agent.index()..;
             let down = host_network.down[device_agents.clone()].iter_mut();
             (device_network.up.iter_mut().zip(down)).for_each(
@@ -149,7 +152,7 @@ impl Spaces {
         }
         let now = self.now;
         let simulation = self.space(side);
-        simulation.now = now;
+        simulation.local.now = now;
         action(simulation)
     }
 
@@ -172,10 +175,10 @@ impl Spaces {
             let requests = host_path.map_or(Vec::new(), |host_path| {
                 std::mem::take(&mut host_path.requests)
             });
-            let port = self.host.port.as_mut();
+            let port = self.host.neighbours.port.as_mut();
             let completions = port.map_or(Vec::new(), |port| std::mem::take(&mut port.completions));
             let lanes = [&mut self.device, &mut self.host].map(|simulation| {
-                std::mem::take(&mut simulation.network.ports_with_foreign_messages)
+                std::mem::take(&mut simulation.interconnect.network.ports_with_foreign_messages)
             });
             if requests.is_empty() && completions.is_empty() && lanes.iter().all(Vec::is_empty) {
                 return;
@@ -206,8 +209,13 @@ impl Spaces {
 
     /// Returns the time and the space of the next event.
     fn next(&self) -> Option<(Time, Side)> {
-        let device = self.device.queue.next().map(|time| (time, Side::Device));
-        let host = self.host.queue.next().map(|time| (time, Side::Host));
+        let device = self
+            .device
+            .local
+            .queue
+            .next()
+            .map(|time| (time, Side::Device));
+        let host = self.host.local.queue.next().map(|time| (time, Side::Host));
         device.into_iter().chain(host).min_by_key(|(time, _)| *time)
     }
 
@@ -227,7 +235,7 @@ impl Spaces {
         }
         self.deliver_between_spaces();
         while let Some((time, side)) = self.next() {
-            let Some((_, event)) = self.space(side).queue.pop() else {
+            let Some((_, event)) = self.space(side).local.queue.pop() else {
                 break;
             };
             // Periodic checks alone do not keep a run going.
@@ -235,7 +243,7 @@ impl Spaces {
                 let simulations = [&self.device, &self.host];
                 let pending_events: usize = simulations
                     .iter()
-                    .map(|simulation| simulation.queue.len())
+                    .map(|simulation| simulation.local.queue.len())
                     .sum();
                 if pending_events
                     < simulations
@@ -250,26 +258,35 @@ impl Spaces {
             self.run_on(side, |simulation| simulation.handle_event(time, event));
             self.deliver_between_spaces();
             self.take_failure()?;
-            let progress = self.device.progress.max(self.host.progress);
-            if time.saturating_sub(progress) > self.device.times.progress_timeout {
+            let progress = self
+                .device
+                .tally
+                .last_performed
+                .max(self.host.tally.last_performed);
+            if time.saturating_sub(progress) > self.device.tables.times.progress_timeout {
                 self.report_no_progress()?;
             }
             self.events += 1;
             if self.events & POLL_MASK == 0 {
                 self.device.sweep();
                 self.host.sweep();
-                let performed = |simulation: &Simulation| simulation.counters.performed;
+                let performed = |simulation: &Simulation| simulation.tally.counters.performed;
                 if !should_continue(performed(&self.device) + performed(&self.host)) {
                     return Ok(false);
                 }
             }
         }
-        self.device.network.settle_links();
-        self.host.network.settle_links();
+        self.device.interconnect.network.settle_links();
+        self.host.interconnect.network.settle_links();
         self.report_no_progress()?;
         // Utilisations refer to the time of both spaces.
-        let end = self.device.counters.end.max(self.host.counters.end);
-        (self.device.counters.end, self.host.counters.end) = (end, end);
+        let end = self
+            .device
+            .tally
+            .counters
+            .end
+            .max(self.host.tally.counters.end);
+        (self.device.tally.counters.end, self.host.tally.counters.end) = (end, end);
         self.verify().map(|()| true)
     }
 
@@ -285,7 +302,7 @@ impl Spaces {
     /// Fails the run with a wait-for report if anything is unfinished.
     #[cold]
     fn report_no_progress(&mut self) -> Result<(), (Side, Box<Failure>)> {
-        if self.host.in_flight > 0 {
+        if self.host.tally.in_flight > 0 {
             self.run_on(Side::Host, Simulation::report_no_progress);
         } else if self.device.has_unfinished_work() {
             self.run_on(Side::Device, Simulation::report_no_progress);
@@ -299,7 +316,7 @@ impl Spaces {
         let Some(application) = self.device.application.take() else {
             return Ok(());
         };
-        let verdict = match self.device.oracle.level {
+        let verdict = match self.device.contents.oracle.level {
             Level::Off => Ok(()),
             _ => application.scenario_run.verify(&*self),
         };
@@ -447,7 +464,7 @@ impl Contents for Spaces {
     }
 
     fn host(&self, word: u32) -> Option<u64> {
-        let words = u32::from(self.host.data.words());
+        let words = u32::from(self.host.contents.data.words());
         Some(self.host.word(word / words, (word % words) as u16))
     }
 }

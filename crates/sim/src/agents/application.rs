@@ -394,10 +394,10 @@ impl Simulation {
             return Right::None;
         };
         let compute_right = || {
-            let home = self.home.configuration(configuration);
-            rights.highest(self.home.controller(), cache_count, &home)
+            let home = self.home.program.configuration(configuration);
+            rights.highest(self.home.program.controller(), cache_count, &home)
         };
-        if !self.home.is_numbered() {
+        if !self.home.program.is_numbered() {
             return compute_right();
         }
         let index = configuration as usize;
@@ -417,13 +417,15 @@ impl Simulation {
             application.next_number = number.wrapping_add(1);
             application.pending_events.insert(number, event);
             self.postpone_watchdog(delivery);
-            self.queue.push(delivery, KernelEvent::Application(number));
+            self.local
+                .queue
+                .push(delivery, KernelEvent::Application(number));
         }
     }
 
     /// Starts the application and its threads, and schedules the end of the run.
     pub(crate) fn start_application(&mut self) {
-        let words = self.data.words();
+        let words = self.contents.data.words();
         let Some(application) = &self.application else {
             return;
         };
@@ -432,7 +434,7 @@ impl Simulation {
             self.schedule_application_event(0, Event::Start { words });
         }
         if until < Time::MAX {
-            self.queue.push(until, KernelEvent::StopApplication);
+            self.local.queue.push(until, KernelEvent::StopApplication);
         }
         for thread in 0..self.application.as_ref().map_or(0, |run| run.threads.len()) {
             if self.has_core(thread as u16) {
@@ -444,7 +446,7 @@ impl Simulation {
     /// Returns the traffic so far on the links of each kind of caching agent.
     fn link_traffic(&self) -> Vec<Traffic> {
         let cache_traffic = |cache: Agent| {
-            let (number, network) = (cache.index(), &self.network);
+            let (number, network) = (cache.index(), &self.interconnect.network);
             let directions = [&network.up[number], &network.down[number]];
             let port = network.ports.get(number).and_then(Option::as_ref);
             let bytes = |side: usize| port.map_or(directions[side].bytes, |port| port.bytes(side));
@@ -468,7 +470,7 @@ impl Simulation {
     /// count.
     pub(crate) fn open_traffic_window(&mut self) {
         let opens_window = |application: &ApplicationRun| {
-            application.link_traffic[0].is_none() && self.now >= application.warm_up
+            application.link_traffic[0].is_none() && self.local.now >= application.warm_up
         };
         if self.application.as_deref().is_some_and(opens_window) {
             let link_traffic = Some(self.link_traffic());
@@ -494,7 +496,7 @@ impl Simulation {
                 thread.stopped = true;
             }
             if !std::mem::replace(&mut application.stopped, true) {
-                self.schedule_application_event(self.now, Event::Stop);
+                self.schedule_application_event(self.local.now, Event::Stop);
             }
         }
     }
@@ -508,7 +510,7 @@ impl Simulation {
     ) {
         let (from, to) = (self.known_right(before), self.known_right(after));
         if from != to {
-            let delivery = self.now + self.times.latency + self.times.local.1;
+            let delivery = self.local.now + self.tables.times.latency + self.tables.times.local.1;
             self.schedule_application_event(delivery, Event::Changed { line, from, to });
         }
     }
@@ -520,15 +522,19 @@ impl Simulation {
         line: Line,
         transition: &Transition,
     ) {
-        let input = Self::local_input(&self.home, Cause::MemoryData(0), crate::message::HOME);
-        let granted_configuration = self.home.step(transition.next, &input).next;
+        let input = Self::local_input(
+            &self.home.program,
+            Cause::MemoryData(0),
+            crate::message::HOME,
+        );
+        let granted_configuration = self.home.program.step(transition.next, &input).next;
         let (has, wants) = (
             self.known_right(transition.next),
             self.known_right(granted_configuration),
         );
         // An uncached read leaves the CPU's permission as it is.
         let wants = if wants > has { wants } else { Right::None };
-        let delivery = ready + self.times.path.0;
+        let delivery = ready + self.tables.times.path.0;
         self.schedule_application_event(delivery, Event::Read { line, wants, has });
     }
 
@@ -539,9 +545,9 @@ impl Simulation {
         line: Line,
         next: ConfigurationId,
     ) {
-        let words = self.copy_words(line, self.data.memory(line));
+        let words = self.copy_words(line, self.contents.data.memory(line));
         let keeps = self.known_right(next);
-        let delivery = ready + self.times.path.0;
+        let delivery = ready + self.tables.times.path.0;
         self.schedule_application_event(delivery, Event::Write { line, words, keeps });
     }
 
@@ -556,7 +562,7 @@ impl Simulation {
 
     /// Completes a local operation that the application requested.
     pub(crate) fn acknowledge_application(&mut self, line: Line, ensures: Right, locks: bool) {
-        let delivery = self.now + self.times.latency + self.times.local.1;
+        let delivery = self.local.now + self.tables.times.latency + self.tables.times.local.1;
         let Some(application) = &mut self.application else {
             return;
         };
@@ -607,7 +613,7 @@ impl Simulation {
         for action in actions {
             self.execute_action(action);
         }
-        let (now, timeout) = (self.now, self.times.timeout);
+        let (now, timeout) = (self.local.now, self.tables.times.timeout);
         self.postpone_watchdog(now);
         let livelock_reason = self
             .application
@@ -628,7 +634,7 @@ impl Simulation {
 
     /// Carries out one action of the application.
     fn execute_action(&mut self, action: Action) {
-        let now = self.now;
+        let now = self.local.now;
         let Some(application) = &mut self.application else {
             return;
         };
@@ -646,12 +652,13 @@ impl Simulation {
         match action {
             Action::Answer { line, words } => {
                 self.write_homed_line(line, &words);
-                self.queue
-                    .push(now + self.times.path.1, KernelEvent::Read(line));
+                self.local
+                    .queue
+                    .push(now + self.tables.times.path.1, KernelEvent::Read(line));
             }
             Action::Accept { line } => {
-                let arrival = now + self.times.path.1;
-                self.queue.push(arrival, KernelEvent::Written(line));
+                let arrival = now + self.tables.times.path.1;
+                self.local.queue.push(arrival, KernelEvent::Written(line));
             }
             Action::Local {
                 line,
@@ -664,7 +671,7 @@ impl Simulation {
                     let text = describe_missing_operation(&application.name, operation, lock);
                     return self.fail(FailureKind::Incompatible, line, text);
                 };
-                if line >= self.platform.lines {
+                if line >= self.tables.platform.lines {
                     let text = format!(
                         "{} cleans a line outside the memory of the home",
                         application.name
@@ -674,22 +681,26 @@ impl Simulation {
                 application.pending_operations.insert(line, (now, false));
                 // The operation may concern a line whose unlock still waits at the other port. It must not overtake
                 // that unlock.
-                let interval = self.times.local_interval;
+                let interval = self.tables.times.local_interval;
                 // The device gives local operations to all slices through one port.
                 let departure = now.max(application.next_issue);
-                application.next_issue = departure + self.times.issue;
+                application.next_issue = departure + self.tables.times.issue;
                 let ready = departure.max(application.unlock_ports.last_accepted(line, interval));
                 let arrival = application.local_ports.enter(line, ready, interval);
-                let arrival = arrival + self.times.local.0;
-                self.queue
+                let arrival = arrival + self.tables.times.local.0;
+                self.local
+                    .queue
                     .push(arrival, KernelEvent::Local(line, operation_index));
             }
             Action::Unlock { line } => {
-                let arrival = application
-                    .unlock_ports
-                    .enter(line, now, self.times.local_interval);
-                let arrival = arrival + self.times.local.0;
-                self.queue.push(arrival, KernelEvent::LocalUnlock(line));
+                let arrival =
+                    application
+                        .unlock_ports
+                        .enter(line, now, self.tables.times.local_interval);
+                let arrival = arrival + self.tables.times.local.0;
+                self.local
+                    .queue
+                    .push(arrival, KernelEvent::LocalUnlock(line));
             }
             Action::Fetch { tag, first, lines } => self.read_burst(tag, first, lines, 1),
             Action::Store { tag, line, words } => self.store_memory_line(tag, line, words),
@@ -768,10 +779,10 @@ impl Simulation {
             let text = format!("{name} reads {lines} lines at once; {MAX_LINES} is the most");
             return self.fail(FailureKind::Contract, first, text);
         };
-        let mut completion = self.now;
+        let mut completion = self.local.now;
         for line in (first..end).step_by(step as usize) {
             let words = self.memory_words(line);
-            completion = completion.max(self.memory(self.now, line));
+            completion = completion.max(self.memory(self.local.now, line));
             self.schedule_application_event(completion, Event::Fetched { tag, line, words });
         }
     }
@@ -783,10 +794,10 @@ impl Simulation {
             Some(words) => words.clone(),
             // Lines that the application has never written keep their initial contents, or those that the home has
             // written.
-            None if line >= self.platform.lines || self.is_served(line) => {
+            None if line >= self.tables.platform.lines || self.is_served(line) => {
                 self.copy_words(line, Copy::UNTOUCHED)
             }
-            None => self.copy_words(line, self.data.memory(line)),
+            None => self.copy_words(line, self.contents.data.memory(line)),
         }
     }
 
@@ -810,12 +821,16 @@ impl Simulation {
         let home_count = self.memories.len();
         let memory_line = line >> home_count.trailing_zeros();
         let bytes = 8 * words.start as u32..8 * words.end as u32;
-        self.memories[line as usize & (home_count - 1)].operate_on(self.now, memory_line, bytes)
+        self.memories[line as usize & (home_count - 1)].operate_on(
+            self.local.now,
+            memory_line,
+            bytes,
+        )
     }
 
     /// Sets the contents of a line of the application's memory.
     fn set_memory_words(&mut self, line: Line, words: Words) {
-        if line < self.platform.lines && !self.is_served(line) {
+        if line < self.tables.platform.lines && !self.is_served(line) {
             self.write_homed_line(line, &words);
         } else if let Some(application) = &mut self.application {
             application.line_contents.insert(line, words);
@@ -825,19 +840,21 @@ impl Simulation {
     /// Writes a line of the application's memory.
     fn store_memory_line(&mut self, tag: u32, line: Line, words: Words) {
         self.set_memory_words(line, words);
-        let completion = self.memory(self.now, line);
+        let completion = self.memory(self.local.now, line);
         self.schedule_application_event(completion, Event::Stored { tag });
     }
 
     /// Returns the words of a copy of a line.
     fn copy_words(&self, line: Line, copy: Copy) -> Words {
-        let words = 0..self.data.words();
-        words.map(|word| self.data.word(line, copy, word)).collect()
+        let words = 0..self.contents.data.words();
+        words
+            .map(|word| self.contents.data.word(line, copy, word))
+            .collect()
     }
 
     /// Sets the words of a line homed here. The oracle records a write, performed now, for each word that changes.
     fn write_homed_line(&mut self, line: Line, words: &Words) {
-        let old_copy = self.data.memory(line);
+        let old_copy = self.contents.data.memory(line);
         let old_words = self.copy_words(line, old_copy);
         if words.len() != old_words.len() {
             let name = self
@@ -867,13 +884,16 @@ impl Simulation {
                 return self.fail(FailureKind::Contract, line, text);
             }
         }
-        let mut copy = self.data.share(old_copy);
+        let mut copy = self.contents.data.share(old_copy);
         for word in changed_words {
             let (value, word) = (words[word], word as u16);
-            let version = self.oracle.write(line, word..word + 1, value);
-            copy = self.data.write_word(line, copy, word, value, version);
+            let version = self.contents.oracle.write(line, word..word + 1, value);
+            copy = self
+                .contents
+                .data
+                .write_word(line, copy, word, value, version);
         }
-        self.data.set_memory(line, copy);
+        self.contents.data.set_memory(line, copy);
     }
 
     /// Presents a local operation of the application to the home.
@@ -892,7 +912,9 @@ impl Simulation {
     /// Closes the measurement window of counts and durations.
     pub(crate) fn close_window(&mut self) {
         if let Some(application) = &mut self.application {
-            let end = application.until.min(self.counters.end.max(self.now));
+            let end = application
+                .until
+                .min(self.tally.counters.end.max(self.local.now));
             application.tally.window = end.saturating_sub(application.warm_up);
         }
     }
@@ -916,7 +938,7 @@ impl Simulation {
             });
             application.tally.traffic = window_traffic.collect();
         }
-        let verdict = match self.oracle.level {
+        let verdict = match self.contents.oracle.level {
             Level::Off => Ok(()),
             _ => application.scenario_run.verify(&*self),
         };
@@ -966,12 +988,13 @@ impl Contents for Simulation {
             let (configuration, copy) = self.caches.configuration_and_copy(cache, line);
             (self.remote.properties(configuration).right > Right::None).then_some(copy)
         });
-        let memory = self.data.memory(line);
-        let copy = match self.oracle.may_be_stale() {
+        let memory = self.contents.data.memory(line);
+        let copy = match self.contents.oracle.may_be_stale() {
             // A cache with read permission has the value written last.
             false => cached_copies.next().unwrap_or(memory),
             true => cached_copies.fold(memory, |newest, copy| {
-                let is_newer = self.data.version(copy) > self.data.version(newest);
+                let is_newer =
+                    self.contents.data.version(copy) > self.contents.data.version(newest);
                 if is_newer {
                     copy
                 } else {
@@ -979,7 +1002,7 @@ impl Contents for Simulation {
                 }
             }),
         };
-        self.data.word(line, copy, word)
+        self.contents.data.word(line, copy, word)
     }
 
     fn initial(&self, line: Line, word: u16) -> u64 {

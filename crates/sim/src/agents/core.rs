@@ -72,6 +72,8 @@ pub(crate) struct Cores {
     holders: FxHashMap<(Agent, Line), u32>,
     /// Total number of entries of all write buffers.
     entry_count: usize,
+    /// Times of issue of stores that have ended but that no home has performed, by cache and message number.
+    pub posted_stores: FxHashMap<(Agent, u32), Vec<Time>>,
 }
 
 impl Cores {
@@ -128,6 +130,7 @@ impl Cores {
             l1s: has_l1s.then(|| Tags::new(shapes)),
             holders: FxHashMap::default(),
             entry_count,
+            posted_stores: FxHashMap::default(),
         }
     }
 
@@ -194,11 +197,12 @@ impl Simulation {
 
     /// Issues an access at a core.
     pub(crate) fn issue_at_core(&mut self, index: u32) {
-        let access = self.accesses[index];
+        let access = self.local.accesses[index];
         let core = &self.cores.cores[usize::from(access.core)];
         // Accesses of a core to one line stay in order.
         let mut waiting = core.waiting_accesses.iter();
-        let follows_waiting_access = waiting.any(|&index| self.accesses[index].line == access.line);
+        let follows_waiting_access =
+            waiting.any(|&index| self.local.accesses[index].line == access.line);
         match access.kind {
             Access::Load if !follows_waiting_access => self.issue_load(index, &access),
             Access::Store
@@ -219,9 +223,9 @@ impl Simulation {
 
     /// Sends an access to its cache.
     fn send_to_cache(&mut self, index: u32) {
-        let core = self.accesses[index].core;
-        let arrival = self.now + self.groups.of_core(core).request;
-        self.queue.push(arrival, Event::Access(index));
+        let core = self.local.accesses[index].core;
+        let arrival = self.local.now + self.groups.of_core(core).request;
+        self.local.queue.push(arrival, Event::Access(index));
     }
 
     fn issue_load(&mut self, index: u32, access: &Pending) {
@@ -229,6 +233,7 @@ impl Simulation {
         let core_index = usize::from(access.core);
         let forwarded = self.cores.cores[core_index].pending_value(line, word);
         if !self
+            .contents
             .oracle
             .is_forwarded_value_correct(access.core, line, word, forwarded)
         {
@@ -237,22 +242,22 @@ impl Simulation {
         }
         if let Some(value) = forwarded {
             self.set_thread_result(access.core, value);
-            self.counters.forwarded += 1;
+            self.tally.counters.forwarded += 1;
             return self.complete_at_core(index);
         }
         let Some(l1s) = &mut self.cores.l1s else {
             return self.send_to_cache(index);
         };
         let Some(slot) = l1s.find(core_index, line) else {
-            self.counters.l1_misses += 1;
+            self.tally.counters.l1_misses += 1;
             return self.send_to_cache(index);
         };
         l1s.touch(slot);
         let copy = l1_copy(l1s, slot);
-        self.counters.l1_hits += 1;
+        self.tally.counters.l1_hits += 1;
         self.check_load(access, copy);
         if self.application.is_some() {
-            let value = self.data.word(line, copy, word);
+            let value = self.contents.data.word(line, copy, word);
             self.set_thread_result(access.core, value);
         }
         self.complete_at_core(index);
@@ -260,16 +265,16 @@ impl Simulation {
 
     /// Completes a load that is performed in front of its cache.
     fn complete_at_core(&mut self, index: u32) {
-        let access = self.accesses.remove(index);
-        let completion = self.now + self.groups.of_core(access.core).l1_hit;
-        self.in_flight -= 1;
+        let access = self.local.accesses.remove(index);
+        let completion = self.local.now + self.groups.of_core(access.core).l1_hit;
+        self.tally.in_flight -= 1;
         self.count_performed(1, completion);
         self.complete_for_core(index, &access, completion);
     }
 
     /// Completes an access for its core at a time that is not in the past.
     fn complete_for_core(&mut self, index: u32, access: &Pending, completion: Time) {
-        self.postpone_watchdog(self.now);
+        self.postpone_watchdog(self.local.now);
         self.observe(Fact::CompletedAtCore {
             index,
             access,
@@ -288,13 +293,13 @@ impl Simulation {
         let core = &mut self.cores.cores[core_index];
         let entry_index = match core.find(line, Stage::Held) {
             Some(entry_index) => {
-                self.counters.coalesced += 1;
+                self.tally.counters.coalesced += 1;
                 entry_index
             }
             None => {
                 let is_free = |&(stage, _): &(Stage, Line)| stage == Stage::Free;
                 let Some(entry_index) = core.entry_states.iter().position(is_free) else {
-                    self.counters.stall(Stall::WriteBuffer);
+                    self.tally.counters.stall(Stall::WriteBuffer);
                     core.waiting_accesses.push(index);
                     self.observe(Fact::WaitsAtCore { access: index });
                     return;
@@ -307,7 +312,7 @@ impl Simulation {
                 entry.words.clear();
                 core.entry_states[entry_index] = (stage, line);
                 entry.issue_times.clear();
-                entry.allocated_at = self.now;
+                entry.allocated_at = self.local.now;
                 if stage == Stage::Sent {
                     self.send_buffered_stores(access.core, access.cache, line);
                 }
@@ -324,19 +329,21 @@ impl Simulation {
             Some((_, value)) => *value = access.value,
             None => entry.words.push((word, access.value)),
         }
-        self.oracle.buffer(access.core, line, word, access.value);
-        self.counters.buffer_waited += self.now - access.issued;
-        let access = self.accesses.remove(index);
-        self.complete_for_core(index, &access, self.now);
+        self.contents
+            .oracle
+            .buffer(access.core, line, word, access.value);
+        self.tally.counters.buffer_waited += self.local.now - access.issued;
+        let access = self.local.accesses.remove(index);
+        self.complete_for_core(index, &access, self.local.now);
     }
 
     /// Sends the buffered stores to a line to the shared cache.
     fn send_buffered_stores(&mut self, core: u16, cache: Agent, line: Line) {
-        let index = self.accesses.insert(Pending {
+        let index = self.local.accesses.insert(Pending {
             line,
             next: u32::MAX,
             value: 0,
-            issued: self.now,
+            issued: self.local.now,
             since: 0,
             word: 0,
             words: 1,
@@ -360,13 +367,19 @@ impl Simulation {
         };
         let words = std::mem::take(&mut core.entries[entry_index].words);
         for &(word, value) in &words {
-            let version = self.oracle.write(access.line, word..word + 1, value);
+            let version = self
+                .contents
+                .oracle
+                .write(access.line, word..word + 1, value);
             copy = self
+                .contents
                 .data
                 .write_word(access.line, copy, word, value, version);
             // If the home performs the stores, loads are forwarded from the buffer until the cache is notified.
             if !access.sent {
-                self.oracle.unbuffer(access.core, access.line, word, value);
+                self.contents
+                    .oracle
+                    .unbuffer(access.core, access.line, word, value);
             }
         }
         self.cores.cores[usize::from(access.core)].entries[entry_index].words = words;
@@ -400,20 +413,23 @@ impl Simulation {
         let store_count = issue_times.len() as u64;
         if access.sent {
             for &(word, value) in &entry.words {
-                self.oracle.unbuffer(access.core, access.line, word, value);
+                self.contents
+                    .oracle
+                    .unbuffer(access.core, access.line, word, value);
             }
         }
-        self.in_flight -= store_count;
-        self.postpone_watchdog(self.now);
+        self.tally.in_flight -= store_count;
+        self.postpone_watchdog(self.local.now);
         if performed {
             self.complete_store(access, &issue_times);
             self.count_performed(store_count, completion);
-            self.counters.hits += if hit { store_count } else { 0 };
+            self.tally.counters.hits += if hit { store_count } else { 0 };
         } else {
-            self.counters.skipped += store_count;
+            self.tally.counters.skipped += store_count;
         }
         self.cores.cores[usize::from(access.core)].entries[entry_index].issue_times = issue_times;
-        self.queue
+        self.local
+            .queue
             .push(completion, Event::Drained(access.core, entry_index as u16));
     }
 
@@ -423,7 +439,7 @@ impl Simulation {
         let core = &mut self.cores.cores[usize::from(core_index)];
         let entry_index = usize::from(entry_index);
         let (_, line) = core.entry_states[entry_index];
-        self.counters.buffered += self.now - core.entries[entry_index].allocated_at;
+        self.tally.counters.buffered += self.local.now - core.entries[entry_index].allocated_at;
         core.entry_states[entry_index].0 = Stage::Free;
         if let (Some(held_index), None) =
             (core.find(line, Stage::Held), core.find(line, Stage::Sent))
@@ -461,7 +477,7 @@ impl Simulation {
                     return;
                 };
                 if let Some(victim) = l1s.line(slot) {
-                    self.data.release(l1_copy(l1s, slot));
+                    self.contents.data.release(l1_copy(l1s, slot));
                     l1s.clear(slot);
                     decrement_holders(&mut self.cores.holders, (cache, victim));
                 }
@@ -469,7 +485,7 @@ impl Simulation {
             }
         };
         l1s.insert(slot, line);
-        l1s.set_entry(slot, [self.data.share(copy).number(), 0, 0, 0]);
+        l1s.set_entry(slot, [self.contents.data.share(copy).number(), 0, 0, 0]);
         *self.cores.holders.entry((cache, line)).or_insert(0) += 1;
     }
 
@@ -492,10 +508,10 @@ impl Simulation {
             let Some(slot) = l1s.find(core_index, line) else {
                 continue;
             };
-            self.data.release(l1_copy(l1s, slot));
+            self.contents.data.release(l1_copy(l1s, slot));
             match written {
                 Some((core, copy)) if usize::from(core) == core_index => {
-                    l1s.set_entry(slot, [self.data.share(copy).number(), 0, 0, 0]);
+                    l1s.set_entry(slot, [self.contents.data.share(copy).number(), 0, 0, 0]);
                     self.cores.holders.insert((cache, line), 1);
                 }
                 _ => l1s.clear(slot),
@@ -574,12 +590,12 @@ system one { remotes 1; lines 1 }
 
     /// Issues an access of the core to word 0 of a line now.
     fn issue_access(simulation: &mut Simulation, kind: Access, line: Line) {
-        simulation.in_flight += 1;
-        let index = simulation.accesses.insert(Pending {
+        simulation.tally.in_flight += 1;
+        let index = simulation.local.accesses.insert(Pending {
             line,
             next: u32::MAX,
             value: 7,
-            issued: simulation.now,
+            issued: simulation.local.now,
             since: 0,
             word: 0,
             words: 1,
@@ -606,23 +622,23 @@ system one { remotes 1; lines 1 }
             issue_access(&mut simulation, kind, line);
         }
         let waiting = simulation.cores.cores[0].waiting_accesses.iter();
-        let waiting = waiting.map(|&index| simulation.accesses[index]);
+        let waiting = waiting.map(|&index| simulation.local.accesses[index]);
         let waiting: Vec<_> = waiting.map(|access| (access.kind, access.line)).collect();
         let kinds = [Access::Store, Access::Load, Access::WriteLine];
         assert_eq!(waiting, kinds.map(|kind| (kind, 2)));
-        assert_eq!(simulation.counters.l1_hits, 1);
+        assert_eq!(simulation.tally.counters.l1_hits, 1);
         // Line 0 has been performed. Line 2 takes its entry, and the load finds it there.
         simulation.notify_core_of_drain(0, 0);
         assert_eq!(simulation.cores.cores[0].waiting_accesses.len(), 1);
-        assert_eq!(simulation.counters.forwarded, 1);
+        assert_eq!(simulation.tally.counters.forwarded, 1);
     }
 
     #[test]
     fn a_stale_line_in_an_l1_is_seen() {
         let mut simulation = machine_after_loads();
         assert_eq!(failure_after(&mut simulation, Access::Load), None);
-        assert_eq!(simulation.counters.l1_hits, 1);
-        simulation.oracle.write(1, 0..1, 99);
+        assert_eq!(simulation.tally.counters.l1_hits, 1);
+        simulation.contents.oracle.write(1, 0..1, 99);
         assert_eq!(
             failure_after(&mut simulation, Access::Load),
             Some(FailureKind::DataValue)
@@ -630,7 +646,7 @@ system one { remotes 1; lines 1 }
         // A load is correct if the L1 has lost the stale line before.
         simulation.invalidate_in_l1s(Agent(0), 1, None);
         assert_eq!(failure_after(&mut simulation, Access::Load), None);
-        assert_eq!(simulation.counters.l1_hits, 2);
+        assert_eq!(simulation.tally.counters.l1_hits, 2);
     }
 
     #[test]
@@ -638,7 +654,7 @@ system one { remotes 1; lines 1 }
         let mut simulation = machine_after_loads();
         assert_eq!(failure_after(&mut simulation, Access::Store), None);
         assert_eq!(failure_after(&mut simulation, Access::Load), None);
-        assert_eq!(simulation.counters.forwarded, 1);
+        assert_eq!(simulation.tally.counters.forwarded, 1);
         simulation.cores.cores[0].entries[0].words[0].1 = 8;
         assert_eq!(
             failure_after(&mut simulation, Access::Load),

@@ -15,10 +15,11 @@ use cohkit_protocol::controller::{Event, Local};
 use cohkit_protocol::protocol::{Class, Right};
 use std::collections::VecDeque;
 
+use super::clocked::Clocked;
 use super::device::Operation;
-use super::program::{number_of, Act, Answer, ConfigurationId, Input, Transition};
+use super::program::{number_of, Act, Answer, ConfigurationId, Input, Program, Transition};
 use crate::attribution::Step;
-use crate::data::Copy;
+use crate::data::{Copy, Paged};
 use crate::explain::FailureKind;
 use crate::kernel::Time;
 use crate::message::{Agent, Line, Message, HOME};
@@ -161,20 +162,30 @@ pub(crate) fn unit_of(units: &[Unit], line: Line) -> usize {
     line as usize & (units.len() - 1)
 }
 
+/// The home: its controller, and the units or the clocked home that execute it.
+pub(crate) struct HomeState {
+    pub program: Program,
+    pub units: Vec<Unit>,
+    /// Clocked home in place of the units, if there is one.
+    pub clocked: Option<Box<Clocked>>,
+    /// Configuration of each line.
+    pub directory: Paged<u32>,
+}
+
 impl Simulation {
     #[inline]
     pub(crate) fn unit_of(&self, line: Line) -> usize {
-        unit_of(&self.units, line)
+        unit_of(&self.home.units, line)
     }
 
     /// Presents a message to the home.
     #[inline(always)]
     pub(crate) fn arrive_home(&mut self, index: u32, message: &Message) {
-        if self.clocked.is_some() {
+        if self.home.clocked.is_some() {
             return self.submit_message(index);
         }
         let unit_index = self.unit_of(message.line);
-        let request = self.kinds[message.kind.index()].request;
+        let request = self.tables.kinds[message.kind.index()].request;
         let work = Work::Message(index);
         self.present(unit_index, work, message.line, Some(message), request);
     }
@@ -182,12 +193,12 @@ impl Simulation {
     /// Completes a memory read. The unit may start another read at once.
     #[inline(always)]
     pub(crate) fn memory_read(&mut self, line: Line) {
-        if self.clocked.is_some() {
+        if self.home.clocked.is_some() {
             return self.submit_memory_result(line, Work::Read(line));
         }
         self.check_memory_read(line);
         let unit_index = self.unit_of(line);
-        self.units[unit_index].reads_in_flight -= 1;
+        self.home.units[unit_index].reads_in_flight -= 1;
         self.present(unit_index, Work::Read(line), line, None, false);
         self.schedule_unit(unit_index);
     }
@@ -195,11 +206,11 @@ impl Simulation {
     /// Completes a memory write. The unit may start another write at once.
     #[inline]
     pub(crate) fn memory_written(&mut self, line: Line) {
-        if self.clocked.is_some() {
+        if self.home.clocked.is_some() {
             return self.submit_memory_result(line, Work::Written(line));
         }
         let unit_index = self.unit_of(line);
-        self.units[unit_index].writes_in_flight -= 1;
+        self.home.units[unit_index].writes_in_flight -= 1;
         self.present(unit_index, Work::Written(line), line, None, false);
         self.schedule_unit(unit_index);
     }
@@ -214,8 +225,8 @@ impl Simulation {
         message: Option<&Message>,
         is_request: bool,
     ) {
-        let now = self.now;
-        let unit = &mut self.units[unit_index];
+        let now = self.local.now;
+        let unit = &mut self.home.units[unit_index];
         if unit.free_at <= now
             && unit.responses.is_empty()
             && (!is_request || unit.requests.is_empty() && unit.ready_slot().is_none())
@@ -232,7 +243,7 @@ impl Simulation {
     /// Schedules the examination of a unit's queues for when the unit is free, if it has something to do.
     #[inline(always)]
     fn schedule_unit(&mut self, unit_index: usize) {
-        let unit = &self.units[unit_index];
+        let unit = &self.home.units[unit_index];
         if unit.is_scheduled
             || unit.responses.is_empty()
                 && unit.ready_slot().is_none()
@@ -240,16 +251,18 @@ impl Simulation {
         {
             return;
         }
-        let unit = &mut self.units[unit_index];
+        let unit = &mut self.home.units[unit_index];
         unit.is_scheduled = true;
-        let time = unit.free_at.max(self.now);
-        self.queue.push(time, KernelEvent::Unit(unit_index as u32));
+        let time = unit.free_at.max(self.local.now);
+        self.local
+            .queue
+            .push(time, KernelEvent::Unit(unit_index as u32));
     }
 
     /// Returns the place of the next request in its queue. If bounded requests are stopped, the others pass them.
     #[inline(always)]
     fn next_request(&self, unit_index: usize) -> Option<usize> {
-        let unit = &self.units[unit_index];
+        let unit = &self.home.units[unit_index];
         match unit.is_request_blocked {
             false => (!unit.requests.is_empty()).then_some(0),
             true => unit
@@ -261,10 +274,10 @@ impl Simulation {
 
     /// Handles the inputs of a unit: responses, then inputs that wait for a slot that is free, then requests.
     pub(crate) fn run_unit(&mut self, unit_index: usize) {
-        self.units[unit_index].is_scheduled = false;
+        self.home.units[unit_index].is_scheduled = false;
         // An input that starts to wait for a slot does not occupy the unit.
-        while self.units[unit_index].free_at <= self.now {
-            let unit = &mut self.units[unit_index];
+        while self.home.units[unit_index].free_at <= self.local.now {
+            let unit = &mut self.home.units[unit_index];
             if let Some(work) = unit.responses.pop_front() {
                 self.handle_queued(unit_index, work);
             } else if let Some(slot) = unit.ready_slot() {
@@ -274,7 +287,7 @@ impl Simulation {
                     self.handle(unit_index, work, line, message.as_ref());
                 }
             } else if let Some(position) = self.next_request(unit_index) {
-                if let Some(work) = self.units[unit_index].requests.remove(position) {
+                if let Some(work) = self.home.units[unit_index].requests.remove(position) {
                     self.handle_queued(unit_index, work);
                 }
             } else {
@@ -287,7 +300,7 @@ impl Simulation {
     /// Returns the message of an input, if it is one.
     fn message(&self, work: Work) -> Option<Message> {
         match work {
-            Work::Message(index) => Some(self.messages[index]),
+            Work::Message(index) => Some(self.local.messages[index]),
             _ => None,
         }
     }
@@ -296,7 +309,7 @@ impl Simulation {
     fn handle_queued(&mut self, unit_index: usize, work: Work) {
         let message = self.message(work);
         let line = match work {
-            Work::Message(index) => self.messages[index].line,
+            Work::Message(index) => self.local.messages[index].line,
             Work::Read(line) | Work::Written(line) | Work::Local(line, _) | Work::Unlock(line) => {
                 line
             }
@@ -326,26 +339,28 @@ impl Simulation {
         let local_input = |program, event| Self::local_input(program, event, HOME);
         let input = match (work, message) {
             (_, Some(message)) => Self::input(message),
-            (Work::Written(_), _) => local_input(&self.home, Event::MemoryDone),
-            (Work::Local(_, operation), _) => local_input(&self.home, Event::Local(operation)),
-            (Work::Unlock(_), _) => local_input(&self.home, Event::Unlock),
+            (Work::Written(_), _) => local_input(&self.home.program, Event::MemoryDone),
+            (Work::Local(_, operation), _) => {
+                local_input(&self.home.program, Event::Local(operation))
+            }
+            (Work::Unlock(_), _) => local_input(&self.home.program, Event::Unlock),
             _ => {
                 let choice = self.choose_grant();
-                local_input(&self.home, Event::MemoryData(choice))
+                local_input(&self.home.program, Event::MemoryData(choice))
             }
         };
-        let configuration = self.directory.get(line);
-        let transition = if self.upper_level.is_none() {
+        let configuration = self.home.directory.get(line);
+        let transition = if self.neighbours.upper_level.is_none() {
             self.home_step(line, configuration, &input)
         } else if self.must_wait_for_above(line, message) {
-            self.counters.stall(Stall::Left);
+            self.tally.counters.stall(Stall::Left);
             return self.stall_input(unit_index, work, line);
         } else {
             self.step_below(line, configuration, &input)
         };
         if transition.answer == Answer::Take {
             if let Some(slot) = self.missing_slot(unit_index, line, &transition) {
-                self.counters.stall(Stall::UnitSlot);
+                self.tally.counters.stall(Stall::UnitSlot);
                 return self.wait_for_slot(unit_index, work, line, slot);
             }
         }
@@ -354,11 +369,11 @@ impl Simulation {
             return self.stall_input(unit_index, work, line);
         }
         let occupancy = match work {
-            Work::Read(_) | Work::Written(_) => self.times.resume_occupancy,
-            _ => self.times.occupancy,
+            Work::Read(_) | Work::Written(_) => self.tables.times.resume_occupancy,
+            _ => self.tables.times.occupancy,
         };
-        let unit = &mut self.units[unit_index];
-        unit.free_at = self.now + occupancy;
+        let unit = &mut self.home.units[unit_index];
+        unit.free_at = self.local.now + occupancy;
         unit.occupied += occupancy;
         // An operation of the device also waits where the home has no row for it.
         let from_device = matches!(work, Work::Local(..) | Work::Unlock(_));
@@ -367,13 +382,13 @@ impl Simulation {
             Answer::Leave | Answer::Unexpected
                 if from_device || transition.answer == Answer::Leave =>
             {
-                self.counters.stall(Stall::Left);
+                self.tally.counters.stall(Stall::Left);
                 return self.stall_input(unit_index, work, line);
             }
             Answer::Refuse
                 if matches!(work, Work::Local(..))
                     && self.application.is_none()
-                    && self.upper_level.is_none() =>
+                    && self.neighbours.upper_level.is_none() =>
             {
                 return self.refuse_local_operation();
             }
@@ -384,9 +399,9 @@ impl Simulation {
 
     /// Chooses among the grants that the home may give.
     fn choose_grant(&mut self) -> u8 {
-        match self.home.choices() {
+        match self.home.program.choices() {
             0 | 1 => 0,
-            choices => self.random.below(choices.into()) as u8,
+            choices => self.local.random.below(choices.into()) as u8,
         }
     }
 
@@ -394,16 +409,16 @@ impl Simulation {
     /// flight.
     #[inline(always)]
     fn overtakes(&self, unit_index: usize, message: &Message) -> bool {
-        let kind = &self.kinds[message.kind.index()];
+        let kind = &self.tables.kinds[message.kind.index()];
         let group = kind.order_group;
-        let mut waiting = self.units[unit_index].waiting_inputs();
+        let mut waiting = self.home.units[unit_index].waiting_inputs();
         group.is_some()
-            && (self.order_tracker.holds_back(kind, message)
+            && (self.interconnect.order_tracker.holds_back(kind, message)
                 || waiting.any(|&(work, line)| match work {
                     Work::Message(index) if line == message.line => {
-                        let earlier = &self.messages[index];
+                        let earlier = &self.local.messages[index];
                         earlier.sender() == message.sender()
-                            && self.kinds[earlier.kind.index()].order_group == group
+                            && self.tables.kinds[earlier.kind.index()].order_group == group
                             && is_earlier(earlier.flight, message.flight)
                     }
                     _ => false,
@@ -412,20 +427,20 @@ impl Simulation {
 
     /// Stalls an input until its line changes, if there is room for it outside the queue.
     fn stall_input(&mut self, unit_index: usize, work: Work, line: Line) {
-        let is_full =
-            self.units[unit_index].stalled.len() as u64 >= self.platform.home.waiting.value;
+        let is_full = self.home.units[unit_index].stalled.len() as u64
+            >= self.tables.platform.home.waiting.value;
         if is_full && self.is_bounded(work) {
             return self.block_request(unit_index, work);
         }
         self.dequeue_to_wait(work);
         self.note_deferred_input(work, Step::LineAtHome);
-        self.units[unit_index].stalled.push((work, line));
+        self.home.units[unit_index].stalled.push((work, line));
     }
 
     /// Makes an input wait for a slot, if there is room for it outside the queue.
     fn wait_for_slot(&mut self, unit_index: usize, work: Work, line: Line, slot: Slot) {
-        let max_waiting = self.platform.home.pending.value as usize;
-        let waiting = &self.units[unit_index].waiting_for_slot;
+        let max_waiting = self.tables.platform.home.pending.value as usize;
+        let waiting = &self.home.units[unit_index].waiting_for_slot;
         // Responses are not counted. The first test is a fast path: requests and responses together are rarely that
         // many.
         let is_full = waiting.iter().map(VecDeque::len).sum::<usize>() >= max_waiting && {
@@ -437,14 +452,14 @@ impl Simulation {
         }
         self.dequeue_to_wait(work);
         self.note_deferred_input(work, slot.step());
-        self.units[unit_index].waiting_for_slot[slot as usize].push_back((work, line));
+        self.home.units[unit_index].waiting_for_slot[slot as usize].push_back((work, line));
     }
 
     /// Keeps a request, for which there is no room to wait, at the head of its queue; it stops the bounded requests
     /// behind it.
     fn block_request(&mut self, unit_index: usize, work: Work) {
-        self.counters.stall(Stall::WaitingFull);
-        let unit = &mut self.units[unit_index];
+        self.tally.counters.stall(Stall::WaitingFull);
+        let unit = &mut self.home.units[unit_index];
         unit.requests.push_front(work);
         unit.is_request_blocked = true;
     }
@@ -466,7 +481,7 @@ impl Simulation {
     /// Returns the slot that a transition needs and its unit has not free.
     #[inline]
     fn missing_slot(&self, unit_index: usize, line: Line, transition: &Transition) -> Option<Slot> {
-        let unit = &self.units[unit_index];
+        let unit = &self.home.units[unit_index];
         if transition.reads && !unit.is_free(Slot::Read) {
             Some(Slot::Read)
         } else if transition.writes && !unit.is_free(Slot::Write) {
@@ -517,7 +532,8 @@ impl Simulation {
             line,
             message,
         });
-        if let (Work::Local(line, local), None, None) = (work, &self.application, &self.upper_level)
+        if let (Work::Local(line, local), None, None) =
+            (work, &self.application, &self.neighbours.upper_level)
         {
             if !self.is_directory_eviction(line) {
                 self.device.current = Some(Operation {
@@ -531,48 +547,49 @@ impl Simulation {
         if let (Work::Unlock(line), Some(current)) = (work, &mut self.device.current) {
             current.locked &= current.line != line;
         }
-        if let (Work::Unlock(line), Some(above)) = (work, &mut self.upper_level) {
+        if let (Work::Unlock(line), Some(above)) = (work, &mut self.neighbours.upper_level) {
             above.begin_unlock(line);
         }
         if let Some(message) = message {
-            let kind = &self.kinds[message.kind.index()];
-            let unit = &mut self.units[unit_index];
+            let kind = &self.tables.kinds[message.kind.index()];
+            let unit = &mut self.home.units[unit_index];
             if kind.class == Some(Class::Answer)
                 && unit.unanswered_forwards > 0
                 && unit.forwarded_line == line
             {
                 unit.unanswered_forwards -= 1;
             }
-            if kind.store && self.home.keeps_store_bytes {
+            if kind.store && self.home.program.keeps_store_bytes {
                 unit.deferred_stores
                     .push(Store::from_message(message, kind));
             }
         }
         if transition.next != before {
-            self.directory.set(line, transition.next);
+            self.home.directory.set(line, transition.next);
             if self.application.is_some() {
                 self.notify_permission_change(line, before, transition.next);
             }
         }
         for act in transition.acts() {
-            let act = self.home.act(act);
+            let act = self.home.program.act(act);
             self.execute_act(unit_index, work, line, message, act, transition);
         }
         if let Some(message) = message {
-            let kind = &self.kinds[message.kind.index()];
+            let kind = &self.tables.kinds[message.kind.index()];
             let keeps_bytes = |act| {
-                let act = self.home.act(act);
+                let act = self.home.program.act(act);
                 matches!(act, Act::WriteMemory | Act::SetAside)
             };
-            let is_dropped =
-                kind.store && !self.home.keeps_store_bytes && !transition.acts().any(keeps_bytes);
+            let is_dropped = kind.store
+                && !self.home.program.keeps_store_bytes
+                && !transition.acts().any(keeps_bytes);
             if kind.line || is_dropped {
-                self.data.release(message.copy);
+                self.contents.data.release(message.copy);
             }
             if is_dropped && !self.has_outstanding_store(message.from, line) {
                 let name = self.agent_name(message.from);
                 let text = format!("a store that {name} has completed is not performed");
-                self.fail(self.oracle.store_property(), line, text);
+                self.fail(self.contents.oracle.store_property(), line, text);
             }
         }
         self.observe(Fact::State {
@@ -590,17 +607,20 @@ impl Simulation {
     #[inline(always)]
     pub(crate) fn return_waiting_inputs(&mut self, unit_index: usize, line: Line) {
         let concerns_line = |&(_, input_line): &(Work, Line)| input_line == line;
-        if self.units[unit_index].waiting_inputs().any(concerns_line) {
+        if self.home.units[unit_index]
+            .waiting_inputs()
+            .any(concerns_line)
+        {
             self.return_inputs(unit_index, line);
         }
         // A stopped request may find room now, or may concern this line.
-        self.units[unit_index].is_request_blocked = false;
+        self.home.units[unit_index].is_request_blocked = false;
         self.schedule_unit(unit_index);
     }
 
     /// Returns all stalled inputs of a unit to the heads of the queues.
     pub(crate) fn return_stalled_inputs(&mut self, unit_index: usize) {
-        let mut lines: Vec<Line> = self.units[unit_index]
+        let mut lines: Vec<Line> = self.home.units[unit_index]
             .stalled
             .iter()
             .map(|input| input.1)
@@ -613,7 +633,7 @@ impl Simulation {
 
     /// Returns all inputs that wait for a line together: none may overtake its predecessors.
     fn return_inputs(&mut self, unit_index: usize, line: Line) {
-        let unit = &mut self.units[unit_index];
+        let unit = &mut self.home.units[unit_index];
         // In one order, inputs that wait for a slot came before those that were stalled behind them.
         let mut released = Vec::new();
         for waiting in &mut unit.waiting_for_slot {
@@ -624,8 +644,8 @@ impl Simulation {
         for &(work, _) in released.iter().rev() {
             self.note_deferred_input(work, Step::Unit);
             match self.is_request(work) {
-                true => self.units[unit_index].requests.push_front(work),
-                false => self.units[unit_index].responses.push_front(work),
+                true => self.home.units[unit_index].requests.push_front(work),
+                false => self.home.units[unit_index].responses.push_front(work),
             }
         }
     }
@@ -634,7 +654,9 @@ impl Simulation {
     #[inline]
     fn is_request(&self, work: Work) -> bool {
         match work {
-            Work::Message(index) => self.kinds[self.messages[index].kind.index()].request,
+            Work::Message(index) => {
+                self.tables.kinds[self.local.messages[index].kind.index()].request
+            }
             work => matches!(work, Work::Local(..)),
         }
     }
@@ -643,7 +665,7 @@ impl Simulation {
     fn is_bounded(&self, work: Work) -> bool {
         match work {
             Work::Message(index) => {
-                let kind = &self.kinds[self.messages[index].kind.index()];
+                let kind = &self.tables.kinds[self.local.messages[index].kind.index()];
                 kind.request && kind.order_group.is_none()
             }
             _ => false,
@@ -662,22 +684,22 @@ impl Simulation {
         transition: &Transition,
     ) {
         let latency = match work {
-            Work::Read(_) | Work::Written(_) => self.times.resume,
-            _ => self.times.latency,
+            Work::Read(_) | Work::Written(_) => self.tables.times.resume,
+            _ => self.tables.times.latency,
         };
-        let ready = self.now + latency;
+        let ready = self.local.now + latency;
         match act {
             Act::Send {
                 message: kind,
                 to,
                 fields,
             } => {
-                let message_kind = self.kinds[kind.index()];
+                let message_kind = self.tables.kinds[kind.index()];
                 let is_forward = message_kind.class == Some(Class::Forward);
                 let (mut copy, mut ready) = (Copy::UNTOUCHED, ready);
                 if message_kind.line {
-                    copy = self.data.memory(line);
-                    self.data.share(copy);
+                    copy = self.contents.data.memory(line);
+                    self.contents.data.share(copy);
                     self.check_single_use(line, kind.index(), copy);
                     if !matches!(work, Work::Read(_)) {
                         if message_kind.used_once {
@@ -687,8 +709,8 @@ impl Simulation {
                         ready = self.operate(ready, line);
                     }
                 }
-                if is_forward && self.declares_responses {
-                    let unit = &mut self.units[unit_index];
+                if is_forward && self.tables.declares_responses {
+                    let unit = &mut self.home.units[unit_index];
                     unit.unanswered_forwards += 1;
                     unit.forwarded_line = line;
                 }
@@ -709,7 +731,7 @@ impl Simulation {
             }
             Act::StartRead => {
                 if !self.defer_memory_read(line, transition) {
-                    self.units[unit_index].reads_in_flight += 1;
+                    self.home.units[unit_index].reads_in_flight += 1;
                     self.read_memory(ready, line, transition);
                 }
             }
@@ -724,8 +746,9 @@ impl Simulation {
             Act::WriteMemory => {
                 self.operate(ready, line);
                 match message {
-                    Some(message) if self.kinds[message.kind.index()].store => {
-                        let store = Store::from_message(message, &self.kinds[message.kind.index()]);
+                    Some(message) if self.tables.kinds[message.kind.index()].store => {
+                        let store =
+                            Store::from_message(message, &self.tables.kinds[message.kind.index()]);
                         self.perform_store(store, store.is_whole_line);
                     }
                     _ => self.write_back(line, message),
@@ -738,7 +761,9 @@ impl Simulation {
             }
             Act::Acknowledge(_) if self.take_directory_eviction(line) => {}
             Act::Acknowledge(local) => self.complete_local_operation(line, local),
-            Act::Unlocked if self.upper_level.is_some() => self.handle_unlock_below(line),
+            Act::Unlocked if self.neighbours.upper_level.is_some() => {
+                self.handle_unlock_below(line)
+            }
             Act::Unlocked if self.application.is_some() => {}
             Act::Unlocked => {
                 self.device.current = None;
@@ -763,17 +788,21 @@ impl Simulation {
         transition: &Transition,
     ) {
         let input_text = match work {
-            Work::Message(index) => self.message_text(&self.messages[index]),
-            _ => format!("{:?}", self.home.event(input.code)),
+            Work::Message(index) => self.message_text(&self.local.messages[index]),
+            _ => format!("{:?}", self.home.program.event(input.code)),
         };
-        let state_text = self.state_text(HOME, line, self.directory.get(line));
+        let state_text = self.state_text(HOME, line, self.home.directory.get(line));
         let name = self.agent_name(HOME);
         let text = match transition.answer {
-            Answer::Fault => self.home.fault(&name, &self.protocol_messages, transition),
+            Answer::Fault => {
+                self.home
+                    .program
+                    .fault(&name, &self.tables.protocol_messages, transition)
+            }
             _ => format!("{name} has no rule for {input_text} in {state_text}"),
         };
         if let Work::Message(index) = work {
-            let message = self.messages[index];
+            let message = self.local.messages[index];
             self.note_receive(&message);
         }
         self.fail(FailureKind::UnexpectedMessage, line, text);
@@ -793,7 +822,7 @@ impl Simulation {
             (Work::Local(_, local), _) => {
                 format!(
                     "takes {}",
-                    self.home.controller().locals[local as usize].name
+                    self.home.program.controller().locals[local as usize].name
                 )
             }
             _ => "takes the unlock".to_string(),

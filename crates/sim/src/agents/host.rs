@@ -60,7 +60,7 @@ impl Simulation {
             .as_ref()
             .is_some_and(|run| run.host.is_some());
         if !has_bus {
-            let name = &self.platform.name;
+            let name = &self.tables.platform.name;
             let text = format!("no device bus (table `[bus]`) in {name}");
             self.fail(FailureKind::Contract, 0, text);
         }
@@ -69,7 +69,7 @@ impl Simulation {
 
     /// Executes a thread's step on a register or on the CPU's own memory.
     pub(crate) fn execute_host_step(&mut self, core: u16) {
-        let now = self.now;
+        let now = self.local.now;
         let thread_index = usize::from(core);
         let Some(step) = self
             .application
@@ -130,7 +130,7 @@ impl Simulation {
 
     /// Returns the value of a register to the thread that reads it.
     pub(crate) fn reply_to_thread(&mut self, thread: u32, value: u64) {
-        let now = self.now;
+        let now = self.local.now;
         let core = thread as u16;
         let Some(host) = self.host() else {
             return;
@@ -141,7 +141,7 @@ impl Simulation {
             application.threads[usize::from(core)].reading_since = None;
         }
         self.postpone_watchdog(arrival);
-        self.queue.push(arrival, KernelEvent::Thread(core));
+        self.local.queue.push(arrival, KernelEvent::Thread(core));
     }
 
     /// Starts a read of the CPU's own memory by the application.
@@ -150,7 +150,7 @@ impl Simulation {
             let text = format!("{words} words from {first} on exceed the CPU's own memory");
             return self.fail(FailureKind::Contract, 0, text);
         }
-        let now = self.now;
+        let now = self.local.now;
         let Some(host) = self.host() else {
             return;
         };
@@ -167,7 +167,7 @@ impl Simulation {
 
     /// Starts a write of the CPU's own memory by the application.
     pub(crate) fn host_store(&mut self, first: u32, words: Words) {
-        let now = self.now;
+        let now = self.local.now;
         let Some(host) = self.host() else {
             return;
         };
@@ -179,7 +179,7 @@ impl Simulation {
 
     /// Starts an interrupt of a thread by the application.
     pub(crate) fn start_interrupt(&mut self, thread: u32) {
-        let now = self.now;
+        let now = self.local.now;
         let Some(host) = self.host() else {
             return;
         };
@@ -189,7 +189,7 @@ impl Simulation {
 
     /// Delivers an interrupt to a thread.
     pub(crate) fn deliver_interrupt(&mut self, thread: u32) {
-        let delivery = self.now + self.host().map_or(0, |host| host.bus.interrupt_latency());
+        let delivery = self.local.now + self.host().map_or(0, |host| host.bus.interrupt_latency());
         self.postpone_watchdog(delivery);
         let Some(application) = &mut self.application else {
             return;
@@ -202,6 +202,7 @@ impl Simulation {
         };
         match std::mem::take(&mut thread_state.awaits_interrupt) {
             true => self
+                .local
                 .queue
                 .push(delivery, KernelEvent::Thread(thread as u16)),
             false => thread_state.pending_interrupt = Some(delivery),
@@ -229,12 +230,14 @@ impl Simulation {
         host.next_number = number.wrapping_add(1);
         host.transfers.insert(number, transfer);
         self.postpone_watchdog(arrival);
-        self.queue.push(arrival, KernelEvent::Transfer(number));
+        self.local
+            .queue
+            .push(arrival, KernelEvent::Transfer(number));
     }
 
     /// Completes a transfer at the CPU's own memory.
     pub(crate) fn complete_transfer(&mut self, number: u32) {
-        let now = self.now;
+        let now = self.local.now;
         self.postpone_watchdog(now);
         let Some(host) = self.host() else {
             return;

@@ -25,7 +25,7 @@ pub(crate) struct HostMemoryPath {
 impl Simulation {
     /// Issues a thread's load or store of the host's memory. Returns false if that memory is not a separate space.
     pub(crate) fn issue_host_access(&mut self, core: u16, step: Step) -> bool {
-        let now = self.now;
+        let now = self.local.now;
         let Some(application) = &mut self.application else {
             return false;
         };
@@ -191,7 +191,9 @@ impl Simulation {
                 if let Some(application) = &mut self.application {
                     application.threads[usize::from(core)].reading_since = None;
                 }
-                self.queue.push(completion.time, KernelEvent::Thread(core));
+                self.local
+                    .queue
+                    .push(completion.time, KernelEvent::Thread(core));
             }
         }
     }

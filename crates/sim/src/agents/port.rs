@@ -149,9 +149,9 @@ impl Port {
 impl Simulation {
     /// Starts a request.
     pub(crate) fn begin_port_request(&mut self, port_request: PortRequest) {
-        let words_per_line = u32::from(self.data.words());
+        let words_per_line = u32::from(self.contents.data.words());
         let (first, words) = (port_request.first, port_request.op.words());
-        let memory_words = u64::from(self.platform.lines) * u64::from(words_per_line);
+        let memory_words = u64::from(self.tables.platform.lines) * u64::from(words_per_line);
         let end = u64::from(first) + u64::from(words);
         if words == 0 || end > memory_words {
             let requester_name = self.requester_name(port_request.requester);
@@ -160,7 +160,7 @@ impl Simulation {
             );
             return self.fail(FailureKind::Contract, 0, text);
         }
-        let Some(port) = &mut self.port else {
+        let Some(port) = &mut self.neighbours.port else {
             return;
         };
         let (requester, lines) = (
@@ -208,7 +208,7 @@ impl Simulation {
 
     /// Issues the access for a part of a request.
     fn begin_part(&mut self, number: u64) {
-        let Some(port) = &self.port else {
+        let Some(port) = &self.neighbours.port else {
             return;
         };
         let Some((request, part)) =
@@ -229,7 +229,7 @@ impl Simulation {
         };
         // Bus transfers use physical addresses.
         let virtual_address = !matches!(request.requester, Requester::Transfer(_));
-        let is_whole_line = part.word_count == self.data.words();
+        let is_whole_line = part.word_count == self.contents.data.words();
         let kind = match request.op {
             AccessOp::Load { cached: true, .. } => Access::Load,
             AccessOp::Load { .. } => Access::ReadOnce,
@@ -237,11 +237,11 @@ impl Simulation {
             AccessOp::Store { .. } if is_whole_line => Access::WriteLine,
             AccessOp::Store { .. } => Access::WritePartial,
         };
-        let access = self.accesses.insert(Pending {
+        let access = self.local.accesses.insert(Pending {
             line: part.line,
             next: u32::MAX,
             value: number,
-            issued: self.now,
+            issued: self.local.now,
             since: 0,
             word: part.word,
             words: part.word_count,
@@ -254,8 +254,8 @@ impl Simulation {
             performed: false,
             found: None,
         });
-        self.in_flight += 1;
-        let departure = self.groups.departure_time(core, self.now);
+        self.tally.in_flight += 1;
+        let departure = self.groups.departure_time(core, self.local.now);
         let cache = self.cache_of(core);
         if (self.translations.as_ref()).is_some_and(|translations| translations.has(cache)) {
             if virtual_address {
@@ -264,7 +264,7 @@ impl Simulation {
             self.mark_physical(access);
         }
         let arrival = departure + self.groups.of_core(core).request;
-        self.queue.push(arrival, KernelEvent::Access(access));
+        self.local.queue.push(arrival, KernelEvent::Access(access));
     }
 
     /// Names the requester, for messages.
@@ -279,7 +279,12 @@ impl Simulation {
     /// Completes a read of the port with these bytes. In a copy of its cache, every word must be the last one written.
     #[cold]
     pub(crate) fn read_by_port(&mut self, access: &Pending, copy: Copy, in_place: bool) {
-        let Some((_, part)) = self.port.as_ref().and_then(|port| port.request_of(access)) else {
+        let Some((_, part)) = self
+            .neighbours
+            .port
+            .as_ref()
+            .and_then(|port| port.request_of(access))
+        else {
             return;
         };
         let words = part.word..part.word + part.word_count;
@@ -288,15 +293,19 @@ impl Simulation {
                 self.check_load(&Pending { word, ..*access }, copy);
             }
         }
-        let (data, line) = (&self.data, access.line);
-        if let Some(port) = &mut self.port {
+        let (data, line) = (&self.contents.data, access.line);
+        if let Some(port) = &mut self.neighbours.port {
             port.record_read(part, words.map(|word| data.word(line, copy, word)));
         }
     }
 
     /// Returns the words that a write of the port stores, given the line's contents when the write is performed.
     fn port_store_words(&mut self, access: &Pending, copy: Copy) -> Vec<(u16, u64)> {
-        let Some((request, part)) = self.port.as_ref().and_then(|port| port.request_of(access))
+        let Some((request, part)) = self
+            .neighbours
+            .port
+            .as_ref()
+            .and_then(|port| port.request_of(access))
         else {
             return Vec::new();
         };
@@ -312,8 +321,8 @@ impl Simulation {
                 let update = *update;
                 let word = part.word;
                 self.check_load(&Pending { word, ..*access }, copy);
-                let old = self.data.word(access.line, copy, part.word);
-                if let Some(port) = &mut self.port {
+                let old = self.contents.data.word(access.line, copy, part.word);
+                if let Some(port) = &mut self.neighbours.port {
                     port.record_read(part, [old].into_iter());
                 }
                 match update {
@@ -329,8 +338,11 @@ impl Simulation {
     pub(crate) fn write_by_port(&mut self, access: &Pending, mut copy: Copy) -> Copy {
         let line = access.line;
         for (word, value) in self.port_store_words(access, copy) {
-            let version = self.oracle.write(line, word..word + 1, value);
-            copy = self.data.write_word(line, copy, word, value, version);
+            let version = self.contents.oracle.write(line, word..word + 1, value);
+            copy = self
+                .contents
+                .data
+                .write_word(line, copy, word, value, version);
         }
         copy
     }
@@ -338,9 +350,12 @@ impl Simulation {
     /// Returns the bytes of a write of the port that is sent to the home, which performs it.
     #[cold]
     pub(crate) fn port_bytes_to_send(&mut self, access: &Pending) -> Copy {
-        let mut copy = self.data.filled(0);
+        let mut copy = self.contents.data.filled(0);
         for (word, value) in self.port_store_words(access, copy) {
-            copy = self.data.write_word(access.line, copy, word, value, 0);
+            copy = self
+                .contents
+                .data
+                .write_word(access.line, copy, word, value, 0);
         }
         copy
     }
@@ -354,7 +369,7 @@ impl Simulation {
         performed: bool,
         completion: Time,
     ) {
-        self.in_flight -= 1;
+        self.tally.in_flight -= 1;
         if !performed {
             let (name, access_name) = (self.agent_name(access.cache), access.kind.name());
             let text = format!(
@@ -363,7 +378,7 @@ impl Simulation {
             return self.fail(FailureKind::Incompatible, access.line, text);
         }
         self.count_performed(1, completion);
-        self.counters.hits += u64::from(hit);
+        self.tally.counters.hits += u64::from(hit);
         if access.is_store() {
             self.complete_store(access, &[access.issued]);
         }
@@ -380,9 +395,9 @@ impl Simulation {
         refusal: Refused,
         completion: Time,
     ) {
-        self.in_flight -= 1;
-        let word = access.line * u32::from(self.data.words()) + u32::from(access.word);
-        if let Some(port) = &mut self.port {
+        self.tally.in_flight -= 1;
+        let word = access.line * u32::from(self.contents.data.words()) + u32::from(access.word);
+        if let Some(port) = &mut self.neighbours.port {
             let part = port.parts.get(&access.value);
             if let Some(request) = part.and_then(|part| port.requests.get_mut(&part.request)) {
                 let first = request.refused.take_if(|(first, _)| *first < word);
@@ -394,7 +409,7 @@ impl Simulation {
 
     /// Ends the part of a request that an access was for.
     fn complete_part(&mut self, access: &Pending, completion: Time) {
-        let Some(port) = &mut self.port else {
+        let Some(port) = &mut self.neighbours.port else {
             return;
         };
         let Some(part) = port.parts.remove(&access.value) else {
@@ -423,10 +438,10 @@ impl Simulation {
         if from_device {
             let next = port.waiting.pop_front();
             port.in_flight -= u64::from(next.is_none());
-            self.postpone_watchdog(self.now);
+            self.postpone_watchdog(self.local.now);
             next.into_iter().for_each(|next| self.begin_part(next));
         } else if from_bus {
-            self.postpone_watchdog(self.now);
+            self.postpone_watchdog(self.local.now);
         }
     }
 }

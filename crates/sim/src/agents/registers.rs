@@ -57,7 +57,7 @@ impl Simulation {
     /// Returns the line of a message. A message about no line has the number of its receiving or sending home instead.
     #[inline(always)]
     pub(crate) fn line_of(&self, kind: MessageId, line: Line, to: Receiver) -> Line {
-        if self.kinds[kind.index()].about_line {
+        if self.tables.kinds[kind.index()].about_line {
             return line;
         }
         match to {
@@ -101,11 +101,11 @@ impl Simulation {
         input: &Input,
     ) -> Transition {
         if !self.registers.has_registers_anywhere() {
-            return self.home.step(configuration, input);
+            return self.home.program.step(configuration, input);
         }
         let home = self.home_of(line);
         let registers = &mut self.registers.homes[home];
-        (self.home).step_with(registers, home as u16, configuration, input)
+        (self.home.program).step_with(registers, home as u16, configuration, input)
     }
 
     /// Applies the register changes of the last computed transition, which is taken.
@@ -122,7 +122,7 @@ impl Simulation {
         let (changed, agent_index) = match agent {
             HOME => {
                 let registers = &mut self.registers.homes[home];
-                (self.home.change(registers), caches + home)
+                (self.home.program.change(registers), caches + home)
             }
             cache => {
                 let registers = &mut self.registers.caches[cache.index()];
@@ -130,8 +130,9 @@ impl Simulation {
             }
         };
         if changed && !std::mem::replace(&mut self.registers.retry_scheduled[agent_index], true) {
-            self.queue
-                .push(self.now, KernelEvent::Registers(agent_index as u32));
+            self.local
+                .queue
+                .push(self.local.now, KernelEvent::Registers(agent_index as u32));
         }
     }
 
@@ -139,8 +140,9 @@ impl Simulation {
     pub(crate) fn schedule_retry(&mut self, cache: Agent) {
         let agent_index = cache.index();
         if !std::mem::replace(&mut self.registers.retry_scheduled[agent_index], true) {
-            self.queue
-                .push(self.now, KernelEvent::Registers(agent_index as u32));
+            self.local
+                .queue
+                .push(self.local.now, KernelEvent::Registers(agent_index as u32));
         }
     }
 
@@ -161,7 +163,7 @@ impl Simulation {
             self.retry_waiting_for_way(cache);
         } else {
             let home = agent_index - cache_count;
-            for unit in (home..self.units.len()).step_by(self.memories.len()) {
+            for unit in (home..self.home.units.len()).step_by(self.memories.len()) {
                 self.return_stalled_inputs(unit);
             }
         }

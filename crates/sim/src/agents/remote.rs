@@ -6,7 +6,7 @@ mod rights;
 use cohkit_base::sequence::Action;
 use cohkit_protocol::controller::{Access, Event};
 use cohkit_protocol::pending_access::Ending;
-use cohkit_protocol::protocol::Right;
+use cohkit_protocol::protocol::{Right, StateId};
 use cohkit_system::plan::CompletionEffect;
 use std::ops::{Index, IndexMut};
 
@@ -120,6 +120,8 @@ pub struct Caches {
     caches: Vec<Cache>,
     /// First cache and initial configuration of each kind, in descending order.
     initial_configurations: Vec<(Agent, ConfigurationId)>,
+    /// Bulk transitions, from one state to another, still to be applied to all lines of the current cache.
+    bulk_transitions: Vec<(StateId, StateId)>,
 }
 
 impl Caches {
@@ -142,6 +144,7 @@ impl Caches {
             initial_configurations: groups_descending
                 .map(|group| (group.caches.first(), group.initial_configuration))
                 .collect(),
+            bulk_transitions: Vec::new(),
         }
     }
 
@@ -255,7 +258,7 @@ impl Simulation {
     #[inline(always)]
     pub(crate) fn present_access(&mut self, index: u32) {
         self.observe(Fact::Reached { access: index });
-        let access = self.accesses[index];
+        let access = self.local.accesses[index];
         let caches = &mut self.caches;
         let (mut place, mut entry) = caches.find(access.cache, access.line);
         if entry.first_access != NONE {
@@ -274,7 +277,7 @@ impl Simulation {
                     || kind == Access::Atomic && self.remote.atomics_fetch =>
             {
                 let Some(slot) = self.make_room(access.cache, access.line) else {
-                    self.counters.stall(Stall::NoWay);
+                    self.tally.counters.stall(Stall::NoWay);
                     self.observe(Fact::WaitsForWay { access: index });
                     self.caches[access.cache].waiting_for_way.push(index);
                     return;
@@ -319,7 +322,7 @@ impl Simulation {
         if entry.first_access == NONE {
             entry.first_access = index;
         } else {
-            self.accesses[entry.last_access].next = index;
+            self.local.accesses[entry.last_access].next = index;
         }
         entry.last_access = index;
     }
@@ -341,6 +344,7 @@ impl Simulation {
             {
                 // The level below returns its copy first. Until then no other line needs to be evicted.
                 if self
+                    .neighbours
                     .lower_level
                     .as_ref()
                     .is_some_and(|lower| lower.is_evicting(cache, victim))
@@ -377,27 +381,31 @@ impl Simulation {
     /// Retries accesses that found their set full.
     pub(crate) fn retry_waiting_for_way(&mut self, cache: Agent) {
         for index in std::mem::take(&mut self.caches[cache].waiting_for_way) {
-            self.queue.push(self.now, KernelEvent::Access(index));
+            self.local
+                .queue
+                .push(self.local.now, KernelEvent::Access(index));
         }
     }
 
     /// Holds an access until the registers or variables in its guards change, or until an input queue has room.
     fn hold_access(&mut self, cache: Agent, index: u32) {
-        let is_write = self.accesses[index].kind.writes();
+        let is_write = self.local.accesses[index].kind.writes();
         let cache_state = &mut self.caches[cache];
         cache_state.held_accesses.push(index);
         if is_write {
-            cache_state.writes_held_since.get_or_insert(self.now);
+            cache_state.writes_held_since.get_or_insert(self.local.now);
         }
     }
 
     /// Retries the accesses that waited for a change of registers or for room in an input queue.
     pub(crate) fn retry_held(&mut self, cache: Agent) {
         if let Some(since) = self.caches[cache].writes_held_since.take() {
-            self.counters.registers_waited += self.now - since;
+            self.tally.counters.registers_waited += self.local.now - since;
         }
         for index in std::mem::take(&mut self.caches[cache].held_accesses) {
-            self.queue.push(self.now, KernelEvent::Access(index));
+            self.local
+                .queue
+                .push(self.local.now, KernelEvent::Access(index));
         }
     }
 
@@ -406,12 +414,12 @@ impl Simulation {
         let (place, mut entry) = self.caches.find(cache, line);
         let properties = self.remote.properties(entry.configuration);
         if properties.right < Right::Write {
-            self.data.release(copy);
+            self.contents.data.release(copy);
             let name = self.agent_name(cache);
             let text = format!("the level below {name} writes its memory without write permission");
             return self.fail(FailureKind::Inclusion, line, text);
         }
-        self.data.release(entry.copy);
+        self.contents.data.release(entry.copy);
         entry.copy = copy;
         let input = Self::local_input(&self.remote, Event::Access(Access::Store), cache);
         let transition = self.remote_step(cache, line, entry.configuration, &input);
@@ -461,9 +469,9 @@ impl Simulation {
             let same = |message: &Message| {
                 (message.kind, message.from, message.line) == (kind, cache, line)
             };
-            self.messages.iter().filter(|(_, m)| same(m)).count()
+            self.local.messages.iter().filter(|(_, m)| same(m)).count()
         };
-        self.bounds.can_start_access(sends, in_flight)
+        self.tables.bounds.can_start_access(sends, in_flight)
     }
 
     /// Attempts to perform an access, or to start its transaction.
@@ -486,7 +494,7 @@ impl Simulation {
         entry: &mut Entry,
         index: u32,
     ) -> Option<Attempt> {
-        let access = self.accesses[index];
+        let access = self.local.accesses[index];
         let before = self.remote.properties(entry.configuration);
         let needed_right = access.kind.needs();
         if access.purpose == Purpose::Hint && before.right >= needed_right {
@@ -495,6 +503,7 @@ impl Simulation {
         // The level below requests the line again after it has returned its copy.
         if before.stable
             && self
+                .neighbours
                 .lower_level
                 .as_ref()
                 .is_some_and(|lower| !lower.is_free(cache, line))
@@ -523,7 +532,7 @@ impl Simulation {
                     access: index,
                     from: entry.configuration,
                 });
-                let pending = &mut self.accesses[index];
+                let pending = &mut self.local.accesses[index];
                 (pending.sent, pending.performed, pending.found) = (false, false, None);
                 self.apply_cache_transition(cache, line, entry, &transition, None, Some(index));
                 if !access.kind.about_line() && transition.retries {
@@ -540,12 +549,12 @@ impl Simulation {
                 match after.stable {
                     // No message will come that completes the access.
                     true if self.sends_store_bytes(&transition) => {
-                        self.oracle.record_store_posted((cache, line));
+                        self.contents.oracle.record_store_posted((cache, line));
                         Attempt::Performed
                     }
                     true => return None,
                     false => {
-                        self.accesses[index].since = self.oracle.latest(line);
+                        self.local.accesses[index].since = self.contents.oracle.latest(line);
                         Attempt::Began
                     }
                 }
@@ -603,7 +612,7 @@ impl Simulation {
     /// True if a transition sends the bytes of a non-caching write.
     fn sends_store_bytes(&self, transition: &Transition) -> bool {
         let is_store = |act| match self.remote.act(act) {
-            Act::Send { message, .. } => self.kinds[message.index()].store,
+            Act::Send { message, .. } => self.tables.kinds[message.index()].store,
             _ => false,
         };
         transition.acts().any(is_store)
@@ -614,7 +623,7 @@ impl Simulation {
     pub(crate) fn arrive_remote(&mut self, index: u32, message: &Message) {
         let cache = message.to;
         if self.is_blocked(cache, message, usize::MAX) || !self.deliver(cache, index, message) {
-            self.counters.stall(Stall::Left);
+            self.tally.counters.stall(Stall::Left);
             // The message waits in the cache and frees its place in the circuit.
             self.dequeue_from_circuit(index);
             self.observe(Fact::Deferred {
@@ -631,9 +640,9 @@ impl Simulation {
     pub(crate) fn retry_stalled_messages(&mut self, cache: Agent, line: Line) {
         let mut position = 0;
         while let Some(&index) = self.caches[cache].stalled.get(position) {
-            let message = self.messages[index];
-            let may_be_next =
-                message.line == line || self.kinds[message.kind.index()].order_span.is_some();
+            let message = self.local.messages[index];
+            let may_be_next = message.line == line
+                || self.tables.kinds[message.kind.index()].order_span.is_some();
             let is_consumed = may_be_next
                 && !self.is_blocked(cache, &message, position)
                 && self.deliver(cache, index, &message);
@@ -649,7 +658,9 @@ impl Simulation {
     /// Retries the stalled messages of all lines.
     pub(crate) fn retry_all_stalled_messages(&mut self, cache: Agent) {
         let stalled = self.caches[cache].stalled.iter();
-        let mut lines: Vec<Line> = stalled.map(|&index| self.messages[index].line).collect();
+        let mut lines: Vec<Line> = stalled
+            .map(|&index| self.local.messages[index].line)
+            .collect();
         lines.dedup();
         for line in lines {
             self.retry_stalled_messages(cache, line);
@@ -661,14 +672,14 @@ impl Simulation {
     #[inline(always)]
     fn is_blocked(&self, cache: Agent, message: &Message, limit: usize) -> bool {
         let stalled = &self.caches[cache].stalled;
-        let kind = &self.kinds[message.kind.index()];
+        let kind = &self.tables.kinds[message.kind.index()];
         let group = kind.order_group;
         group.is_some()
-            && (self.order_tracker.holds_back(kind, message)
+            && (self.interconnect.order_tracker.holds_back(kind, message)
                 || stalled.iter().take(limit).any(|&index| {
-                    let earlier_message = &self.messages[index];
+                    let earlier_message = &self.local.messages[index];
                     (earlier_message.line, earlier_message.from) == (message.line, message.from)
-                        && self.kinds[earlier_message.kind.index()].order_group == group
+                        && self.tables.kinds[earlier_message.kind.index()].order_group == group
                         && is_earlier(earlier_message.flight, message.flight)
                 }))
     }
@@ -697,7 +708,7 @@ impl Simulation {
                 return true;
             }
             _ => {
-                let name = &self.protocol_messages[message.kind.index()].name;
+                let name = &self.tables.protocol_messages[message.kind.index()].name;
                 let state_text = self.state_text(cache, line, entry.configuration);
                 let text = format!(
                     "{} has no rule for {name} in {state_text}",
@@ -713,14 +724,14 @@ impl Simulation {
         self.apply_cache_transition(cache, line, &mut entry, &transition, Some(message), None);
         while entry.first_access != NONE {
             let index = entry.first_access;
-            let next = self.accesses[index].next;
+            let next = self.local.accesses[index].next;
             let performed = match self.attempt(cache, line, &mut entry, index) {
                 Attempt::Performed => true,
                 Attempt::Skipped => false,
                 Attempt::Held => {
                     // No message about the line is guaranteed to arrive.
                     entry.first_access = next;
-                    self.accesses[index].next = NONE;
+                    self.local.accesses[index].next = NONE;
                     self.hold_access(cache, index);
                     continue;
                 }
@@ -737,14 +748,14 @@ impl Simulation {
     /// Moves all lines of a cache from one state to another, if rows just taken contain such bulk transitions.
     #[inline(always)]
     fn apply_bulk_transitions(&mut self, cache: Agent) {
-        if !self.bulk_transitions.is_empty() {
+        if !self.caches.bulk_transitions.is_empty() {
             self.move_all_lines(cache);
         }
     }
 
     #[cold]
     fn move_all_lines(&mut self, cache: Agent) {
-        for (from, to) in std::mem::take(&mut self.bulk_transitions) {
+        for (from, to) in std::mem::take(&mut self.caches.bulk_transitions) {
             for line in self.caches.lines_of(cache) {
                 let (place, mut entry) = self.caches.find(cache, line);
                 if self.remote.state(entry.configuration) != from.index() {
@@ -754,11 +765,13 @@ impl Simulation {
                 entry.configuration = self.remote.in_state(entry.configuration, to);
                 let after = self.remote.properties(entry.configuration);
                 if before.holds_line && !after.holds_line {
-                    self.data
+                    self.contents
+                        .data
                         .release(std::mem::replace(&mut entry.copy, Copy::UNTOUCHED));
                 }
                 if after.right != before.right && self.caches.count() > 1 {
-                    self.oracle
+                    self.contents
+                        .oracle
                         .record_permission_change(line, before.right, after.right);
                 }
                 self.observe(Fact::State {
@@ -812,9 +825,11 @@ impl Simulation {
         // Accesses that still wait for a line that is now absent start again.
         while is_absent && entry.first_access != NONE {
             let index = entry.first_access;
-            entry.first_access = self.accesses[index].next;
-            self.accesses[index].next = NONE;
-            self.queue.push(self.now, KernelEvent::Access(index));
+            entry.first_access = self.local.accesses[index].next;
+            self.local.accesses[index].next = NONE;
+            self.local
+                .queue
+                .push(self.local.now, KernelEvent::Access(index));
         }
         let waiting_for_way = !self.caches[cache].waiting_for_way.is_empty();
         if waiting_for_way && self.remote.properties(entry.configuration).stable {
@@ -828,7 +843,7 @@ impl Simulation {
         let name = self.agent_name(cache);
         let text = self
             .remote
-            .fault(&name, &self.protocol_messages, transition);
+            .fault(&name, &self.tables.protocol_messages, transition);
         self.fail(FailureKind::UnexpectedMessage, line, text);
     }
 
@@ -844,7 +859,7 @@ impl Simulation {
     ) {
         self.commit_registers(cache, line);
         let (before, after) = (transition.before, transition.after);
-        let carries_line = message.is_some_and(|m| self.kinds[m.kind.index()].line);
+        let carries_line = message.is_some_and(|m| self.tables.kinds[m.kind.index()].line);
         let mut received_copy = message.filter(|_| carries_line).map(|message| message.copy);
         for act in transition.acts() {
             match self.remote.act(act) {
@@ -853,7 +868,7 @@ impl Simulation {
                     to,
                     fields,
                 } => {
-                    let message_kind = &self.kinds[kind.index()];
+                    let message_kind = &self.tables.kinds[kind.index()];
                     let (sends_line, sends_store) = (message_kind.line, message_kind.store);
                     let (mut copy, mut word, mut words) = (Copy::UNTOUCHED, 0, 0);
                     if sends_line {
@@ -865,7 +880,7 @@ impl Simulation {
                             continue;
                         };
                         self.check_single_use(line, kind.index(), source);
-                        copy = self.data.share(source);
+                        copy = self.contents.data.share(source);
                     } else if sends_store {
                         let store_index =
                             access.or((entry.first_access != NONE).then_some(entry.first_access));
@@ -883,45 +898,45 @@ impl Simulation {
                         credit: false,
                         flight: 0,
                     };
-                    self.send(message, self.now);
+                    self.send(message, self.local.now);
                 }
                 Act::Done => {
                     self.complete_pending_access(cache, line, entry, &mut received_copy, transition)
                 }
-                Act::Every { from, to } => self.bulk_transitions.push((from, to)),
+                Act::Every { from, to } => self.caches.bulk_transitions.push((from, to)),
                 _ => {
                     self.report_unsupported(cache, line, entry.configuration, "an action of a home")
                 }
             }
         }
         let is_performed =
-            entry.first_access != NONE && self.accesses[entry.first_access].performed;
-        if transition.abandons_store && is_performed && self.oracle.level > Level::Off {
+            entry.first_access != NONE && self.local.accesses[entry.first_access].performed;
+        if transition.abandons_store && is_performed && self.contents.oracle.level > Level::Off {
             let name = self.agent_name(cache);
             let text = format!("a store of {name} is cancelled although the home has performed it");
-            self.fail(self.oracle.store_property(), line, text);
+            self.fail(self.contents.oracle.store_property(), line, text);
         }
         if let (Some(copy), true) = (received_copy, entry.first_access != NONE) {
-            let access = self.accesses[entry.first_access];
+            let access = self.local.accesses[entry.first_access];
             if access.kind == Access::Atomic {
-                let old_value = self.data.word(line, copy, access.word);
-                self.accesses[entry.first_access].found = Some(old_value);
+                let old_value = self.contents.data.word(line, copy, access.word);
+                self.local.accesses[entry.first_access].found = Some(old_value);
             }
         }
         match (received_copy, after.holds_line) {
             (Some(copy), true) => {
                 if before.holds_line {
-                    self.data.release(entry.copy);
+                    self.contents.data.release(entry.copy);
                 }
                 entry.copy = copy;
             }
             (Some(copy), false) => {
-                self.data.release(copy);
+                self.contents.data.release(copy);
                 if before.holds_line {
-                    self.data.release(entry.copy);
+                    self.contents.data.release(entry.copy);
                 }
             }
-            (None, false) if before.holds_line => self.data.release(entry.copy),
+            (None, false) if before.holds_line => self.contents.data.release(entry.copy),
             _ => {}
         }
         if !after.holds_line {
@@ -931,11 +946,14 @@ impl Simulation {
             self.schedule_retry(cache);
         }
         entry.configuration = transition.next;
-        if let Some(below) = &mut self.lower_level {
+        if let Some(below) = &mut self.neighbours.lower_level {
             below.notify_change(cache, line);
         }
-        if after.right != before.right && (self.caches.count() > 1 || self.upper_level.is_some()) {
-            self.oracle
+        if after.right != before.right
+            && (self.caches.count() > 1 || self.neighbours.upper_level.is_some())
+        {
+            self.contents
+                .oracle
                 .record_permission_change(line, before.right, after.right);
         }
         if after.right > before.right {
@@ -970,13 +988,13 @@ impl Simulation {
                 "`done` without an access",
             );
         }
-        let access = self.accesses[index];
+        let access = self.local.accesses[index];
         let source = received_copy.or(transition.before.holds_line.then_some(entry.copy));
         match (transition.done, source) {
             (CompletionEffect::Ends(Ending::Sent), source) if access.performed => {
                 let is_atomic_update =
                     access.purpose == Purpose::Atomic && access.kind == Access::Atomic;
-                let old_value = source.map(|copy| self.data.word(line, copy, access.word));
+                let old_value = source.map(|copy| self.contents.data.word(line, copy, access.word));
                 match old_value.or(access.found) {
                     Some(old_value) if is_atomic_update => {
                         self.complete_home_atomic(&access, old_value)
@@ -995,14 +1013,14 @@ impl Simulation {
                     "{} completes a write that the home has not performed",
                     self.agent_name(cache)
                 );
-                self.fail(self.oracle.store_property(), line, text);
+                self.fail(self.contents.oracle.store_property(), line, text);
             }
             (CompletionEffect::Ends(Ending::Read), Some(copy)) => {
                 // The bytes of a message were checked when it was sent, which may have been before the read started.
                 self.check_own_stores(&access, copy);
-                if received_copy.is_none() || self.oracle.may_be_stale() {
+                if received_copy.is_none() || self.contents.oracle.may_be_stale() {
                     self.check_load(&access, copy);
-                } else if self.data.version(copy) < access.since {
+                } else if self.contents.data.version(copy) < access.since {
                     let (name, since) = (self.agent_name(cache), access.since);
                     let text = format!("{name} completes a read with data that were stale before write {since}, although the read started later");
                     self.fail(FailureKind::DataValue, line, text);
@@ -1010,7 +1028,7 @@ impl Simulation {
                 if access.purpose == Purpose::Port {
                     self.read_by_port(&access, copy, received_copy.is_none());
                 } else if self.application.is_some() {
-                    let value = self.data.word(line, copy, access.word);
+                    let value = self.contents.data.word(line, copy, access.word);
                     self.set_thread_result(access.core, value);
                 }
             }

@@ -81,7 +81,7 @@ impl Simulation {
                     };
                     time = end;
                     // Shorter work needs no watchdog extension, and a polling thread may repeat it without end.
-                    if time.saturating_sub(self.now) > self.times.progress_timeout {
+                    if time.saturating_sub(self.local.now) > self.tables.times.progress_timeout {
                         self.postpone_watchdog(time);
                     }
                 }
@@ -105,14 +105,14 @@ impl Simulation {
                 Step::LoadHost { .. } | Step::StoreHost { .. }
                     if application.host_path.is_some() =>
                 {
-                    return self.queue.push(time, KernelEvent::HostStep(core));
+                    return self.local.queue.push(time, KernelEvent::HostStep(core));
                 }
                 Step::ReadRegister { .. }
                 | Step::WriteRegister { .. }
                 | Step::LoadHost { .. }
                 | Step::StoreHost { .. } => {
                     let time = time + self.groups.of_core(core).request;
-                    return self.queue.push(time, KernelEvent::HostStep(core));
+                    return self.local.queue.push(time, KernelEvent::HostStep(core));
                 }
                 Step::AwaitInterrupt => match std::mem::take(&mut thread.pending_interrupt) {
                     Some(since) => time = time.max(since),
@@ -274,7 +274,7 @@ impl Simulation {
 
     /// Ends a posted store of a core's thread.
     pub(crate) fn complete_posted(&mut self, core: u16, line: Line) {
-        let now = self.now;
+        let now = self.local.now;
         let Some(thread) = self.thread_state_of(core) else {
             return;
         };
@@ -284,7 +284,7 @@ impl Simulation {
         }
         if thread.repeats_step {
             let time = now.max(thread.blocked_since);
-            self.counters.posted_waited += time - thread.blocked_since;
+            self.tally.counters.posted_waited += time - thread.blocked_since;
             self.continue_thread(core, time);
         }
     }
@@ -333,10 +333,10 @@ impl Simulation {
         };
         let thread = application.threads.get_mut(usize::from(core));
         if thread.is_some_and(|thread| std::mem::take(&mut thread.awaits_stores)) {
-            if self.issue_fence(core, self.now) {
+            if self.issue_fence(core, self.local.now) {
                 return;
             }
-            self.continue_thread(core, self.now);
+            self.continue_thread(core, self.local.now);
         }
     }
 

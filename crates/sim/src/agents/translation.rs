@@ -318,7 +318,7 @@ impl Simulation {
         let unmap_interval = translations.quantities.unmap.value;
         if unmap_interval > 0 && !std::mem::replace(&mut translations.unmapping_scheduled, true) {
             // Pages are unmapped at multiples of the interval, as long as there are accesses.
-            let next = (self.now / unmap_interval + 1).saturating_mul(unmap_interval);
+            let next = (self.local.now / unmap_interval + 1).saturating_mul(unmap_interval);
             self.schedule_translation_step(next, Step::Unmap);
         }
     }
@@ -339,14 +339,14 @@ impl Simulation {
     fn schedule_translation_step(&mut self, time: Time, step: Step) {
         if let Some(translations) = &mut self.translations {
             let number = translations.steps.insert(step);
-            self.queue.push(time, Event::Translation(number));
+            self.local.queue.push(time, Event::Translation(number));
         }
     }
 
     /// Sends a message one way between a device and the host.
     fn send_translation_message(&mut self, delay: Time, step: Step) {
         if let Some(translations) = &mut self.translations {
-            let arrival = self.now + delay + translations.path_latency();
+            let arrival = self.local.now + delay + translations.path_latency();
             self.schedule_translation_step(arrival, step);
         }
     }
@@ -376,7 +376,7 @@ impl Simulation {
     }
 
     fn look_up_translation(&mut self, index: u32) {
-        let access = self.accesses[index];
+        let access = self.local.accesses[index];
         let Some(translations) = &mut self.translations else {
             return;
         };
@@ -388,7 +388,7 @@ impl Simulation {
         }
         if access.purpose == Purpose::Hint {
             // A prefetch is not worth a walk.
-            self.accesses.remove(index);
+            self.local.accesses.remove(index);
             return;
         }
         translations.counters.misses += 1;
@@ -397,7 +397,7 @@ impl Simulation {
 
     /// Makes an access wait for the translation of its page, which is requested unless a request is outstanding.
     fn await_translation(&mut self, index: u32, page: Page) {
-        let cache = self.accesses[index].cache;
+        let cache = self.local.accesses[index].cache;
         let Some(translations) = &mut self.translations else {
             return;
         };
@@ -424,7 +424,7 @@ impl Simulation {
 
     /// Sends an access to its cache under a translation that its device has.
     fn send_translated(&mut self, index: u32, page: Page, generation: Generation) {
-        let access = self.accesses[index];
+        let access = self.local.accesses[index];
         let request = self.groups.of_cache(access.cache).request;
         let Some(translations) = &mut self.translations else {
             return;
@@ -439,8 +439,10 @@ impl Simulation {
             .entry(page)
             .or_default()
             .0 += 1;
-        let departure = self.now + translations.quantities.hit.value;
-        self.queue.push(departure + request, Event::Access(index));
+        let departure = self.local.now + translations.quantities.hit.value;
+        self.local
+            .queue
+            .push(departure + request, Event::Access(index));
         if access.purpose == Purpose::Posted {
             // The thread has waited until here: it is notified of a refusal before its next step.
             let work = self.groups.of_cache(access.cache).work;
@@ -451,7 +453,7 @@ impl Simulation {
     /// Ends an access that the page table does not permit, and notifies its requester.
     #[cold]
     fn refuse_access(&mut self, index: u32, page: Page, refusal: Refused) {
-        let access = self.accesses.remove(index);
+        let access = self.local.accesses.remove(index);
         self.observe(Fact::Completed {
             index,
             access: &access,
@@ -470,22 +472,22 @@ impl Simulation {
             .refused_accesses
             .insert((access.core, access.line));
         let group = self.groups.of_cache(access.cache);
-        let completion = self.now + translations.quantities.hit.value + group.hit;
+        let completion = self.local.now + translations.quantities.hit.value + group.hit;
         let next = completion + group.work;
-        let has_programs = self.application.is_some() || self.port.is_some();
+        let has_programs = self.application.is_some() || self.neighbours.port.is_some();
         if is_progress || !has_programs {
-            self.postpone_watchdog(self.now);
+            self.postpone_watchdog(self.local.now);
         }
         match access.purpose {
             Purpose::Port => self.refuse_port_access(&access, refusal, completion),
             Purpose::Drain => self.complete_drain(&access, true, false, completion),
             _ if self.application.is_some() => {
-                self.in_flight -= 1;
+                self.tally.in_flight -= 1;
                 if access.purpose == Purpose::Posted {
                     self.remove_posted(access.core, access.line);
                 }
                 let (word, line) = (u64::from(access.word), access.line);
-                let address = u64::from(line) * u64::from(self.line_bytes) + 8 * word;
+                let address = u64::from(line) * u64::from(self.tables.line_bytes) + 8 * word;
                 let cache = self.agent_name(access.cache);
                 let target = format!(
                     "word {word} of line {line}, address {address:#x}, page {page}, by {cache}"
@@ -493,8 +495,8 @@ impl Simulation {
                 self.refuse_thread(access.core, refusal, &target, line, next);
             }
             _ => {
-                self.in_flight -= 1;
-                self.counters.skipped += 1;
+                self.tally.in_flight -= 1;
+                self.tally.counters.skipped += 1;
                 self.issue(access.core, next);
             }
         }
@@ -578,7 +580,7 @@ impl Simulation {
                     page,
                     tables_left,
                 };
-                self.schedule_translation_step(self.now + lookup, walk);
+                self.schedule_translation_step(self.local.now + lookup, walk);
             }
         }
     }
@@ -592,9 +594,10 @@ impl Simulation {
             translations.counters.tables_read += 1;
             // Tables have entries of 8 bytes. The tables of one level are adjacent, from the end of memory down.
             let table = u64::from(page) >> (9 * (tables_left - 1)).min(31);
-            let lines = u64::from(self.platform.lines);
-            let line = lines - 1 - (table * 8 / u64::from(self.line_bytes) + tables_left) % lines;
-            let read_end = self.memory(self.now, line as Line);
+            let lines = u64::from(self.tables.platform.lines);
+            let line =
+                lines - 1 - (table * 8 / u64::from(self.tables.line_bytes) + tables_left) % lines;
+            let read_end = self.memory(self.local.now, line as Line);
             let tables_left = tables_left - 1;
             return self.schedule_translation_step(
                 read_end,
@@ -655,7 +658,7 @@ impl Simulation {
             let Some(index) = device.delayed_accesses.pop_front() else {
                 return;
             };
-            let page = self.accesses[index].line >> page_shift;
+            let page = self.local.accesses[index].line >> page_shift;
             match device.cache.find(page) {
                 Some(generation) => self.send_translated(index, page, generation),
                 None => self.await_translation(index, page),
@@ -689,7 +692,7 @@ impl Simulation {
         if let Some(translations) = &mut self.translations {
             translations.unmapping_scheduled = true;
         }
-        self.schedule_translation_step(self.now + unmap_interval, Step::Unmap);
+        self.schedule_translation_step(self.local.now + unmap_interval, Step::Unmap);
     }
 
     fn invalidate_translation(&mut self, cache: Agent, page: Page) {

@@ -78,7 +78,7 @@ impl Levels {
         upper.platform.cores.l1.value = 0;
         upper.platform.cores.write_buffer.value = 0;
         let mut upper = Simulation::new(&upper, trace)?;
-        upper.oracle.above = Some(Paged::new([0; 3]));
+        upper.contents.oracle.above = Some(Paged::new([0; 3]));
         if upper.remote.sends_stores {
             return Err(format!(
                 "caches of {} send their stores to the home, but the lower level writes to their copies",
@@ -101,7 +101,7 @@ impl Levels {
                 ..setup.clone()
             };
             let mut machine = Simulation::new(&machine_setup, trace)?;
-            machine.upper_level = Some(Box::new(UpperLevel {
+            machine.neighbours.upper_level = Some(Box::new(UpperLevel {
                 cache,
                 caches,
                 permissions: Paged::new(Right::None),
@@ -118,30 +118,33 @@ impl Levels {
             .map(machine)
             .collect::<Result<Vec<Simulation>, String>>()?;
         let shared = Shared {
-            data: Data::new(setup.protocol.line_bytes),
-            oracle: Oracle::new(setup.oracle),
+            contents: CheckedData {
+                data: Data::new(setup.protocol.line_bytes),
+                oracle: Oracle::new(setup.oracle),
+            },
             traffic: Traffic::new(&[&setup.workload], mix(setup.seed)),
-            counters: Counters::default(),
+            tally: RunTally::default(),
             application: lower[0].application.take(),
-            progress: 0,
-            in_flight: 0,
             trace: upper.observer.trace.take(),
             flights: 0,
         };
         let mut names = upper.local_lifelines();
         for machine in &mut lower {
             machine.observer.trace = None;
-            let upper_cache = machine.upper_level.as_mut().map(|above| {
+            let upper_cache = machine.neighbours.upper_level.as_mut().map(|above| {
                 above.lifelines = names.len();
                 above.cache
             });
             names.extend(upper_cache.map_or(Vec::new(), |cache| machine.lifelines_below(cache)));
         }
         let lifeline_names: Rc<[String]> = names.into();
-        for above in lower.iter_mut().filter_map(|m| m.upper_level.as_mut()) {
+        for above in lower
+            .iter_mut()
+            .filter_map(|m| m.neighbours.upper_level.as_mut())
+        {
             above.lifeline_names = Rc::clone(&lifeline_names);
         }
-        upper.lower_level = Some(Box::new(LowerLevel {
+        upper.neighbours.lower_level = Some(Box::new(LowerLevel {
             locks: FxHashMap::default(),
             prefetching: FxHashSet::default(),
             notifications: Vec::new(),
@@ -165,11 +168,12 @@ impl Levels {
     fn run_lower<R>(&mut self, number: usize, action: impl FnOnce(&mut Simulation) -> R) -> R {
         let machine = &mut self.lower[number];
         self.shared.swap_with_lower(machine);
-        machine.now = self.now;
+        machine.local.now = self.now;
         let result = action(machine);
         self.shared.swap_with_lower(machine);
-        self.due[number] = machine.queue.next().unwrap_or(Time::MAX);
+        self.due[number] = machine.local.queue.next().unwrap_or(Time::MAX);
         if machine
+            .neighbours
             .upper_level
             .as_ref()
             .is_some_and(|above| !above.notifications.is_empty())
@@ -182,7 +186,7 @@ impl Levels {
     /// Executes `action` on the upper level, with the shared state.
     fn run_upper<R>(&mut self, action: impl FnOnce(&mut Simulation) -> R) -> R {
         self.shared.swap_with_upper(&mut self.upper);
-        self.upper.now = self.now;
+        self.upper.local.now = self.now;
         let result = action(&mut self.upper);
         self.shared.swap_with_upper(&mut self.upper);
         result
@@ -192,7 +196,7 @@ impl Levels {
     fn deliver_notifications(&mut self) {
         let mut delivered = true;
         while std::mem::take(&mut delivered) {
-            let below = self.upper.lower_level.as_mut();
+            let below = self.upper.neighbours.lower_level.as_mut();
             for (cache, notification) in
                 below.map_or(Vec::new(), |b| std::mem::take(&mut b.notifications))
             {
@@ -200,7 +204,7 @@ impl Levels {
                 self.notify_below(cache, notification);
             }
             for number in std::mem::take(&mut self.notifying) {
-                let above = self.lower[number].upper_level.as_mut();
+                let above = self.lower[number].neighbours.upper_level.as_mut();
                 for notification in
                     above.map_or(Vec::new(), |a| std::mem::take(&mut a.notifications))
                 {
@@ -236,9 +240,9 @@ impl Levels {
                 self.run_upper(|upper| upper.prefetch_for_below(cache, line, permission))
             }
             Up::Written(line) => {
-                let copy = self.lower[cache.index()].data.memory(line);
+                let copy = self.lower[cache.index()].contents.data.memory(line);
                 self.run_upper(|upper| {
-                    let copy = upper.data.share(copy);
+                    let copy = upper.contents.data.share(copy);
                     upper.store_in_place(cache, line, copy);
                 });
             }
@@ -250,7 +254,7 @@ impl Levels {
     /// Returns the time and the level of the next event: the upper level, or a machine of the lower one. At equal times
     /// the upper level is first, then the machines in order.
     fn next(&self) -> Option<(Time, Option<usize>)> {
-        let upper = self.upper.queue.next().map(|time| (time, None));
+        let upper = self.upper.local.queue.next().map(|time| (time, None));
         let lower = self
             .due
             .iter()
@@ -276,7 +280,7 @@ impl Levels {
         while let Some((time, machine)) = self.next() {
             self.now = time;
             let step = |simulation: &mut Simulation| {
-                if let Some((time, event)) = simulation.queue.pop() {
+                if let Some((time, event)) = simulation.local.queue.pop() {
                     simulation.handle_event(time, event);
                 }
             };
@@ -286,21 +290,25 @@ impl Levels {
             }
             self.deliver_notifications();
             self.take_failure()?;
-            if time.saturating_sub(self.shared.progress) > self.upper.times.progress_timeout {
+            if time.saturating_sub(self.shared.tally.last_performed)
+                > self.upper.tables.times.progress_timeout
+            {
                 self.report_no_progress()?;
             }
             self.events += 1;
             if self.events & POLL_MASK == 0 {
                 self.upper.sweep();
                 self.lower.iter_mut().for_each(Simulation::sweep);
-                if !should_continue(self.shared.counters.performed) {
+                if !should_continue(self.shared.tally.counters.performed) {
                     return Ok(false);
                 }
             }
         }
-        self.run_upper(|simulation| simulation.network.settle_links());
+        self.run_upper(|simulation| simulation.interconnect.network.settle_links());
         for number in 0..self.lower.len() {
-            self.run_lower(number, |simulation| simulation.network.settle_links());
+            self.run_lower(number, |simulation| {
+                simulation.interconnect.network.settle_links()
+            });
         }
         self.report_no_progress()?;
         self.verify().map(|()| true)
@@ -324,7 +332,7 @@ impl Levels {
             return Ok(());
         }
         let oldest = |machine: &Simulation| {
-            let cores = machine.accesses.iter();
+            let cores = machine.local.accesses.iter();
             let cores = cores.filter(|(_, access)| access.purpose != Purpose::Hint);
             cores.map(|(_, access)| access.issued).min()
         };
@@ -342,8 +350,8 @@ impl Levels {
                 failure.waits.push(format!("{name} is in {state}"));
             }
             let (home, state) = (
-                &upper.home.controller().name,
-                upper.state_text(HOME, line, upper.directory.get(line)),
+                &upper.home.program.controller().name,
+                upper.state_text(HOME, line, upper.home.directory.get(line)),
             );
             failure.waits.push(format!("{home} is in {state}"));
         }
@@ -357,9 +365,9 @@ impl Levels {
         };
         let end = application
             .until
-            .min(self.shared.counters.end.max(self.now));
+            .min(self.shared.tally.counters.end.max(self.now));
         application.tally.window = end.saturating_sub(application.warm_up);
-        let verdict = match self.shared.oracle.level {
+        let verdict = match self.shared.contents.oracle.level {
             Level::Off => Ok(()),
             _ => application.scenario_run.verify(&*self),
         };
@@ -400,20 +408,25 @@ impl Levels {
         let totals = machines
             .map(Simulation::totals)
             .reduce(|sum, machine_totals| sum.merge(machine_totals));
-        let sent = |number: usize| self.lower.iter().map(|m| m.kinds[number].sent).sum();
+        let sent = |number: usize| {
+            self.lower
+                .iter()
+                .map(|m| m.interconnect.sent_by_kind[number])
+                .sum()
+        };
         let names = self.lower[0].message_names().enumerate();
         let messages = names.map(|(number, name)| (name, sent(number))).collect();
         let totals = totals.unwrap_or_else(|| self.upper.totals());
-        let mut statistics = self.shared.counters.statistics(messages, &totals);
+        let mut statistics = self.shared.tally.counters.statistics(messages, &totals);
         let upper = &self.upper;
         let messages = upper.message_names();
-        let messages = messages.zip(upper.kinds.iter().map(|kind| kind.sent));
+        let messages = messages.zip(upper.interconnect.sent_by_kind.iter().copied());
         let counters = Counters {
             // Shares refer to the total time of both levels.
-            end: self.shared.counters.end,
-            prefetched: upper.counters.prefetched,
-            stalls: upper.counters.stalls,
-            locals: upper.counters.locals,
+            end: self.shared.tally.counters.end,
+            prefetched: upper.tally.counters.prefetched,
+            stalls: upper.tally.counters.stalls,
+            locals: upper.tally.counters.locals,
             ..Counters::default()
         };
         let mut above = counters.statistics(messages.collect(), &upper.totals());
@@ -462,8 +475,8 @@ impl Contents for Levels {
             .iter()
             .find_map(readable_copy)
             .or_else(|| readable_copy(&self.upper));
-        let copy = copy.unwrap_or_else(|| self.upper.data.memory(line));
-        self.shared.data.word(line, copy, word)
+        let copy = copy.unwrap_or_else(|| self.upper.contents.data.memory(line));
+        self.shared.contents.data.word(line, copy, word)
     }
 
     fn initial(&self, line: u32, word: u16) -> u64 {

@@ -7,7 +7,7 @@ impl Simulation {
     /// before.
     #[inline]
     pub(crate) fn postpone_watchdog(&mut self, time: Time) {
-        self.progress = self.progress.max(time);
+        self.tally.last_performed = self.tally.last_performed.max(time);
     }
 
     /// Issues a core's next access at a time that is not in the past.
@@ -23,7 +23,7 @@ impl Simulation {
             self.postpone_watchdog(next.time);
         }
         let time = next.time;
-        self.in_flight += 1;
+        self.tally.in_flight += 1;
         self.start_access(next.line, next.access, next.word, core, time, Purpose::Core);
         let distance = self.groups.of_core(core).prefetch;
         if distance > 0 {
@@ -44,7 +44,8 @@ impl Simulation {
 
     /// True if a core is in front of one of these caches, not those of another simulation.
     pub(crate) fn has_core(&self, core: u16) -> bool {
-        (self.upper_level.as_ref()).is_none_or(|above| above.has_core(core, self.groups.caches()))
+        (self.neighbours.upper_level.as_ref())
+            .is_none_or(|above| above.has_core(core, self.groups.caches()))
     }
 
     #[inline]
@@ -57,7 +58,7 @@ impl Simulation {
         time: Time,
         purpose: Purpose,
     ) {
-        let access = self.accesses.insert(Pending {
+        let access = self.local.accesses.insert(Pending {
             line,
             next: u32::MAX,
             value: match self.stored_by_thread(core) {
@@ -66,7 +67,7 @@ impl Simulation {
             },
             issued: time,
             since: 0,
-            word: word % self.data.words(),
+            word: word % self.contents.data.words(),
             words: self.words_of_thread(core),
             core,
             cache: self.cache_of(core),
@@ -78,7 +79,7 @@ impl Simulation {
             found: None,
         });
         let time = self.groups.departure_time(core, time);
-        let cache = self.accesses[access].cache;
+        let cache = self.local.accesses[access].cache;
         if (self.translations.as_ref()).is_some_and(|translations| translations.has(cache)) {
             if kind.about_line() {
                 return self.translate(access, time);
@@ -88,10 +89,10 @@ impl Simulation {
         if matches!(purpose, Purpose::Core | Purpose::Posted | Purpose::Atomic)
             && self.has_private_components()
         {
-            return self.queue.push(time, Event::Core(access));
+            return self.local.queue.push(time, Event::Core(access));
         }
         let arrival = time + self.groups.of_core(core).request;
-        self.queue.push(arrival, Event::Access(access));
+        self.local.queue.push(arrival, Event::Access(access));
     }
 
     /// Issues an access of a core's thread at a time that is not in the past.
@@ -104,14 +105,14 @@ impl Simulation {
         time: Time,
     ) {
         let last = word.saturating_add(self.words_of_thread(core)) - 1;
-        if line >= self.platform.lines || last >= self.data.words() {
-            let (lines, words) = (self.platform.lines, self.data.words());
+        if line >= self.tables.platform.lines || last >= self.contents.data.words() {
+            let (lines, words) = (self.tables.platform.lines, self.contents.data.words());
             let text = format!(
                 "thread {core} accesses word {last} of line {line}; there are {lines} lines of {words} words"
             );
             return self.fail(FailureKind::Contract, line, text);
         }
-        self.in_flight += u64::from(purpose != Purpose::Hint);
+        self.tally.in_flight += u64::from(purpose != Purpose::Hint);
         self.start_access(line, kind, word, core, time, purpose);
     }
 
@@ -132,7 +133,7 @@ impl Simulation {
     /// Completes an access at its cache; its core continues.
     #[inline(always)]
     pub(crate) fn complete_access(&mut self, index: u32, hit: bool, performed: bool) {
-        let access = self.accesses.remove(index);
+        let access = self.local.accesses.remove(index);
         self.observe(Fact::Completed {
             index,
             access: &access,
@@ -143,39 +144,42 @@ impl Simulation {
             self.end_translation_use(index, access.cache, access.line);
         }
         if access.purpose == Purpose::Hint {
-            self.counters.prefetched += u64::from(!hit);
-            if let Some(below) = &mut self.lower_level {
+            self.tally.counters.prefetched += u64::from(!hit);
+            if let Some(below) = &mut self.neighbours.lower_level {
                 below.end_prefetch(access.cache, access.line);
             }
             return;
         }
         if performed && !hit && access.kind.about_line() {
             // Caches of the lower level are numbered across all caches of the upper one.
-            let first_cache =
-                (self.upper_level.as_ref()).map_or(0, |above| above.cache.0 * self.groups.caches());
+            let first_cache = (self.neighbours.upper_level.as_ref())
+                .map_or(0, |above| above.cache.0 * self.groups.caches());
             let cache = Agent(first_cache + access.cache.0);
-            let waited = self.now - access.issued;
-            self.counters.bouncing.record_miss(&access, cache, waited);
+            let waited = self.local.now - access.issued;
+            self.tally
+                .counters
+                .bouncing
+                .record_miss(&access, cache, waited);
         }
         let group = self.groups.of_cache(access.cache);
-        let done = self.now + if hit { group.hit } else { group.fill };
+        let done = self.local.now + if hit { group.hit } else { group.fill };
         let next = done + group.work;
         match access.purpose {
             Purpose::Drain => return self.complete_drain(&access, hit, performed, done),
             Purpose::Port => return self.complete_port_access(&access, hit, performed, done),
             Purpose::Core | Purpose::Posted | Purpose::Atomic | Purpose::Hint => {}
         }
-        self.in_flight -= 1;
-        self.postpone_watchdog(self.now);
+        self.tally.in_flight -= 1;
+        self.postpone_watchdog(self.local.now);
         if performed {
             self.count_performed(1, done);
-            self.counters.hits += u64::from(hit);
+            self.tally.counters.hits += u64::from(hit);
             if access.is_store() {
                 self.complete_store(&access, &[access.issued]);
             }
             self.record_latency(&access, done);
         } else {
-            self.counters.skipped += 1;
+            self.tally.counters.skipped += 1;
         }
         match access.purpose {
             Purpose::Posted => self.complete_posted(access.core, access.line),
@@ -187,20 +191,20 @@ impl Simulation {
     #[inline(always)]
     pub(crate) fn record_latency(&mut self, access: &Pending, done: Time) {
         let time = done - access.issued;
-        self.counters.latency.record(time);
+        self.tally.counters.latency.record(time);
         if access.kind.about_line() {
             let latency = match access.is_store() {
-                true => &mut self.counters.stores,
-                false => &mut self.counters.loads,
+                true => &mut self.tally.counters.stores,
+                false => &mut self.tally.counters.loads,
             };
             latency.record(time);
-            let word = self.line_bytes / u32::from(self.data.words());
-            self.counters.bytes_requested += u64::from(match access.kind {
-                Access::WriteLine => self.line_bytes,
+            let word = self.tables.line_bytes / u32::from(self.contents.data.words());
+            self.tally.counters.bytes_requested += u64::from(match access.kind {
+                Access::WriteLine => self.tables.line_bytes,
                 _ => word * u32::from(access.words),
             });
         }
-        if time >= self.times.timeout {
+        if time >= self.tables.times.timeout {
             self.report_timeout(access.line, access.core, access.issued);
         }
     }
@@ -211,7 +215,7 @@ impl Simulation {
         match (access.sent, access.performed) {
             (true, false) => {
                 let store = (access.cache, access.flight);
-                self.posted_stores.insert(store, issued.to_vec());
+                self.cores.posted_stores.insert(store, issued.to_vec());
             }
             (true, true) => {}
             (false, _) => self.record_visible_stores(issued),
@@ -221,18 +225,24 @@ impl Simulation {
     /// Records that stores with these issue times are visible to all agents from now on.
     pub(crate) fn record_visible_stores(&mut self, issued: &[Time]) {
         for issue_time in issued {
-            self.counters
+            self.tally
+                .counters
                 .visible
-                .record(self.now.saturating_sub(*issue_time));
+                .record(self.local.now.saturating_sub(*issue_time));
         }
     }
 
     /// Counts performed accesses, whose completion their core sees at `done`, which is not in the past.
     #[inline(always)]
     pub(crate) fn count_performed(&mut self, accesses: u64, done: Time) {
-        self.counters.performed += accesses;
-        self.counters.end = self.counters.end.max(done);
-        if self.counters.throughput_samples.count_events(accesses) {
+        self.tally.counters.performed += accesses;
+        self.tally.counters.end = self.tally.counters.end.max(done);
+        if self
+            .tally
+            .counters
+            .throughput_samples
+            .count_events(accesses)
+        {
             self.record_sample(done);
         }
     }
@@ -240,6 +250,9 @@ impl Simulation {
     #[cold]
     pub(super) fn record_sample(&mut self, done: Time) {
         let cached = self.lines_cached();
-        self.counters.throughput_samples.take_samples(done, cached);
+        self.tally
+            .counters
+            .throughput_samples
+            .take_samples(done, cached);
     }
 }

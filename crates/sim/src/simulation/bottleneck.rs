@@ -76,8 +76,8 @@ impl Simulation {
     }
 
     fn link_utilisation(&self) -> Vec<Resource> {
-        let end = self.counters.end as f64;
-        let network = &self.network;
+        let end = self.tally.counters.end as f64;
+        let network = &self.interconnect.network;
         // All directions have equally many links.
         let times = |directions: &[&Direction], ports: usize, side: usize| -> Vec<Time> {
             let busy_time = |(number, direction): (usize, &&Direction)| {
@@ -103,15 +103,15 @@ impl Simulation {
     }
 
     fn home_utilisation(&self) -> Vec<Resource> {
-        let end = self.counters.end as f64;
+        let end = self.tally.counters.end as f64;
         let mut resources: Vec<Option<Resource>> = Vec::new();
         let Some(attribution) = &self.observer.attribution else {
             return Vec::new();
         };
-        if self.clocked.is_none() {
-            let units: Vec<Time> = self.units.iter().map(|unit| unit.occupied).collect();
+        if self.home.clocked.is_none() {
+            let units: Vec<Time> = self.home.units.iter().map(|unit| unit.occupied).collect();
             resources.push(ResourceKind::working("units of the home", "unit").busiest(&units, end));
-            let home = &self.platform.home;
+            let home = &self.tables.platform.home;
             let capacity =
                 |quantity: &Option<platform::Quantity>| quantity.as_ref().map_or(1, |q| q.value);
             let slots = [
@@ -157,7 +157,7 @@ impl Simulation {
         let Some(attribution) = &self.observer.attribution else {
             return Vec::new();
         };
-        let end = self.counters.end;
+        let end = self.tally.counters.end;
         let contention_times = attribution.contention_times(end);
         let kinds = [("contended lines", "line"), ("ways of caches", "cache")];
         let most_contended = |(is_line, (name, unit_name)): (bool, (&str, &str))| {
@@ -185,12 +185,12 @@ impl Simulation {
 
     /// Returns the utilisation of write buffers and of the cores' outstanding accesses.
     fn core_utilisation(&self) -> Vec<Resource> {
-        let end = self.counters.end as f64;
+        let end = self.tally.counters.end as f64;
         let mut resources = Vec::new();
         let buffers = self.cores.buffer_entries() as usize;
         if buffers > 0 {
             let mean = ResourceKind::held("lines of write buffers", "line");
-            let mean = mean.busiest(&[self.counters.buffered], buffers as f64 * end);
+            let mean = mean.busiest(&[self.tally.counters.buffered], buffers as f64 * end);
             resources.extend(mean.map(|mean| Resource {
                 count: buffers,
                 ..mean

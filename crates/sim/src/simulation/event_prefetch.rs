@@ -5,8 +5,8 @@
 
 use cohkit_base::memory::prefetch_value;
 
-use super::{Event, Simulation};
-use crate::agents::home;
+use super::{CheckedData, Event, Interconnect, LocalState, Simulation};
+use crate::agents::home::{self, HomeState};
 use crate::message::{Line, Message, HOME};
 
 /// Minimum number of accesses in flight for which prefetching pays. The state of fewer accesses stays in the host's
@@ -25,32 +25,31 @@ impl Simulation {
     pub(super) fn prefetch_receiver(&self, message: &Message) {
         match message.to {
             HOME => {
-                self.directory.prefetch(message.line);
-                self.data.prefetch(message.line);
+                self.home.directory.prefetch(message.line);
+                self.contents.data.prefetch(message.line);
             }
             cache => (self.caches.ways).prefetch_tags(cache.index(), message.line),
         }
-        self.oracle.prefetch(message.line);
+        self.contents.oracle.prefetch(message.line);
     }
 
     /// Prefetches the state of the next events.
     pub(super) fn prefetch_next_events(&mut self) {
-        let Simulation {
+        let LocalState {
             queue,
             accesses,
             messages,
-            caches,
-            cores,
+            ..
+        } = &mut self.local;
+        let (caches, cores, kinds) = (&self.caches, &self.cores, &self.tables.kinds);
+        let CheckedData { data, oracle } = &self.contents;
+        let Interconnect { network, hosts, .. } = &self.interconnect;
+        let HomeState {
+            program: home,
             units,
             directory,
-            oracle,
-            data,
-            network,
-            home,
-            kinds,
-            hosts,
             ..
-        } = self;
+        } = &self.home;
         // With hosts, messages use the links of the hosts only.
         let hosts = hosts.as_deref();
         let prefetch_home_state = |line: Line| {

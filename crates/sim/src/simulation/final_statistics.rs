@@ -5,10 +5,10 @@ use super::*;
 impl Simulation {
     /// Returns the statistics of the run.
     pub fn statistics(&self) -> Statistics {
-        let sent = self.kinds.iter().map(|kind| kind.sent);
+        let sent = self.interconnect.sent_by_kind.iter().copied();
         let messages = self.message_names().zip(sent).collect();
-        let mut statistics = self.counters.statistics(messages, &self.totals());
-        statistics.traffic = (self.hosts.as_ref()).map_or_else(Vec::new, |hosts| {
+        let mut statistics = self.tally.counters.statistics(messages, &self.totals());
+        statistics.traffic = (self.interconnect.hosts.as_ref()).map_or_else(Vec::new, |hosts| {
             let totals = hosts.totals_by_kind.iter().copied();
             self.message_names().zip(totals).collect()
         });
@@ -24,7 +24,7 @@ impl Simulation {
                 Some(play) if play.tables => self.tables(),
                 _ => Vec::new(),
             },
-            end: self.now,
+            end: self.local.now,
         }
     }
 
@@ -32,8 +32,11 @@ impl Simulation {
     pub(crate) fn totals(&self) -> Totals {
         let sum =
             |directions: &[Direction], f: fn(&Direction) -> u64| directions.iter().map(f).sum();
-        let (up, down) = (&self.network.up, &self.network.down);
-        let ports = self.network.ports.iter();
+        let (up, down) = (
+            &self.interconnect.network.up,
+            &self.interconnect.network.down,
+        );
+        let ports = self.interconnect.network.ports.iter();
         let sum_over_ports =
             |f: &dyn Fn(&layer::Port) -> u64| ports.clone().flatten().map(f).sum::<u64>();
         // Links of homes at a switch are not links of caches.
@@ -41,7 +44,7 @@ impl Simulation {
             let cache_ports = ports.clone().take(up.len()).flatten();
             cache_ports.map(|port| port.busy(side)).sum::<u64>()
         };
-        if let Some(hosts) = &self.hosts {
+        if let Some(hosts) = &self.interconnect.hosts {
             let sum = |directions: &[Direction], f: fn(&Direction) -> u64| {
                 directions.iter().map(f).sum::<u64>()
             };
@@ -67,7 +70,7 @@ impl Simulation {
             bytes_down: sum(down, |d| d.bytes),
             busy_up: sum(up, |d| d.busy) + busy(0),
             busy_down: sum(down, |d| d.busy) + busy(1),
-            replayed: (self.network.ports.iter().any(Option::is_some))
+            replayed: (self.interconnect.network.ports.iter().any(Option::is_some))
                 .then(|| sum_over_ports(&|port| port.replayed())),
             downs: (ports.clone().flatten())
                 .filter_map(layer::Port::failure_count)
@@ -80,12 +83,12 @@ impl Simulation {
     /// Returns the totals of memory and units.
     pub(super) fn totals_without_links(&self) -> Totals {
         Totals {
-            line_bytes: self.line_bytes,
-            units: match self.clocked {
+            line_bytes: self.tables.line_bytes,
+            units: match self.home.clocked {
                 Some(_) => 0,
-                None => self.units.len(),
+                None => self.home.units.len(),
             },
-            occupied: self.units.iter().map(|unit| unit.occupied).sum(),
+            occupied: self.home.units.iter().map(|unit| unit.occupied).sum(),
             cached: self.lines_cached(),
             buffers: self.cores.buffer_entries(),
             links: 0,
@@ -112,6 +115,6 @@ impl Simulation {
 
     /// Returns the indices of the rules that the caches and the home have executed.
     pub fn executed(&self) -> (Vec<u32>, Vec<u32>) {
-        (self.remote.executed(), self.home.executed())
+        (self.remote.executed(), self.home.program.executed())
     }
 }

@@ -75,7 +75,7 @@ impl InputQueues {
 impl Simulation {
     /// Returns the input queue of an agent for messages of this kind.
     fn input_queue(&self, kind: MessageId, to: Agent, line: Line) -> Option<usize> {
-        let network = self.kinds[kind.index()].network?;
+        let network = self.tables.kinds[kind.index()].network?;
         Some(usize::from(network) * self.input_queues.agents + self.agent_number(to, line))
     }
 
@@ -92,7 +92,7 @@ impl Simulation {
 
     /// Puts an arrived message into its input queue; without one, presents it to its receiver.
     pub(super) fn enter_input_queue(&mut self, index: u32) {
-        let Some(number) = self.receiver_queue(&self.messages[index]) else {
+        let Some(number) = self.receiver_queue(&self.local.messages[index]) else {
             return self.present_message(index);
         };
         self.dequeue_from_circuit(index);
@@ -111,9 +111,9 @@ impl Simulation {
             return;
         }
         let first_in_order = queue.arrived.iter().position(|&index| {
-            let message = &self.messages[index];
-            let kind = &self.kinds[message.kind.index()];
-            !self.order_tracker.holds_back(kind, message)
+            let message = &self.local.messages[index];
+            let kind = &self.tables.kinds[message.kind.index()];
+            !self.interconnect.order_tracker.holds_back(kind, message)
         });
         let queue = &mut self.input_queues.queues[number];
         let Some(index) = first_in_order.and_then(|position| queue.arrived.remove(position)) else {
@@ -121,7 +121,7 @@ impl Simulation {
         };
         queue.arrived.push_front(index);
         queue.presented = true;
-        let step = match self.messages[index].to {
+        let step = match self.local.messages[index].to {
             HOME => Step::Unit,
             _ => Step::LineAtCache,
         };
@@ -138,7 +138,7 @@ impl Simulation {
         queue.arrived.pop_front();
         queue.occupied -= 1;
         let event = Event::InputQueue(number as u32);
-        self.queue.push(self.now, event);
+        self.local.queue.push(self.local.now, event);
     }
 
     /// Presents the next message of an input queue, and retries the rows that wait for room in it.
@@ -173,7 +173,7 @@ impl Simulation {
 
     /// Counts a stall, and lets an agent retry when a message of a full input queue is taken.
     fn wait_for_room(&mut self, full_queue: usize, agent: Agent, line: Line) {
-        self.counters.stall(Stall::InputQueue);
+        self.tally.counters.stall(Stall::InputQueue);
         let agent = self.agent_number(agent, line);
         let waiting = &mut self.input_queues.queues[full_queue].waiting;
         if !waiting.contains(&agent) {
@@ -191,7 +191,7 @@ impl Simulation {
         consumed: Option<&Message>,
     ) -> Option<usize> {
         let program = match agent {
-            HOME => &self.home,
+            HOME => &self.home.program,
             _ => &self.remote,
         };
         let target_queues = transition.acts().filter_map(|act| match program.act(act) {
@@ -239,7 +239,7 @@ impl Simulation {
             let Some(&head) = queue.arrived.front() else {
                 continue;
             };
-            let (message, queued) = (self.messages[head], queue.arrived.len() - 1);
+            let (message, queued) = (self.local.messages[head], queue.arrived.len() - 1);
             let message_text = self.message_text(&message);
             let from = &names[self.agent_number(message.from, message.sender_line())];
             let reason = self.head_block_reason(&message, &names);
@@ -256,7 +256,7 @@ impl Simulation {
         let (agent, line) = (message.to, message.line);
         let input = Self::input(message);
         let configuration = match agent {
-            HOME => self.directory.get(line),
+            HOME => self.home.directory.get(line),
             cache => self.caches.configuration(cache, line),
         };
         let transition = match agent {

@@ -11,8 +11,6 @@ use super::*;
 /// Properties of a message kind.
 #[derive(Clone, Copy)]
 pub(crate) struct Kind {
-    /// Number of messages sent.
-    pub sent: u64,
     /// Bytes on a link besides the header.
     pub payload: u32,
     pub line: bool,
@@ -128,7 +126,6 @@ pub(super) fn kinds(protocol: &Protocol, hosts: Option<&platform::Hosts>) -> Vec
                 Carries::Line | Carries::DirtyLine | Carries::Store => protocol.line_bytes,
             };
             Kind {
-                sent: 0,
                 payload: payload_bytes + hosts.map_or(0, |hosts| field_size(message, hosts)),
                 line: message.carries.line(),
                 about_line: message.about_line,

@@ -1,6 +1,6 @@
 //! The observer of a run: latency breakdown, timeline and trace. It does not affect simulated behaviour.
 //!
-//! Components report facts through [`Simulation::observe`], the only entry. A run without an observer tests one flag for
+//! Agents report facts through [`Simulation::observe`], the interconnect through the observer's own methods. A run without an observer tests one flag for
 //! each fact.
 
 use super::*;
@@ -53,6 +53,19 @@ impl Observer {
         self.traces_all_lines
     }
 
+    /// Records that a message has received a credit, and is ready at `ready`.
+    #[cold]
+    pub fn record_credit(&mut self, now: Time, message: &Message, ready: Time) {
+        let Some(attribution) = &mut self.attribution else {
+            return;
+        };
+        if let Some(mut record) = attribution.messages.get(message.flight) {
+            let kind = Some(message.kind.0);
+            record.chain = attribution.extend_chain(record.chain, ready.max(now), Step::Room, kind);
+            attribution.messages.insert(message.flight, record);
+        }
+    }
+
     /// True if steps of this line are traced.
     #[inline]
     pub fn is_traced(&self, line: Line) -> bool {
@@ -64,8 +77,6 @@ impl Observer {
 pub(crate) enum Fact<'f> {
     /// A message has been sent; it is ready at a time that is not in the past.
     Sent { message: &'f Message, ready: Time },
-    /// A message has received a credit, and is ready at `ready`.
-    Credited { index: u32, ready: Time },
     /// A message has arrived at its receiver or at the switch.
     Arrived { index: u32, at_receiver: bool },
     /// A message waits outside its queue at its receiver, or returns to the queue.
@@ -132,7 +143,6 @@ impl Simulation {
     fn record(&mut self, fact: Fact) {
         match fact {
             Fact::Sent { message, ready } => self.note_send(message, ready),
-            Fact::Credited { index, ready } => self.note_credit(index, ready),
             Fact::Arrived { index, at_receiver } => self.note_arrived(index, at_receiver),
             Fact::Deferred { index, step } => self.note_deferred(index, step),
             Fact::TakenAtHome {
@@ -176,7 +186,7 @@ impl Simulation {
     pub(crate) fn enable_breakdown(&mut self, records_transactions: bool) {
         self.observer.enabled = true;
         self.observer.attribution = Some(Box::new(Attribution::new(
-            self.units.len(),
+            self.home.units.len(),
             self.groups.cores().into(),
             records_transactions,
         )));
@@ -210,15 +220,20 @@ impl Simulation {
     }
 
     fn take_timeline(&mut self) -> Option<Recorded> {
-        let links = self.network.up.iter().map(|links| links.links() as u64);
+        let links = self
+            .interconnect
+            .network
+            .up
+            .iter()
+            .map(|links| links.links() as u64);
         let links = links.sum();
         let timeline = self.observer.attribution.as_mut()?.timeline.take()?;
-        Some(timeline.recorded(self.counters.end, links))
+        Some(timeline.recorded(self.tally.counters.end, links))
     }
 
     /// Records the state of a line in an agent after it has consumed a message or other work.
     fn note_state(&mut self, agent: Agent, line: Line, configuration: ConfigurationId) {
-        let (now, number) = (self.now, self.agent_number(agent, line));
+        let (now, number) = (self.local.now, self.agent_number(agent, line));
         // The description of a configuration is cached. A configuration excludes registers, so descriptions with
         // registers are not.
         let is_cacheable = self.registers_of(agent, line).is_empty();
@@ -248,11 +263,11 @@ impl Simulation {
 
     /// Records that an access has reached its cache, for the first time or again.
     fn note_reached(&mut self, index: u32) {
-        let (now, event) = (self.now, self.counters.events);
+        let (now, event) = (self.local.now, self.tally.counters.events);
         let Some(attribution) = &mut self.observer.attribution else {
             return;
         };
-        let access = &self.accesses[index];
+        let access = &self.local.accesses[index];
         let translations = self.translations.as_ref();
         let is_translated = translations
             .is_some_and(|translations| translations.has_virtual_address(index, access.cache));
@@ -284,12 +299,12 @@ impl Simulation {
 
     /// Records that an access waits at its core, behind the write buffer.
     fn note_waits_at_core(&mut self, index: u32) {
-        let now = self.now;
+        let now = self.local.now;
         let Some(attribution) = &mut self.observer.attribution else {
             return;
         };
         if attribution.accesses.get(index).is_none() {
-            let mut active = attribution.new_access(self.accesses[index].issued);
+            let mut active = attribution.new_access(self.local.accesses[index].issued);
             active.chain = attribution.extend_chain(active.chain, now, Step::IssueSlot, None);
             attribution.accesses.insert(index, active);
         }
@@ -297,7 +312,7 @@ impl Simulation {
 
     /// Records that an access has found its set full.
     fn note_waiting_for_way(&mut self, index: u32) {
-        let (now, cache) = (self.now, self.accesses[index].cache);
+        let (now, cache) = (self.local.now, self.local.accesses[index].cache);
         let Some(attribution) = &mut self.observer.attribution else {
             return;
         };
@@ -310,7 +325,7 @@ impl Simulation {
 
     /// Records the start of a transaction. A second start in the same configuration means that the first was in vain.
     fn note_begun(&mut self, index: u32, from: ConfigurationId) {
-        let (now, event) = (self.now, self.counters.events);
+        let (now, event) = (self.local.now, self.tally.counters.events);
         let Some(attribution) = &mut self.observer.attribution else {
             return;
         };
@@ -327,9 +342,9 @@ impl Simulation {
 
     /// Records a sent message, which is ready at a time that is not in the past.
     pub(crate) fn note_sent(&mut self, message: &Message, ready: Time) {
-        let (now, event) = (self.now, self.counters.events);
-        let is_forward = self.kinds[message.kind.index()].class == Some(Class::Forward);
-        let unit = unit_of(&self.units, message.line);
+        let (now, event) = (self.local.now, self.tally.counters.events);
+        let is_forward = self.tables.kinds[message.kind.index()].class == Some(Class::Forward);
+        let unit = unit_of(&self.home.units, message.line);
         let sender = self.agent_number(message.from, message.sender_line());
         let Some(attribution) = &mut self.observer.attribution else {
             return;
@@ -365,31 +380,21 @@ impl Simulation {
         }
     }
 
-    /// Records that a message has received a credit, and is ready at `ready`.
-    fn note_credit(&mut self, index: u32, ready: Time) {
-        let (now, message) = (self.now, self.messages[index]);
-        let Some(attribution) = &mut self.observer.attribution else {
-            return;
-        };
-        if let Some(mut record) = attribution.messages.get(message.flight) {
-            let kind = Some(message.kind.0);
-            record.chain = attribution.extend_chain(record.chain, ready.max(now), Step::Room, kind);
-            attribution.messages.insert(message.flight, record);
-        }
-    }
-
     /// Records the arrival of a message at its receiver or at the switch.
     fn note_arrived(&mut self, index: u32, at_receiver: bool) {
-        let (now, message) = (self.now, self.messages[index]);
-        let (switch, switched) = (self.times.switch, self.network.is_switched());
+        let (now, message) = (self.local.now, self.local.messages[index]);
+        let (switch, switched) = (
+            self.tables.times.switch,
+            self.interconnect.network.is_switched(),
+        );
         let is_local = message.from == HOME && message.to == HOME && !switched;
         // Without a switch all homes are at one place.
         if self.observer.attribution.is_none() || is_local {
             return;
         }
         let direction = match at_receiver {
-            true => self.network.links_to_receiver(&message),
-            false => self.network.links_from_sender(&message),
+            true => self.interconnect.network.links_to_receiver(&message),
+            false => self.interconnect.network.links_from_sender(&message),
         };
         let (serialisation_time, wire_time) = direction.uncontended_times(message.kind);
         let is_random = direction.is_random();
@@ -438,7 +443,7 @@ impl Simulation {
 
     /// Records that a message waits outside its queue at its receiver, or returns to the queue.
     fn note_deferred(&mut self, index: u32, step: Step) {
-        let (now, message) = (self.now, self.messages[index]);
+        let (now, message) = (self.local.now, self.local.messages[index]);
         let Some(attribution) = &mut self.observer.attribution else {
             return;
         };
@@ -459,10 +464,10 @@ impl Simulation {
 
     /// Records that the home takes an input.
     pub(crate) fn note_taken_at_home(&mut self, work: Work, line: Line, message: Option<&Message>) {
-        let (now, event) = (self.now, self.counters.events);
-        let unit = unit_of(&self.units, line);
+        let (now, event) = (self.local.now, self.tally.counters.events);
+        let unit = unit_of(&self.home.units, line);
         let home = self.agent_number(HOME, line);
-        let default_step = match self.clocked {
+        let default_step = match self.home.clocked {
             Some(_) => Step::Clocked,
             None => Step::Unit,
         };
@@ -476,7 +481,7 @@ impl Simulation {
                     timeline.record_taken(home, message, now);
                 }
                 attribution.end_contention(record.and_then(|record| record.contended), now);
-                if self.kinds[message.kind.index()].class == Some(Class::Answer) {
+                if self.tables.kinds[message.kind.index()].class == Some(Class::Answer) {
                     let (open_forwards, since) = &mut attribution.forwards[unit];
                     if *open_forwards == 1 {
                         attribution.slots[unit][2] += now - *since;
@@ -503,7 +508,7 @@ impl Simulation {
 
     /// Records that a cache takes a message.
     fn note_taken_by_cache(&mut self, message: &Message) {
-        let (now, event) = (self.now, self.counters.events);
+        let (now, event) = (self.local.now, self.tally.counters.events);
         let receiver = self.agent_number(message.to, message.line);
         if let Some(attribution) = &mut self.observer.attribution {
             if let Some(timeline) = &mut attribution.timeline {
@@ -536,9 +541,9 @@ impl Simulation {
         (ready, end): (Time, Time),
         uncontended: &UncontendedOp,
     ) {
-        let (to_memory, from_memory) = self.times.path;
+        let (to_memory, from_memory) = self.tables.times.path;
         let number = line as usize & (self.memories.len() - 1);
-        let (now, event) = (self.now, self.counters.events);
+        let (now, event) = (self.local.now, self.tally.counters.events);
         let Some(attribution) = &mut self.observer.attribution else {
             return;
         };
@@ -557,8 +562,8 @@ impl Simulation {
 
     /// Records the memory operation that has just started, for the unit that receives its completion.
     fn note_operation(&mut self, line: Line, write: bool) {
-        let (now, event) = (self.now, self.counters.events);
-        let unit = unit_of(&self.units, line);
+        let (now, event) = (self.local.now, self.tally.counters.events);
+        let unit = unit_of(&self.home.units, line);
         let Some(attribution) = &mut self.observer.attribution else {
             return;
         };
@@ -573,7 +578,7 @@ impl Simulation {
 
     /// Records an access that is performed in front of its cache.
     fn note_done_at_core(&mut self, index: u32, access: &Pending, done: Time) {
-        let now = self.now;
+        let now = self.local.now;
         let Some(attribution) = &mut self.observer.attribution else {
             return;
         };
@@ -590,7 +595,7 @@ impl Simulation {
 
     /// Records an access that has completed at its cache, or that the protocol does not have.
     fn note_finished(&mut self, index: u32, access: &Pending, hit: bool, performed: bool) {
-        let (now, event) = (self.now, self.counters.events);
+        let (now, event) = (self.local.now, self.tally.counters.events);
         let group = self.groups.of_cache(access.cache);
         let done = now + if hit { group.hit } else { group.fill };
         let Some(attribution) = &mut self.observer.attribution else {

@@ -46,7 +46,7 @@ impl Simulation {
         message: &Message,
         action: Action,
     ) {
-        let about_line = self.kinds[message.kind.index()].about_line;
+        let about_line = self.tables.kinds[message.kind.index()].about_line;
         self.record_step(
             agent,
             agent_line,
@@ -75,12 +75,16 @@ impl Simulation {
 
     /// Returns the lifeline of an agent; `line` selects the home.
     fn lifeline(&self, agent: Agent, line: Line) -> usize {
-        let first_lifeline = self.upper_level.as_ref().map_or(0, |above| above.lifelines);
+        let first_lifeline = self
+            .neighbours
+            .upper_level
+            .as_ref()
+            .map_or(0, |above| above.lifelines);
         first_lifeline + self.agent_number(agent, line)
     }
 
     pub(super) fn agent_number(&self, agent: Agent, line: Line) -> usize {
-        let home = line as usize % usize::from(self.homes);
+        let home = line as usize % usize::from(self.tables.homes);
         match agent {
             HOME => usize::from(self.groups.caches()) + home,
             remote => remote.index(),
@@ -88,19 +92,19 @@ impl Simulation {
     }
 
     pub(crate) fn agent_name(&self, agent: Agent) -> String {
-        if let Some(above) = &self.upper_level {
+        if let Some(above) = &self.neighbours.upper_level {
             return self.lifelines_below(above.cache)[self.agent_number(agent, 0)].clone();
         }
         match agent {
-            HOME => self.home.controller().name.clone(),
+            HOME => self.home.program.controller().name.clone(),
             remote => self.remote.remote_name(remote),
         }
     }
 
     /// Returns the names of the agents as in the lifelines of charts.
     pub(crate) fn agent_names(&self) -> &AgentNames {
-        self.agent_names.get_or_init(|| {
-            let mut remotes = match &self.upper_level {
+        self.tables.agent_names.get_or_init(|| {
+            let mut remotes = match &self.neighbours.upper_level {
                 Some(above) => self.lifelines_below(above.cache),
                 None => self.local_lifelines(),
             };
@@ -117,7 +121,7 @@ impl Simulation {
         configuration: ConfigurationId,
     ) -> String {
         let program = match agent {
-            HOME => &self.home,
+            HOME => &self.home.program,
             _ => &self.remote,
         };
         let registers = self.registers_of(agent, line);
@@ -126,14 +130,15 @@ impl Simulation {
 
     /// Iterates over the names of the messages, in the order of the protocol file.
     pub(crate) fn message_names(&self) -> impl Iterator<Item = String> + '_ {
-        self.protocol_messages
+        self.tables
+            .protocol_messages
             .iter()
             .map(|message| message.name.clone())
     }
 
     /// Formats a message with its fields.
     pub(crate) fn message_text(&self, message: &Message) -> String {
-        let kind = &self.protocol_messages[message.kind.index()];
+        let kind = &self.tables.protocol_messages[message.kind.index()];
         self.agent_names().message(kind, &message.fields)
     }
 }

@@ -22,6 +22,7 @@ mod refusals;
 mod remote_writes;
 mod several;
 mod spaces;
+mod structure;
 mod timeline;
 mod torture;
 mod traces;

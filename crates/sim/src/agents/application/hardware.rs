@@ -31,8 +31,8 @@ impl Simulation {
     /// Carries out an action of an application in hardware. The RTL has modelled its latency: the action reaches the
     /// home at once.
     pub(crate) fn apply_hardware_action(&mut self, mut output: CycleOutput) {
-        let now = self.now;
-        let word_count = usize::from(self.data.words());
+        let now = self.local.now;
+        let word_count = usize::from(self.contents.data.words());
         let line = *output.line_mut();
         self.postpone_watchdog(now);
         let Some(application) = &mut self.application else {
@@ -42,7 +42,7 @@ impl Simulation {
                 "no application is known".into(),
             );
         };
-        let locals = &self.home.controller().locals;
+        let locals = &self.home.program.controller().locals;
         let action = match &output {
             CycleOutput::Answers { line, bytes } => Action::Answer {
                 line: *line,
@@ -51,7 +51,7 @@ impl Simulation {
             CycleOutput::Accepts { line } => Action::Accept { line: *line },
             CycleOutput::Asks { line, operation } => {
                 let local = locals.get(usize::from(*operation));
-                let Some(local) = local.filter(|_| *line < self.platform.lines) else {
+                let Some(local) = local.filter(|_| *line < self.tables.platform.lines) else {
                     let text = format!(
                         "{} asks for local operation {operation}, which does not exist for this line",
                         application.name

@@ -90,19 +90,19 @@ fn word_mask(words: Range<u16>) -> u16 {
 impl Simulation {
     /// Gives a message to the clocked home.
     pub(crate) fn submit_message(&mut self, index: u32) {
-        let message = self.messages[index];
-        let kind = &self.kinds[message.kind.index()];
+        let message = self.local.messages[index];
+        let kind = &self.tables.kinds[message.kind.index()];
         let (mut bytes, mut mask) = ([0; WORDS], self.line_mask());
         if kind.carries_whole_line {
             bytes = self.line_words(message.line, message.copy);
         } else if kind.store {
             // The copy of a partial store holds its value in word 0.
             let words = message.word..message.word + message.words.max(1);
-            let value = self.data.word(message.line, message.copy, 0);
+            let value = self.contents.data.word(message.line, message.copy, 0);
             bytes[usize::from(words.start)..usize::from(words.end)].fill(value);
             mask = word_mask(words);
         }
-        if let Some(clocked) = &mut self.clocked {
+        if let Some(clocked) = &mut self.home.clocked {
             clocked
                 .home
                 .message(message.kind, message.line, bytes, mask);
@@ -113,7 +113,7 @@ impl Simulation {
 
     /// Gives a local operation or an unlock to the clocked home.
     pub(crate) fn submit_local(&mut self, line: Line, work: Work) {
-        if let Some(clocked) = &mut self.clocked {
+        if let Some(clocked) = &mut self.home.clocked {
             match work {
                 Work::Local(_, operation) => clocked.home.local(line, operation),
                 _ => clocked.home.unlock(line),
@@ -124,8 +124,8 @@ impl Simulation {
 
     /// Returns the result of a memory operation to the clocked home.
     pub(crate) fn submit_memory_result(&mut self, line: Line, work: Work) {
-        let bytes = self.line_words(line, self.data.memory(line));
-        if let Some(clocked) = &mut self.clocked {
+        let bytes = self.line_words(line, self.contents.data.memory(line));
+        if let Some(clocked) = &mut self.home.clocked {
             match work {
                 Work::Read(_) => clocked.home.memory_read(line, bytes),
                 _ => clocked.home.memory_written(line),
@@ -136,7 +136,7 @@ impl Simulation {
 
     /// Gives an event to the application in the clocked home.
     pub(crate) fn submit_application_event(&mut self, event: ApplicationEvent) {
-        if let Some(clocked) = &mut self.clocked {
+        if let Some(clocked) = &mut self.home.clocked {
             clocked.home.application(event);
         }
         self.run_clock();
@@ -144,26 +144,26 @@ impl Simulation {
 
     /// Records an input in front of the home, and starts the clock if it is stopped.
     pub(crate) fn queue_input(&mut self, line: Line, work: Work) {
-        if let Some(clocked) = &mut self.clocked {
+        if let Some(clocked) = &mut self.home.clocked {
             clocked.pending_inputs.entry(line).or_default().push(work);
         }
         self.run_clock();
     }
 
     fn run_clock(&mut self) {
-        let now = self.now;
-        let Some(clocked) = &mut self.clocked else {
+        let now = self.local.now;
+        let Some(clocked) = &mut self.home.clocked else {
             return;
         };
         if !std::mem::replace(&mut clocked.is_running, true) {
             let edge = now.next_multiple_of(clocked.home.period());
-            self.queue.push(edge, KernelEvent::Clock);
+            self.local.queue.push(edge, KernelEvent::Clock);
         }
     }
 
     /// Executes a clock edge.
     pub(crate) fn run_clock_edge(&mut self) {
-        let Some(clocked) = &mut self.clocked else {
+        let Some(clocked) = &mut self.home.clocked else {
             return;
         };
         let mut outputs = std::mem::take(&mut clocked.outputs);
@@ -175,14 +175,14 @@ impl Simulation {
                 return self.fail(FailureKind::Hardware, line, text);
             }
         }
-        let Some(clocked) = &mut self.clocked else {
+        let Some(clocked) = &mut self.home.clocked else {
             return;
         };
         clocked.outputs = outputs;
         clocked.is_running = !clocked.home.idle();
         if clocked.is_running {
-            let edge = self.now + clocked.home.period();
-            return self.queue.push(edge, KernelEvent::Clock);
+            let edge = self.local.now + clocked.home.period();
+            return self.local.queue.push(edge, KernelEvent::Clock);
         }
         // A home that waits for memory is not idle. A memory operation that it has not requested will never come.
         if let Some((line, missing)) = clocked.missing_output() {
@@ -207,7 +207,7 @@ impl Simulation {
             } => self
                 .handle_stepped(line, event, (state, next), admission, is_directory_eviction)
                 .map_err(|error| {
-                    let state_text = self.state_text(HOME, line, self.directory.get(line));
+                    let state_text = self.state_text(HOME, line, self.home.directory.get(line));
                     (
                         line,
                         format!("{} in {state_text}: {error}", self.event_text(event)),
@@ -231,18 +231,22 @@ impl Simulation {
     }
 
     fn handle_entered(&mut self, kind: MessageId, line: Line) -> Result<(), (Line, String)> {
-        let messages = &self.messages;
+        let messages = &self.local.messages;
         let is_same = |&index: &u32| {
             let message = &messages[index];
             (message.kind, message.line) == (kind, line)
         };
-        let entering = self.clocked.as_mut().map(|clocked| &mut clocked.entering);
+        let entering = self
+            .home
+            .clocked
+            .as_mut()
+            .map(|clocked| &mut clocked.entering);
         let entered = entering.and_then(|entering| {
             let position = entering.iter().position(is_same)?;
             entering.remove(position)
         });
         let Some(index) = entered else {
-            let name = &self.protocol_messages[kind.index()].name;
+            let name = &self.tables.protocol_messages[kind.index()].name;
             return Err((line, format!("{name} entered, but no agent had sent it")));
         };
         self.dequeue_from_circuit(index);
@@ -257,9 +261,9 @@ impl Simulation {
         admission: Admission,
         by_directory: bool,
     ) -> Result<(), String> {
-        let configuration = self.directory.get(line);
-        if self.home.state(configuration) != state {
-            let states = &self.home.controller().states;
+        let configuration = self.home.directory.get(line);
+        if self.home.program.state(configuration) != state {
+            let states = &self.home.program.controller().states;
             let state_name = states.get(state).map_or("no state", |state| &state.name);
             return Err(format!("the RTL sees it in {state_name}"));
         }
@@ -268,6 +272,7 @@ impl Simulation {
             (Event::Local(operation), true) => Work::Local(line, operation),
             _ => {
                 let inputs = self
+                    .home
                     .clocked
                     .as_ref()
                     .and_then(|c| c.pending_inputs.get(&line));
@@ -278,14 +283,14 @@ impl Simulation {
             }
         };
         let message = match work {
-            Work::Message(index) => Some(self.messages[index]),
+            Work::Message(index) => Some(self.local.messages[index]),
             _ => None,
         };
         let input = match &message {
             Some(message) => Self::input(message),
-            None => Self::local_input(&self.home, event, HOME),
+            None => Self::local_input(&self.home.program, event, HOME),
         };
-        let transition = self.home.step(configuration, &input);
+        let transition = self.home.program.step(configuration, &input);
         let expected = match transition.answer {
             Answer::Take => Admission::Taken,
             Answer::Leave => Admission::Left,
@@ -298,10 +303,11 @@ impl Simulation {
             ));
         }
         if admission == Admission::Left {
-            self.counters.stall(crate::statistics::Stall::Left);
+            self.tally.counters.stall(crate::statistics::Stall::Left);
             return Ok(());
         }
-        if let (Some(position), false, Some(clocked)) = (position, by_directory, &mut self.clocked)
+        if let (Some(position), false, Some(clocked)) =
+            (position, by_directory, &mut self.home.clocked)
         {
             if let Some(inputs) = clocked.pending_inputs.get_mut(&line) {
                 inputs.remove(position);
@@ -312,15 +318,15 @@ impl Simulation {
         }
         match admission {
             Admission::Taken => {
-                if self.home.state(transition.next) != next {
-                    let states = &self.home.controller().states;
+                if self.home.program.state(transition.next) != next {
+                    let states = &self.home.program.controller().states;
                     let next_name = states.get(next).map_or("no state", |state| &state.name);
                     let state_text = self.state_text(HOME, line, transition.next);
                     return Err(format!(
                         "the RTL goes to {next_name}; by the controller it is {state_text}"
                     ));
                 }
-                if let (true, Some(clocked)) = (by_directory, &mut self.clocked) {
+                if let (true, Some(clocked)) = (by_directory, &mut self.home.clocked) {
                     clocked.directory_evictions.insert(line);
                 }
                 self.take_step(work, line, message.as_ref(), configuration, &transition);
@@ -333,9 +339,9 @@ impl Simulation {
 
     /// Returns the place of an event's cause among the inputs given for its line.
     fn input_position(&self, line: Line, event: Event) -> Option<usize> {
-        let inputs = self.clocked.as_ref()?.pending_inputs.get(&line)?;
+        let inputs = self.home.clocked.as_ref()?.pending_inputs.get(&line)?;
         inputs.iter().position(|&work| match (work, event) {
-            (Work::Message(index), Event::Message(kind)) => self.messages[index].kind == kind,
+            (Work::Message(index), Event::Message(kind)) => self.local.messages[index].kind == kind,
             (Work::Local(_, operation), Event::Local(taken_operation)) => {
                 operation == taken_operation
             }
@@ -348,9 +354,9 @@ impl Simulation {
 
     fn event_text(&self, event: Event) -> String {
         match event {
-            Event::Message(kind) => self.protocol_messages[kind.index()].name.clone(),
+            Event::Message(kind) => self.tables.protocol_messages[kind.index()].name.clone(),
             Event::Local(operation) => {
-                let locals = &self.home.controller().locals;
+                let locals = &self.home.program.controller().locals;
                 let local = locals.get(usize::from(operation));
                 local.map_or("no operation".into(), |local| local.name.clone())
             }
@@ -360,7 +366,7 @@ impl Simulation {
 
     /// Sends a message of the controller at once, or with a clocked home when the message leaves the RTL.
     pub(crate) fn send_or_hold(&mut self, message: Message, ready: Time) {
-        match &mut self.clocked {
+        match &mut self.home.clocked {
             Some(clocked) => clocked
                 .expected_messages
                 .entry(message.line)
@@ -376,9 +382,10 @@ impl Simulation {
         line: Line,
         bytes: Option<Bytes>,
     ) -> Result<(), (Line, String)> {
-        let name = &self.protocol_messages[kind.index()].name;
-        let circuit = |kind: MessageId| self.kinds[kind.index()].circuit;
+        let name = &self.tables.protocol_messages[kind.index()].name;
+        let circuit = |kind: MessageId| self.tables.kinds[kind.index()].circuit;
         let expected_messages = self
+            .home
             .clocked
             .as_mut()
             .map(|clocked| &mut clocked.expected_messages);
@@ -408,27 +415,27 @@ impl Simulation {
                 ));
             }
         }
-        self.send(message, self.now);
+        self.send(message, self.local.now);
         Ok(())
     }
 
     /// Returns true, once, if a completed operation was the directory's own: no agent behind the home is notified of
     /// it.
     pub(crate) fn take_directory_eviction(&mut self, line: Line) -> bool {
-        let clocked = self.clocked.as_mut();
+        let clocked = self.home.clocked.as_mut();
         clocked.is_some_and(|clocked| clocked.directory_evictions.remove(&line))
     }
 
     /// True if the directory is evicting this line to make room.
     pub(crate) fn is_directory_eviction(&self, line: Line) -> bool {
-        let clocked = self.clocked.as_ref();
+        let clocked = self.home.clocked.as_ref();
         clocked.is_some_and(|clocked| clocked.directory_evictions.contains(&line))
     }
 
     /// Defers an acknowledgement until the RTL gives it. Returns false without a clocked home: the device is notified
     /// at once.
     pub(crate) fn defer_acknowledgement(&mut self, line: Line, operation: u8) -> bool {
-        match &mut self.clocked {
+        match &mut self.home.clocked {
             Some(clocked) => {
                 clocked.expected_acknowledgements.insert(line, operation);
                 true
@@ -459,7 +466,7 @@ impl Simulation {
             self.refuse_local_operation();
             return Ok(());
         }
-        let clocked = self.clocked.as_mut();
+        let clocked = self.home.clocked.as_mut();
         if clocked.and_then(|clocked| clocked.expected_acknowledgements.remove(&line))
             != Some(operation)
         {
@@ -475,7 +482,7 @@ impl Simulation {
 
     /// Defers a memory read until the RTL requests it. Returns false without a clocked home: the read starts at once.
     pub(crate) fn defer_memory_read(&mut self, line: Line, transition: &Transition) -> bool {
-        match &mut self.clocked {
+        match &mut self.home.clocked {
             Some(clocked) => {
                 clocked.expected_reads.insert(line, *transition);
                 true
@@ -493,7 +500,7 @@ impl Simulation {
         words: Option<Range<u16>>,
     ) -> bool {
         let mask = words.map_or(self.line_mask(), word_mask);
-        match &mut self.clocked {
+        match &mut self.home.clocked {
             Some(clocked) => {
                 clocked.expected_writes.insert(line, (next, mask));
                 true
@@ -504,6 +511,7 @@ impl Simulation {
 
     fn start_requested_read(&mut self, line: Line) -> Result<(), (Line, String)> {
         let expected_reads = self
+            .home
             .clocked
             .as_mut()
             .map(|clocked| &mut clocked.expected_reads);
@@ -515,7 +523,7 @@ impl Simulation {
                 "memory is read without a request of the controller".into(),
             ));
         };
-        self.read_memory(self.now, line, &transition);
+        self.read_memory(self.local.now, line, &transition);
         Ok(())
     }
 
@@ -526,6 +534,7 @@ impl Simulation {
         mask: u16,
     ) -> Result<(), (Line, String)> {
         let expected_writes = self
+            .home
             .clocked
             .as_mut()
             .map(|clocked| &mut clocked.expected_writes);
@@ -537,7 +546,7 @@ impl Simulation {
                 "memory is written without a request of the controller".into(),
             ));
         };
-        let words = self.line_words(line, self.data.memory(line));
+        let words = self.line_words(line, self.contents.data.memory(line));
         let written_words = (0..WORDS).filter(|word| mask >> word & 1 != 0);
         if mask != expected_mask
             || written_words
@@ -549,19 +558,23 @@ impl Simulation {
                 "memory is written with data that differ from the message".into(),
             ));
         }
-        self.write_memory(self.now, line, next);
+        self.write_memory(self.local.now, line, next);
         Ok(())
     }
 
     /// Returns a mask with a bit for each word of a line.
     fn line_mask(&self) -> u16 {
-        (u32::from(u16::MAX) >> (WORDS - usize::from(self.data.words()).min(WORDS))) as u16
+        (u32::from(u16::MAX) >> (WORDS - usize::from(self.contents.data.words()).min(WORDS))) as u16
     }
 
     pub(crate) fn line_words(&self, line: Line, copy: Copy) -> Bytes {
         let mut bytes = [0; WORDS];
-        for (word, target) in bytes.iter_mut().enumerate().take(self.data.words().into()) {
-            *target = self.data.word(line, copy, word as u16);
+        for (word, target) in bytes
+            .iter_mut()
+            .enumerate()
+            .take(self.contents.data.words().into())
+        {
+            *target = self.contents.data.word(line, copy, word as u16);
         }
         bytes
     }

@@ -5,7 +5,7 @@ use super::*;
 impl Simulation {
     /// Presents a local operation or an unlock to its unit.
     pub(crate) fn present_local(&mut self, work: Work, line: Line) {
-        if self.clocked.is_some() {
+        if self.home.clocked.is_some() {
             return self.submit_local(line, work);
         }
         let request = matches!(work, Work::Local(..));
@@ -14,7 +14,7 @@ impl Simulation {
 
     /// Issues the device's next local operation.
     pub(crate) fn issue_device_operation(&mut self) {
-        let locals = self.home.controller().locals.len() as u64;
+        let locals = self.home.program.controller().locals.len() as u64;
         if locals == 0 || self.device.operations_left == 0 {
             self.device.operations_left = 0;
             return;
@@ -34,21 +34,28 @@ impl Simulation {
     }
 
     pub(super) fn schedule_next_operation(&mut self) {
-        self.postpone_watchdog(self.now);
+        self.postpone_watchdog(self.local.now);
         let pause = self.device.random.below(self.device.workload.pause + 1);
-        self.queue.push(self.now + pause, KernelEvent::Ask);
+        self.local
+            .queue
+            .push(self.local.now + pause, KernelEvent::Ask);
     }
 
     pub(crate) fn refuse_local_operation(&mut self) {
-        self.counters.locals[1] += 1;
+        self.tally.counters.locals[1] += 1;
         self.device.current = None;
         self.schedule_next_operation();
     }
 
     /// Completes a local operation at the home, and checks the permissions it guarantees.
     pub(super) fn complete_local_operation(&mut self, line: Line, local: u8) {
-        let Some(Local { ensures, name, .. }) =
-            self.home.controller().locals.get(local as usize).cloned()
+        let Some(Local { ensures, name, .. }) = self
+            .home
+            .program
+            .controller()
+            .locals
+            .get(local as usize)
+            .cloned()
         else {
             return self.fail(
                 FailureKind::Meaningless,
@@ -56,7 +63,7 @@ impl Simulation {
                 "an unknown operation is acknowledged".into(),
             );
         };
-        self.counters.locals[0] += 1;
+        self.tally.counters.locals[0] += 1;
         if self.is_traced(line) {
             let what = format!("acknowledges {name}");
             self.note(HOME, line, Action::Does { what });
@@ -64,7 +71,7 @@ impl Simulation {
         self.check_memory(line, "is given to the device");
         // The oracle does not track the permissions of a single caching agent.
         let oracle_agrees =
-            self.caches.count() > 1 && self.oracle.highest_permission(line) <= ensures;
+            self.caches.count() > 1 && self.contents.oracle.highest_permission(line) <= ensures;
         for cache in self.caches.agents().filter(|_| !oracle_agrees) {
             let configuration = self.caches.configuration(cache, line);
             let right = self.remote.properties(configuration).right;
@@ -80,11 +87,11 @@ impl Simulation {
 
     /// Notifies the device, or the application, of a completed local operation.
     pub(crate) fn notify_device(&mut self, line: Line, local: u8) {
-        let operation = self.home.controller().locals.get(local as usize);
+        let operation = self.home.program.controller().locals.get(local as usize);
         let Some((ensures, locks)) = operation.map(|local| (local.ensures, local.locks)) else {
             return;
         };
-        if let Some(above) = &mut self.upper_level {
+        if let Some(above) = &mut self.neighbours.upper_level {
             above.notify_locked(line);
         } else if self.application.is_some() {
             self.acknowledge_application(line, ensures, locks);
@@ -95,8 +102,9 @@ impl Simulation {
                 locked: true,
             });
             let lock_duration = self.device.random.below(self.device.workload.pause + 1);
-            self.queue
-                .push(self.now + lock_duration, KernelEvent::Unlock(line));
+            self.local
+                .queue
+                .push(self.local.now + lock_duration, KernelEvent::Unlock(line));
         } else {
             self.device.current = None;
             self.schedule_next_operation();
@@ -107,24 +115,27 @@ impl Simulation {
     pub(crate) fn end_device_use(&mut self, line: Line) {
         self.check_memory(line, "is read under the device's lock");
         if self.lock_right(line) == Right::Write {
-            let word = self.device.random.below(self.data.words().into()) as u16;
+            let word = self.device.random.below(self.contents.data.words().into()) as u16;
             let value = self.device.random.below(u64::MAX);
-            let version = self.oracle.write(line, word..word + 1, value);
-            let old_copy = self.data.share(self.data.memory(line));
-            let new_copy = self.data.write_word(line, old_copy, word, value, version);
-            self.data.set_memory(line, new_copy);
+            let version = self.contents.oracle.write(line, word..word + 1, value);
+            let old_copy = self.contents.data.share(self.contents.data.memory(line));
+            let new_copy = self
+                .contents
+                .data
+                .write_word(line, old_copy, word, value, version);
+            self.contents.data.set_memory(line, new_copy);
         }
         self.present_local(Work::Unlock(line), line);
     }
 
     /// Returns the permission that the device has for a line under its lock.
     pub(crate) fn lock_right(&self, line: Line) -> Right {
-        if let Some(above) = &self.upper_level {
+        if let Some(above) = &self.neighbours.upper_level {
             return above.lock_permission(line);
         }
         match self.device.current {
             Some(operation) if operation.locked && operation.line == line => {
-                let local = &self.home.controller().locals[operation.local as usize];
+                let local = &self.home.program.controller().locals[operation.local as usize];
                 match local.ensures {
                     Right::None => Right::Write,
                     _ => Right::Read,

@@ -9,7 +9,7 @@ impl Simulation {
     /// Performs a memory operation on a line for a unit. Returns when the unit receives the completion.
     #[inline(always)]
     pub(super) fn operate(&mut self, ready: Time, line: Line) -> Time {
-        let (request_latency, response_latency) = self.times.path;
+        let (request_latency, response_latency) = self.tables.times.path;
         let arrival = ready + request_latency;
         let uncontended = (self.observer.is_enabled()).then(|| self.uncontended(arrival, line));
         let end = self.memory(arrival, line);
@@ -31,7 +31,7 @@ impl Simulation {
         }
         let end = self.operate(ready, line);
         self.observe(Fact::OperationStarted { line, write: false });
-        self.queue.push(end, KernelEvent::Read(line));
+        self.local.queue.push(end, KernelEvent::Read(line));
     }
 
     pub(super) fn start_write(
@@ -43,7 +43,7 @@ impl Simulation {
         words: Option<Range<u16>>,
     ) {
         if !self.defer_memory_write(line, transition.next, words) {
-            self.units[unit_index].writes_in_flight += 1;
+            self.home.units[unit_index].writes_in_flight += 1;
             self.write_memory(ready, line, transition.next);
         }
     }
@@ -55,19 +55,19 @@ impl Simulation {
         }
         let end = self.operate(ready, line);
         self.observe(Fact::OperationStarted { line, write: true });
-        self.queue.push(end, KernelEvent::Written(line));
+        self.local.queue.push(end, KernelEvent::Written(line));
     }
 
     /// Writes the line that a message carries back to memory.
     pub(super) fn write_back(&mut self, line: Line, message: Option<&Message>) {
-        let line_message = message.filter(|m| self.kinds[m.kind.index()].line);
+        let line_message = message.filter(|m| self.tables.kinds[m.kind.index()].line);
         let Some(message) = line_message else {
             let text = "the home writes memory without data".to_string();
             return self.fail(FailureKind::Meaningless, line, text);
         };
-        let copy = self.data.share(message.copy);
-        self.data.set_memory(line, copy);
-        if let Some(above) = &mut self.upper_level {
+        let copy = self.contents.data.share(message.copy);
+        self.contents.data.set_memory(line, copy);
+        if let Some(above) = &mut self.neighbours.upper_level {
             above.notify_written(line);
         }
         if self.application.is_some() {
@@ -77,8 +77,9 @@ impl Simulation {
 
     /// Keeps the bytes of a write until the home writes them.
     pub(super) fn defer_store(&mut self, unit_index: usize, line: Line, message: Option<&Message>) {
-        let store_message = message.map(|message| (message, self.kinds[message.kind.index()]));
-        let stores = &mut self.units[unit_index].deferred_stores;
+        let store_message =
+            message.map(|message| (message, self.tables.kinds[message.kind.index()]));
+        let stores = &mut self.home.units[unit_index].deferred_stores;
         match store_message.filter(|(_, kind)| kind.store) {
             Some((message, kind)) if stores.iter().all(|store| store.line != line) => {
                 stores.push(Store::from_message(message, &kind));
@@ -98,7 +99,7 @@ impl Simulation {
         line: Line,
         is_whole_line: Option<bool>,
     ) -> Option<Range<u16>> {
-        let stores = &mut self.units[unit_index].deferred_stores;
+        let stores = &mut self.home.units[unit_index].deferred_stores;
         let Some(position) = stores.iter().position(|store| store.line == line) else {
             let text = "the home commits a deferred store that it does not have".to_string();
             self.fail(FailureKind::Meaningless, line, text);
@@ -116,11 +117,15 @@ impl Simulation {
     ) -> Option<Range<u16>> {
         let (store_key, flight) = ((store.from, store.line), store.flight);
         let words = self.write_store(store, is_whole_line);
-        if let Err(breach) = self.oracle.record_store_performed(store_key, flight) {
+        if let Err(breach) = self
+            .contents
+            .oracle
+            .record_store_performed(store_key, flight)
+        {
             let name = self.agent_name(store_key.0);
             let (kind, text) = match breach {
                 Breach::Twice => (
-                    self.oracle.store_property(),
+                    self.contents.oracle.store_property(),
                     format!("a store of {name} is performed twice, or after it was cancelled"),
                 ),
                 Breach::Overtakes => (
@@ -136,7 +141,7 @@ impl Simulation {
     /// Writes the bytes of a remote's write to memory.
     fn write_store(&mut self, store: Store, is_whole_line: bool) -> Option<Range<u16>> {
         let line = store.line;
-        if let Some(above) = &mut self.upper_level {
+        if let Some(above) = &mut self.neighbours.upper_level {
             above.notify_written(line);
         }
         if self.lock_right(line) > Right::None {
@@ -155,15 +160,15 @@ impl Simulation {
             )
         };
         let source_access = pending_store.filter(uses_source_value);
-        let value = self.data.word(line, store.copy, 0);
+        let value = self.contents.data.word(line, store.copy, 0);
         if is_whole_line && source_access.is_none() {
-            let words = 0..self.data.words();
-            let version = self.oracle.write(line, words.clone(), value);
+            let words = 0..self.contents.data.words();
+            let version = self.contents.oracle.write(line, words.clone(), value);
             if let Some(pending_store) = &pending_store {
                 self.record_write(pending_store, words, version);
             }
-            self.data.stamp(store.copy, version);
-            self.data.set_memory(line, store.copy);
+            self.contents.data.stamp(store.copy, version);
+            self.contents.data.set_memory(line, store.copy);
             return None;
         }
         let is_port_access = |access: &Pending| access.purpose == Purpose::Port;
@@ -172,10 +177,10 @@ impl Simulation {
             Some(access) if is_whole_line && is_port_access(access) => store.copy,
             _ => {
                 self.check_memory(line, "is written in part");
-                self.data.memory(line)
+                self.contents.data.memory(line)
             }
         };
-        let old_copy = self.data.share(old_copy);
+        let old_copy = self.contents.data.share(old_copy);
         let new_copy = match &source_access {
             Some(access) if access.purpose == Purpose::Atomic => {
                 self.perform_atomic_at_home(access, old_copy)
@@ -185,17 +190,19 @@ impl Simulation {
             Some(access) => self.perform_buffered_stores(access, old_copy),
             None => {
                 let words = store.word..store.word + store.words;
-                let version = self.oracle.write(line, words.clone(), value);
+                let version = self.contents.oracle.write(line, words.clone(), value);
                 if let Some(pending_store) = &pending_store {
                     self.record_write(pending_store, words.clone(), version);
                 }
                 words.fold(old_copy, |copy, word| {
-                    self.data.write_word(line, copy, word, value, version)
+                    self.contents
+                        .data
+                        .write_word(line, copy, word, value, version)
                 })
             }
         };
-        self.data.set_memory(line, new_copy);
-        self.data.release(store.copy);
+        self.contents.data.set_memory(line, new_copy);
+        self.contents.data.release(store.copy);
         source_access
             .is_none()
             .then_some(store.word..store.word + store.words)
@@ -211,11 +218,11 @@ impl Simulation {
 
     /// Checks that memory has the current contents of a line.
     pub(crate) fn check_memory(&mut self, line: Line, when: &str) {
-        let version = self.data.version(self.data.memory(line));
-        if !self.oracle.is_current(line, version) {
+        let version = self.contents.data.version(self.contents.data.memory(line));
+        if !self.contents.oracle.is_current(line, version) {
             let text = format!(
                 "memory {when} with the data of write {version} of the line, but write {} was the last",
-                self.oracle.latest(line)
+                self.contents.oracle.latest(line)
             );
             self.fail(FailureKind::DataValue, line, text);
         }

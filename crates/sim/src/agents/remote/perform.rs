@@ -6,7 +6,7 @@ impl Simulation {
     /// Performs an access in the cache's own copy.
     #[inline(always)]
     pub(super) fn perform(&mut self, line: Line, entry: &mut Entry, index: u32) {
-        let access = self.accesses[index];
+        let access = self.local.accesses[index];
         match access.kind {
             Access::Load | Access::ReadOnce | Access::Acquire => {
                 self.check_own_stores(&access, entry.copy);
@@ -14,7 +14,7 @@ impl Simulation {
                 if access.purpose == Purpose::Port {
                     self.read_by_port(&access, entry.copy, true);
                 } else if self.application.is_some() {
-                    let value = self.data.word(line, entry.copy, access.word);
+                    let value = self.contents.data.word(line, entry.copy, access.word);
                     self.set_thread_result(access.core, value);
                 }
                 if access.kind == Access::Load && self.has_private_components() {
@@ -41,12 +41,15 @@ impl Simulation {
         if access.purpose == Purpose::Port {
             return self.write_by_port(access, old);
         }
-        let words = 0..self.data.words();
-        let version = self.oracle.write(access.line, words.clone(), access.value);
+        let words = 0..self.contents.data.words();
+        let version = self
+            .contents
+            .oracle
+            .write(access.line, words.clone(), access.value);
         self.record_write(access, words, version);
-        let copy = self.data.filled(access.value);
-        self.data.stamp(copy, version);
-        self.data.release(old);
+        let copy = self.contents.data.filled(access.value);
+        self.contents.data.stamp(copy, version);
+        self.contents.data.release(old);
         copy
     }
 
@@ -58,7 +61,7 @@ impl Simulation {
         entry: &Entry,
         index: Option<u32>,
     ) -> (Copy, u16, u16) {
-        let pending = index.map(|index| self.accesses[index]);
+        let pending = index.map(|index| self.local.accesses[index]);
         let (Some(index), Some(access)) = (index, pending.filter(|access| access.kind.writes()))
         else {
             let reason = "its row sends the data of a write without a pending write";
@@ -70,14 +73,18 @@ impl Simulation {
             self.report_unsupported(cache, line, entry.configuration, reason);
         }
         // The next message to be sent gets this flight number.
-        let flight = self.flights.wrapping_add(1);
-        (self.oracle).record_store_sent((cache, line), flight, access.sent);
-        let pending_access = &mut self.accesses[index];
+        let flight = self.local.flights.wrapping_add(1);
+        (self.contents.oracle).record_store_sent((cache, line), flight, access.sent);
+        let pending_access = &mut self.local.accesses[index];
         (pending_access.sent, pending_access.flight) = (true, flight);
         if access.purpose == Purpose::Port {
             return (self.port_bytes_to_send(&access), access.word, access.words);
         }
-        (self.data.filled(access.value), access.word, access.words)
+        (
+            self.contents.data.filled(access.value),
+            access.word,
+            access.words,
+        )
     }
 
     /// Performs, at the home, the write that a cache sent with the message `flight`. Returns the access that sent it if
@@ -88,14 +95,14 @@ impl Simulation {
         line: Line,
         flight: u32,
     ) -> Option<Pending> {
-        if let Some(issued) = self.posted_stores.remove(&(cache, flight)) {
+        if let Some(issued) = self.cores.posted_stores.remove(&(cache, flight)) {
             self.record_visible_stores(&issued);
         }
         let (_, entry) = self.caches.find(cache, line);
         if entry.first_access == NONE {
             return None;
         }
-        let access = &mut self.accesses[entry.first_access];
+        let access = &mut self.local.accesses[entry.first_access];
         if !(access.sent && access.flight == flight) {
             return None;
         }
@@ -118,16 +125,18 @@ impl Simulation {
         let Pending {
             line, word, core, ..
         } = *access;
-        let old_value = self.data.word(line, copy, word);
+        let old_value = self.contents.data.word(line, copy, word);
         let (_, entry) = self.caches.find(access.cache, line);
         let first = entry.first_access;
-        self.accesses[first].value = old_value;
+        self.local.accesses[first].value = old_value;
         let Some(new_value) = self.updated_value(core, old_value) else {
             return copy;
         };
-        let version = self.oracle.write(line, word..word + 1, new_value);
+        let version = self.contents.oracle.write(line, word..word + 1, new_value);
         self.record_write(access, word..word + 1, version);
-        self.data.write_word(line, copy, word, new_value, version)
+        self.contents
+            .data
+            .write_word(line, copy, word, new_value, version)
     }
 
     /// Completes an atomic access that the home has performed. `answered_value` is the word in the answer.
@@ -147,7 +156,7 @@ impl Simulation {
     /// True if a cache's access to a line has sent bytes and is still outstanding.
     pub(crate) fn has_outstanding_store(&mut self, cache: Agent, line: Line) -> bool {
         let (_, entry) = self.caches.find(cache, line);
-        entry.first_access != NONE && self.accesses[entry.first_access].sent
+        entry.first_access != NONE && self.local.accesses[entry.first_access].sent
     }
 
     /// Performs a store, or all stores that the access stands for, in a copy of the line.
@@ -166,7 +175,7 @@ impl Simulation {
         } = *access;
         if access.purpose == Purpose::Atomic {
             self.check_load(access, copy);
-            let old = self.data.word(line, copy, word);
+            let old = self.contents.data.word(line, copy, word);
             self.set_thread_result(access.core, old);
             match self.updated_value(access.core, old) {
                 Some(new) => value = new,
@@ -174,17 +183,21 @@ impl Simulation {
             }
         }
         let words = word..word + words;
-        let version = self.oracle.write(line, words.clone(), value);
+        let version = self.contents.oracle.write(line, words.clone(), value);
         self.record_write(access, words.clone(), version);
         words.fold(copy, |copy, word| {
-            self.data.write_word(line, copy, word, value, version)
+            self.contents
+                .data
+                .write_word(line, copy, word, value, version)
         })
     }
 
     /// Checks that a read's bytes contain all stores that its cache has posted before.
     pub(super) fn check_own_stores(&mut self, access: &Pending, copy: Copy) {
         let Pending { cache, line, .. } = *access;
-        if !(self.oracle).contains_own_stores((cache, line), self.data.version(copy)) {
+        if !(self.contents.oracle)
+            .contains_own_stores((cache, line), self.contents.data.version(copy))
+        {
             let text = format!(
                 "a read of {} does not return an earlier store of its own core",
                 self.agent_name(cache)
@@ -199,17 +212,18 @@ impl Simulation {
         let Pending {
             cache, line, word, ..
         } = *access;
-        let version = self.data.version(copy);
-        let value = || self.data.word(line, copy, word);
-        if self.oracle.may_be_stale() {
+        let version = self.contents.data.version(copy);
+        let value = || self.contents.data.word(line, copy, word);
+        if self.contents.oracle.may_be_stale() {
             return self.check_stale_load(access, copy);
         }
-        if !self.oracle.is_current(line, version) || !self.oracle.is_word_current(line, word, value)
+        if !self.contents.oracle.is_current(line, version)
+            || !self.contents.oracle.is_word_current(line, word, value)
         {
             let text = format!(
                 "{} loads the data of write {version} of the line, but write {} was the last",
                 self.agent_name(cache),
-                self.oracle.latest(line)
+                self.contents.oracle.latest(line)
             );
             self.fail(FailureKind::DataValue, line, text);
         }
@@ -223,9 +237,10 @@ impl Simulation {
         words: std::ops::Range<u16>,
         version: u32,
     ) {
-        if self.oracle.may_be_stale() {
+        if self.contents.oracle.may_be_stale() {
             let writer = (access.core, self.is_release(access));
-            self.oracle
+            self.contents
+                .oracle
                 .record_observed_write(writer, access.line, words, version);
         }
     }
@@ -241,11 +256,14 @@ impl Simulation {
             word,
             ..
         } = *access;
-        let (version, value) = (self.data.version(copy), self.data.word(line, copy, word));
+        let (version, value) = (
+            self.contents.data.version(copy),
+            self.contents.data.word(line, copy, word),
+        );
         let is_acquire = self.is_acquire(access);
         let observed = (version, value);
         if let Err(error) =
-            (self.oracle).check_stale_read((core, is_acquire), (line, word), observed)
+            (self.contents.oracle).check_stale_read((core, is_acquire), (line, word), observed)
         {
             let text = format!("{} loads word {word}: {error}", self.agent_name(cache));
             self.fail(FailureKind::DataValue, line, text);

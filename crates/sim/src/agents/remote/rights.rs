@@ -5,12 +5,12 @@ use super::*;
 impl Simulation {
     /// Checks that a write that leaves part of the line unchanged starts from the current bytes.
     pub(super) fn check_written(&mut self, cache: Agent, line: Line, copy: Copy) {
-        let version = self.data.version(copy);
-        if !self.oracle.is_current(line, version) {
+        let version = self.contents.data.version(copy);
+        if !self.contents.oracle.is_current(line, version) {
             let text = format!(
                 "{} stores into the data of write {version} of the line, but write {} was the last",
                 self.agent_name(cache),
-                self.oracle.latest(line)
+                self.contents.oracle.latest(line)
             );
             self.fail(FailureKind::DataValue, line, text);
         }
@@ -19,13 +19,13 @@ impl Simulation {
     /// Checks that bytes for a single use, which the receiver does not cache, are current when they are sent.
     #[inline]
     pub(crate) fn check_single_use(&mut self, line: Line, kind: usize, copy: Copy) {
-        if self.kinds[kind].used_once {
-            let version = self.data.version(copy);
-            if !self.oracle.is_current(line, version) {
+        if self.tables.kinds[kind].used_once {
+            let version = self.contents.data.version(copy);
+            if !self.contents.oracle.is_current(line, version) {
                 let text = format!(
                     "{} is sent with the data of write {version} of the line, but write {} was the last",
-                    self.protocol_messages[kind].name,
-                    self.oracle.latest(line)
+                    self.tables.protocol_messages[kind].name,
+                    self.contents.oracle.latest(line)
                 );
                 self.fail(FailureKind::DataValue, line, text);
             }
@@ -35,7 +35,7 @@ impl Simulation {
     /// Checks a permission that an agent has gained.
     #[inline]
     pub(super) fn check_rights(&mut self, cache: Agent, line: Line, right: Right) {
-        if self.upper_level.is_some() {
+        if self.neighbours.upper_level.is_some() {
             self.check_inclusion(cache, line, right);
         } else if self.caches.count() == 1
             && self.device.current.is_none()
@@ -43,7 +43,7 @@ impl Simulation {
         {
             return;
         }
-        if self.oracle.is_excluded(line, right) {
+        if self.contents.oracle.is_excluded(line, right) {
             self.report_conflicting_permissions(cache, line, right);
         }
         let lock_right = self.lock_right(line);
@@ -76,7 +76,7 @@ impl Simulation {
                 self.fail(FailureKind::SingleWriter, line, text);
             }
         }
-        if self.upper_level.is_some() {
+        if self.neighbours.upper_level.is_some() {
             let name = self.agent_name(cache);
             let text = format!(
                 "{name} may {right}, but a cache below another one has a conflicting permission"
