@@ -4,9 +4,9 @@ use crate::interruptible::interruptible;
 use crate::{
     check_error, input_error, one_line_message, text_error, Protocol, SearchOptions, Verdicts,
 };
-use cohkit::composed::{Composed, MachineProtocols, Used};
-use cohkit::judge::{judge, Systems};
-use cohkit::{diagnostics_json, InputError, Source};
+use cohkit_api::composition::{CompositionSource, MachineProtocols, UsedFile};
+use cohkit_api::protocol_check::{judge, Systems};
+use cohkit_api::{diagnostics_json, InputError, Source};
 use cohkit_protocol::text;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
@@ -22,7 +22,7 @@ type Use = (String, String, String);
 #[pyclass(frozen, module = "cohkit._cohkit")]
 pub(crate) struct Composition {
     text: String,
-    composed: Arc<Composed>,
+    composed: Arc<CompositionSource>,
 }
 
 #[pymethods]
@@ -37,13 +37,13 @@ impl Composition {
         uses: Option<Vec<Use>>,
     ) -> PyResult<Composition> {
         let uses = uses.unwrap_or_default().into_iter();
-        let given_files = uses.map(|(file, path, text)| Used {
+        let given_files = uses.map(|(file, path, text)| UsedFile {
             file,
             path: path.into(),
             text,
         });
-        let given_files: Vec<Used> = given_files.collect();
-        match py.detach(|| Composed::parse(Path::new(&file), &text, &given_files)) {
+        let given_files: Vec<UsedFile> = given_files.collect();
+        match py.detach(|| CompositionSource::parse(Path::new(&file), &text, &given_files)) {
             Ok(composed) => Ok(Composition {
                 text,
                 composed: Arc::new(composed),

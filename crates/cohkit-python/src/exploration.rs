@@ -2,9 +2,9 @@
 
 use crate::interruptible::interruptible;
 use crate::{input_error, no_home_error, text_error, Protocol};
-use cohkit::explorer::{Explorer, ExplorerError};
-use cohkit::judge::Systems;
-use cohkit::InputError;
+use cohkit_api::explorer::{Explorer, ExplorerError};
+use cohkit_api::protocol_check::Systems;
+use cohkit_api::InputError;
 use pyo3::prelude::*;
 use serde_json::json;
 use std::sync::Arc;

@@ -3,7 +3,7 @@
 //! Its functions and classes, such as `check`, `table` and `Protocol`, return the JSON of the command's `--json` as
 //! text, made by the same functions. Long work runs outside of the interpreter, which continues and can be interrupted.
 //!
-//! The crate does not know the exceptions, frames and experiments of the public package: these are plain Python, in
+//! The crate does not know `cohkit`, the command, or the exceptions, frames and experiments of the public package: these are plain Python, in
 //! `python/cohkit`.
 //!
 //! The module runs only in an interpreter, so no Rust doctest can link it. The tests of the Python package run this
@@ -29,10 +29,12 @@ mod scenario;
 mod shipped;
 mod simulation;
 
-use cohkit::judge::{judge, simulation, Listener, Request, Systems};
-use cohkit::models::{judge_model, model_diagnostics_json, Reading};
-use cohkit::tabulate::{construction, tabulate, Agent, Table};
-use cohkit::{diagnostics_json, Checkpoints, Failure, Guaranteed, InputError, Source, Verdict};
+use cohkit_api::controller_table::{construction, tabulate, Agent, Table};
+use cohkit_api::model_check::{judge_model, model_diagnostics_json, Reading};
+use cohkit_api::protocol_check::{judge, simulation, Listener, Request, Systems};
+use cohkit_api::{
+    diagnostics_json, Checkpoints, Failure, GuaranteeVerdict, InputError, Source, Verdict,
+};
 use cohkit_base::sequence::Sequence;
 use cohkit_chart::Text;
 use cohkit_engine::model::Deadlock;
@@ -173,7 +175,7 @@ impl Listener for Verdicts {
         Ok(())
     }
 
-    fn guaranteed(&mut self, verdict: &Guaranteed, source: &Source) -> Result<(), Failure> {
+    fn guaranteed(&mut self, verdict: &GuaranteeVerdict, source: &Source) -> Result<(), Failure> {
         self.values.push(verdict.json(source));
         Ok(())
     }

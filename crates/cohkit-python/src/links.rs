@@ -1,7 +1,7 @@
 //! Rates and latencies of links.
 
 use crate::input_error;
-use cohkit::link::{answer, LinkOptions};
+use cohkit_api::link_rates::{measure, LinkOptions};
 use pyo3::prelude::*;
 
 /// JSON text of `cohkit link --json`.
@@ -30,7 +30,7 @@ pub(crate) fn link(
         seed,
         dma,
     };
-    let result = py.detach(|| answer(&options));
-    let value = result.map_err(|reason| input_error(&reason))?;
-    Ok(value.to_string())
+    let result = py.detach(|| measure(&options));
+    let report = result.map_err(|reason| input_error(&reason))?;
+    Ok(report.json().to_string())
 }

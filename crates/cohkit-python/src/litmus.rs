@@ -3,9 +3,10 @@
 use crate::composition::Executed;
 use crate::interruptible::interruptible;
 use crate::{input_error, no_home_error, text_error};
-use cohkit::composed::MachineProtocols;
-use cohkit::litmus::{answer, LitmusRequest, MemorySystem, NotJudged, Test};
-use cohkit::Failure;
+use cohkit_api::composition::MachineProtocols;
+use cohkit_api::litmus::{answer, LitmusRequest, MemorySystem, NotJudged, OutcomeBasis, Test};
+use cohkit_api::named_value::NamedValue;
+use cohkit_api::Failure;
 use pyo3::prelude::*;
 use std::path::PathBuf;
 
@@ -116,13 +117,13 @@ pub(crate) fn litmus(
         test = single_test;
     }
     let request = LitmusRequest {
-        cores: how.cores,
-        model: how.model,
+        cores: named_value(how.cores.as_deref())?,
+        model: named_value(how.model.as_deref())?,
         gives_up: how.gives_up,
         max_states: how.max_states,
         chart: how.chart,
         simulate: how.simulate,
-        expect: how.expect,
+        basis: named_value(how.expect.as_deref())?.unwrap_or(OutcomeBasis::Condition),
     };
     let result = interruptible(py, move |cancel| {
         let memory_system = MemorySystem {
@@ -142,4 +143,17 @@ pub(crate) fn litmus(
 fn to_exception(failure: Failure) -> PyErr {
     let message = failure.message;
     input_error(message.strip_prefix("error: ").unwrap_or(&message))
+}
+
+/// Returns the value of this name, in which Python has `_` for `-`.
+fn named_value<T: NamedValue>(name: Option<&str>) -> PyResult<Option<T>> {
+    let Some(name) = name else {
+        return Ok(None);
+    };
+    let value = T::from_name(&name.replace('_', "-"));
+    value.map(Some).ok_or_else(|| {
+        let names = T::ALL.iter().map(|value| value.name().replace('-', "_"));
+        let names = names.collect::<Vec<_>>().join(", ");
+        input_error(&format!("`{name}` is not one of {names}"))
+    })
 }

@@ -1,6 +1,6 @@
 //! Files of the repository that the package contains, so that it needs no other folder.
 
-use cohkit::shipped::{LIBRARY, PROTOCOLS};
+use cohkit_api::shipped::{LIBRARY, PROTOCOLS};
 use pyo3::prelude::*;
 
 macro_rules! files {

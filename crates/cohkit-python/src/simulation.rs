@@ -4,13 +4,13 @@ use crate::composition::Executed;
 use crate::interruptible::{interruptible, watched};
 use crate::scenario::{PendingException, PyScenario};
 use crate::{input_error, no_home_error, one_line_message, text_error, Protocol, RefusedError};
-use cohkit::composed::MachineProtocols;
-use cohkit::playing::{self, play_all};
-use cohkit::simulate::{
+use cohkit_api::application_run::{self, play_all};
+use cohkit_api::composition::MachineProtocols;
+use cohkit_api::simulation::{
     platform_json, read_platform, run_all, shipped_platform, Request, StartError,
 };
-use cohkit::workload::Work;
-use cohkit::{ExitStatus, Source};
+use cohkit_api::workload::Work;
+use cohkit_api::{ExitStatus, Source};
 use cohkit_protocol::controller::Controller;
 use cohkit_sim::platform::Platform;
 use cohkit_sim::simulation::home;
@@ -31,7 +31,7 @@ fn to_exception(error: StartError) -> PyErr {
             input_error(&format!("{message}{help}"))
         }
         StartError::Platform { file, text, errors } => {
-            text_error(&cohkit::platform_errors_json(&errors, &file, &text))
+            text_error(&cohkit_api::platform_errors_json(&errors, &file, &text))
         }
         StartError::Trace { file, error } => input_error(&format!("{file}: {error}")),
         StartError::NoHome(source, error) => no_home_error(&source, error),
@@ -87,7 +87,7 @@ impl Machine {
     #[expect(clippy::needless_pass_by_value, reason = "as Python gives it")]
     fn set(&self, settings: Vec<String>) -> PyResult<Machine> {
         let mut platform = self.platform.clone();
-        cohkit::simulate::set(&mut platform, &settings).map_err(to_exception)?;
+        cohkit_api::simulation::set(&mut platform, &settings).map_err(to_exception)?;
         Ok(Machine { platform })
     }
 }
@@ -126,7 +126,7 @@ impl Protocol {
 /// A valid simulation, ready to run.
 #[pyclass(frozen)]
 pub(crate) struct Simulation {
-    simulation: Arc<cohkit::simulate::Simulation>,
+    simulation: Arc<cohkit_api::simulation::Simulation>,
 }
 
 #[pymethods]
@@ -173,13 +173,14 @@ impl Simulation {
             explain,
         };
         let mut platform = machine.platform.clone();
-        cohkit::simulate::set(&mut platform, &request.settings).map_err(to_exception)?;
+        cohkit_api::simulation::set(&mut platform, &request.settings).map_err(to_exception)?;
         let (source, second) = protocol
             .machine_protocols()?
             .on_platform(&platform)
             .map_err(to_exception)?;
         let home = protocol.home(py, &source, platform.all_remotes() as u16)?;
-        let simulation = cohkit::simulate::Simulation::new(source, home, second, platform, request);
+        let simulation =
+            cohkit_api::simulation::Simulation::new(source, home, second, platform, request);
         let simulation = Arc::new(simulation.map_err(to_exception)?);
         Ok(Simulation { simulation })
     }
@@ -222,7 +223,7 @@ pub(crate) fn simulate(
 /// An application behind a home, ready to run.
 #[pyclass(frozen)]
 pub(crate) struct Play {
-    play: Arc<playing::Play>,
+    play: Arc<application_run::Play>,
     raised: PendingException,
 }
 
@@ -251,7 +252,7 @@ impl Play {
         oracle: bool,
         tables: bool,
     ) -> PyResult<Play> {
-        let request = playing::Request {
+        let request = application_run::Request {
             application,
             with: numbers,
             time,
@@ -263,7 +264,7 @@ impl Play {
             tables,
         };
         let mut platform = machine.platform.clone();
-        cohkit::simulate::set(&mut platform, &request.settings).map_err(to_exception)?;
+        cohkit_api::simulation::set(&mut platform, &request.settings).map_err(to_exception)?;
         let (source, host) = match protocol.machine_protocols()? {
             MachineProtocols::One(source) => (source, None),
             MachineProtocols::Directions(device, host) => (device, Some(host)),
@@ -271,13 +272,13 @@ impl Play {
                 return Err(input_error(&format!(
                     "{}: {}",
                     protocol.file(),
-                    playing::TWO_LEVELS
+                    application_run::TWO_LEVELS
                 )))
             }
         };
         let raised = PendingException::default();
         let play = match own {
-            None => playing::Play::new(source, host, platform, request),
+            None => application_run::Play::new(source, host, platform, request),
             Some((begin, lines, host_words, ends)) => {
                 let raised = raised.clone();
                 let scenario = PyScenario {
@@ -287,7 +288,13 @@ impl Play {
                     ends,
                     raised,
                 };
-                playing::Play::with_scenario(source, host, platform, request, Arc::new(scenario))
+                application_run::Play::with_scenario(
+                    source,
+                    host,
+                    platform,
+                    request,
+                    Arc::new(scenario),
+                )
             }
         };
         if let Some(exception) = raised.take() {

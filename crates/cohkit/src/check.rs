@@ -1,19 +1,22 @@
 //! `cohkit check`: verdicts on the systems of protocol files, and on Murphi models.
 
-use crate::check_request::{reading, reproduce_command, request, systems};
-use crate::checkpoints::Checkpoints;
-use crate::composed::Composed;
+use crate::check_request::{
+    checkpoints, composition_systems, read_model, reproduce_command, request, systems,
+};
 use crate::console::Console;
-use crate::coverage::{SystemCoverage, UntakenRows};
-use crate::guarantee::Guaranteed;
-use crate::judge::{judge, Listener, Request, Systems};
-use crate::models::{input_error, judge_model, text, trace};
 use crate::options::Check;
-use crate::outcome::{ExitStatus, Failure};
 use crate::progress::Line;
-use crate::protocols::Source;
-use crate::verdict::{outcome, Verdict};
-use crate::{deliver, explanation, files, graph, models, replay};
+use crate::{deliver, graph, replay};
+use cohkit_api::checkpoints::Checkpoints;
+use cohkit_api::composition::CompositionSource;
+use cohkit_api::coverage::{SystemCoverage, UntakenRows};
+use cohkit_api::guarantee::GuaranteeVerdict;
+use cohkit_api::model_check::{input_error, judge_model, text, trace};
+use cohkit_api::outcome::{ExitStatus, Failure};
+use cohkit_api::protocol_check::{judge, Listener, Request, Systems};
+use cohkit_api::source::Source;
+use cohkit_api::verdict::{outcome, Verdict};
+use cohkit_api::{explanation, files, model_check};
 use cohkit_chart::Text;
 use cohkit_check::system::unshared;
 use cohkit_engine::model::Model;
@@ -42,14 +45,14 @@ pub(crate) fn once(options: &Check, console: &mut Console) -> Result<ExitStatus,
     }
     // Models are read later, one at a time.
     let sources: Vec<_> = (options.files.iter())
-        .map(|file| match models::is_model(file) {
+        .map(|file| match model_check::is_model(file) {
             true => Input::Model(file),
             false => match files::read(file) {
-                Ok(text) if composes(&text) => {
-                    Input::Composed(Box::new(Composed::read(file, &text, console)))
-                }
+                Ok(text) if composes(&text) => Input::Composition(Box::new(
+                    CompositionSource::read(file, &text, console.terminal.colour),
+                )),
                 text => Input::Protocol(Box::new(
-                    text.and_then(|text| Source::of(file, text, console)),
+                    text.and_then(|text| Source::of(file, text, console.terminal.colour)),
                 )),
             },
         })
@@ -57,12 +60,12 @@ pub(crate) fn once(options: &Check, console: &mut Console) -> Result<ExitStatus,
     if options.export_murphi.is_some() || options.chart_svg.is_some() {
         let protocols = sources.iter().filter_map(|source| match source {
             Input::Protocol(source) => source.as_ref().as_ref().ok(),
-            Input::Model(_) | Input::Composed(_) => None,
+            Input::Model(_) | Input::Composition(_) => None,
         });
         reject_duplicate_names(protocols)?;
         reject_export_collisions(options)?;
     }
-    let checkpoints = Checkpoints::of(options)?;
+    let checkpoints = checkpoints(options)?;
     let mut batch = Batch {
         options,
         checkpoints: checkpoints.as_ref(),
@@ -80,7 +83,7 @@ pub(crate) fn once(options: &Check, console: &mut Console) -> Result<ExitStatus,
             Input::Protocol(source) => {
                 source.and_then(|source| batch.check(source, systems(options), console))
             }
-            Input::Composed(composed) => {
+            Input::Composition(composed) => {
                 composed.and_then(|composed| batch.check_composed(&composed, console))
             }
             Input::Model(file) => batch.check_model(file, console),
@@ -116,7 +119,7 @@ pub(crate) fn once(options: &Check, console: &mut Console) -> Result<ExitStatus,
 /// A file to check.
 enum Input<'a> {
     Protocol(Box<Result<Source, Failure>>),
-    Composed(Box<Result<Composed, Failure>>),
+    Composition(Box<Result<CompositionSource, Failure>>),
     Model(&'a Path),
 }
 
@@ -150,7 +153,7 @@ fn reject_unsuitable_options(options: &Check) -> Result<(), Failure> {
         }
     }
     for file in &options.files {
-        let (unsupported, kind, supported_kind) = match models::is_model(file) {
+        let (unsupported, kind, supported_kind) = match model_check::is_model(file) {
             true => (&protocol_options[..], "a Murphi model", "protocol files"),
             false => (&model_options[..], "a protocol file", "Murphi models"),
         };
@@ -169,7 +172,12 @@ fn reject_unsuitable_options(options: &Check) -> Result<(), Failure> {
 
 /// Rejects models whose exported files would overwrite each other, or overwrite a model that is checked.
 fn reject_export_collisions(options: &Check) -> Result<(), Failure> {
-    let models = || options.files.iter().filter(|file| models::is_model(file));
+    let models = || {
+        options
+            .files
+            .iter()
+            .filter(|file| model_check::is_model(file))
+    };
     let reject = |message: String| Err(Failure::new(ExitStatus::BadInput, message));
     for (number, file) in models().enumerate() {
         let stem = file.file_stem();
@@ -261,12 +269,13 @@ impl Batch<'_> {
             systems,
             ..request(options, console)
         };
-        let mut reporter = Telling {
+        let colour = console.terminal.colour;
+        let mut reporter = VerdictReporter {
             batch: self,
             console,
         };
         judge(source.clone(), &request, &mut reporter)
-            .map_err(|error| source.failure(error, console))?;
+            .map_err(|error| source.failure(error, colour))?;
         let untaken_rows = std::mem::take(&mut self.untaken_rows);
         match options.output.form.json {
             true => Ok(()),
@@ -277,10 +286,10 @@ impl Batch<'_> {
     /// Checks each part of each system of a composition.
     fn check_composed(
         &mut self,
-        composed: &Composed,
+        composed: &CompositionSource,
         console: &mut Console,
     ) -> Result<(), Failure> {
-        for system in composed.systems(self.options)? {
+        for system in composition_systems(self.options, composed)? {
             self.part_results.clear();
             for source in composed.parts(system) {
                 self.check(source, Systems::Declared, console)?;
@@ -385,17 +394,17 @@ impl Batch<'_> {
 }
 
 /// Listener that reports each verdict as it arrives.
-struct Telling<'b, 'o, 'c, 'w> {
+struct VerdictReporter<'b, 'o, 'c, 'w> {
     batch: &'b mut Batch<'o>,
     console: &'c mut Console<'w>,
 }
 
-impl Listener for Telling<'_, '_, '_, '_> {
+impl Listener for VerdictReporter<'_, '_, '_, '_> {
     fn verdict(&mut self, verdict: &Verdict, run: Value) -> Result<(), Failure> {
         self.batch.report(verdict, run, self.console)
     }
 
-    fn guaranteed(&mut self, verdict: &Guaranteed, source: &Source) -> Result<(), Failure> {
+    fn guaranteed(&mut self, verdict: &GuaranteeVerdict, source: &Source) -> Result<(), Failure> {
         // In a composition, a part has the worst outcome of its systems and of its programs.
         if let Some((outcome, _)) = self.batch.part_results.last_mut() {
             *outcome = (*outcome).max(verdict.outcome());
@@ -445,7 +454,7 @@ impl Batch<'_> {
     /// Checks a Murphi model, and reports the verdict.
     fn check_model(&mut self, path: &Path, console: &mut Console) -> Result<(), Failure> {
         let options = self.options;
-        let model = models::read(path, reading(options), console)?;
+        let model = read_model(path, options, console)?;
         if let Some(folder) = &options.export_murphi {
             let text = cohkit_murphi::print(&model, cohkit_murphi::Style::Plain);
             let text = text.map_err(|reason| input_error(path, &reason))?;

@@ -1,11 +1,19 @@
-//! Conversion of the options of `cohkit check` into a check request.
+//! Inputs and request of a check, from the options of `cohkit check`.
 
 use crate::console::Console;
-use crate::judge::{simulation, Request, Systems};
-use crate::models::Reading;
 use crate::options::{Check, DeadlockOption, DialectOption, SymmetryOption};
-use cohkit_engine::model::Deadlock;
+use cohkit_api::checkpoints::Checkpoints;
+use cohkit_api::composition::CompositionSource;
+use cohkit_api::files;
+use cohkit_api::model_check::Reading;
+use cohkit_api::outcome::{ExitStatus, Failure};
+use cohkit_api::protocol_check::{simulation, Request, Systems};
+use cohkit_api::shell_word::quoted;
+use cohkit_engine::model::{Deadlock, Model};
 use cohkit_murphi::Dialect;
+use cohkit_protocol::composition::Joint;
+use std::path::Path;
+use std::time::Duration;
 
 /// Returns the request that the options describe.
 pub(crate) fn request<'a>(options: &Check, console: &Console<'a>) -> Request<'a> {
@@ -23,15 +31,6 @@ pub(crate) fn request<'a>(options: &Check, console: &Console<'a>) -> Request<'a>
             .map(|steps| simulation(steps, options.seed.unwrap_or(0), options.max_depth)),
         coverage: options.coverage,
         cancel: console.interrupted,
-    }
-}
-
-/// Quotes a word for a POSIX shell, if it needs quotes.
-pub(crate) fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_./=:,+-@".contains(c);
-    match !word.is_empty() && word.chars().all(is_plain) {
-        true => word.to_string(),
-        false => format!("'{}'", word.replace('\'', "'\\''")),
     }
 }
 
@@ -66,8 +65,82 @@ pub(crate) fn systems(options: &Check) -> Systems {
     }
 }
 
+/// Systems of a composition that the options select.
+///
+/// # Errors
+/// An option does not apply to compositions, or a system is unknown.
+pub(crate) fn composition_systems<'c>(
+    options: &Check,
+    composition: &'c CompositionSource,
+) -> Result<Vec<&'c Joint>, Failure> {
+    reject_unsuitable_options(options, composition.path())?;
+    if options.systems.is_empty() {
+        return Ok(composition.composition().systems.iter().collect());
+    }
+    composition
+        .named_systems(&options.systems)
+        .map_err(|error| error.failure(composition.path()))
+}
+
+/// Rejects options that apply to one system of one protocol.
+fn reject_unsuitable_options(options: &Check, path: &Path) -> Result<(), Failure> {
+    let unsupported = [
+        ("--remotes", options.remotes.is_some()),
+        ("--lines", options.lines.is_some()),
+        ("--graph", options.graph.is_some()),
+    ];
+    match unsupported.iter().find(|(_, is_set)| *is_set) {
+        None => Ok(()),
+        Some((option, _)) => Err(Failure::new(
+            ExitStatus::BadInput,
+            format!(
+                "error: {}: `{option}` applies to one protocol, but this specification composes several\n  \
+                 help: check the specifications that it uses",
+                path.display()
+            ),
+        )),
+    }
+}
+
+/// Opens the folder for checkpoints that the options name, if they name one.
+///
+/// # Errors
+/// The folder cannot be written, contains checkpoints where a new search needs none, or has none to resume from.
+pub(crate) fn checkpoints(options: &Check) -> Result<Option<Checkpoints>, Failure> {
+    let (folder, resumes) = match (&options.checkpoint, &options.resume) {
+        (Some(folder), _) => (folder, false),
+        (None, Some(folder)) => (folder, true),
+        (None, None) => return Ok(None),
+    };
+    let interval = Duration::from_secs(options.checkpoint_every);
+    Checkpoints::in_folder(folder, resumes, interval).map(Some)
+}
+
+/// Reads a Murphi model, and prints warnings about probable mistakes.
+pub(crate) fn read_model(
+    path: &Path,
+    options: &Check,
+    console: &mut Console,
+) -> Result<Model, Failure> {
+    let reading = reading(options);
+    let text = files::read(path)?;
+    let (file, colour) = (path.display().to_string(), console.terminal.colour);
+    let render_all = |diagnostics: &[cohkit_murphi::Diagnostic]| {
+        let texts = diagnostics.iter().map(|d| d.render(&file, &text, colour));
+        texts.collect::<Vec<_>>().join("\n\n")
+    };
+    let (model, mut warnings) = reading
+        .read(path, &text)
+        .map_err(|errors| Failure::new(ExitStatus::BadInput, render_all(&errors)))?;
+    warnings.extend(cohkit_murphi::undefined_read(&text, reading.dialect));
+    if !warnings.is_empty() {
+        console.say(&render_all(&warnings));
+    }
+    Ok(model)
+}
+
 /// Dialect and deadlock rule for reading Murphi models; by default any dialect, and stuttering.
-pub(crate) fn reading(options: &Check) -> Reading {
+fn reading(options: &Check) -> Reading {
     Reading {
         dialect: match options.dialect {
             None => Dialect::Any,

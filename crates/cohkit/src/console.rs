@@ -1,6 +1,6 @@
 //! Output streams of a command, and properties of its terminal.
 
-use crate::outcome::{ExitStatus, Failure};
+use cohkit_api::outcome::{ExitStatus, Failure};
 use std::io::{ErrorKind, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -3,8 +3,8 @@
 use crate::console::Console;
 use crate::deliver;
 use crate::options::Doctor;
-use crate::outcome::{ExitStatus, Failure};
 use crate::python;
+use cohkit_api::outcome::{ExitStatus, Failure};
 use cohkit_rtl::tool::{self, VersionAnswer};
 use cohkit_rtl::tools::{Program, Tool, TOOLS};
 use serde_json::{json, Map, Value};

@@ -3,9 +3,9 @@
 use crate::console::Console;
 use crate::deliver;
 use crate::options::Play as Options;
-use crate::outcome::{ExitStatus, Failure};
-use crate::playing::{endless, values, Play};
-use crate::simulate::StartError;
+use cohkit_api::application_run::{endless, values, Play};
+use cohkit_api::outcome::{ExitStatus, Failure};
+use cohkit_api::simulation::StartError;
 use cohkit_application::interface::{Line, Scenario, Thread};
 use cohkit_application::shipped::{visit, Visitor};
 use cohkit_base::words::counted;

@@ -1,9 +1,10 @@
 //! `cohkit fmt`: writes protocol files in the common format.
 
 use crate::console::Console;
-use crate::outcome::{ExitStatus, Failure};
-use crate::protocols::diagnostics_failure;
-use crate::{files, options};
+use crate::options;
+use cohkit_api::files;
+use cohkit_api::outcome::{ExitStatus, Failure};
+use cohkit_api::source::diagnostics_failure;
 use cohkit_protocol::text;
 use std::path::Path;
 
@@ -26,7 +27,7 @@ fn format_file(path: &Path, check: bool, console: &mut Console) -> Result<ExitSt
         return Err(Failure::new(ExitStatus::Interrupted, "interrupted"));
     }
     let is_input = files::input_path(path) == Path::new(files::STANDARD_INPUT);
-    if !is_input && !path.exists() && crate::shipped::protocol(path).is_some() {
+    if !is_input && !path.exists() && cohkit_api::shipped::protocol(path).is_some() {
         let name = path.display();
         let message = format!(
             "error: {name}: is a shipped protocol, not a file\n  help: `cohkit list {name} --out {name}.coh` writes it to one"

@@ -1,11 +1,11 @@
 //! `cohkit check --graph`: the state graph of one small model in a file.
 
 use crate::check_request::systems;
-use crate::files;
-use crate::judge::Systems;
 use crate::options::Check;
-use crate::outcome::{ExitStatus, Failure};
-use crate::protocols::Source;
+use cohkit_api::files;
+use cohkit_api::outcome::{ExitStatus, Failure};
+use cohkit_api::protocol_check::Systems;
+use cohkit_api::source::Source;
 use cohkit_engine::graph::{graph, Graph};
 use cohkit_engine::model::Model;
 use cohkit_engine::trace::Trace;

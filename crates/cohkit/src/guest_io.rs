@@ -2,7 +2,7 @@
 //! descriptions of places in the program's source.
 
 use crate::console::Console;
-use crate::outcome::{ExitStatus, Failure};
+use cohkit_api::outcome::{ExitStatus, Failure};
 use cohkit_base::words::did_you_mean;
 use cohkit_nearmemory::FOLDER;
 use cohkit_riscv::elf::{self, Image};

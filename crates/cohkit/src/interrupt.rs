@@ -1,7 +1,8 @@
 //! Ctrl-C: asks long work to stop, and ends the process if it does not stop soon.
 
-use crate::files;
-use crate::ExitStatus;
+use crate::exit_code::exit_code;
+use cohkit_api::files;
+use cohkit_api::outcome::ExitStatus;
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -51,7 +52,7 @@ pub fn watch() -> Result<&'static AtomicBool, ctrlc::Error> {
                     if may_report() {
                         let _ = writeln!(std::io::stderr(), "interrupted");
                     }
-                    std::process::exit(i32::from(ExitStatus::Interrupted.code()));
+                    std::process::exit(i32::from(exit_code(ExitStatus::Interrupted)));
                 }
             });
         }

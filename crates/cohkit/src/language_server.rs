@@ -7,7 +7,7 @@ mod names;
 mod places;
 
 use crate::console::Console;
-use crate::outcome::{ExitStatus, Failure};
+use cohkit_api::outcome::{ExitStatus, Failure};
 use document::Document;
 use lsp_types::notification::{
     DidChangeTextDocument, DidCloseTextDocument, DidOpenTextDocument, Exit, Notification as _,

@@ -1,11 +1,10 @@
 //! The `cohkit` command as a library: options in, text and an [`ExitStatus`] out.
 //!
 //! [`run`] executes one command line on the streams of a [`Console`].
-//! The Python package uses [`composed`], [`explorer`], [`judge`], [`link`], [`litmus`], [`models`], [`playing`],
-//! [`simulate`] and [`tabulate`], which take a [`Source`] and return plain values.
 //!
-//! The crate is the user interface: options, files, exit codes.
-//! It does not know coherence, which the crates below define, or `cohkit-python`, which is built on it.
+//! The crate is the user interface: options, terminals, exit codes, the language server.
+//! It does not know coherence, which the crates below define, or `cohkit-python`. Both interfaces take their results
+//! from `cohkit-api`.
 //!
 //! ```
 //! use cohkit::{run, Console, ExitStatus, Terminal};
@@ -18,70 +17,46 @@
 
 mod check;
 mod check_request;
-mod checkpoints;
-pub mod composed;
 mod console;
-mod coverage;
 mod csv;
 mod doctor;
 mod exhaustive;
-mod explained;
-mod explanation;
-pub mod explorer;
-mod files;
+mod exit_code;
 mod fmt;
 mod graph;
-mod guarantee;
 mod guest_io;
 pub mod interrupt;
-mod joint;
-pub mod judge;
 mod language_server;
 mod library;
-pub mod link;
+mod link;
 mod list;
-pub mod litmus;
-mod lock;
-pub mod models;
+mod litmus;
 mod mutants;
 mod observers;
 mod options;
-mod outcome;
-mod parallel;
 mod play;
-pub mod playing;
 mod program;
 mod progress;
-mod protocols;
 mod python;
 mod replay;
 mod rtl;
-mod run_error;
 mod run_near_memory;
-pub mod shipped;
 mod sim;
-pub mod simulate;
-mod size;
 mod streaming_file;
 mod summary;
 mod table;
-pub mod tabulate;
 mod trace;
-mod verdict;
 mod watch;
-pub mod workload;
 
 use clap::{CommandFactory, FromArgMatches};
+use cohkit_api::files;
+use cohkit_api::outcome::Failure;
+use options::{Command, Options, Output, Shell};
 use std::ffi::OsString;
 
-pub use checkpoints::Checkpoints;
+pub use cohkit_api::ExitStatus;
 pub use console::{Console, Terminal};
-pub use coverage::SystemCoverage;
-pub use guarantee::Guaranteed;
-use options::{Command, Options, Output, Shell};
-pub use outcome::{ExitStatus, Failure};
-pub use protocols::{diagnostics_json, platform_errors_json, InputError, Source};
-pub use verdict::Verdict;
+pub use exit_code::exit_code;
 
 /// Runs one command line, which starts with the command's name, and returns its outcome.
 pub fn run<A>(arguments: impl IntoIterator<Item = A>, console: &mut Console) -> ExitStatus

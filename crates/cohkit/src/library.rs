@@ -1,10 +1,10 @@
 //! `cohkit library`: writes the C library for cores beside far memory and their hosts, which the command contains.
 
 use crate::console::Console;
-use crate::files;
 use crate::options::Library;
-use crate::outcome::{ExitStatus, Failure};
-use crate::shipped::LIBRARY;
+use cohkit_api::files;
+use cohkit_api::outcome::{ExitStatus, Failure};
+use cohkit_api::shipped::LIBRARY;
 use std::fs;
 use std::path::{Path, PathBuf};
 

@@ -3,12 +3,11 @@
 
 use crate::console::Console;
 use crate::deliver;
-use crate::options::{List, ShowPlatform};
-use crate::outcome::{ExitStatus, Failure};
-use crate::shipped::{self, PROTOCOLS};
+use crate::options::{List, ShowPlatform, WorkParser};
 use crate::sim::platform;
-use crate::workload::WorkParser;
 use clap::builder::TypedValueParser;
+use cohkit_api::outcome::{ExitStatus, Failure};
+use cohkit_api::shipped::{self, PROTOCOLS};
 use cohkit_application::shipped::ALL;
 use cohkit_base::words::did_you_mean;
 use cohkit_protocol::text::title;

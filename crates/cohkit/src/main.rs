@@ -1,6 +1,6 @@
 //! The `cohkit` command; everything else is in the library.
 
-use cohkit::{Console, Terminal};
+use cohkit::{exit_code, Console, ExitStatus, Terminal};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::io::{stderr, stdout, IsTerminal, Write};
 use std::process::ExitCode;
@@ -51,7 +51,7 @@ fn no_memory() {
             OUT_OF_MEMORY_MESSAGE.as_ptr().cast(),
             OUT_OF_MEMORY_MESSAGE.len(),
         );
-        libc::_exit(i32::from(cohkit::ExitStatus::CouldNotRun.code()));
+        libc::_exit(i32::from(exit_code(ExitStatus::CouldNotRun)));
     }
 }
 
@@ -107,5 +107,5 @@ fn main() -> ExitCode {
         std::env::args_os(),
         &mut Console::new(&mut stdout(), &mut stderr(), terminal, interrupted),
     );
-    outcome.into()
+    ExitCode::from(exit_code(outcome))
 }

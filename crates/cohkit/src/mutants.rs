@@ -1,10 +1,10 @@
 //! `cohkit mutants`: verdicts on protocol files with one change each, as text and JSON.
 
 use crate::console::Console;
-use crate::outcome::{ExitStatus, Failure};
 use crate::progress::ProgressLine;
-use crate::protocols::Source;
 use crate::{deliver, options};
+use cohkit_api::outcome::{ExitStatus, Failure};
+use cohkit_api::source::Source;
 use cohkit_base::words::counted;
 use cohkit_mutants::{mutants, Judge, Mutant, MutantVerdict};
 use serde_json::json;
@@ -21,7 +21,7 @@ pub(crate) fn run(
     options: &options::Mutants,
     console: &mut Console,
 ) -> Result<ExitStatus, Failure> {
-    let source = Source::read(&options.file, console)?;
+    let source = Source::read(&options.file, console.terminal.colour)?;
     let input_error = |reason: String| {
         let message = format!("error: {}: {reason}", options.file.display());
         Failure::new(ExitStatus::BadInput, message)

@@ -1,11 +1,11 @@
 //! Reports on a run beside its result, as text: latency breakdown, and timelines.
 
-use crate::explained::{mean, nanoseconds};
 use crate::options::{Drawn, ReportOptions};
-use crate::outcome::Failure;
-use crate::simulate::StartError;
 use crate::streaming_file::{self, StreamingFile};
 use crate::table::wrap;
+use cohkit_api::latency_breakdown::{mean, nanoseconds};
+use cohkit_api::outcome::Failure;
+use cohkit_api::simulation::StartError;
 use cohkit_sim::attribution::{Explanation, Part, Step};
 use cohkit_sim::platform::{units, Unit};
 use cohkit_sim::statistics::Statistics;

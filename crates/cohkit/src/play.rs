@@ -1,14 +1,15 @@
 //! `cohkit play`: runs an application behind a home, and prints its counts and times, or a chart of its failure.
 
-use crate::composed::MachineProtocols;
 use crate::console::Console;
 use crate::options::Play as Options;
-use crate::outcome::{ExitStatus, Failure};
-use crate::playing::{Play, Played, Request, TWO_LEVELS};
-use crate::protocols::Source;
 use crate::sim::{failure, failure_text, number_text, platform, WIDTH};
-use crate::simulate::{set, warnings, StartError};
-use crate::{deliver, exhaustive, files, observers, rtl};
+use crate::{deliver, exhaustive, observers, rtl};
+use cohkit_api::application_run::{Play, Played, Request, TWO_LEVELS};
+use cohkit_api::composition::MachineProtocols;
+use cohkit_api::files;
+use cohkit_api::outcome::{ExitStatus, Failure};
+use cohkit_api::simulation::{set, warnings, StartError};
+use cohkit_api::source::Source;
 use cohkit_application::shipped::{Shipped, ALL};
 use cohkit_chart::Text;
 use cohkit_sim::components::hosts::TrafficTotals;
@@ -113,8 +114,8 @@ fn read_protocols(
     let to_failure =
         |reason: &str| failure(StartError::plain(reason.into()), console.terminal.colour);
     let protocols = match &options.protocol {
-        Some(path) => MachineProtocols::read(path, console)?,
-        None => MachineProtocols::of_platform(platform, console)?,
+        Some(path) => MachineProtocols::read(path, console.terminal.colour)?,
+        None => MachineProtocols::of_platform(platform, console.terminal.colour)?,
     };
     match protocols {
         MachineProtocols::One(source) => Ok((source, None)),

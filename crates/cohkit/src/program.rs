@@ -3,8 +3,9 @@
 
 use crate::console::Console;
 use crate::guest_io::{self, GuestIo};
-use crate::outcome::{ExitStatus, Failure};
-use crate::{files, options, run_near_memory};
+use crate::{options, run_near_memory};
+use cohkit_api::files;
+use cohkit_api::outcome::{ExitStatus, Failure};
 use cohkit_base::words::counted;
 use cohkit_nearmemory::machine::load_program;
 use cohkit_riscv::channel;

@@ -1,6 +1,6 @@
 //! Commands that Python implements: passed to `python -m cohkit` of a Python that has the package.
 
-use crate::outcome::{ExitStatus, Failure};
+use cohkit_api::outcome::{ExitStatus, Failure};
 use cohkit_rtl::tool;
 use std::ffi::{OsStr, OsString};
 use std::io::ErrorKind;
@@ -169,7 +169,7 @@ fn replace_process(program: &mut Command) -> std::io::Result<ExitStatus> {
     ];
     let known_outcome = outcomes
         .into_iter()
-        .find(|outcome| code == Some(i32::from(outcome.code())));
+        .find(|outcome| code == Some(i32::from(crate::exit_code(*outcome))));
     Ok(known_outcome.unwrap_or(ExitStatus::Interrupted))
 }
 

@@ -1,13 +1,14 @@
 //! `cohkit check --replay`: replays counterexamples on their models.
 
-use crate::check_request::{self, systems};
+use crate::check_request::{read_model, systems};
 use crate::console::Console;
-use crate::judge::{self, ModelError, Systems};
+use crate::deliver;
 use crate::options::Check;
-use crate::outcome::{ExitStatus, Failure};
-use crate::protocols::{InputError, Source};
-use crate::verdict::{counterexample, kind, CHECK_LIMIT_TEXT};
-use crate::{deliver, explanation, files, models};
+use cohkit_api::outcome::{ExitStatus, Failure};
+use cohkit_api::protocol_check::{self, ModelError, Systems};
+use cohkit_api::source::{InputError, Source};
+use cohkit_api::verdict::{counterexample, kind, CHECK_LIMIT_TEXT};
+use cohkit_api::{explanation, files, model_check};
 use cohkit_chart::Text;
 use cohkit_check::progress;
 use cohkit_check::system::progress::{kinds, lines_of, watching, Kind, PROGRESS};
@@ -45,7 +46,7 @@ pub(crate) fn run(
         values: Vec::new(),
         text_output: String::new(),
     };
-    match models::is_model(text) {
+    match model_check::is_model(text) {
         true => replayed.on_model(&recordings, options, console)?,
         false => replayed.on_protocol(&recordings, options, console)?,
     }
@@ -78,7 +79,7 @@ impl Replayed<'_> {
         options: &Check,
         console: &mut Console,
     ) -> Result<(), Failure> {
-        let source = Source::read(self.text, console)?;
+        let source = Source::read(self.text, console.terminal.colour)?;
         let protocol = &source.protocol.name;
         let is_requested =
             |system: &String| options.systems.is_empty() || options.systems.contains(system);
@@ -91,7 +92,7 @@ impl Replayed<'_> {
                 .systems(&source)
                 .unwrap_or_else(|| systems(options));
             let cancel = console.interrupted;
-            let models = judge::for_each_system(
+            let models = protocol_check::for_each_system(
                 source.clone(),
                 &systems,
                 cancel,
@@ -100,7 +101,7 @@ impl Replayed<'_> {
                 },
             );
             let models = models.map_err(|error| match error {
-                ModelError::Input(wrong) => source.failure(wrong, console),
+                ModelError::Input(wrong) => source.failure(wrong, console.terminal.colour),
                 ModelError::Fault(fault) => {
                     let colour = console.terminal.colour;
                     let fault = source.fault(&fault, &self.charts, colour);
@@ -138,7 +139,7 @@ impl Replayed<'_> {
         options: &Check,
         console: &mut Console,
     ) -> Result<(), Failure> {
-        let model = models::read(self.text, check_request::reading(options), console)?;
+        let model = read_model(self.text, options, console)?;
         let selected = self.select_recordings(recordings, &model.name, |entry| match entry {
             Subject::Model(name) => *name == model.name,
             Subject::System(..) => false,
@@ -337,13 +338,13 @@ impl Candidate {
         capacity: Option<u8>,
     ) -> Result<Vec<Candidate>, InputError> {
         if recording.claim != Some(progress::PROGRESS) {
-            let modelled = judge::model(protocol, system, home, capacity, None)?;
+            let modelled = protocol_check::model(protocol, system, home, capacity, None)?;
             return Ok(vec![Candidate {
                 modelled,
                 watched: None,
             }]);
         }
-        let lowering = judge::lowering_options(system, capacity, None);
+        let lowering = protocol_check::lowering_options(system, capacity, None);
         let size = (system.remotes, lines_of(protocol, system.lines));
         let candidate_for = |kind| {
             let modelled = watching(protocol, home, size, kind, &lowering);

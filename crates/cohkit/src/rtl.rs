@@ -7,11 +7,11 @@ mod platform;
 mod synth;
 
 use crate::console::Console;
-use crate::files;
 use crate::options::{self, RtlCommand};
-use crate::outcome::{ExitStatus, Failure};
 use crate::progress::StatusLine;
-use crate::protocols::Source;
+use cohkit_api::files;
+use cohkit_api::outcome::{ExitStatus, Failure};
+use cohkit_api::source::Source;
 use cohkit_base::words::counted;
 use cohkit_chart::Text;
 use cohkit_protocol::construct::{construct, Construction};
@@ -122,7 +122,7 @@ fn build_failure(error: BuildError) -> Failure {
 }
 
 fn emit(options: &options::Emit, console: &mut Console) -> Result<ExitStatus, Failure> {
-    let source = Source::read(&options.file, console)?;
+    let source = Source::read(&options.file, console.terminal.colour)?;
     let (home, rom) = compile(&source, console)?;
     let name = &source.protocol.name;
     let file = file_name(&options.file);

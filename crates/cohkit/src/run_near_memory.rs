@@ -2,10 +2,11 @@
 //! programs that it starts on these cores.
 
 use crate::guest_io::{self, GuestIo};
-use crate::outcome::{ExitStatus, Failure};
-use crate::run_error::StartError;
 use crate::streaming_file::StreamingFile;
-use crate::{files, observers, options, simulate};
+use crate::{observers, options};
+use cohkit_api::outcome::{ExitStatus, Failure};
+use cohkit_api::start_error::StartError;
+use cohkit_api::{files, simulation};
 use cohkit_base::words::counted;
 use cohkit_nearmemory::device::{State, FIFOS, FIFO_PIPES, FIFO_STRIDE};
 use cohkit_nearmemory::{
@@ -579,7 +580,7 @@ fn read_platform(options: &options::Run, colour: bool) -> Result<Platform, Failu
         None => Platform::enzian(),
         Some(path) => read_platform_file(path, colour)?,
     };
-    let result = simulate::set_each(&options.set, |name, value| platform.set(name, value));
+    let result = simulation::set_each(&options.set, |name, value| platform.set(name, value));
     result.map_err(|error| crate::sim::failure(error, colour))?;
     Ok(platform)
 }

@@ -1,17 +1,18 @@
 //! `cohkit sim`: runs a workload on a machine, and prints statistics, or a chart of its failure.
 
-use crate::composed::{Composed, MachineProtocols};
 use crate::console::Console;
 use crate::options::Sim;
-use crate::outcome::{ExitStatus, Failure};
 use crate::progress::ProgressLine;
-use crate::protocols::{error_at, error_in_line, Source};
-use crate::simulate::{
+use crate::table::wrap;
+use crate::{deliver, observers, rtl, summary};
+use cohkit_api::composition::{CompositionSource, MachineProtocols};
+use cohkit_api::files;
+use cohkit_api::outcome::{ExitStatus, Failure};
+use cohkit_api::simulation::{
     read_platform, set, shipped_platform, side_by_side, warnings, Ended, Request, Simulation,
     StartError,
 };
-use crate::table::wrap;
-use crate::{deliver, files, observers, rtl, summary};
+use cohkit_api::source::{error_at, error_in_line, Source};
 use cohkit_chart::Text;
 use cohkit_protocol::text::composes;
 use cohkit_sim::components::recorded::ReadError;
@@ -37,8 +38,8 @@ pub(crate) fn run(options: &Sim, console: &mut Console) -> Result<ExitStatus, Fa
     let colour = console.terminal.colour;
     let mut platform = platform(&options.platform, colour)?;
     let protocols = match &options.protocol {
-        Some(path) => MachineProtocols::read(path, console)?,
-        None => MachineProtocols::of_platform(&platform, console)?,
+        Some(path) => MachineProtocols::read(path, console.terminal.colour)?,
+        None => MachineProtocols::of_platform(&platform, console.terminal.colour)?,
     };
     let charts = options.output.charts(console.terminal);
     let request = request(options);
@@ -130,12 +131,12 @@ fn request(options: &Sim) -> Request {
 }
 
 /// Reads the protocol of a machine, or the protocols of its upper and lower level.
-pub(crate) fn levels(path: &Path, console: &Console) -> Result<(Source, Option<Source>), Failure> {
+pub(crate) fn levels(path: &Path, colour: bool) -> Result<(Source, Option<Source>), Failure> {
     let text = files::read(path)?;
     if !composes(&text) {
-        return Ok((Source::of(path, text, console)?, None));
+        return Ok((Source::of(path, text, colour)?, None));
     }
-    let [upper, lower] = Composed::read(path, &text, console)?.two_levels()?;
+    let [upper, lower] = CompositionSource::read(path, &text, colour)?.two_levels()?;
     Ok((upper, Some(lower)))
 }
 

@@ -1,7 +1,7 @@
 //! Timeline file that a background thread writes while the simulation runs.
 
-use crate::files;
-use crate::outcome::Failure;
+use cohkit_api::files;
+use cohkit_api::outcome::Failure;
 use cohkit_sim::timeline::writer::Pieces;
 use cohkit_sim::timeline::{Filter, Recorded};
 use std::io::{self, Write};

@@ -1,17 +1,17 @@
 //! `cohkit table`: prints an agent's controller.
 
 use crate::console::Console;
-use crate::outcome::{ExitStatus, Failure};
-use crate::protocols::Source;
-use crate::tabulate::{tabulate, Table};
 use crate::{deliver, options};
+use cohkit_api::controller_table::{tabulate, Table};
+use cohkit_api::outcome::{ExitStatus, Failure};
+use cohkit_api::source::Source;
 use cohkit_base::words::counted;
 use cohkit_protocol::construct::fault::Fault;
 use cohkit_protocol::rows::{Row, Rows};
 use std::fmt::Write;
 
 pub(crate) fn run(options: &options::Table, console: &mut Console) -> Result<ExitStatus, Failure> {
-    let source = Source::read(&options.file, console)?;
+    let source = Source::read(&options.file, console.terminal.colour)?;
     let charts = options.output.charts(console.terminal);
     let colour = console.terminal.colour;
     let fault_failure =

@@ -1,10 +1,11 @@
 //! `cohkit trace`: checks traces against the tables of a protocol.
 
 use crate::console::Console;
+use crate::deliver;
 use crate::options::Trace as Options;
-use crate::outcome::{ExitStatus, Failure};
-use crate::protocols::Source;
-use crate::{deliver, files};
+use cohkit_api::files;
+use cohkit_api::outcome::{ExitStatus, Failure};
+use cohkit_api::source::Source;
 use cohkit_base::sequence::{Action, Sequence};
 use cohkit_base::words::counted;
 use cohkit_protocol::construct;
@@ -20,7 +21,7 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<ExitStatus
     if let Some(file) = &options.output.out {
         files::try_file(file)?;
     }
-    let source = Source::read(&options.protocol, console)?.sized(&options.size);
+    let source = Source::read(&options.protocol, console.terminal.colour)?.sized(&options.size);
     let source =
         source.map_err(|reason| Failure::new(ExitStatus::BadInput, format!("error: {reason}")))?;
     let text = files::read(&options.file)?;

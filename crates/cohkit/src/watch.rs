@@ -5,11 +5,11 @@
 //! that do not exist yet.
 
 use crate::check;
-use crate::composed;
 use crate::console::Console;
-use crate::files;
 use crate::options::Check;
-use crate::outcome::{ExitStatus, Failure};
+use cohkit_api::composition;
+use cohkit_api::files;
+use cohkit_api::outcome::{ExitStatus, Failure};
 use cohkit_protocol::text;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -140,6 +140,6 @@ fn used_files(file: &Path) -> Vec<PathBuf> {
     let mut load = |_: &str| Err(String::new());
     let (_, analysis) = text::analyse_composing(&text, &mut load);
     let uses = analysis.uses.iter();
-    uses.map(|(_, used)| composed::resolve_used_file(file, used))
+    uses.map(|(_, used)| composition::resolve_used_file(file, used))
         .collect()
 }

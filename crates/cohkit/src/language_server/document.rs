@@ -1,9 +1,9 @@
 //! Editor features of one document.
 
 use super::places::Places;
-use crate::composed;
-use crate::protocols::Source;
-use crate::tabulate::{tabulate, Agent};
+use cohkit_api::composition;
+use cohkit_api::controller_table::{tabulate, Agent};
+use cohkit_api::source::Source;
 use cohkit_protocol::rows::Row;
 use cohkit_protocol::text::{self, Analysis, Mention, Span};
 use lsp_types::{
@@ -37,7 +37,7 @@ impl Document {
         let path = path(&uri);
         let analysis = match text::composes(&text) {
             true => {
-                let mut load = |file: &str| composed::load(&path, file, open);
+                let mut load = |file: &str| composition::load(&path, file, open);
                 text::analyse_composing(&text, &mut load).1
             }
             false => text::analyse(&text),
@@ -68,7 +68,7 @@ impl Document {
     /// Returns true if the document uses the file at a path.
     pub(super) fn uses(&self, path: &Path) -> bool {
         let mut uses = self.analysis.uses.iter();
-        uses.any(|(_, file)| is_same_file(&composed::resolve_used_file(&self.path, file), path))
+        uses.any(|(_, file)| is_same_file(&composition::resolve_used_file(&self.path, file), path))
     }
 
     /// Range of a span, in the positions of the protocol.
@@ -135,7 +135,7 @@ impl Document {
         let mut uses = self.analysis.uses.iter();
         let (_, file) = uses.find(|(span, _)| span.start <= byte && byte <= span.end)?;
         // A protocol that is only shipped in the command has no file to open.
-        let exists = composed::resolve_used_file(&self.path, file).is_file();
+        let exists = composition::resolve_used_file(&self.path, file).is_file();
         let file = exists.then(|| sibling_uri(&self.uri, file))??;
         Some(Location::new(file, Range::default()))
     }

@@ -1,8 +1,8 @@
 //! Options of `cohkit check`.
 
 use super::{example, Output};
-use crate::size;
 use clap::{Args, ValueEnum};
+use cohkit_api::size;
 use cohkit_protocol::protocol::System;
 use std::path::PathBuf;
 

@@ -1,7 +1,9 @@
 //! Options of `cohkit litmus`.
 
-use super::{example, Output};
-use clap::{Args, ValueEnum};
+use super::{example, named_value, Output};
+use clap::Args;
+use cohkit_api::litmus::{CoreModel, MemoryModel, OutcomeBasis};
+use cohkit_api::named_value::NamedValue;
 use std::path::PathBuf;
 
 /// Runs litmus tests on an idealised memory or on the caches of a protocol.
@@ -36,8 +38,8 @@ pub(crate) struct Litmus {
     pub protocol: Option<PathBuf>,
 
     /// Cores between threads and caches; if not given, those of the file's `accesses`, or else `in-order`.
-    #[arg(long, value_enum)]
-    pub cores: Option<Cores>,
+    #[arg(long, value_parser = named_value::<CoreModel>())]
+    pub cores: Option<CoreModel>,
 
     /// Kind of each store, one letter per store, thread by thread: `t` as the file's cores store, `b` written back
     /// from the core's own copy, `a` acknowledged by the home. `every` runs all mixes, each as a test of its own.
@@ -68,12 +70,12 @@ pub(crate) struct Litmus {
 
     /// Memory model that outcomes are compared with, and that gives the outcomes without a protocol; if not given,
     /// the file's `guarantee`, or the model of the cores.
-    #[arg(long, value_enum)]
-    pub model: Option<Model>,
+    #[arg(long, value_parser = named_value::<MemoryModel>())]
+    pub model: Option<MemoryModel>,
 
     /// Basis of the exit code, besides violations: the condition, or the file's expectation of it.
-    #[arg(long, value_enum, default_value_t = Expect::Condition)]
-    pub expect: Expect,
+    #[arg(long, value_parser = named_value::<OutcomeBasis>(), default_value = OutcomeBasis::Condition.name())]
+    pub expect: OutcomeBasis,
 
     /// Most evictions and downgrades that caches do by themselves in one run, of all caches together.
     #[arg(long, value_name = "N", default_value_t = 1)]
@@ -85,41 +87,4 @@ pub(crate) struct Litmus {
 
     #[command(flatten)]
     pub output: Output,
-}
-
-/// Condition for exit code 0.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub(crate) enum Expect {
-    /// Outcomes of which the condition holds: some that satisfy `exists`, none that satisfy `~exists`, all for `forall`.
-    Condition,
-    /// The expectation of the file (`Result: Never` or the like), or else Never for `~exists` and Always for `forall`. On a
-    /// protocol, `exists` and Sometimes permit an outcome and do not ask for it.
-    File,
-}
-
-/// Cores between threads and caches.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub(crate) enum Cores {
-    /// An access begins when the previous one has ended.
-    InOrder,
-    /// A first-in first-out store buffer, from which loads of the same thread are forwarded.
-    StoreBuffer,
-    /// A window of outstanding accesses. Those to different locations wait for each other only as the protocol file's
-    /// `accesses` state; without that block, as acquires, releases and fences require.
-    Relaxed,
-}
-
-/// Memory model.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub(crate) enum Model {
-    /// Sequential consistency: one total order of all accesses.
-    Sc,
-    /// Total store order: reads may come before earlier writes to other locations.
-    Tso,
-    /// Release consistency: only the order of fences, acquires, releases and dependences.
-    Rc,
-    /// The model of the Armv8 reference manual.
-    Armv8,
-    /// RVWMO, the model of the RISC-V manual.
-    Riscv,
 }

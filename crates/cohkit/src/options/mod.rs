@@ -2,25 +2,30 @@
 
 mod check;
 mod litmus;
+mod named_value;
 mod output;
 mod package;
 mod rtl;
 mod run;
 mod simulated;
+mod workload;
 
-use crate::tabulate::Agent;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use cohkit_api::controller_table::Agent;
+use cohkit_api::named_value::NamedValue;
 use cohkit_link::rates::Kind;
 use std::num::{NonZeroU16, NonZeroUsize};
 use std::path::PathBuf;
 
 pub(crate) use check::{Check, DeadlockOption, DialectOption, SymmetryOption};
-pub(crate) use litmus::{Cores, Expect, Litmus, Model};
+pub(crate) use litmus::Litmus;
+use named_value::named_value;
 pub(crate) use output::{Form, Output};
 pub(crate) use package::{Explore, Report, Reproduce, Sweep};
 pub(crate) use rtl::{Emit, Measure, Rtl, RtlCommand, RtlTest, Synth};
 pub(crate) use run::Run;
 pub(crate) use simulated::{Drawn, Executed, HomeKind, Play, ReportOptions, Sim};
+pub(crate) use workload::WorkParser;
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -255,7 +260,7 @@ pub(crate) struct Table {
     pub file: PathBuf,
 
     /// Whose table.
-    #[arg(long, value_enum, default_value_t = Agent::Home)]
+    #[arg(long, value_parser = named_value::<Agent>(), default_value = Agent::Home.name())]
     pub agent: Agent,
 
     /// Merge the states of a constructed home that no future can tell apart.

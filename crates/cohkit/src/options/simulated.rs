@@ -1,8 +1,8 @@
 //! Options of `cohkit sim` and `cohkit play`.
 
-use super::{example, Output};
-use crate::workload::{Work, WorkParser};
+use super::{example, Output, WorkParser};
 use clap::Args;
+use cohkit_api::workload::Work;
 use cohkit_sim::platform::Platform;
 use cohkit_sim::spaces::Side;
 use std::path::PathBuf;

@@ -3,11 +3,11 @@
 use super::lockstep::cache;
 use super::{build_library, compile, origin};
 use crate::console::Console;
-use crate::files;
 use crate::interrupt::CleanupGuard;
 use crate::options::{Executed, HomeKind};
-use crate::outcome::{ExitStatus, Failure};
-use crate::protocols::Source;
+use cohkit_api::files;
+use cohkit_api::outcome::{ExitStatus, Failure};
+use cohkit_api::source::Source;
 use cohkit_rtl::lockstep::build::Printed;
 use cohkit_rtl::lockstep::shapes::Shape;
 use cohkit_rtl::print::{image, package};

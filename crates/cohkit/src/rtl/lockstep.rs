@@ -2,12 +2,13 @@
 
 use super::{build_library, compile, file_name, interrupted, origin};
 use crate::console::{Console, Terminal};
+use crate::deliver;
 use crate::interrupt::CleanupGuard;
 use crate::options::RtlTest;
-use crate::outcome::{ExitStatus, Failure};
 use crate::progress::ProgressLine;
-use crate::protocols::Source;
-use crate::{deliver, files};
+use cohkit_api::files;
+use cohkit_api::outcome::{ExitStatus, Failure};
+use cohkit_api::source::Source;
 use cohkit_base::words::counted;
 use cohkit_rtl::lockstep::bench::{Report, Run};
 use cohkit_rtl::lockstep::build::Printed;
@@ -119,7 +120,7 @@ fn last_seed(options: &RtlTest) -> Result<u64, Failure> {
 
 pub(super) fn test(options: &RtlTest, console: &mut Console) -> Result<ExitStatus, Failure> {
     let last_seed = last_seed(options)?;
-    let source = Source::read(&options.file, console)?;
+    let source = Source::read(&options.file, console.terminal.colour)?;
     let (home, rom) = compile(&source, console)?;
     let protocol = &source.protocol;
     let file = file_name(&options.file);

@@ -3,11 +3,11 @@
 use super::lockstep::cache;
 use super::{build_library, compile, file_name, interrupted, origin, platform};
 use crate::console::Console;
-use crate::files;
 use crate::interrupt::CleanupGuard;
 use crate::options::Measure;
-use crate::outcome::{ExitStatus, Failure};
-use crate::protocols::Source;
+use cohkit_api::files;
+use cohkit_api::outcome::{ExitStatus, Failure};
+use cohkit_api::source::Source;
 use cohkit_base::words::counted;
 use cohkit_rtl::lockstep::bench::{Pattern, Rate, Traffic};
 use cohkit_rtl::lockstep::build::Printed;
@@ -50,7 +50,7 @@ fn cycles(nanoseconds: f64) -> u64 {
 }
 
 pub(super) fn measure(options: &Measure, console: &mut Console) -> Result<ExitStatus, Failure> {
-    let source = Source::read(&options.file, console)?;
+    let source = Source::read(&options.file, console.terminal.colour)?;
     let (home, rom) = compile(&source, console)?;
     let protocol = &source.protocol;
     let file = file_name(&options.file);

@@ -2,12 +2,12 @@
 
 use super::{build_failure, compile, file_name, origin};
 use crate::console::Console;
-use crate::files;
 use crate::interrupt::CleanupGuard;
 use crate::options::Synth;
-use crate::outcome::{ExitStatus, Failure};
 use crate::progress::StatusLine;
-use crate::protocols::Source;
+use cohkit_api::files;
+use cohkit_api::outcome::{ExitStatus, Failure};
+use cohkit_api::source::Source;
 use cohkit_base::words::counted;
 use cohkit_rtl::print::{image, package};
 use cohkit_rtl::synth::levels::{paths, Path, Start};
@@ -59,7 +59,7 @@ impl Configuration {
 const PUBLISHED: [f64; 2] = [6.86, 5.93];
 
 pub(super) fn synth(options: &Synth, console: &mut Console) -> Result<ExitStatus, Failure> {
-    let source = Source::read(&options.file, console)?;
+    let source = Source::read(&options.file, console.terminal.colour)?;
     let (home, rom) = compile(&source, console)?;
     let yosys = find().map_err(build_failure)?;
     let file = file_name(&options.file);

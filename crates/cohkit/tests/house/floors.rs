@@ -25,9 +25,10 @@ const CRATE_LAYERS: &[(&str, u32)] = &[
     ("cohkit-litmus", 4),
     ("cohkit-rtl", 4),
     ("cohkit-mutants", 5),
+    ("cohkit-api", 5),
     ("cohkit-testing", 6),
     ("cohkit", 6),
-    ("cohkit-python", 7),
+    ("cohkit-python", 6),
 ];
 
 /// Folders of crates whose modules still have dependency cycles.
@@ -81,6 +82,72 @@ fn crates_depend_only_on_lower_layers() {
                     "{name} must not depend on {dependency_name}"
                 );
             }
+        }
+    }
+}
+
+/// Crates of command lines, terminals and editors, which only the command links.
+const USER_INTERFACE_CRATES: &[&str] = &[
+    "clap",
+    "clap_complete",
+    "ctrlc",
+    "indicatif",
+    "lsp-types",
+    "terminal_size",
+];
+
+/// Features of each package that a crate links or builds with, by name and version, from `cargo tree`.
+fn linked_packages(crate_name: &str) -> BTreeMap<String, String> {
+    let output = Command::new(env!("CARGO"))
+        .args(["tree", "--offline", "--prefix", "none", "--edges"])
+        .args(["normal,build", "--format", "{p}\t{f}", "--package"])
+        .arg(crate_name)
+        .current_dir(root())
+        .output()
+        .expect("cargo runs");
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{message}");
+    let text = String::from_utf8(output.stdout).expect("cargo prints UTF-8");
+    let packages: BTreeMap<String, String> = text
+        .lines()
+        .filter_map(|line| line.split_once('\t'))
+        .map(|(package, features)| {
+            let words: Vec<&str> = package.split(' ').take(2).collect();
+            (
+                words.join(" "),
+                features.trim_end_matches(" (*)").to_string(),
+            )
+        })
+        .collect();
+    assert!(packages.len() > 1);
+    packages
+}
+
+#[test]
+fn python_module_links_no_user_interface() {
+    let has_package = |packages: &BTreeMap<String, String>, name: &str| {
+        let prefix = format!("{name} ");
+        packages.keys().any(|package| package.starts_with(&prefix))
+    };
+    let (command, module) = (linked_packages("cohkit"), linked_packages("cohkit-python"));
+    for name in USER_INTERFACE_CRATES {
+        assert!(has_package(&command, name), "{name} is unused: remove it");
+        assert!(
+            !has_package(&module, name),
+            "the Python module links {name}"
+        );
+    }
+}
+
+#[test]
+fn command_and_python_module_share_built_dependencies() {
+    let (command, module) = (linked_packages("cohkit"), linked_packages("cohkit-python"));
+    for (package, features) in &command {
+        if let Some(module_features) = module.get(package) {
+            assert_eq!(
+                features, module_features,
+                "enable the features of {package} in cohkit-api, or cargo builds it twice"
+            );
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Concurrent runs, whose values come in the order of the runs for any number of threads.
 
-use crate::run_error::StartError;
+use crate::start_error::StartError;
 use serde_json::Value;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};

@@ -1,7 +1,7 @@
 //! Check of the memory model that a protocol guarantees, by litmus programs.
 
 use crate::outcome::ExitStatus;
-use crate::protocols::Source;
+use crate::source::Source;
 use cohkit_base::words::counted;
 use cohkit_chart::Text;
 use cohkit_engine::report::Status;
@@ -31,7 +31,7 @@ pub(crate) struct Sizes {
 }
 
 /// Results of the programs.
-pub struct Guaranteed {
+pub struct GuaranteeVerdict {
     report: ConformanceReport,
     /// Store variants that the protocol has and the programs do not use.
     unused: Vec<&'static str>,
@@ -51,12 +51,12 @@ pub(crate) fn judge(
     max_states: Option<u64>,
     home: HomeOf,
     cancel: &AtomicBool,
-) -> Guaranteed {
+) -> GuaranteeVerdict {
     let mut programs = classic(protocol, THREADS);
     programs.extend(bursts(model, THREADS));
     let states = state_limit(max_states);
     let mut should_continue = || !cancel.load(Ordering::Relaxed);
-    Guaranteed {
+    GuaranteeVerdict {
         report: conformance_report::judge(
             protocol,
             model,
@@ -74,7 +74,7 @@ fn state_limit(states: Option<u64>) -> Option<usize> {
     states.map(|states| states.try_into().unwrap_or(usize::MAX))
 }
 
-impl Guaranteed {
+impl GuaranteeVerdict {
     /// Runs bursts of stores with other parameters, unless a violation was found or the run was interrupted.
     pub(crate) fn judge_sized(
         &mut self,

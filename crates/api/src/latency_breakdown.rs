@@ -1,4 +1,4 @@
-//! Latency breakdown of a simulation's accesses as JSON; `cohkit sim` prints it as text.
+//! Latency breakdown of a simulation's accesses as JSON.
 
 use cohkit_protocol::protocol::Protocol;
 use cohkit_sim::attribution::{Explanation, Part, Step, Transaction};
@@ -74,7 +74,7 @@ fn segments_json(slowest: &Transaction, protocol: &Protocol) -> Value {
 }
 
 /// Mean time per access in nanoseconds, for a total of all accesses in picoseconds; 0 without accesses.
-pub(crate) fn mean(explanation: &Explanation, total: u128) -> f64 {
+pub fn mean(explanation: &Explanation, total: u128) -> f64 {
     match explanation.accesses {
         0 => 0.0,
         accesses => total as f64 / accesses as f64 / 1000.0,
@@ -82,6 +82,6 @@ pub(crate) fn mean(explanation: &Explanation, total: u128) -> f64 {
 }
 
 /// Converts picoseconds to nanoseconds.
-pub(crate) fn nanoseconds(time: u64) -> f64 {
+pub fn nanoseconds(time: u64) -> f64 {
     time as f64 / 1000.0
 }

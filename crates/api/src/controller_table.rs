@@ -1,7 +1,7 @@
-//! Controllers as tables, and constructed homes: plain values for the command and the Python package.
+//! Controllers as tables, and sizes of constructed homes.
 
-use crate::protocols::Source;
-use clap::ValueEnum;
+use crate::named_value::{named_values, NamedValue};
+use crate::source::Source;
 use cohkit_base::sequence::lifeline;
 use cohkit_protocol::construct::fault::Fault;
 use cohkit_protocol::construct::{construct_until, Construction, ConstructionError, Extent};
@@ -13,22 +13,11 @@ use serde_json::{json, Value};
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 
-/// The agents of a protocol.
-#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Agent {
-    /// The home agent.
-    Home,
-    /// The caching agent.
-    Remote,
-}
-
-impl Agent {
-    /// Name in options and outputs.
-    pub fn name(self) -> &'static str {
-        match self {
-            Agent::Home => "home",
-            Agent::Remote => "remote",
-        }
+named_values! {
+    /// The agents of a protocol.
+    pub enum Agent {
+        Home = "home": "The home agent",
+        Remote = "remote": "The caching agent",
     }
 }
 

@@ -60,7 +60,7 @@ impl Verdict<'_> {
     }
 
     /// Number of states found; 0 after a fault of the construction.
-    pub(crate) fn states(&self) -> u128 {
+    pub fn states(&self) -> u128 {
         match &self.finding {
             Finding::Searched(report) => report.states,
             Finding::Construction(_) => 0,
@@ -85,7 +85,7 @@ impl Verdict<'_> {
     }
 
     /// Trace of a violation, or of how the capacity of a channel is exceeded.
-    pub(crate) fn trace(&self) -> Option<&Trace> {
+    pub fn trace(&self) -> Option<&Trace> {
         match &self.finding {
             Finding::Searched(report) => match &report.outcome {
                 cohkit_engine::Outcome::Violated { trace, .. }
@@ -246,7 +246,7 @@ impl Verdict<'_> {
 }
 
 /// Outcome of a search for the exit code.
-pub(crate) fn outcome(report: &Report) -> ExitStatus {
+pub fn outcome(report: &Report) -> ExitStatus {
     match &report.outcome {
         cohkit_engine::Outcome::Verified => ExitStatus::Success,
         cohkit_engine::Outcome::Violated { .. } => ExitStatus::Violated,
@@ -309,7 +309,7 @@ pub(crate) fn search_json(
 }
 
 /// Explanation of a full channel: its capacity is a bound of the check.
-pub(crate) const CHECK_LIMIT_TEXT: &str = "a limit of this check, not of the protocol";
+pub const CHECK_LIMIT_TEXT: &str = "a limit of this check, not of the protocol";
 
 /// Reservation of a verdict found with hash compaction; empty otherwise.
 pub(crate) fn omission_text(report: &Report) -> String {
@@ -359,7 +359,8 @@ pub(crate) fn reason_words(reason: Reason) -> &'static str {
     }
 }
 
-pub(crate) fn kind(property: &Property) -> &'static str {
+/// Kind of a property in JSON.
+pub fn kind(property: &Property) -> &'static str {
     match property {
         Property::Invariant(_) => "invariant",
         Property::Assertion(_) => "assertion",
@@ -376,7 +377,8 @@ fn property(property: &Property, status: &Status) -> Value {
     json!({ "kind": kind(property), "name": property.to_string(), "status": status })
 }
 
-pub(crate) fn counterexample(
+/// JSON of a counterexample, described in `docs/output.md`.
+pub fn counterexample(
     kind: &str,
     name: &str,
     message: &str,

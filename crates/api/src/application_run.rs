@@ -1,11 +1,11 @@
-//! Applications behind a home, for `cohkit play` and the Python package.
+//! Runs of applications behind a home.
 
-use crate::explained;
+use crate::concurrent_runs::{self, run_each};
 use crate::files;
+use crate::latency_breakdown;
 use crate::outcome::{ExitStatus, Failure};
-use crate::parallel::{self, run_each};
-use crate::protocols::Source;
-use crate::simulate::{add_host, failure_json, warnings, StartError};
+use crate::simulation::{add_host, failure_json, warnings, StartError};
+use crate::source::Source;
 use cohkit_application::interface::{Scenario, Thread};
 use cohkit_application::matrix_market::{self, Edges};
 use cohkit_application::shipped::{
@@ -105,7 +105,7 @@ fn end_hint(request: &Request) -> String {
 }
 
 /// Options that give an application an end, by doing everything `count` times; options that were given are left out.
-pub(crate) fn endless(application: &str, with: &[String], count: u64) -> String {
+pub fn endless(application: &str, with: &[String], count: u64) -> String {
     let is_given = |name: &str| {
         let mut given = with.iter().filter_map(|setting| setting.split_once('='));
         given.any(|(given_name, number)| given_name.trim() == name && number.trim() != "0")
@@ -132,7 +132,10 @@ pub(crate) fn endless(application: &str, with: &[String], count: u64) -> String 
 ///
 /// # Errors
 /// A parameter is malformed, or given twice.
-pub(crate) fn values(parameters: &[String]) -> Result<BTreeMap<String, u64>, StartError> {
+///
+/// # Errors
+/// A parameter has no number, or is set twice.
+pub fn values(parameters: &[String]) -> Result<BTreeMap<String, u64>, StartError> {
     let mut values = BTreeMap::new();
     for parameter in parameters {
         let Some((name, value)) = parameter.split_once('=') else {
@@ -440,7 +443,7 @@ impl Play {
             },
         });
         if let Some(played) = played_well {
-            explained::add(&mut value, &played.statistics, &self.setup.protocol);
+            latency_breakdown::add(&mut value, &played.statistics, &self.setup.protocol);
             add_host(&mut value, &self.setup, Some(&played.statistics));
         }
         value
@@ -458,7 +461,7 @@ pub fn play_all(
     cancel: &AtomicBool,
     ended: &AtomicU64,
 ) -> Result<Vec<Value>, StartError> {
-    run_each(plays, parallel::threads(threads), |play| {
+    run_each(plays, concurrent_runs::threads(threads), |play| {
         let start = Instant::now();
         let played = play.run(&mut || !cancel.load(Ordering::Relaxed))?;
         ended.fetch_add(1, Ordering::Relaxed);

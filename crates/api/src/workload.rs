@@ -1,19 +1,16 @@
 //! Workloads of cores: shipped ones, or memory traces.
 
 use crate::files;
-use crate::run_error::StartError;
-use clap::builder::{PossibleValue, TypedValueParser};
-use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Arg, Command, ValueEnum};
-use cohkit_base::words::{did_you_mean, nearest};
+use crate::named_value::{named_values, NamedValue};
+use crate::start_error::StartError;
+use cohkit_base::words::did_you_mean;
 use cohkit_protocol::controller::Access;
 use cohkit_sim::components::recorded::{self, Format, ReadOptions, Recorded};
 use cohkit_sim::components::traffic::Pattern;
-use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 /// Kinds of traces: the prefix before the colon, the format, and true if pages are packed. Other tools record addresses
 /// of a whole machine, so their pages are packed.
@@ -23,10 +20,6 @@ fn trace_kinds() -> impl Iterator<Item = (&'static str, Format, bool)> {
     let foreign = Format::FOREIGN.map(|format| (format.workload(), format, true));
     own_kinds.into_iter().chain(foreign)
 }
-
-/// Workloads of [`Format::FOREIGN`], as help shows them.
-static FOREIGN: LazyLock<[String; Format::FOREIGN.len()]> =
-    LazyLock::new(|| Format::FOREIGN.map(|format| format!("{}:FILE", format.workload())));
 
 fn trace_kind(kind: &str) -> Option<(&'static str, Format, bool)> {
     trace_kinds().find(|(name, ..)| *name == kind)
@@ -76,10 +69,8 @@ impl Work {
                 from: From::File(file.into()),
             }));
         }
-        let variants = Kind::value_variants();
-        let result = variants.iter().find(|kind| kind.name() == name).copied();
-        result.map(Work::Kind).ok_or_else(|| {
-            let names: Vec<&str> = variants.iter().map(|kind| kind.name()).collect();
+        Kind::from_name(name).map(Work::Kind).ok_or_else(|| {
+            let names: Vec<&str> = Kind::ALL.iter().map(|kind| kind.name()).collect();
             let message = format!("no workload is named `{name}`");
             let suggestion = did_you_mean(name, names.iter().copied());
             let traces: Vec<&str> = trace_kinds().map(|(name, ..)| name).collect();
@@ -170,108 +161,29 @@ fn open(path: &Path) -> Result<File, StartError> {
     })
 }
 
-/// Parser of a workload's name in the command line.
-#[derive(Clone)]
-pub(crate) struct WorkParser;
-
-impl TypedValueParser for WorkParser {
-    type Value = Work;
-
-    fn parse_ref(
-        &self,
-        command: &Command,
-        argument: Option<&Arg>,
-        value: &OsStr,
-    ) -> Result<Work, clap::Error> {
-        let name = value.to_string_lossy();
-        Work::named(&name).map_err(|_| {
-            let names = self.possible_values().into_iter().flatten();
-            let names: Vec<String> = names.map(|value| value.get_name().to_string()).collect();
-            let suggestion = match Path::new(&*name).is_file() {
-                true => Some(format!("trace:{name}")),
-                false => nearest(&name, names.iter().map(String::as_str)).map(str::to_string),
-            };
-            let argument = argument.map_or(String::new(), ToString::to_string);
-            let mut error = clap::Error::new(ErrorKind::InvalidValue).with_cmd(command);
-            for (kind, value) in [
-                (ContextKind::InvalidArg, ContextValue::String(argument)),
-                (ContextKind::InvalidValue, ContextValue::String(name.into())),
-                (ContextKind::ValidValue, ContextValue::Strings(names)),
-            ] {
-                error.insert(kind, value);
-            }
-            if let Some(suggestion) = suggestion {
-                error.insert(
-                    ContextKind::SuggestedValue,
-                    ContextValue::String(suggestion),
-                );
-            }
-            error
-        })
+named_values! {
+    /// A workload that ships.
+    pub enum Kind {
+        SequentialRead = "sequential-read":
+            "Each core reads the lines of a part of the region of its own in address order",
+        RandomRead = "random-read": "Lines of the region are read, drawn uniformly",
+        SequentialWrite = "sequential-write":
+            "Each core writes the lines of a part of the region of its own in address order",
+        RandomWrite = "random-write": "Lines of the region are written, drawn uniformly",
+        RandomMixed = "random-mixed":
+            "Lines of the region are read and written in equal parts, drawn uniformly",
+        SequentialReadOnce = "sequential-read-once":
+            "As sequential-read, without caching what is read (`read_once`)",
+        RandomReadOnce = "random-read-once":
+            "As random-read, without caching what is read (`read_once`)",
+        SequentialWriteLine = "sequential-write-line":
+            "As sequential-write, whole lines without caching them (`write_line`)",
+        RandomWriteLine = "random-write-line":
+            "As random-write, whole lines without caching them (`write_line`)",
     }
-
-    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        let kinds = Kind::value_variants().iter();
-        let own_kinds = [
-            ("trace:FILE", "The accesses of a file, as `docs/workloads.md` describes it"),
-            (
-                "packed-trace:FILE",
-                "The same, with the pages of 4 KiB that are accessed one after another, whatever their addresses",
-            ),
-        ];
-        let own_kinds = own_kinds.map(|(name, help)| PossibleValue::new(name).help(help));
-        let foreign = Format::FOREIGN.iter().zip(FOREIGN.iter());
-        let foreign = foreign.map(|(format, name)| {
-            let title = format.title();
-            let help = format!("A trace of {title}, with its pages one after another");
-            PossibleValue::new(name.as_str()).help(help)
-        });
-        let traces = own_kinds.into_iter().chain(foreign);
-        Some(Box::new(
-            kinds.filter_map(ValueEnum::to_possible_value).chain(traces),
-        ))
-    }
-}
-
-/// A workload that ships.
-#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
-    /// Each core reads the lines of a part of the region of its own in address order.
-    SequentialRead,
-    /// Lines of the region are read, drawn uniformly.
-    RandomRead,
-    /// Each core writes the lines of a part of the region of its own in address order.
-    SequentialWrite,
-    /// Lines of the region are written, drawn uniformly.
-    RandomWrite,
-    /// Lines of the region are read and written in equal parts, drawn uniformly.
-    RandomMixed,
-    /// As sequential-read, without caching what is read (`read_once`).
-    SequentialReadOnce,
-    /// As random-read, without caching what is read (`read_once`).
-    RandomReadOnce,
-    /// As sequential-write, whole lines without caching them (`write_line`).
-    SequentialWriteLine,
-    /// As random-write, whole lines without caching them (`write_line`).
-    RandomWriteLine,
 }
 
 impl Kind {
-    /// Name in options and outputs.
-    pub fn name(self) -> &'static str {
-        match self {
-            Kind::SequentialRead => "sequential-read",
-            Kind::RandomRead => "random-read",
-            Kind::SequentialWrite => "sequential-write",
-            Kind::RandomWrite => "random-write",
-            Kind::RandomMixed => "random-mixed",
-            Kind::SequentialReadOnce => "sequential-read-once",
-            Kind::RandomReadOnce => "random-read-once",
-            Kind::SequentialWriteLine => "sequential-write-line",
-            Kind::RandomWriteLine => "random-write-line",
-        }
-    }
-
     /// Pattern of the accessed lines, and the access; the mixed workload reads too.
     pub(crate) fn parts(self) -> (Pattern, Access) {
         match self {

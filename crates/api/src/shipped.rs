@@ -1,4 +1,4 @@
-//! Files of the repository that the command contains: protocol files, and the C library for cores beside far memory.
+//! Files of the repository that the library contains: protocol files, and the C library for cores beside far memory.
 
 use cohkit_sim::platform::Platform;
 use std::path::Path;
@@ -92,12 +92,12 @@ const FOLDER: &str = "protocols/";
 const ENDING: &str = ".coh";
 
 /// Names of the shipped protocols: file names without folder and extension.
-pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+pub fn names() -> impl Iterator<Item = &'static str> {
     PROTOCOLS.iter().map(|(file, _)| short_name(file))
 }
 
 /// Contents of the shipped protocol of this name: `msi`, or `protocols/msi.coh` as in a checkout.
-pub(crate) fn protocol(name: &Path) -> Option<&'static str> {
+pub fn protocol(name: &Path) -> Option<&'static str> {
     let name = name.to_str()?;
     let mut texts = PROTOCOLS.iter();
     let entry = texts.find(|(file, _)| *file == name || short_name(file) == name);

@@ -1,12 +1,11 @@
-//! Verdicts on Murphi models, for `cohkit check` and the Python package.
+//! Verdicts on Murphi models.
 
 use crate::checkpoints::Checkpoints;
-use crate::console::Console;
 use crate::coverage::SystemCoverage;
-use crate::judge::Request;
 use crate::outcome::{ExitStatus, Failure};
+use crate::protocol_check::Request;
 use crate::verdict::{effort, omission_text, reason_words, search_json};
-use crate::{files, judge, protocols};
+use crate::{protocol_check, source};
 use cohkit_chart::Text;
 use cohkit_engine::coverage::coverage;
 use cohkit_engine::explain::{explain, Explanation};
@@ -22,7 +21,7 @@ use std::path::Path;
 use std::time::Instant;
 
 /// Returns true if the file is a Murphi model, by its extension `.m`.
-pub(crate) fn is_model(path: &Path) -> bool {
+pub fn is_model(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "m")
 }
 
@@ -53,24 +52,6 @@ impl Reading {
     }
 }
 
-/// Reads a model, and prints warnings about probable mistakes.
-pub(crate) fn read(path: &Path, reading: Reading, console: &mut Console) -> Result<Model, Failure> {
-    let text = files::read(path)?;
-    let (file, colour) = (path.display().to_string(), console.terminal.colour);
-    let render_all = |diagnostics: &[cohkit_murphi::Diagnostic]| {
-        let texts = diagnostics.iter().map(|d| d.render(&file, &text, colour));
-        texts.collect::<Vec<_>>().join("\n\n")
-    };
-    let (model, mut warnings) = reading
-        .read(path, &text)
-        .map_err(|errors| Failure::new(ExitStatus::BadInput, render_all(&errors)))?;
-    warnings.extend(cohkit_murphi::undefined_read(&text, reading.dialect));
-    if !warnings.is_empty() {
-        console.say(&render_all(&warnings));
-    }
-    Ok(model)
-}
-
 /// Errors of a model as JSON, with the keys of errors of protocol files.
 pub fn model_diagnostics_json(
     diagnostics: &[cohkit_murphi::Diagnostic],
@@ -78,7 +59,7 @@ pub fn model_diagnostics_json(
     text: &str,
 ) -> Value {
     let entry = |diagnostic: &cohkit_murphi::Diagnostic| {
-        protocols::entry(
+        source::entry(
             "murphi",
             &diagnostic.message,
             text,
@@ -93,9 +74,12 @@ pub fn model_diagnostics_json(
 
 /// Verdict on a model.
 pub struct Judged {
-    pub(crate) report: Report,
-    pub(crate) explanation: Option<Explanation>,
-    pub(crate) coverage: Option<SystemCoverage>,
+    /// Result of the search.
+    pub report: Report,
+    /// Explanation of a violation, where needed.
+    pub explanation: Option<Explanation>,
+    /// Coverage of the search, if requested.
+    pub coverage: Option<SystemCoverage>,
     run: Value,
 }
 
@@ -134,7 +118,7 @@ pub fn judge_model(
     let checkpoint_sink = checkpoint
         .as_ref()
         .map(|checkpoint| checkpoint as &dyn CheckpointSink);
-    let search_options = judge::search_options(request, progress, checkpoint_sink);
+    let search_options = protocol_check::search_options(request, progress, checkpoint_sink);
     let report = match &request.simulation {
         Some(simulation) => simulate(model, simulation, &search_options),
         None => check(model, &search_options),
@@ -153,7 +137,7 @@ pub fn judge_model(
         true => coverage(model, &report, &search_options).map(SystemCoverage::of_model),
         false => None,
     };
-    let run = judge::run(path, request, &report, start.elapsed().as_secs_f64());
+    let run = protocol_check::run(path, request, &report, start.elapsed().as_secs_f64());
     Ok(Judged {
         report,
         explanation,
@@ -162,13 +146,14 @@ pub fn judge_model(
     })
 }
 
-pub(crate) fn input_error(path: &Path, reason: &str) -> Failure {
+/// Failure for a model that cannot be processed.
+pub fn input_error(path: &Path, reason: &str) -> Failure {
     let message = format!("error: {}: {reason}", path.display());
     Failure::new(ExitStatus::BadInput, message)
 }
 
 /// Trace of a violation, or of an exceeded limit.
-pub(crate) fn trace(report: &Report) -> Option<&Trace> {
+pub fn trace(report: &Report) -> Option<&Trace> {
     match &report.outcome {
         cohkit_engine::Outcome::Violated { trace, .. }
         | cohkit_engine::Outcome::Exceeded { trace, .. } => Some(trace),
@@ -177,7 +162,7 @@ pub(crate) fn trace(report: &Report) -> Option<&Trace> {
 }
 
 /// Verdict as text; a violation comes with the rules that lead to it.
-pub(crate) fn text(model: &Model, report: &Report, charts: &Text) -> String {
+pub fn text(model: &Model, report: &Report, charts: &Text) -> String {
     let mut text = format!("{}: ", model.name);
     let counts = effort(report);
     let (verdict, trace) = match &report.outcome {

@@ -15,7 +15,7 @@ static WRITING: Mutex<()> = Mutex::new(());
 static WRITTEN: AtomicU64 = AtomicU64::new(0);
 
 /// Runs an action while no file is being written.
-pub(crate) fn between_writes<T>(action: impl FnOnce() -> T) -> T {
+pub fn between_writes<T>(action: impl FnOnce() -> T) -> T {
     let _guard = WRITING.lock().unwrap_or_else(PoisonError::into_inner);
     action()
 }
@@ -24,10 +24,10 @@ pub(crate) fn between_writes<T>(action: impl FnOnce() -> T) -> T {
 const LARGEST: u64 = 1 << 28;
 
 /// Path of standard input.
-pub(crate) const STANDARD_INPUT: &str = "/dev/stdin";
+pub const STANDARD_INPUT: &str = "/dev/stdin";
 
 /// Path that an input is read from: `-` is standard input, unless there is a file of this name.
-pub(crate) fn input_path(path: &Path) -> &Path {
+pub fn input_path(path: &Path) -> &Path {
     match path == Path::new("-") && !path.exists() {
         true => Path::new(STANDARD_INPUT),
         false => path,
@@ -35,7 +35,10 @@ pub(crate) fn input_path(path: &Path) -> &Path {
 }
 
 /// Contents of an input file, or of the shipped protocol of this name if there is no such file.
-pub(crate) fn read(path: &Path) -> Result<String, Failure> {
+///
+/// # Errors
+/// The file cannot be read, or is not text in UTF-8.
+pub fn read(path: &Path) -> Result<String, Failure> {
     let path = input_path(path);
     if let (Some(text), false) = (crate::shipped::protocol(path), path.exists()) {
         return Ok(text.to_string());
@@ -153,7 +156,10 @@ fn missing_file_hint(path: &Path) -> String {
 }
 
 /// Contents of an input file. `missing` is the help for a file that does not exist, `folder` for a folder.
-pub(crate) fn read_bytes(path: &Path, missing: &str, folder: &str) -> Result<Vec<u8>, Failure> {
+///
+/// # Errors
+/// The file cannot be read, or is too large.
+pub fn read_bytes(path: &Path, missing: &str, folder: &str) -> Result<Vec<u8>, Failure> {
     let path_text = path.display();
     let read_limited = || {
         let mut bytes = Vec::new();
@@ -173,7 +179,10 @@ pub(crate) fn read_bytes(path: &Path, missing: &str, folder: &str) -> Result<Vec
 }
 
 /// Creates a folder for outputs and its parents, unless they exist.
-pub(crate) fn make_folder(path: &Path) -> Result<(), Failure> {
+///
+/// # Errors
+/// The folder cannot be created.
+pub fn make_folder(path: &Path) -> Result<(), Failure> {
     fs::create_dir_all(path).map_err(|error| cannot_write(path, &error))
 }
 
@@ -181,17 +190,26 @@ pub(crate) fn make_folder(path: &Path) -> Result<(), Failure> {
 ///
 /// The contents go to a temporary file beside it, which is then renamed. A file that is not regular (a pipe, a device)
 /// is written directly.
-pub(crate) fn write(path: &Path, contents: &str) -> Result<(), Failure> {
+///
+/// # Errors
+/// The file cannot be written.
+pub fn write(path: &Path, contents: &str) -> Result<(), Failure> {
     write_together(&[(path, contents)])
 }
 
 /// Writes bytes, like [`write`].
-pub(crate) fn write_bytes(path: &Path, contents: &[u8]) -> Result<(), Failure> {
+///
+/// # Errors
+/// The file cannot be written.
+pub fn write_bytes(path: &Path, contents: &[u8]) -> Result<(), Failure> {
     write_all(&[(path, contents)])
 }
 
 /// Writes several files, like [`write`]: if the contents of one cannot be written, all stay unchanged.
-pub(crate) fn write_together(files: &[(&Path, &str)]) -> Result<(), Failure> {
+///
+/// # Errors
+/// A file cannot be written.
+pub fn write_together(files: &[(&Path, &str)]) -> Result<(), Failure> {
     let files = files.iter();
     let files: Vec<_> = files.map(|&(path, text)| (path, text.as_bytes())).collect();
     write_all(&files)
@@ -217,7 +235,7 @@ fn write_all(files: &[(&Path, &[u8])]) -> Result<(), Failure> {
 ///
 /// # Errors
 /// The errors of [`write`] that show before there are contents.
-pub(crate) fn try_file(path: &Path) -> Result<(), Failure> {
+pub fn try_file(path: &Path) -> Result<(), Failure> {
     let try_temporary = || temporary_file_for(path).map(drop);
     between_writes(try_temporary).map_err(|error| cannot_write(path, &error))
 }
@@ -227,7 +245,7 @@ pub(crate) fn try_file(path: &Path) -> Result<(), Failure> {
 ///
 /// # Errors
 /// The errors that show before there are contents.
-pub(crate) fn try_folder(path: &Path) -> Result<(), Failure> {
+pub fn try_folder(path: &Path) -> Result<(), Failure> {
     let attempt = || {
         let ancestors = path
             .ancestors()
@@ -303,7 +321,7 @@ pub(crate) fn remove_temporary_files(folder: &Path) {
 }
 
 /// Number of files that [`write_parts`] has written.
-pub(crate) fn written_count() -> u64 {
+pub fn written_count() -> u64 {
     WRITTEN.load(Ordering::SeqCst)
 }
 
@@ -342,7 +360,10 @@ fn write_temporary(path: &Path, contents: &[u8]) -> io::Result<Option<(PathBuf, 
 static UNFINISHED_FILES: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 /// Creates such a file. Returns the target's path and the file; none if the target exists and is no regular file.
-pub(crate) fn begin(path: &Path) -> io::Result<Option<(PathBuf, NamedTempFile)>> {
+///
+/// # Errors
+/// The temporary file cannot be created.
+pub fn begin(path: &Path) -> io::Result<Option<(PathBuf, NamedTempFile)>> {
     between_writes(|| {
         let temporary = temporary_file_for(path)?;
         let mut unfinished = UNFINISHED_FILES
@@ -354,12 +375,15 @@ pub(crate) fn begin(path: &Path) -> io::Result<Option<(PathBuf, NamedTempFile)>>
 }
 
 /// Renames the complete file to its target.
-pub(crate) fn end(target: &Path, file: NamedTempFile) -> io::Result<()> {
+///
+/// # Errors
+/// The file cannot be renamed.
+pub fn end(target: &Path, file: NamedTempFile) -> io::Result<()> {
     between_writes(|| file.persist(target).map(drop).map_err(|error| error.error))
 }
 
 /// Removes incomplete temporary files before the process exits.
-pub(crate) fn remove_unfinished_files() {
+pub fn remove_unfinished_files() {
     let mut unfinished = UNFINISHED_FILES
         .lock()
         .unwrap_or_else(PoisonError::into_inner);
@@ -370,7 +394,7 @@ pub(crate) fn remove_unfinished_files() {
 }
 
 /// Error for a file that cannot be written.
-pub(crate) fn cannot_write(path: &Path, error: &io::Error) -> Failure {
+pub fn cannot_write(path: &Path, error: &io::Error) -> Failure {
     let path_text = path.display();
     let (reason, help) = match error.kind() {
         ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => (

@@ -57,7 +57,7 @@ impl SystemCoverage {
     }
 
     /// Table of rules with the number of times that each fired; rules that never fired come first.
-    pub(crate) fn text(&self) -> String {
+    pub fn text(&self) -> String {
         let rules = &self.coverage.rules;
         let (never, fired): (Vec<_>, Vec<_>) = rules.iter().partition(|rule| rule.fired == 0);
         let cells = |rule: &cohkit_engine::coverage::RuleCoverage| {
@@ -114,7 +114,7 @@ impl SystemCoverage {
 
 /// Rows of a protocol, with those that none of several systems takes.
 #[derive(Default)]
-pub(crate) struct UntakenRows {
+pub struct UntakenRows {
     /// Agent, state, and event with guard; true if a system takes the row.
     rows: Vec<([String; 3], bool)>,
 }

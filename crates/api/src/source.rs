@@ -1,6 +1,5 @@
 //! Protocol files and their errors, with positions in the text.
 
-use crate::console::Console;
 use crate::files;
 use crate::outcome::{ExitStatus, Failure};
 use annotate_snippets::{Annotation, AnnotationKind, Level, Renderer, Snippet};
@@ -31,6 +30,7 @@ pub enum InputError {
 }
 
 impl InputError {
+    /// Creates an error with a remedy.
     pub(crate) fn input(what: impl Into<String>, help: impl Into<String>) -> InputError {
         InputError::Input {
             what: what.into(),
@@ -38,7 +38,8 @@ impl InputError {
         }
     }
 
-    pub(crate) fn plain(what: String) -> InputError {
+    /// Creates an error without a remedy.
+    pub fn plain(what: String) -> InputError {
         InputError::Input { what, help: None }
     }
 
@@ -130,20 +131,26 @@ impl Source {
     }
 
     /// Reads and parses a file.
-    pub(crate) fn read(path: &Path, console: &Console) -> Result<Source, Failure> {
-        Source::of(path, files::read(path)?, console)
+    ///
+    /// # Errors
+    /// The file cannot be read, or its text is invalid.
+    pub fn read(path: &Path, colour: bool) -> Result<Source, Failure> {
+        Source::of(path, files::read(path)?, colour)
     }
 
     /// Parses the contents of a file.
-    pub(crate) fn of(path: &Path, text: String, console: &Console) -> Result<Source, Failure> {
+    ///
+    /// # Errors
+    /// The text is invalid.
+    pub fn of(path: &Path, text: String, colour: bool) -> Result<Source, Failure> {
         Source::parse(path.to_path_buf(), text.clone())
-            .map_err(|errors| diagnostics_failure(path, &text, &errors, console.terminal.colour))
+            .map_err(|errors| diagnostics_failure(path, &text, &errors, colour))
     }
 
     /// Converts an error to a failure, with a position in the text if the error has one.
-    pub(crate) fn failure(&self, error: InputError, console: &Console) -> Failure {
+    pub fn failure(&self, error: InputError, colour: bool) -> Failure {
         match error {
-            InputError::Refused(refusal) => self.refusal(&refusal, console.terminal.colour),
+            InputError::Refused(refusal) => self.refusal(&refusal, colour),
             error => error.failure(&self.path),
         }
     }
@@ -197,12 +204,7 @@ impl Source {
 
     /// Failure without a home to run: none can be constructed from this form of protocol, or it has a fault, which
     /// charts show.
-    pub(crate) fn no_home(
-        &self,
-        error: &ConstructionError,
-        charts: &Text,
-        colour: bool,
-    ) -> Failure {
+    pub fn no_home(&self, error: &ConstructionError, charts: &Text, colour: bool) -> Failure {
         match error {
             ConstructionError::Refused(refusal) => self.refusal(refusal, colour),
             ConstructionError::Fault(fault) => {
@@ -257,7 +259,7 @@ impl Source {
 }
 
 /// Errors of a text, formatted for a terminal.
-pub(crate) fn diagnostics_failure(
+pub fn diagnostics_failure(
     path: &Path,
     text: &str,
     errors: &[Diagnostic],
@@ -272,7 +274,7 @@ pub(crate) fn diagnostics_failure(
 }
 
 /// Formats an error at a byte range of a file, for a terminal.
-pub(crate) fn error_at(
+pub fn error_at(
     path: &str,
     text: &str,
     title: &str,
@@ -285,7 +287,7 @@ pub(crate) fn error_at(
 }
 
 /// Formats an error in one line of a file, given only this line and its number, from 1 on.
-pub(crate) fn error_in_line(
+pub fn error_in_line(
     path: &str,
     (number, line): (usize, &str),
     title: &str,

@@ -1,8 +1,6 @@
-//! Outcome of a command: its exit code, and the error message of a command that failed.
+//! Outcome of a request, and the error message of a request that failed.
 
-use std::process::ExitCode;
-
-/// Outcome of a command, ordered from best to worst; of several outcomes, the worst wins. A violation wins over a
+/// Outcome of a request, ordered from best to worst; of several outcomes, the worst wins. A violation wins over a
 /// search that a limit ended: the rest of the search cannot take the violation back.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub enum ExitStatus {
@@ -21,30 +19,10 @@ pub enum ExitStatus {
     Interrupted,
 }
 
-impl ExitStatus {
-    /// Returns the exit code of the process.
-    pub fn code(self) -> u8 {
-        match self {
-            ExitStatus::Success => 0,
-            ExitStatus::Violated => 1,
-            ExitStatus::BadInput => 2,
-            ExitStatus::Undecided => 3,
-            ExitStatus::CouldNotRun => 4,
-            ExitStatus::Interrupted => 130,
-        }
-    }
-}
-
-impl From<ExitStatus> for ExitCode {
-    fn from(outcome: ExitStatus) -> ExitCode {
-        ExitCode::from(outcome.code())
-    }
-}
-
-/// Failure that ends a command.
+/// Failure that ends a request.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Failure {
-    /// Outcome of the command.
+    /// Outcome of the request.
     pub outcome: ExitStatus,
     /// Message for standard error, with the place and the remedy, without the last newline.
     pub message: String,

@@ -4,18 +4,18 @@
 //! Exploration is stateless: every request replays its path, and undo is a request with a shorter path. A path leads to
 //! the same state as long as the protocol file is unchanged.
 
-mod telling;
+mod sequence_builder;
 
-use crate::judge::Systems;
-use crate::protocols::{InputError, Source};
+use crate::protocol_check::Systems;
+use crate::source::{InputError, Source};
 use cohkit_protocol::construct::{home, ConstructionError};
 use cohkit_protocol::controller::Controller;
 use cohkit_protocol::protocol::Protocol;
 use cohkit_protocol::remotes::Remotes;
 use cohkit_system::data::Current;
 use cohkit_system::world::{explore, Found, Step, StepError, System, World};
+use sequence_builder::SequenceBuilder;
 use serde_json::{json, Value};
-use telling::SequenceBuilder;
 
 /// Capacity where the protocol states no bound: equal messages without an order, and messages per line in one order.
 const CHANNEL_CAPACITY: u16 = 7;

@@ -1,7 +1,10 @@
 //! Amounts: memory sizes in options, free memory, and counts in JSON.
 
 /// Reads an amount of memory in bytes: a number and a unit, such as `64MiB` or `1.5 GB`; no unit means bytes.
-pub(crate) fn parse(text: &str) -> Result<u64, String> {
+///
+/// # Errors
+/// The text is no amount of memory.
+pub fn parse(text: &str) -> Result<u64, String> {
     const UNITS: [(&str, u64); 10] = [
         ("", 1),
         ("b", 1),

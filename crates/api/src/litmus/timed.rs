@@ -5,9 +5,9 @@ use super::{
     quantifier_key, relation, values, Expected, LitmusOptions, MemorySystem, NotJudged, Report,
     Test,
 };
-use crate::check_request::quoted;
 use crate::outcome::{ExitStatus, Failure};
-use crate::protocols::Source;
+use crate::shell_word::quoted;
+use crate::source::Source;
 use cohkit_base::words::counted;
 use cohkit_litmus::expectation::Observation;
 use cohkit_litmus::program::{Outcome, Program, Quantifier};

@@ -1,10 +1,8 @@
 //! Compositions: protocol files read together with the files that they use, and checked part by part.
 
-use crate::console::Console;
-use crate::joint::{self, JointVerdict};
-use crate::options::Check;
+use crate::joint_exploration::{self, JointVerdict};
 use crate::outcome::{ExitStatus, Failure};
-use crate::protocols::{diagnostics_failure, InputError, Source};
+use crate::source::{diagnostics_failure, InputError, Source};
 use crate::{files, shipped};
 use cohkit_protocol::composition::{Composition, Joint, LevelBinding};
 use cohkit_protocol::protocol::Protocol;
@@ -16,7 +14,7 @@ use std::sync::atomic::AtomicBool;
 
 /// A composition, with the protocol files that it uses.
 #[derive(Clone, Debug)]
-pub struct Composed {
+pub struct CompositionSource {
     path: PathBuf,
     composition: Composition,
     /// Files used, without the systems that they declare.
@@ -25,7 +23,7 @@ pub struct Composed {
 
 /// A protocol file that a composition uses.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Used {
+pub struct UsedFile {
     /// File name as the composition gives it.
     pub file: String,
     /// Path of the file; for a shipped protocol, its name.
@@ -34,12 +32,14 @@ pub struct Used {
     pub text: String,
 }
 
-impl Composed {
+impl CompositionSource {
     /// Reads the files that the composition uses: those in its folder, or shipped ones.
-    pub(crate) fn read(path: &Path, text: &str, console: &Console) -> Result<Composed, Failure> {
-        Composed::parse(path, text, &[]).map_err(|diagnostics| {
-            diagnostics_failure(path, text, &diagnostics, console.terminal.colour)
-        })
+    ///
+    /// # Errors
+    /// The composition is invalid, or a file that it uses cannot be read.
+    pub fn read(path: &Path, text: &str, colour: bool) -> Result<CompositionSource, Failure> {
+        CompositionSource::parse(path, text, &[])
+            .map_err(|diagnostics| diagnostics_failure(path, text, &diagnostics, colour))
     }
 
     /// Parses the composition at `path`, and the files that it uses. Each is taken from `given_files`, from the folder of
@@ -50,8 +50,8 @@ impl Composed {
     pub fn parse(
         path: &Path,
         text: &str,
-        given_files: &[Used],
-    ) -> Result<Composed, Vec<Diagnostic>> {
+        given_files: &[UsedFile],
+    ) -> Result<CompositionSource, Vec<Diagnostic>> {
         let mut texts = Vec::new();
         let composition = text::compose(text, &mut |file| {
             let (path, text) = match given_files.iter().find(|used| used.file == file) {
@@ -73,24 +73,11 @@ impl Composed {
                 protocol,
             }
         });
-        Ok(Composed {
+        Ok(CompositionSource {
             path: path.to_path_buf(),
             sources: sources.collect(),
             composition,
         })
-    }
-
-    /// Systems that the options select.
-    ///
-    /// # Errors
-    /// An option does not apply to compositions, or a system is unknown.
-    pub(crate) fn systems(&self, options: &Check) -> Result<Vec<&Joint>, Failure> {
-        reject_unsuitable_options(options, &self.path)?;
-        if options.systems.is_empty() {
-            return Ok(self.composition.systems.iter().collect());
-        }
-        self.named_systems(&options.systems)
-            .map_err(|error| error.failure(&self.path))
     }
 
     /// Systems with these names, in this order.
@@ -118,9 +105,9 @@ impl Composed {
     }
 
     /// Files that the composition uses.
-    pub fn uses(&self) -> Vec<Used> {
+    pub fn uses(&self) -> Vec<UsedFile> {
         let spaces = self.composition.spaces.iter().zip(&self.sources);
-        let used_files = spaces.map(|(space, source)| Used {
+        let used_files = spaces.map(|(space, source)| UsedFile {
             file: space.file.clone(),
             path: source.path.clone(),
             text: source.text.clone(),
@@ -139,14 +126,16 @@ impl Composed {
     }
 
     /// Explores each pair of levels of a system together, up to `max_states` states; `cancel` ends it early.
-    pub(crate) fn levels<'c>(
+    pub fn levels<'c>(
         &'c self,
         system: &'c Joint,
         max_states: Option<u64>,
         cancel: &'c AtomicBool,
     ) -> impl Iterator<Item = JointVerdict> + 'c {
         let levels = self.composition.levels.iter();
-        levels.map(move |&level| joint::judge(&self.composition, system, level, max_states, cancel))
+        levels.map(move |&level| {
+            joint_exploration::judge(&self.composition, system, level, max_states, cancel)
+        })
     }
 
     /// Returns the same verdicts as entries of JSON.
@@ -164,7 +153,7 @@ impl Composed {
     ///
     /// # Errors
     /// Any other composition.
-    pub(crate) fn two_levels(&self) -> Result<[Source; 2], Failure> {
+    pub fn two_levels(&self) -> Result<[Source; 2], Failure> {
         self.level_sources()
             .ok_or_else(|| self.wrong_kind_failure("two levels", "run"))
     }
@@ -228,7 +217,7 @@ impl Composed {
 
     /// Summary of the verdicts on all parts. Parts share nothing, so together they have the product of their states.
     /// Two levels count as one part; their verdict comes after those on the parts.
-    pub(crate) fn product_summary(&self, system: &Joint, results: &[(ExitStatus, u128)]) -> String {
+    pub fn product_summary(&self, system: &Joint, results: &[(ExitStatus, u128)]) -> String {
         let name = format!("{} {}", self.composition.name, system.name);
         let worst_outcome = results.iter().map(|(outcome, _)| *outcome).max();
         let (spaces, levels) = (&self.composition.spaces, &self.composition.levels);
@@ -277,19 +266,22 @@ pub enum MachineProtocols {
 
 impl MachineProtocols {
     /// Reads a protocol file and, if it is a composition, the files that it uses.
-    pub(crate) fn read(path: &Path, console: &Console) -> Result<MachineProtocols, Failure> {
+    ///
+    /// # Errors
+    /// A file cannot be read or is invalid, or no machine executes this kind of composition.
+    pub fn read(path: &Path, colour: bool) -> Result<MachineProtocols, Failure> {
         let text = files::read(path)?;
         if !text::composes(&text) {
-            return Ok(MachineProtocols::One(Source::of(path, text, console)?));
+            return Ok(MachineProtocols::One(Source::of(path, text, colour)?));
         }
-        Composed::read(path, &text, console)?.machine_protocols()
+        CompositionSource::read(path, &text, colour)?.machine_protocols()
     }
 
     /// Reads the shipped protocol that the platform names as its default.
-    pub(crate) fn of_platform(
-        platform: &Platform,
-        console: &Console,
-    ) -> Result<MachineProtocols, Failure> {
+    ///
+    /// # Errors
+    /// No shipped protocol has the name that the platform gives.
+    pub fn of_platform(platform: &Platform, colour: bool) -> Result<MachineProtocols, Failure> {
         let name = shipped::default_protocol(platform);
         let Some(text) = shipped::protocol(Path::new(name)) else {
             let shipped_names = shipped::names().collect::<Vec<_>>().join(", ");
@@ -304,10 +296,10 @@ impl MachineProtocols {
             return Ok(MachineProtocols::One(Source::of(
                 &path,
                 text.to_string(),
-                console,
+                colour,
             )?));
         }
-        Composed::read(&path, text, console)?.machine_protocols()
+        CompositionSource::read(&path, text, colour)?.machine_protocols()
     }
 }
 
@@ -335,12 +327,15 @@ fn find(user: &Path, file: &str) -> Result<(PathBuf, String), String> {
 }
 
 /// Path where a file used by `user` is searched first; shipped protocols come after it.
-pub(crate) fn resolve_used_file(user: &Path, file: &str) -> PathBuf {
+pub fn resolve_used_file(user: &Path, file: &str) -> PathBuf {
     user.parent().unwrap_or(Path::new("")).join(file)
 }
 
 /// Parses a file that the file at `user` uses. `open` returns contents that take precedence over those on disk.
-pub(crate) fn load(
+///
+/// # Errors
+/// The file cannot be read, or is invalid.
+pub fn load(
     user: &Path,
     file: &str,
     open: &dyn Fn(&Path) -> Option<String>,
@@ -358,24 +353,4 @@ fn parse_used_file(file: &str, text: &str) -> Result<Protocol, String> {
         let (line, column) = text::line_column(text, first_error.span.start);
         format!("{file}:{line}:{column}: {}", first_error.message)
     })
-}
-
-/// Rejects options that apply to one system of one protocol.
-fn reject_unsuitable_options(options: &Check, path: &Path) -> Result<(), Failure> {
-    let unsupported = [
-        ("--remotes", options.remotes.is_some()),
-        ("--lines", options.lines.is_some()),
-        ("--graph", options.graph.is_some()),
-    ];
-    match unsupported.iter().find(|(_, is_set)| *is_set) {
-        None => Ok(()),
-        Some((option, _)) => Err(Failure::new(
-            ExitStatus::BadInput,
-            format!(
-                "error: {}: `{option}` applies to one protocol, but this specification composes several\n  \
-                 help: check the specifications that it uses",
-                path.display()
-            ),
-        )),
-    }
 }

@@ -17,7 +17,7 @@ const MOST: u64 = 20_000_000;
 const CHANNEL_CAPACITY: u16 = 7;
 
 /// Verdict on two levels that were explored together.
-pub(crate) struct JointVerdict {
+pub struct JointVerdict {
     /// Names of the composition and of the system.
     name: String,
     protocol: String,
@@ -26,6 +26,7 @@ pub(crate) struct JointVerdict {
     levels: String,
     remotes: u16,
     lines: u8,
+    /// Number of states found.
     pub states: usize,
     transitions: Option<u64>,
     depth: Option<u64>,
@@ -128,7 +129,7 @@ pub(crate) fn judge(
 
 impl JointVerdict {
     /// Outcome that determines the exit code.
-    pub(crate) fn outcome(&self) -> ExitStatus {
+    pub fn outcome(&self) -> ExitStatus {
         match self.ended {
             Ended::Holds => ExitStatus::Success,
             Ended::Broken(..) => ExitStatus::Violated,
@@ -137,7 +138,7 @@ impl JointVerdict {
     }
 
     /// Verdict as text.
-    pub(crate) fn text(&self) -> String {
+    pub fn text(&self) -> String {
         let (name, levels) = (&self.name, &self.levels);
         let states = match self.states {
             1 => "1 state up to symmetry".to_string(),
@@ -163,7 +164,7 @@ impl JointVerdict {
     }
 
     /// JSON entry, described in `docs/output.md`.
-    pub(crate) fn json(&self, file: &Path) -> Value {
+    pub fn json(&self, file: &Path) -> Value {
         let (outcome, status, reason) = match &self.ended {
             Ended::Holds => ("verified", Status::Holds, None),
             Ended::Broken(..) => ("violated", Status::Violated, None),

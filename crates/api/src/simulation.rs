@@ -1,11 +1,12 @@
-//! Simulations of workloads on platforms, for `cohkit sim` and the Python package.
+//! Simulations of workloads on platforms.
 
-use crate::composed::MachineProtocols;
-use crate::explained;
+use crate::composition::MachineProtocols;
+use crate::concurrent_runs::{self, run_each};
+use crate::latency_breakdown;
+use crate::named_value::NamedValue;
 use crate::outcome::{ExitStatus, Failure};
-use crate::parallel::{self, run_each};
-use crate::protocols::Source;
-pub use crate::run_error::StartError;
+use crate::source::Source;
+pub use crate::start_error::StartError;
 use crate::workload::{Kind, Trace, Work};
 use crate::{shipped, size};
 use cohkit_base::words::{counted, did_you_mean};
@@ -82,7 +83,10 @@ pub fn set(platform: &mut Platform, settings: &[String]) -> Result<(), StartErro
 }
 
 /// Sets quantities of any object, like [`set`].
-pub(crate) fn set_each(
+///
+/// # Errors
+/// The first setting that is invalid.
+pub fn set_each(
     settings: &[String],
     mut set: impl FnMut(&str, &str) -> Result<(), String>,
 ) -> Result<(), StartError> {
@@ -448,7 +452,7 @@ impl Simulation {
             value["agents"] = workloads.collect::<Map<String, Value>>().into();
         }
         if let Some(statistics) = ended {
-            explained::add(&mut value, statistics, &self.setup.protocol);
+            latency_breakdown::add(&mut value, statistics, &self.setup.protocol);
         }
         if let Some(upper) = ended.and_then(|statistics| statistics.above.as_deref()) {
             value["above"] = json!({
@@ -462,7 +466,7 @@ impl Simulation {
 }
 
 /// Reasons to doubt that a run shows the intended behaviour, one sentence each.
-pub(crate) fn warnings(setup: &Setup) -> Vec<String> {
+pub fn warnings(setup: &Setup) -> Vec<String> {
     let Setup {
         protocol, platform, ..
     } = setup;
@@ -510,7 +514,7 @@ pub(crate) fn add_host(value: &mut Value, setup: &Setup, ended: Option<&Statisti
         "statistics": values_json(host),
         "messages": messages_json(host),
     });
-    explained::add(&mut value["host"], host, &space.protocol);
+    latency_breakdown::add(&mut value["host"], host, &space.protocol);
 }
 
 fn workload_json(workload: &Workload, work: &Work) -> Value {
@@ -804,7 +808,7 @@ pub fn side_by_side(
     simulations: &[&Simulation],
     threads: Option<usize>,
 ) -> Result<usize, StartError> {
-    let max_threads = parallel::threads(threads);
+    let max_threads = concurrent_runs::threads(threads);
     let mut memory_needs: Vec<u64> = simulations
         .iter()
         .map(|simulation| simulation.memory())

@@ -8,7 +8,7 @@ use std::fmt::Write;
 const MAX_LINES: usize = 40;
 
 /// Explanation as indented text, with a heading for each part; empty if there is nothing to explain.
-pub(crate) fn text(explanation: &Explanation) -> String {
+pub fn text(explanation: &Explanation) -> String {
     let Explanation {
         waits,
         blocked,

@@ -5,8 +5,7 @@
 //! together restore the search.
 
 use crate::files;
-use crate::lock::Lock;
-use crate::options::Check;
+use crate::folder_lock::Lock;
 use crate::outcome::{ExitStatus, Failure};
 use cohkit_engine::search::{CheckpointError, CheckpointErrorKind, CheckpointSink};
 use std::fs::{self, File};
@@ -57,20 +56,6 @@ impl Drop for CreatedFolders {
 }
 
 impl Checkpoints {
-    /// Opens the folder that the options name, if they name one.
-    ///
-    /// # Errors
-    /// The folder cannot be written, contains checkpoints where a new search needs none, or has none to resume from.
-    pub(crate) fn of(options: &Check) -> Result<Option<Checkpoints>, Failure> {
-        let (folder, resumes) = match (&options.checkpoint, &options.resume) {
-            (Some(folder), _) => (folder, false),
-            (None, Some(folder)) => (folder, true),
-            (None, None) => return Ok(None),
-        };
-        let interval = Duration::from_secs(options.checkpoint_every);
-        Checkpoints::in_folder(folder, resumes, interval).map(Some)
-    }
-
     /// Opens a folder for checkpoints, with `interval` between them. With `resumes`, searches continue
     /// from those in it.
     ///
@@ -134,7 +119,7 @@ impl Checkpoints {
     }
 
     /// Advice to resume, for the message of an interrupted command; none without a checkpoint.
-    pub(crate) fn advice(&self) -> Option<String> {
+    pub fn advice(&self) -> Option<String> {
         let has_checkpoints = self.has_checkpoints.load(Ordering::Relaxed);
         has_checkpoints.then(|| format!("`--resume {}` continues from here", self.folder.display()))
     }

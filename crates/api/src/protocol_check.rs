@@ -1,11 +1,11 @@
-//! Verdicts on the systems of a protocol, for `cohkit check` and the Python package.
+//! Verdicts on the systems of a protocol.
 
 use crate::checkpoints::Checkpoints;
 use crate::coverage::SystemCoverage;
-use crate::guarantee::{self, Guaranteed, Sizes};
+use crate::guarantee::{self, GuaranteeVerdict, Sizes};
 use crate::outcome::Failure;
-use crate::protocols::{InputError, Source};
 use crate::size;
+use crate::source::{InputError, Source};
 use crate::verdict::{Finding, Verdict};
 use cohkit_base::words::counted;
 use cohkit_check::progress::{progress, Unfinished, PROGRESS};
@@ -185,7 +185,7 @@ pub trait Listener {
     ///
     /// # Errors
     /// The listener cannot process the result.
-    fn guaranteed(&mut self, verdict: &Guaranteed, source: &Source) -> Result<(), Failure>;
+    fn guaranteed(&mut self, verdict: &GuaranteeVerdict, source: &Source) -> Result<(), Failure>;
 
     /// Receives the model of a system before its search.
     ///
@@ -336,7 +336,7 @@ fn judge_systems(
     };
     let mut notes: Vec<String> = Vec::new();
     if let Homes::Constructed(construction) = &homes {
-        notes = crate::tabulate::notes(construction);
+        notes = crate::controller_table::notes(construction);
     }
     let added_note = |reason: &str| {
         let joined = protocol.blocks_across_lines().unwrap_or("rows");
@@ -567,7 +567,7 @@ pub(crate) fn threads(requested: Option<usize>) -> usize {
 /// # Errors
 /// The request is invalid, no home can be constructed from this form of protocol, the construction finds a fault, or
 /// the function fails.
-pub(crate) fn for_each_system<T>(
+pub fn for_each_system<T>(
     mut source: Source,
     systems: &Systems,
     cancel: &AtomicBool,
@@ -593,13 +593,18 @@ pub(crate) fn for_each_system<T>(
 }
 
 /// Reason why there are no models.
-pub(crate) enum ModelError {
+pub enum ModelError {
+    /// The request is invalid, or no home can be constructed from this form of protocol.
     Input(InputError),
+    /// The construction of the home finds a fault.
     Fault(Box<Fault>),
 }
 
 /// Lowers a system to a finite model.
-pub(crate) fn model(
+///
+/// # Errors
+/// The system cannot be modelled.
+pub fn model(
     protocol: &Protocol,
     system: &System,
     home: &Controller,
@@ -615,7 +620,7 @@ pub(crate) fn model(
 }
 
 /// Options of the lowering: channel capacity, its trial value, and whether memory is backed by an outer level.
-pub(crate) fn lowering_options(
+pub fn lowering_options(
     system: &System,
     capacity: Option<u8>,
     trial: Option<u16>,

@@ -1,7 +1,7 @@
 //! Errors of simulations and applications.
 
 use crate::outcome::Failure;
-use crate::protocols::Source;
+use crate::source::Source;
 use cohkit_protocol::construct::ConstructionError;
 use cohkit_sim::components::recorded::ReadError;
 use cohkit_sim::platform::text::PlatformError;
@@ -39,14 +39,16 @@ pub enum StartError {
 }
 
 impl StartError {
-    pub(crate) fn input(what: impl Into<String>, help: impl Into<String>) -> StartError {
+    /// Creates an error with a remedy.
+    pub fn input(what: impl Into<String>, help: impl Into<String>) -> StartError {
         StartError::Input {
             what: what.into(),
             help: Some(help.into()),
         }
     }
 
-    pub(crate) fn plain(what: String) -> StartError {
+    /// Creates an error without a remedy.
+    pub fn plain(what: String) -> StartError {
         StartError::Input { what, help: None }
     }
 }

@@ -1,0 +1,58 @@
+//! Answers of Cohkit: the functions that the command and the Python package call.
+//!
+//! A request names what to do ([`protocol_check::Request`], [`simulation::Request`], [`litmus::LitmusRequest`]). Its
+//! result has text for people and JSON for programs, as `docs/output.md` describes. Long work ends soon after a flag is
+//! set.
+//!
+//! The crate does not know `cohkit`, the command that parses options and writes to terminals, or `cohkit-python`. It
+//! links neither the parser of command lines nor the types of the language server.
+//!
+//! ```
+//! use cohkit_api::controller_table::{tabulate, Agent};
+//! use cohkit_api::shipped::PROTOCOLS;
+//! use cohkit_api::Source;
+//! use std::sync::atomic::AtomicBool;
+//!
+//! let msi = PROTOCOLS.iter().find(|(file, _)| *file == "protocols/msi.coh");
+//! let (file, text) = msi.expect("it is shipped");
+//! let source = Source::parse(file.into(), (*text).to_string()).expect("it is a valid protocol");
+//! let table = tabulate(&source, Agent::Remote, false, &AtomicBool::new(false));
+//! let table = table.expect("its home is written by hand").expect("no one cancelled it");
+//! assert_eq!(table.json(&source)["states"], 11);
+//! ```
+
+pub mod application_run;
+pub mod checkpoints;
+pub mod composition;
+mod concurrent_runs;
+pub mod controller_table;
+pub mod coverage;
+pub mod explanation;
+pub mod explorer;
+pub mod files;
+mod folder_lock;
+pub mod guarantee;
+mod joint_exploration;
+pub mod latency_breakdown;
+pub mod link_rates;
+pub mod litmus;
+pub mod model_check;
+pub mod named_value;
+pub mod outcome;
+pub mod protocol_check;
+pub mod shell_word;
+pub mod shipped;
+pub mod simulation;
+pub mod size;
+pub mod source;
+pub mod start_error;
+pub mod verdict;
+pub mod workload;
+
+pub use checkpoints::Checkpoints;
+pub use coverage::SystemCoverage;
+pub use guarantee::GuaranteeVerdict;
+pub use joint_exploration::JointVerdict;
+pub use outcome::{ExitStatus, Failure};
+pub use source::{diagnostics_json, platform_errors_json, InputError, Source};
+pub use verdict::Verdict;

@@ -1,0 +1,268 @@
+//! Latencies and rates of a link, as text and JSON.
+
+use cohkit_base::words::{counted, did_you_mean};
+use cohkit_link::pcie::dma::Direction;
+use cohkit_link::rates::{Kind, LinkConfig, LinkRates, Transfers, DMA_QUEUE, MAX_DMA_BYTES};
+use cohkit_link::Lanes;
+use serde_json::json;
+use std::fmt::Write;
+
+/// Configuration of a link; `None` selects the link's usual value.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LinkOptions {
+    /// Name of the link.
+    pub link: String,
+    /// Number of working lanes.
+    pub lanes: Option<u64>,
+    /// Maximum data of a message or packet, in bytes.
+    pub payload: Option<u64>,
+    /// One-way delay, in nanoseconds.
+    pub delay_ns: u64,
+    /// Bit error rate, in errors per bit.
+    pub bit_errors: f64,
+    /// Seed of the bit errors.
+    pub seed: u64,
+    /// Size of DMA transfers in bytes, if these are to be measured.
+    pub dma: Option<u64>,
+}
+
+/// Configuration of a link with its latencies and rates.
+pub struct LinkReport {
+    name: String,
+    config: LinkConfig,
+    rates: LinkRates,
+    /// Size of DMA transfers in bytes, if these were measured.
+    dma: Option<u64>,
+    transfers: Vec<Transfers>,
+}
+
+/// Measures a link.
+///
+/// # Errors
+/// The link cannot be configured in this way; the message lists the valid values.
+pub fn measure(options: &LinkOptions) -> Result<LinkReport, String> {
+    let config = link_config(options)?;
+    let transfers = transfers(options, &config)?;
+    Ok(LinkReport {
+        name: options.link.clone(),
+        rates: config.rates(),
+        config,
+        dma: options.dma,
+        transfers,
+    })
+}
+
+impl LinkReport {
+    /// JSON value, described in `docs/output.md`.
+    pub fn json(&self) -> serde_json::Value {
+        value(&self.name, &self.config, &self.rates, &self.transfers)
+    }
+
+    /// Report as text.
+    pub fn text(&self) -> String {
+        text(&self.name, &self.config, &self.rates) + &dma_text(self.dma, &self.transfers)
+    }
+}
+
+/// Maximum one-way delay, in nanoseconds; longer delays do not occur in a machine, and take more memory.
+const LONGEST_NS: u64 = 10_000;
+/// Maximum bit error rate; beyond it hardly any message arrives.
+const MOST_ERRORS: f64 = 1e-4;
+
+fn link_config(options: &LinkOptions) -> Result<LinkConfig, String> {
+    let name = &options.link;
+    let named_kind = Kind::ALL
+        .into_iter()
+        .find(|(kind_name, _)| kind_name == name);
+    let Some((_, kind)) = named_kind else {
+        let names = Kind::ALL.map(|(name, _)| name);
+        let suggestion = did_you_mean(name, names);
+        let names = names.join(", ");
+        return Err(format!(
+            "there is no link `{name}`; {suggestion}there are {names}"
+        ));
+    };
+    let default_config = LinkConfig::new(kind);
+    let lanes = options.lanes.unwrap_or(default_config.lanes.into());
+    let lanes = Lanes::validate_count(lanes, kind != Kind::Eci)
+        .map_err(|valid_lanes| format!("{name} has {valid_lanes}, not {lanes}"))?;
+    let payload = options.payload.unwrap_or(default_config.payload.into());
+    let Some(&payload) = kind
+        .payloads()
+        .iter()
+        .find(|&&size| u64::from(size) == payload)
+    else {
+        let mut sizes = kind.payloads().to_vec();
+        sizes.sort_unstable();
+        let sizes: Vec<String> = sizes.iter().map(u16::to_string).collect();
+        let sizes = sizes.join(", ");
+        return Err(format!(
+            "{name} supports payloads of {sizes} bytes, not {payload}"
+        ));
+    };
+    let delay = match u32::try_from(options.delay_ns) {
+        Ok(delay) if options.delay_ns <= LONGEST_NS => delay,
+        _ => {
+            return Err(format!(
+                "the one-way latency is at most {LONGEST_NS} ns, not {}",
+                options.delay_ns
+            ))
+        }
+    };
+    if !(0.0..=MOST_ERRORS).contains(&options.bit_errors) {
+        return Err(format!(
+            "bit errors are from 0 to {MOST_ERRORS} per bit, not {}",
+            options.bit_errors
+        ));
+    }
+    Ok(LinkConfig {
+        lanes,
+        payload,
+        delay,
+        errors: options.bit_errors,
+        seed: options.seed,
+        ..default_config
+    })
+}
+
+/// DMA transfers in both directions, if they are requested.
+fn transfers(options: &LinkOptions, config: &LinkConfig) -> Result<Vec<Transfers>, String> {
+    let Some(bytes) = options.dma else {
+        return Ok(Vec::new());
+    };
+    if !(1..=MAX_DMA_BYTES).contains(&bytes) {
+        return Err(format!(
+            "a transfer has 1 to {MAX_DMA_BYTES} bytes, not {bytes}"
+        ));
+    }
+    let name = &options.link;
+    let both_directions = config.transfers(bytes);
+    let both_directions = both_directions.ok_or_else(|| {
+        format!("transfers by DMA are supported by pcie3, pcie4 and pcie5, not by {name}")
+    })?;
+    Ok(both_directions.into())
+}
+
+/// DMA transfers as text.
+fn dma_text(bytes: Option<u64>, transfers: &[Transfers]) -> String {
+    let mut text = String::new();
+    for transfer in transfers {
+        let direction = match transfer.direction {
+            Direction::ToDevice => "to the device",
+            Direction::ToHost => "to the host",
+        };
+        let name = format!("DMA of {} {direction}", counted(bytes.unwrap_or(0), "byte"));
+        let (latency, rate) = (transfer.latency, transfer.rate / GIB);
+        let _ = writeln!(
+            text,
+            "\n{name}: {latency:.0} ns alone, {rate:.3} GiB/s of {DMA_QUEUE} at a time"
+        );
+    }
+    text.replace("\n\n", "\n")
+}
+
+fn value(
+    name: &str,
+    config: &LinkConfig,
+    rates: &LinkRates,
+    transfers: &[Transfers],
+) -> serde_json::Value {
+    let steps = rates
+        .steps
+        .iter()
+        .map(|(name, rate)| json!({ "name": name, "bytes_per_second": rate }));
+    let flows = rates.flows.iter().map(|flow| {
+        json!({
+            "name": flow.name,
+            "both_directions": flow.is_bidirectional,
+            "formula_bytes_per_second": flow.formula,
+            "driven_bytes_per_second": flow.run,
+            "sent_again_percent": flow.replayed,
+        })
+    });
+    json!({
+        "link": name,
+        "lanes": config.lanes,
+        "payload": config.payload,
+        "delay_ns": config.delay,
+        "bit_errors": config.errors,
+        "seed": config.seed,
+        "steps": steps.collect::<Vec<_>>(),
+        "data": flows.collect::<Vec<_>>(),
+        "dma": match transfers {
+            [to_device, to_host] => json!({ "to_device": transfers_json(to_device), "to_host": transfers_json(to_host) }),
+            _ => serde_json::Value::Null,
+        },
+    })
+}
+
+fn transfers_json(transfer: &Transfers) -> serde_json::Value {
+    json!({ "latency_ns": transfer.latency, "bytes_per_second": transfer.rate })
+}
+
+const GIB: f64 = 1_073_741_824.0;
+
+fn text(name: &str, config: &LinkConfig, rates: &LinkRates) -> String {
+    let LinkConfig {
+        lanes,
+        payload,
+        delay,
+        errors,
+        ..
+    } = config;
+    let has_errors = *errors > 0.0;
+    let lanes = counted(u64::from(*lanes), "lane");
+    let mut text = format!("{name}: {lanes}, data of {payload} bytes, {delay} ns one way");
+    if has_errors {
+        let _ = write!(text, ", bit errors at {errors:e}");
+    }
+    text.push_str("\n\n");
+    let width = rates.flows.iter().map(|flow| flow.name.len() + 17);
+    let width = width.max().unwrap_or(0).max(36);
+    let _ = writeln!(
+        text,
+        "{:width$}  {:>8}  {:>8}  {:>6}",
+        "one direction", "GB/s", "GiB/s", "share"
+    );
+    let wires = rates.steps.first().map_or(1.0, |step| step.1);
+    for (name, rate) in &rates.steps {
+        let share = 100.0 * rate / wires;
+        let _ = writeln!(
+            text,
+            "{name:width$}  {:8.3}  {:8.3}  {share:5.1}%",
+            rate / 1e9,
+            rate / GIB
+        );
+    }
+    let _ = writeln!(
+        text,
+        "\n{:width$}  {:>8}  {:>8}  {:>6}  {:>8}{}",
+        "its data, GiB/s",
+        "formula",
+        "driven",
+        "share",
+        "GB/s",
+        if has_errors { "  sent again" } else { "" }
+    );
+    for flow in &rates.flows {
+        let directions = if flow.is_bidirectional {
+            "both directions"
+        } else {
+            "one direction"
+        };
+        let name = format!("{}, {directions}", flow.name);
+        let share = 100.0 * flow.run / wires;
+        let _ = write!(
+            text,
+            "{name:width$}  {:8.3}  {:8.3}  {share:5.1}%  {:8.3}",
+            flow.formula / GIB,
+            flow.run / GIB,
+            flow.run / 1e9
+        );
+        if has_errors {
+            let _ = write!(text, "  {:9.2}%", flow.replayed);
+        }
+        text.push('\n');
+    }
+    text
+}

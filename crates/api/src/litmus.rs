@@ -1,0 +1,862 @@
+//! Litmus tests: outcomes of small programs that a memory model allows, and outcomes on a protocol.
+
+mod request;
+mod timed;
+
+use crate::guarantee::render_path;
+use crate::outcome::{ExitStatus, Failure};
+use crate::source::{entry, Source};
+use cohkit_base::words::counted;
+use cohkit_chart::Text;
+use cohkit_litmus::axioms::{self, Model};
+use cohkit_litmus::cores::{Cores, MemoryRequest};
+use cohkit_litmus::cycles::classic;
+use cohkit_litmus::expectation::Observation;
+use cohkit_litmus::kinds::Kinds;
+use cohkit_litmus::lines::Lines;
+use cohkit_litmus::print::print;
+use cohkit_litmus::program::{Claim, Outcome, Program, Quantifier, StoreVariant};
+use cohkit_litmus::run::{
+    run_below as explore_below, run_placed as explore, shortest, Found, Shortest,
+};
+use cohkit_litmus::warm_caches::named;
+use cohkit_litmus::{herd, run as protocols, store_variants};
+use cohkit_protocol::construct::{self, ConstructionError};
+use cohkit_protocol::controller::Controller;
+use cohkit_protocol::protocol::Protocol;
+use cohkit_protocol::text::suggestion;
+use cohkit_system::world::StepError;
+use serde_json::{json, Value};
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+pub use request::{CoreModel, LitmusRequest, MemoryModel, OutcomeBasis};
+
+/// A litmus test, and its file if it has one.
+#[derive(Clone, Debug)]
+pub struct Test {
+    file: Option<String>,
+    program: Program,
+    /// The expectation that the file states.
+    expected: Option<Observation>,
+    /// Kinds of remotes that the threads run on, if the protocol distinguishes kinds or they were given.
+    kinds: Option<Kinds>,
+    /// One letter for the variant of each write, if variants were selected.
+    stores: Option<String>,
+}
+
+impl Test {
+    /// Returns the classic shape of this name.
+    ///
+    /// # Errors
+    /// No shape has this name; the text suggests a similar name to the user.
+    pub fn shape(name: &str) -> Result<Test, String> {
+        if let Some(program) = named(name) {
+            return Ok(Test::new(program));
+        }
+        let shapes = classic();
+        Err(suggestion(
+            name,
+            "shape",
+            shapes.iter().map(|shape| shape.name.as_str()),
+        ))
+    }
+
+    /// Parses a test from a file of this name.
+    ///
+    /// # Errors
+    /// The error of the test as JSON, with the keys of errors of protocol files.
+    pub fn parse(file: &str, text: &str) -> Result<Test, Value> {
+        Test::read(file, text).map_err(|error| {
+            let notes: Vec<_> = error.help.iter().map(|help| (None, help.clone())).collect();
+            let rendered = error.render(file, text, false);
+            let (message, label) = (&error.message, &error.label);
+            let entry = entry(
+                "litmus", message, text, error.span, label, &notes, &rendered,
+            );
+            json!([entry])
+        })
+    }
+
+    /// Reads a test from a file of this name.
+    ///
+    /// # Errors
+    /// The first error of the text.
+    pub fn read(file: &str, text: &str) -> Result<Test, herd::Diagnostic> {
+        let program = herd::read(text)?;
+        Ok(Test {
+            file: Some(file.to_string()),
+            expected: Observation::expected(text),
+            ..Test::new(program)
+        })
+    }
+
+    /// Returns all classic shapes.
+    pub fn shapes() -> Vec<Test> {
+        classic().into_iter().map(Test::new).collect()
+    }
+
+    /// Test in the format of the herd tools.
+    ///
+    /// # Errors
+    /// The format cannot express the test.
+    pub fn print(&self) -> Result<String, String> {
+        print(&self.program)
+    }
+
+    fn new(program: Program) -> Test {
+        Test {
+            file: None,
+            program,
+            expected: None,
+            kinds: None,
+            stores: None,
+        }
+    }
+
+    /// Returns the test on caches of these kinds. Without `kinds`, returns every placement if kinds have rows of their
+    /// own.
+    ///
+    /// # Errors
+    /// The kinds are invalid.
+    pub fn with_kinds(
+        self,
+        kinds: Option<&str>,
+        protocol: &Protocol,
+    ) -> Result<Vec<Test>, Failure> {
+        let placements = match kinds {
+            Some(kinds) => Kinds::read(kinds, protocol, &self.program).map(|kinds| vec![kinds]),
+            None if protocol.several_tables() => Kinds::every(protocol, &self.program),
+            None => return Ok(vec![self]),
+        };
+        let kinds_error =
+            |reason| Failure::new(ExitStatus::BadInput, format!("error: --kinds: {reason}"));
+        let with_kinds = |kinds| Test {
+            kinds: Some(kinds),
+            ..self.clone()
+        };
+        Ok(placements
+            .map_err(kinds_error)?
+            .into_iter()
+            .map(with_kinds)
+            .collect())
+    }
+
+    /// Kinds of remotes that the threads run on, by default the first kind.
+    fn kinds(&self) -> Kinds {
+        let first_kind = || Kinds::from(self.program.threads.len() as u8);
+        self.kinds.clone().unwrap_or_else(first_kind)
+    }
+
+    /// Names of these kinds, if the test has a placement.
+    fn kind_names(&self, source: Option<&Source>) -> Option<Vec<String>> {
+        let names = self.kinds.as_ref()?.names(&source?.protocol);
+        Some(names.into_iter().map(String::from).collect())
+    }
+
+    /// Returns the test with its writes made by these store variants of the protocol, or by all mixes of them. The mix
+    /// becomes part of the name.
+    ///
+    /// # Errors
+    /// The letters are invalid.
+    pub fn mixes(self, stores: &str, protocol: &Protocol) -> Result<Vec<Test>, Failure> {
+        let mixes = match stores {
+            "every" => store_variants::every(protocol, &self.kinds(), &self.program),
+            letters => {
+                let mix = store_variants::read(letters, protocol, &self.kinds(), &self.program);
+                let stores_error = |reason| {
+                    Failure::new(ExitStatus::BadInput, format!("error: --stores: {reason}"))
+                };
+                vec![mix.map_err(stores_error)?]
+            }
+        };
+        let with_mix = |mix: Vec<StoreVariant>| {
+            let letters = store_variants::letters(&mix);
+            let mut program = store_variants::mixed(&self.program, &mix);
+            program.name = format!("{} {letters}", program.name);
+            Test {
+                program,
+                stores: Some(letters),
+                ..self.clone()
+            }
+        };
+        Ok(mixes.into_iter().map(with_mix).collect())
+    }
+}
+
+/// Reason why a test has no verdict.
+pub enum NotJudged {
+    /// No home can be constructed for the protocol.
+    NoHome(Box<Source>, ConstructionError),
+    /// Any other failure.
+    Failure(Failure),
+}
+
+impl From<Failure> for NotJudged {
+    fn from(failure: Failure) -> NotJudged {
+        NotJudged::Failure(failure)
+    }
+}
+
+/// Memory system under the threads: one protocol, or two levels; without a protocol, the memory model alone decides.
+#[derive(Clone, Copy)]
+pub struct MemorySystem<'s> {
+    /// Protocol; of two levels, the upper one.
+    pub source: Option<&'s Source>,
+    /// Protocol of the level below it.
+    pub lower: Option<&'s Source>,
+    /// Protocol file as given: a composition if there are two levels.
+    pub file: Option<&'s Path>,
+}
+
+/// Options of a run, with defaults applied.
+#[derive(Clone, Copy)]
+struct LitmusOptions {
+    cores: Cores,
+    /// Memory model to compare outcomes with.
+    model: Model,
+    /// True if the protocol guarantees this model, so that every other outcome is a violation.
+    guaranteed: bool,
+    gives_up: u8,
+    max_states: usize,
+    basis: OutcomeBasis,
+}
+
+impl MemorySystem<'_> {
+    fn name(&self) -> Option<&str> {
+        self.source.map(|source| source.protocol.name.as_str())
+    }
+
+    /// Fills in the protocol's defaults for options that were not given.
+    fn litmus_options(&self, request: &LitmusRequest) -> LitmusOptions {
+        let cores = request.cores;
+        // Cores are connected to the caches of the lower level.
+        let protocol = self.lower.or(self.source).map(|source| &source.protocol);
+        let core_windows = protocol.and_then(|protocol| protocol.program_order);
+        let core_model = match (cores, core_windows) {
+            (Some(CoreModel::InOrder), _) | (None, None) => Cores::InOrder,
+            (Some(CoreModel::StoreBuffer), _) => Cores::StoreBuffer,
+            (Some(CoreModel::Relaxed), core_windows) => {
+                Cores::Relaxed(core_windows.unwrap_or_default())
+            }
+            (None, Some(core_windows)) => Cores::Relaxed(core_windows),
+        };
+        let guaranteed_cores = core_windows.map_or(Cores::InOrder, Cores::Relaxed);
+        let guaranteed = protocol.and_then(|protocol| protocol.guarantee.model);
+        let default_model = match (guaranteed, core_model) {
+            (Some(model), _) if cores.is_none() => model,
+            (_, Cores::InOrder) => Model::Sc,
+            (_, Cores::StoreBuffer) => Model::Tso,
+            (_, Cores::Relaxed(_)) => Model::Rc,
+        };
+        let model = match request.model {
+            Some(MemoryModel::Sc) => Model::Sc,
+            Some(MemoryModel::Tso) => Model::Tso,
+            Some(MemoryModel::Rc) => Model::Rc,
+            Some(MemoryModel::Armv8) => Model::Armv8,
+            Some(MemoryModel::Riscv) => Model::RiscV,
+            None => default_model,
+        };
+        LitmusOptions {
+            cores: core_model,
+            model,
+            guaranteed: core_model == guaranteed_cores && guaranteed == Some(model),
+            gives_up: request.gives_up,
+            max_states: request.max_states,
+            basis: request.basis,
+        }
+    }
+}
+
+impl LitmusOptions {
+    /// JSON value: true if the file's expectation is met, and null if undecided; `None` if it does not determine the
+    /// exit code.
+    fn as_expected(&self, outcome: ExitStatus) -> Option<Value> {
+        let is_met = match outcome {
+            ExitStatus::Success => json!(true),
+            ExitStatus::Violated => json!(false),
+            _ => Value::Null,
+        };
+        (self.basis == OutcomeBasis::File).then_some(is_met)
+    }
+
+    fn options(&self) -> protocols::Options {
+        protocols::Options {
+            cores: self.cores,
+            gives_up: self.gives_up,
+            max_states: self.max_states,
+            ..protocols::Options::default()
+        }
+    }
+
+    /// Returns the outcomes that the model allows.
+    fn allowed(&self, program: &Program) -> Result<BTreeSet<Outcome>, Failure> {
+        axioms::allowed(program, self.model)
+            .map_err(|reason| Failure::new(ExitStatus::Undecided, format!("undecided: {reason}")))
+    }
+}
+
+/// Result of a test, in each form of output.
+pub struct Report {
+    /// Outcome of the test.
+    pub outcome: ExitStatus,
+    /// Result as text, with a chart of the path to the deciding outcome if there is one.
+    pub text: String,
+    /// JSON value, described in `docs/output.md`.
+    pub json: Value,
+}
+
+/// Result of one test that was explored in every order of events.
+struct Judged {
+    /// File of the test; `None` for a shape.
+    file: Option<String>,
+    program: Program,
+    /// Names of the kinds of remotes that threads run on, if the test has a placement.
+    kinds: Option<Vec<String>>,
+    found: Found,
+    options: LitmusOptions,
+    /// Outcomes required for exit code 0.
+    expected: Expected,
+    /// Outcomes that the model allows.
+    allowed: BTreeSet<Outcome>,
+    /// Shortest path to the deciding outcome, if it is to be drawn and exists.
+    path: Option<Shortest>,
+}
+
+/// Returns the JSON of `cohkit litmus --json` for one test, on a protocol or by the memory model alone.
+///
+/// # Errors
+/// The test has no verdict.
+pub fn answer(
+    test: &Test,
+    memory_system: MemorySystem,
+    request: &LitmusRequest,
+    cancel: &AtomicBool,
+) -> Result<Value, NotJudged> {
+    let mut should_continue = || !cancel.load(Ordering::SeqCst);
+    let charts = Text::default();
+    let report = run_test(test, memory_system, request, &charts, &mut should_continue)?;
+    Ok(report.json)
+}
+
+/// Runs one test: on a protocol in every order of events, on threads of the simulator, or by the memory model alone.
+/// `charts` is the form of the charts in the text.
+///
+/// # Errors
+/// The test has no verdict.
+pub fn run_test(
+    test: &Test,
+    memory_system: MemorySystem,
+    request: &LitmusRequest,
+    charts: &Text,
+    should_continue: &mut dyn FnMut() -> bool,
+) -> Result<Report, NotJudged> {
+    let litmus_options = memory_system.litmus_options(request);
+    match (memory_system.source, request.simulate) {
+        (Some(source), Some(seeds)) => {
+            let system = (source, memory_system);
+            timed::run(system, test, &litmus_options, seeds, should_continue)
+        }
+        (None, Some(_)) => {
+            let message = "error: runs in the simulator need a protocol, but none is given";
+            Err(Failure::new(ExitStatus::BadInput, message).into())
+        }
+        (_, None) => {
+            let verdict = judge(
+                test,
+                memory_system,
+                &litmus_options,
+                request.chart,
+                should_continue,
+            )?;
+            Ok(Report {
+                outcome: verdict.outcome(),
+                text: verdict.text(memory_system.name()) + &verdict.path_text(charts),
+                json: verdict.json(memory_system.name()),
+            })
+        }
+    }
+}
+
+/// Result of one test, in every order of events on a protocol or by the memory model alone.
+fn judge(
+    test: &Test,
+    memory_system: MemorySystem,
+    litmus_options: &LitmusOptions,
+    chart: bool,
+    should_continue: &mut dyn FnMut() -> bool,
+) -> Result<Judged, NotJudged> {
+    let program = &test.program;
+    let allowed = litmus_options.allowed(program)?;
+    let (result, path) = match memory_system.source {
+        None => {
+            let (ends, states) = (allowed.clone(), 0);
+            (Found::Ends { ends, states }, None)
+        }
+        Some(source) => {
+            let levels = (source, memory_system.lower);
+            let result = on_protocol(levels, test, litmus_options, should_continue)?;
+            let forbidden = match &result {
+                Found::Ends { ends, .. } => ends.iter().any(|end| !allowed.contains(end)),
+                Found::Stuck { .. } => true,
+                _ => false,
+            };
+            let path = match chart || forbidden && memory_system.lower.is_none() {
+                true => shortest_path(
+                    levels,
+                    test,
+                    &result,
+                    (litmus_options, &allowed),
+                    should_continue,
+                )?,
+                false => None,
+            };
+            (result, path)
+        }
+    };
+    if matches!(result, Found::Interrupted) {
+        return Err(Failure::new(ExitStatus::Interrupted, "interrupted").into());
+    }
+    Ok(Judged {
+        file: test.file.clone(),
+        program: program.clone(),
+        kinds: test.kind_names(memory_system.source),
+        found: result,
+        options: *litmus_options,
+        expected: Expected::of(test, litmus_options, memory_system.source.is_some()),
+        allowed,
+        path,
+    })
+}
+
+/// Constructs the home for this number of caches.
+fn home(source: &Source, caches: u16) -> Result<Controller, NotJudged> {
+    construct::home(&source.protocol, caches)
+        .map_err(|error| NotJudged::NoHome(Box::new(source.clone()), error))
+}
+
+/// Shortest path to the deciding outcome: one that the model forbids, or else one that decides the condition. For a
+/// deadlock or livelock, the path leads to a stuck state.
+fn shortest_path(
+    (source, lower): (&Source, Option<&Source>),
+    test: &Test,
+    result: &Found,
+    (litmus_options, allowed): (&LitmusOptions, &BTreeSet<Outcome>),
+    should_continue: &mut dyn FnMut() -> bool,
+) -> Result<Option<Shortest>, NotJudged> {
+    if lower.is_some() {
+        let message = "error: charts show one level of caches, but the specification has two";
+        return Err(Failure::new(ExitStatus::BadInput, message).into());
+    }
+    let program = &test.program;
+    let is_forbidden = |end: &Outcome| !allowed.contains(end);
+    let is_deciding_outcome =
+        |end: &Outcome| program.holds(end) == (program.quantifier != Quantifier::Forall);
+    let is_deciding: &dyn Fn(Option<&Outcome>) -> bool = match result {
+        Found::Ends { ends, .. } if ends.iter().any(is_forbidden) => {
+            &|end| end.is_some_and(is_forbidden)
+        }
+        Found::Ends { ends, .. } if ends.iter().any(is_deciding_outcome) => {
+            &|end| end.is_some_and(is_deciding_outcome)
+        }
+        Found::Stuck { .. } => &|end| end.is_none(),
+        _ => return Ok(None),
+    };
+    let threads = program.threads.len();
+    let home = home(source, threads as u16)?;
+    let run_options = litmus_options.options();
+    let locations = program.locations.len() as u8;
+    let mut lines = Lines::new(
+        &source.protocol,
+        &home,
+        test.kinds(),
+        locations,
+        run_options.room,
+    );
+    Ok(shortest(
+        &mut lines,
+        program,
+        &run_options,
+        is_deciding,
+        should_continue,
+    ))
+}
+
+fn on_protocol(
+    (source, lower): (&Source, Option<&Source>),
+    test: &Test,
+    litmus_options: &LitmusOptions,
+    should_continue: &mut dyn FnMut() -> bool,
+) -> Result<Found, NotJudged> {
+    let program = &test.program;
+    let home = |source| home(source, program.threads.len() as u16);
+    let upper_home = home(source)?;
+    let run_options = litmus_options.options();
+    let result = match lower {
+        None => {
+            let system = (&source.protocol, &upper_home);
+            explore(
+                system,
+                &test.kinds(),
+                program,
+                &run_options,
+                should_continue,
+            )
+        }
+        Some(lower) => {
+            let levels = [
+                (&source.protocol, &upper_home),
+                (&lower.protocol, &home(lower)?),
+            ];
+            let programs = std::slice::from_ref(program);
+            explore_below(levels, programs, &run_options, should_continue).remove(0)
+        }
+    };
+    match result {
+        // The threads may run when placed on other kinds.
+        Found::Lacks(_) | Found::Cannot(_) if source.protocol.several_tables() => Ok(result),
+        Found::Lacks(reason) | Found::Cannot(reason) => {
+            Err(cannot(source, program, &reason).into())
+        }
+        result => Ok(result),
+    }
+}
+
+/// Error: the test cannot run on this protocol.
+fn cannot(source: &Source, program: &Program, reason: &str) -> Failure {
+    let (path, test) = (source.path.display(), &program.name);
+    let message = format!("error: {path}: cannot run {test}: {reason}");
+    Failure::new(ExitStatus::BadInput, message)
+}
+
+/// Kinds of remotes that threads run on, as text.
+fn kinds_text(kinds: Option<&[String]>) -> String {
+    let names = kinds.map(|kinds| format!(" ({})", kinds.join(", ")));
+    names.unwrap_or_default()
+}
+
+/// Core model as text.
+fn cores_text(cores: Cores) -> &'static str {
+    match cores {
+        Cores::InOrder => "in order",
+        Cores::StoreBuffer => "with store buffers",
+        Cores::Relaxed(_) => "with windows",
+    }
+}
+
+/// Comparison of outcomes with those that the model allows, as text.
+fn relation<'e>(
+    ends: impl Iterator<Item = &'e Outcome>,
+    litmus_options: &LitmusOptions,
+    allowed: &BTreeSet<Outcome>,
+) -> String {
+    let (model, mut count, mut forbidden_count) = (litmus_options.model, 0, 0);
+    for end in ends {
+        count += 1;
+        forbidden_count += usize::from(!allowed.contains(end));
+    }
+    let allowed_count = allowed.len();
+    let guarantee_note = match litmus_options.guaranteed {
+        true => ", which the protocol guarantees",
+        false => "",
+    };
+    match forbidden_count {
+        0 if count == allowed_count => format!("exactly the outcomes of {model}"),
+        0 => format!("{count} of the {allowed_count} outcomes of {model}, and no other"),
+        1 => format!("1 outcome is forbidden by {model}{guarantee_note}"),
+        _ => format!("{forbidden_count} outcomes are forbidden by {model}{guarantee_note}"),
+    }
+}
+
+/// Observation of the condition with its counts, in herd's words; without a condition, only the number of outcomes.
+fn observation_text<'e>(
+    program: &Program,
+    ends: impl Iterator<Item = &'e Outcome> + Clone,
+) -> String {
+    let count = ends.clone().count();
+    let outcomes = counted(count as u64, "outcome");
+    if program.claim == Claim::True {
+        return format!("{outcomes}, no condition");
+    }
+    let satisfying = ends.clone().filter(|end| program.holds(end)).count();
+    let verdict = match program.is_satisfied(ends) {
+        true => "holds",
+        false => "does not hold",
+    };
+    let (observation, quantifier) = (Observation::of(satisfying, count), program.quantifier);
+    format!("{observation}, {satisfying} of {outcomes}: `{quantifier}` {verdict}")
+}
+
+/// Observation of the condition for JSON; `None` if there is no outcome.
+fn observation<'e>(
+    program: &Program,
+    ends: impl Iterator<Item = &'e Outcome> + Clone,
+) -> Option<String> {
+    let count = ends.clone().count();
+    let satisfying = ends.filter(|end| program.holds(end)).count();
+    let observation = (count > 0).then(|| Observation::of(satisfying, count));
+    observation.map(|observation| observation.to_string().to_lowercase())
+}
+
+/// List of outcomes, which marks those that satisfy the condition, and those that the model forbids.
+fn outcome_list<'e>(
+    program: &Program,
+    ends: impl Iterator<Item = (&'e Outcome, String)>,
+    litmus_options: &LitmusOptions,
+    allowed: &BTreeSet<Outcome>,
+) -> String {
+    let line = |(end, suffix): (&Outcome, String)| {
+        let satisfies = program.claim != Claim::True && program.holds(end);
+        let mark = if satisfies { '*' } else { ' ' };
+        let forbidden = match allowed.contains(end) {
+            true => String::new(),
+            false => format!(" (forbidden by {})", litmus_options.model),
+        };
+        format!("  {mark} {}{suffix}{forbidden}\n", program.words(end))
+    };
+    ends.map(line).collect()
+}
+
+/// Outcomes that a test must show for exit code 0, if nothing is violated.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Expected {
+    /// Outcomes that fulfil the condition with its quantifier.
+    Condition,
+    /// Outcomes with this observation.
+    Exactly(Observation),
+    /// Any outcomes that the model allows.
+    Allowed,
+}
+
+impl Expected {
+    fn of(test: &Test, how: &LitmusOptions, on_protocol: bool) -> Expected {
+        if how.basis == OutcomeBasis::Condition {
+            return Expected::Condition;
+        }
+        let expected = test.expected.or(match test.program.quantifier {
+            Quantifier::Exists => None,
+            Quantifier::NotExists => Some(Observation::Never),
+            Quantifier::Forall => Some(Observation::Always),
+        });
+        match expected {
+            // A protocol may be stronger than the test permits.
+            None | Some(Observation::Sometimes) if on_protocol => Expected::Allowed,
+            Some(observation) => Expected::Exactly(observation),
+            None => Expected::Condition,
+        }
+    }
+
+    fn is_met<'e>(
+        self,
+        program: &Program,
+        ends: impl Iterator<Item = &'e Outcome> + Clone,
+    ) -> bool {
+        match self {
+            Expected::Condition => program.is_satisfied(ends),
+            Expected::Exactly(observation) => {
+                let satisfying = ends.clone().filter(|end| program.holds(end)).count();
+                observation == Observation::of(satisfying, ends.count())
+            }
+            Expected::Allowed => true,
+        }
+    }
+}
+
+/// Description of a deadlock or livelock.
+fn stuck_text(livelock: bool) -> &'static str {
+    match livelock {
+        false => "deadlock: no step is possible, but some threads have not ended",
+        true => "livelock: no outcome is reachable from a reachable state",
+    }
+}
+
+/// Quantifier of the condition, for JSON.
+fn quantifier_key(program: &Program) -> &'static str {
+    match program.quantifier {
+        Quantifier::Exists => "exists",
+        Quantifier::NotExists => "not_exists",
+        Quantifier::Forall => "forall",
+    }
+}
+
+/// Core model, for JSON.
+fn cores_key(cores: Cores) -> &'static str {
+    match cores {
+        Cores::InOrder => "in_order",
+        Cores::StoreBuffer => "store_buffer",
+        Cores::Relaxed(_) => "relaxed",
+    }
+}
+
+/// Values of an outcome, for JSON.
+fn values(program: &Program, end: &Outcome) -> Value {
+    let values = end.0.iter();
+    let values = values.map(|(o, v)| (program.name_of(o), json!(v)));
+    Value::Object(values.collect())
+}
+
+impl Judged {
+    /// Returns true if an outcome violates the guaranteed memory model.
+    fn breaks_guarantee(&self) -> bool {
+        match &self.found {
+            Found::Ends { ends, .. } => self.options.guaranteed && !ends.is_subset(&self.allowed),
+            _ => false,
+        }
+    }
+
+    fn outcome(&self) -> ExitStatus {
+        match &self.found {
+            Found::Ends { .. } if self.breaks_guarantee() => ExitStatus::Violated,
+            Found::Ends { ends, .. } if self.expected.is_met(&self.program, ends.iter()) => {
+                ExitStatus::Success
+            }
+            Found::Ends { .. } | Found::Wrong(StepError::Violated(_)) | Found::Stuck { .. } => {
+                ExitStatus::Violated
+            }
+            Found::Wrong(StepError::Exceeded(_)) | Found::TooMany => ExitStatus::Undecided,
+            Found::Interrupted => ExitStatus::Interrupted,
+            Found::Lacks(_) | Found::Cannot(_) => ExitStatus::Undecided,
+        }
+    }
+
+    /// Shortest path with its chart; empty if there is none.
+    fn path_text(&self, charts: &Text) -> String {
+        let shortest = self.path.as_ref();
+        shortest
+            .map(|shortest| render_path(shortest, charts))
+            .unwrap_or_default()
+    }
+
+    fn text(&self, protocol: Option<&str>) -> String {
+        let program = &self.program;
+        let (name, cores) = (&program.name, cores_text(self.options.cores));
+        let kinds = kinds_text(self.kinds.as_deref());
+        let model = self.options.model;
+        let mut text = match (protocol, model) {
+            (Some(protocol), _) => format!("{name} on {protocol}{kinds}, cores {cores}: "),
+            (None, Model::Rc | Model::Armv8 | Model::RiscV) => {
+                format!("{name} under {}: ", model)
+            }
+            (None, Model::Sc) => {
+                format!("{name} on sequentially consistent memory, cores in order: ")
+            }
+            (None, Model::Tso) => {
+                format!("{name} on sequentially consistent memory, cores with store buffers: ")
+            }
+        };
+        let _ = match &self.found {
+            Found::Ends { ends, states } => {
+                if self.breaks_guarantee() {
+                    text.push_str("violated: ");
+                }
+                let _ = writeln!(text, "{}", observation_text(program, ends.iter()));
+                let outcomes = ends.iter().map(|end| (end, String::new()));
+                text.push_str(&outcome_list(
+                    program,
+                    outcomes,
+                    &self.options,
+                    &self.allowed,
+                ));
+                match protocol {
+                    Some(_) => {
+                        let states = counted(*states as u64, "state");
+                        let relation = relation(ends.iter(), &self.options, &self.allowed);
+                        writeln!(text, "  {relation}, in {states}")
+                    }
+                    None => writeln!(text, "  the outcomes of {model}"),
+                }
+            }
+            Found::Wrong(StepError::Violated(violation)) => {
+                writeln!(text, "violated: {}: {}", violation.property, violation.what)
+            }
+            Found::Wrong(StepError::Exceeded(reason)) => writeln!(text, "undecided: {reason}"),
+            Found::Stuck { waiting, livelock } => {
+                let _ = writeln!(text, "violated: {}", stuck_text(*livelock));
+                for (thread, request) in waiting.iter().enumerate() {
+                    if let Some(request) = request {
+                        let place = &program.locations[usize::from(request.location())];
+                        let operation = match request {
+                            MemoryRequest::Read(..) => "read",
+                            MemoryRequest::Write(..) => "write",
+                            MemoryRequest::Update(..) => "read and write",
+                        };
+                        let _ = writeln!(text, "  P{thread} waits to {operation} {place}");
+                    }
+                }
+                Ok(())
+            }
+            Found::TooMany => {
+                writeln!(
+                    text,
+                    "undecided: state limit reached; raise it with `--max-states N`"
+                )
+            }
+            Found::Lacks(reason) | Found::Cannot(reason) => writeln!(text, "undecided: {reason}"),
+            Found::Interrupted => writeln!(text, "not run"),
+        };
+        text
+    }
+
+    fn json(&self, protocol: Option<&str>) -> Value {
+        let program = &self.program;
+        let (outcome, reason) = match &self.found {
+            Found::Ends { .. } if self.breaks_guarantee() => {
+                let model = self.options.model;
+                ("violated", Some(format!("guarantee: {model}")))
+            }
+            Found::Ends { ends, .. } if program.is_satisfied(ends) => ("yes", None),
+            Found::Ends { .. } => ("no", None),
+            Found::Wrong(StepError::Violated(violation)) => {
+                let reason = format!("{}: {}", violation.property, violation.what);
+                ("violated", Some(reason))
+            }
+            Found::Stuck { livelock, .. } => ("violated", Some(stuck_text(*livelock).to_string())),
+            Found::Wrong(StepError::Exceeded(reason)) => ("undecided", Some(reason.clone())),
+            Found::Lacks(reason) | Found::Cannot(reason) => ("undecided", Some(reason.clone())),
+            Found::TooMany => ("undecided", Some("max_states".to_string())),
+            Found::Interrupted => ("undecided", Some("interrupted".to_string())),
+        };
+        let outcome_json = |end: &Outcome| {
+            json!({
+                "values": values(program, end),
+                "fulfils": program.holds(end),
+                "allowed": self.allowed.contains(end),
+            })
+        };
+        let (ends, states) = match &self.found {
+            Found::Ends { ends, states } => (ends.iter().map(outcome_json).collect(), *states),
+            _ => (Vec::new(), 0),
+        };
+        let observation = match &self.found {
+            Found::Ends { ends, .. } => observation(program, ends.iter()),
+            _ => None,
+        };
+        let mut value = json!({
+            "test": program.name,
+            "protocol": protocol,
+            "cores": cores_key(self.options.cores),
+            "model": self.options.model.name(),
+            "condition": quantifier_key(program),
+            "observation": observation,
+            "outcome": outcome,
+            "reason": reason,
+            "ends": ends,
+            "allowed": self.allowed.len(),
+            "states": states,
+            "run": { "file": self.file, "version": env!("CARGO_PKG_VERSION") },
+        });
+        if let Some(kinds) = &self.kinds {
+            value["kinds"] = json!(kinds);
+        }
+        if let Some(expected) = self.options.as_expected(self.outcome()) {
+            value["expected"] = expected;
+        }
+        if let Some(path) = &self.path {
+            value["steps"] = json!(path.steps);
+            value["sequence"] = cohkit_chart::json(&path.chart);
+        }
+        value
+    }
+}
