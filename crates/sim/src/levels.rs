@@ -17,13 +17,12 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::rc::Rc;
 
 use crate::agents::application::ApplicationRun;
-use crate::agents::home::Work;
 use crate::agents::program::{Act, Answer, ConfigurationId, Input, Transition};
 use crate::components::traffic::Traffic;
 use crate::data::{Copy, Data, Paged};
 use crate::explain::{FailureKind, Trace};
 use crate::kernel::Time;
-use crate::message::{Agent, Agents, Line, Message};
+use crate::message::{Agent, Agents, Line, Message, Work};
 use crate::oracle::Oracle;
 use crate::simulation::{CheckedData, Purpose, RunTally, Simulation};
 use crate::statistics::Counters;

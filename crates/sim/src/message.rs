@@ -184,3 +184,18 @@ impl<T> std::ops::IndexMut<u32> for Pool<T> {
         &mut self.places[index as usize]
     }
 }
+
+/// Input of a unit of the home.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Work {
+    /// A message, by its index.
+    Message(u32),
+    /// Memory has read the line.
+    Read(Line),
+    /// Memory has written the line.
+    Written(Line),
+    /// A local operation of the device, by its index among the controller's.
+    Local(Line, u8),
+    /// The device releases its lock.
+    Unlock(Line),
+}

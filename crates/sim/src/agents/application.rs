@@ -18,7 +18,6 @@ use cohkit_protocol::remotes::KindId;
 use cohkit_protocol::threads::Accesses;
 use rustc_hash::FxHashMap;
 
-use super::home::Work;
 use super::host::Host;
 use super::host_memory_path::HostMemoryPath;
 use super::program::{ConfigurationId, Transition};
@@ -26,7 +25,7 @@ use crate::components::bus::Bus;
 use crate::data::{Copy, Data};
 use crate::explain::FailureKind;
 use crate::kernel::Time;
-use crate::message::{Agent, Agents, Line};
+use crate::message::{Agent, Agents, Line, Work};
 use crate::oracle::Level;
 use crate::platform::Platform;
 use crate::scenario::{Play, ScenarioRun, Tally, Traffic};

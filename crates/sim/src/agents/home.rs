@@ -22,27 +22,12 @@ use crate::attribution::Step;
 use crate::data::{Copy, Paged};
 use crate::explain::FailureKind;
 use crate::kernel::Time;
-use crate::message::{Agent, Line, Message, HOME};
+use crate::message::{Agent, Line, Message, Work, HOME};
 use crate::platform::Home;
 use crate::simulation::observer::Fact;
 use crate::simulation::order_tracker::is_earlier;
 use crate::simulation::{Event as KernelEvent, Kind, Pending, Purpose, Simulation};
 use crate::statistics::Stall;
-
-/// Input of a unit.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Work {
-    /// A message, by its index.
-    Message(u32),
-    /// Memory has read the line.
-    Read(Line),
-    /// Memory has written the line.
-    Written(Line),
-    /// A local operation of the device, by its index among the controller's.
-    Local(Line, u8),
-    /// The device releases its lock.
-    Unlock(Line),
-}
 
 /// A limited resource of a unit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -4,10 +4,11 @@
 //! each fact.
 
 use super::*;
-use crate::agents::home::{unit_of, Work};
+use crate::agents::home::unit_of;
 use crate::agents::program::ConfigurationId;
 use crate::attribution::{Contended, Explanation, MessageRecord, Step, Transaction};
 use crate::components::memory::UncontendedOp;
+use crate::message::Work;
 use crate::spaces::Side;
 use crate::timeline::{Count, Filter, Recorded, Timeline};
 

@@ -6,12 +6,11 @@
 use std::ops::Range;
 
 use super::{Admission, ApplicationEvent, Bytes, ClockedHome, CycleOutput, WORDS};
-use crate::agents::home::Work;
 use crate::agents::program::{Answer, ConfigurationId, Transition};
 use crate::data::Copy;
 use crate::explain::FailureKind;
 use crate::kernel::Time;
-use crate::message::{Line, Message, HOME};
+use crate::message::{Line, Message, Work, HOME};
 use crate::simulation::{Event as KernelEvent, Simulation};
 use cohkit_protocol::controller::Event;
 use cohkit_protocol::protocol::MessageId;
