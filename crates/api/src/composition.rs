@@ -4,9 +4,10 @@ use crate::joint_exploration::{self, JointVerdict};
 use crate::outcome::{ExitStatus, Failure};
 use crate::source::{diagnostics_failure, InputError, Source};
 use crate::{files, shipped};
+use cohkit_diagnostics::{line_column, suggestion};
 use cohkit_protocol::composition::{Composition, Joint, LevelBinding};
 use cohkit_protocol::protocol::Protocol;
-use cohkit_protocol::text::{self, suggestion, Diagnostic};
+use cohkit_protocol::text::{self, Diagnostic};
 use cohkit_sim::platform::Platform;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -350,7 +351,7 @@ pub fn load(
 fn parse_used_file(file: &str, text: &str) -> Result<Protocol, String> {
     text::parse(text).map_err(|diagnostics| {
         let first_error = &diagnostics[0];
-        let (line, column) = text::line_column(text, first_error.span.start);
+        let (line, column) = line_column(text, first_error.span.start);
         format!("{file}:{line}:{column}: {}", first_error.message)
     })
 }

@@ -3,12 +3,12 @@
 use crate::named_value::{named_values, NamedValue};
 use crate::source::Source;
 use cohkit_base::sequence::lifeline;
+use cohkit_diagnostics::line_column;
 use cohkit_protocol::construct::fault::Fault;
 use cohkit_protocol::construct::{construct_until, Construction, ConstructionError, Extent};
 use cohkit_protocol::controller::Controller;
 use cohkit_protocol::protocol::{Home, Protocol, StateId};
 use cohkit_protocol::rows::{rows, Rows};
-use cohkit_protocol::text::line_column;
 use serde_json::{json, Value};
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;

@@ -2,15 +2,14 @@
 
 use crate::files;
 use crate::outcome::{ExitStatus, Failure};
-use annotate_snippets::{Annotation, AnnotationKind, Level, Renderer, Snippet};
 use cohkit_chart::Text;
+use cohkit_diagnostics::{line_column, suggestion, Excerpt, Report, Severity, Span};
 use cohkit_protocol::construct::fault::{Fault, Refusal};
 use cohkit_protocol::construct::ConstructionError;
 use cohkit_protocol::protocol::Protocol;
-use cohkit_protocol::text::{self, line_column, suggestion, Diagnostic, Span};
+use cohkit_protocol::text::{self, Diagnostic};
 use cohkit_sim::platform::text::PlatformError;
 use serde_json::{json, Value};
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 /// Reason why work on a protocol ended.
@@ -192,8 +191,7 @@ impl Source {
     /// Formats an error at a position of the text, for a terminal.
     pub fn error(&self, title: &str, span: Span, help: Option<&str>, colour: bool) -> String {
         let path = self.path.display().to_string();
-        let range = span.start as usize..span.end as usize;
-        error_at(&path, &self.text, title, range, help, colour)
+        error_at(Excerpt::whole(&path, &self.text), title, span, help, colour)
     }
 
     /// Failure: no home can be constructed from this form of protocol.
@@ -273,53 +271,24 @@ pub fn diagnostics_failure(
     )
 }
 
-/// Formats an error at a byte range of a file, for a terminal.
+/// Formats an error at a place of an excerpt, for a terminal.
 pub fn error_at(
-    path: &str,
-    text: &str,
+    excerpt: Excerpt,
     title: &str,
-    range: Range<usize>,
+    span: Span,
     help: Option<&str>,
     colour: bool,
 ) -> String {
-    let snippet = Snippet::source(text).path(path);
-    render_error(snippet, text.len(), title, range, help, colour)
-}
-
-/// Formats an error in one line of a file, given only this line and its number, from 1 on.
-pub fn error_in_line(
-    path: &str,
-    (number, line): (usize, &str),
-    title: &str,
-    range: Range<usize>,
-    colour: bool,
-) -> String {
-    let snippet = Snippet::source(line).path(path).line_start(number);
-    render_error(snippet, line.len(), title, range, None, colour)
-}
-
-fn render_error<'a>(
-    snippet: Snippet<'a, Annotation<'a>>,
-    length: usize,
-    title: &'a str,
-    range: Range<usize>,
-    help: Option<&'a str>,
-    colour: bool,
-) -> String {
-    let (start, end) = (range.start.min(length), range.end.min(length));
-    let annotation = AnnotationKind::Primary.span(start..end.max(start));
-    let mut group = Level::ERROR
-        .primary_title(title)
-        .element(snippet.annotation(annotation));
-    if let Some(help) = help {
-        group = group.element(Level::HELP.message(help));
-    }
-    let renderer = if colour {
-        Renderer::styled()
-    } else {
-        Renderer::plain()
+    let help = help.map(|help| (None, help.to_string()));
+    let report = Report {
+        severity: Severity::Error,
+        code: "",
+        message: title,
+        span,
+        label: "",
+        notes: help.as_slice(),
     };
-    renderer.render(&[group]).to_string()
+    report.render(excerpt, colour)
 }
 
 fn refusal_text(refusal: &Refusal) -> String {
@@ -346,11 +315,8 @@ pub fn diagnostics_json(diagnostics: &[Diagnostic], file: &str, text: &str) -> V
 pub fn platform_errors_json(errors: &[PlatformError], file: &str, text: &str) -> Value {
     let entry = |error: &PlatformError| {
         let message = &error.message;
-        let rendered = error_at(file, text, message, error.span.clone(), None, false);
-        let span = Span {
-            start: error.span.start as u32,
-            end: error.span.end as u32,
-        };
+        let span = Span::from(error.span.clone());
+        let rendered = error_at(Excerpt::whole(file, text), message, span, None, false);
         entry("platform", message, text, span, "", &[], &rendered)
     };
     errors.iter().map(entry).collect()

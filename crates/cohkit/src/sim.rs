@@ -12,8 +12,9 @@ use cohkit_api::simulation::{
     read_platform, set, shipped_platform, side_by_side, warnings, Ended, Request, Simulation,
     StartError,
 };
-use cohkit_api::source::{error_at, error_in_line, Source};
+use cohkit_api::source::{error_at, Source};
 use cohkit_chart::Text;
+use cohkit_diagnostics::Excerpt;
 use cohkit_protocol::text::composes;
 use cohkit_sim::components::recorded::ReadError;
 use cohkit_sim::explain::{self, FailureKind};
@@ -197,8 +198,14 @@ pub(crate) fn failure(error: StartError, colour: bool) -> Failure {
             let errors: Vec<String> = errors
                 .iter()
                 .map(|error| {
-                    let span = error.span.clone();
-                    error_at(&file, &text, &error.message, span, None, colour)
+                    let span = error.span.clone().into();
+                    error_at(
+                        Excerpt::whole(&file, &text),
+                        &error.message,
+                        span,
+                        None,
+                        colour,
+                    )
                 })
                 .collect();
             errors.join("\n\n")
@@ -222,8 +229,12 @@ fn trace_error(file: &str, error: &ReadError, colour: bool) -> String {
     else {
         return format!("error: {file}: {error}");
     };
-    let number = usize::try_from(*number).unwrap_or(usize::MAX);
-    error_in_line(file, (number, text), reason, place.clone(), colour)
+    let excerpt = Excerpt {
+        file,
+        text,
+        first_line: usize::try_from(*number).unwrap_or(usize::MAX),
+    };
+    error_at(excerpt, reason, place.clone().into(), None, colour)
 }
 
 /// Returns the named platform, or the one in the file; two joined by `+` are one machine with two spaces.

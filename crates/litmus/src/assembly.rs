@@ -4,7 +4,7 @@
 //! [`crate::power`].
 
 use cohkit_base::words::counted;
-use cohkit_protocol::text::suggestion;
+use cohkit_diagnostics::suggestion;
 use rustc_hash::FxHashMap;
 
 use crate::condition::{location, thread_number, value, MAX_INSTRUCTIONS, MAX_THREADS};

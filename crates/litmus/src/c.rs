@@ -15,7 +15,7 @@
 //! A waiting loop is read as one iteration that succeeds: [`Program::filter`] excludes executions in which the thread
 //! would wait longer. All other constructs are rejected by name.
 
-use cohkit_protocol::text::suggestion;
+use cohkit_diagnostics::suggestion;
 
 use crate::condition::{location, MAX_INSTRUCTIONS, MAX_THREADS};
 use crate::piece::{error_at, error_with_help, number, Piece, Result};

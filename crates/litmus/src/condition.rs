@@ -1,6 +1,6 @@
 //! Parser for conditions, and for the names and values that all kinds of tests share.
 
-use cohkit_protocol::text::suggestion;
+use cohkit_diagnostics::suggestion;
 
 use crate::piece::{error_at, error_with_help, number, Piece, Result};
 use crate::program::{address_of, Claim, Location, Observed, Program, Quantifier, Register};

@@ -4,10 +4,10 @@
 //! cache. A program is therefore run in every placement of its threads on kinds. Symmetric placements are run once.
 
 use cohkit_base::words::counted;
+use cohkit_diagnostics::suggestion;
 use cohkit_protocol::controller::Access;
 use cohkit_protocol::protocol::Protocol;
 use cohkit_protocol::remotes::{KindId, Remotes};
-use cohkit_protocol::text::suggestion;
 use cohkit_protocol::threads::Accesses;
 use std::ops::Range;
 

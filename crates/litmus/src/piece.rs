@@ -1,6 +1,6 @@
 //! Slices of a test's source, and diagnostics for them.
 
-use cohkit_protocol::text::{report, Level, Span};
+use cohkit_diagnostics::{Excerpt, Report, Severity, Span};
 
 /// Error in a test, with its location.
 #[derive(Clone, PartialEq, Debug)]
@@ -20,14 +20,15 @@ impl Diagnostic {
     pub fn render(&self, file: &str, text: &str, colour: bool) -> String {
         let notes: Vec<(Option<Span>, String)> =
             self.help.iter().map(|help| (None, help.clone())).collect();
-        report(
-            (Level::ERROR, ""),
-            &self.message,
-            (self.span, &self.label),
-            &notes,
-            (file, text),
-            colour,
-        )
+        let report = Report {
+            severity: Severity::Error,
+            code: "",
+            message: &self.message,
+            span: self.span,
+            label: &self.label,
+            notes: &notes,
+        };
+        report.render(Excerpt::whole(file, text), colour)
     }
 }
 

@@ -1,6 +1,6 @@
 //! The syntax tree. Every node has a source position.
 
-use cohkit_protocol::text::Span;
+use cohkit_diagnostics::Span;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Name<'t> {

@@ -1,6 +1,6 @@
 //! Diagnostics: an error or warning, its position, and advice.
 
-use cohkit_protocol::text::{report, Level, Span};
+use cohkit_diagnostics::{Excerpt, Report, Severity, Span};
 use rustc_hash::FxHashSet;
 
 /// One error or warning about a Murphi text.
@@ -26,18 +26,18 @@ impl Diagnostic {
     ///
     /// `file` is the name to show and `text` the text that was read.
     pub fn render(&self, file: &str, text: &str, colour: bool) -> String {
-        let level = match self.warning {
-            true => Level::WARNING,
-            false => Level::ERROR,
+        let report = Report {
+            severity: match self.warning {
+                true => Severity::Warning,
+                false => Severity::Error,
+            },
+            code: "",
+            message: &self.message,
+            span: self.span,
+            label: &self.label,
+            notes: &self.notes,
         };
-        report(
-            (level, ""),
-            &self.message,
-            (self.span, &self.label),
-            &self.notes,
-            (file, text),
-            colour,
-        )
+        report.render(Excerpt::whole(file, text), colour)
     }
 
     pub(super) fn label(&mut self, label: impl Into<String>) -> &mut Self {

@@ -2,7 +2,7 @@
 
 use super::diagnostic::Sink;
 use super::Dialect;
-use cohkit_protocol::text::Span;
+use cohkit_diagnostics::Span;
 use logos::Logos;
 
 /// Kind of a token; its text is at its span.

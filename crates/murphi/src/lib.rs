@@ -8,8 +8,8 @@
 //! [`Dialect`] selects one. Reals, probabilities and functions in C++ are rejected by name; functions that change the
 //! state are rejected in guards and properties.
 //!
-//! The crate does not know how a model is searched, and it knows neither `check` nor files: `cohkit_engine` searches
-//! the models, and the caller reads the text. Of protocols it uses the spans and the diagnostics alone.
+//! The crate does not know how a model is searched, and it knows neither `check`, `protocol` nor files: `cohkit_engine`
+//! searches the models, and the caller reads the text.
 //!
 //! ```
 //! use cohkit_engine::{check, Options, Outcome, Property};

@@ -1,8 +1,8 @@
 //! Probable mistakes that show only when a model runs.
 
 use super::{read_as, Diagnostic, Dialect};
+use cohkit_diagnostics::Span;
 use cohkit_engine::undefined::first_undefined_read;
-use cohkit_protocol::text::Span;
 
 /// Warns of the first read of an undefined value of a scalarset or union, among the first states of a valid text. The
 /// dialects disagree about it: CMurphi treats such a value as one of its own, and Rumur as an error of the model. There

@@ -31,7 +31,8 @@
 //! [`Statement::StartStore`] start it, and [`Event::MemoryData`] or [`Event::MemoryDone`] completes it.
 
 use crate::remotes::KindId;
-use crate::terms::{MessageId, Right, Span, StateId, Type, VariableId};
+use crate::terms::{MessageId, Right, StateId, Type, VariableId};
+use cohkit_diagnostics::Span;
 
 /// A finite controller.
 #[derive(Clone, PartialEq, Debug)]

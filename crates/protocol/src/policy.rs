@@ -2,7 +2,8 @@
 //!
 //! [`crate::construct`] builds the controller from it.
 
-use crate::terms::{MessageId, Right, Span};
+use crate::terms::{MessageId, Right};
+use cohkit_diagnostics::Span;
 
 /// Goals of a home, from which its controller is constructed.
 #[derive(Clone, PartialEq, Debug)]

@@ -8,9 +8,9 @@ use crate::controller::{Controller, Effect, Event, Statement};
 use crate::orders::{Model, Orders};
 use crate::policy::Policy;
 use crate::remotes::{Kind, KindId, Remotes};
-use crate::terms::Span;
 pub use crate::terms::{ChannelId, MessageId, Right, StateId, Type, VariableId};
 use cohkit_base::words::counted;
+use cohkit_diagnostics::Span;
 use std::sync::Arc;
 
 /// One protocol file, resolved.

@@ -9,7 +9,8 @@ use crate::controller::{
 };
 use crate::execute::Fault;
 use crate::protocol::{End, Message, MessageId, Protocol, Type, VariableId};
-use crate::terms::{Span, StateId};
+use crate::terms::StateId;
+use cohkit_diagnostics::Span;
 use serde::Serialize;
 use std::collections::BTreeSet;
 

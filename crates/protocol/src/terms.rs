@@ -1,30 +1,6 @@
-//! Basic terms of controllers, policies and protocols: spans, indices, permissions and types.
+//! Basic terms of controllers, policies and protocols: indices, permissions and types.
 
 use std::fmt;
-
-/// A range of bytes in a protocol file, `start .. end`.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
-pub struct Span {
-    /// First byte.
-    pub start: u32,
-    /// One past the last byte.
-    pub end: u32,
-}
-
-impl Span {
-    /// Text of the span.
-    pub fn text(self, text: &str) -> &str {
-        &text[self.start as usize..self.end as usize]
-    }
-
-    /// Returns the span from the start of this one to the end of `last`.
-    pub fn to(self, last: Span) -> Span {
-        Span {
-            start: self.start,
-            end: last.end.max(self.start),
-        }
-    }
-}
 
 cohkit_base::index!(
     /// Index into [`crate::protocol::Protocol::channels`].

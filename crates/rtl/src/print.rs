@@ -3,10 +3,10 @@
 use crate::keywords::reserved;
 use crate::rom::{Rom, MAX_CIRCUITS};
 use crate::sources::HOME;
+use cohkit_diagnostics::line_column;
 use cohkit_protocol::controller::Controller;
 use cohkit_protocol::protocol::{Protocol, Right};
 use cohkit_protocol::rows::{rows, Row as Words};
-use cohkit_protocol::text::line_column;
 use std::fmt::Write;
 
 /// Origin of a ROM, for the header of printed files.

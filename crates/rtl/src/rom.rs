@@ -8,13 +8,13 @@
 
 use crate::keywords::PACKAGE_NAMES;
 use crate::sources::SOURCES;
+use cohkit_diagnostics::Span;
 use cohkit_protocol::construct::rights::KnownRights;
 use cohkit_protocol::controller::{
     Controller, Effect as Rule, Event, Expression, Statement, Target,
 };
 use cohkit_protocol::execute::Machine;
 use cohkit_protocol::protocol::{Class, MessageId, Protocol, Right, StateId};
-use cohkit_protocol::text::Span;
 use std::collections::VecDeque;
 
 /// Maximum number of states of a ROM.

@@ -1,6 +1,7 @@
 //! Inputs of the fuzzer, and the properties that must hold for each.
 
-use cohkit_protocol::text::{parse, Diagnostic, Span};
+use cohkit_diagnostics::Span;
+use cohkit_protocol::text::{parse, Diagnostic};
 
 /// Whole files. The second is small, so that most runs are short.
 const WHOLE: [&str; 3] = [

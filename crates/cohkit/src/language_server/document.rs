@@ -4,8 +4,9 @@ use super::places::Places;
 use cohkit_api::composition;
 use cohkit_api::controller_table::{tabulate, Agent};
 use cohkit_api::source::Source;
+use cohkit_diagnostics::Span;
 use cohkit_protocol::rows::Row;
-use cohkit_protocol::text::{self, Analysis, Mention, Span};
+use cohkit_protocol::text::{self, Analysis, Mention};
 use lsp_types::{
     CompletionItem, CompletionItemKind, Diagnostic, DiagnosticRelatedInformation,
     DiagnosticSeverity, DocumentSymbol, Hover, HoverContents, Location, MarkupContent, MarkupKind,

@@ -1,7 +1,8 @@
 //! References and renaming of names.
 
 use super::document::Document;
-use cohkit_protocol::text::{self, Analysis, Mention, Span};
+use cohkit_diagnostics::Span;
+use cohkit_protocol::text::{self, Analysis, Mention};
 use lsp_types::{Location, Position, TextEdit};
 use std::collections::BTreeSet;
 

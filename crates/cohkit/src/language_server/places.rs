@@ -1,6 +1,6 @@
 //! Positions in a text as the language server protocol counts them: lines from 0, and UTF-16 code units in a line.
 
-use cohkit_protocol::text::Span;
+use cohkit_diagnostics::Span;
 use lsp_types::{Position, Range};
 
 /// Start and end of each line, in bytes; the end excludes the line terminator.

@@ -11,13 +11,13 @@ use super::ast::*;
 use super::diagnostic::{Diagnostic, Sink};
 use super::messages::Messages;
 use super::Dialect;
+use cohkit_diagnostics::{suggestion, Span};
 use cohkit_engine::model::{
     self, Argument, Cover, CoverId, Expr as M, FunctionId, Invariant, Model, NamedType, Number,
     Operator, Place, Role, Start, Steps, Type, TypeId, Variable, VariableId, Violation,
 };
 use cohkit_engine::symmetry_check::{self, AsymmetricUse};
 use cohkit_engine::validate::Kind;
-use cohkit_protocol::text::{suggestion, Span};
 use rustc_hash::FxHashMap;
 
 /// Meaning of a name.

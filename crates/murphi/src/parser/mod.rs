@@ -10,7 +10,7 @@ use super::ast::*;
 use super::diagnostic::Sink;
 use super::lexer::{title, Key, Token};
 use super::Dialect;
-use cohkit_protocol::text::Span;
+use cohkit_diagnostics::Span;
 use std::rc::Rc;
 
 /// The error has been reported.

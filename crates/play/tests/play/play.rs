@@ -1,5 +1,6 @@
 //! Exploration of applications with their protocol: two lines, in separate units and in one unit.
 
+use cohkit_diagnostics::Span;
 use cohkit_testing::mutations::kept_without_right;
 use cohkit_testing::mutations::tried_again;
 
@@ -16,7 +17,7 @@ use cohkit_application::view::{Order, View};
 use cohkit_play::{explore, Ending, ExplorationModel};
 use cohkit_protocol::construct::construct;
 use cohkit_protocol::protocol::{Bound, Bounds, Protocol};
-use cohkit_protocol::text::{parse, Span};
+use cohkit_protocol::text::parse;
 use kept_without_right::{kept_without_right, mixed_up};
 use std::fmt::Debug;
 use std::hash::Hash;

@@ -11,7 +11,7 @@ use crate::controller::{
 use crate::execute::{Fault, Tables};
 use crate::policy::{Acceptance, Policy, RequestPolicy, Stall, UnderLock, When};
 use crate::protocol::{Carries, Class, MessageId, Protocol, Right, StateId, Type, VariableId};
-use crate::text::Span;
+use cohkit_diagnostics::Span;
 use Expression as E;
 use Statement as S;
 

@@ -169,7 +169,8 @@ mod tests {
     use super::*;
     use crate::controller::{Controller, Event, Initial, State, Variable};
     use crate::protocol::Right;
-    use crate::terms::{Element, Span};
+    use crate::terms::Element;
+    use cohkit_diagnostics::Span;
     use proptest::prelude::*;
     use Expression as E;
 

@@ -1,9 +1,9 @@
 //! The syntax tree: the file's structure before names are resolved.
 
-use super::Span;
 use crate::controller::Operator;
 use crate::policy::{Acceptance, Stall, UnderLock};
 use crate::protocol::{Carries, Class, Comparison, End, Guarantee, Type};
+use cohkit_diagnostics::Span;
 
 /// A name or another word, with its span.
 #[derive(Clone, Copy, Debug)]

@@ -1,10 +1,8 @@
 //! Diagnostics: an error of a protocol file, its place, and a remedy.
 
-use super::{Mention, Span, MAX_FILE_BYTES};
-use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
-use cohkit_base::words::did_you_mean;
+use super::{Mention, MAX_FILE_BYTES};
+use cohkit_diagnostics::{Excerpt, Report, Severity, Span};
 use rustc_hash::FxHashSet;
-use std::borrow::Cow;
 
 macro_rules! codes {
     ($($(#[$doc:meta])* $code:ident $name:literal,)*) => {
@@ -149,81 +147,16 @@ impl Diagnostic {
     ///
     /// `file` is the name to show and `text` the file's contents.
     pub fn render(&self, file: &str, text: &str, colour: bool) -> String {
-        report(
-            (Level::ERROR, self.code.name()),
-            &self.message,
-            (self.span, &self.label),
-            &self.notes,
-            (file, text),
-            colour,
-        )
+        let report = Report {
+            severity: Severity::Error,
+            code: self.code.name(),
+            message: &self.message,
+            span: self.span,
+            label: &self.label,
+            notes: &self.notes,
+        };
+        report.render(Excerpt::whole(file, text), colour)
     }
-}
-
-/// Renders a message about a span, for a terminal: level and kind, message, `file:line:column`, the source line with a
-/// caret, and notes with or without a span. `source` is the name to show and the file's contents.
-pub fn report(
-    kind: (Level<'static>, &'static str),
-    message: &str,
-    (span, label): (Span, &str),
-    notes: &[(Option<Span>, String)],
-    source: (&str, &str),
-    colour: bool,
-) -> String {
-    let (file, text) = source;
-    // A span that does not fit (a different file was passed) is cut off rather than trusted.
-    let range = |span: Span| {
-        let start = boundary(text, span.start);
-        start..boundary(text, span.end).max(start)
-    };
-    let mark = |kind: AnnotationKind, span, label: &'_ str| {
-        let annotation = kind.span(range(span));
-        if label.is_empty() {
-            annotation
-        } else {
-            annotation.label(label.to_string())
-        }
-    };
-    let source = Snippet::source(text)
-        .path(file)
-        .annotation(mark(AnnotationKind::Primary, span, label))
-        .annotations(notes.iter().filter_map(|(note_span, note)| {
-            note_span.map(|note_span| mark(AnnotationKind::Context, note_span, note))
-        }));
-    let help = notes
-        .iter()
-        .filter(|(note_span, _)| note_span.is_none())
-        .map(|(_, note)| Level::HELP.message(note.as_str()));
-    let (level, id) = kind;
-    let title = level.primary_title(message);
-    let title = if id.is_empty() { title } else { title.id(id) };
-    let report = title.element(source).elements(help);
-    let renderer = if colour {
-        Renderer::styled()
-    } else {
-        Renderer::plain()
-    };
-    renderer.render(&[report]).to_string()
-}
-
-/// Line and column, both from 1, of a byte in a text. Columns count characters.
-pub fn line_column(text: &str, offset: u32) -> (u32, u32) {
-    let preceding = &text[..boundary(text, offset)];
-    let line_start = preceding.rfind('\n').map_or(0, |newline| newline + 1);
-    let line = preceding.bytes().filter(|&byte| byte == b'\n').count() + 1;
-    (
-        line as u32,
-        preceding[line_start..].chars().count() as u32 + 1,
-    )
-}
-
-/// Returns the last character boundary at or before a byte offset.
-fn boundary(text: &str, offset: u32) -> usize {
-    let mut position = text.len().min(offset as usize);
-    while !text.is_char_boundary(position) {
-        position -= 1;
-    }
-    position
 }
 
 /// Collector of diagnostics and mentions. It keeps one diagnostic per kind and span, up to a maximum.
@@ -306,40 +239,4 @@ pub(super) fn readable(text: &str, sink: &mut Sink) -> bool {
         );
     }
     sink.count() == 0
-}
-
-/// Plural of a kind of names.
-fn plural(kind: &str) -> Cow<'_, str> {
-    match kind {
-        "variable or field" => "variables and fields".into(),
-        "variable, field or kind of remotes" => "variables, fields and kinds of remotes".into(),
-        "kind of remotes" => "kinds of remotes".into(),
-        "part of a system" => "parts of a system".into(),
-        "access with an order" => "accesses with an order".into(),
-        noun => format!("{noun}s").into(),
-    }
-}
-
-/// ``did you mean `X`? `` and the names that exist, for a name that does not.
-pub fn suggestion<'a>(
-    unknown_name: &str,
-    kind: &str,
-    names: impl Iterator<Item = &'a str> + Clone,
-) -> String {
-    const MAX_SHOWN: usize = 16;
-    let mut help = did_you_mean(unknown_name, names.clone());
-    let plural = plural(kind);
-    let number = names.clone().count();
-    match number {
-        0 => help.extend(["there are no ", &plural]),
-        1 => help.extend(["the only ", kind, " is "]),
-        _ => help.extend(["the ", &plural, " are "]),
-    }
-    for (index, name) in names.take(MAX_SHOWN).enumerate() {
-        help.extend([if index > 0 { ", `" } else { "`" }, name, "`"]);
-    }
-    if number > MAX_SHOWN {
-        help.push_str(&format!(", and {} more", number - MAX_SHOWN));
-    }
-    help
 }

@@ -11,7 +11,8 @@
 
 use super::diagnostic::{readable, Sink};
 use super::lexer::{lex_lines, Token};
-use super::{Diagnostic, Span};
+use super::Diagnostic;
+use cohkit_diagnostics::Span;
 
 /// Width of the widest cell that widens its column, in characters, for each column. The last cell of a row has no
 /// column.

@@ -1,7 +1,7 @@
 //! Tokens.
 
 use super::diagnostic::{Code, Diagnostic, Sink};
-use super::Span;
+use cohkit_diagnostics::Span;
 use logos::Logos;
 
 /// Kind of a token. Its characters are in the source at its span.

@@ -7,6 +7,7 @@
 use crate::composition::Composition;
 use crate::protocol::{Protocol, System};
 use cohkit_base::words::did_you_mean;
+use cohkit_diagnostics::Span;
 use std::sync::Arc;
 
 mod aliases;
@@ -20,10 +21,8 @@ mod resolve;
 #[cfg(test)]
 mod tests;
 
-pub use crate::terms::Span;
-pub use annotate_snippets::Level;
 use diagnostic::Sink;
-pub use diagnostic::{line_column, report, suggestion, Code, Diagnostic};
+pub use diagnostic::{Code, Diagnostic};
 pub use expected::{expected_at, Expected};
 pub use format::format;
 

@@ -6,15 +6,16 @@
 
 use super::aliases::{current, former, Place};
 use super::ast::*;
-use super::diagnostic::{suggestion, Code, Diagnostic, Sink};
+use super::diagnostic::{Code, Diagnostic, Sink};
 use super::lexer::Token;
-use super::{Mention, Span};
+use super::Mention;
 use crate::controller::{Access, Operator};
 use crate::orders::Model;
 use crate::policy::{Acceptance, Stall, UnderLock};
 use crate::protocol::{Carries, Class, Comparison, End, Guarantee, Type};
 use crate::terms::{Element, IndexDomain};
 use cohkit_base::words::nearest;
+use cohkit_diagnostics::{suggestion, Span};
 
 mod agent;
 mod composition;

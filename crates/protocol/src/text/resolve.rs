@@ -1,9 +1,9 @@
 //! Resolution of the syntax tree to a [`Protocol`]: names, types, and consistency across the file.
 
 use super::ast::*;
-use super::diagnostic::{suggestion, Code, Diagnostic, Sink};
+use super::diagnostic::{Code, Diagnostic, Sink};
 use super::parser::{class_named, HOMES, MAX_HOMES};
-use super::{Mention, Span};
+use super::Mention;
 use crate::controller::MEMORY_WRITES;
 use crate::orders::{Issue, Orders};
 use crate::protocol as p;
@@ -11,6 +11,7 @@ use crate::protocol::{
     Bound, Bounds, ChannelId, Class, End, Guarantee, Home, MessageId, PointOrder, Protocol, StateId,
 };
 use crate::remotes::{Kind, KindId, Remotes, MAX_KINDS};
+use cohkit_diagnostics::{suggestion, Span};
 use rustc_hash::FxHashMap;
 
 mod backing_permission;

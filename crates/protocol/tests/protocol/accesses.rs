@@ -4,7 +4,8 @@
 //! led through a state without write permission was never performed, and no check noticed. So was a read that completed
 //! without bytes.
 
-use cohkit_protocol::text::{line_column, parse};
+use cohkit_diagnostics::line_column;
+use cohkit_protocol::text::parse;
 
 /// Returns a shipped file with one change, and the line of the change.
 fn changed_file(name: &str, from: &str, to: &str) -> (String, u32) {

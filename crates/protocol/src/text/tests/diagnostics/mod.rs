@@ -14,6 +14,7 @@ mod policies;
 mod rights;
 
 use super::*;
+use cohkit_diagnostics::line_column;
 use expect_test::{expect, Expect};
 
 /// A template with a hand-written home, and with places for a case.
