@@ -214,7 +214,7 @@ def first_page(crate: Path) -> tuple[str, list[tuple[str, str]]]:
 
 def dependencies(crate: Path) -> set[str]:
     """Return the crates of the workspace that a crate depends on, directly and indirectly."""
-    table = tomllib.loads((crate / "Cargo.toml").read_text())["dependencies"]
+    table = tomllib.loads((crate / "Cargo.toml").read_text()).get("dependencies", {})
     direct = {name.removeprefix("cohkit-") for name in table if re.match("cohkit(-|$)", name)}
     return direct.union(*(dependencies(crate.parent / name) for name in direct))
 

@@ -14,7 +14,7 @@ use cohkit_application::shipped::{
 use cohkit_sim::combined_scenario::CombinedScenario;
 use cohkit_sim::explain;
 use cohkit_sim::oracle::Level;
-use cohkit_sim::platform::{units, Platform, Unit};
+use cohkit_sim::platform::Platform;
 use cohkit_sim::rate_sampler::{Quarter, RateSampler};
 use cohkit_sim::scenario::{Performance, Playable, Tally};
 use cohkit_sim::simulation::{
@@ -22,7 +22,8 @@ use cohkit_sim::simulation::{
 };
 use cohkit_sim::spaces::Spaces;
 use cohkit_sim::statistics::Histogram;
-use cohkit_sim::timeline::Filter;
+use cohkit_timeline::Filter;
+use cohkit_units::{self as units, Unit};
 use serde_json::{json, Map, Value};
 use std::collections::BTreeMap;
 use std::hash::Hash;

@@ -17,13 +17,14 @@ use cohkit_sim::components::traffic::{Pattern, Workload};
 use cohkit_sim::explain;
 use cohkit_sim::levels::Levels;
 use cohkit_sim::oracle::Level;
-use cohkit_sim::platform::{text, units, Cores, Platform, Quantity, Unit};
+use cohkit_sim::platform::{text, Cores, Platform};
 use cohkit_sim::simulation::{
     self, draw_while, explain_while, run_while, HostSpace, LowerLevelSetup, RunError, Setup,
 };
 use cohkit_sim::spaces::Spaces;
 use cohkit_sim::statistics::Statistics;
-use cohkit_sim::timeline::Filter;
+use cohkit_timeline::Filter;
+use cohkit_units::{self as units, Quantity, Unit};
 use serde_json::{json, Map, Value};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

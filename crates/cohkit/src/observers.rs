@@ -7,9 +7,9 @@ use cohkit_api::latency_breakdown::{mean, nanoseconds};
 use cohkit_api::outcome::Failure;
 use cohkit_api::simulation::StartError;
 use cohkit_sim::attribution::{Explanation, Part, Step};
-use cohkit_sim::platform::{units, Unit};
 use cohkit_sim::statistics::Statistics;
-use cohkit_sim::timeline::{Filter, Recorded};
+use cohkit_timeline::{Filter, Recorded};
+use cohkit_units::{self as units, Unit};
 use std::fmt::Write;
 
 impl ReportOptions {

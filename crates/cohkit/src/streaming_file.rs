@@ -2,8 +2,8 @@
 
 use cohkit_api::files;
 use cohkit_api::outcome::Failure;
-use cohkit_sim::timeline::writer::Pieces;
-use cohkit_sim::timeline::{Filter, Recorded};
+use cohkit_timeline::writer::Pieces;
+use cohkit_timeline::{Filter, Recorded};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{channel, sync_channel};

@@ -1,7 +1,7 @@
 //! Set-associative caches of the host with LRU replacement; each set is in order of use, the most recent first.
 
-use crate::events::Time;
 use crate::scratchpad::{Data, LINE};
+use cohkit_units::Time;
 
 /// A cache way that holds a line.
 #[derive(Clone, Debug)]

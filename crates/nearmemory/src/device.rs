@@ -6,7 +6,7 @@ pub(crate) use port::{CallMemory, MccPort};
 
 use crate::control;
 use crate::controller::{self, Controller, PRIVATE, SHARES};
-use crate::events::{CoreId, Event, HostMemoryRequest, Request, Response, Time, Wire};
+use crate::events::{CoreId, Event, HostMemoryRequest, Request, Response, Wire};
 use crate::host::{FAR, REGISTERS, REGISTERS_STRIDE, SCRATCHPADS, SCRATCHPAD_STRIDE};
 use crate::platform::Platform;
 use crate::queue::Queue;
@@ -16,6 +16,7 @@ use cohkit_riscv::channel::{self, Grant, Manifest};
 use cohkit_riscv::elf::Image;
 use cohkit_riscv::{Exception, Extensions, Sandbox};
 use cohkit_sim::components::memory::Memory as Dram;
+use cohkit_units::Time;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use std::ops::Range;

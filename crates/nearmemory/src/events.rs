@@ -2,12 +2,10 @@
 
 use crate::scratchpad::{Data, LINE};
 use cohkit_riscv::Size;
+use cohkit_units::Time;
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 use std::ops::Range;
-
-/// A time or duration in picoseconds.
-pub(crate) type Time = u64;
 
 /// Identifier of a core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

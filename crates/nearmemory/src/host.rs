@@ -6,12 +6,13 @@ mod port;
 pub(crate) use port::HostPort;
 
 use crate::cache::{Cache, Copy, Way};
-use crate::events::{CoreId, Event, HostMemoryRequest, Request, Response, Time, Wire};
+use crate::events::{CoreId, Event, HostMemoryRequest, Request, Response, Wire};
 use crate::platform::Platform;
 use crate::queue::Queue;
 use crate::scratchpad::{Data, LINE};
 use cohkit_riscv::system::Bytes;
 use cohkit_riscv::{Flat, Shared, Size};
+use cohkit_units::Time;
 use std::collections::BTreeMap;
 use std::ops::Range;
 

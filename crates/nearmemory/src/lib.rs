@@ -10,7 +10,7 @@
 //! with their programs, all in time.
 //!
 //! The crate does not know coherence protocols, `check` or `engine`: no agent of the machine takes part in coherence.
-//! The crate uses only those components of `cohkit_sim` that execute no controller.
+//! Of `cohkit_sim` the crate uses the model of DRAM and the reader of machine files alone.
 //!
 //! ```
 //! use cohkit_nearmemory::{Answer, Kind, Notice, Scratchpad};

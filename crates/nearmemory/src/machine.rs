@@ -4,7 +4,7 @@ use crate::binaries::Binaries;
 use crate::controller::{FETCH, PRIVATE, STORE};
 use crate::copy::{Transfer, TransferError};
 use crate::device::{CallMemory, Device, MccPort, Start, State};
-use crate::events::{CoreId, Event, StallReason, Time};
+use crate::events::{CoreId, Event, StallReason};
 use crate::host::{Evictions, Host, HostPort, FAR};
 use crate::lines::Lines;
 use crate::platform::Platform;
@@ -18,7 +18,8 @@ use cohkit_riscv::{
     Exception, Extensions, Fast, Flat, Hart, Latencies, Memory, Mode, Op, Paged, Pages, Reply,
     Stop, Timed,
 };
-use cohkit_sim::timeline::{Filter, Recorded};
+use cohkit_timeline::{Filter, Recorded};
+use cohkit_units::Time;
 
 /// Maximum number of cycles that a core runs ahead of the others without an access to shared state.
 const QUANTUM: u64 = 1 << 16;

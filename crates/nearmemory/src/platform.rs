@@ -4,7 +4,8 @@
 use cohkit_base::words::did_you_mean;
 use cohkit_riscv::{Page, PageSize, Pages};
 use cohkit_sim::platform::text::{self, Kind, PlatformError};
-use cohkit_sim::platform::{units, Dram, Memory, Quantity, Unit};
+use cohkit_sim::platform::{Dram, Memory};
+use cohkit_units::{self as units, Quantity, Unit};
 
 /// The machine that ships: Enzian with four near-memory cores.
 pub const ENZIAN: &str = include_str!("../../../nearmemory/enzian.toml");

@@ -1,10 +1,11 @@
 //! The event queue with its observers: race detector, timeline and livelock detection.
 
+use crate::events::Event;
 use crate::events::Queue as Events;
-use crate::events::{Event, Time};
 use crate::polling::Window;
 use crate::races::Races;
 use crate::timeline::Timeline;
+use cohkit_units::Time;
 
 /// Pending events, and the observers of the machine.
 #[derive(Default)]

@@ -1,11 +1,12 @@
 //! Recording of a run as a Perfetto trace. Cores are tracks with their programs and waits; host requests and copies are
 //! slices, with flow arrows for requests; link use and copies in progress are counters.
 
-use crate::events::{CoreId, Request, Time};
+use crate::events::{CoreId, Request};
 use crate::scratchpad::LINE as LINE_BYTES;
 use cohkit_base::words::did_you_mean;
-use cohkit_sim::timeline::writer::{IntervalTotals, Kind, Writer};
-use cohkit_sim::timeline::{Filter, Recorded};
+use cohkit_timeline::writer::{IntervalTotals, Kind, Writer};
+use cohkit_timeline::{Filter, Recorded};
+use cohkit_units::Time;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 

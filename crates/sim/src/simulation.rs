@@ -21,6 +21,7 @@ use cohkit_protocol::construct::ConstructionError;
 use cohkit_protocol::controller::{Access, Controller, Event as Cause};
 use cohkit_protocol::protocol::{self, Bounds, Carries, Class, End, Home, Protocol};
 use cohkit_protocol::value_text::AgentNames;
+use cohkit_timeline::{Filter, Side};
 use std::sync::Arc;
 
 use crate::agents::application::ApplicationRun;
@@ -48,9 +49,8 @@ use crate::message::{Agent, Line, Message, Order, Pool, FIELDS, HOME};
 use crate::oracle::{Level, Oracle};
 use crate::platform::{self, Memory, Platform};
 use crate::scenario::{Performance, Play, Playable};
-use crate::spaces::{Side, Spaces};
+use crate::spaces::Spaces;
 use crate::statistics::{Counters, Stall, Statistics, Totals};
-use crate::timeline::Filter;
 
 pub use cohkit_protocol::construct::home;
 use groups::{Groups, KindQuantities};

@@ -28,16 +28,8 @@ use crate::platform::Platform;
 use crate::scenario::{Performance, Tally};
 use crate::simulation::{HostSpace, RunError, Setup, Simulation, POLL_MASK};
 use crate::statistics::Statistics;
-use crate::timeline::{self, Filter, Recorded};
-
-/// One of the two spaces.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Side {
-    /// Lines whose home is the device.
-    Device,
-    /// Lines of the host's memory.
-    Host,
-}
+use crate::timeline;
+use cohkit_timeline::{Filter, Recorded, Side};
 
 /// A run of two spaces.
 pub struct Spaces {

@@ -4,7 +4,7 @@ use super::{example, Output, WorkParser};
 use clap::Args;
 use cohkit_api::workload::Work;
 use cohkit_sim::platform::Platform;
-use cohkit_sim::spaces::Side;
+use cohkit_timeline::Side;
 use std::path::PathBuf;
 
 /// Simulates a workload on a machine whose caches and home execute a protocol's controllers.

@@ -2,13 +2,14 @@
 
 use super::{Device, Mcc, FIFOS, FIFO_STRIDE};
 use crate::controller;
-use crate::events::{CoreId, Event, StallReason, Time};
+use crate::events::{CoreId, Event, StallReason};
 use crate::host::{SCRATCHPADS, SCRATCHPAD_STRIDE};
 use crate::queue::Queue;
 use crate::races::{Site, SyncChannel};
 use crate::scratchpad::LINE;
 use cohkit_riscv::system::Bytes;
 use cohkit_riscv::{Amo, Cbo, Fence, Memory, Prefetch, Reply, Sandbox, Size, TimedMemory};
+use cohkit_units::Time;
 
 /// Returns the synchronisation channel that an access of a core uses, if any, for the race detector.
 fn channel_of_access(mcc: usize, address: u64) -> Option<SyncChannel> {

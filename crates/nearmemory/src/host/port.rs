@@ -6,11 +6,12 @@ use super::{
 };
 use crate::cache::Copy;
 use crate::control;
-use crate::events::{CoreId, Request, StallReason, Time};
+use crate::events::{CoreId, Request, StallReason};
 use crate::queue::Queue;
 use crate::races::Site;
 use crate::scratchpad::LINE;
 use cohkit_riscv::{Amo, Cbo, Fence, Memory, Prefetch, Reply, Size, TimedMemory};
+use cohkit_units::Time;
 
 /// Memory interface of a host core.
 pub(crate) struct HostPort<'a> {

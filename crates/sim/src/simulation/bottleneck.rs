@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::attribution::{Contended, Limit, Part, Resource};
+use cohkit_units::Quantity;
 
 /// Minimum utilisation of a resource that is reported as the bottleneck.
 const MIN_BOTTLENECK_UTILISATION: f64 = 0.8;
@@ -112,8 +113,7 @@ impl Simulation {
             let units: Vec<Time> = self.home.units.iter().map(|unit| unit.occupied).collect();
             resources.push(ResourceKind::working("units of the home", "unit").busiest(&units, end));
             let home = &self.tables.platform.home;
-            let capacity =
-                |quantity: &Option<platform::Quantity>| quantity.as_ref().map_or(1, |q| q.value);
+            let capacity = |quantity: &Option<Quantity>| quantity.as_ref().map_or(1, |q| q.value);
             let slots = [
                 ("memory reads of units", capacity(&home.reads)),
                 ("memory writes of units", capacity(&home.writes)),

@@ -3,10 +3,10 @@
 use cohkit_protocol::protocol::PointOrder;
 
 use crate::components::hosts::field_bytes;
-use crate::platform::Quantity;
 use cohkit_protocol::protocol::{self, Type};
 
 use super::*;
+use cohkit_units::Quantity;
 
 /// Properties of a message kind.
 #[derive(Clone, Copy)]

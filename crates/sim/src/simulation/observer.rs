@@ -9,8 +9,8 @@ use crate::agents::program::ConfigurationId;
 use crate::attribution::{Contended, Explanation, MessageRecord, Step, Transaction};
 use crate::components::memory::UncontendedOp;
 use crate::message::Work;
-use crate::spaces::Side;
-use crate::timeline::{Count, Filter, Recorded, Timeline};
+use crate::timeline::{Count, Timeline};
+use cohkit_timeline::{Filter, Recorded, Side};
 
 /// Recorders of a run, each if requested.
 pub(crate) struct Observer {

@@ -1,5 +1,6 @@
 //! Tables of a run that do not change after its construction.
 
+use cohkit_units::Quantity;
 use std::cell::OnceCell;
 
 use cohkit_protocol::value_text::AgentNames;
@@ -33,7 +34,7 @@ impl Times {
     fn new(platform: &Platform, clocked: bool) -> Times {
         let home = &platform.home;
         // A clocked home models its own delays, up to its ports.
-        let home_delay = |quantity: &platform::Quantity| if clocked { 0 } else { quantity.value };
+        let home_delay = |quantity: &Quantity| if clocked { 0 } else { quantity.value };
         let path = home_delay(&home.memory_path);
         let local = home_delay(&home.local_path);
         Times {

@@ -5,9 +5,10 @@ use cohkit_testing::setups;
 use cohkit_protocol::controller::Access;
 use cohkit_sim::components::traffic::{Pattern, Workload};
 use cohkit_sim::oracle::Level;
-use cohkit_sim::platform::{Platform, Quantity};
+use cohkit_sim::platform::Platform;
 use cohkit_sim::simulation::{run, Setup, Simulation};
 use cohkit_sim::statistics::Statistics;
+use cohkit_units::Quantity;
 use setups::{parse, protocol, source};
 
 const LINES: u32 = 200_000;

@@ -5,9 +5,10 @@ use cohkit_testing::setups;
 use cohkit_protocol::controller::Access;
 use cohkit_sim::attribution::{Explanation, Part, Step, Transaction};
 use cohkit_sim::components::traffic::{Pattern, Workload};
-use cohkit_sim::platform::{Memory, Platform, Quantity, Switch};
+use cohkit_sim::platform::{Memory, Platform, Switch};
 use cohkit_sim::simulation::{explain_while, run, Setup};
 use cohkit_sim::statistics::{Histogram, Statistics};
+use cohkit_units::Quantity;
 use std::collections::BTreeMap;
 
 fn run_with_breakdown(setup: &Setup) -> (Statistics, Explanation) {

@@ -10,12 +10,12 @@ use cohkit_protocol::controller::Access;
 use cohkit_sim::agents::device::DeviceWorkload;
 use cohkit_sim::components::traffic::{Pattern, Workload};
 use cohkit_sim::oracle::Level;
-use cohkit_sim::platform::{Platform, Quantity, Translation};
+use cohkit_sim::platform::{Platform, Translation};
 use cohkit_sim::simulation::{
     draw_while, explain_while, home, play_while, run, trace, HostSpace, LowerLevelSetup, Setup,
 };
-use cohkit_sim::spaces::Side;
-use cohkit_sim::timeline::Filter;
+use cohkit_timeline::{Filter, Side};
+use cohkit_units::Quantity;
 use std::fmt::{Debug, Write};
 use std::sync::Arc;
 

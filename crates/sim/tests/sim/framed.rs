@@ -6,9 +6,10 @@ use cohkit_protocol::controller::Access;
 use cohkit_protocol::protocol::Class;
 use cohkit_sim::components::traffic::{Pattern, Workload};
 use cohkit_sim::oracle::Level;
-use cohkit_sim::platform::{Platform, Quantity, Switch};
+use cohkit_sim::platform::{Platform, Switch};
 use cohkit_sim::simulation::{run, Setup};
 use cohkit_sim::statistics::Statistics;
+use cohkit_units::Quantity;
 use setups::{protocol, protocols, restrict_to_protocol, seeds, torture};
 
 const GIB: f64 = (1u64 << 30) as f64;

@@ -8,8 +8,9 @@ use cohkit_protocol::protocol::Protocol;
 use cohkit_sim::components::traffic::{Pattern, Workload};
 use cohkit_sim::kernel::NANOSECOND;
 use cohkit_sim::oracle::Level;
-use cohkit_sim::platform::{Platform, Quantity, Switch};
+use cohkit_sim::platform::{Platform, Switch};
 use cohkit_sim::simulation::{run, Setup};
+use cohkit_units::Quantity;
 use setups::{parse, seeds};
 
 const ORDERED: &str = include_str!("../../../../tests/homes/ordered-at-homes.coh");

@@ -5,8 +5,9 @@ use cohkit_testing::setups;
 
 use cohkit_protocol::controller::Access;
 use cohkit_sim::components::traffic::{Pattern, Workload};
-use cohkit_sim::platform::{Platform, Unit};
+use cohkit_sim::platform::Platform;
 use cohkit_sim::simulation::{run, Setup};
+use cohkit_units::Unit;
 
 /// CCKit, table 2, in nanoseconds: sequential and random.
 fn published_latencies() -> [(Platform, f64, f64); 3] {

@@ -6,10 +6,10 @@ use cohkit_testing::setups;
 use cohkit_base::sequence::Action;
 use cohkit_protocol::controller::{Access, Event};
 use cohkit_protocol::protocol::Protocol;
-use cohkit_sim::platform::Quantity;
 use cohkit_sim::simulation::trace;
-use cohkit_sim::spaces::Side;
+use cohkit_timeline::Side;
 use cohkit_trace::Trace;
+use cohkit_units::Quantity;
 use std::collections::HashSet;
 
 /// Returns all accesses for which the protocol has rows, with equal weights.

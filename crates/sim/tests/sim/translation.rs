@@ -6,8 +6,9 @@ use cohkit_protocol::controller::Access;
 use cohkit_sim::components::traffic::{Pattern, Workload};
 use cohkit_sim::kernel::NANOSECOND;
 use cohkit_sim::oracle::Level;
-use cohkit_sim::platform::{Memory, Platform, Quantity, Translation};
+use cohkit_sim::platform::{Memory, Platform, Translation};
 use cohkit_sim::simulation::{run, Setup};
+use cohkit_units::Quantity;
 use setups::{protocol, seeds};
 
 fn quantity(value: u64) -> Quantity {

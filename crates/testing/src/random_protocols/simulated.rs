@@ -6,11 +6,11 @@ use cohkit_protocol::pending_access::Accesses;
 use cohkit_protocol::protocol::Protocol;
 use cohkit_sim::explain::FailureKind;
 use cohkit_sim::kernel::NANOSECOND;
-use cohkit_sim::platform::Quantity;
 use cohkit_sim::simulation::{run, RunError, Setup};
 use cohkit_sim::statistics::Statistics;
 use cohkit_system::data::Current;
 use cohkit_system::world::{Found, Step, World};
+use cohkit_units::Quantity;
 
 /// A torture test of the system's lines with the accesses that the protocol has rows for.
 pub fn setup(protocol: Protocol, remotes: u16, seed: u64) -> Setup {

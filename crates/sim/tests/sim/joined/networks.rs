@@ -3,8 +3,8 @@
 use super::*;
 use cohkit_sim::explain::{Failure, FailureKind};
 use cohkit_sim::simulation::{trace, RunError};
-use cohkit_sim::spaces::Side;
 use cohkit_sim::statistics::Statistics;
+use cohkit_timeline::Side;
 
 /// Requests and responses in one order from each cache. The directory stalls a request while it waits for a response,
 /// which is behind that request if all caches share the queue.

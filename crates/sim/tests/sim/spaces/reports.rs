@@ -3,8 +3,7 @@
 use super::*;
 use cohkit_sim::attribution::Part;
 use cohkit_sim::simulation::{play_watched, trace};
-use cohkit_sim::spaces::Side;
-use cohkit_sim::timeline::Filter;
+use cohkit_timeline::{Filter, Side};
 
 /// The latency breakdown covers each space. Its parts agree with the measured latencies, and enabling it changes no
 /// result.

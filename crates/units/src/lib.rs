@@ -1,6 +1,83 @@
-//! Numbers with units, as people write them: `70ns`, `19.6GiB/s`, `128KiB`, `5 cycles at 322MHz`.
+//! Quantities of machines with their units, as people write them: `70ns`, `19.6GiB/s`, `128KiB`, `5 cycles at 322MHz`.
+//!
+//! [`parse`] and [`show`] convert between text and whole numbers in base units. A [`Quantity`] is a value with its
+//! plausible range and its source. [`Time`] is simulated time, in picoseconds.
+//!
+//! The crate does not know any other crate of the workspace: neither machines nor the files that describe them.
+//!
+//! ```
+//! use cohkit_units::{parse, show, Quantity, Unit};
+//!
+//! assert_eq!(parse("5 cycles at 322MHz", Unit::Picoseconds), Ok(15_528));
+//! assert_eq!(show(15_528, Unit::Picoseconds), "15.528ns");
+//! let error = parse("70", Unit::Picoseconds).unwrap_err();
+//! assert_eq!(error, "has no unit: write it like `70ns` (units: ps, ns, us, ms, s)");
+//!
+//! // 64 bytes take 4 ns at 16 GB/s.
+//! let bandwidth = Quantity::given(parse("16GB/s", Unit::BytesPerSecond).unwrap(), "measured");
+//! assert_eq!(bandwidth.time_of(64), 4_000);
+//! ```
 
-use super::Unit;
+/// A point in time or a duration, in picoseconds.
+pub type Time = u64;
+
+/// Picoseconds in a nanosecond.
+pub const NANOSECOND: Time = 1_000;
+/// Picoseconds in a second.
+pub const SECOND: Time = 1_000_000_000_000;
+
+/// Unit of a quantity.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Unit {
+    /// Picoseconds.
+    Picoseconds,
+    /// Bytes per second.
+    BytesPerSecond,
+    /// Bytes.
+    Bytes,
+    /// A number of things.
+    Count,
+}
+
+/// One quantity of a machine.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Quantity {
+    /// Value in use, in the unit of the quantity's row.
+    pub value: u64,
+    /// Lowest and highest plausible value. Both equal the value if a source gives it.
+    pub range: (u64, u64),
+    /// Source of the value, in words.
+    pub origin: String,
+}
+
+impl Quantity {
+    /// Creates a value that a source gives.
+    pub fn given(value: u64, origin: &str) -> Quantity {
+        Quantity {
+            value,
+            range: (value, value),
+            origin: origin.into(),
+        }
+    }
+
+    /// Creates a value that no source gives, with its plausible range.
+    pub fn assumed(value: u64, range: (u64, u64), origin: &str) -> Quantity {
+        Quantity {
+            value,
+            range,
+            origin: origin.into(),
+        }
+    }
+
+    /// Time that `bytes` take at this rate, in picoseconds, rounded up. The quantity is in bytes per second; 0 stands
+    /// for an unlimited bandwidth and takes no time.
+    pub fn time_of(&self, bytes: u32) -> Time {
+        match self.value {
+            0 => 0,
+            rate => (u128::from(bytes) * u128::from(SECOND)).div_ceil(u128::from(rate)) as Time,
+        }
+    }
+}
 
 /// Names of units, each with the numerator and denominator of its size in the base unit. Base units are picoseconds,
 /// bytes, bytes per second, and hertz.

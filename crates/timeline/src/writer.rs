@@ -3,7 +3,7 @@
 //! A trace is the encoding of `perfetto.protos.Trace`; only these few of its fields are written.
 
 use super::{Filter, Recorded};
-use crate::kernel::Time;
+use cohkit_units::Time;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 use std::sync::mpsc::{Receiver, SyncSender};
