@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, Required, TypedDict
+from typing import TYPE_CHECKING, Any, Required, TypedDict
 
 from cohkit import _cohkit, types
 from cohkit.errors import InputError, call
@@ -20,33 +20,8 @@ if TYPE_CHECKING:
 
     from cohkit._cohkit import Composition, Protocol
     from cohkit.machines import Machine
+    from cohkit.shipped_types import Application
     from cohkit.units import Quantity
-
-Application = Literal[
-    "shared-table",
-    "prefetcher",
-    "invalidation",
-    "rpc",
-    "rpc-registers",
-    "rpc-descriptors",
-    "locks",
-    "gather",
-    "dma",
-    "view",
-    "remote-writes",
-    "broadcast",
-    "exchange",
-    "pagerank",
-    "sssp",
-    "padding",
-    "task-queue",
-    "histogram",
-    "transpose",
-    "mocfe",
-    "cmc2d",
-    "bigfft",
-    "crystal-router",
-]
 
 
 class Request(TypedDict, total=False):
@@ -85,9 +60,7 @@ def play(  # noqa: PLR0913 -- each is a keyword
 
     Args:
         platform: a platform that comes with the package, a file whose name ends in `.toml`, or a `Machine`.
-        application: `shared-table`, `prefetcher`, `invalidation`, `rpc`, `rpc-registers`, `rpc-descriptors`, `locks`,
-            `gather`, `dma`, `view`, `remote-writes`, `broadcast`, `exchange`, `pagerank`, `sssp`, `padding`,
-            `task-queue`, `histogram`, `transpose`, `mocfe`, `cmc2d`, `bigfft` or `crystal-router`; or a user-defined
+        application: the name of a shipped application, which `cohkit list applications` describes; or a user-defined
             `Scenario`.
         numbers: numbers of the application, such as `{"threads": 8}`; `cohkit play PLATFORM APPLICATION --with help`
             lists them.

@@ -6,7 +6,7 @@ import functools
 import json
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal, Required, TypedDict, cast
+from typing import TYPE_CHECKING, Any, Required, TypedDict, cast
 
 from cohkit import _cohkit, types
 from cohkit.errors import InputError, call, suggestion
@@ -21,19 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from cohkit._cohkit import Composition, Protocol
+    from cohkit.shipped_types import Workload
     from cohkit.units import Quantity
-
-Workload = Literal[
-    "sequential-read",
-    "random-read",
-    "sequential-write",
-    "random-write",
-    "random-mixed",
-    "sequential-read-once",
-    "random-read-once",
-    "sequential-write-line",
-    "random-write-line",
-]
 
 # Numeric options of a simulation, with minimum and maximum.
 _ENDLESS = 2**64 - 1
@@ -118,10 +107,8 @@ def simulate(  # noqa: PLR0913 -- each is a keyword
 
     Args:
         platform: a platform that comes with the package, a file whose name ends in `.toml`, or a `Machine`.
-        workload: `sequential-read`, `random-read`, `sequential-write`, `random-write` or `random-mixed`; or, without
-            caching, `sequential-read-once`, `random-read-once`, `sequential-write-line` or `random-write-line`; or a
-            recorded trace: a `memory_trace`, `trace:FILE`, `packed-trace:FILE`, or a trace of another tool such as
-            `lackey-trace:FILE`.
+        workload: the name of a shipped workload, which `cohkit list workloads` describes; or a recorded trace: a
+            `memory_trace`, `trace:FILE`, `packed-trace:FILE`, or a trace of another tool such as `lackey-trace:FILE`.
         protocol: protocol of caches and home: a protocol, the path of its file, or the name of a shipped one; the
             platform's protocol if not given.
         region: accessed memory: bytes, or a size with its unit such as `"4MiB"`; if not given, 16 MiB, or the memory

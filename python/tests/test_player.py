@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 import duckdb
 import pytest
@@ -11,7 +11,6 @@ import pytest
 import cohkit
 from cohkit import cpu, device, scenario, types
 from cohkit.experiments import EXPERIMENTS, Conditions
-from cohkit.player import Application
 from cohkit.published import Published, compare
 
 if TYPE_CHECKING:
@@ -53,12 +52,6 @@ def test_unsupported_plays_are_rejected() -> None:
         cohkit.play("enzian-dc-bram", "tables", time="1ms")  # type: ignore[arg-type]
     with pytest.raises(cohkit.InputError, match="hand-written"):
         cohkit.play("enzian-dc-bram", "rpc", numbers={"calls": 1}, protocol=cohkit.shipped("msi"))
-
-
-def test_shipped_applications_are_listed_in_types_and_help(cohkit_command: Command) -> None:
-    names = [one["name"] for one in json.loads(cohkit_command("list", "--json").stdout)["applications"]]
-    assert list(get_args(Application)) == names
-    assert [name for name in names if f"`{name}`" not in (cohkit.play.__doc__ or "")] == []
 
 
 def test_materialised_view_matches_duckdb() -> None:

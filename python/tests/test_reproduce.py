@@ -154,7 +154,7 @@ def test_number_without_published_value_is_marked_kept(
         Measurement("speed", 12.345678, "GiB/s", "kept.speed"),
         Measurement("messages", 8388608, COUNT, "kept.messages"),
     ]
-    monkeypatch.setitem(EXPERIMENTS, "mine", Experiment("Mine", lambda _: run))
+    monkeypatch.setitem(EXPERIMENTS, "mine", Experiment(lambda _: run, title="Mine"))
     assert main(["reproduce", "mine"]) == 0
     rows = [line.split() for line in capsys.readouterr().out.splitlines()[3:]]
     blind = ["predicted", "blind"]

@@ -409,7 +409,7 @@ mod _cohkit {
     #[pymodule_export]
     use crate::litmus::{litmus, Litmus};
     #[pymodule_export]
-    use crate::shipped::shipped;
+    use crate::shipped::{experiments, shipped};
     #[pymodule_export]
     use crate::simulation::{platforms, play, simulate, Machine, Play, Simulation};
 

@@ -11,7 +11,8 @@ from cohkit.published import Measurement
 
 if TYPE_CHECKING:
     from cohkit.experiments.experiment import Conditions, Span
-    from cohkit.simulator import Request, Workload
+    from cohkit.shipped_types import Workload
+    from cohkit.simulator import Request
     from cohkit.types import Simulation
 
 LINE_BYTES = 64
@@ -208,7 +209,6 @@ def _exp1(conditions: Conditions) -> list[Measurement]:
 
 EXPERIMENTS: dict[str, Experiment] = {
     "ccix-exp1": Experiment(
-        title="uncached transfers of a card over CCIX and by DMA, by their size",
         **{**_figure(_LATENCY, _THROUGHPUT), "run": _exp1},  # type: ignore[arg-type]
         note=_HOST
         + f"""\
@@ -222,7 +222,6 @@ flight as a transfer has. DMA: 16 lanes of PCIe Gen3, {DMA_NS} ns one way, a des
         logarithmic="xy",
     ),
     "ccix-exp2": Experiment(
-        title="cost of address translation for a card over CCIX",
         **_figure(PointExperiment(_random_lines(), "ns", _mean), PointExperiment(_translated_transfers(), "ns", _time)),  # type: ignore[arg-type]
         note=_HOST
         + """\
@@ -234,7 +233,6 @@ its first request to its last answer, its pages not translated yet anywhere.
         axis="latency (ns)",
     ),
     "ccix-exp3": Experiment(
-        title="a hit in the system cache of a card on CCIX, and a miss",
         **_figure(PointExperiment(_local("hit"), "ns", _median), PointExperiment(_local("miss"), "ns", _mean)),  # type: ignore[arg-type]
         note=_HOST
         + """\
@@ -246,7 +244,6 @@ mean of those of 64 MiB. Both times of a hit are one value: what is left of the 
         axis="latency (ns)",
     ),
     "ccix-exp4": Experiment(
-        title="host and card access and modify the same lines at the same time over CCIX",
         **_figure(PointExperiment(_sharing(), "ns", _mean)),  # type: ignore[arg-type]
         note=_HOST
         + """\

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from cohkit.experiments.experiment import Conditions
-    from cohkit.player import Application
     from cohkit.published import Measurement
+    from cohkit.shipped_types import Application
     from cohkit.types import Play
 
 KEY = "enzian.rpc"
@@ -79,7 +79,6 @@ def _run(conditions: Conditions) -> list[Measurement]:
 
 
 EXPERIMENT = Experiment(
-    title="latency of calls through pairs of lines, and over a bus",
     run=_run,
     note=NOTE,
     omissions=OMISSIONS,

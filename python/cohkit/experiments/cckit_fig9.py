@@ -105,7 +105,6 @@ def _run(conditions: Conditions) -> list[Measurement]:
 
 
 EXPERIMENT = Experiment(
-    title="response time of a materialised view, against rows that a transaction appends",
     run=_run,
     note=NOTE,
     omissions=OMISSIONS,

@@ -9,7 +9,8 @@ from cohkit.experiments.experiment import Experiment, Point, PointExperiment, ac
 from cohkit.simulator import platform
 
 if TYPE_CHECKING:
-    from cohkit.simulator import Request, Workload
+    from cohkit.shipped_types import Workload
+    from cohkit.simulator import Request
     from cohkit.types import Simulation
 
 KEY = "enzian.read_latency"
@@ -82,7 +83,6 @@ def _parts(result: Simulation) -> dict[str, float]:
 
 _SERIES = PointExperiment(_points(), "ns", _latency, _parts)
 EXPERIMENT = Experiment(
-    title="latency of a read, one at a time, each line of 1 GiB once or as many drawn at random",
     run=_SERIES.run,
     note=NOTE,
     omissions="the operating system and address translation",

@@ -82,7 +82,6 @@ def _run(conditions: Conditions) -> list[Measurement]:
 
 
 EXPERIMENT = Experiment(
-    title="clean-invalidates by the device: latency of one, and rate of many",
     run=_run,
     note=NOTE,
     omissions=OMISSIONS,

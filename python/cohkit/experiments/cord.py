@@ -307,7 +307,6 @@ OMISSIONS = "waiting inside meshes, room in buffers, memory behind the shared ca
 
 EXPERIMENTS = {
     "cord-fig8": Experiment(
-        title="stores to other hosts' memory, ordered in three ways, relative to stores ordered at directories",
         run=_fig8,
         note=NOTE,
         omissions=OMISSIONS,
@@ -316,7 +315,6 @@ EXPERIMENTS = {
         limited=_limited,
     ),
     "cord-fig9": Experiment(
-        title="time of stores ordered at their source, relative to ordering at directories, by latency between hosts",
         run=_fig9,
         note=NOTE + "The latency is taken as that of one way, and as that of the round trip.\n",
         omissions=OMISSIONS,
@@ -326,7 +324,6 @@ EXPERIMENTS = {
         limited=_limited,
     ),
     "cord-fig10": Experiment(
-        title="stores ordered by epochs and counters, by their bits, relative to sequence numbers of 40 and 8 bits",
         run=_fig10,
         note=NOTE + "Time is that of numbers of 40 bits, traffic that of 8. Fan-out 1, one directory.\n",
         omissions=OMISSIONS,

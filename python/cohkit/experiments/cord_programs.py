@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
     from cohkit.experiments.cord import Sizes
     from cohkit.experiments.experiment import Conditions
-    from cohkit.player import Application, Request
+    from cohkit.player import Request
+    from cohkit.shipped_types import Application
     from cohkit.types import Play
 
 
@@ -260,7 +261,6 @@ OMISSIONS = "waiting inside meshes, room in buffers, memory behind the shared ca
 
 EXPERIMENTS = {
     "cord-fig2": Experiment(
-        title="cost of waiting for store acknowledgements in programs whose stores are ordered at their source",
         run=_fig2,
         spans=_spans(_fig2),
         rerun_accesses=RERUN_STORES,
@@ -271,7 +271,6 @@ EXPERIMENTS = {
         limited=_limited,
     ),
     "cord-fig7": Experiment(
-        title="programs whose stores are ordered in three ways, relative to stores ordered at directories",
         run=_fig7,
         spans=_spans(_fig7),
         rerun_accesses=RERUN_STORES,
@@ -284,7 +283,6 @@ EXPERIMENTS = {
         limited=_limited,
     ),
     "cord-fig13": Experiment(
-        title="the same programs under total store order",
         run=_fig13,
         spans=_spans(_fig13),
         rerun_accesses=RERUN_STORES,

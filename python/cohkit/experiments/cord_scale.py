@@ -88,7 +88,6 @@ def _limited(accesses: int) -> str:
 
 EXPERIMENTS = {
     "cord-scale": Experiment(
-        title="stores by all cores to the memory of other hosts, by the number of hosts behind switches in two levels",
         run=_run,
         note="""\
 Every core of every host stores 16 lines to the memory of three other hosts, one after the other, and then releases a

@@ -355,7 +355,6 @@ def _limited(accesses: int) -> str:
 
 EXPERIMENTS = {
     "cord-fig11": Experiment(
-        title="the smallest tables of cores and directories that cost programs no time, by the number of hosts",
         run=_fig11,
         note=NOTE + _OF_TABLES,
         omissions=OMISSIONS,
@@ -364,7 +363,6 @@ EXPERIMENTS = {
         limited=_limited,
     ),
     "cord-fig12": Experiment(
-        title="the same for a broadcast from all to all, by table, with buffers for releases that wait",
         run=_fig12,
         note=NOTE + _OF_BUFFERS,
         omissions=OMISSIONS,
@@ -375,7 +373,6 @@ EXPERIMENTS = {
         limited=_limited,
     ),
     "cord-table3": Experiment(
-        title="area and power of the published tables, estimated from their bits",
         run=_table3,
         note=_OF_CHIP,
         spans=_spans,

@@ -12,7 +12,8 @@ from cohkit.published import Measurement
 
 if TYPE_CHECKING:
     from cohkit.experiments.experiment import Conditions, Span
-    from cohkit.simulator import Request, Workload
+    from cohkit.shipped_types import Workload
+    from cohkit.simulator import Request
     from cohkit.types import Simulation
 
 KEY = "eci_link"
@@ -137,7 +138,6 @@ def _spans(conditions: Conditions) -> list[Span]:
 
 
 EXPERIMENT = Experiment(
-    title="uncached coherent transfers of an FPGA over ECI, by their size, and two sockets beside them",
     run=_run,
     note=NOTE,
     omissions=OMISSIONS,

@@ -50,9 +50,8 @@ class Span(NamedTuple):
 
 
 class Experiment(NamedTuple):
-    """A published table or figure: its title, the function that computes our numbers, and remarks."""
+    """A published table or figure: the function that computes our numbers, and remarks."""
 
-    title: str
     run: Callable[[Conditions], list[Measurement]]
     note: str = ""
     omissions: str = ""
@@ -75,6 +74,8 @@ class Experiment(NamedTuple):
     """Describes the reduction of each simulation for a given number of accesses. `None` if nothing is simulated."""
     needs: Callable[[], str] | None = None
     """Describes what must be installed before the run; an empty text if nothing is missing."""
+    title: str = ""
+    """Title in lists of experiments. `EXPERIMENTS` has it from the list that the native command prints."""
 
 
 def accesses_each(accesses: int) -> str:

@@ -106,7 +106,6 @@ def _run(conditions: Conditions) -> list[Measurement]:
 
 
 EXPERIMENT = Experiment(
-    title="record locks of both sides, by parallelism",
     run=_run,
     note=NOTE,
     omissions=OMISSIONS,
@@ -118,7 +117,6 @@ EXPERIMENT = Experiment(
 )
 
 CARD_EXPERIMENT = Experiment(
-    title="record locks of a host and a card in the host's memory over CCIX, by parallelism",
     run=_run_card,
     note=CARD_NOTE,
     omissions=CARD_LEFT_OUT,

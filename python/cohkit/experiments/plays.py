@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
     from cohkit._cohkit import Protocol
     from cohkit.experiments.experiment import Conditions
-    from cohkit.player import Application, Request
+    from cohkit.player import Request
+    from cohkit.shipped_types import Application
     from cohkit.types import Play, Times
 
 _T = TypeVar("_T")

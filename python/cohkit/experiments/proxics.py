@@ -232,7 +232,6 @@ def _compute(conditions: Conditions) -> list[Measurement]:
 
 EXPERIMENTS = {
     "proxics-table1": Experiment(
-        title="latency and bandwidth of far memory, to the host and to a core beside it",
         run=_table1,
         note="""\
 All of it is measured by programs. External latency: uncached reads of the host, one after the other. Internal: from
@@ -249,7 +248,6 @@ first three; both latencies are not published, the external one is held near Enz
         needs=missing_tools,
     ),
     "proxics-bulk": Experiment(
-        title="memory set, cleared and copied by the host and by a core beside far memory, by size",
         run=_bulk,
         note="""\
 By the host: local in its own memory, far in far memory, with hints so many lines ahead as are best for 256 KiB of it,
@@ -269,7 +267,6 @@ each is the same). Each word that was written is compared.
         needs=missing_tools,
     ),
     "proxics-gups": Experiment(
-        title="random updates of a table in local and in far memory, by its size",
         run=_gups,
         note=f"""\
 {_UPDATES} updates of one worker, of 8 bytes each. The host has read all of the table, or as much of it as its last
@@ -287,7 +284,6 @@ all of the table is compared.
         needs=missing_tools,
     ),
     "proxics-pipes": Experiment(
-        title="words to a core beside far memory by pipes of lines and of registers, by their number",
         run=_pipes,
         note=f"""\
 {_WORDS} words of 64 bits of one thread, or in all of four of as many host cores, to one core, which adds up the first
@@ -305,7 +301,6 @@ and each word that comes back.
         needs=missing_tools,
     ),
     "proxics-spawn": Experiment(
-        title="starting a program on a core beside far memory, by its length, verified or trusted",
         run=_spawn,
         note=f"""\
 From the first word that the host writes of the binary to the core's word that it runs: mean of {_SPAWNS}. The binary is
@@ -321,7 +316,6 @@ is assumed (`loader.*`).
         needs=missing_tools,
     ),
     "proxics-sum": Experiment(
-        title="the sum of a column of a table in local and in far memory, by the bytes of a row",
         run=_sum,
         note=f"""\
 A table of {_TABLE >> 20} MiB, twice the last cache, of rows with a number and a balance of 32 bits each, filled up;
@@ -338,7 +332,6 @@ compared with what the balances were made to be.
         needs=missing_tools,
     ),
     "proxics-filter": Experiment(
-        title="rows below a balance of a table in far memory, copied there or streamed, by how many there are",
         run=_filter,
         note=f"""\
 Table and last cache are {_SCALE} times smaller than in proxics-sum: {_TABLE // _SCALE >> 20} MiB of rows of
@@ -357,7 +350,6 @@ come are compared.
         needs=missing_tools,
     ),
     "proxics-compute": Experiment(
-        title="a mixture of instructions like that of Dhrystone, by a core of the host and by one beside far memory",
         run=_compute,
         note=f"""\
 {_ROUNDS} rounds of calls, choices, records, strings and arrays, of the same source on both sides, in memory that is

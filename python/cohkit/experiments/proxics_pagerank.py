@@ -124,7 +124,6 @@ def _edges(accesses: int) -> str:
 
 EXPERIMENTS = {
     "proxics-pagerank": Experiment(
-        title="PageRank that pulls, on five shapes of graphs, with scores added up by the host or beside far memory",
         run=_pagerank,
         note=f"""\
 Graphs and the last cache are {_SCALE} times smaller than published: {(16 << 10) // _SCALE} KiB, and sizes as the

@@ -66,7 +66,6 @@ def _nodes(accesses: int) -> str:
 
 EXPERIMENTS = {
     "proxics-uts": Experiment(
-        title="search of unbalanced trees in far memory, by the host and by one and four cores beside it",
         run=_uts,
         note=f"""\
 Trees of the benchmark UTS, about {_SCALE} times smaller than T1L, T2L and T3L ("smaller": factor), as the last cache

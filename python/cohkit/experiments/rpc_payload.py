@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from cohkit.experiments.experiment import Conditions
-    from cohkit.player import Application
     from cohkit.published import Measurement
+    from cohkit.shipped_types import Application
     from cohkit.types import Play
 
 KEY = "enzian.rpc_payload"
@@ -99,7 +99,6 @@ def _passing(stage: Stage) -> Stage:
 
 
 EXPERIMENT = Experiment(
-    title="calls through pairs of lines, and over a bus, by the size of arguments and results",
     run=_run,
     note=NOTE,
     omissions=OMISSIONS,

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from cohkit._cohkit import Protocol
     from cohkit.experiments.experiment import Conditions
-    from cohkit.player import Application
     from cohkit.published import Measurement
+    from cohkit.shipped_types import Application
     from cohkit.types import Play
 
 KEY = "symmetry"
@@ -181,9 +181,8 @@ _LEFT_OUT = "other traffic on the lanes, and the lower speed of a home in a devi
 _AXIS = "time of one (ns); link bytes of one; messages of one"
 
 
-def _experiment(title: str, note: str, of: Callable[[Conditions], list[Measurement]], headline: str) -> Experiment:
+def _experiment(note: str, of: Callable[[Conditions], list[Measurement]], headline: str) -> Experiment:
     return Experiment(
-        title=title,
         run=of,
         note=_NOTE + note,
         omissions=_LEFT_OUT,
@@ -197,8 +196,6 @@ def _experiment(title: str, note: str, of: Callable[[Conditions], list[Measureme
 
 EXPERIMENTS: dict[str, Experiment] = {
     "symmetric-vs-asymmetric": _experiment(
-        "a shared table and an invalidation engine over ECI, CXL.mem, its bias and CXL.cache, "
-        "with their lines and framing",
         """\
 Lines of 128 bytes in ECI's blocks, of 64 in flits of 256 bytes (CXL.mem with back-invalidate) and of 68 (with bias,
 CXL.cache): bytes are those of blocks and flits that say something.
@@ -207,7 +204,6 @@ CXL.cache): bytes are those of blocks and flits that say something.
         "One table, four protocols over the same lanes, each with the line and the framing that it has.",
     ),
     "symmetric-vs-asymmetric-64": _experiment(
-        "the same with lines of 64 bytes over a pipe",
         """\
 All have lines of 64 bytes, and a pipe of 63 GB/s with 16 bytes of header.
 """,

@@ -3,9 +3,22 @@
 use super::{example, Output, WorkParser};
 use clap::Args;
 use cohkit_api::workload::Work;
+use cohkit_application::shipped::ALL;
 use cohkit_sim::platform::Platform;
 use cohkit_timeline::Side;
 use std::path::PathBuf;
+
+/// Help of a machine, with the names of the shipped platforms.
+fn machine_help() -> String {
+    let names = Platform::shipped_names().collect::<Vec<_>>().join(", ");
+    format!("Machine: the name of a shipped platform ({names}), or a file that ends in `.toml`. A device and its host's memory joined by `+` are one machine of two spaces")
+}
+
+/// Help of an application, with the names of the shipped ones.
+fn application_help() -> String {
+    let names = ALL.map(|shipped| shipped.name).join(", ");
+    format!("Application: {names}. `pagerank:FILE` and `sssp:FILE` take the graph of a file in Matrix Market's format. Several joined by `+` run side by side, and `--with NAME.NUMBER=...` sets a number of one")
+}
 
 /// Simulates a workload on a machine whose caches and home execute a protocol's controllers.
 ///
@@ -20,8 +33,8 @@ use std::path::PathBuf;
 #[derive(Args, Debug)]
 #[command(after_help = example("cohkit sim enzian-dc-ddr random-read --accesses 10000"))]
 pub(crate) struct Sim {
-    /// Machine: the name of a shipped platform (clusters-4x4, cxl-512x8, cxl-8x8, enzian-cohkit, enzian-cpu-home, enzian-dc-bram, enzian-dc-ddr, hosts-512x8, hosts-8x8, n1sdp-u280, n1sdp-vck5000, peers-device-memory, peers-host-memory, thunderx1-2s, thunderx1-2s-eci, upi-8x8),
-    /// or a file that ends in `.toml`. A device and its host's memory joined by `+` are one machine of two spaces.
+    /// Name or file of a platform.
+    #[arg(help = machine_help())]
     pub platform: PathBuf,
 
     /// Workload of the cores. In sequential workloads each core accesses a part of the region of its own (or all take turns,
@@ -101,15 +114,12 @@ pub(crate) struct Sim {
 #[derive(Args, Debug)]
 #[command(after_help = example("cohkit play enzian-dc-bram rpc --with calls=100"))]
 pub(crate) struct Play {
-    /// Machine: the name of a shipped platform (clusters-4x4, cxl-512x8, cxl-8x8, enzian-cohkit, enzian-cpu-home, enzian-dc-bram, enzian-dc-ddr, hosts-512x8, hosts-8x8, n1sdp-u280, n1sdp-vck5000, peers-device-memory, peers-host-memory, thunderx1-2s, thunderx1-2s-eci, upi-8x8),
-    /// or a file that ends in `.toml`. A device and its host's memory joined by `+` are one machine of two spaces.
+    /// Name or file of a platform.
+    #[arg(help = machine_help())]
     pub platform: PathBuf,
 
-    /// Application: shared-table, prefetcher, invalidation, rpc, rpc-registers, rpc-descriptors, locks, gather, dma, view,
-    /// remote-writes, broadcast, exchange, or a program on several hosts: pagerank, sssp, padding, task-queue, histogram, transpose,
-    /// mocfe, cmc2d, bigfft or crystal-router. `pagerank:FILE` and `sssp:FILE` take the graph of a file in Matrix Market's
-    /// format.
-    /// Several joined by `+` run side by side, and `--with NAME.NUMBER=...` sets a number of one.
+    /// Name of an application.
+    #[arg(help = application_help())]
     pub application: String,
 
     /// Set a number of the application, such as `threads=8`; may be repeated. `--with help` lists them.

@@ -1,6 +1,7 @@
 //! Tests of `cohkit list` and `cohkit platform`.
 
 use crate::{cohkit, text, tiny};
+use expect_test::expect_file;
 use serde_json::Value;
 use std::fs::File;
 
@@ -10,7 +11,8 @@ fn json(arguments: &[&str]) -> Value {
     serde_json::from_str(&text(&output.stdout)).expect("JSON")
 }
 
-fn files(folder: &str, ending: &str) -> Vec<String> {
+/// Names of the files of a folder that end so, in order.
+pub(crate) fn files(folder: &str, ending: &str) -> Vec<String> {
     let entries = std::fs::read_dir(format!("../../{folder}")).expect("the folder is there");
     let names = entries.map(|entry| entry.expect("an entry").file_name());
     let names = names.map(|name| name.to_string_lossy().into_owned());
@@ -55,7 +57,7 @@ fn list_describes_every_shipped_item() {
         .collect();
     platforms.sort();
     assert_eq!(names("platforms"), platforms);
-    assert_eq!(names("workloads").len(), 18);
+    assert!(names("workloads").contains(&"trace:FILE".to_string()));
     assert!(names("applications").contains(&"rpc".to_string()));
     assert!(names("experiments").contains(&"cckit-fig7".to_string()));
     // The text has one line for each item.
@@ -73,6 +75,27 @@ fn list_describes_every_shipped_item() {
             assert!(stdout.lines().any(line), "{name} in\n{stdout}");
         }
     }
+}
+
+/// `UPDATE_EXPECT=1 cargo test --test command list` writes the file.
+#[test]
+fn python_types_have_the_listed_names() {
+    let report = json(&["list"]);
+    let alias = |name: &str, key: &str, description: &str| {
+        let items = report[key].as_array().expect("a list").iter();
+        let names = items.filter_map(|item| item["name"].as_str());
+        // The Python package has a type of its own for traces.
+        let names = names.filter(|name| !name.contains(':'));
+        let names: String = names.map(|name| format!("    \"{name}\",\n")).collect();
+        format!("\n{name} = Literal[\n{names}]\n\"\"\"{description}\"\"\"\n")
+    };
+    let types = [
+        "\"\"\"Names of shipped items as types. A test of `cohkit list` writes this file.\"\"\"\n",
+        "\nfrom typing import Literal\n",
+        &alias("Workload", "workloads", "Workloads of `simulate`."),
+        &alias("Application", "applications", "Applications of `play`."),
+    ];
+    expect_file!["../../../../python/cohkit/shipped_types.py"].assert_eq(&types.concat());
 }
 
 #[test]
