@@ -15,7 +15,7 @@ pub(crate) struct ForwardedArguments {
     pub arguments: Vec<OsString>,
 }
 
-/// Runs published tables and figures and prints the published numbers beside ours.
+/// Reproduces published tables and figures, and prints the published numbers beside the simulated ones.
 ///
 /// The Python package executes this command; where it is installed, `cohkit reproduce --help` lists its options.
 #[derive(Args, Debug)]
@@ -25,7 +25,7 @@ pub(crate) struct Reproduce {
     pub given: ForwardedArguments,
 }
 
-/// Runs a command at every point of a sweep, on all cores or a cluster, and makes one table of the results.
+/// Runs a command at every point of a sweep, on all cores or a cluster, and merges the results into one table.
 ///
 /// `cohkit sim`, `play`, `check`, `reproduce`, `litmus` and `mutants` with `--sweep NAME=VALUES` are sweeps too. The
 /// Python package executes this command; where it is installed, `cohkit sweep --help` lists its options.
@@ -36,10 +36,10 @@ pub(crate) struct Sweep {
     pub given: ForwardedArguments,
 }
 
-/// Makes a page for browsers from a folder of results.
+/// Generates a report for browsers, one page, from a folder of results.
 ///
-/// The page needs no network and no other file. It has tables of states, diagrams, counterexamples to step through,
-/// coverage, and published numbers beside ours. The Python package executes this command; where it is installed,
+/// The page needs no network and no other file. It shows controllers, diagrams, counterexamples step by step, coverage,
+/// and published numbers beside the simulated ones. The Python package executes this command; where it is installed,
 /// `cohkit report --help` lists its options.
 #[derive(Args, Debug)]
 #[command(disable_help_flag = true)]
@@ -50,8 +50,8 @@ pub(crate) struct Report {
 
 /// Explores a system of a protocol step by step in a browser.
 ///
-/// The browser shows the possible steps, their effects, and a path to the nearest violation. The Python package executes
-/// this command; where it is installed, `cohkit explore --help` lists its options.
+/// The browser shows the possible steps, their effects, and a path to the nearest violation. The Python package
+/// executes this command; where it is installed, `cohkit explore --help` lists its options.
 #[derive(Args, Debug)]
 #[command(disable_help_flag = true)]
 pub(crate) struct Explore {
