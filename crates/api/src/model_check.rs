@@ -4,7 +4,7 @@ use crate::checkpoints::Checkpoints;
 use crate::coverage::SystemCoverage;
 use crate::outcome::{ExitStatus, Failure};
 use crate::protocol_check::Request;
-use crate::verdict::{effort, omission_text, reason_words, search_json};
+use crate::verdict::{omission_text, reason_words, search_json, search_size};
 use crate::{protocol_check, source};
 use cohkit_chart::Text;
 use cohkit_engine::coverage::coverage;
@@ -164,7 +164,7 @@ pub fn trace(report: &Report) -> Option<&Trace> {
 /// Verdict as text; a violation comes with the rules that lead to it.
 pub fn text(model: &Model, report: &Report, charts: &Text) -> String {
     let mut text = format!("{}: ", model.name);
-    let counts = effort(report);
+    let counts = search_size(report);
     let (verdict, trace) = match &report.outcome {
         cohkit_engine::Outcome::Verified => {
             let _ = writeln!(text, "verified{}: {counts}", omission_text(report));

@@ -6,7 +6,7 @@ use crate::guarantee::{self, GuaranteeVerdict, Sizes};
 use crate::outcome::Failure;
 use crate::size;
 use crate::source::{InputError, Source};
-use crate::verdict::{Finding, Verdict};
+use crate::verdict::{Evidence, Verdict};
 use cohkit_base::words::counted;
 use cohkit_check::progress::{progress, Unfinished, PROGRESS};
 use cohkit_check::system::{self, assumptions, Modelled};
@@ -500,7 +500,7 @@ impl<'a> Judged<'a> {
             protocol,
             system: self.system,
             added: self.added,
-            finding: Finding::Searched(Box::new(report)),
+            evidence: Evidence::Searched(Box::new(report)),
             explanation,
             assumptions: &assumptions(protocol, self.system.parent_any),
             notes: &notes,
@@ -795,7 +795,7 @@ fn report_fault(
             protocol: &source.protocol,
             system,
             added: false,
-            finding: Finding::Construction(fault),
+            evidence: Evidence::Construction(fault),
             assumptions: &assumptions(&source.protocol, system.parent_any),
             notes: &[],
             explanation: None,

@@ -29,7 +29,7 @@ mod scenario;
 mod shipped;
 mod simulation;
 
-use cohkit_api::controller_table::{construction, tabulate, Agent, Table};
+use cohkit_api::controller_table::{construction_json, tabulate, Agent, Table};
 use cohkit_api::model_check::{judge_model, model_diagnostics_json, Reading};
 use cohkit_api::protocol_check::{judge, simulation, Listener, Request, Systems};
 use cohkit_api::{
@@ -352,7 +352,7 @@ fn table(py: Python<'_>, protocol: &Protocol, home: bool, merged: bool) -> PyRes
 #[pyfunction]
 fn construct(py: Python<'_>, protocol: &Protocol) -> PyResult<Option<String>> {
     let source = Arc::clone(&protocol.source);
-    let result = interruptible(py, move |cancel| construction(&source, cancel))?;
+    let result = interruptible(py, move |cancel| construction_json(&source, cancel))?;
     match result {
         Ok(value) => Ok(value.map(|value| value.to_string())),
         Err(error) => Err(no_home_error(&protocol.source, error)),

@@ -166,7 +166,7 @@ impl Simulation {
             cores,
             outstanding,
             prefetch,
-            by,
+            kind_workloads: by,
             settings,
             seed,
             oracle,

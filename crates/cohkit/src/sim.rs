@@ -9,7 +9,7 @@ use cohkit_api::composition::{CompositionSource, MachineProtocols};
 use cohkit_api::files;
 use cohkit_api::outcome::{ExitStatus, Failure};
 use cohkit_api::simulation::{
-    read_platform, set, shipped_platform, side_by_side, warnings, Ended, Request, Simulation,
+    read_platform, set, shipped_platform, max_concurrent_runs, warnings, RunResult, Request, Simulation,
     StartError,
 };
 use cohkit_api::source::{error_at, error_in_line, Source};
@@ -73,7 +73,7 @@ pub(crate) fn run(options: &Sim, console: &mut Console) -> Result<ExitStatus, Fa
     if let Some(line) = options.watched.drawn.timeline_line {
         has_line(&simulation.setup, line)?;
     }
-    side_by_side(&[&simulation], Some(1)).map_err(|error| failure(error, colour))?;
+    max_concurrent_runs(&[&simulation], Some(1)).map_err(|error| failure(error, colour))?;
     let timeline_file = options.watched.drawn.begin(&mut simulation.timeline)?;
     let start = Instant::now();
     let mut ended = simulate(&simulation, console).map_err(|error| failure(error, colour))?;
@@ -122,7 +122,7 @@ fn request(options: &Sim) -> Request {
         cores: options.cores,
         outstanding: options.outstanding,
         prefetch: options.prefetch,
-        by: options.by.clone(),
+        kind_workloads: options.kind_workloads.clone(),
         settings: options.set.clone(),
         seed: options.seed,
         oracle: !options.no_oracle,
@@ -175,7 +175,7 @@ fn has_line(setup: &Setup, (side, line): (Side, u32)) -> Result<(), Failure> {
     Ok(())
 }
 
-fn simulate(simulation: &Simulation, console: &Console) -> Result<Ended, StartError> {
+fn simulate(simulation: &Simulation, console: &Console) -> Result<RunResult, StartError> {
     let setup = &simulation.setup;
     let name = format!("{} on {}", setup.protocol.name, setup.platform.name);
     let bar = ProgressLine::new(name, simulation.accesses(), "accesses", &console.terminal);
@@ -255,7 +255,7 @@ pub(crate) fn platform(path: &Path, colour: bool) -> Result<Platform, Failure> {
 }
 
 /// Result of a run as text.
-fn report(simulation: &Simulation, ended: &Ended, charts: &Text) -> String {
+fn report(simulation: &Simulation, ended: &RunResult, charts: &Text) -> String {
     let Setup {
         protocol,
         platform,
@@ -263,7 +263,7 @@ fn report(simulation: &Simulation, ended: &Ended, charts: &Text) -> String {
         seed,
         ..
     } = &simulation.setup;
-    let other_workloads = simulation.request.by.iter();
+    let other_workloads = simulation.request.kind_workloads.iter();
     let other_workloads: String = other_workloads.fold(String::new(), |other_workloads, work| {
         format!("{other_workloads}, {}", work.replacen('=', " ", 1))
     });
@@ -273,7 +273,7 @@ fn report(simulation: &Simulation, ended: &Ended, charts: &Text) -> String {
         "{} on {}, {}: {} of {region}, {}, {} outstanding, hints {} ahead, seed {seed}{other_workloads}",
         protocol.name,
         platform.name,
-        simulation.machine(),
+        simulation.describe_machine(),
         simulation.request.work.name(),
         accesses(workload.accesses),
         workload.outstanding,

@@ -57,8 +57,8 @@ pub(crate) struct Sim {
 
     /// Workload of the cores of a further kind of caching agents, or `idle`; may be repeated for other kinds. Each kind
     /// performs `--accesses` accesses; `--cores` and `--outstanding` apply to the first kind.
-    #[arg(long, value_name = "KIND=WORKLOAD")]
-    pub by: Vec<String>,
+    #[arg(long = "by", value_name = "KIND=WORKLOAD")]
+    pub kind_workloads: Vec<String>,
 
     /// Set a quantity of the machine, such as `link.latency=120ns`; may be repeated.
     /// `agents.KIND.remotes=N` adds N agents of a further kind of the protocol file.

@@ -133,7 +133,7 @@ pub(super) fn test(options: &RtlTest, console: &mut Console) -> Result<ExitStatu
         package: &package,
     };
     let stop = console.interrupted;
-    let _tidy = CleanupGuard::new();
+    let _cleanup = CleanupGuard::new();
     let mut builds = Builds {
         cache: &cache,
         printed,

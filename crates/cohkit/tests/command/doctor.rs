@@ -7,7 +7,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Output with these folders as `PATH`: as text, whose form is checked, and as JSON.
+/// Runs `cohkit doctor` with the given `PATH`. Checks the form of the text output; returns it with the tools of the
+/// JSON output.
 fn doctor_output(path: &OsStr) -> (String, Vec<Value>) {
     let run = |arguments: &[&str]| {
         let mut command = cohkit(arguments);
@@ -50,7 +51,7 @@ fn write_program(folder: &Path, name: &str, lines: &str) {
     std::fs::set_permissions(&file, mode).expect("own file");
 }
 
-/// Creates programs of all requested names, and a Python that has all modules.
+/// Installs fake programs of all requested names, and a fake Python that lists all modules.
 fn install_all_tools(folder: &Path, tools: &[Value]) {
     let list = |value: &Value| -> Vec<String> {
         let list = value.as_array().expect("a list").iter();
@@ -156,7 +157,7 @@ fn doctor_reports_misbehaving_tools_within_a_time_limit() {
     let path = folder.path().as_os_str();
     let start = Instant::now();
     let (table, tools) = doctor_output(path);
-    // Two runs, for text and for JSON; the programs of each run are queried concurrently.
+    // Two runs of at most 10 s per program, which `doctor` queries concurrently, plus a margin for slow machines.
     assert!(
         start.elapsed() < Duration::from_secs(50),
         "{:?}",

@@ -11,7 +11,7 @@ const TIDY: &str =
     "protocol p \"t\"  # noted\nremote cache {\n  states { I }\n  I | load | send Get | I\n}\n";
 
 #[test]
-fn a_file_is_formatted_in_place_and_keeps_its_permissions() {
+fn fmt_in_place_keeps_file_permissions() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let file = folder.path().join("p.coh");
     fs::write(&file, UNFORMATTED).expect("it is written");
@@ -44,7 +44,7 @@ fn a_file_is_formatted_in_place_and_keeps_its_permissions() {
 }
 
 #[test]
-fn standard_input_is_formatted_to_standard_output() {
+fn fmt_dash_formats_standard_input_to_standard_output() {
     let mut command = cohkit(["fmt", "-"]);
     let command = command.stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = command.spawn().expect("starts");
@@ -56,7 +56,7 @@ fn standard_input_is_formatted_to_standard_output() {
 }
 
 #[test]
-fn fmt_skips_a_file_with_invalid_characters() {
+fn fmt_reports_invalid_characters_and_formats_other_files() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let (invalid, valid) = (
         folder.path().join("bad.coh"),
@@ -77,7 +77,7 @@ fn fmt_skips_a_file_with_invalid_characters() {
 }
 
 #[test]
-fn a_protocol_that_ships_is_no_file() {
+fn fmt_of_a_shipped_name_suggests_cohkit_list() {
     let output = cohkit(["fmt", "msi"]).output().expect("starts");
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).contains("`cohkit list msi --out msi.coh` writes it to one"));

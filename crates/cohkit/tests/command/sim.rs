@@ -860,7 +860,7 @@ fn simulation_reports_cores_that_share_a_cache() {
     );
     let hosts = run(&["hosts-8x8", "random-mixed", "--cores", "5"]);
     assert!(
-        hosts.starts_with("mesi on hosts-8x8, 5 cores, before 5 of 8 caches: "),
+        hosts.starts_with("mesi on hosts-8x8, 5 cores, one on each of 5 of 8 caches: "),
         "{hosts}"
     );
     let eci = run(&["thunderx1-2s", "random-mixed"]);
@@ -1221,7 +1221,7 @@ fn a_wrong_trace_is_refused_with_its_line() {
         (
             b"load 0",
             &["--region", "1MiB"],
-            "error: a region of 1MiB has no meaning for trace:my.trace\n  help: `--region` does not apply to a trace, which lists its own addresses; remove the option\n",
+            "error: `--region 1MiB` cannot be combined with the workload trace:my.trace\n  help: `--region` does not apply to a trace, which lists its own addresses; remove the option\n",
         ),
         (
             b"load 0",
