@@ -82,7 +82,7 @@ class Explorer:
 
     def nearest_violation(self, max_states: int = MAX_STATES) -> dict[str, Any]:
         """Return the path to the nearest violation, visiting at most `max_states` states."""
-        found: dict[str, Any] = json.loads(self._of.nearest_wrong(max_states))
+        found: dict[str, Any] = json.loads(self._of.nearest_violation(max_states))
         return found
 
     def page(self) -> str:

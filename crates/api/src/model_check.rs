@@ -114,7 +114,7 @@ pub fn judge_model(
     checkpoints: Option<&Checkpoints>,
 ) -> Result<Judged, Failure> {
     let start = Instant::now();
-    let checkpoint = checkpoints.map(Checkpoints::next);
+    let checkpoint = checkpoints.map(Checkpoints::start_search);
     let checkpoint_sink = checkpoint
         .as_ref()
         .map(|checkpoint| checkpoint as &dyn CheckpointSink);

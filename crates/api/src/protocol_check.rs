@@ -761,7 +761,7 @@ fn search(
     listener: &mut dyn Listener,
 ) -> Result<(Report, Option<Coverage>), InputError> {
     let progress = listener.progress(source, system);
-    let checkpoint = listener.checkpoints().map(Checkpoints::next);
+    let checkpoint = listener.checkpoints().map(Checkpoints::start_search);
     let checkpoint_sink = checkpoint
         .as_ref()
         .map(|checkpoint| checkpoint as &dyn CheckpointSink);

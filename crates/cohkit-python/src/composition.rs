@@ -54,12 +54,14 @@ impl Composition {
 
     /// Compositions are equal if their texts and paths are equal, and those of the files that they use.
     fn __eq__(&self, other: &Composition) -> bool {
-        self.file() == other.file() && self.text == other.text && self.uses() == other.uses()
+        self.file() == other.file()
+            && self.text == other.text
+            && self.used_files() == other.used_files()
     }
 
     fn __hash__(&self) -> u64 {
         let mut hasher = std::hash::DefaultHasher::new();
-        (self.file(), &self.text, self.uses()).hash(&mut hasher);
+        (self.file(), &self.text, self.used_files()).hash(&mut hasher);
         hasher.finish()
     }
 
@@ -69,7 +71,7 @@ impl Composition {
         let values = (
             composition.text.clone(),
             composition.file(),
-            composition.uses(),
+            composition.used_files(),
         );
         (slf.get_type().unbind(), values)
     }
@@ -95,7 +97,7 @@ impl Composition {
     /// Files used: name in the composition, path, and text.
     #[getter]
     fn uses(&self) -> Vec<Use> {
-        let uses = self.composed.uses().into_iter();
+        let uses = self.composed.used_files().into_iter();
         uses.map(|used| (used.file, used.path.display().to_string(), used.text))
             .collect()
     }
@@ -185,7 +187,9 @@ impl Executed<'_> {
     /// No machine executes this kind of composition.
     pub(crate) fn machine_protocols(&self) -> PyResult<MachineProtocols> {
         match self {
-            Executed::One(protocol) => Ok(MachineProtocols::One(Source::clone(&protocol.source))),
+            Executed::One(protocol) => {
+                Ok(MachineProtocols::Single(Source::clone(&protocol.source)))
+            }
             Executed::Several(composition) => composition
                 .composed
                 .machine_protocols()

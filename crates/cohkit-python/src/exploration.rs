@@ -58,8 +58,8 @@ impl Exploration {
     }
 
     /// Shortest path to a violation, searching at most `most` states, as JSON text.
-    fn nearest_wrong(&self, py: Python<'_>, most: usize) -> PyResult<String> {
+    fn nearest_violation(&self, py: Python<'_>, most: usize) -> PyResult<String> {
         let explorer = Arc::clone(&self.explorer);
-        interruptible(py, move |_| explorer.nearest_wrong(most).to_string())
+        interruptible(py, move |_| explorer.nearest_violation(most).to_string())
     }
 }

@@ -71,7 +71,7 @@ pub(crate) fn litmus(
         .transpose()?
     {
         None => (None, None),
-        Some(MachineProtocols::One(source)) => (Some(source), None),
+        Some(MachineProtocols::Single(source)) => (Some(source), None),
         Some(MachineProtocols::Levels(upper, lower)) => (Some(upper), Some(lower)),
         Some(MachineProtocols::Directions(device, host)) => {
             return Err(input_error(&format!(

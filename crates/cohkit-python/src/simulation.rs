@@ -254,7 +254,7 @@ impl Play {
     ) -> PyResult<Play> {
         let request = application_run::Request {
             application,
-            with: numbers,
+            parameters: numbers,
             time,
             warm_up,
             settings,
@@ -266,7 +266,7 @@ impl Play {
         let mut platform = machine.platform.clone();
         cohkit_api::simulation::set(&mut platform, &request.settings).map_err(to_exception)?;
         let (source, host) = match protocol.machine_protocols()? {
-            MachineProtocols::One(source) => (source, None),
+            MachineProtocols::Single(source) => (source, None),
             MachineProtocols::Directions(device, host) => (device, Some(host)),
             MachineProtocols::Levels(..) => {
                 return Err(input_error(&format!(

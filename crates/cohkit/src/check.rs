@@ -9,7 +9,7 @@ use crate::progress::Line;
 use crate::{deliver, graph, replay};
 use cohkit_api::checkpoints::Checkpoints;
 use cohkit_api::composition::CompositionSource;
-use cohkit_api::coverage::{SystemCoverage, UntakenRows};
+use cohkit_api::coverage::{SystemCoverage, UncoveredRows};
 use cohkit_api::guarantee::GuaranteeVerdict;
 use cohkit_api::model_check::{input_error, judge_model, text, trace};
 use cohkit_api::outcome::{ExitStatus, Failure};
@@ -73,7 +73,7 @@ pub(crate) fn once(options: &Check, console: &mut Console) -> Result<ExitStatus,
         outcome: ExitStatus::default(),
         values: Vec::new(),
         text: String::new(),
-        untaken_rows: UntakenRows::default(),
+        uncovered_rows: UncoveredRows::default(),
         limits: Vec::new(),
         part_results: Vec::new(),
     };
@@ -247,7 +247,7 @@ struct Batch<'a> {
     /// Text collected for a file, which is printed immediately otherwise.
     text: String,
     /// Rows of the current protocol file, with those that no system takes.
-    untaken_rows: UntakenRows,
+    uncovered_rows: UncoveredRows,
     /// Limitations of the verified verdicts on the current file, without repetition.
     limits: Vec<String>,
     /// Outcome and number of states of each system or part so far.
@@ -276,10 +276,10 @@ impl Batch<'_> {
         };
         judge(source.clone(), &request, &mut reporter)
             .map_err(|error| source.failure(error, colour))?;
-        let untaken_rows = std::mem::take(&mut self.untaken_rows);
+        let uncovered_rows = std::mem::take(&mut self.uncovered_rows);
         match options.output.form.json {
             true => Ok(()),
-            false => self.print(&untaken_rows.text(&source.protocol.name), console),
+            false => self.print(&uncovered_rows.text(&source.protocol.name), console),
         }
     }
 
@@ -364,7 +364,7 @@ impl Batch<'_> {
                 .extend(limit.filter(|limit| !self.limits.contains(limit)));
         }
         if let Some(coverage) = &verdict.coverage {
-            self.untaken_rows.add(coverage);
+            self.uncovered_rows.add(coverage);
         }
         let charts = self.charts;
         let command = reproduce_command(self.options);

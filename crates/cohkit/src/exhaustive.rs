@@ -3,7 +3,7 @@
 use crate::console::Console;
 use crate::deliver;
 use crate::options::Play as Options;
-use cohkit_api::application_run::{endless, values, Play};
+use cohkit_api::application_run::{bounding_options, parse_parameters, Play};
 use cohkit_api::outcome::{ExitStatus, Failure};
 use cohkit_api::simulation::StartError;
 use cohkit_application::interface::{Line, Scenario, Thread};
@@ -31,7 +31,7 @@ impl Visitor for SizeCheck<'_> {
             application, with, ..
         } = self.0;
         if !scenario.terminates() {
-            let help = match endless(application, with, 2) {
+            let help = match bounding_options(application, with, 2) {
                 numbers if numbers.is_empty() => "`--with help` lists its parameters".into(),
                 numbers => format!("`{numbers}` ends it"),
             };
@@ -101,7 +101,7 @@ pub(crate) fn check_size(options: &Options) -> Result<(), StartError> {
         let message = "`--exhaustive` explores one application, but several are given";
         return Err(input_error(message.into()));
     }
-    let values = values(&options.with)?;
+    let values = parse_parameters(&options.with)?;
     visit(&options.application, &values, SizeCheck(options)).map_err(input_error)?
 }
 

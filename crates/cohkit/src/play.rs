@@ -4,7 +4,7 @@ use crate::console::Console;
 use crate::options::Play as Options;
 use crate::sim::{failure, failure_text, number_text, platform, WIDTH};
 use crate::{deliver, exhaustive, observers, rtl};
-use cohkit_api::application_run::{Play, Played, Request, TWO_LEVELS};
+use cohkit_api::application_run::{Play, PlayResult, Request, TWO_LEVELS};
 use cohkit_api::composition::MachineProtocols;
 use cohkit_api::files;
 use cohkit_api::outcome::{ExitStatus, Failure};
@@ -50,7 +50,7 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<ExitStatus
     set(&mut platform, &options.set).map_err(to_failure)?;
     let request = Request {
         application: options.application.clone(),
-        with: options.with.clone(),
+        parameters: options.with.clone(),
         time: options.time.clone(),
         warm_up: options.warm_up.clone(),
         settings: options.set.clone(),
@@ -118,7 +118,7 @@ fn read_protocols(
         None => MachineProtocols::of_platform(platform, console.terminal.colour)?,
     };
     match protocols {
-        MachineProtocols::One(source) => Ok((source, None)),
+        MachineProtocols::Single(source) => Ok((source, None)),
         MachineProtocols::Directions(..) if options.exhaustive => Err(to_failure(
             "`--exhaustive` explores one address space, but the specification composes two",
         )),
@@ -140,7 +140,7 @@ fn parameters_text(shipped: &Shipped) -> String {
 }
 
 /// Result of a run as text.
-fn report(play: &Play, played: &Played, charts: &Text) -> String {
+fn report(play: &Play, played: &PlayResult, charts: &Text) -> String {
     let numbers = play.numbers.iter();
     let numbers: Vec<String> = numbers
         .map(|(name, value)| format!("{name}={value}"))

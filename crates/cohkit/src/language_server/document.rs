@@ -37,7 +37,7 @@ impl Document {
         let path = path(&uri);
         let analysis = match text::composes(&text) {
             true => {
-                let mut load = |file: &str| composition::load(&path, file, open);
+                let mut load = |file: &str| composition::load_protocol(&path, file, open);
                 text::analyse_composing(&text, &mut load).1
             }
             false => text::analyse(&text),
