@@ -310,7 +310,7 @@ fn judge_guarantee(
                 system: system.name.clone(),
                 sizes: system.sizes.clone(),
             };
-            verdict.judge_sized(protocol, sizes, states, &home, cancel);
+            verdict.judge_with_sizes(protocol, sizes, states, &home, cancel);
         }
     }
     listener.guaranteed(&verdict, source)?;

@@ -43,7 +43,7 @@ pub fn watch() -> Result<&'static AtomicBool, ctrlc::Error> {
         let mut last_count = files::written_count();
         loop {
             std::thread::sleep(GRACE);
-            files::between_writes(|| {
+            files::with_write_lock(|| {
                 // Work that has just written a checkpoint gets the time to report it.
                 let wrote_checkpoint = std::mem::replace(&mut last_count, files::written_count())
                     != files::written_count();

@@ -32,7 +32,7 @@ pub(crate) fn run(options: &Library, console: &mut Console) -> Result<ExitStatus
         .iter()
         .map(|(path, text)| (path.as_path(), *text))
         .collect();
-    files::write_together(&file_refs)?;
+    files::write_atomically(&file_refs)?;
     console.print(&format!(
         "{} files are in {}; run the commands of docs/nearmemory.md there:\n\n{NEXT}",
         files.len(),

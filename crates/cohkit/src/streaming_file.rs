@@ -32,7 +32,7 @@ impl StreamingFile {
     /// The file or the thread cannot be created.
     pub(crate) fn new(path: &Path, filter: &mut Filter) -> Result<Option<StreamingFile>, Failure> {
         let create = || {
-            let Some((target, file)) = files::begin(path)? else {
+            let Some((target, file)) = files::create_unfinished(path)? else {
                 return Ok(None);
             };
             let (full, pieces) = sync_channel::<Vec<u8>>(WAITING);
@@ -68,7 +68,7 @@ impl StreamingFile {
         let _ = self.pieces.full.send(Vec::new());
         let result = self.writer.join();
         result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-        files::end(&self.target, self.file)
+        files::finish(&self.target, self.file)
     }
 }
 
