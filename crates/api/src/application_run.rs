@@ -91,7 +91,7 @@ impl Visitor for PlayableVisitor {
 
 fn input_error(message: String) -> StartError {
     StartError::Input {
-        what: message,
+        message,
         help: None,
     }
 }

@@ -27,14 +27,14 @@ pub fn is_model(path: &Path) -> bool {
 
 /// Options for reading a model.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Reading {
+pub struct ModelReadOptions {
     /// Dialect of Murphi.
     pub dialect: Dialect,
     /// Definition of a deadlock.
     pub deadlock: Deadlock,
 }
 
-impl Reading {
+impl ModelReadOptions {
     /// Parses a model, which is named after its file. Also returns warnings about probable mistakes.
     ///
     /// # Errors
@@ -59,7 +59,7 @@ pub fn model_diagnostics_json(
     text: &str,
 ) -> Value {
     let entry = |diagnostic: &cohkit_murphi::Diagnostic| {
-        source::entry(
+        source::diagnostic_json(
             "murphi",
             &diagnostic.message,
             text,
@@ -73,7 +73,7 @@ pub fn model_diagnostics_json(
 }
 
 /// Verdict on a model.
-pub struct Judged {
+pub struct ModelVerdict {
     /// Result of the search.
     pub report: Report,
     /// Explanation of a violation, where needed.
@@ -83,7 +83,7 @@ pub struct Judged {
     run: Value,
 }
 
-impl Judged {
+impl ModelVerdict {
     /// JSON entry, described in `docs/output.md`.
     pub fn json(&self, model: &Model) -> Value {
         let charts = trace(&self.report).map(|trace| &trace.sequence);
@@ -112,7 +112,7 @@ pub fn judge_model(
     request: &Request,
     progress: &(dyn Fn(&search::Progress) + Sync),
     checkpoints: Option<&Checkpoints>,
-) -> Result<Judged, Failure> {
+) -> Result<ModelVerdict, Failure> {
     let start = Instant::now();
     let checkpoint = checkpoints.map(Checkpoints::start_search);
     let checkpoint_sink = checkpoint
@@ -137,8 +137,8 @@ pub fn judge_model(
         true => coverage(model, &report, &search_options).map(SystemCoverage::of_model),
         false => None,
     };
-    let run = protocol_check::run(path, request, &report, start.elapsed().as_secs_f64());
-    Ok(Judged {
+    let run = protocol_check::run_json(path, request, &report, start.elapsed().as_secs_f64());
+    Ok(ModelVerdict {
         report,
         explanation,
         coverage,

@@ -726,7 +726,7 @@ fn workload(
             return recorded_workload(request, &trace, machine, platform, line_bytes)
         }
     };
-    let (pattern, access) = kind.parts();
+    let (pattern, access) = kind.pattern_and_access();
     let name = kind.name();
     let region_text = request.region.as_deref().unwrap_or(REGION);
     let region = units::parse(region_text, Unit::Bytes)

@@ -41,7 +41,7 @@ pub fn parse(text: &str) -> Result<u64, String> {
 pub(crate) fn memory_for_states() -> Option<u64> {
     let free = free_memory().map(|free| free / 4 * 3);
     let address_share = cohkit_engine::memory::address_space_limit().map(|limit| {
-        let (limit, used) = (limit, addresses_used().unwrap_or(0));
+        let (limit, used) = (limit, address_space_bytes().unwrap_or(0));
         limit.saturating_sub(used) / 2
     });
     match (free, address_share) {
@@ -51,7 +51,7 @@ pub(crate) fn memory_for_states() -> Option<u64> {
 }
 
 /// Size of this process's address space, in bytes.
-fn addresses_used() -> Option<u64> {
+fn address_space_bytes() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/self/status").ok()?;
     kibibytes(&text, "VmSize:")
 }

@@ -40,9 +40,12 @@ impl Exploration {
             Err(ExplorerError::Input(InputError::Refused(refusal))) => {
                 Err(text_error(&json!([source.refusal_json(&refusal)])))
             }
-            Err(ExplorerError::Input(InputError::Input { what, help })) => {
+            Err(ExplorerError::Input(InputError::Input { message, help })) => {
                 let help = help.map_or(String::new(), |help| format!("; {help}"));
-                Err(input_error(&format!("{}: {what}{help}", protocol.file())))
+                Err(input_error(&format!(
+                    "{}: {message}{help}",
+                    protocol.file()
+                )))
             }
             Err(ExplorerError::Input(InputError::Failure(failure))) => {
                 Err(input_error(&failure.message))

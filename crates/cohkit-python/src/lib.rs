@@ -3,8 +3,8 @@
 //! Its functions and classes, such as `check`, `table` and `Protocol`, return the JSON of the command's `--json` as
 //! text, made by the same functions. Long work runs outside of the interpreter, which continues and can be interrupted.
 //!
-//! The crate does not know `cohkit`, the command, or the exceptions, frames and experiments of the public package: these are plain Python, in
-//! `python/cohkit`.
+//! The crate does not know `cohkit`, the command, or the exceptions, frames and experiments of the public package:
+//! these are plain Python, in `python/cohkit`.
 //!
 //! The module runs only in an interpreter, so no Rust doctest can link it. The tests of the Python package run this
 //! example:
@@ -30,7 +30,7 @@ mod shipped;
 mod simulation;
 
 use cohkit_api::controller_table::{construction_json, tabulate, Agent, Table};
-use cohkit_api::model_check::{judge_model, model_diagnostics_json, Reading};
+use cohkit_api::model_check::{judge_model, model_diagnostics_json, ModelReadOptions};
 use cohkit_api::protocol_check::{judge, simulation, Listener, Request, Systems};
 use cohkit_api::{
     diagnostics_json, Checkpoints, Failure, GuaranteeVerdict, InputError, Source, Verdict,
@@ -267,9 +267,9 @@ fn check(
 fn check_error(source: &Source, error: InputError) -> PyErr {
     match error {
         InputError::Refused(refusal) => text_error(&json!([source.refusal_json(&refusal)])),
-        InputError::Input { what, help } => {
+        InputError::Input { message, help } => {
             let help = help.map_or(String::new(), |help| format!("; {help}"));
-            input_error(&format!("{}: {what}{help}", source.path.display()))
+            input_error(&format!("{}: {message}{help}", source.path.display()))
         }
         InputError::Failure(failure) => input_error(&failure.message),
     }
@@ -288,7 +288,7 @@ fn check_model(
 ) -> PyResult<String> {
     let unknown_value =
         |category: &str, name: &str| input_error(&format!("there is no {category} `{name}`"));
-    let reading = Reading {
+    let reading = ModelReadOptions {
         dialect: match dialect.as_deref() {
             None => Dialect::Any,
             Some("cmurphi") => Dialect::CMurphi,

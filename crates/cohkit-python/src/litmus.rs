@@ -4,7 +4,9 @@ use crate::composition::Executed;
 use crate::interruptible::interruptible;
 use crate::{input_error, no_home_error, text_error};
 use cohkit_api::composition::MachineProtocols;
-use cohkit_api::litmus::{answer, LitmusRequest, MemorySystem, NotJudged, OutcomeBasis, Test};
+use cohkit_api::litmus::{
+    run_test_json, LitmusRequest, MemorySystem, OutcomeBasis, Test, TestError,
+};
 use cohkit_api::named_value::NamedValue;
 use cohkit_api::Failure;
 use pyo3::prelude::*;
@@ -110,7 +112,9 @@ pub(crate) fn litmus(
         test = single_test;
     }
     if let (Some(stores), Some(source)) = (&how.stores, lower.as_ref().or(source.as_ref())) {
-        let mixes = test.mixes(stores, &source.protocol).map_err(to_exception)?;
+        let mixes = test
+            .with_store_variants(stores, &source.protocol)
+            .map_err(to_exception)?;
         // Letters describe one mix, whereas `every` gives several.
         let [single_test] = <[_; 1]>::try_from(mixes)
             .map_err(|_| input_error("`stores` needs one letter per write of a single test"))?;
@@ -119,7 +123,7 @@ pub(crate) fn litmus(
     let request = LitmusRequest {
         cores: named_value(how.cores.as_deref())?,
         model: named_value(how.model.as_deref())?,
-        gives_up: how.gives_up,
+        max_spontaneous_evictions: how.gives_up,
         max_states: how.max_states,
         chart: how.chart,
         simulate: how.simulate,
@@ -131,12 +135,12 @@ pub(crate) fn litmus(
             lower: lower.as_ref(),
             file: file.as_deref(),
         };
-        answer(&test, memory_system, &request, cancel)
+        run_test_json(&test, memory_system, &request, cancel)
     })?;
     match result {
         Ok(value) => Ok(value.to_string()),
-        Err(NotJudged::NoHome(source, error)) => Err(no_home_error(&source, error)),
-        Err(NotJudged::Failure(failure)) => Err(to_exception(failure)),
+        Err(TestError::NoHome(source, error)) => Err(no_home_error(&source, error)),
+        Err(TestError::Failure(failure)) => Err(to_exception(failure)),
     }
 }
 

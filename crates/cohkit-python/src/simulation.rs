@@ -23,10 +23,7 @@ use std::sync::{Arc, PoisonError};
 /// Converts the reason to an exception.
 fn to_exception(error: StartError) -> PyErr {
     match error {
-        StartError::Input {
-            what: message,
-            help,
-        } => {
+        StartError::Input { message, help } => {
             let help = help.map_or(String::new(), |help| format!("; {help}"));
             input_error(&format!("{message}{help}"))
         }

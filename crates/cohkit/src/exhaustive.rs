@@ -94,7 +94,7 @@ impl Visitor for ApplicationExplorer<'_> {
 /// Checks the request before anything is constructed.
 pub(crate) fn check_size(options: &Options) -> Result<(), StartError> {
     let input_error = |reason| StartError::Input {
-        what: reason,
+        message: reason,
         help: None,
     };
     if options.application.contains('+') {

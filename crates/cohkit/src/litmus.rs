@@ -5,7 +5,7 @@ use crate::deliver;
 use crate::options::Litmus as Options;
 use crate::sim::levels;
 use cohkit_api::files;
-use cohkit_api::litmus::{run_test, LitmusRequest, MemorySystem, NotJudged, Report, Test};
+use cohkit_api::litmus::{run_test, LitmusRequest, MemorySystem, Report, Test, TestError};
 use cohkit_api::outcome::{ExitStatus, Failure};
 use serde_json::Value;
 use std::path::Path;
@@ -38,7 +38,7 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<ExitStatus
     let request = LitmusRequest {
         cores: options.cores,
         model: options.model,
-        gives_up: options.gives_up,
+        max_spontaneous_evictions: options.gives_up,
         max_states: options.max_states,
         chart: options.chart,
         simulate: options.simulate.map(|runs| (options.seed, runs)),
@@ -85,7 +85,7 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<ExitStatus
         tests = expand_tests(tests, &place, (&mut outcome, console));
     }
     if let (Some(stores), Some(source)) = (&options.stores, lower.as_ref().or(source.as_ref())) {
-        let mix = |test: Test| test.mixes(stores, &source.protocol);
+        let mix = |test: Test| test.with_store_variants(stores, &source.protocol);
         tests = expand_tests(tests, &mix, (&mut outcome, console));
     }
     let mut reports = Vec::new();
@@ -138,10 +138,10 @@ fn report_test(
     let mut should_continue = || !console.is_interrupted();
     let report = run_test(test, memory_system, request, &charts, &mut should_continue);
     report.map_err(|not_judged| match not_judged {
-        NotJudged::NoHome(source, error) => {
+        TestError::NoHome(source, error) => {
             source.no_home(&error, &charts, console.terminal.colour)
         }
-        NotJudged::Failure(failure) => failure,
+        TestError::Failure(failure) => failure,
     })
 }
 

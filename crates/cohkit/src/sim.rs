@@ -9,8 +9,8 @@ use cohkit_api::composition::{CompositionSource, MachineProtocols};
 use cohkit_api::files;
 use cohkit_api::outcome::{ExitStatus, Failure};
 use cohkit_api::simulation::{
-    read_platform, set, shipped_platform, max_concurrent_runs, warnings, RunResult, Request, Simulation,
-    StartError,
+    max_concurrent_runs, read_platform, set, shipped_platform, warnings, Request, RunResult,
+    Simulation, StartError,
 };
 use cohkit_api::source::{error_at, error_in_line, Source};
 use cohkit_chart::Text;
@@ -189,7 +189,10 @@ fn simulate(simulation: &Simulation, console: &Console) -> Result<RunResult, Sta
 pub(crate) fn failure(error: StartError, colour: bool) -> Failure {
     let message = match error {
         StartError::Failure(failure) => return failure,
-        StartError::Input { what: reason, help } => {
+        StartError::Input {
+            message: reason,
+            help,
+        } => {
             let help = help.map_or(String::new(), |help| format!("\n  help: {help}"));
             format!("error: {reason}{help}")
         }
