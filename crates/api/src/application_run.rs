@@ -64,7 +64,7 @@ pub struct Play {
     /// Request that this was made from.
     pub request: Request,
     /// All parameters of the application, with their defaults.
-    pub numbers: Vec<(String, u64)>,
+    pub parameter_values: Vec<(String, u64)>,
     /// Setup of the simulator.
     pub setup: Setup,
     /// True to record the latency breakdown of accesses.
@@ -278,9 +278,12 @@ impl Play {
         platform: Platform,
         request: Request,
     ) -> Result<Play, StartError> {
-        let (scenario, numbers) = requested_scenario(&request)?;
+        let (scenario, parameter_values) = requested_scenario(&request)?;
         let play = Play::with_scenario(source, host, platform, request, scenario)?;
-        Ok(Play { numbers, ..play })
+        Ok(Play {
+            parameter_values,
+            ..play
+        })
     }
 
     /// Sets up a custom scenario on a platform on which the settings of the request are set. Ignores the name and
@@ -338,7 +341,7 @@ impl Play {
         Ok(Play {
             source,
             request,
-            numbers: Vec::new(),
+            parameter_values: Vec::new(),
             setup,
             explain: false,
             timeline: None,
@@ -376,7 +379,7 @@ impl Play {
     /// JSON value, described in `docs/output.md`.
     pub fn json(&self, played: &PlayResult, seconds: f64) -> Value {
         let performance = played.as_ref().ok();
-        let numbers = self.numbers.iter();
+        let numbers = self.parameter_values.iter();
         let numbers: Map<String, Value> = numbers
             .map(|(name, value)| (name.clone(), json!(value)))
             .collect();

@@ -3,7 +3,7 @@
 use crate::console::Console;
 use crate::deliver;
 use crate::options::Litmus as Options;
-use crate::sim::levels;
+use crate::sim::read_levels;
 use cohkit_api::files;
 use cohkit_api::litmus::{run_test, LitmusRequest, MemorySystem, Report, Test, TestError};
 use cohkit_api::outcome::{ExitStatus, Failure};
@@ -16,7 +16,7 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<ExitStatus
     }
     let (source, lower) = match &options.protocol {
         Some(path) => {
-            let (source, lower) = levels(path, console.terminal.colour)?;
+            let (source, lower) = read_levels(path, console.terminal.colour)?;
             match (&options.system, &lower) {
                 (None, _) => (Some(source), lower),
                 (Some(name), None) => (Some(source.with_sizes_of(name)?), None),
@@ -48,15 +48,15 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<ExitStatus
     let mut outcome = ExitStatus::Success;
     let mut tests = Vec::new();
     for file in &options.files {
-        match test(file, console) {
+        match read_test(file, console) {
             Ok(test) => tests.push(test),
             Err(failure) => outcome = outcome.max(report_failure(&failure, console)),
         }
     }
     if !(tests.is_empty() || tests.len() == options.files.len()) {
-        let (unread_count, file_count) = (options.files.len() - tests.len(), options.files.len());
+        let (failed_count, file_count) = (options.files.len() - tests.len(), options.files.len());
         console.say(&format!(
-            "{unread_count} of {file_count} tests are undecided: they could not be read"
+            "{failed_count} of {file_count} tests are undecided: they could not be read"
         ));
     }
     if options.shapes {
@@ -137,7 +137,7 @@ fn report_test(
     let charts = options.output.charts(console.terminal);
     let mut should_continue = || !console.is_interrupted();
     let report = run_test(test, memory_system, request, &charts, &mut should_continue);
-    report.map_err(|not_judged| match not_judged {
+    report.map_err(|error| match error {
         TestError::NoHome(source, error) => {
             source.no_home(&error, &charts, console.terminal.colour)
         }
@@ -152,7 +152,7 @@ fn report_failure(failure: &Failure, console: &mut Console) -> ExitStatus {
 }
 
 /// Reads a test. A plain name without the extension `.litmus` is the name of a shape, unless such a file exists.
-fn test(file: &Path, console: &Console) -> Result<Test, Failure> {
+fn read_test(file: &Path, console: &Console) -> Result<Test, Failure> {
     let name = file.display().to_string();
     let file = files::input_path(file);
     if !file.exists() && file.extension() != Some("litmus".as_ref()) && !name.contains('/') {

@@ -12,7 +12,7 @@ use std::thread::JoinHandle;
 use tempfile::NamedTempFile;
 
 /// Maximum number of buffers queued for the writer. The simulation blocks when the queue is full.
-const WAITING: usize = 64;
+const MAX_QUEUED_BUFFERS: usize = 64;
 
 /// A file written under a temporary name and renamed when complete.
 pub(crate) struct StreamingFile {
@@ -35,7 +35,7 @@ impl StreamingFile {
             let Some((target, file)) = files::create_unfinished(path)? else {
                 return Ok(None);
             };
-            let (full, pieces) = sync_channel::<Vec<u8>>(WAITING);
+            let (full, pieces) = sync_channel::<Vec<u8>>(MAX_QUEUED_BUFFERS);
             let (return_sender, empty) = channel();
             let mut output = file.reopen()?;
             let writer = std::thread::Builder::new().spawn(move || {
@@ -62,7 +62,7 @@ impl StreamingFile {
         Ok(streaming_file)
     }
 
-    fn end(self, last_piece: Vec<u8>) -> io::Result<()> {
+    fn finish(self, last_piece: Vec<u8>) -> io::Result<()> {
         // A closed channel means that the writer failed; `join` returns its error.
         let _ = self.pieces.full.send(last_piece);
         let _ = self.pieces.full.send(Vec::new());
@@ -82,7 +82,7 @@ pub(crate) fn write(
     match streaming_file {
         None => files::write_bytes(path, &last_piece),
         Some(streaming_file) => {
-            let result = streaming_file.end(last_piece);
+            let result = streaming_file.finish(last_piece);
             result.map_err(|error| files::cannot_write(path, &error))
         }
     }

@@ -24,7 +24,7 @@ pub(crate) use output::{Form, Output};
 pub(crate) use package::{Explore, Report, Reproduce, Sweep};
 pub(crate) use rtl::{Emit, Measure, Rtl, RtlCommand, RtlTest, Synth};
 pub(crate) use run::Run;
-pub(crate) use simulated::{Drawn, Executed, HomeKind, Play, ReportOptions, Sim};
+pub(crate) use simulated::{ExecutorOptions, HomeKind, Play, ReportOptions, Sim, TimelineOptions};
 pub(crate) use workload::WorkParser;
 
 const EXIT_CODES: &str = "\

@@ -22,7 +22,7 @@ pub(crate) struct ForwardedArguments {
 #[command(disable_help_flag = true)]
 pub(crate) struct Reproduce {
     #[command(flatten)]
-    pub given: ForwardedArguments,
+    pub forwarded: ForwardedArguments,
 }
 
 /// Runs a command at every point of a sweep, on all cores or a cluster, and merges the results into one table.
@@ -33,7 +33,7 @@ pub(crate) struct Reproduce {
 #[command(disable_help_flag = true)]
 pub(crate) struct Sweep {
     #[command(flatten)]
-    pub given: ForwardedArguments,
+    pub forwarded: ForwardedArguments,
 }
 
 /// Generates a report for browsers, one page, from a folder of results.
@@ -45,7 +45,7 @@ pub(crate) struct Sweep {
 #[command(disable_help_flag = true)]
 pub(crate) struct Report {
     #[command(flatten)]
-    pub given: ForwardedArguments,
+    pub forwarded: ForwardedArguments,
 }
 
 /// Explores a system of a protocol step by step in a browser.
@@ -56,5 +56,5 @@ pub(crate) struct Report {
 #[command(disable_help_flag = true)]
 pub(crate) struct Explore {
     #[command(flatten)]
-    pub given: ForwardedArguments,
+    pub forwarded: ForwardedArguments,
 }

@@ -34,7 +34,7 @@ pub(crate) enum RtlCommand {
 #[derive(Args, Debug)]
 #[command(after_help = example("cohkit rtl emit protocols/eci.coh --out out/rtl"))]
 pub(crate) struct Emit {
-    /// Protocol file, or the name of one that ships.
+    /// Protocol file, or the name of a shipped one.
     pub file: PathBuf,
 
     /// Folder for `PROTOCOL_pkg.sv`, `PROTOCOL.mem`, `PROTOCOL_home.sv`, `PROTOCOL.f` and the RTL; created if needed.
@@ -56,7 +56,7 @@ pub(crate) struct Emit {
 #[derive(Args, Debug)]
 #[command(after_help = example("cohkit rtl test protocols/eci.coh --shape small --seeds 2"))]
 pub(crate) struct RtlTest {
-    /// Protocol file, or the name of one that ships.
+    /// Protocol file, or the name of a shipped one.
     pub file: PathBuf,
 
     /// First seed. It also determines the shape of the home, the lines, the latencies of messages and memory, how often
@@ -113,7 +113,7 @@ pub(crate) struct RtlTest {
 #[derive(Args, Debug)]
 #[command(after_help = example("cohkit rtl synth protocols/eci.coh --units 1"))]
 pub(crate) struct Synth {
-    /// Protocol file, or the name of one that ships.
+    /// Protocol file, or the name of a shipped one.
     pub file: PathBuf,
 
     /// Numbers of units, one configuration each; powers of two up to 64.
@@ -156,7 +156,7 @@ fn units(text: &str) -> Result<usize, String> {
 #[derive(Args, Debug)]
 #[command(after_help = example("cohkit rtl measure protocols/eci.coh --units 4 --lines 256"))]
 pub(crate) struct Measure {
-    /// Protocol file, or the name of one that ships.
+    /// Protocol file, or the name of a shipped one.
     pub file: PathBuf,
 
     /// Number of units in two slices, a power of two from 2 to 64.

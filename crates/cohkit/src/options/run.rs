@@ -1,6 +1,6 @@
 //! Options of `cohkit run`.
 
-use super::{example, Drawn};
+use super::{example, TimelineOptions};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -75,7 +75,7 @@ pub(crate) struct Run {
     pub races: bool,
 
     #[command(flatten)]
-    pub drawn: Drawn,
+    pub timeline_options: TimelineOptions,
 
     /// Evict a random line from the host's caches every N accesses on average.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
@@ -90,7 +90,7 @@ impl Run {
     /// Returns true if an option selects a machine with near-memory cores.
     pub(crate) fn uses_near_memory(&self) -> bool {
         let machine = self.platform.is_some() || !self.set.is_empty() || self.evict.is_some();
-        let reports = self.counters || self.races || self.drawn.timeline.is_some();
+        let reports = self.counters || self.races || self.timeline_options.timeline.is_some();
         machine || reports || !self.channels.is_empty() || self.unverified
     }
 }

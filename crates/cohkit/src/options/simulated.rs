@@ -74,7 +74,7 @@ pub(crate) struct Sim {
     pub no_oracle: bool,
 
     #[command(flatten)]
-    pub watched: ReportOptions,
+    pub reports: ReportOptions,
 
     /// Write the events of one line into this file, for `cohkit trace`, in a separate run.
     #[arg(long, value_name = "FILE")]
@@ -86,7 +86,7 @@ pub(crate) struct Sim {
     pub trace_line: (Side, u32),
 
     #[command(flatten)]
-    pub executed: Executed,
+    pub executor_options: ExecutorOptions,
 
     #[command(flatten)]
     pub output: Output,
@@ -167,10 +167,10 @@ pub(crate) struct Play {
     pub no_oracle: bool,
 
     #[command(flatten)]
-    pub watched: ReportOptions,
+    pub reports: ReportOptions,
 
     #[command(flatten)]
-    pub executed: Executed,
+    pub executor_options: ExecutorOptions,
 
     #[command(flatten)]
     pub output: Output,
@@ -178,7 +178,7 @@ pub(crate) struct Play {
 
 /// Executor of the home's controller in a machine.
 #[derive(Args, Debug)]
-pub(crate) struct Executed {
+pub(crate) struct ExecutorOptions {
     /// Executor of the home: the simulator, with the platform's quantities, or the Verilated RTL at 322 MHz, whose
     /// steps and messages are compared with the controller's. The RTL has two slices and supports one remote.
     #[arg(long, value_enum, default_value_t)]
@@ -208,12 +208,12 @@ pub(crate) struct ReportOptions {
     pub explain: bool,
 
     #[command(flatten)]
-    pub drawn: Drawn,
+    pub timeline_options: TimelineOptions,
 }
 
 /// Timeline of a run.
 #[derive(Args, Debug)]
-pub(crate) struct Drawn {
+pub(crate) struct TimelineOptions {
     /// Write a timeline for ui.perfetto.dev into this file: accesses, messages, states and counters.
     #[arg(long, value_name = "FILE")]
     pub timeline: Option<PathBuf>,

@@ -1,6 +1,6 @@
 //! `cohkit rtl measure`: latencies and throughput of the RTL.
 
-use super::lockstep::cache;
+use super::lockstep::default_cache_folder;
 use super::{build_library, compile, file_name, interrupted, origin, platform};
 use crate::console::Console;
 use crate::interrupt::CleanupGuard;
@@ -57,7 +57,7 @@ pub(super) fn measure(options: &Measure, console: &mut Console) -> Result<ExitSt
     let protocol = &source.protocol;
     let file = file_name(&options.file);
     let package = package(protocol, &rom, &origin(&source, &file));
-    let cache = options.build.clone().unwrap_or_else(cache);
+    let cache = options.build.clone().unwrap_or_else(default_cache_folder);
     files::make_folder(&cache)?;
     let mut shape = Shape::whole(options.units / 2, 7, 16);
     if options.engine {
