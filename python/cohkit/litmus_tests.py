@@ -89,7 +89,7 @@ def litmus(test: str | os.PathLike[str], **options: Unpack[Options]) -> types.Li
         _cohkit.litmus,
         program,
         protocol=protocol,
-        how=_native_options(options),
+        options=_native_options(options),
     )
     return types.Litmus.of(load(told))
 

@@ -135,7 +135,7 @@ def _read(name: str) -> Text:
 def _native(name: str, text: Text) -> _cohkit.Machine:
     if isinstance(text, tuple):
         device, host = (_native(*part) for part in zip(name.split("+", 1), text, strict=True))
-        return call(name, device.beside, host)
+        return call(name, device.with_host, host)
     return call(name, _cohkit.Machine, name, text)
 
 

@@ -335,7 +335,7 @@ def check(
     size = validate_size(protocol, systems=names, remotes=remotes, lines=lines, capacity=capacity)
     if isinstance(protocol, Composition):
         parts = call(
-            protocol.file, _cohkit.check_composition, protocol, systems=names, capacity=capacity, looking=search_options
+            protocol.file, _cohkit.check_composition, protocol, systems=names, capacity=capacity, search_options=search_options
         )
         return records(types.Verdict.of, map(whole_numbers, load(parts)))
     verdicts = load(
@@ -346,7 +346,7 @@ def check(
             systems=names,
             size=size,
             capacity=capacity,
-            looking=search_options,
+            search_options=search_options,
         )
     )
     return records(types.Verdict.of, map(whole_numbers, verdicts))

@@ -290,7 +290,7 @@ def _compile_request(request: Request) -> _cohkit.Simulation:
         _cohkit.Simulation,
         on,
         workload,
-        recorded=recorded,
+        trace=recorded,
         protocol=protocol,
         settings=settings,
         **options,
