@@ -152,7 +152,7 @@ def _translated_transfers() -> list[Point]:
 LOCAL_WORKLOADS: dict[str, Workload] = {"write": "random-write", "read": "random-read"}
 
 
-def _locality_points(where: str) -> list[Point]:
+def _locality(where: str) -> list[Point]:
     points = []
     for card in CARDS:
         for direction, workload in LOCAL_WORKLOADS.items():
@@ -238,8 +238,8 @@ its first request to its last answer, its pages not translated yet anywhere.
     "ccix-exp3": Experiment(
         title="a hit in the system cache of a card on CCIX, and a miss",
         **_figure(
-            PointExperiment(_locality_points("hit"), "ns", _median),
-            PointExperiment(_locality_points("miss"), "ns", _mean),
+            PointExperiment(_locality("hit"), "ns", _median),
+            PointExperiment(_locality("miss"), "ns", _mean),
         ),  # type: ignore[arg-type]
         note=_HOST
         + """\
