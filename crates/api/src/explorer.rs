@@ -231,9 +231,9 @@ mod tests {
         let initial_view = explorer.view(&[]).expect("initial view");
         assert_eq!(initial_view["at_rest"], true);
         let words = |view: &Value| -> Vec<String> {
-            let next = view["next"].as_array().expect("a list");
+            let next = view["next"].as_array().expect("a JSON list");
             next.iter()
-                .map(|item| item["words"].as_str().expect("words").to_string())
+                .map(|item| item["words"].as_str().expect("a JSON string").to_string())
                 .collect()
         };
         let load = words(&initial_view)
@@ -254,7 +254,7 @@ mod tests {
             .expect("the path is possible");
         let kinds: Vec<&Value> = after_request["sequence"]["steps"]
             .as_array()
-            .expect("a list")
+            .expect("a JSON list")
             .iter()
             .map(|step| &step["action"]["kind"])
             .collect();
@@ -264,7 +264,7 @@ mod tests {
         );
         assert!(after_request["lines"][0]["agents"][2]["state"]
             .as_str()
-            .expect("words")
+            .expect("a JSON string")
             .starts_with("S"));
         // An impossible step is rejected.
         let error = explorer
@@ -285,7 +285,7 @@ mod tests {
             for step in 0..40_usize {
                 let view = explorer.view(&path).expect("an offered step is possible");
                 assert_eq!(view["taken"].as_array().map(Vec::len), Some(step));
-                let choices = view["next"].as_array().expect("a list").len();
+                let choices = view["next"].as_array().expect("a JSON list").len();
                 assert!(choices > 0, "no step is possible after {path:?}");
                 assert_eq!(view["broken"], Value::Null);
                 path.push((step * 7 + 3) % choices);

@@ -206,9 +206,9 @@ mod tests {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let answer_of = |name: &str, text: &str| {
             let file = folder.path().join(name);
-            fs::write(&file, text).expect("it can be written");
+            fs::write(&file, text).expect("the file can be written");
             let mode = fs::Permissions::from_mode(0o755);
-            fs::set_permissions(&file, mode).expect("own file");
+            fs::set_permissions(&file, mode).expect("permissions can be set");
             probe_python(&file, PROBE_TIMEOUT)
         };
         assert_eq!(

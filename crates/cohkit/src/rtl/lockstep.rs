@@ -500,8 +500,8 @@ mod tests {
     fn waveform_errors_are_reported() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path_of = |name: &str| folder.path().join(name);
-        std::fs::write(path_of("whole.fst"), "something").expect("it can be written");
-        std::fs::write(path_of("empty.fst"), "").expect("it can be written");
+        std::fs::write(path_of("whole.fst"), "something").expect("the file can be written");
+        std::fs::write(path_of("empty.fst"), "").expect("the file can be written");
         let rerun = || {
             Err(Failed::Mismatch(Box::new(Mismatch {
                 check: Check::Comparison,
@@ -510,7 +510,7 @@ mod tests {
                 sequence: None,
             })))
         };
-        check_waveform(rerun(), &path_of("whole.fst")).expect("it ends as it did before");
+        check_waveform(rerun(), &path_of("whole.fst")).expect("the run ends in the same mismatch");
         let tool = Failed::Tool("no such tool".into());
         for (rerun, file, expected) in [
             (rerun(), "empty.fst", "is the disk full?"),

@@ -23,7 +23,7 @@ fn stairs(addition: &str) -> tempfile::TempDir {
         folder.path().join("stairs.m"),
         format!("{STAIRS}{addition}"),
     )
-    .expect("written");
+    .expect("the file can be written");
     folder
 }
 
@@ -38,8 +38,8 @@ fn check(folder: &Path, file: &str, options: &[&str]) -> (i32, String, String) {
         .args(options)
         .current_dir(folder)
         .output()
-        .expect("it starts");
-    let code = status.code().expect("it ends by itself");
+        .expect("the command starts");
+    let code = status.code().expect("the command exits by itself");
     (code, text(&stdout), text(&stderr))
 }
 
@@ -50,7 +50,7 @@ fn entry(json: &str) -> Value {
 }
 
 #[test]
-fn deadlock_can_be_meant_in_three_ways() {
+fn deadlock_has_three_definitions() {
     let folder = stairs("rule \"rest\" count = 3 ==> begin end;");
     let verdict = |options: &[&str]| {
         let (code, out, err) = check(folder.path(), "stairs.m", options);
@@ -152,7 +152,7 @@ fn order_dependent_model_is_undecided_and_replayable() {
                 its iterations store different values in `last`";
     assert!(out.starts_with(expected), "{out}");
     let (_, json, _) = check(folder.path(), "stairs.m", &["--json"]);
-    fs::write(folder.path().join("trace.json"), json).expect("written");
+    fs::write(folder.path().join("trace.json"), json).expect("the file can be written");
     let (code, out, err) = check(folder.path(), "stairs.m", &["--replay", "trace.json"]);
     assert_eq!((code, err.as_str()), (3, ""));
     assert!(out.starts_with(expected), "{out}");
@@ -179,7 +179,7 @@ fn model_output_files_are_written_and_read_back() {
     assert_eq!((code, err.as_str()), (1, ""));
     let coverage = &entry(&json)["coverage"]["rules"];
     assert_eq!(coverage[0]["rule"], "climb");
-    let graph = fs::read_to_string(folder.path().join("graph.dot")).expect("written");
+    let graph = fs::read_to_string(folder.path().join("graph.dot")).expect("the file can be read");
     assert!(graph.starts_with("digraph"), "{graph}");
     // The exported model has the states of the model without symmetry.
     let counts = |file: &str| {
@@ -188,7 +188,7 @@ fn model_output_files_are_written_and_read_back() {
         entry(&json)["states"].clone()
     };
     assert_eq!(counts("out/stairs.m"), counts("stairs.m"));
-    fs::write(folder.path().join("trace.json"), &json).expect("written");
+    fs::write(folder.path().join("trace.json"), &json).expect("the file can be written");
     let (code, replayed, err) = check(
         folder.path(),
         "stairs.m",
@@ -205,21 +205,23 @@ fn model_output_files_are_written_and_read_back() {
 fn recognised_messages_are_drawn() {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/murphi");
     let folder = stairs("");
-    fs::copy(tests.join("messages.m"), folder.path().join("messages.m")).expect("copied");
+    fs::copy(tests.join("messages.m"), folder.path().join("messages.m"))
+        .expect("the file can be copied");
     let (code, json, err) = check(
         folder.path(),
         "messages.m",
         &["--json", "--chart-svg", "charts"],
     );
     assert_eq!((code, err.as_str()), (1, ""));
-    let svg = fs::read_to_string(folder.path().join("charts/messages.svg")).expect("written");
+    let svg = fs::read_to_string(folder.path().join("charts/messages.svg"))
+        .expect("the file can be read");
     assert!(svg.starts_with("<svg") && svg.contains("Grant"), "{svg}");
     let sequences = &entry(&json)["counterexample"]["sequences"];
     assert_eq!(
         sequences[0]["agents"],
         serde_json::json!(["client_1", "client_2", "Home"])
     );
-    fs::write(folder.path().join("trace.json"), &json).expect("written");
+    fs::write(folder.path().join("trace.json"), &json).expect("the file can be written");
     let (_, searched, _) = check(folder.path(), "messages.m", &[]);
     let (code, replayed, _) = check(folder.path(), "messages.m", &["--replay", "trace.json"]);
     assert_eq!(code, 1);
@@ -248,9 +250,10 @@ fn recognised_messages_are_drawn() {
 
 #[cfg(unix)]
 #[test]
-fn a_file_without_end_is_not_read_for_ever() {
+fn endless_input_file_is_rejected() {
     let folder = stairs("");
-    std::os::unix::fs::symlink("/dev/zero", folder.path().join("endless.m")).expect("a link");
+    std::os::unix::fs::symlink("/dev/zero", folder.path().join("endless.m"))
+        .expect("the link can be created");
     let (code, _, err) = check(folder.path(), "endless.m", &[]);
     assert_eq!(code, 2);
     let expected = "error: endless.m: is larger than the limit of 256 MiB\n";
@@ -258,7 +261,7 @@ fn a_file_without_end_is_not_read_for_ever() {
 }
 
 #[test]
-fn bad_files_are_bad_input_and_bad_places_cannot_be_written() {
+fn invalid_inputs_and_unwritable_outputs_are_reported() {
     let folder = stairs("");
     let (code, _, err) = check(folder.path(), "missing.m", &[]);
     assert_eq!(code, 2);
@@ -269,12 +272,12 @@ fn bad_files_are_bad_input_and_bad_places_cannot_be_written() {
         err.contains("is a Murphi model, and `--remotes` is for protocol files"),
         "{err}"
     );
-    fs::write(folder.path().join("file"), "").expect("written");
+    fs::write(folder.path().join("file"), "").expect("the file can be written");
     for option in ["--export-murphi", "--chart-svg"] {
         let (code, out, err) = check(folder.path(), "stairs.m", &[option, "file/under"]);
         assert_eq!((code, out.as_str()), (4, ""), "{option}: {err}");
     }
     // The worst outcome of several files wins.
-    fs::write(folder.path().join("wrong.m"), "rule").expect("written");
+    fs::write(folder.path().join("wrong.m"), "rule").expect("the file can be written");
     assert_eq!(check(folder.path(), "stairs.m", &["wrong.m"]).0, 2);
 }

@@ -59,7 +59,8 @@ fn value_types_print_alike_in_all_charts() {
         vec!["check", EVERY_TYPE, "--json"],
         simulate_arguments(EVERY_TYPE, &["--json"]),
     ] {
-        let value: Value = serde_json::from_str(&violation_output(&arguments)).expect("it is JSON");
+        let value: Value =
+            serde_json::from_str(&violation_output(&arguments)).expect("the text is JSON");
         let json = value.to_string();
         for words in MESSAGES.into_iter().chain([STATE]) {
             assert!(json.contains(words), "{words} is not in\n{json}");
@@ -69,14 +70,15 @@ fn value_types_print_alike_in_all_charts() {
 
 /// Traces and timelines need a run that reaches its end, so here the cache accepts the answer.
 #[test]
-fn every_type_of_value_reads_the_same_in_traces_and_timelines() {
+fn value_types_print_alike_in_traces_and_timelines() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = |name: &str| folder.path().join(name).display().to_string();
     let (file, trace, timeline) = (path("right.coh"), path("trace.json"), path("run.pftrace"));
-    let protocol = fs::read_to_string("../../tests/values/every-type.coh").expect("the file");
+    let protocol =
+        fs::read_to_string("../../tests/values/every-type.coh").expect("the file can be read");
     let accepting = protocol.replace("R | Data if first | unreachable", "S | evict | | I");
     assert_ne!(protocol, accepting);
-    fs::write(&file, accepting).expect("it can be written");
+    fs::write(&file, accepting).expect("the file can be written");
     let options = [
         "--trace",
         &trace,
@@ -104,7 +106,7 @@ fn every_type_of_value_reads_the_same_in_traces_and_timelines() {
     // The tables alone, read independently, agree.
     let trace_check = cohkit(["trace", "--protocol", &file, &trace])
         .output()
-        .expect("starts");
+        .expect("the command starts");
     assert!(
         trace_check.status.success(),
         "{}",
@@ -114,7 +116,7 @@ fn every_type_of_value_reads_the_same_in_traces_and_timelines() {
 
 /// Regression: simulations named the wrong cache, `M owner=1` for cache 0.
 #[test]
-fn a_simulation_names_the_owner_that_a_check_names() {
+fn simulation_and_check_name_the_same_owner() {
     let file = "../../tests/values/owner-off-by-one.coh";
     let check_output = violation_output(&["check", file]);
     assert!(check_output.contains("[M owner=cache 1]"), "{check_output}");
