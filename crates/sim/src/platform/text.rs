@@ -666,7 +666,7 @@ mod tests {
     }
 
     #[test]
-    fn truncated_protocols_cause_no_panic() {
+    fn no_truncation_of_a_text_panics() {
         for length in 0..TEXT.len() {
             if let (Some(part), true) = (TEXT.get(..length), length + 2 < TEXT.len()) {
                 let errors = read(part).unwrap_err();
