@@ -1,4 +1,4 @@
-//! Tests of `cohkit library`, which writes the library for programs on cores beside far memory.
+//! Tests of `cohkit library`, which writes the library for programs on near-memory cores.
 
 use crate::require::require;
 use crate::{cohkit, text, transcript};

@@ -1,4 +1,4 @@
-//! Tests of `cohkit run --cp`: programs on both sides of a machine with cores beside far memory.
+//! Tests of `cohkit run --cp`: programs on both sides of a machine with near-memory cores.
 
 use crate::require::{missing, require};
 use crate::{cohkit, text, transcript};
@@ -79,7 +79,7 @@ fn channel_violation_names_its_line_and_the_host_continues() {
             assert!(output.contains(part), "{part} in {output}");
         }
     }
-    // Without `--cp` there are neither cores beside far memory nor far memory.
+    // Without `--cp` there are neither near-memory cores nor far memory.
     let output = run(&["stray-host.elf"]);
     for part in [
         "exit code 1\n",
