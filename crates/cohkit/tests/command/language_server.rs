@@ -695,13 +695,13 @@ fn server_formats_like_the_fmt_command() {
     let source = std::fs::read_to_string(crate::tiny()).expect("the file can be read");
     let formatted =
         cohkit_protocol::text::format(&source).expect("the text has only valid characters");
-    let untidy = formatted.replace("  ", " ");
+    let unformatted = formatted.replace("  ", " ");
     let uri = "file:///tiny.coh";
-    editor.open(uri, &untidy);
+    editor.open(uri, &unformatted);
     let params = json!({ "textDocument": { "uri": uri }, "options": { "tabSize": 2, "insertSpaces": true } });
     let edits = editor.request("textDocument/formatting", params.clone())["result"].clone();
     assert_eq!(
-        apply_edits(&untidy, edits.as_array().expect("a JSON list")),
+        apply_edits(&unformatted, edits.as_array().expect("a JSON list")),
         formatted
     );
     editor.change(uri, &formatted);

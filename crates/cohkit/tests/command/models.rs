@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Output;
 
 /// A model with symmetry and a deadlock, which violates `at most two` unless a limit stops the search before.
-const STAIRS: &str = r#"
+const DEADLOCK_MODEL: &str = r#"
 type node: scalarset(3);
 var up: array [node] of boolean; count: 0..3;
 startstate begin for n: node do up[n] := false; end; count := 0; end;
@@ -21,7 +21,7 @@ fn stairs(addition: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a temporary folder");
     fs::write(
         folder.path().join("stairs.m"),
-        format!("{STAIRS}{addition}"),
+        format!("{DEADLOCK_MODEL}{addition}"),
     )
     .expect("the file can be written");
     folder

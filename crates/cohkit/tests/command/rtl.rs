@@ -335,7 +335,7 @@ fn unknown_shape_is_rejected_with_the_known_ones() {
 }
 
 /// Options of a size that other tests build, too.
-const SMALL: [&str; 6] = [
+const SMALL_SHAPE_OPTIONS: [&str; 6] = [
     "--set",
     "home.units=2",
     "--set",
@@ -351,7 +351,7 @@ fn run_with_rtl(arguments: &[&str]) -> Option<serde_json::Value> {
     }
     let mut command = cohkit(arguments.iter().copied());
     command
-        .args(SMALL)
+        .args(SMALL_SHAPE_OPTIONS)
         .args(["--home", "rtl", "--json", "--build"]);
     let output = command
         .arg(build_folder())
@@ -1013,7 +1013,7 @@ fn invalidation_engine_is_measured_behind_the_home() {
 }
 
 /// Enzian with 4 of 64 units, 3 of 48 cores, and links of a sixteenth; `rtl measure --units 4` builds the same RTL.
-const SIXTEENTH: [&str; 10] = [
+const SCALED_ENZIAN: [&str; 10] = [
     "--set",
     "home.units=2",
     "--set",
@@ -1041,7 +1041,7 @@ fn simulated_home_is_as_fast_as_the_rtl() {
         let rates_with = |home: &str| {
             let mut command = cohkit(["sim", "enzian-cohkit", workload, "--json", "--home", home]);
             let output = command
-                .args(SIXTEENTH)
+                .args(SCALED_ENZIAN)
                 .arg("--build")
                 .arg(build_folder())
                 .output()

@@ -14,7 +14,7 @@ fn sim(arguments: &[&str]) -> (i32, String, String) {
     (code, text(&output.stdout), text(&output.stderr))
 }
 
-const SHORT: [&str; 6] = [
+const SHORT_RUN: [&str; 6] = [
     "enzian-dc-ddr",
     "random-write",
     "--accesses",
@@ -26,14 +26,14 @@ const SHORT: [&str; 6] = [
 #[test]
 fn equal_seeds_give_equal_output() {
     let json = |seed: &str| {
-        let arguments = [&["sim"], &SHORT[..], &["--seed", seed, "--json"]].concat();
+        let arguments = [&["sim"], &SHORT_RUN[..], &["--seed", seed, "--json"]].concat();
         without_run(&cohkit(arguments).output().expect("the command starts"))
     };
     let first_result = json("1");
     assert_eq!(first_result.to_string(), json("1").to_string());
     assert_ne!(first_result["statistics"], json("2")["statistics"]);
     assert_eq!(first_result["statistics"]["accesses"], 30000.0);
-    assert_eq!(sim(&SHORT), sim(&SHORT));
+    assert_eq!(sim(&SHORT_RUN), sim(&SHORT_RUN));
 }
 
 #[test]
@@ -573,12 +573,18 @@ fn each_kind_runs_its_own_workload() {
     }
 }
 
-const TWO: &str = "../../protocols/two-level.coh";
+const TWO_LEVEL_FILE: &str = "../../protocols/two-level.coh";
 
 #[test]
 fn two_level_statistics_are_separate_and_reproducible() {
     let options = ["--region", "64KiB", "--accesses", "5000"];
-    let base = ["sim", "clusters-4x4", "random-mixed", "--protocol", TWO];
+    let base = [
+        "sim",
+        "clusters-4x4",
+        "random-mixed",
+        "--protocol",
+        TWO_LEVEL_FILE,
+    ];
     let json = |extra: &[&str]| {
         without_run(
             &cohkit([&base[..], &options, extra].concat())
@@ -736,7 +742,7 @@ fn combined_machines_run_both_directions() {
 fn mismatched_numbers_of_levels_are_rejected() {
     for (arguments, expected) in [
         (
-            ["enzian-dc-ddr", "random-read", "--protocol", TWO],
+            ["enzian-dc-ddr", "random-read", "--protocol", TWO_LEVEL_FILE],
             "error: enzian-dc-ddr has one level of caches, but the specification has two\n",
         ),
         (
@@ -752,7 +758,7 @@ fn mismatched_numbers_of_levels_are_rejected() {
         assert_eq!((code, output.as_str()), (2, ""));
         assert!(error.starts_with(expected), "{error}");
     }
-    let two_levels = ["clusters-4x4", "random-read", "--protocol", TWO];
+    let two_levels = ["clusters-4x4", "random-read", "--protocol", TWO_LEVEL_FILE];
     for (extra, expected) in [
         (
             ["--trace", "/dev/null"],
@@ -784,7 +790,7 @@ fn mismatched_numbers_of_levels_are_rejected() {
 /// The breakdown has parts and steps; each adds up to the latency, and each gives columns of a table.
 #[test]
 fn latency_breakdown_sums_to_the_picosecond() {
-    let explain_arguments = [&["sim"], &SHORT[..], &["--explain"]].concat();
+    let explain_arguments = [&["sim"], &SHORT_RUN[..], &["--explain"]].concat();
     let json =
         |arguments: &[&str]| without_run(&cohkit(arguments).output().expect("the command starts"));
     let result = json(&[&explain_arguments[..], &["--json"]].concat());
@@ -802,7 +808,7 @@ fn latency_breakdown_sums_to_the_picosecond() {
         .sum();
     let slowest = &result["statistics"]["latency_max_ns"];
     assert!((ns - slowest.as_f64().expect("a JSON number")).abs() < 1e-6);
-    let mut plain_result = json(&[&["sim"], &SHORT[..], &["--json"]].concat());
+    let mut plain_result = json(&[&["sim"], &SHORT_RUN[..], &["--json"]].concat());
     assert_eq!(plain_result["explanation"].take(), serde_json::Value::Null);
     assert_eq!(plain_result["statistics"], result["statistics"]);
     let table = cohkit([&explain_arguments[..], &["--csv"]].concat()).output();
@@ -816,7 +822,7 @@ fn latency_breakdown_sums_to_the_picosecond() {
         "clusters-4x4",
         "random-read",
         "--protocol",
-        TWO,
+        TWO_LEVEL_FILE,
         "--explain",
     ]);
     assert_eq!(code, 2, "{rejection}");
@@ -832,7 +838,7 @@ fn latency_breakdown_sums_to_the_picosecond() {
 fn timeline_file_with_a_text_extension_is_rejected() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("run.json").display().to_string();
-    let (code, out, error) = sim(&[&SHORT[..], &["--timeline", &file]].concat());
+    let (code, out, error) = sim(&[&SHORT_RUN[..], &["--timeline", &file]].concat());
     assert_eq!((code, out.as_str()), (2, ""));
     assert!(error.contains("name a file such as run.pftrace"), "{error}");
     assert!(!std::path::Path::new(&file).exists());
@@ -1125,7 +1131,13 @@ fn timeline_options_select_events() {
     let file = folder.path().join("run.pftrace");
     let file = file.to_str().unwrap();
     let run_with_timeline = |extra: &[&str]| {
-        let arguments = [&["sim"], &SHORT[..], &["--json", "--timeline", file], extra].concat();
+        let arguments = [
+            &["sim"],
+            &SHORT_RUN[..],
+            &["--json", "--timeline", file],
+            extra,
+        ]
+        .concat();
         let result = without_run(&cohkit(arguments).output().expect("the command starts"));
         (result, fs::read(file).unwrap())
     };
@@ -1137,7 +1149,7 @@ fn timeline_options_select_events() {
         .unwrap();
     assert_eq!(timeline["bytes"], bytes.len());
     assert_eq!(timeline["accesses"], 30_000);
-    let plain_result = [&["sim"], &SHORT[..], &["--json"]].concat();
+    let plain_result = [&["sim"], &SHORT_RUN[..], &["--json"]].concat();
     let plain_result = without_run(&cohkit(plain_result).output().expect("the command starts"));
     assert_eq!(full_result, plain_result);
     let (partial_result, partial_bytes) = run_with_timeline(&["--timeline-window", "1us..2us"]);
@@ -1161,7 +1173,7 @@ fn timeline_options_select_events() {
             "there is no agent `nobody`; there are ",
         ),
     ] {
-        let (code, output, error) = sim(&[&SHORT[..], &["--timeline", file], &extra].concat());
+        let (code, output, error) = sim(&[&SHORT_RUN[..], &["--timeline", file], &extra].concat());
         assert_eq!((code, output.as_str()), (2, ""), "{error}");
         assert!(error.contains(expected), "{error}");
     }

@@ -45,14 +45,15 @@ impl Watch {
 
     /// Waits for a line that contains this text.
     fn expect_output(&self, expected: &str) {
-        let mut earlier = String::new();
+        let mut earlier_lines = String::new();
         loop {
             let line = self.lines.recv_timeout(OUTPUT_TIMEOUT);
-            let line = line.unwrap_or_else(|_| panic!("`{expected}` is not said after\n{earlier}"));
+            let line =
+                line.unwrap_or_else(|_| panic!("`{expected}` is not said after\n{earlier_lines}"));
             if line.contains(expected) {
                 break;
             }
-            earlier += &format!("{line}\n");
+            earlier_lines += &format!("{line}\n");
         }
     }
 

@@ -20,7 +20,7 @@ fn programs(texts: &[(&str, &str)]) -> tempfile::TempDir {
 
 #[test]
 fn missing_tool_fails_a_test_unless_waived() {
-    let nowhere = OsStr::new("/nonexistent");
+    let missing_folder = OsStr::new("/nonexistent");
     let tools = [
         "rumur",
         "verilator",
@@ -31,19 +31,22 @@ fn missing_tool_fails_a_test_unless_waived() {
         "mounts",
     ];
     for name in tools {
-        let message = require::is_there(name, nowhere, "").expect_err(name);
+        let message = require::is_there(name, missing_folder, "").expect_err(name);
         assert!(message.contains("this test needs "), "{message}");
         assert!(
             message.contains(&format!("COHKIT_WITHOUT={name}")),
             "{message}"
         );
-        assert_eq!(require::is_there(name, nowhere, name), Ok(false));
+        assert_eq!(require::is_there(name, missing_folder, name), Ok(false));
         // Only the tool's own name disables its tests.
         let other_tool = if name == "z3" { "yosys" } else { "z3" };
-        assert!(require::is_there(name, nowhere, other_tool).is_err());
+        assert!(require::is_there(name, missing_folder, other_tool).is_err());
     }
-    assert_eq!(require::is_there("z3", nowhere, "rumur,z3"), Ok(false));
-    let message = require::is_there("z3", nowhere, "z4").expect_err("there is no z4");
+    assert_eq!(
+        require::is_there("z3", missing_folder, "rumur,z3"),
+        Ok(false)
+    );
+    let message = require::is_there("z3", missing_folder, "z4").expect_err("there is no z4");
     assert!(
         message.contains("names `z4`") && message.contains("verilator"),
         "{message}"
@@ -77,7 +80,7 @@ fn missing_tools_are_never_ignored_silently() {
         let tests = path.iter().any(|part| part == "tests");
         tests && (has_extension("rs") || has_extension("py")) && path != this_file
     };
-    let mut examined = 0;
+    let mut file_count = 0;
     for path in paths.iter().filter(is_test) {
         let text = std::fs::read_to_string(path).expect("the file can be read");
         for word in [
@@ -88,9 +91,9 @@ fn missing_tools_are_never_ignored_silently() {
         ] {
             assert!(!text.contains(word), "{}: {word}", path.display());
         }
-        examined += 1;
+        file_count += 1;
     }
-    assert!(examined > 50, "only {examined}");
+    assert!(file_count > 50, "only {file_count}");
 }
 
 #[test]
