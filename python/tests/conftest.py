@@ -51,10 +51,12 @@ def run_shown(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], int]:
         blocks = "".join(re.findall(r"^```console\n(.*?)^```$", text, re.MULTILINE | re.DOTALL))
         shown = re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", blocks, re.MULTILINE)
         for line, expected in shown:
-            done = subprocess.run(["bash", "-c", f"exec 2>&1; {line}"], capture_output=True, text=True, check=False)
+            completed = subprocess.run(
+                ["bash", "-c", f"exec 2>&1; {line}"], capture_output=True, text=True, check=False
+            )
             pattern = ".*".join(re.escape(part) for part in re.split(r"(?m)^\.\.\.\n", expected))
-            assert re.fullmatch(pattern, done.stdout, re.DOTALL), f"{line}:\n{done.stdout}"
-            assert done.returncode == 0
+            assert re.fullmatch(pattern, completed.stdout, re.DOTALL), f"{line}:\n{completed.stdout}"
+            assert completed.returncode == 0
         return len(shown)
 
     return run
@@ -74,8 +76,8 @@ NODE = Path(__file__).resolve().parents[2] / ".venv/editors"
 def tools() -> dict[str, dict[str, Any]]:
     """Give the answer of `cohkit doctor` for each tool that tests may need, by its name."""
     command = [str(Path(sys.executable).parent / "cohkit"), "doctor", "--json"]
-    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    return {tool["name"]: tool for tool in json.loads(told)["tools"]}
+    catalogue_json = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return {tool["name"]: tool for tool in json.loads(catalogue_json)["tools"]}
 
 
 FLAGS = [
@@ -105,13 +107,16 @@ def complaints() -> Callable[[Page, str], list[str]]:
     """Listen to all that a page complains of, and to what it asks for beyond an address."""
 
     def listen(page: Page, address: str) -> list[str]:
-        said: list[str] = []
+        messages: list[str] = []
         # Machines under test are slow.
         page.set_default_timeout(60_000)
-        page.on("console", lambda message: said.append(message.text))
-        page.on("pageerror", lambda error: said.append(str(error)))
-        page.on("request", lambda one: None if one.url.startswith((address, "data:")) else said.append(one.url))
-        return said
+        page.on("console", lambda message: messages.append(message.text))
+        page.on("pageerror", lambda error: messages.append(str(error)))
+        page.on(
+            "request",
+            lambda request: None if request.url.startswith((address, "data:")) else messages.append(request.url),
+        )
+        return messages
 
     return listen
 

@@ -67,13 +67,13 @@ def test_block(
 def test_seeded_fault_is_detected(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: tuple[str, str, str, str]
 ) -> None:
-    name, test, right, wrong = fault
+    name, test, original, faulty = fault
     hardware = tmp_path / "hardware"
     shutil.copytree(root / "hardware", hardware)
     source = hardware / f"rtl/{name}.sv"
     text = source.read_text(encoding="utf-8")
-    assert text.count(right) == 1
-    source.write_text(text.replace(right, wrong), encoding="utf-8")
+    assert text.count(original) == 1
+    source.write_text(text.replace(original, faulty), encoding="utf-8")
     monkeypatch.syspath_prepend(str(hardware / "blocks"))
     with pytest.raises(SystemExit, match="Failed 1 of 1 tests"):
         run(tmp_path / "build", hardware / "rtl", (f"{name}_block", test, {}))

@@ -38,8 +38,8 @@ CLASSES = {"request", "victim", "answer", "forward", "grant", "acknowledgement"}
 
 def scopes(root: Path, *files: Path) -> dict[Path, Tokens]:
     command: list[str | Path] = ["node", root / "editors/vscode/scopes.mjs", root / ".venv/editors", *files]
-    told = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-    return {file: told[str(file)] for file in files}
+    scopes_json = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    return {file: scopes_json[str(file)] for file in files}
 
 
 def terminals(root: Path) -> tuple[set[str], set[str]]:
@@ -118,8 +118,8 @@ def test_contextual_keywords_are_highlighted_by_position(
     text = tmp_path / "line.coh"
     text.write_text(line)
     [tokens] = scopes(root, text)[text]
-    told = [kinds[scope.removesuffix(".cohkit")] for _, _, scope in tokens if scope != "source.cohkit"]
-    assert told == expected
+    found_kinds = [kinds[scope.removesuffix(".cohkit")] for _, _, scope in tokens if scope != "source.cohkit"]
+    assert found_kinds == expected
 
 
 def test_invalid_tokens_are_marked(root: Path, tmp_path: Path) -> None:
@@ -140,8 +140,8 @@ def extension(root: Path, folder: Path, *, external: str = '"vscode"') -> Path:
     assert text.count('external: ["vscode"]') == 1
     bundle.write_text(text.replace('external: ["vscode"]', f"external: [{external}]"))
     for script in ("types", "package"):
-        done = subprocess.run(["npm", "run", script], cwd=source, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stdout + done.stderr
+        completed = subprocess.run(["npm", "run", script], cwd=source, capture_output=True, text=True, check=False)
+        assert completed.returncode == 0, completed.stdout + completed.stderr
     [package] = source.glob("*.vsix")
     assert package.name in (root / "editors/vscode/README.md").read_text()
     assert package.stat().st_size < 1_000_000
@@ -171,34 +171,36 @@ def test_packaged_extension_reports_server_state(root: Path, tmp_path: Path) -> 
     assert "vscode-languageclient 11.0.0" in licences
     text = tmp_path / "msi.coh"
     shutil.copy(root / "protocols/msi.coh", text)
-    done = driven(root, packed, text)
-    assert done.returncode == 0, done.stderr
-    told: dict[str, Any] = json.loads(done.stdout)
-    missing, other = told["complaints"]
+    completed = driven(root, packed, text)
+    assert completed.returncode == 0, completed.stderr
+    report: dict[str, Any] = json.loads(completed.stdout)
+    missing, no_server = report["complaints"]
     assert "`/nonexistent/cohkit` is not found" in missing
     assert "`cohkit.command`" in missing
-    assert "has no language server" in other, "Node.js is another program"
-    [wrong] = told["broken"]
-    assert wrong["message"].startswith("`@` has no meaning here")
-    assert wrong["range"] == {"start": {"line": 0, "character": 11}, "end": {"line": 0, "character": 12}}
-    assert told["fixed"] == told["again"] == []
-    name, found = told["definition"]["name"], told["definition"]
-    assert found["uri"] == text.as_uri()
-    assert found["line"][found["range"]["start"]["character"] : found["range"]["end"]["character"]] == name
-    assert f"message `{name}`" in told["hover"]
-    assert "| remote |" in told["hover"]
+    assert "has no language server" in no_server, "Node.js is another program"
+    [diagnostic] = report["broken"]
+    assert diagnostic["message"].startswith("`@` has no meaning here")
+    assert diagnostic["range"] == {"start": {"line": 0, "character": 11}, "end": {"line": 0, "character": 12}}
+    assert report["fixed"] == report["again"] == []
+    name, definition = report["definition"]["name"], report["definition"]
+    assert definition["uri"] == text.as_uri()
+    assert (
+        definition["line"][definition["range"]["start"]["character"] : definition["range"]["end"]["character"]] == name
+    )
+    assert f"message `{name}`" in report["hover"]
+    assert "| remote |" in report["hover"]
     # Messages fit behind `send`, and states do not.
-    assert {name, "Data"} <= set(told["completion"])
-    assert "IM_AD" not in told["completion"]
-    assert told["shown"] == []
-    assert told["left"] == {"providers": [], "commands": []}
+    assert {name, "Data"} <= set(report["completion"])
+    assert "IM_AD" not in report["completion"]
+    assert report["shown"] == []
+    assert report["left"] == {"providers": [], "commands": []}
 
 
 def test_package_without_client_is_rejected(root: Path, tmp_path: Path) -> None:
     packed = extension(root, tmp_path, external='"vscode", "vscode-languageclient/node"')
-    done = driven(root, packed, root / "protocols/msi.coh")
-    assert done.returncode == 1
-    assert "Cannot find module 'vscode-languageclient/node'" in done.stderr
+    completed = driven(root, packed, root / "protocols/msi.coh")
+    assert completed.returncode == 1
+    assert "Cannot find module 'vscode-languageclient/node'" in completed.stderr
 
 
 def test_every_seeded_server_fault_has_a_location(root: Path) -> None:

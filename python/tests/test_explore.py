@@ -75,7 +75,7 @@ def test_explorer_steps_undo_and_jump_to_violation(
     browser: Browser, complaints: Callable[..., list[str]], address: str, follow: Callable[[Locator], None]
 ) -> None:
     page = browser.new_context(viewport={"width": 1280, "height": 900}).new_page()
-    said = complaints(page, address)
+    messages = complaints(page, address)
     page.goto(address)
     choices = page.locator(".choices button")
     choices.get_by_text("cache 1: store", exact=True).click()
@@ -104,22 +104,22 @@ def test_explorer_steps_undo_and_jump_to_violation(
     # A way that cannot be gone says so, and so does one that is no way.
     page.goto(f"{address}#/explore/99")
     assert "step 0 of this path is choice 99" in page.inner_text("main [role=alert]")
-    said[:] = [words for words in said if "400 (Bad Request)" not in words]
+    messages[:] = [words for words in messages if "400 (Bad Request)" not in words]
     # Tables and text of the protocol are parts of the same page.
     follow(page.locator("nav a:text-is('msi')"))
     assert page.locator("table.rows tbody tr").count() > 20
-    assert said == []
+    assert messages == []
 
 
 @pytest.mark.needs("chromium")
 def test_explorer_works_on_a_phone(browser: Browser, complaints: Callable[..., list[str]], address: str) -> None:
     page = browser.new_context(viewport={"width": 390, "height": 800}, color_scheme="dark", has_touch=True).new_page()
-    said = complaints(page, address)
+    messages = complaints(page, address)
     page.goto(address)
     page.locator(".choices button").first.tap()
     page.wait_for_selector(".drawn g.now")
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
-    assert said == []
+    assert messages == []
 
 
 @pytest.mark.needs("chromium")
@@ -135,13 +135,13 @@ def test_explorer_fits_the_viewport(
         way.append(len(way) % len(view["next"]) if len(way) < 40 else 0)
     with served(explorer) as address:
         page = browser.new_context(viewport={"width": width, "height": 900}).new_page()
-        said = complaints(page, address)
+        messages = complaints(page, address)
         for place in (f"explore/{','.join(map(str, way))}", "protocol-0/table-0", "protocol-0/table-1"):
             page.goto(f"{address}#/{place}")
             page.locator("main table").first.wait_for()
             assert wide(page) == [], place
             assert width < 1400 or page.evaluate(SCROLLED) == 0, place
-        assert said == []
+        assert messages == []
 
 
 def test_views_agree_with_the_checker(broken: Path) -> None:
@@ -150,10 +150,10 @@ def test_views_agree_with_the_checker(broken: Path) -> None:
     example = verdict["counterexample"]
     assert example is not None
     assert example["trace"] is not None
-    found = explorer.nearest_violation()
-    assert len(found["way"]) == len(example["trace"]["steps"])
-    assert found["what"] == FAULT == f"{example['name']}: {example['message']}"
-    assert explorer.view(found["way"])["broken"] == FAULT
+    violation = explorer.nearest_violation()
+    assert len(violation["way"]) == len(example["trace"]["steps"])
+    assert violation["what"] == FAULT == f"{example['name']}: {example['message']}"
+    assert explorer.view(violation["way"])["broken"] == FAULT
     [sound] = cohkit.check("msi", remotes=2)
     looked = Explorer("msi", remotes=2).nearest_violation()
     # Of two caches nearly all states come in pairs, of which the checker counts one.
@@ -188,10 +188,10 @@ def test_server_rejects_other_hosts_and_unknown_paths(address: str) -> None:
         ("view?way=" + ",".join(["0"] * 501), None, 400),
         ("view?way=-1", None, 400),
     ]:
-        with pytest.raises(urllib.error.HTTPError) as caught:
+        with pytest.raises(urllib.error.HTTPError) as error_info:
             got(f"{address}{path}", host)
-        assert caught.value.code == code, path
-        caught.value.close()
+        assert error_info.value.code == code, path
+        error_info.value.close()
 
 
 def test_changed_protocol_file_is_reloaded(address: str, broken: Path, root: Path) -> None:
@@ -216,13 +216,13 @@ def test_help_example_serves_until_ctrl_c(root: Path, cohkit_command: Command, m
     command: list[str | Path] = [Path(sys.executable).parent / "cohkit", "explore", *example.split(), "--port"]
     with subprocess.Popen([*command, "0"], cwd=root, stdout=subprocess.PIPE, text=True) as running:
         assert running.stdout is not None
-        told = running.stdout.readline()
-        port = re.fullmatch(r"exploring msi at http://127\.0\.0\.1:(\d+)/ \(Ctrl-C ends it\)\n", told)
+        first_line = running.stdout.readline()
+        port = re.fullmatch(r"exploring msi at http://127\.0\.0\.1:(\d+)/ \(Ctrl-C ends it\)\n", first_line)
         assert port is not None
         assert got(f"http://127.0.0.1:{port[1]}/view?way=0")["taken"] == ["cache 0: load"]
-        done = subprocess.run([*command, port[1]], cwd=root, capture_output=True, text=True, check=False)
-        assert done.returncode == 4
-        assert f"port {port[1]} of 127.0.0.1 is not available: " in done.stderr
+        completed = subprocess.run([*command, port[1]], cwd=root, capture_output=True, text=True, check=False)
+        assert completed.returncode == 4
+        assert f"port {port[1]} of 127.0.0.1 is not available: " in completed.stderr
         running.send_signal(signal.SIGINT)
         assert running.wait() == 130
     # It listens no more; connections that have ended may still hold the port for a while.
@@ -232,7 +232,7 @@ def test_help_example_serves_until_ctrl_c(root: Path, cohkit_command: Command, m
 
 
 @pytest.mark.parametrize(
-    ("words", "says"),
+    ("words", "expected_message"),
     [
         (("msi", "--system", "nowhere"), "no system is named `nowhere`"),
         (("msi", "--system", "three_caches", "--remotes", 2), "not both"),
@@ -242,8 +242,8 @@ def test_help_example_serves_until_ctrl_c(root: Path, cohkit_command: Command, m
     ],
 )
 def test_unsupported_explore_requests_are_rejected(
-    cohkit_command: Command, words: tuple[object, ...], says: str
+    cohkit_command: Command, words: tuple[object, ...], expected_message: str
 ) -> None:
-    done = cohkit_command("explore", *words)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert says in done.stderr
+    completed = cohkit_command("explore", *words)
+    assert (completed.returncode, completed.stdout) == (2, "")
+    assert expected_message in completed.stderr

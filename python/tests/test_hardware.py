@@ -41,17 +41,17 @@ def lint(root: Path, top: str, more: list[Path], capfd: pytest.CaptureFixture[st
     driver.runFullCompilation(quiet=False)
     # It writes by way of C, which keeps what goes to a file until somebody asks for it.
     ctypes.CDLL(None).fflush(None)
-    said = capfd.readouterr()
-    return said.out + said.err
+    captured = capfd.readouterr()
+    return captured.out + captured.err
 
 
 @pytest.mark.parametrize("top", ["lockstep", "lockstep -GEndpoint=4", "synth", "board"])
 def test_slang_accepts_all_sources(root: Path, top: str, capfd: pytest.CaptureFixture[str]) -> None:
-    said = lint(root, top, [], capfd)
-    assert "0 errors, 0 warnings" in said, said
+    output = lint(root, top, [], capfd)
+    assert "0 errors, 0 warnings" in output, output
 
 
 def test_slang_reports_a_seeded_fault(root: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    wrong = tmp_path / "wrong.sv"
-    wrong.write_text("module wrong(input logic [7:0] a, output logic [3:0] b);\n  assign b = a;\nendmodule\n")
-    assert "width-trunc" in lint(root, "wrong", [wrong], capfd)
+    faulty_source = tmp_path / "wrong.sv"
+    faulty_source.write_text("module wrong(input logic [7:0] a, output logic [3:0] b);\n  assign b = a;\nendmodule\n")
+    assert "width-trunc" in lint(root, "wrong", [faulty_source], capfd)

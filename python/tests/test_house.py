@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from conftest import Command
 
 EXAMPLE_FREE = {"Composition", "Error", "Protocol", "__version__", "types"}
-CRATES = sorted(path.parent.parent for path in Path(__file__).resolve().parents[2].glob("crates/*/src/lib.rs"))
+LIBRARY_CRATES = sorted(path.parent.parent for path in Path(__file__).resolve().parents[2].glob("crates/*/src/lib.rs"))
 
 
 @pytest.mark.parametrize("name", sorted(set(cohkit.__all__) - EXAMPLE_FREE))
@@ -43,9 +43,9 @@ def test_shipped_files_match_the_repository(root: Path) -> None:
     tso = [file for file in root.glob("ordering/tso/*.coh") if file.stem != "seq"]
     library = [*root.glob("nearmemory/**/*"), *root.glob("docs/riscv/*/*")]
     programs = [file for file in library if file.is_file()]
-    found = [*root.glob("experiments/*.toml"), *root.glob("ordering/*.coh"), *tso, *protocols, *programs]
-    found.append(root / eci_home.BASE)
-    assert sorted(shipped) == sorted(str(file.relative_to(root)) for file in found)
+    files = [*root.glob("experiments/*.toml"), *root.glob("ordering/*.coh"), *tso, *protocols, *programs]
+    files.append(root / eci_home.BASE)
+    assert sorted(shipped) == sorted(str(file.relative_to(root)) for file in files)
     for file, text in shipped.items():
         assert (root / file).read_text() == text, f"`make setup` after a change of {file}"
 
@@ -86,10 +86,10 @@ def test_documented_python_commands_print_the_shown_output(root: Path, cohkit_co
             r"^\$ cohkit (reproduce .*)\n((?:[^$].*\n|\n)*)", "".join(blocks), re.MULTILINE
         ):
             shown += 1
-            done = cohkit_command(*line.split())
+            completed = cohkit_command(*line.split())
             pattern = ".*".join(re.escape(part) for part in re.split(r"(?m)^\.\.\.$", expected))
-            assert done.returncode == 0
-            assert re.fullmatch(pattern, done.stdout, re.DOTALL), f"{document.name}: {line}:\n{done.stdout}"
+            assert completed.returncode == 0
+            assert re.fullmatch(pattern, completed.stdout, re.DOTALL), f"{document.name}: {line}:\n{completed.stdout}"
     assert shown
 
 
@@ -101,8 +101,8 @@ def test_help_fits_a_terminal_and_shows_an_example_that_runs(
     lines = cohkit_command(name, "--help").stdout.splitlines()
     assert [line for line in lines if len(line) > 80] == []
     example = lines[lines.index("Example:") + 1].removeprefix("  $ cohkit ")
-    done = cohkit_command(*re.sub(r"\b(out/|report\.html)", rf"{tmp_path}/\1", example).split())
-    assert (done.returncode, done.stdout != "") == (0, True), done.stderr
+    completed = cohkit_command(*re.sub(r"\b(out/|report\.html)", rf"{tmp_path}/\1", example).split())
+    assert (completed.returncode, completed.stdout != "") == (0, True), completed.stderr
 
 
 @pytest.mark.parametrize(("locale", "ascii_alone"), [("C", True), ("en_GB.UTF-8", False), ("", False)])
@@ -113,21 +113,23 @@ def test_charts_use_the_character_set_of_the_terminal(
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("LC_ALL", locale)
     text = (root / "protocols/msi.coh").read_text()
-    broken = re.sub(r"(?m)^(  S  .*\| Inv  .*)\| I$", r"\1| S", text)
-    assert broken != text
+    faulty_text = re.sub(r"(?m)^(  S  .*\| Inv  .*)\| I$", r"\1| S", text)
+    assert faulty_text != text
     command = [str(Path(sys.executable).parent / "cohkit"), "check", "-", "--remotes", "2"]
-    ours, its = pty.openpty()
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=its, stderr=subprocess.STDOUT, text=True) as running:
-        os.close(its)
-        running.communicate(broken)
-    shown = b""
+    controller, terminal = pty.openpty()
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=terminal, stderr=subprocess.STDOUT, text=True
+    ) as running:
+        os.close(terminal)
+        running.communicate(faulty_text)
+    output = b""
     with contextlib.suppress(OSError):  # that of a terminal whose other end is closed
-        while more := os.read(ours, 1 << 16):
-            shown += more
-    os.close(ours)
-    assert running.returncode == 1, shown.decode()
-    assert b"single writer" in shown
-    assert shown.isascii() == ascii_alone
+        while chunk := os.read(controller, 1 << 16):
+            output += chunk
+    os.close(controller)
+    assert running.returncode == 1, output.decode()
+    assert b"single writer" in output
+    assert output.isascii() == ascii_alone
 
 
 def test_the_guide_names_everything_public(root: Path) -> None:
@@ -141,8 +143,8 @@ def test_package_imports_without_optional_dependencies() -> None:
     )
     assert subprocess.run([sys.executable, "-c", heavy], check=False).returncode == 0
     without = "import sys; sys.modules['polars'] = None; import cohkit; cohkit.to_frame([])"
-    done = subprocess.run([sys.executable, "-c", without], capture_output=True, text=True, check=False)
-    assert "frames need polars, which is not installed: `pip install 'cohkit[frames]'`" in done.stderr
+    completed = subprocess.run([sys.executable, "-c", without], capture_output=True, text=True, check=False)
+    assert "frames need polars, which is not installed: `pip install 'cohkit[frames]'`" in completed.stderr
 
 
 def test_frames_of_results_have_their_columns() -> None:
@@ -155,11 +157,13 @@ def test_frames_of_results_have_their_columns() -> None:
 
 
 @pytest.mark.parametrize(
-    ("without", "code", "says"), [("", 1, "this test needs Verilator"), ("verilator", 0, "skipped")]
+    ("without", "code", "expected_message"), [("", 1, "this test needs Verilator"), ("verilator", 0, "skipped")]
 )
-def test_missing_tool_fails_unless_skipped_explicitly(root: Path, without: str, code: int, says: str) -> None:
+def test_missing_tool_fails_unless_skipped_explicitly(
+    root: Path, without: str, code: int, expected_message: str
+) -> None:
     test = "python/tests/test_blocks.py::test_block[block3]"
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-m", "pytest", test],
         cwd=root,
         env={"PATH": "/nonexistent", "COHKIT_WITHOUT": without},
@@ -167,13 +171,15 @@ def test_missing_tool_fails_unless_skipped_explicitly(root: Path, without: str, 
         text=True,
         check=False,
     )
-    assert done.returncode == code, done.stdout
-    assert says in done.stdout
+    assert completed.returncode == code, completed.stdout
+    assert expected_message in completed.stdout
 
 
 def test_the_command_lists_every_experiment(cohkit_command: Command) -> None:
     listed = json.loads(cohkit_command("list", "--json").stdout)["experiments"]
-    assert [(one["name"], one["text"]) for one in listed] == [(name, one.title) for name, one in EXPERIMENTS.items()]
+    assert [(entry["name"], entry["text"]) for entry in listed] == [
+        (name, entry.title) for name, entry in EXPERIMENTS.items()
+    ]
 
 
 OLD_AND_NEW = [(module, old, new) for module, names in OLD_NAMES.items() for old, new in names.items()]
@@ -219,7 +225,7 @@ def dependencies(crate: Path) -> set[str]:
     return direct.union(*(dependencies(crate.parent / name) for name in direct))
 
 
-@pytest.mark.parametrize("crate", CRATES, ids=[crate.name for crate in CRATES])
+@pytest.mark.parametrize("crate", LIBRARY_CRATES, ids=[crate.name for crate in LIBRARY_CRATES])
 def test_first_page_of_a_crate_has_purpose_boundary_and_example(crate: Path) -> None:
     prose, blocks = first_page(crate)
     purpose = prose.split("\n\n")[0]
@@ -227,7 +233,7 @@ def test_first_page_of_a_crate_has_purpose_boundary_and_example(crate: Path) -> 
     assert purpose.endswith(".")
     boundary = re.findall(r"(?:The crate|It) does not know ([^.]+)", prose)
     assert len(boundary) == 1
-    names = {path.name for path in CRATES} - {crate.name}
+    names = {path.name for path in LIBRARY_CRATES} - {crate.name}
     unknown = names if "any other crate" in boundary[0] else names & set(re.findall(r"`([\w-]+)`", boundary[0]))
     assert unknown & dependencies(crate) == set()
     # Rustdoc runs a block without attributes, unless the crate has no doctests.
@@ -241,7 +247,7 @@ def test_first_page_of_a_crate_has_purpose_boundary_and_example(crate: Path) -> 
         assert (runner.failures, runner.tries > 0) == (0, True)
 
 
-@pytest.mark.parametrize("crate", CRATES, ids=[crate.name for crate in CRATES])
+@pytest.mark.parametrize("crate", LIBRARY_CRATES, ids=[crate.name for crate in LIBRARY_CRATES])
 def test_links_of_a_first_page_have_a_target(crate: Path) -> None:
     prose, _ = first_page(crate)
     definition = re.compile(r"^\[`([^`]+)`\]: (\S+)$", re.MULTILINE)
