@@ -40,7 +40,7 @@ def composition_file(tmp_path: Path) -> Path:
     return tmp_path / "two-level.coh"
 
 
-def test_a_composition_has_parts() -> None:
+def test_composition_lists_spaces_files_and_systems() -> None:
     both = cohkit.composition("eci-both")
     assert (both.name, both.file, both.spaces, both.systems) == ("eci_both", TWO_SPACES_FILE, ["far", "near"], ["both"])
     assert [file for file, _, _ in both.uses] == ["eci.coh", "eci-near.coh"]

@@ -69,7 +69,7 @@ def test_places_that_the_recipes_name_exist(root: Path) -> None:
         "| a kind of result | `python/cohkit/pages`: `reading.py`, `writing.py` |",
     ],
 )
-def test_a_place_that_does_not_exist_is_found(root: Path, line: str) -> None:
+def test_missing_path_is_found(root: Path, line: str) -> None:
     assert len(missing_places(root, line)) == 1
 
 
@@ -108,7 +108,7 @@ def test_pages_name_every_workload_and_application(root: Path, cohkit_command: C
         assert [name for name in names if not re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text)] == []
 
 
-def test_the_dev_container_is_built_from_the_containerfile(root: Path) -> None:
+def test_dev_container_is_built_from_the_containerfile(root: Path) -> None:
     folder = root / ".devcontainer"
     container = json.loads((folder / "devcontainer.json").read_text())
     build = container["build"]

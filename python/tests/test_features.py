@@ -92,7 +92,7 @@ def test_compositions_that_ship_are_listed(root: Path) -> None:
     compare(root, "compositions", table)
 
 
-def test_the_readme_names_the_protocols_that_the_hardware_takes(root: Path) -> None:
+def test_readme_names_the_protocols_with_rtl(root: Path) -> None:
     rows = re.findall(r"^\| \[`(.*)\.coh`\].*\| yes \|$", (root / "docs/features.md").read_text(), re.MULTILINE)
     [sentence] = re.findall(r"^(.*) qualify; .*features\.md", (root / "README.md").read_text(), re.MULTILINE)
     assert sorted(re.findall(r"`(.*?)`", sentence)) == rows

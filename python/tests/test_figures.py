@@ -42,7 +42,7 @@ def test_latencies_are_sums_of_parts_and_within_five_percent() -> None:
 
 
 @pytest.mark.parametrize("point", cckit_table2._points(), ids=lambda point: point.name)  # noqa: SLF001
-def test_a_latency_part_equals_its_quantity(point: Point) -> None:
+def test_latency_part_equals_its_quantity(point: Point) -> None:
     [full] = PointExperiment([point], "ns", cckit_table2._latency, cckit_table2._parts).run(FEW_ACCESSES)  # noqa: SLF001
     for name in full.parts:
         if not name.endswith(("bandwidth", "waiting", "activate", "column")):
@@ -109,7 +109,7 @@ def test_separate_published_numbers_appear_in_all_outputs(tmp_path: Path, cohkit
     assert "<!-- published -->" in plot
 
 
-def test_a_separate_number_extends_a_published_statement(tmp_path: Path) -> None:
+def test_separate_number_extends_a_published_statement(tmp_path: Path) -> None:
     file = tmp_path / "kept.toml"
     file.write_text('[enzian.throughput]\ndc_ddr = { sequential_read = "16GiB/s" }\n')
     published = Published.shipped()
@@ -343,7 +343,7 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_a_bar_is_shown_on_a_terminal_only(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_bar_appears_only_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "100")
     elsewhere, terminal = io.StringIO(), Terminal()
     for stream in (elsewhere, terminal):

@@ -62,7 +62,7 @@ def test_guide_examples_print_the_shown_output(root: Path, name: str, most: int)
     assert runner.tries == guide.count(">>> ")
 
 
-def test_the_application_of_the_guide_works_as_printed(
+def test_application_of_the_guide_works_as_printed(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -132,7 +132,7 @@ def test_charts_use_the_character_set_of_the_terminal(
     assert output.isascii() == ascii_alone
 
 
-def test_the_guide_names_everything_public(root: Path) -> None:
+def test_guide_names_everything_public(root: Path) -> None:
     guide = (root / "docs" / "python.md").read_text()
     assert [name for name in cohkit.__all__ if name not in guide] == []
 
@@ -175,7 +175,7 @@ def test_missing_tool_fails_unless_skipped_explicitly(
     assert expected_message in completed.stdout
 
 
-def test_the_command_lists_every_experiment(cohkit_command: Command) -> None:
+def test_list_command_contains_every_experiment(cohkit_command: Command) -> None:
     listed = json.loads(cohkit_command("list", "--json").stdout)["experiments"]
     assert [(entry["name"], entry["text"]) for entry in listed] == [
         (name, entry.title) for name, entry in EXPERIMENTS.items()
@@ -186,7 +186,7 @@ OLD_AND_NEW = [(module, old, new) for module, names in OLD_NAMES.items() for old
 
 
 @pytest.mark.parametrize(("module", "old", "new"), OLD_AND_NEW)
-def test_an_old_name_is_the_new_object_and_warns(module: str, old: str, new: str, root: Path) -> None:
+def test_old_name_is_the_new_object_and_warns(module: str, old: str, new: str, root: Path) -> None:
     owner = importlib.import_module(module)
     assert old not in vars(owner)
     with pytest.warns(DeprecationWarning, match=rf"^`{module}\.{old}` is now `{module}\.{new}`;") as warned:
@@ -195,14 +195,14 @@ def test_an_old_name_is_the_new_object_and_warns(module: str, old: str, new: str
     assert f"| `{module}.{old}` | `{module}.{new}` |" in (root / "CHANGELOG.md").read_text()
 
 
-def test_an_old_name_can_be_imported_and_an_unknown_one_cannot() -> None:
+def test_old_name_can_be_imported_and_unknown_name_cannot() -> None:
     with pytest.warns(DeprecationWarning, match="`cohkit.Display`"):
         exec("from cohkit import Shown")  # noqa: S102 -- ruff and mypy reject the old name
     with pytest.raises(AttributeError, match="module 'cohkit' has no attribute 'Showed'"):
         getattr(cohkit, "Showed")  # noqa: B009 -- mypy rejects the attribute
 
 
-def test_an_old_method_does_what_the_new_one_does_and_warns(root: Path) -> None:
+def test_old_method_equals_the_new_one_and_warns(root: Path) -> None:
     machine = cohkit.Machine("enzian-dc-ddr")
     with pytest.warns(DeprecationWarning, match=r"^`Machine\.changed` is now `Machine\.with_settings`;") as warned:
         assert machine.changed({"cores.used": 4})["cores.used"] == 4

@@ -105,7 +105,7 @@ def test_unknown_shape_gets_a_suggestion() -> None:
         cohkit.litmus("SBB")
 
 
-def test_a_protocol_that_cannot_run_a_test_says_why() -> None:
+def test_unsupported_litmus_test_is_rejected_with_a_reason() -> None:
     with pytest.raises(cohkit.InputError, match=r"^protocols/write-through\.coh: cannot run LB\+swps: "):
         cohkit.litmus("LB+swps", protocol="write-through")
     with pytest.raises(FileNotFoundError, match="no such file or shipped protocol"):

@@ -285,7 +285,7 @@ def rows(name: str) -> dict[str, types.Result]:
     return {row["name"]: row for row in compare(name, EXPERIMENTS[name].run(FEW_ACCESSES), Published.shipped())}
 
 
-def test_one_clean_invalidate_takes_as_long_as_published() -> None:
+def test_single_clean_invalidate_takes_as_long_as_published() -> None:
     table = rows("cckit-table3")
     fitted = {name: row for name, row in table.items() if row["use"] == "fitted"}
     assert sorted(fitted) == ["clean, DC+BRAM, one at a time", "clean, DC+DDR, one at a time"]

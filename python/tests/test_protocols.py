@@ -167,7 +167,7 @@ def test_construction_sizes_match_its_tables() -> None:
         cohkit.construct(cohkit.shipped("msi"))
 
 
-def test_a_violation_has_a_sequence_that_can_be_drawn(tmp_path: Path, cohkit_command: Command) -> None:
+def test_violation_has_a_sequence_that_can_be_drawn(tmp_path: Path, cohkit_command: Command) -> None:
     [verdict] = cohkit.check(cohkit.parse(FAULTY_ECI), systems=["two_cpus"])
     assert verdict["outcome"] == "violated"
     counterexample = verdict["counterexample"]
@@ -182,7 +182,7 @@ def test_a_violation_has_a_sequence_that_can_be_drawn(tmp_path: Path, cohkit_com
     assert "<title>broken" in cohkit.chart_svg(sequence, title="broken")
 
 
-def test_a_fault_names_its_place_and_shows_it() -> None:
+def test_fault_names_and_shows_its_location() -> None:
     protocol = cohkit.read("tests/construction/ambiguous-answer.coh")
     with pytest.raises(cohkit.FaultError, match=r"ambiguous-answer.coh:\d+:\d+: dead end: ") as error_info:
         cohkit.table(protocol)
@@ -192,7 +192,7 @@ def test_a_fault_names_its_place_and_shows_it() -> None:
     assert cohkit.chart_text(fault["sequences"][0])
 
 
-@pytest.mark.parametrize("wrong", [{}, {"agents": [], "steps": [{}]}, {"agents": "cpu", "steps": []}])
+@pytest.mark.parametrize("invalid_sequence", [{}, {"agents": [], "steps": [{}]}, {"agents": "cpu", "steps": []}])
 def test_invalid_sequences_are_rejected(invalid_sequence: Any) -> None:
     with pytest.raises(ValueError, match="this is not a message sequence"):
         cohkit.chart_text(invalid_sequence)
@@ -214,7 +214,7 @@ LONG_SEARCH = (
 )
 
 
-def test_an_interrupt_ends_a_long_search_soon() -> None:
+def test_interrupt_ends_a_long_search_soon() -> None:
     process = subprocess.Popen(
         [sys.executable, "-c", LONG_SEARCH], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )

@@ -58,7 +58,7 @@ def test_invalid_quantities_are_rejected_with_their_key(text: object, expected_m
     assert expected_message in str(error_info.value)
 
 
-def test_a_wrong_number_names_file_and_key() -> None:
+def test_invalid_number_is_reported_with_file_and_key() -> None:
     published = Published('[a]\nlatency = 5\nrate = "3GB/s"\nstates = "79"\n', file="mine.toml")
     for key, unit, expected_message in (
         ("a.latency", "ns", "mine.toml: a.latency: 5 has no unit"),

@@ -156,7 +156,7 @@ FAULTS: list[tuple[str, Callable[[Path], None], str]] = [
 ]
 
 
-def test_a_repository_in_order_passes_and_is_not_changed(repository: Path) -> None:
+def test_repository_in_order_passes_and_is_not_changed(repository: Path) -> None:
     status_before = {file: file.stat().st_mtime_ns for file in repository.rglob("*") if ".git" not in file.parts}
     completed = release(repository)
     checks = outcomes(completed.stdout)
@@ -192,7 +192,7 @@ def test_every_check_has_a_fault(repository: Path) -> None:
     assert set(outcomes(release(repository).stdout)) == {name for name, _, _ in FAULTS}
 
 
-def test_a_version_of_another_form_fails_all_checks_of_versions(repository: Path) -> None:
+def test_version_of_another_form_fails_all_version_checks(repository: Path) -> None:
     replace("Cargo.toml", "1.2.3", "1.2")(repository)
     completed = release(repository)
     failed = {name for name, check in outcomes(completed.stdout).items() if check[0] == "fail"}
@@ -209,7 +209,7 @@ def test_records_are_not_judged_by_a_shallow_clone(repository: Path) -> None:
     assert "shallow" in reason
 
 
-def test_the_tag_is_made_of_the_version(repository: Path) -> None:
+def test_tag_is_made_of_the_version(repository: Path) -> None:
     completed = release(repository, "--tag")
     assert completed.returncode == 0, completed.stdout
     assert git(repository, "tag") == "v1.2.3"

@@ -215,7 +215,7 @@ def test_every_part_fits_all_screens_and_colour_schemes(
 
 
 @pytest.mark.needs("chromium")
-def test_the_overview_names_verdicts_errors_and_commands(
+def test_overview_names_verdicts_errors_and_commands(
     opened: Callable[..., Page], results: Path, follow: Callable[[Locator], None]
 ) -> None:
     page = opened()

@@ -61,7 +61,7 @@ def test_rows_as_json_are_the_same_bytes_each_time(cohkit_command: Command) -> N
 
 
 @pytest.mark.parametrize("name", [name for name, experiment in EXPERIMENTS.items() if experiment.limited])
-def test_one_access_gives_a_result_or_says_that_more_are_needed(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_single_access_gives_a_result_or_a_message(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     timed = {
         "cckit-fig7": "0 %, FPGA: no `increments` in",
         "cckit-fig8": "1, with prefetcher: no `lines read` in",
@@ -170,7 +170,7 @@ def test_number_without_published_value_is_marked_kept(
         (None, 2, "No such file"),
     ],
 )
-def test_a_wrong_file_of_published_numbers(
+def test_invalid_file_of_published_numbers_is_reported(
     text: str | None, code: int, expected_message: str, tmp_path: Path, cohkit_command: Command
 ) -> None:
     file = tmp_path / "kept.toml"
@@ -235,7 +235,7 @@ def test_closed_output_pipe_is_not_an_error() -> None:
     assert (completed.returncode, completed.stderr) == (0, "")
 
 
-def test_an_interrupt_ends_with_its_code_and_writes_nothing(tmp_path: Path) -> None:
+def test_interrupt_ends_with_its_code_and_writes_nothing(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "cohkit", "reproduce", "cckit-table2", "--out", str(tmp_path)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     # Simulations run in threads of their own.
@@ -272,7 +272,7 @@ def test_command_without_the_package_reports_it(tmp_path: Path) -> None:
     assert "pip install" in completed.stderr
 
 
-def test_the_module_is_a_command_of_the_same_version(cohkit_command: Command) -> None:
+def test_module_is_a_command_of_the_same_version(cohkit_command: Command) -> None:
     completed = subprocess.run(
         [sys.executable, "-m", "cohkit", "--version"], capture_output=True, text=True, check=False
     )

@@ -204,7 +204,7 @@ def test_numpy_numbers_are_accepted() -> None:
     assert runs[0] == runs[1] == runs[2]
 
 
-def test_a_simulation_needs_a_platform_and_a_workload() -> None:
+def test_simulation_needs_a_platform_and_a_workload() -> None:
     with pytest.raises(cohkit.InputError, match="a simulation needs a `workload`"):
         cohkit.simulate_many([{"platform": "enzian-dc-ddr"}])  # type: ignore[typeddict-item]
     with pytest.raises(cohkit.InputError, match="`threads` is a positive number, not 0"):
@@ -241,7 +241,7 @@ def test_unimplementable_policy_is_a_fault() -> None:
     assert error_info.value.file == "tests/construction/ambiguous-answer-proven.coh"
 
 
-def test_a_platform_of_two_levels_has_the_quantities_of_both() -> None:
+def test_two_level_platform_has_the_quantities_of_both_levels() -> None:
     two = cohkit.platform("clusters-4x4")
     assert (two["remotes"], two["below"]) == (4, 4)
     assert {"cache.sets", "below.cache.sets"} < {quantity["name"] for quantity in two["quantities"]}
@@ -286,7 +286,7 @@ cohkit.simulate_many(2 * [{'platform': 'enzian-dc-ddr', 'workload': 'random-read
 """
 
 
-def test_an_interrupt_ends_simulations_soon() -> None:
+def test_interrupt_ends_simulations_soon() -> None:
     process = subprocess.Popen(
         [sys.executable, "-c", ENDLESS_RUN], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
@@ -298,7 +298,7 @@ def test_an_interrupt_ends_simulations_soon() -> None:
     assert errors.rstrip().endswith("KeyboardInterrupt")
 
 
-def test_a_simulation_takes_paths_and_names_of_protocols() -> None:
+def test_simulation_accepts_paths_and_names_of_protocols() -> None:
     results = [
         cohkit.simulate("enzian-dc-bram", "random-read", region="64KiB", protocol=protocol)
         for protocol in ("msi", "protocols/msi.coh", cohkit.shipped("msi"))

@@ -139,7 +139,7 @@ def test_interrupted_sweep_can_be_resumed(tmp_path: Path, undisturbed: bytes) ->
 
 
 @pytest.mark.parametrize(("kilobytes", "file"), [(0, "journal.jsonl"), (2, "parts/0000000-0000001.parquet")])
-def test_a_file_that_cannot_be_written_is_named(kilobytes: int, file: str, tmp_path: Path) -> None:
+def test_unwritable_file_is_named(kilobytes: int, file: str, tmp_path: Path) -> None:
     words = [sys.executable, "-m", "cohkit", "sweep", "check", "msi", "--sweep", "remotes=1..2", "--out", str(tmp_path)]
     limited = ["bash", "-c", f'ulimit -f {kilobytes}; exec "$@"', "bash", *words]
     completed = subprocess.run(limited, capture_output=True, text=True, check=False)

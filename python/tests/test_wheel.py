@@ -28,7 +28,7 @@ def wheel(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return built
 
 
-def test_the_wheel_holds_command_module_types_and_no_tests(wheel: Path) -> None:
+def test_wheel_contains_command_module_types_and_no_tests(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     assert "cp311-abi3" in wheel.name
     for file in ("cohkit/_cohkit.abi3.so", "cohkit/_cohkit.pyi", "cohkit/py.typed", "cohkit/__main__.py"):
