@@ -108,10 +108,10 @@ fn end_hint(request: &Request) -> String {
 /// Returns the options that bound an endless application to `count` repetitions, without those that are set already.
 pub fn bounding_options(application: &str, given_parameters: &[String], count: u64) -> String {
     let is_given = |name: &str| {
-        let mut given = given_parameters
+        let mut settings = given_parameters
             .iter()
             .filter_map(|setting| setting.split_once('='));
-        given.any(|(given_name, number)| given_name.trim() == name && number.trim() != "0")
+        settings.any(|(given_name, number)| given_name.trim() == name && number.trim() != "0")
     };
     let is_combined = application.contains('+');
     let mut options = Vec::new();
@@ -241,7 +241,7 @@ fn requested_scenario(request: &Request) -> Result<ScenarioAndParameters, StartE
             ..
         } in shipped.flat_map(|s| s.parameters)
         {
-            let full = if is_combined {
+            let full_name = if is_combined {
                 format!("{name}.{number}")
             } else {
                 number.to_string()
@@ -251,7 +251,7 @@ fn requested_scenario(request: &Request) -> Result<ScenarioAndParameters, StartE
                 Some(_) if GENERATED_GRAPH_PARAMETERS.contains(number) => continue,
                 _ => parameters.get(*number).copied().unwrap_or(*default),
             };
-            numbers.push((full, value));
+            numbers.push((full_name, value));
         }
     }
     let scenario = match is_combined {

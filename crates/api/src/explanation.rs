@@ -32,12 +32,12 @@ pub fn text(explanation: &Explanation) -> String {
         rules,
     }) = still
     {
-        let more = if *more { "more than " } else { "" };
+        let qualifier = if *more { "more than " } else { "" };
         let states = counted(*states, "state");
         text += &match rules.is_empty() {
             true => "  no rule that counts for this property is enabled there\n".to_string(),
             false => list(
-                &format!("rules that still fire, in {more}{states} reachable from there"),
+                &format!("rules that still fire, in {qualifier}{states} reachable from there"),
                 rules.clone(),
                 0,
             ),

@@ -48,12 +48,12 @@ fn closed_output_pipe_is_not_an_error() {
 #[cfg(target_os = "linux")]
 #[test]
 fn full_standard_output_is_reported() {
-    let full = File::options()
+    let full_device = File::options()
         .write(true)
         .open("/dev/full")
         .expect("the file can be opened");
     let output = cohkit([Path::new("table"), &tiny()])
-        .stdout(full)
+        .stdout(full_device)
         .stderr(Stdio::piped())
         .output()
         .expect("the command starts");
@@ -98,13 +98,13 @@ fn read_only_folder_is_reported_and_stays_empty() {
     let attempt =
         r#"chmod a-w "$folder" 2> /dev/null; exec "$cohkit" table "$text" --out "$folder/out""#;
     // Permissions do not restrict root, so the script runs as another user.
-    let nobody = [
+    let as_nobody = [
         "setpriv",
         "--reuid=65534",
         "--regid=65534",
         "--clear-groups",
     ];
-    let (code, message, base) = script(&nobody, attempt)
+    let (code, message, base) = script(&as_nobody, attempt)
         .or_else(|| script(&["env"], attempt))
         .expect("bash runs");
     assert_eq!(code, Some(4), "{message}");

@@ -411,7 +411,7 @@ fn hover_lists_first_rows_and_counts_the_rest() {
             }
             let hover = editor.request_at("hover", &uri, (number, start));
             let hover = hover["contents"]["value"].as_str().unwrap_or_default();
-            let shown = rows(hover);
+            let shown_rows = rows(hover);
             let hidden_count = hover.split("\nand ").nth(1);
             let hidden_count = hidden_count.map_or(0, |remainder| {
                 remainder
@@ -420,12 +420,12 @@ fn hover_lists_first_rows_and_counts_the_rest() {
                     .expect("a number")
             });
             assert_eq!(
-                shown.len() + hidden_count,
+                shown_rows.len() + hidden_count,
                 rows_of_line.len(),
                 "{uri}:{}: {hover}",
                 number + 1
             );
-            assert_eq!(shown.len(), rows_of_line.len().min(12));
+            assert_eq!(shown_rows.len(), rows_of_line.len().min(12));
             truncated_count += usize::from(hidden_count > 0);
             for (shown, row) in shown.iter().zip(rows_of_line) {
                 let word = |name: &str| row[name].as_str().unwrap_or_default();

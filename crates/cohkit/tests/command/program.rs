@@ -184,14 +184,14 @@ fn programs_have_the_files_of_their_folder_and_no_others() {
         "written\n"
     );
 
-    let outside = base.path().join("outside").display().to_string();
+    let outside_path = base.path().join("outside").display().to_string();
     let fifo = Command::new("mkfifo").arg(files.join("fifo")).status();
     assert!(fifo.expect("the command starts").success());
     let names = [
         "../outside",
         "link",
         "up/outside",
-        &outside,
+        &outside_path,
         "up/new",
         "../new",
         "dangling",
@@ -208,7 +208,7 @@ fn programs_have_the_files_of_their_folder_and_no_others() {
         }
     }
     assert_eq!(
-        fs::read_to_string(&outside).expect("the file can be read"),
+        fs::read_to_string(&outside_path).expect("the file can be read"),
         "outside\n"
     );
     assert!(!base.path().join("new").exists());
@@ -226,9 +226,9 @@ fn full_disk_reaches_the_program_and_full_stdout_the_user() {
     let Some((base, program)) = compile() else {
         return;
     };
-    let full = File::options().write(true).open("/dev/full");
+    let full_device = File::options().write(true).open("/dev/full");
     let output = command(&program, &[], &["say", "something"])
-        .stdout(full.expect("/dev/full can be opened"))
+        .stdout(full_device.expect("/dev/full can be opened"))
         .output()
         .expect("the command starts");
     assert_eq!(output.status.code(), Some(4));

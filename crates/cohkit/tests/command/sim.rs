@@ -38,19 +38,19 @@ fn equal_seeds_give_equal_output() {
 
 #[test]
 fn shipped_platform_equals_its_file() {
-    let named = [
+    let by_name = [
         "sim",
         "thunderx1-2s",
         "sequential-read",
         "--region",
         "64KiB",
     ];
-    let mut file = named;
+    let mut file = by_name;
     file[1] = "../../platforms/thunderx1-2s.toml";
-    let [named, file] =
-        [named, file].map(|arguments| cohkit(arguments).output().expect("the command starts"));
-    assert!(named.status.success());
-    assert_eq!(text(&named.stdout), text(&file.stdout));
+    let [by_name, file] =
+        [by_name, file].map(|arguments| cohkit(arguments).output().expect("the command starts"));
+    assert!(by_name.status.success());
+    assert_eq!(text(&by_name.stdout), text(&file.stdout));
 }
 
 #[test]
@@ -509,14 +509,14 @@ fn lost_write_back_is_found_by_a_later_read() {
 
 #[test]
 fn each_kind_runs_its_own_workload() {
-    let near = "../../protocols/eci-near.coh";
+    let near_file = "../../protocols/eci-near.coh";
     let json = |extra: &[&str]| {
         let base = [
             "sim",
             "enzian-cpu-home",
             "random-read",
             "--protocol",
-            near,
+            near_file,
             "--json",
         ];
         let options = ["--region", "64KiB", "--accesses", "3000", "--cores", "4"];
@@ -546,19 +546,19 @@ fn each_kind_runs_its_own_workload() {
     assert!(latency(&slower) > latency(&device_only).map(|ns| ns + 1000.0));
     for (arguments, expected) in [
         (
-            vec!["--protocol", near, "--by", "gpu=idle"],
+            vec!["--protocol", near_file, "--by", "gpu=idle"],
             "error: the machine has no caching agents `gpu`\n  help: there are llc, device;",
         ),
         (
-            vec!["--protocol", near, "--by", "device"],
+            vec!["--protocol", near_file, "--by", "device"],
             "error: `--by device` has no `=`\n",
         ),
         (
-            vec!["--protocol", near, "--by", "device=sleep"],
+            vec!["--protocol", near_file, "--by", "device=sleep"],
             "error: no workload is named `sleep`\n",
         ),
         (
-            vec!["--protocol", near, "--by", "device=idle", "--by", "llc=idle"],
+            vec!["--protocol", near_file, "--by", "device=idle", "--by", "llc=idle"],
             "error: all agents are idle\n",
         ),
         (

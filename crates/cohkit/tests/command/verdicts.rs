@@ -891,9 +891,10 @@ fn composition_verdict_is_the_product_of_its_parts() {
     };
     let (code, printed) = outcome(&[]);
     assert_eq!(code, Some(0), "{printed}");
-    let near = fs::read_to_string(shipped_protocol("eci-near.coh")).expect("the file can be read");
+    let near_text =
+        fs::read_to_string(shipped_protocol("eci-near.coh")).expect("the file can be read");
     // Programs check parts, too: the systems of this part are verified, but its guarantee does not hold.
-    let with_guarantee = format!("{near}accesses {{ load after load }}\nguarantee sc\n");
+    let with_guarantee = format!("{near_text}accesses {{ load after load }}\nguarantee sc\n");
     fs::write(path("eci-near.coh"), with_guarantee).expect("the file can be written");
     let (code, printed) = outcome(&[]);
     assert!(
@@ -905,10 +906,12 @@ fn composition_verdict_is_the_product_of_its_parts() {
         "{printed}"
     );
     assert_eq!(code, Some(1), "{printed}");
-    let row = near.lines().find(|row| row.contains("send AckDropped "));
+    let row = near_text
+        .lines()
+        .find(|row| row.contains("send AckDropped "));
     let row = row.expect("an invalidation is answered");
     let mutated_row = format!("{} S", row.trim_end_matches([' ', 'I']));
-    fs::write(path("eci-near.coh"), near.replace(row, &mutated_row))
+    fs::write(path("eci-near.coh"), near_text.replace(row, &mutated_row))
         .expect("the file can be written");
     let (code, printed) = outcome(&[]);
     assert!(
@@ -993,9 +996,9 @@ fn posted_store_may_leave_a_state_with_a_copy() {
 /// The limit that ended a search is reported with this search's states, not with those of the previous one.
 #[test]
 fn progress_limit_is_reported_with_its_own_state_count() {
-    let so = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ordering/so.coh");
+    let so_file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ordering/so.coh");
     let output = cohkit(["check", "--max-states", "1000"])
-        .arg(so)
+        .arg(so_file)
         .output()
         .expect("the command starts");
     let printed = text(&output.stdout);

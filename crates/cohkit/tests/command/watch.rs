@@ -126,11 +126,12 @@ fn watch_rechecks_after_changes_and_errors() {
 fn watch_includes_used_files() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let read = |name: &str| {
+    let read_protocol = |name: &str| {
         std::fs::read_to_string(root.join("protocols").join(name)).expect("the file can be read")
     };
     for name in ["mesi.coh", "two-level.coh"] {
-        std::fs::write(folder.path().join(name), read(name)).expect("the file can be written");
+        std::fs::write(folder.path().join(name), read_protocol(name))
+            .expect("the file can be written");
     }
     // The check of this composition takes long, and is cancelled by a change.
     let watch = Watch::start(&[&folder.path().join("two-level.coh")]);
@@ -138,11 +139,11 @@ fn watch_includes_used_files() {
     let used_file = folder.path().join("mesi.coh");
     replace(
         &used_file,
-        &read("mesi.coh").replace("protocol", "protocoll"),
+        &read_protocol("mesi.coh").replace("protocol", "protocoll"),
     );
     watch.expect_output("mesi.coh:");
     // The other used file is not in the folder yet: the shipped one is used.
-    replace(&used_file, &read("mesi.coh"));
+    replace(&used_file, &read_protocol("mesi.coh"));
     watch.expect_output("changed: ");
     thread::sleep(Duration::from_secs(1));
     replace(&folder.path().join("mesi-l1.coh"), "protocol");
