@@ -43,33 +43,33 @@ def cohkit_command(root: Path) -> Command:
 
 
 @pytest.fixture
-def run_shown(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], int]:
+def run_documented_commands(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], int]:
     """Run the commands that a document shows, in the folder that is the current one, and tell how many there were."""
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
 
     def run(text: str) -> int:
         blocks = "".join(re.findall(r"^```console\n(.*?)^```$", text, re.MULTILINE | re.DOTALL))
-        shown = re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", blocks, re.MULTILINE)
-        for line, expected in shown:
+        documented = re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", blocks, re.MULTILINE)
+        for line, expected in documented:
             completed = subprocess.run(
                 ["bash", "-c", f"exec 2>&1; {line}"], capture_output=True, text=True, check=False
             )
             pattern = ".*".join(re.escape(part) for part in re.split(r"(?m)^\.\.\.\n", expected))
             assert re.fullmatch(pattern, completed.stdout, re.DOTALL), f"{line}:\n{completed.stdout}"
             assert completed.returncode == 0
-        return len(shown)
+        return len(documented)
 
     return run
 
 
 @pytest.fixture(autouse=True)
-def at_root(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def run_in_root(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let relative paths mean the same wherever the tests are started."""
     monkeypatch.chdir(root)
 
 
 # Where `tools/setup_tests` installs what runs in Node.js.
-NODE = Path(__file__).resolve().parents[2] / ".venv/editors"
+NODE_FOLDER = Path(__file__).resolve().parents[2] / ".venv/editors"
 
 
 @cache
@@ -80,7 +80,7 @@ def tools() -> dict[str, dict[str, Any]]:
     return {tool["name"]: tool for tool in json.loads(catalogue_json)["tools"]}
 
 
-FLAGS = [
+BROWSER_FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
     "--disable-quic",
@@ -97,16 +97,16 @@ def browser() -> Iterator[Browser]:
     from playwright.sync_api import sync_playwright  # noqa: PLC0415 -- only tests that have it use it
 
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=BROWSER_FLAGS)
         yield browser
         browser.close()
 
 
 @pytest.fixture
-def complaints() -> Callable[[Page, str], list[str]]:
+def browser_messages() -> Callable[[Page, str], list[str]]:
     """Listen to all that a page complains of, and to what it asks for beyond an address."""
 
-    def listen(page: Page, address: str) -> list[str]:
+    def collect_messages(page: Page, address: str) -> list[str]:
         messages: list[str] = []
         # Machines under test are slow.
         page.set_default_timeout(60_000)
@@ -118,15 +118,15 @@ def complaints() -> Callable[[Page, str], list[str]]:
         )
         return messages
 
-    return listen
+    return collect_messages
 
 
 @pytest.fixture
-def wide() -> Callable[[Page], list[str]]:
+def overflowing_elements() -> Callable[[Page], list[str]]:
     """Name the elements that end beyond the viewport's right edge, outside frames that scroll."""
 
-    def beyond(page: Page) -> list[str]:
-        found: list[str] = page.evaluate(
+    def find_overflowing(page: Page) -> list[str]:
+        elements: list[str] = page.evaluate(
             """() => {
                 const scrolls = (one) =>
                     one && (getComputedStyle(one).overflowX !== "visible" || scrolls(one.parentElement));
@@ -136,22 +136,22 @@ def wide() -> Callable[[Page], list[str]]:
                     .map((one) => `${one.tagName} ${one.className} ends at ${ends(one)}`);
             }"""
         )
-        return found
+        return elements
 
-    return beyond
+    return find_overflowing
 
 
 @pytest.fixture
 def follow() -> Callable[[Locator], None]:
     """Click a link to a place of the same page, and wait until that place is shown: the page turns to it later."""
 
-    def until_shown(link: Locator) -> None:
+    def click_and_wait(link: Locator) -> None:
         link = link.first
         place = link.get_attribute("href")
         link.click()
         link.page.locator(f"main[data-place='{place}']").wait_for(state="attached")
 
-    return until_shown
+    return click_and_wait
 
 
 def require(name: str) -> None:
@@ -162,7 +162,7 @@ def require(name: str) -> None:
     if not tool["run"]["there"]:
         needed = f"this test needs {tool['what']} ({tool['run']['why']}), which {tool['brought_by']} brings"
         pytest.fail(f"{needed}; `tools/setup_tests` installs it, COHKIT_WITHOUT={name} does without it")
-    if name == "node" and not (NODE / "installed").is_file():
+    if name == "node" and not (NODE_FOLDER / "installed").is_file():
         pytest.fail("this test needs what npm installs of editors/vscode; `tools/setup_tests` does it")
 
 
@@ -173,7 +173,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.fixture(autouse=True)
-def tools_are_there(request: pytest.FixtureRequest) -> None:
+def require_tools(request: pytest.FixtureRequest) -> None:
     """Look for what a test's mark `needs` names, and for what the experiment needs that it is run with."""
     run_with = getattr(request.node, "callspec", None)
     experiment = EXPERIMENTS.get(run_with.params.get("name")) if run_with else None

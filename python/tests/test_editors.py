@@ -159,7 +159,7 @@ def extension(root: Path, folder: Path, *, external: str = '"vscode"') -> Path:
     return folder / "installed/extension"
 
 
-def driven(root: Path, extension: Path, text: Path) -> subprocess.CompletedProcess[str]:
+def run_extension(root: Path, extension: Path, text: Path) -> subprocess.CompletedProcess[str]:
     command = Path(sys.executable).parent / "cohkit"
     line: list[str | Path] = ["node", root / "editors/vscode/test/drive.mjs", extension, command, text]
     return subprocess.run(line, capture_output=True, text=True, check=False)
@@ -171,7 +171,7 @@ def test_packaged_extension_reports_server_state(root: Path, tmp_path: Path) -> 
     assert "vscode-languageclient 11.0.0" in licences
     text = tmp_path / "msi.coh"
     shutil.copy(root / "protocols/msi.coh", text)
-    completed = driven(root, packed, text)
+    completed = run_extension(root, packed, text)
     assert completed.returncode == 0, completed.stderr
     report: dict[str, Any] = json.loads(completed.stdout)
     missing, no_server = report["complaints"]
@@ -198,7 +198,7 @@ def test_packaged_extension_reports_server_state(root: Path, tmp_path: Path) -> 
 
 def test_package_without_client_is_rejected(root: Path, tmp_path: Path) -> None:
     packed = extension(root, tmp_path, external='"vscode", "vscode-languageclient/node"')
-    completed = driven(root, packed, root / "protocols/msi.coh")
+    completed = run_extension(root, packed, root / "protocols/msi.coh")
     assert completed.returncode == 1
     assert "Cannot find module 'vscode-languageclient/node'" in completed.stderr
 

@@ -31,7 +31,7 @@ FAULT = "single writer: another agent still has read or write permission"
 
 
 @pytest.fixture
-def broken(root: Path, tmp_path: Path) -> Path:
+def faulty_protocol(root: Path, tmp_path: Path) -> Path:
     """Give a protocol file whose caches keep shared copies in spite of an invalidation."""
     text = (root / "protocols/msi.coh").read_text()
     changed = re.sub(r"(?m)^(\s*S .*\| Inv .*)\| I$", r"\1| S", text)
@@ -46,7 +46,7 @@ SCROLLED = "[...document.querySelectorAll('.scroll')].filter(one => one.scrollWi
 
 
 @contextmanager
-def served(explorer: Explorer) -> Iterator[str]:
+def serve_explorer(explorer: Explorer) -> Iterator[str]:
     with server(explorer, 0) as serving:
         thread = threading.Thread(target=serving.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
@@ -59,12 +59,12 @@ def served(explorer: Explorer) -> Iterator[str]:
 
 
 @pytest.fixture
-def address(broken: Path) -> Iterator[str]:
-    with served(Explorer(str(broken), remotes=2)) as at:
-        yield at
+def address(faulty_protocol: Path) -> Iterator[str]:
+    with serve_explorer(Explorer(str(faulty_protocol), remotes=2)) as explorer_address:
+        yield explorer_address
 
 
-def got(address: str, host: str | None = None) -> Any:
+def fetch_json(address: str, host: str | None = None) -> Any:
     request = urllib.request.Request(address, headers={} if host is None else {"Host": host})  # noqa: S310 -- our own
     with urllib.request.urlopen(request) as answer:  # noqa: S310
         return json.load(answer)
@@ -72,10 +72,10 @@ def got(address: str, host: str | None = None) -> Any:
 
 @pytest.mark.needs("chromium")
 def test_explorer_steps_undo_and_jump_to_violation(
-    browser: Browser, complaints: Callable[..., list[str]], address: str, follow: Callable[[Locator], None]
+    browser: Browser, browser_messages: Callable[..., list[str]], address: str, follow: Callable[[Locator], None]
 ) -> None:
     page = browser.new_context(viewport={"width": 1280, "height": 900}).new_page()
-    messages = complaints(page, address)
+    messages = browser_messages(page, address)
     page.goto(address)
     choices = page.locator(".choices button")
     choices.get_by_text("cache 1: store", exact=True).click()
@@ -112,9 +112,9 @@ def test_explorer_steps_undo_and_jump_to_violation(
 
 
 @pytest.mark.needs("chromium")
-def test_explorer_works_on_a_phone(browser: Browser, complaints: Callable[..., list[str]], address: str) -> None:
+def test_explorer_works_on_a_phone(browser: Browser, browser_messages: Callable[..., list[str]], address: str) -> None:
     page = browser.new_context(viewport={"width": 390, "height": 800}, color_scheme="dark", has_touch=True).new_page()
-    messages = complaints(page, address)
+    messages = browser_messages(page, address)
     page.goto(address)
     page.locator(".choices button").first.tap()
     page.wait_for_selector(".drawn g.now")
@@ -125,7 +125,10 @@ def test_explorer_works_on_a_phone(browser: Browser, complaints: Callable[..., l
 @pytest.mark.needs("chromium")
 @pytest.mark.parametrize("width", [390, 1400, 2560])
 def test_explorer_fits_the_viewport(
-    browser: Browser, complaints: Callable[..., list[str]], wide: Callable[[Page], list[str]], width: int
+    browser: Browser,
+    browser_messages: Callable[..., list[str]],
+    overflowing_elements: Callable[[Page], list[str]],
+    width: int,
 ) -> None:
     """The state table of ECI ended at 1433 of 1400 pixels, and the agents' states at 401 of 390."""
     explorer = Explorer("eci")
@@ -133,20 +136,20 @@ def test_explorer_fits_the_viewport(
     # A request that is being served: the home's state has three words, the lock has a holder.
     while not (view := explorer.view(way))["lines"][0]["lock"]:
         way.append(len(way) % len(view["next"]) if len(way) < 40 else 0)
-    with served(explorer) as address:
+    with serve_explorer(explorer) as address:
         page = browser.new_context(viewport={"width": width, "height": 900}).new_page()
-        messages = complaints(page, address)
+        messages = browser_messages(page, address)
         for place in (f"explore/{','.join(map(str, way))}", "protocol-0/table-0", "protocol-0/table-1"):
             page.goto(f"{address}#/{place}")
             page.locator("main table").first.wait_for()
-            assert wide(page) == [], place
+            assert overflowing_elements(page) == [], place
             assert width < 1400 or page.evaluate(SCROLLED) == 0, place
         assert messages == []
 
 
-def test_views_agree_with_the_checker(broken: Path) -> None:
-    explorer = Explorer(str(broken), remotes=2)
-    [verdict] = cohkit.check(cohkit.read(broken), remotes=2)
+def test_views_agree_with_the_checker(faulty_protocol: Path) -> None:
+    explorer = Explorer(str(faulty_protocol), remotes=2)
+    [verdict] = cohkit.check(cohkit.read(faulty_protocol), remotes=2)
     example = verdict["counterexample"]
     assert example is not None
     assert example["trace"] is not None
@@ -178,7 +181,7 @@ def test_every_shipped_text_can_be_explored(name: str) -> None:
 
 
 def test_server_rejects_other_hosts_and_unknown_paths(address: str) -> None:
-    assert got(f"{address}view?way=")["at_rest"]
+    assert fetch_json(f"{address}view?way=")["at_rest"]
     for path, host, code in [
         ("view?way=", "evil.example", 403),
         ("", "evil.example", 403),
@@ -189,23 +192,23 @@ def test_server_rejects_other_hosts_and_unknown_paths(address: str) -> None:
         ("view?way=-1", None, 400),
     ]:
         with pytest.raises(urllib.error.HTTPError) as error_info:
-            got(f"{address}{path}", host)
+            fetch_json(f"{address}{path}", host)
         assert error_info.value.code == code, path
         error_info.value.close()
 
 
-def test_changed_protocol_file_is_reloaded(address: str, broken: Path, root: Path) -> None:
-    assert got(f"{address}wrong")["way"]
+def test_changed_protocol_file_is_reloaded(address: str, faulty_protocol: Path, root: Path) -> None:
+    assert fetch_json(f"{address}wrong")["way"]
 
     def page() -> str:
         with urllib.request.urlopen(address) as answer:  # noqa: S310 -- our own
             return str(answer.read().decode())
 
-    broken.write_text("protocol p { line 64; channels { up } }")
+    faulty_protocol.write_text("protocol p { line 64; channels { up } }")
     assert "<pre>" in page()
-    shutil.copy(root / "protocols/msi.coh", broken)
+    shutil.copy(root / "protocols/msi.coh", faulty_protocol)
     assert page().startswith("<!doctype html>")
-    assert got(f"{address}wrong")["all"]
+    assert fetch_json(f"{address}wrong")["all"]
 
 
 def test_help_example_serves_until_ctrl_c(root: Path, cohkit_command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -219,7 +222,7 @@ def test_help_example_serves_until_ctrl_c(root: Path, cohkit_command: Command, m
         first_line = running.stdout.readline()
         port = re.fullmatch(r"exploring msi at http://127\.0\.0\.1:(\d+)/ \(Ctrl-C ends it\)\n", first_line)
         assert port is not None
-        assert got(f"http://127.0.0.1:{port[1]}/view?way=0")["taken"] == ["cache 0: load"]
+        assert fetch_json(f"http://127.0.0.1:{port[1]}/view?way=0")["taken"] == ["cache 0: load"]
         completed = subprocess.run([*command, port[1]], cwd=root, capture_output=True, text=True, check=False)
         assert completed.returncode == 4
         assert f"port {port[1]} of 127.0.0.1 is not available: " in completed.stderr

@@ -73,8 +73,8 @@ def test_blind_predictions_never_change() -> None:
         blind = quantity(text, key=key)
         assert published.blind(key, unit=blind.unit) == blind.value
         assert published.provenance(key) == "predicted blind"
-        theirs = published.value(key, unit=blind.unit)
-        assert theirs == (quantity(PUBLISHED[key], key=key).value if key in PUBLISHED else None)
+        published_value = published.value(key, unit=blind.unit)
+        assert published_value == (quantity(PUBLISHED[key], key=key).value if key in PUBLISHED else None)
         assert key in PUBLISHED or published.claim(key)
 
 

@@ -74,13 +74,13 @@ def test_materialised_view_matches_duckdb() -> None:
             [list(customers), list(prices)],
         )
         query = "SELECT SUM(O_TOTALPRICE) FROM ORDERS GROUP BY O_CUSTKEY ORDER BY O_CUSTKEY"
-        theirs = database.execute(query).fetchall()
-        assert len(theirs) > 100
+        expected_rows = database.execute(query).fetchall()
+        assert len(expected_rows) > 100
 
         def column(rows: Any) -> bytes:
             return b"".join(int(value).to_bytes(8, "little") for (value,) in rows)
 
-        assert column(tables["view"]) == column(theirs)
+        assert column(tables["view"]) == column(expected_rows)
 
 
 class Breaker(device.Application):

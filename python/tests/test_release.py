@@ -36,28 +36,28 @@ def git(root: Path, *arguments: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def in_order(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def releasable_repository(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Make a repository that can be released."""
-    made = tmp_path_factory.mktemp("release")
-    (made / "tools").mkdir()
-    shutil.copy(root / "tools/release", made / "tools")
-    git(made, "init", "--quiet")
-    git(made, "config", "user.name", "Somebody")
-    git(made, "config", "user.email", "somebody@example.org")
-    git(made, "commit", "--quiet", "--allow-empty", "--message", "Begin")
-    first = git(made, "rev-parse", "HEAD")
+    folder = tmp_path_factory.mktemp("release")
+    (folder / "tools").mkdir()
+    shutil.copy(root / "tools/release", folder / "tools")
+    git(folder, "init", "--quiet")
+    git(folder, "config", "user.name", "Somebody")
+    git(folder, "config", "user.email", "somebody@example.org")
+    git(folder, "commit", "--quiet", "--allow-empty", "--message", "Begin")
+    first = git(folder, "rev-parse", "HEAD")
     for name, text in REPOSITORY_FILES.items():
-        file = made / name
+        file = folder / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text.replace("FIRST", first))
-    (made / ".ci/run").chmod(0o755)
-    commit(made)
-    return made
+    (folder / ".ci/run").chmod(0o755)
+    commit(folder)
+    return folder
 
 
 @pytest.fixture
-def repository(in_order: Path, tmp_path: Path) -> Path:
-    return shutil.copytree(in_order, tmp_path / "copy")
+def repository(releasable_repository: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(releasable_repository, tmp_path / "copy")
 
 
 def commit(root: Path) -> None:

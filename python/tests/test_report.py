@@ -73,8 +73,8 @@ def results(tmp_path_factory: pytest.TempPathFactory, cohkit_command: Command, r
 
 
 @pytest.fixture
-def opened(
-    browser: Browser, complaints: Callable[..., list[str]], results: Path, cohkit_command: Command
+def open_report(
+    browser: Browser, browser_messages: Callable[..., list[str]], results: Path, cohkit_command: Command
 ) -> Iterator[Callable[..., Page]]:
     """Open the report; whatever the page complains of fails the test, and so does a request for anything else."""
     page_file = results / "report.html"
@@ -84,15 +84,15 @@ def opened(
     messages: list[list[str]] = []
     contexts = []
 
-    def open_at(place: str = "", **how: Any) -> Page:
-        context = browser.new_context(**{"viewport": DESKTOP, **how})
+    def open_context(place: str = "", **context_options: Any) -> Page:
+        context = browser.new_context(**{"viewport": DESKTOP, **context_options})
         contexts.append(context)
         page = context.new_page()
-        messages.append(complaints(page, page_file.as_uri()))
+        messages.append(browser_messages(page, page_file.as_uri()))
         page.goto(f"{page_file.as_uri()}{place}")
         return page
 
-    yield open_at
+    yield open_context
     for context in contexts:
         context.close()
     assert [words for of_page in messages for words in of_page] == []
@@ -100,9 +100,9 @@ def opened(
 
 @pytest.mark.needs("chromium")
 def test_counterexample_steps_show_the_state_of_every_agent(
-    opened: Callable[..., Page], follow: Callable[[Locator], None]
+    open_report: Callable[..., Page], follow: Callable[[Locator], None]
 ) -> None:
-    page = opened()
+    page = open_report()
     follow(page.locator("nav a:text-is('broken')"))
     assert page.inner_text(".violation").startswith("single writer: ")
     # Chart and story are in sight, and the chart is as wide as its frame.
@@ -151,9 +151,9 @@ def test_counterexample_steps_show_the_state_of_every_agent(
 
 @pytest.mark.needs("chromium")
 def test_tables_are_filtered_and_lead_to_states_and_to_the_text(
-    opened: Callable[..., Page], root: Path, follow: Callable[[Locator], None]
+    open_report: Callable[..., Page], root: Path, follow: Callable[[Locator], None]
 ) -> None:
-    page = opened()
+    page = open_report()
     follow(page.locator("nav a:text-is('msi')"))
     table = cohkit.table(cohkit.shipped("msi"), agent="remote")
     rows = page.locator("table.rows tbody tr")
@@ -172,19 +172,24 @@ def test_tables_are_filtered_and_lead_to_states_and_to_the_text(
     assert any(cell and cell != "never" for cell in taken_counts)
     [row] = [row for row in table["rows"] if (row["state"], row["event"]) == ("M", "evict")]
     page.locator("table.rows tbody tr", has_text="evict").locator("a").click()
-    here = page.inner_text(".source .here")
-    assert here == (root / "protocols/msi.coh").read_text().split("\n")[row["line"] - 1]
-    assert here.split("|")[1].strip() == "evict"
+    current_line = page.inner_text(".source .here")
+    assert current_line == (root / "protocols/msi.coh").read_text().split("\n")[row["line"] - 1]
+    assert current_line.split("|")[1].strip() == "evict"
 
 
 @pytest.mark.needs("chromium")
 @pytest.mark.parametrize(
-    "how", BROWSER_CONTEXTS, ids=lambda how: f"{how['viewport']['width']}-{how.get('color_scheme', 'light')}"
+    "context_options",
+    BROWSER_CONTEXTS,
+    ids=lambda options: f"{options['viewport']['width']}-{options.get('color_scheme', 'light')}",
 )
 def test_every_part_fits_all_screens_and_colour_schemes(
-    opened: Callable[..., Page], results: Path, how: dict[str, Any], wide: Callable[[Page], list[str]]
+    open_report: Callable[..., Page],
+    results: Path,
+    context_options: dict[str, Any],
+    overflowing_elements: Callable[[Page], list[str]],
 ) -> None:
-    page = opened(**how)
+    page = open_report(**context_options)
     places = [str(link.get_attribute("href")) for link in page.locator("nav a").all()]
     # All parts, the overview, and the list of experiments.
     assert len(places) == len(parts(results)) + 2
@@ -196,7 +201,7 @@ def test_every_part_fits_all_screens_and_colour_schemes(
         assert len(text) > 40, place
         # Wide things scroll within themselves.
         assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), place
-        assert wide(page) == [], place
+        assert overflowing_elements(page) == [], place
         # Plots fill their frames.
         for plot in page.locator("main .canvas").all():
             frame, svg = plot.bounding_box(), plot.locator("svg").bounding_box()
@@ -211,14 +216,14 @@ def test_every_part_fits_all_screens_and_colour_schemes(
             assert len(digits.replace(".", "").lstrip("0")) <= 3, (place, digits)
         assert "kept" not in page.locator("main td").all_inner_texts(), place
     colour = page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
-    assert (colour == "rgb(255, 255, 255)") == ("color_scheme" not in how)
+    assert (colour == "rgb(255, 255, 255)") == ("color_scheme" not in context_options)
 
 
 @pytest.mark.needs("chromium")
 def test_overview_names_verdicts_errors_and_commands(
-    opened: Callable[..., Page], results: Path, follow: Callable[[Locator], None]
+    open_report: Callable[..., Page], results: Path, follow: Callable[[Locator], None]
 ) -> None:
-    page = opened()
+    page = open_report()
 
     def table(label: str) -> list[dict[str, str]]:
         locator = page.get_by_role("region", name=label).locator("table")
@@ -256,9 +261,9 @@ def test_overview_names_verdicts_errors_and_commands(
 @pytest.mark.parametrize("viewport", [{"width": 1400, "height": 900}, {"width": 2560, "height": 1300}])
 @pytest.mark.parametrize("agent", [0, 1])
 def test_edges_of_state_diagrams_name_their_events(
-    opened: Callable[..., Page], viewport: dict[str, int], agent: int
+    open_report: Callable[..., Page], viewport: dict[str, int], agent: int
 ) -> None:
-    page = opened(viewport=viewport)
+    page = open_report(viewport=viewport)
     page.locator("nav a:text-is('msi')").first.click()
     place = str(page.locator("nav a:text-is('msi')").first.get_attribute("href"))
     page.evaluate("place => { location.hash = place; }", f"{place}/table-{agent}")
@@ -290,9 +295,9 @@ def test_edges_of_state_diagrams_name_their_events(
 
 @pytest.mark.needs("chromium")
 def test_axes_have_units_and_one_series_has_no_legend(
-    opened: Callable[..., Page], follow: Callable[[Locator], None]
+    open_report: Callable[..., Page], follow: Callable[[Locator], None]
 ) -> None:
-    page = opened()
+    page = open_report()
     follow(page.locator("nav a:text-is('sweep')"))
     assert {"link.latency (ns)", "latency mean (\u00b5s)"} <= set(page.locator("svg .label").all_text_contents())
     assert page.locator(".legend span").all_inner_texts() == ["outstanding 1", "outstanding 4"]
@@ -314,9 +319,9 @@ def test_axes_have_units_and_one_series_has_no_legend(
 
 @pytest.mark.needs("chromium")
 def test_plot_points_have_descriptions(
-    opened: Callable[..., Page], results: Path, follow: Callable[[Locator], None]
+    open_report: Callable[..., Page], results: Path, follow: Callable[[Locator], None]
 ) -> None:
-    page = opened()
+    page = open_report()
     follow(page.locator("nav a:text-is('cckit-fig8')"))
     rows = json.loads((results / "fig8.json").read_text())
     marks = page.locator("svg .mark")
@@ -341,43 +346,44 @@ def test_plot_points_have_descriptions(
 @pytest.mark.needs("chromium")
 @pytest.mark.parametrize("viewport", [DESKTOP, PHONE])
 @pytest.mark.parametrize("name", ["cord-fig13", "cckit-fig8", "eci-home"])
-def test_plot_labels_do_not_overlap(opened: Callable[..., Page], name: str, viewport: dict[str, int]) -> None:
+def test_plot_labels_do_not_overlap(open_report: Callable[..., Page], name: str, viewport: dict[str, int]) -> None:
     """Names of thirty bars stood below them, one over the other."""
-    page = opened(f"#/experiment-{name}", viewport=viewport)
+    page = open_report(f"#/experiment-{name}", viewport=viewport)
     plots = page.locator("main svg")
     assert (plots.count() > 0) == (name != "eci-home")
     for plot in plots.all():
-        whole = plot.bounding_box()
-        found = [(label.text_content(), label.bounding_box()) for label in plot.locator(".label").all()]
+        plot_box = plot.bounding_box()
+        label_boxes = [(label.text_content(), label.bounding_box()) for label in plot.locator(".label").all()]
         # A box is a line high, of which letters have half.
         labels = [
             (words, {"x": (box["x"], box["width"]), "y": (box["y"] + box["height"] / 4, box["height"] / 2)})
-            for words, box in found
+            for words, box in label_boxes
             if words and box
         ]
-        assert whole
+        assert plot_box
         assert len(labels) > 4
         assert name != "cord-fig13" or {"pr so", "bigfft wb"} <= {words for words, _ in labels}
-        for at, (words, box) in enumerate(labels):
-            (low, size), room = box["x"], whole["width"]
-            assert whole["x"] - 1 <= low, words
-            assert low + size <= whole["x"] + room + 1, words
-            for other, beside in labels[:at]:
-                apart = [
-                    box[way][0] + box[way][1] <= beside[way][0] or beside[way][0] + beside[way][1] <= box[way][0]
-                    for way in ("x", "y")
+        for index, (words, box) in enumerate(labels):
+            (low, size), room = box["x"], plot_box["width"]
+            assert plot_box["x"] - 1 <= low, words
+            assert low + size <= plot_box["x"] + room + 1, words
+            for other_words, other_box in labels[:index]:
+                is_separate = [
+                    box[axis][0] + box[axis][1] <= other_box[axis][0]
+                    or other_box[axis][0] + other_box[axis][1] <= box[axis][0]
+                    for axis in ("x", "y")
                 ]
-                assert any(apart), (words, other)
+                assert any(is_separate), (words, other_words)
 
 
 @pytest.mark.needs("chromium")
 def test_rows_that_were_never_taken_come_first(
-    opened: Callable[..., Page], results: Path, follow: Callable[[Locator], None]
+    open_report: Callable[..., Page], results: Path, follow: Callable[[Locator], None]
 ) -> None:
     [verdict] = json.loads((results / "msi.json").read_text())
     never = [row for row in verdict["coverage"]["rows"] if row["taken"] == 0]
     assert never
-    page = opened()
+    page = open_report()
     follow(page.locator("nav a[href^='#/check']:text-is('msi')"))
     row_texts = page.locator("table.coverage tbody tr").all_inner_texts()
     assert len(row_texts) == len(verdict["coverage"]["rows"])
@@ -386,8 +392,8 @@ def test_rows_that_were_never_taken_come_first(
     ]
 
 
-def test_documented_commands_print_the_shown_output(root: Path, run_shown: Callable[[str], int]) -> None:
-    assert run_shown((root / "docs/reports.md").read_text()) == 2
+def test_documented_commands_print_the_shown_output(root: Path, run_documented_commands: Callable[[str], int]) -> None:
+    assert run_documented_commands((root / "docs/reports.md").read_text()) == 2
 
 
 def test_result_texts_are_escaped(tmp_path: Path) -> None:
@@ -461,10 +467,10 @@ def test_sweep_folder_is_a_report_input(results: Path) -> None:
 
 
 def test_modified_result_is_reported_with_its_location(tmp_path: Path, results: Path) -> None:
-    whole = json.loads((results / "broken.json").read_text())
+    valid_result = json.loads((results / "broken.json").read_text())
 
-    def changed(*path: str | int, to: Any) -> str:
-        value = copy.deepcopy(whole)
+    def error_after_change(*path: str | int, to: Any) -> str:
+        value = copy.deepcopy(valid_result)
         inner = value
         for key in path[:-1]:
             inner = inner[key]
@@ -473,13 +479,19 @@ def test_modified_result_is_reported_with_its_location(tmp_path: Path, results: 
         return input_error_of(tmp_path)
 
     chart = (0, "counterexample", "sequences", 0)
-    assert 'at `0.outcome` one of "verified", "violated", "undecided" was expected, not "maybe"' in changed(
+    assert 'at `0.outcome` one of "verified", "violated", "undecided" was expected, not "maybe"' in error_after_change(
         0, "outcome", to="maybe"
     )
-    assert "at `0.counterexample.sequences.0.agents.1` a text was expected, not 7" in changed(*chart, "agents", 1, to=7)
-    assert "step 0 of a message sequence names an agent outside its 4" in changed(*chart, "steps", 0, "agent", to=4)
-    assert "at `0` the key `protocol` was expected" in changed(0, to={"outcome": "verified", "properties": []})
-    assert "this is not a message sequence" in changed(*chart, "steps", 0, "action", to={"kind": "does"})
+    assert "at `0.counterexample.sequences.0.agents.1` a text was expected, not 7" in error_after_change(
+        *chart, "agents", 1, to=7
+    )
+    assert "step 0 of a message sequence names an agent outside its 4" in error_after_change(
+        *chart, "steps", 0, "agent", to=4
+    )
+    assert "at `0` the key `protocol` was expected" in error_after_change(
+        0, to={"outcome": "verified", "properties": []}
+    )
+    assert "this is not a message sequence" in error_after_change(*chart, "steps", 0, "action", to={"kind": "does"})
 
 
 def test_compositions_are_omitted_with_a_note(root: Path, tmp_path: Path, cohkit_command: Command) -> None:
@@ -500,7 +512,7 @@ def test_some_rows_of_an_experiment_are_a_table_without_plots(tmp_path: Path, re
 
 @pytest.mark.needs("chromium")
 def test_single_items_are_counted_in_the_singular(
-    tmp_path: Path, results: Path, browser: Browser, complaints: Callable[..., list[str]]
+    tmp_path: Path, results: Path, browser: Browser, browser_messages: Callable[..., list[str]]
 ) -> None:
     for name in ("eci-home", "litmus", "broken"):
         [first, *_] = json.loads((results / f"{name}.json").read_text())
@@ -510,7 +522,7 @@ def test_single_items_are_counted_in_the_singular(
     file = tmp_path / "report.html"
     file.write_text(cohkit.report(tmp_path))
     page = browser.new_context(viewport={"width": 1400, "height": 900}).new_page()
-    messages = complaints(page, file.as_uri())
+    messages = browser_messages(page, file.as_uri())
     page.goto(file.as_uri())
     assert "of 1 published number\n" in page.inner_text(".cards") + "\n"
     for place, words in [

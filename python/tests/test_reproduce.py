@@ -250,11 +250,11 @@ def test_interrupt_ends_with_its_code_and_writes_nothing(tmp_path: Path) -> None
 
 
 def test_command_without_the_package_reports_it(tmp_path: Path) -> None:
-    alone = tmp_path / "cohkit"
-    shutil.copy2(Path(sys.executable).parent / "cohkit", alone)
+    command_copy = tmp_path / "cohkit"
+    shutil.copy2(Path(sys.executable).parent / "cohkit", command_copy)
     environment = {"PATH": str(tmp_path)}
     completed = subprocess.run(
-        [alone, "reproduce", "eci-home"], env=environment, capture_output=True, text=True, check=False
+        [command_copy, "reproduce", "eci-home"], env=environment, capture_output=True, text=True, check=False
     )
     assert (completed.returncode, completed.stdout) == (4, "")
     needs = "error: `cohkit reproduce` needs the Python package cohkit\n"
@@ -264,7 +264,7 @@ def test_command_without_the_package_reports_it(tmp_path: Path) -> None:
         (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
         (tmp_path / name).chmod(0o755)
     completed = subprocess.run(
-        [alone, "reproduce", "eci-home"], env=environment, capture_output=True, text=True, check=False
+        [command_copy, "reproduce", "eci-home"], env=environment, capture_output=True, text=True, check=False
     )
     assert completed.returncode == 4
     assert "python3` does not have it\n" in completed.stderr

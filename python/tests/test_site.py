@@ -70,7 +70,7 @@ def test_site_has_no_broken_links(site: Path) -> None:
     assert checked > 500
 
 
-def drawn() -> dict[str, str]:
+def concept_charts() -> dict[str, str]:
     """Give the pictures of docs/concepts.md that are charts."""
     msi = cohkit.shipped("msi")
     forgetful = re.sub(r"(?m)( S  .*[|] Inv  .*[|]) I$", r"\1 S", msi.text)
@@ -88,7 +88,7 @@ def drawn() -> dict[str, str]:
 @pytest.mark.parametrize("name", ["race.svg", "store-buffers.svg"])
 def test_concept_charts_match_the_checker(name: str, root: Path) -> None:
     file = root / "docs/pictures" / name
-    picture = drawn()[name]
+    picture = concept_charts()[name]
     if os.environ.get("UPDATE_EXPECT"):
         file.write_text(picture)
     assert file.read_text() == picture, "UPDATE_EXPECT=1 draws it anew"

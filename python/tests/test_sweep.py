@@ -43,7 +43,7 @@ def sweep(*arguments: object) -> int:
     return main(["sweep", *map(str, arguments)])
 
 
-def started(*arguments: object) -> subprocess.Popen[str]:
+def start_sweep(*arguments: object) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "cohkit", "sweep", *map(str, arguments)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
@@ -93,12 +93,12 @@ def test_killed_sweep_resumes_without_lost_or_repeated_points(tmp_path: Path, un
     print(f"COHKIT_SEED={seed} .venv/bin/pytest {__file__} -k killed_sweep_resumes")  # noqa: T201
     chance = random.Random(seed)  # noqa: S311
     for _ in range(3):
-        process = started(*SWEEP_ARGUMENTS, "--out", tmp_path)
+        process = start_sweep(*SWEEP_ARGUMENTS, "--out", tmp_path)
         wait_for(tmp_path, entries(tmp_path) + chance.randint(0, 9), process)
         time.sleep(chance.uniform(0, 0.05))
         process.kill()
         process.communicate()
-    process = started(*SWEEP_ARGUMENTS, "--out", tmp_path)
+    process = start_sweep(*SWEEP_ARGUMENTS, "--out", tmp_path)
     assert process.communicate()[1] == ""
     assert process.returncode == 0
     assert (tmp_path / "results.parquet").read_bytes() == undisturbed
@@ -126,7 +126,7 @@ def test_partial_line_is_rerun_and_damaged_line_reported(
 
 
 def test_interrupted_sweep_can_be_resumed(tmp_path: Path, undisturbed: bytes) -> None:
-    process = started(*SWEEP_ARGUMENTS, "--out", tmp_path)
+    process = start_sweep(*SWEEP_ARGUMENTS, "--out", tmp_path)
     wait_for(tmp_path, 3, process)
     process.send_signal(signal.SIGINT)
     _, error = process.communicate()
@@ -149,7 +149,7 @@ def test_unwritable_file_is_named(kilobytes: int, file: str, tmp_path: Path) -> 
 
 
 def test_killed_worker_loses_no_point(tmp_path: Path, undisturbed: bytes) -> None:
-    process = started(*SWEEP_ARGUMENTS, "--out", tmp_path)
+    process = start_sweep(*SWEEP_ARGUMENTS, "--out", tmp_path)
     journal = tmp_path / "journal.jsonl"
     # Both are at work: one may have begun a good while before the other.
     while process.poll() is None and not (
@@ -174,13 +174,13 @@ def dask() -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
         port = free.getsockname()[1]
     address = f"tcp://127.0.0.1:{port}"
 
-    def begin(*arguments: str) -> subprocess.Popen[bytes]:
+    def start_process(*arguments: str) -> subprocess.Popen[bytes]:
         command = [sys.executable, "-m", *arguments, "--no-dashboard"]
         return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
-    scheduler = begin("distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", str(port), "--no-show")
+    scheduler = start_process("distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", str(port), "--no-show")
     worker = ["distributed.cli.dask_worker", address, "--nthreads", "1", "--no-nanny", "--death-timeout", "60"]
-    workers = [begin(*worker), begin(*worker)]
+    workers = [start_process(*worker), start_process(*worker)]
     yield address, workers
     for process in (*workers, scheduler):
         process.kill()
@@ -199,7 +199,7 @@ def test_table_is_unchanged_after_a_dask_worker_is_killed(
             break
         except OSError:
             time.sleep(0.05)
-    process = started(*SWEEP_ARGUMENTS[:-2], "--out", tmp_path, "--scheduler", address)
+    process = start_sweep(*SWEEP_ARGUMENTS[:-2], "--out", tmp_path, "--scheduler", address)
     wait_for(tmp_path, 8, process)
     workers[0].kill()
     _, error = process.communicate()
@@ -610,13 +610,13 @@ def test_rejected_batch_jobs_are_reported(
 
 
 def test_documented_commands_print_the_shown_output(
-    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run_shown: Callable[[str], int]
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run_documented_commands: Callable[[str], int]
 ) -> None:
     text = (root / "docs/sweeps.md").read_text()
     monkeypatch.chdir(tmp_path)
     [spec] = re.findall(r"^```toml\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
     (tmp_path / "latency.toml").write_text(spec)
-    assert run_shown(text) > 5
+    assert run_documented_commands(text) > 5
 
 
 def test_journal_records_the_command(tmp_path: Path) -> None:

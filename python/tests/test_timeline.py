@@ -150,7 +150,7 @@ class Waveform:
         assert reader != module.ffi.NULL
         scopes: list[str] = []
         tables: dict[int, dict[str, str]] = {}
-        of: dict[int, dict[str, str]] = {}
+        table_of_handle: dict[int, dict[str, str]] = {}
         names: dict[int, list[str]] = defaultdict(list)
         table = None
         while (entry := lib.fstReaderIterateHier(reader)) != module.ffi.NULL:
@@ -162,23 +162,26 @@ class Waveform:
                 handle = entry.u.var.handle
                 names[handle].append(".".join([*scopes, string(entry.u.var.name).split(" ")[0]]))
                 if table is not None:
-                    of[handle] = tables[table]
+                    table_of_handle[handle] = tables[table]
                 table = None
             elif entry.htyp == lib.FST_HT_ATTRBEGIN and entry.u.attr.subtype == lib.FST_MT_ENUMTABLE:
-                told = entry.u.attr
-                if told.name_length:
-                    whole = lib.fstUtilityExtractEnumTableFromString(told.name)
-                    pairs = [(string(whole.val_arr[i]), string(whole.literal_arr[i])) for i in range(whole.elem_count)]
-                    tables[told.arg] = self.types[string(whole.name)] = dict(pairs)
+                attribute = entry.u.attr
+                if attribute.name_length:
+                    enum_table = lib.fstUtilityExtractEnumTableFromString(attribute.name)
+                    pairs = [
+                        (string(enum_table.val_arr[i]), string(enum_table.literal_arr[i]))
+                        for i in range(enum_table.elem_count)
+                    ]
+                    tables[attribute.arg] = self.types[string(enum_table.name)] = dict(pairs)
                 else:
-                    table = told.arg
+                    table = attribute.arg
 
-        def came(_reader: object, _time: int, handle: int, value: object) -> None:
-            for name in names[handle] if handle in of else []:
-                self.values[name].append(of[handle].get(string(value), "none of them"))
+        def store_change(_reader: object, _time: int, handle: int, value: object) -> None:
+            for name in names[handle] if handle in table_of_handle else []:
+                self.values[name].append(table_of_handle[handle].get(string(value), "none of them"))
 
         lib.fstReaderSetFacProcessMaskAll(reader)
-        module.fstReaderIterBlocks(reader, came)
+        module.fstReaderIterBlocks(reader, store_change)
         lib.fstReaderClose(reader)
 
 

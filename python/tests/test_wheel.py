@@ -44,12 +44,12 @@ def test_wheel_is_small_and_debug_lines_are_separate(wheel: Path, root: Path, tm
         assert len(binaries) == 2
         for name in binaries:
             file = Path(packed.extract(name, tmp_path))
-            apart = root / "target/wheel-debug" / f"{file.name}.debug"
+            debug_file = root / "target/wheel-debug" / f"{file.name}.debug"
             assert not {".debug_line", ".symtab"} & sections(file)
             assert ".gnu_debuglink" in sections(file)
             # Continuous integration builds without the lines; the names of what is private are apart in any case.
             lines = {".debug_line"} if os.environ.get("CARGO_PROFILE_DEV_DEBUG", "1") != "0" else set()
-            assert {".symtab"} | lines <= sections(apart)
+            assert {".symtab"} | lines <= sections(debug_file)
 
 
 def sections(binary: Path) -> set[str]:
