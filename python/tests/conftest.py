@@ -44,7 +44,7 @@ def cohkit_command(root: Path) -> Command:
 
 @pytest.fixture
 def run_documented_commands(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], int]:
-    """Run the commands that a document shows, in the folder that is the current one, and tell how many there were."""
+    """Run the commands of a document in the current folder, compare their output, and return their number."""
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
 
     def run(text: str) -> int:
@@ -64,17 +64,17 @@ def run_documented_commands(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], 
 
 @pytest.fixture(autouse=True)
 def run_in_root(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let relative paths mean the same wherever the tests are started."""
+    """Make relative paths independent of the folder in which the tests are started."""
     monkeypatch.chdir(root)
 
 
-# Where `tools/setup_tests` installs what runs in Node.js.
+# Folder in which `tools/setup_tests` installs packages for Node.js.
 NODE_FOLDER = Path(__file__).resolve().parents[2] / ".venv/editors"
 
 
 @cache
 def tools() -> dict[str, dict[str, Any]]:
-    """Give the answer of `cohkit doctor` for each tool that tests may need, by its name."""
+    """Return the entry of `cohkit doctor` for each tool that tests may need, by name."""
     command = [str(Path(sys.executable).parent / "cohkit"), "doctor", "--json"]
     catalogue_json = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     return {tool["name"]: tool for tool in json.loads(catalogue_json)["tools"]}
@@ -104,7 +104,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def browser_messages() -> Callable[[Page, str], list[str]]:
-    """Listen to all that a page complains of, and to what it asks for beyond an address."""
+    """Collect a page's console messages, errors, and requests outside an address."""
 
     def collect_messages(page: Page, address: str) -> list[str]:
         messages: list[str] = []
@@ -123,7 +123,7 @@ def browser_messages() -> Callable[[Page, str], list[str]]:
 
 @pytest.fixture
 def overflowing_elements() -> Callable[[Page], list[str]]:
-    """Name the elements that end beyond the viewport's right edge, outside frames that scroll."""
+    """List the elements that extend beyond the right edge of the viewport, outside scrollable frames."""
 
     def find_overflowing(page: Page) -> list[str]:
         elements: list[str] = page.evaluate(
@@ -143,7 +143,7 @@ def overflowing_elements() -> Callable[[Page], list[str]]:
 
 @pytest.fixture
 def follow() -> Callable[[Locator], None]:
-    """Click a link to a place of the same page, and wait until that place is shown: the page turns to it later."""
+    """Click a link within the page, and wait until its target is shown, which happens some time after the click."""
 
     def click_and_wait(link: Locator) -> None:
         link = link.first
@@ -155,7 +155,7 @@ def follow() -> Callable[[Locator], None]:
 
 
 def require(name: str) -> None:
-    """Fail the test if a tool is missing; skip it if the developer does without, by `COHKIT_WITHOUT`."""
+    """Fail the test if a tool is missing; skip it if `COHKIT_WITHOUT` names the tool."""
     if name in os.environ.get("COHKIT_WITHOUT", "").split(","):
         pytest.skip(f"COHKIT_WITHOUT names {name}")
     tool = tools()[name]
@@ -168,13 +168,13 @@ def require(name: str) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "needs(*tools): fails where one of these is missing")
-    # Who runs in the background may ignore Ctrl-C, and what tests start would, too: they interrupt it.
+    # A background process may ignore Ctrl-C, and processes that tests start inherit this; tests interrupt them.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)
 def require_tools(request: pytest.FixtureRequest) -> None:
-    """Look for what a test's mark `needs` names, and for what the experiment needs that it is run with."""
+    """Require the tools that a test's mark `needs` names, and those of the experiment that parametrizes the test."""
     run_with = getattr(request.node, "callspec", None)
     experiment = EXPERIMENTS.get(run_with.params.get("name")) if run_with else None
     if experiment and experiment.needs:

@@ -17,7 +17,7 @@ SOURCES = ["home_pkg", "fifo", "spill_register", "rr_pick", "stream_arbiter", "r
 
 
 def run(folder: Path, rtl: Path, block: tuple[str, str, dict[str, int]]) -> tuple[int, int]:
-    """Tests that ran and tests that failed, of a block of this RTL."""
+    """Return the number of executed and of failed tests of a block of this RTL."""
     top, test, parameters = block
     runner_of = importlib.import_module("cocotb.runner")
     runner = runner_of.get_runner("verilator")
@@ -58,9 +58,9 @@ def test_block(
 @pytest.mark.parametrize(
     "fault",
     [
-        # A read is done with its first beat.
+        # Fault: a read completes with its first beat.
         ("dcs_reader", "reader", "ends && fits && r_place ==", "r_valid_i && in_flight && r_place =="),
-        # Bytes are given back before the last of them was taken.
+        # Fault: bytes are released before the last one was received.
         ("dcs_writer", "writer", "rst_ni && load_bytes && last ? chosen", "rst_ni && load_bytes ? chosen"),
     ],
 )

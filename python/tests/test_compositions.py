@@ -28,13 +28,13 @@ def without_run(results: list[Any]) -> list[Any]:
 
 
 def assert_same_results(results: list[Any], printed: str) -> None:
-    """Compare answers with what the command prints, but for what depends on the machine."""
+    """Compare results with the command's output, except for machine-dependent values."""
     assert without_run(json.loads(json.dumps(results))) == without_run(json.loads(printed))
 
 
 @pytest.fixture
 def composition_file(tmp_path: Path) -> Path:
-    """Copy the two levels and what they use, to be changed."""
+    """Copy the two-level composition and the files it uses, so that tests can change them."""
     for name in ("two-level", "mesi", "mesi-l1"):
         shutil.copy(f"protocols/{name}.coh", tmp_path)
     return tmp_path / "two-level.coh"
@@ -72,7 +72,7 @@ def test_composition_verdicts_match_the_command(cohkit_command: Command) -> None
 def test_change_of_a_used_file_changes_the_verdict(composition_file: Path) -> None:
     outer = composition_file.parent / "mesi.coh"
     text = outer.read_text()
-    # Who is told to invalidate its copy acknowledges and keeps it.
+    # Fault: a cache acknowledges an invalidation and keeps its copy.
     spoilt = [line for line in text.splitlines() if line.split("|")[0].split() == ["S"] and "| Inv " in line]
     [row] = spoilt
     before, _, state = row.rpartition("|")

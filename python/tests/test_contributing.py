@@ -116,7 +116,7 @@ def test_dev_container_is_built_from_the_containerfile(root: Path) -> None:
     file = folder / build["dockerfile"]
     stages = re.findall(r"^FROM (\S+)(?: AS (\w+))?$", file.read_text(), re.MULTILINE)
     assert build["target"] in [name for _, name in stages]
-    # An image without a target is that of the last stage: the one for users.
+    # Without a target, the image is that of the last stage, for users.
     assert stages[-1][1] != build["target"]
     assert container["postCreateCommand"] == "tools/setup_tests"
     editors_section = section(root / "CONTRIBUTING.md", "### Editors and the dev container")

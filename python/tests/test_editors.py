@@ -18,7 +18,7 @@ Tokens = list[list[tuple[int, int, str]]]
 
 pytestmark = pytest.mark.needs("node")
 
-# As crates/protocol/src/text/lexer.rs cuts texts; of symbols that begin alike the longer ones come first.
+# Tokens as in crates/protocol/src/text/lexer.rs; longer symbols precede their prefixes.
 SYMBOLS = r":=|\+=|-=|==|!=|<=|>=|->|\.\.|[;{}()\[\],|:=+\-<>.]"
 TOKEN = re.compile(
     rf"""(?P<comment>\#.*)|(?P<title>"[^"]*")|(?P<word>[A-Za-z_]\w*)|(?P<number>[0-9]+)|(?P<symbol>{SYMBOLS})""",
@@ -32,7 +32,7 @@ SCOPES: dict[str, str | tuple[str, ...]] = {
     "symbol": ("keyword.operator.", "punctuation."),
 }
 NAMES = ("entity.name.", "variable.other.")
-# These are words only where one of a channel or a goal is said; elsewhere channels have them for names.
+# These words are keywords only after a channel or a goal; elsewhere they may be names of channels.
 CLASSES = {"request", "victim", "answer", "forward", "grant", "acknowledgement"}
 
 
@@ -43,7 +43,7 @@ def scopes(root: Path, *files: Path) -> dict[Path, Tokens]:
 
 
 def terminals(root: Path) -> tuple[set[str], set[str]]:
-    """Return the words, former spellings included, and the symbols of the language, from its reference."""
+    """Return the words of the language, including former spellings, and its symbols, from the reference."""
     text = (root / "docs/language.md").read_text()
     [grammar] = re.findall(r"^```ebnf\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
     quoted = set(re.findall(r'"([^"]+)"', grammar))
@@ -130,7 +130,7 @@ def test_invalid_tokens_are_marked(root: Path, tmp_path: Path) -> None:
 
 
 def extension(root: Path, folder: Path, *, external: str = '"vscode"') -> Path:
-    """Check types, pack the extension and unpack it where no package of npm is near; a bundle may leave things out."""
+    """Check types, pack the extension and unpack it outside npm packages; `external` modules are not bundled."""
     source = folder / "source"
     left_out = shutil.ignore_patterns("dist", "node_modules", "*.vsix")
     shutil.copytree(root / "editors/vscode", source, ignore=left_out)
@@ -189,7 +189,7 @@ def test_packaged_extension_reports_server_state(root: Path, tmp_path: Path) -> 
     )
     assert f"message `{name}`" in report["hover"]
     assert "| remote |" in report["hover"]
-    # Messages fit behind `send`, and states do not.
+    # After `send`, messages are completed and states are not.
     assert {name, "Data"} <= set(report["completion"])
     assert "IM_AD" not in report["completion"]
     assert report["shown"] == []

@@ -32,7 +32,7 @@ FAULT = "single writer: another agent still has read or write permission"
 
 @pytest.fixture
 def faulty_protocol(root: Path, tmp_path: Path) -> Path:
-    """Give a protocol file whose caches keep shared copies in spite of an invalidation."""
+    """Return a protocol file whose caches keep shared copies after an invalidation."""
     text = (root / "protocols/msi.coh").read_text()
     changed = re.sub(r"(?m)^(\s*S .*\| Inv .*)\| I$", r"\1| S", text)
     assert changed != text
@@ -41,7 +41,7 @@ def faulty_protocol(root: Path, tmp_path: Path) -> Path:
     return file
 
 
-# Tables that do not fit the width there is, and scroll within themselves.
+# Number of tables that exceed the available width and scroll within their frames.
 SCROLLED = "[...document.querySelectorAll('.scroll')].filter(one => one.scrollWidth > one.clientWidth + 1).length"
 
 
@@ -53,7 +53,7 @@ def serve_explorer(explorer: Explorer) -> Iterator[str]:
         try:
             yield f"http://127.0.0.1:{serving.server_port}/"
         finally:
-            # A server that still runs would keep a failed test from ending.
+            # A running server would prevent a failed test from ending.
             serving.shutdown()
             thread.join()
 
@@ -88,24 +88,24 @@ def test_explorer_steps_undo_and_jump_to_violation(
     page.wait_for_selector("text=GetM: cache 1 to directory")
     page.keyboard.press("Backspace")
     page.wait_for_selector("text=Nothing yet.")
-    # The shortest way is gone at once, and nothing leads on from there.
+    # The shortest path is taken at once, and no step leads on from its end.
     page.get_by_role("button", name="Jump to the nearest violation").click()
     page.wait_for_selector(f"text={FAULT}")
     assert choices.count() == 0
     page.get_by_role("button", name="to the start").click()
     assert page.inner_text(".player-frame .said") == "At the start."
-    # A step before it is a place like others; the address keeps it.
+    # The preceding state has its own address.
     page.get_by_text("The path here: 8 steps").click()
     page.locator(".way a").nth(6).click()
     page.wait_for_selector(".choices button.violated")
     assert FAULT in page.inner_text(".choices button.violated")
     page.reload()
     page.wait_for_selector(".choices button.violated")
-    # A way that cannot be gone says so, and so does one that is no way.
+    # Impossible and malformed paths are reported.
     page.goto(f"{address}#/explore/99")
     assert "step 0 of this path is choice 99" in page.inner_text("main [role=alert]")
     messages[:] = [words for words in messages if "400 (Bad Request)" not in words]
-    # Tables and text of the protocol are parts of the same page.
+    # The page also contains the tables and the text of the protocol.
     follow(page.locator("nav a:text-is('msi')"))
     assert page.locator("table.rows tbody tr").count() > 20
     assert messages == []
@@ -130,10 +130,10 @@ def test_explorer_fits_the_viewport(
     overflowing_elements: Callable[[Page], list[str]],
     width: int,
 ) -> None:
-    """The state table of ECI ended at 1433 of 1400 pixels, and the agents' states at 401 of 390."""
+    """Regression: the state table of ECI ended at 1433 of 1400 pixels, and the agents' states at 401 of 390."""
     explorer = Explorer("eci")
     way: list[int] = []
-    # A request that is being served: the home's state has three words, the lock has a holder.
+    # During a request, the home's state has three words, and the lock has a holder.
     while not (view := explorer.view(way))["lines"][0]["lock"]:
         way.append(len(way) % len(view["next"]) if len(way) < 40 else 0)
     with serve_explorer(explorer) as address:
@@ -159,7 +159,7 @@ def test_views_agree_with_the_checker(faulty_protocol: Path) -> None:
     assert explorer.view(violation["way"])["broken"] == FAULT
     [sound] = cohkit.check("msi", remotes=2)
     looked = Explorer("msi", remotes=2).nearest_violation()
-    # Of two caches nearly all states come in pairs, of which the checker counts one.
+    # With two caches, nearly all states occur in symmetric pairs, which the checker counts once.
     assert looked["way"] is None
     assert looked["all"]
     assert sound["states"] is not None
@@ -176,7 +176,7 @@ def test_every_shipped_text_can_be_explored(name: str) -> None:
         assert all(choice["wrong"] is None for choice in view["next"]), view["next"]
         way.append((5 * step + 1) % len(view["next"]))
     assert len(explorer.view(way)["taken"]) == 12
-    # Charts can be drawn of what is told.
+    # The sequence of the view is valid input for a chart.
     assert cohkit.chart_text(explorer.view(way)["sequence"])
 
 
@@ -228,7 +228,7 @@ def test_help_example_serves_until_ctrl_c(root: Path, cohkit_command: Command, m
         assert f"port {port[1]} of 127.0.0.1 is not available: " in completed.stderr
         running.send_signal(signal.SIGINT)
         assert running.wait() == 130
-    # It listens no more; connections that have ended may still hold the port for a while.
+    # It no longer listens; closed connections may still occupy the port for a while.
     with socket.socket() as free:
         free.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         free.bind(("127.0.0.1", int(port[1])))

@@ -16,12 +16,12 @@ END = "<!-- end -->"
 
 
 def texts(root: Path, *, composed: bool) -> list[Path]:
-    """Give the shipped protocol files: compositions, or the others."""
+    """Return the shipped protocol files: compositions, or the others."""
     return [file for file in sorted(root.glob("protocols/*.coh")) if ("\nuse " in file.read_text()) == composed]
 
 
 def compare(root: Path, name: str, table: str) -> None:
-    """Compare the table of this name on the page with what it should be, or write it with `UPDATE_EXPECT`."""
+    """Compare the page's table of this name with the expected one; with `UPDATE_EXPECT`, write it."""
     page = root / "docs/features.md"
     begin = f"<!-- {name} -->\n"
     head, _, rest = page.read_text().partition(begin)

@@ -18,7 +18,7 @@ from cohkit.units import quantity
 if TYPE_CHECKING:
     from pathlib import Path
 
-# What commit 608afff predicted, before anybody had seen what is published. This list is never changed.
+# Predictions of commit 608afff, made before the published numbers were known. Never change this list.
 BLIND_PREDICTIONS = {
     "enzian.throughput.llc_ddr.sequential_read": "17.2229GiB/s",
     "enzian.throughput.llc_ddr.random_read": "17.4947GiB/s",
@@ -49,7 +49,7 @@ BLIND_PREDICTIONS = {
     "enzian.rpc_payload.throughput.lines.best": "259.387MiB/s",
 }
 
-# Of these, what is published as a number.
+# Those of them that are published as numbers.
 PUBLISHED = {
     "enzian.shared_table.fpga.0": "45.5M/s",
     "enzian.shared_table.fpga.100": "2.5M/s",
@@ -85,7 +85,7 @@ def test_each_row_states_its_provenance() -> None:
         "enzian.clean_invalidate.latency.dc_ddr": "fitted",
         "enzian.state_machine.states": "known",
         "enzian.rpc.1.50": "predicted blind",
-        # Kept apart to this day.
+        # Published numbers that are kept in a separate file.
         "ccix.lock_table.rate.coherent.host.1": "predicted blind",
     }
     rows = compare("mine", [Measurement(key, 1, "count" if "states" in key else "ns", key) for key in uses], published)
@@ -177,7 +177,7 @@ def test_steadiness_is_checked_for_applications() -> None:
     measurements = {
         measurement.name: measurement for measurement in EXPERIMENTS["cckit-fig7"].run(Conditions(accesses=2_000))
     }
-    # The table is not warm after a fraction of a millisecond.
+    # The table is not yet warm after a fraction of a millisecond.
     assert measurements["0 %, FPGA"].steady is False
     # One request leaves the device in each clock of 322 MHz, and what nobody holds waits for nothing else.
     measurements = {

@@ -49,7 +49,7 @@ def test_latency_part_equals_its_quantity(point: Point) -> None:
             settings: dict[str, Any] = dict(point.request.get("set") or {})
             point_without_part = point._replace(request={**point.request, "set": {**settings, name: "0ns"}})
             [reduced] = PointExperiment([point_without_part], "ns", cckit_table2._latency).run(FEW_ACCESSES)  # noqa: SLF001
-            # Faster reads find more rows open.
+            # Faster reads hit more open rows.
             assert full.value - reduced.value == pytest.approx(full.parts[name], abs=0.5), name
 
 
@@ -90,7 +90,7 @@ with = { 4 = "16GiB/s", 5 = "15000MB/s" }
 
 def test_separate_published_numbers_appear_in_all_outputs(tmp_path: Path, cohkit_command: Command) -> None:
     file = tmp_path / "kept.toml"
-    # The source stands in both.
+    # The shipped file states the source, too.
     file.write_text(SEPARATE_NUMBERS.replace('source = "made up"\n', ""))
     command = ["reproduce", "cckit-fig8", "--accesses", 2000, "--out", tmp_path]
     without = cohkit_command(*command)
@@ -150,7 +150,7 @@ def test_sensitivity_reruns_at_both_ends_of_every_assumed_value(cohkit_command: 
     assert {rerun["quantity"] for rerun in last} == assumed - own
     values = {rerun["value"]: rerun["ours"] for rerun in last if rerun["quantity"] == "link.latency"}
     low, high = values["60ns"], values["140ns"]
-    # A read crosses the link twice, unless its line is there already.
+    # A read crosses the link twice, unless its line is cached.
     assert high - low == pytest.approx(2 * 80, rel=0.02)
 
 
@@ -238,7 +238,7 @@ def test_coincident_series_are_merged_with_joined_names() -> None:
     for text in ("one = two", "three", "published"):
         assert plot.count(f"<!-- {text} -->") == 1
     assert "<!-- two -->" not in plot
-    # What is published of one of them only is lost by none.
+    # A published number of one series only is drawn, and the series are not merged.
     plot = _plot_of(numbers, '[x]\n1 = { two = "1.5GiB/s" }')
     assert plot.count("<!-- one -->") == plot.count("<!-- two -->") == 1
 
@@ -273,7 +273,7 @@ def test_plots_have_the_requested_format_and_column_width(
     assert written[0] == written[1]
     assert written[0].startswith(begins)
     if form == "svg":
-        # Points of a 72th of an inch.
+        # Points of 1/72 inch.
         width = float(written[0].partition(b'width="')[2].partition(b"pt")[0])
         assert width == pytest.approx(3.4 * 72)
     assert f"cckit-fig8.{form}" in capsys.readouterr().out

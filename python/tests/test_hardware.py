@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.needs("pyslang")
 
-# Its warnings that are on by default, and those about widths, signs, conversions and what the standard forbids.
+# The default warnings, and those about widths, signs, conversions and violations of the standard.
 WARNINGS = ["-Wdefault", "-Wconversion", "-Wpedantic", "-Wcase-redundant-default"]
 
 
 def lint(root: Path, top: str, more: list[Path], capfd: pytest.CaptureFixture[str]) -> str:
-    """Everything that slang says of the design below a top, the last line being how much it was."""
+    """Return the output of slang for the design of a top module; the last line has the number of messages."""
     rtl = root / "hardware/rtl"
     files = [
         rtl / "home_pkg.sv",
@@ -39,7 +39,7 @@ def lint(root: Path, top: str, more: list[Path], capfd: pytest.CaptureFixture[st
     assert driver.processOptions()
     assert driver.parseAllSources()
     driver.runFullCompilation(quiet=False)
-    # It writes by way of C, which keeps what goes to a file until somebody asks for it.
+    # slang writes through C's buffered output, which must be flushed.
     ctypes.CDLL(None).fflush(None)
     captured = capfd.readouterr()
     return captured.out + captured.err

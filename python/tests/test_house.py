@@ -39,7 +39,7 @@ def test_everything_public_has_an_example(name: str) -> None:
 def test_shipped_files_match_the_repository(root: Path) -> None:
     shipped = dict(_cohkit.shipped())
     protocols = root.glob("protocols/*.coh")
-    # No experiment orders stores by numbers under total store order.
+    # No experiment orders stores by sequence numbers under total store order.
     tso = [file for file in root.glob("ordering/tso/*.coh") if file.stem != "seq"]
     library = [*root.glob("nearmemory/**/*"), *root.glob("docs/riscv/*/*")]
     programs = [file for file in library if file.is_file()]

@@ -1,4 +1,4 @@
-"""Litmus tests from Python: the same answers as the command's, and errors as Python exceptions."""
+"""Litmus tests from Python: the same results as those of the command, and errors as Python exceptions."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def test_repository_has_five_notebooks() -> None:
 )
 def test_notebook_runs_to_its_end(notebook: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
-    # Nothing is left in the home of who runs it.
+    # Nothing is written to the user's home folder.
     for name in ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR"):
         monkeypatch.setenv(name, str(tmp_path / name))
     book: Any = nbformat.read(notebook, 4)  # type: ignore[no-untyped-call]

@@ -1,4 +1,4 @@
-"""Experiments on who orders stores between hosts: searches, sizes of tables and what is read of the published ones."""
+"""Experiments on store ordering between hosts: searches, table sizes, and use of the published tables."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_smallest_tables_without_time_cost_are_found(monkeypatch: pytest.MonkeyP
     requested_runs: list[ProgramRun] = []
 
     def play_runs_stub(runs: Sequence[ProgramRun], _: Conditions) -> dict[str, Play]:
-        """Replace runs by ones that take long unless each table has this number of entries."""
+        """Return runs that are slow unless each table has at least its minimum number of entries."""
         requested_runs.extend(runs)
         times = {}
         for run in runs:
@@ -75,7 +75,7 @@ def test_bytes_per_release_include_all_unpublished_stores(monkeypatch: pytest.Mo
         512,
         "8 B to 2 KB",
     )
-    # A barrier of each thread with seven others for each matrix releases as well.
+    # For each matrix, a barrier of each thread with seven others also releases.
     assert 400 < trns["ours"] < 512
     assert cr["holds"]
 
@@ -83,7 +83,7 @@ def test_bytes_per_release_include_all_unpublished_stores(monkeypatch: pytest.Mo
 def test_sensitivity_varies_threads_and_latency(monkeypatch: pytest.MonkeyPatch) -> None:
     spans = EXPERIMENTS["cord-fig2"].spans
     assert spans is not None
-    # One program, which stands for all.
+    # One program represents all.
     monkeypatch.setattr(cord_programs, "PROGRAMS", {"pad": cord_programs.PROGRAMS["pad"]})
     spans_by_name = {span.name: span for span in spans(Conditions(accesses=240))}
     assert len(spans_by_name) == 4
@@ -91,7 +91,7 @@ def test_sensitivity_varies_threads_and_latency(monkeypatch: pytest.MonkeyPatch)
         threads, latency = span.reruns
         assert (threads.quantity, threads.value) == ("threads of a host", "8")
         assert threads.ours != span.ours, name
-        # What goes between hosts is as much, however far they are apart.
+        # Traffic between hosts does not depend on their distance.
         assert (latency.quantity, latency.ours != span.ours) == ("link.latency", name.endswith("time")), name
     request = ProgramRun("pad", "upi-8x8", "so", threads=8).request(Conditions())
     numbers, quantities = request["numbers"], request["set"]

@@ -165,7 +165,7 @@ def test_contract_violation_is_reported_with_name_line_and_time(
 
 
 class Waiting(Breaking):
-    """One thread waits for line 3, and another goes on and on."""
+    """One thread waits for line 3, and another runs without end."""
 
     def threads(self) -> list[cpu.Thread]:
         def busy() -> cpu.Thread:
@@ -220,7 +220,7 @@ def test_invalid_line_counts_are_rejected(lines: Any) -> None:
 
 
 class Doubler(device.Application):
-    """Doubles what is written into its register, by way of the CPU's memory."""
+    """Doubles the value that is written to its register, through the CPU's memory."""
 
     name = "doubler"
 
@@ -274,7 +274,7 @@ def test_every_step_and_action_of_python_does_something() -> None:
     assert result["times_ns"]
     assert result["times_ns"]["doubling"]["count"] == 1
     assert result["counts"] == {"woken": 1}
-    # A bus that is slower by 100 ns each way makes three ways so much longer.
+    # A bus that is 100 ns slower in each direction adds this to three transfers.
     slower = cohkit.play("enzian-dc-bram", Doubling(), set={"bus.latency": "500ns"})
     assert slower["times_ns"]
     more = slower["times_ns"]["doubling"]["mean"] - result["times_ns"]["doubling"]["mean"]
@@ -311,7 +311,7 @@ def test_incremental_views_respond_faster() -> None:
     views = rows("cckit-fig9")
     for size in ("SF 0.5", "SF 1"):
         assert views[f"1, incremental, {size}"]["ours"] < views[f"1, recomputed, {size}"]["ours"]
-    # Story: the scan for the view at the start was counted among those for answers, and memory read 44.5 GiB/s.
+    # Regression: the view's initial scan was counted as one for answers, and memory read 44.5 GiB/s.
     assert views["at best, recomputed, SF 1, read"]["ours"] < 38.4e9 / 2**30
 
 
@@ -356,7 +356,7 @@ def test_coherent_lines_are_faster_for_small_calls() -> None:
         assert latency < values[f"{lines}, registers, a word of each line, latency"]
         assert latency < values[f"{lines}, registers, all words, latency"] / 10
         assert latency < values[f"{lines}, descriptors, all words, latency"]
-    # A transfer moves many lines at a time, what is fetched line by line does not.
+    # A transfer moves many lines at a time; fetching line by line does not.
     assert values["2, lines, latency"] < values["2, descriptors, a word of each line, latency"]
     assert values["50, lines, latency"] > values["50, descriptors, a word of each line, latency"]
     # Contexts do not share lines.
@@ -377,7 +377,7 @@ def test_results_along_an_axis_are_drawn_as_lines(tmp_path: Any, cohkit_command:
 
 
 class Quiet(device.Application):
-    """Says None where it should say what it does."""
+    """Application that returns its actions, or None instead, which is an error."""
 
     name = "quiet"
 
@@ -422,7 +422,7 @@ class Stepping(cohkit.Scenario):
 def test_invalid_scenario_steps_are_named(
     step: cpu.Step, actions: list[device.Action] | None, error_type: type[Exception], expected_message: str
 ) -> None:
-    """A number that does not fit was `out of range` of something, and an access to no line a failure of the run."""
+    """Regression: the error for a number out of range did not name it, and an access to no line failed the run."""
     with pytest.raises(error_type, match=expected_message):
         cohkit.play("enzian-dc-bram", Stepping(step, actions))
 
@@ -435,7 +435,7 @@ READ_ONLY_LINES = range(LINES_PER_PAGE, 2 * LINES_PER_PAGE)
 
 
 class Prober(device.Application):
-    """Accesses words of the host's memory in every way, one after the other."""
+    """Accesses words of the host's memory with each kind of action, one after the other."""
 
     name = "prober"
 
@@ -504,7 +504,7 @@ def test_application_continues_after_abandoned_access() -> None:
         device.AccessRefusal(6, READ_ONLY_LINES[5], write=True, permits="read"),
         device.AccessRefusal(7, ABSENT_LINES[9], write=False, permits="none"),
     ]
-    # What was to be written before the page that may only be read is there.
+    # The part of the store before the read-only page was written.
     assert [word for word, value in enumerate(scenario.host) if value] == [4, 5, READ_ONLY_LINES[0] - 1]
     physical = Probing(heeds=True)
     before = cohkit.play(TWO_SPACES, physical, protocol="eci-both")
@@ -527,7 +527,7 @@ def test_application_that_ignores_a_refusal_ends_the_run() -> None:
 
 
 class Visits(cohkit.Scenario):
-    """A thread that stores to a line of each of four pages, and loads it."""
+    """One thread stores to a line of each of four pages, and loads it."""
 
     lines = 4 * 32
 
@@ -556,7 +556,7 @@ class Visits(cohkit.Scenario):
         return [thread()]
 
 
-# A core of the platform has a write buffer and an L1, behind which no address is translated.
+# The platform's cores have a write buffer and an L1, and addresses are not translated behind these.
 UNBUFFERED_CORES: dict[str, str | int] = {"cores.write_buffer": "0B", "cores.l1": "0B", **refusing("")}
 
 

@@ -47,7 +47,7 @@ def test_all_errors_of_a_text_are_listed_with_their_places() -> None:
         assert (diagnostic["line"], diagnostic["column"]) <= (diagnostic["end_line"], diagnostic["end_column"])
 
 
-# 3,500 of them overflowed the stack and killed the interpreter; the command stood 20,000 no better.
+# Regression: 3,500 of them overflowed the stack of the interpreter, and 20,000 that of the command.
 @pytest.mark.parametrize("count", [1000, 3500, 20_000])
 def test_first_excess_row_of_a_state_and_event_is_an_error(count: int) -> None:
     msi = cohkit.shipped("msi").text
@@ -172,7 +172,7 @@ def test_violation_has_a_sequence_that_can_be_drawn(tmp_path: Path, cohkit_comma
     assert verdict["outcome"] == "violated"
     counterexample = verdict["counterexample"]
     assert counterexample is not None
-    # Steps in words are those of levels.
+    # Steps as texts belong to sequences of levels.
     assert set(counterexample) == set(get_type_hints(types.Counterexample)) - {"steps"}
     [sequence] = counterexample["sequences"]
     file = tmp_path / "broken.coh"
@@ -245,7 +245,7 @@ def test_other_threads_run_during_a_search() -> None:
 
 
 def test_check_accepts_paths_names_and_one_system(tmp_path: Path) -> None:
-    """The letters of a lone name were taken for names of systems, and a path for no protocol."""
+    """Regression: the letters of a single name were taken as names of systems, and a path was not accepted."""
     file = tmp_path / "own.coh"
     file.write_bytes(Path("protocols/msi.coh").read_bytes())
     for protocol in ("msi", file, str(file), cohkit.shipped("msi")):
@@ -263,7 +263,7 @@ def test_check_accepts_paths_names_and_one_system(tmp_path: Path) -> None:
 
 
 def test_protocols_and_results_go_through_pickle_and_compare(tmp_path: Path) -> None:
-    """A pool of processes could take no protocol."""
+    """Regression: protocols could not be sent to a pool of processes."""
     msi = cohkit.shipped("msi")
     for copied in (pickle.loads(pickle.dumps(msi)), copy.deepcopy(msi)):  # noqa: S301 -- what was dumped here
         assert copied == msi
@@ -280,7 +280,7 @@ def test_protocols_and_results_go_through_pickle_and_compare(tmp_path: Path) -> 
 
 
 def test_worker_processes_accept_requests_and_return_results() -> None:
-    """An error that a worker raised and the pool could not make again stopped the pool for good."""
+    """Regression: an error of a worker that could not be unpickled stopped the pool."""
     msi, machine = cohkit.shipped("msi"), cohkit.Machine("enzian-dc-ddr").with_settings({"link.latency": "200ns"})
     trace = cohkit.memory_trace([0x80, 0x100], name="two")
     invalid_text = "protocol p { line 64; channels { up } }"
@@ -307,7 +307,7 @@ def test_worker_processes_accept_requests_and_return_results() -> None:
 
 
 def test_every_result_is_compared_pickled_and_hashed() -> None:
-    """Dictionaries could not be put into a set, nor remembered by a cache."""
+    """Regression: dictionaries cannot be elements of a set or keys of a cache."""
     threads = {"threads": 2, "device": 5, "thread": 5, "rows": 8, "contended": 1000}
 
     def results() -> dict[str, Any]:
@@ -329,7 +329,7 @@ def test_every_result_is_compared_pickled_and_hashed() -> None:
     for name, result in first_results.items():
         assert isinstance(result, dict)
         second_result = second_results[name]
-        # What depends on the machine is another at each run.
+        # Machine-dependent values differ between runs.
         assert without_run(result) == without_run(second_result), name
         for copied in (pickle.loads(pickle.dumps(result)), copy.deepcopy(result)):  # noqa: S301 -- what was dumped here
             assert copied == result, name

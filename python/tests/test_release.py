@@ -111,7 +111,7 @@ def remove(file: str) -> Callable[[Path], None]:
 
 TOMORROW = (dt.datetime.now(tz=dt.UTC) + dt.timedelta(days=1)).date().isoformat()
 
-# The check that a fault fails, the fault, and what the reason says.
+# Name of the check that fails, the fault, and a part of the reason.
 FAULTS: list[tuple[str, Callable[[Path], None], str]] = [
     ("tree", modify, "2 uncommitted changes: Makefile, new"),
     (
@@ -236,7 +236,7 @@ def test_versions_of_this_repository_agree(root: Path) -> None:
     for name in ("workspace", "lock", "pyproject", "citation"):
         assert checks[name][0] == "pass", checks[name]
     assert checks["records"][0] in ("pass", "skip"), checks["records"]
-    # The first section of the changelog is about the version, with a date once it is released.
+    # The first section of the changelog is that of the version, with a date once it is released.
     version = checks["citation"][1]
     heading = re.search(r"^## (.*)$", (root / "CHANGELOG.md").read_text(), re.MULTILINE)
     assert heading

@@ -35,12 +35,12 @@ BROWSER_CONTEXTS = [
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory, cohkit_command: Command, root: Path) -> Path:
-    """Make a folder with something of every kind."""
+    """Make a folder with a result of every kind."""
     folder = tmp_path_factory.mktemp("results")
     text = (root / "protocols/msi.coh").read_text()
     shutil.copy(root / "protocols/msi.coh", folder)
     shutil.copy(root / "protocols/msi-policy.coh", folder)
-    # A cache that is told to invalidate its shared copy keeps it.
+    # Fault: a cache keeps its shared copy after an invalidation.
     faulty_text = re.sub(r"(?m)^(\s*S .*\| Inv .*)\| I$", r"\1| S", text)
     assert faulty_text != text
     faulty_file = tmp_path_factory.mktemp("broken") / "msi.coh"
@@ -58,7 +58,7 @@ def results(tmp_path_factory: pytest.TempPathFactory, cohkit_command: Command, r
         completed = cohkit_command(*words, "--json")
         assert completed.returncode in (0, 1), completed.stderr
         (folder / f"{name}.json").write_text(completed.stdout)
-    # As many bars as a figure has anywhere, without the minute that its numbers take.
+    # The largest number of bars of any figure, without running its experiment, which takes a minute.
     like = json.loads((folder / "fig8.json").read_text())[0]
     bars = [
         {**like, "experiment": "cord-fig13", "name": f"{program} {by}, CXL, time", "key": f"{program}.{by}", "ours": at}
@@ -76,7 +76,7 @@ def results(tmp_path_factory: pytest.TempPathFactory, cohkit_command: Command, r
 def open_report(
     browser: Browser, browser_messages: Callable[..., list[str]], results: Path, cohkit_command: Command
 ) -> Iterator[Callable[..., Page]]:
-    """Open the report; whatever the page complains of fails the test, and so does a request for anything else."""
+    """Open the report; console messages, errors and requests of the page fail the test."""
     page_file = results / "report.html"
     if not page_file.exists():
         completed = cohkit_command("report", results)
@@ -105,7 +105,7 @@ def test_counterexample_steps_show_the_state_of_every_agent(
     page = open_report()
     follow(page.locator("nav a:text-is('broken')"))
     assert page.inner_text(".violation").startswith("single writer: ")
-    # Chart and story are in sight, and the chart is as wide as its frame.
+    # Chart and story are visible, and the chart is as wide as its frame.
     assert page.locator(".drawn svg").bounding_box()["y"] < DESKTOP["height"] / 2  # type: ignore[index]
     assert page.locator(".story").bounding_box()["y"] < DESKTOP["height"]  # type: ignore[index]
     frame, chart = page.locator(".drawn").bounding_box(), page.locator(".drawn svg").bounding_box()
@@ -117,7 +117,7 @@ def test_counterexample_steps_show_the_state_of_every_agent(
     def shown_states() -> dict[str, str]:
         return {str(agent): str(state) for agent, state in (row.split("\t") for row in states.all_inner_texts())}
 
-    # The chart is the one that the command tells.
+    # The chart equals that of the command.
     assert shown_states()["directory"].startswith("M owner=")
     page.get_by_role("button", name="to the start").click()
     assert shown_states() == {"cache 0": "I", "cache 1": "I", "directory": "I"}
@@ -128,7 +128,7 @@ def test_counterexample_steps_show_the_state_of_every_agent(
     assert page.inner_text(".said").startswith("3 of ")
     assert page.locator(".beside li").all_inner_texts() == ["GetS: cache 0 \u2192 directory"]
     assert page.locator(".drawn g.now").get_attribute("data-step") == "2"
-    # The story has a sentence for each step, and leads to it.
+    # The story has a sentence with a link for each step.
     story = page.locator(".story li")
     assert story.nth(2).get_attribute("class") == "now"
     assert story.all_inner_texts()[:3] == ["cache 0: load", "cache 0 sends GetS to directory", "cache 0 enters IS_D"]
@@ -137,7 +137,7 @@ def test_counterexample_steps_show_the_state_of_every_agent(
     page.get_by_role("button", name="to the start").click()
     for _ in range(3):
         page.get_by_role("button", name="a step on").click()
-    # The same by keys.
+    # The same with keys.
     page.focus(".drawn")
     page.keyboard.press("ArrowLeft")
     assert page.inner_text(".said").startswith("2 of ")
@@ -164,10 +164,10 @@ def test_tables_are_filtered_and_lead_to_states_and_to_the_text(
     page.get_by_role("button", name="All rows").click()
     page.locator("svg [data-state='IM_AD']").click()
     assert set(page.locator("table.rows tbody td:first-child").all_inner_texts()) == {"IM_AD"}
-    # A next state leads to its own rows.
+    # A next state is a link to its rows.
     page.locator("table.rows tbody td:nth-child(4) button", has_text=re.compile("^M$")).first.click()
     assert set(page.locator("table.rows tbody td:first-child").all_inner_texts()) == {"M"}
-    # Checks in the same folder have counted.
+    # Checks in the same folder contribute counts.
     taken_counts = page.locator("table.rows tbody td:last-child").all_inner_texts()
     assert any(cell and cell != "never" for cell in taken_counts)
     [row] = [row for row in table["rows"] if (row["state"], row["event"]) == ("M", "evict")]
@@ -199,7 +199,7 @@ def test_every_part_fits_all_screens_and_colour_schemes(
         assert page.locator("nav a[aria-current]").get_attribute("href") == place
         text = page.inner_text("main")
         assert len(text) > 40, place
-        # Wide things scroll within themselves.
+        # Wide elements scroll within their frames.
         assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), place
         assert overflowing_elements(page) == [], place
         # Plots fill their frames.
@@ -208,7 +208,7 @@ def test_every_part_fits_all_screens_and_colour_schemes(
             assert frame is not None
             assert svg is not None
             assert abs(frame["width"] - svg["width"]) < 2, place
-        # One of a kind is named as one, and fractions have three significant digits.
+        # Single items are in the singular, and fractions have three significant digits.
         assert not re.search(
             r"\b1 (systems|experiments|numbers|tests|rows|steps|outcomes|states|transitions)\b", text
         ), place
@@ -247,7 +247,7 @@ def test_overview_names_verdicts_errors_and_commands(
     card = cards.filter(has_text="eci-home").inner_text()
     assert f"worst error {errors[-1]:.1%}".replace("%", " %") in card.replace("\n", " ")
     assert f"median {statistics.median(errors):.1%}".replace("%", " %") in card.replace("\n", " ")
-    # Each command can be pasted again.
+    # Each command can be copied and executed.
     commands = {row["file"]: row for row in table("commands and versions")}
     assert commands["msi.json"]["command"] == "cohkit check protocols/msi.coh --remotes 2 --coverage --json"
     assert commands["eci-home.json"]["command"] == "cohkit reproduce eci-home --json"
@@ -332,7 +332,7 @@ def test_plot_points_have_descriptions(
     tip = page.inner_text(".tip")
     assert points[-1]["name"] in tip
     assert f"ours: {points[-1]['ours']:.3g}" in tip
-    # By keys too; points on top of each other are told together.
+    # With keys too; overlapping points share a description.
     marks.first.focus()
     tip = page.inner_text(".tip")
     assert {"1, with prefetcher", "1, without prefetcher"} <= set(tip.split("\n")), tip
@@ -347,14 +347,14 @@ def test_plot_points_have_descriptions(
 @pytest.mark.parametrize("viewport", [DESKTOP, PHONE])
 @pytest.mark.parametrize("name", ["cord-fig13", "cckit-fig8", "eci-home"])
 def test_plot_labels_do_not_overlap(open_report: Callable[..., Page], name: str, viewport: dict[str, int]) -> None:
-    """Names of thirty bars stood below them, one over the other."""
+    """Regression: the names of thirty bars overlapped below them."""
     page = open_report(f"#/experiment-{name}", viewport=viewport)
     plots = page.locator("main svg")
     assert (plots.count() > 0) == (name != "eci-home")
     for plot in plots.all():
         plot_box = plot.bounding_box()
         label_boxes = [(label.text_content(), label.bounding_box()) for label in plot.locator(".label").all()]
-        # A box is a line high, of which letters have half.
+        # A box has the height of a line; letters have half of it.
         labels = [
             (words, {"x": (box["x"], box["width"]), "y": (box["y"] + box["height"] / 4, box["height"] / 2)})
             for words, box in label_boxes
@@ -412,7 +412,7 @@ def input_error_of(folder: Path) -> str:
 
 
 def test_report_is_written_through_links_and_into_pipes(tmp_path: Path, cohkit_command: Command) -> None:
-    """A device had become a file, as had the link."""
+    """Regression: a device and a link were replaced by files."""
     folder, page, link, pipe = (tmp_path / name for name in ("results", "page.html", "link.html", "pipe"))
     for inner in ("folder.json", "folder.coh"):
         (folder / inner).mkdir(parents=True)
@@ -421,7 +421,7 @@ def test_report_is_written_through_links_and_into_pipes(tmp_path: Path, cohkit_c
     os.mkfifo(pipe)
     assert cohkit_command("report", folder, "--out", link).returncode == 0
     assert link.is_symlink()
-    # A reader that is there already lets the writer open it; a page does not fit into it otherwise.
+    # The writer can open a pipe only if there is a reader, and a page exceeds the pipe's capacity.
     with subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE) as reader:
         assert cohkit_command("report", folder, "--out", pipe).returncode == 0
         assert reader.communicate()[0] == page.read_bytes()

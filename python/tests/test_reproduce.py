@@ -40,7 +40,7 @@ def test_published_numbers_are_printed_beside_ours(cohkit_command: Command) -> N
 
 
 def test_write_medians_equal_store_medians(cohkit_command: Command) -> None:
-    """The median of loads was taken for writes, of which there are none: a hit took 0 ns."""
+    """Regression: writes used the median of loads, of which there are none, and a hit took 0 ns."""
     completed = cohkit_command("reproduce", "ccix-exp3", "--json", "--accesses", 1000)
     medians = {row["name"]: row["ours"] for row in json.loads(completed.stdout)}
     for card in ("u280", "vck5000"):
@@ -51,7 +51,7 @@ def test_write_medians_equal_store_medians(cohkit_command: Command) -> None:
 def test_rows_as_json_are_the_same_bytes_each_time(cohkit_command: Command) -> None:
     command = ["reproduce", "all", "--json", "--accesses", 1000]
     single_threaded, multi_threaded = (cohkit_command(*command, "--threads", threads).stdout for threads in (1, 64))
-    # Only the command line is another.
+    # Only the command line differs.
     assert multi_threaded == single_threaded.replace('--threads 1"', '--threads 64"')
     rows = json.loads(single_threaded)
     assert {row["experiment"] for row in rows} == set(EXPERIMENTS)
@@ -119,7 +119,7 @@ def test_access_limit_is_respected_and_printed_with_its_unit(
     assert {play["numbers"]["outstanding"] for play in plays("cckit-table3", 10)} == {1, 10}
     for name in ("cckit-fig7", "cckit-fig8", "cckit-fig10", "locktable", "ccix-locktable"):
         assert {(play["time"], play["warm_up"]) for play in plays(name, 10)} == {("2000ns", "1000ns")}
-    # A transaction appends as many rows as its name says, or is left out.
+    # A transaction appends the number of rows in its name, or is omitted.
     views = [play["numbers"] for play in plays("cckit-fig9", 1)]
     assert {view["scale"] for view in views} == {1}
     assert {view["updates"] for view in views} == {1, 10, 100}
@@ -238,7 +238,7 @@ def test_closed_output_pipe_is_not_an_error() -> None:
 def test_interrupt_ends_with_its_code_and_writes_nothing(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "cohkit", "reproduce", "cckit-table2", "--out", str(tmp_path)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    # Simulations run in threads of their own.
+    # Simulations run in separate threads.
     while len(list(Path(f"/proc/{process.pid}/task").iterdir())) == 1:
         assert process.poll() is None
         time.sleep(0.01)
@@ -259,7 +259,7 @@ def test_command_without_the_package_reports_it(tmp_path: Path) -> None:
     assert (completed.returncode, completed.stdout) == (4, "")
     needs = "error: `cohkit reproduce` needs the Python package cohkit\n"
     assert completed.stderr.startswith(needs + "  `python3` is not installed\n  `python` is not installed\n")
-    # One that runs and does not have it is told apart from one that does not run.
+    # A Python without the package and one that does not run are distinguished.
     for name, text in [("python3", "exit 1"), ("python", "exit 2")]:
         (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
         (tmp_path / name).chmod(0o755)
@@ -289,5 +289,5 @@ def test_program_cycle_time_matches_the_machine() -> None:
     of_a_core = machine["device"]["cycle"]["value"]
     assert of_a_core == "1 cycle at 300MHz"
     assert f"{MCC_CYCLE_S * 1e12:.0f}" == f"{1e12 / 300e6:.0f}"
-    # With a range they would be other ones in runs for sensitivity.
+    # With a range, they would differ in sensitivity runs.
     assert not {"host.cycle", "device.cycle"} & {name for name, _ in assumptions()}

@@ -28,7 +28,7 @@ RESULT_TYPES = [
 
 @pytest.fixture(scope="module")
 def results() -> list[Record]:
-    """Results of every function that is quick."""
+    """Return results of every fast function."""
     faulty_text = cohkit.shipped("msi").text.replace("remotes 3", "remotes 2")
     return [
         *cohkit.check(cohkit.parse(faulty_text), systems=["three_caches"], coverage=True),
@@ -173,7 +173,7 @@ def test_sweep_frame_matches_the_file_of_the_command(
     assert completed.returncode == 0
     assert (module_folder / "results.parquet").read_bytes() == (command_folder / "results.parquet").read_bytes()
     assert frame["states"].to_list() == [15, 403, 4348]
-    # What is done is not done again, also by workers.
+    # Completed points are not repeated, also with workers.
     journal = (module_folder / "journal.jsonl").read_bytes()
     second_frame = cohkit.sweep(
         "check", {"remotes": [1, 2, 3]}, options={"protocol": "msi"}, out=module_folder, workers=2

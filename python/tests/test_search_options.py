@@ -117,7 +117,7 @@ def test_invalid_search_options_are_reported(run_invalid: Callable[[], object], 
 
 def test_protocol_names_are_accepted_by_all_functions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     msi = cohkit.shipped("msi")
-    # Where there is no checkout; and a file goes before what ships.
+    # Outside the repository; a file has precedence over a shipped one.
     monkeypatch.chdir(tmp_path)
     assert cohkit.systems("protocols/msi.coh") == cohkit.systems(msi)
     Path("mesi").write_text(msi.text)

@@ -101,7 +101,7 @@ def test_each_agent_kind_runs_its_workload() -> None:
 
 
 # The quantities of `hosts-512x8` are those of `hosts-8x8`.
-# A machine of two levels takes a text of two, and one of several kinds of agents a text that has them.
+# A two-level machine needs a two-level protocol, and one with several kinds of agents a protocol with these.
 PROTOCOL_KINDS = {
     "enzian-cpu-home": "eci-near",
     "n1sdp-u280": "ccix",
@@ -308,7 +308,7 @@ def test_simulation_accepts_paths_and_names_of_protocols() -> None:
 
 
 def test_latency_breakdown_is_present_on_request() -> None:
-    """Parts and steps are each the whole latency, and statistics do not change."""
+    """Parts and steps each add up to the latency, and statistics do not change."""
     explained = cohkit.simulate("enzian-dc-ddr", "random-mixed", region="1MiB", explain=True)
     unexplained = cohkit.simulate("enzian-dc-ddr", "random-mixed", region="1MiB")
     assert "explanation" not in unexplained
@@ -426,7 +426,7 @@ def test_machine_reflects_its_settings(tmp_path: Path) -> None:
         cohkit.InputError, match=r"not Platform: `cohkit\.platform` describes a platform, `cohkit\.Machine` creates"
     ):
         cohkit.simulate(cohkit.platform("enzian-dc-ddr"), "random-read")  # type: ignore[arg-type]
-    # What was read is kept.
+    # The content of the file is kept.
     assert pickle.loads(pickle.dumps(own_machine)).with_settings({"cores.used": 4})["cores.used"] == 4  # noqa: S301
     assert "<td>link.latency</td>" in machine._repr_html_()
 

@@ -20,7 +20,7 @@ def site(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     completed = subprocess.run(
         [sys.executable, "tools/site", str(out)], cwd=root, capture_output=True, text=True, check=False
     )
-    # Every warning of Sphinx is an error: a link that leads nowhere is one, a page in no list another.
+    # Every warning of Sphinx is an error, for example a broken link or a page in no list.
     assert completed.returncode == 0, completed.stdout + completed.stderr
     return out
 
@@ -71,7 +71,7 @@ def test_site_has_no_broken_links(site: Path) -> None:
 
 
 def concept_charts() -> dict[str, str]:
-    """Give the pictures of docs/concepts.md that are charts."""
+    """Return the charts of docs/concepts.md, by file name."""
     msi = cohkit.shipped("msi")
     forgetful = re.sub(r"(?m)( S  .*[|] Inv  .*[|]) I$", r"\1 S", msi.text)
     [verdict] = cohkit.check(cohkit.parse(forgetful), remotes=2)

@@ -30,7 +30,7 @@ from cohkit.sweeps.values import values
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-# Points of some hundredths of a second.
+# Points that take some hundredths of a second each.
 SWEEP_ARGUMENTS = [
     *("sim", "enzian-dc-ddr", "random-read", "--accesses", "20000", "--cores", "1"),
     *("--sweep", "link.latency=60ns..140ns/20ns", "--sweep", "outstanding=1,2"),
@@ -144,14 +144,14 @@ def test_unwritable_file_is_named(kilobytes: int, file: str, tmp_path: Path) -> 
     limited = ["bash", "-c", f'ulimit -f {kilobytes}; exec "$@"', "bash", *words]
     completed = subprocess.run(limited, capture_output=True, text=True, check=False)
     assert (completed.returncode, completed.stderr) == (4, f"error: {tmp_path / file}: File too large\n")
-    # What could be kept is gone on from.
+    # The sweep continues from the points that could be written.
     assert sweep(*words[4:]) == 0
 
 
 def test_killed_worker_loses_no_point(tmp_path: Path, undisturbed: bytes) -> None:
     process = start_sweep(*SWEEP_ARGUMENTS, "--out", tmp_path)
     journal = tmp_path / "journal.jsonl"
-    # Both are at work: one may have begun a good while before the other.
+    # Both workers are active; one may have started long before the other.
     while process.poll() is None and not (
         journal.exists() and len(set(re.findall(r'"worker": "[^"]*"', journal.read_text()))) == 2
     ):
@@ -279,7 +279,7 @@ def test_sweep_reports_the_bottleneck_at_each_point(tmp_path: Path) -> None:
 
 
 def test_axes_are_numbers_with_units_in_the_order_of_the_file(tmp_path: Path) -> None:
-    """Axes were texts such as `60ns`, and those of one table stood together whatever the file said."""
+    """Regression: axes were texts such as `60ns`, and the order of the file was lost."""
     file = tmp_path / "spec.toml"
     file.write_text(
         'run = "sim"\n[options]\nplatform = "enzian-dc-ddr"\nworkload = "random-read"\naccesses = 100\n'
@@ -345,7 +345,7 @@ def test_plays_are_swept_over_numbers_and_quantities(tmp_path: Path) -> None:
 
 
 def test_quantities_added_by_a_setting_can_be_swept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Quantities that a machine has only with another one set were no axes: there was no axis `translation.used`."""
+    """Regression: quantities that another setting adds, such as `translation.used`, could not be swept."""
     framed = ["sim", "enzian-dc-ddr", "random-read", "--accesses", 500, "--set", "link.layer=eci"]
     out = tmp_path / "framed"
     assert sweep(*framed, "--sweep", "link.lanes=6,12", "--out", out) == 0
@@ -381,7 +381,7 @@ def test_litmus_tests_are_points_with_their_texts(tmp_path: Path, root: Path) ->
     test.unlink()
     protocol.unlink()
     outcomes = [run(point) for point in points]
-    # `exists` of SB is not seen, `~exists` of our MP holds: as the command says.
+    # As for the command, `exists` of SB is not observed, and `~exists` of our MP holds.
     assert [(outcome.code, outcome.error) for outcome in outcomes] == [(1, None), (0, None)]
     [[store_buffering], [message_passing]] = [outcome.rows for outcome in outcomes]
     assert (store_buffering["test"], store_buffering["outcome"], store_buffering["protocol"]) == ("SB", "no", "msi")
@@ -439,7 +439,7 @@ def test_trace_points_are_identified_by_content(tmp_path: Path) -> None:
     changed, _ = points()
     assert quick.hash() != changed.hash()
     trace.unlink()
-    # Who runs a point needs no file.
+    # Execution of a point needs no file.
     [row], [slow_row] = run(pickle.loads(pickle.dumps(quick))).rows, run(slow).rows  # noqa: S301 -- our own
     assert row["workload.name"] == f"trace:{trace}"
     assert row["statistics.time_ns"] < slow_row["statistics.time_ns"]
@@ -561,7 +561,7 @@ def test_invalid_sweep_file_is_reported_with_its_location(
 
 
 def test_positional_arguments_are_the_unswept_options(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """With PLATFORM swept, the one word that was left was taken for it."""
+    """Regression: with a swept PLATFORM, the single remaining argument was taken for it."""
     spec = tmp_path / "spec.toml"
     spec.write_text('run = "sim"\n[options]\nworkload = "random-read"\naccesses = 10\nlink.latency = "70ns"\n')
     axes = ["--sweep", "platform=enzian-dc-ddr,enzian-dc-bram", "--sweep", "oracle=true,false"]
@@ -597,7 +597,7 @@ def test_invalid_sweep_arguments_are_reported(tmp_path: Path, capsys: pytest.Cap
 def test_rejected_batch_jobs_are_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Nothing came of them, for ever."""
+    """Regression: the sweep waited for them without end."""
     arguments = ["check", "msi", "--remotes", 1, "--out", tmp_path / "out", "--cluster", "slurm", "--jobs", 2]
     monkeypatch.setenv("PATH", str(tmp_path))
     assert sweep(*arguments) == 4
@@ -623,6 +623,6 @@ def test_journal_records_the_command(tmp_path: Path) -> None:
     assert sweep("check", "msi", "--remotes", 1, "--out", tmp_path) == 0
     head, entry = map(json.loads, (tmp_path / "journal.jsonl").read_text().splitlines())
     assert head["command"] == f"cohkit sweep check msi --remotes 1 --out {tmp_path}"
-    # Another number of workers goes on with the same sweep.
+    # A different number of workers continues the same sweep.
     assert sweep("check", "msi", "--remotes", 1, "--workers", 1, "--out", tmp_path) == 0
     assert head["points"] == [entry["hash"]]

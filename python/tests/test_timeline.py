@@ -42,7 +42,7 @@ def test_slices_are_the_statistics(cohkit_command: Command, tmp_path: Path, root
     measured = [machine_result["statistics"] for machine_result in (result, result.get("host")) if machine_result]
     trace: Any = importlib.import_module("perfetto.protos.perfetto.trace.perfetto_trace_pb2").Trace()
     assert trace.ParseFromString(file.read_bytes()) == file.stat().st_size
-    # All that is written has a meaning there.
+    # All written fields are known to Perfetto.
     trace.DiscardUnknownFields()
     assert trace.ByteSize() == file.stat().st_size
     assert not any(packet.HasField("track_event") and packet.track_event.name for packet in trace.packet)
@@ -75,7 +75,7 @@ def test_slices_are_the_statistics(cohkit_command: Command, tmp_path: Path, root
     assert len(accesses) == sum(machine_result["accesses"] for machine_result in measured)
     assert sum(accesses) == steps
     latency = sum(machine_result["latency_mean_ns"] * machine_result["accesses"] for machine_result in measured)
-    # Timestamps are whole nanoseconds: durations are those that a user reads, to one of them.
+    # Timestamps are whole nanoseconds, so durations are exact to one nanosecond.
     assert sum(accesses) == pytest.approx(latency, abs=len(accesses))
     assert max(accesses) == pytest.approx(max(machine_result["latency_max_ns"] for machine_result in measured), abs=1)
     assert flows[1] <= flows[0]
@@ -132,7 +132,7 @@ def test_near_memory_timeline_matches_the_counters(cohkit_command: Command, tmp_
     assert len(set(flows[0])) == len(flows[0]) >= len(flows[1])
     assert set(flows[1]) <= set(flows[0])
     assert 1000 * end <= counts["time in picoseconds"]
-    # Each request is for one core, as lines are evicted only where there is no room.
+    # Each request belongs to one core, as lines are evicted only from full sets.
     for agent, request_count in (("host core 0", requests), ("core 0", 0)):
         of_one = cohkit_command(*run_options, "--timeline", file, "--timeline-agent", agent, host)
         assert f"the timeline shows {request_count} requests of the host in " in of_one.stderr
@@ -187,7 +187,7 @@ class Waveform:
 
 @pytest.mark.needs("verilator", "pylibfst")
 def test_waveforms_have_the_names_of_the_states(tmp_path: Path, root: Path) -> None:
-    """The home forgets what it writes to its directory; one build, with waveforms, serves for both asked for."""
+    """The home loses a write to its directory; one build, with waveforms, serves both requested builds."""
     built_library, verilator_script = tmp_path / "lockstep.so", tmp_path / "verilator"
     real = shutil.which("verilator")
     verilator_script.write_text(
@@ -222,5 +222,5 @@ sed -i 's/takes && (hit_q || row_stays_q);/takes \\&\\& row_stays_q;/' dcu.sv
     assert match[1] in [values[-1] for values in looked_up]
     left = [values for *_, name, values in in_units if name == "step_state_o"]
     assert len(left) == 2
-    # A unit takes a step from a state that there is.
+    # A unit takes a step from an existing state.
     assert 5 < len({*left[0], *left[1]} & {*states.values()}) == len({*left[0], *left[1]})

@@ -16,7 +16,7 @@ import pytest
 
 @pytest.fixture(scope="module")
 def wheel(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build with the profile of the tests, so that everything but the packing is done already."""
+    """Build with the profile of the tests, so that only packing remains."""
     folder = tmp_path_factory.mktemp("wheel")
     binaries = Path(sys.executable).parent
     pip = [binaries / "pip", "wheel", "--quiet", "--disable-pip-version-check", "--no-build-isolation", "--no-deps"]
@@ -47,7 +47,7 @@ def test_wheel_is_small_and_debug_lines_are_separate(wheel: Path, root: Path, tm
             debug_file = root / "target/wheel-debug" / f"{file.name}.debug"
             assert not {".debug_line", ".symtab"} & sections(file)
             assert ".gnu_debuglink" in sections(file)
-            # Continuous integration builds without the lines; the names of what is private are apart in any case.
+            # Continuous integration builds without debug lines; private symbols are separate in any case.
             lines = {".debug_line"} if os.environ.get("CARGO_PROFILE_DEV_DEBUG", "1") != "0" else set()
             assert {".symtab"} | lines <= sections(debug_file)
 
