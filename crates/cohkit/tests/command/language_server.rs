@@ -943,7 +943,7 @@ fn missing_files_have_no_definitions() {
 struct Random(u64);
 
 impl Random {
-    fn below(&mut self, bound: usize) -> usize {
+    fn next_below(&mut self, bound: usize) -> usize {
         self.0 = self
             .0
             .wrapping_mul(6_364_136_223_846_793_005)
@@ -953,7 +953,7 @@ impl Random {
 
     /// Removes, moves, or inserts parts of a text, so that it becomes invalid.
     fn corrupt(&mut self, text: &str) -> String {
-        const PARTS: [&str; 12] = [
+        const INSERTED_PARTS: [&str; 12] = [
             "𝄞",
             "\"é𝄞\" ",
             "\r",
@@ -968,17 +968,20 @@ impl Random {
             "é",
         ];
         let mut characters: Vec<char> = text.chars().collect();
-        for _ in 0..=self.below(4) {
-            let start = self.below(characters.len());
-            let end = (start + self.below(40)).min(characters.len());
-            match self.below(3) {
+        for _ in 0..=self.next_below(4) {
+            let start = self.next_below(characters.len());
+            let end = (start + self.next_below(40)).min(characters.len());
+            match self.next_below(3) {
                 0 => drop(characters.drain(start..end)),
                 1 => {
                     let part: Vec<char> = characters[start..end].to_vec();
-                    let target = self.below(characters.len());
+                    let target = self.next_below(characters.len());
                     characters.splice(target..target, part);
                 }
-                _ => drop(characters.splice(start..start, PARTS[self.below(PARTS.len())].chars())),
+                _ => drop(characters.splice(
+                    start..start,
+                    INSERTED_PARTS[self.next_below(INSERTED_PARTS.len())].chars(),
+                )),
             }
         }
         characters.into_iter().collect()
@@ -1055,7 +1058,7 @@ fn broken_documents_get_positioned_diagnostics() {
         }
         for _ in 0..8 {
             let lines = text.split('\n').count();
-            let place = (chance.below(lines + 2), chance.below(90));
+            let place = (chance.next_below(lines + 2), chance.next_below(90));
             let definition = editor.request_at("definition", uri, place);
             if !definition.is_null() {
                 definition_count += 1;

@@ -17,7 +17,7 @@ end;
 "#;
 
 /// Folder with the model, extended by `more`.
-fn stairs(addition: &str) -> tempfile::TempDir {
+fn deadlock_model_folder(addition: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a temporary folder");
     fs::write(
         folder.path().join("stairs.m"),
@@ -51,7 +51,7 @@ fn entry(json: &str) -> Value {
 
 #[test]
 fn deadlock_has_three_definitions() {
-    let folder = stairs("rule \"rest\" count = 3 ==> begin end;");
+    let folder = deadlock_model_folder("rule \"rest\" count = 3 ==> begin end;");
     let verdict = |options: &[&str]| {
         let (code, out, err) = check(folder.path(), "stairs.m", options);
         assert_eq!(err, "");
@@ -66,7 +66,7 @@ fn deadlock_has_three_definitions() {
     assert_eq!(verdict(&["--deadlock", "stuttering"]), (1, deadlock.into()));
     assert_eq!(verdict(&["--deadlock", "stuck"]), verified);
     assert_eq!(verdict(&["--deadlock", "off"]), verified);
-    let without_rest = stairs("");
+    let without_rest = deadlock_model_folder("");
     let (code, out, _) = check(without_rest.path(), "stairs.m", &["--deadlock", "stuck"]);
     assert_eq!(code, 1);
     assert!(
@@ -77,7 +77,7 @@ fn deadlock_has_three_definitions() {
 
 #[test]
 fn symmetry_changes_counts_and_not_verdicts() {
-    let folder = stairs("invariant \"at most two\" count < 3;");
+    let folder = deadlock_model_folder("invariant \"at most two\" count < 3;");
     let counts = |options: &[&str]| {
         let (code, json, err) = check(folder.path(), "stairs.m", &[&["--json"], options].concat());
         assert_eq!((code, err.as_str()), (1, ""));
@@ -98,7 +98,7 @@ fn symmetry_changes_counts_and_not_verdicts() {
 
 #[test]
 fn dialects_reject_each_others_constructs() {
-    let folder = stairs("invariant \"all\" count == 3 || true;");
+    let folder = deadlock_model_folder("invariant \"all\" count == 3 || true;");
     let check_with = |options: &[&str]| check(folder.path(), "stairs.m", options);
     let (code, _, err) = check_with(&["--dialect", "cmurphi"]);
     assert_eq!(code, 2);
@@ -123,7 +123,7 @@ fn dialects_reject_each_others_constructs() {
 
 #[test]
 fn limits_end_undecided() {
-    let folder = stairs("invariant \"at most two\" count < 3;");
+    let folder = deadlock_model_folder("invariant \"at most two\" count < 3;");
     for (option, value, reason) in [
         ("--max-states", "2", "max_states"),
         ("--max-depth", "1", "max_depth"),
@@ -142,7 +142,7 @@ fn limits_end_undecided() {
 
 #[test]
 fn order_dependent_model_is_undecided_and_replayable() {
-    let folder = stairs(
+    let folder = deadlock_model_folder(
         "var last: node;\n\
          rule \"look\" begin for n: node do if up[n] then last := n; end; end; end;",
     );
@@ -166,7 +166,7 @@ fn order_dependent_model_is_undecided_and_replayable() {
 
 #[test]
 fn model_output_files_are_written_and_read_back() {
-    let folder = stairs("invariant \"at most two\" count < 3;");
+    let folder = deadlock_model_folder("invariant \"at most two\" count < 3;");
     let options = [
         "--json",
         "--coverage",
@@ -204,7 +204,7 @@ fn model_output_files_are_written_and_read_back() {
 #[test]
 fn recognised_messages_are_drawn() {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/murphi");
-    let folder = stairs("");
+    let folder = deadlock_model_folder("");
     fs::copy(tests.join("messages.m"), folder.path().join("messages.m"))
         .expect("the file can be copied");
     let (code, json, err) = check(
@@ -251,7 +251,7 @@ fn recognised_messages_are_drawn() {
 #[cfg(unix)]
 #[test]
 fn endless_input_file_is_rejected() {
-    let folder = stairs("");
+    let folder = deadlock_model_folder("");
     std::os::unix::fs::symlink("/dev/zero", folder.path().join("endless.m"))
         .expect("the link can be created");
     let (code, _, err) = check(folder.path(), "endless.m", &[]);
@@ -262,7 +262,7 @@ fn endless_input_file_is_rejected() {
 
 #[test]
 fn invalid_inputs_and_unwritable_outputs_are_reported() {
-    let folder = stairs("");
+    let folder = deadlock_model_folder("");
     let (code, _, err) = check(folder.path(), "missing.m", &[]);
     assert_eq!(code, 2);
     assert!(err.starts_with("error: missing.m: "), "{err}");
