@@ -128,9 +128,9 @@ def play_many(
     """
     if threads is not None and not 0 < threads < 2**32:
         raise InputError(f"`threads` is a positive number, not {threads}")
-    ready = [_compile_request(request) for request in plays]
-    done = call("", _cohkit.play, ready, threads=threads, progress=progress)
-    return records(types.Play.of, load(done))
+    compiled = [_compile_request(request) for request in plays]
+    output = call("", _cohkit.play, compiled, threads=threads, progress=progress)
+    return records(types.Play.of, load(output))
 
 
 def _compile_request(request: Request) -> _cohkit.Play:
@@ -162,9 +162,9 @@ def _compile_request(request: Request) -> _cohkit.Play:
     for name in ("time", "warm_up"):
         if options[name] is not None:
             options[name] = format_quantity(options[name], unit="ns")
-    on = machine(options.pop("platform"))
+    target_machine = machine(options.pop("platform"))
     protocol = options.pop("protocol")
-    protocol = default_protocol(on) if protocol is None else load_executable(protocol)
+    protocol = default_protocol(target_machine) if protocol is None else load_executable(protocol)
     numbers = [f"{name}={value}" for name, value in (options.pop("numbers") or {}).items()]
     settings = [f"{name}={format_quantity(value)}" for name, value in (options.pop("set") or {}).items()]
     sizes = [f"{name}={value}" for name, value in (options.pop("sizes") or {}).items()]
@@ -183,11 +183,11 @@ def _compile_request(request: Request) -> _cohkit.Play:
     return call(
         protocol.file,
         _cohkit.Play,
-        on,
+        target_machine,
         application,
-        own=scenario,
+        scenario=scenario,
         protocol=protocol,
-        numbers=numbers,
+        parameters=numbers,
         settings=settings,
         sizes=sizes,
         **options,

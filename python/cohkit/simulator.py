@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from cohkit.units import Quantity
 
 # Numeric options of a simulation, with minimum and maximum.
-_ENDLESS = 2**64 - 1
+_MAX_COUNT = 2**64 - 1
 _NUMBERS = {
-    "accesses": (1, _ENDLESS),
+    "accesses": (1, _MAX_COUNT),
     "cores": (1, 4096),
     "outstanding": (1, 4096),
     "prefetch": (0, 4096),
-    "seed": (0, _ENDLESS),
+    "seed": (0, _MAX_COUNT),
 }
 
 
@@ -186,9 +186,9 @@ def simulate_many(
     """
     if threads is not None and not 0 < threads < 2**32:
         raise InputError(f"`threads` is a positive number, not {threads}")
-    ready = [_compile_request(request) for request in simulations]
-    done = call("", _cohkit.simulate, ready, threads=threads, progress=progress)
-    return records(types.Simulation.of, load(done))
+    compiled = [_compile_request(request) for request in simulations]
+    output = call("", _cohkit.simulate, compiled, threads=threads, progress=progress)
+    return records(types.Simulation.of, load(output))
 
 
 def machine(name: str | os.PathLike[str] | Machine | _cohkit.Machine, *, text: str | None = None) -> _cohkit.Machine:
@@ -202,9 +202,9 @@ def machine(name: str | os.PathLike[str] | Machine | _cohkit.Machine, *, text: s
     return Machine(name).native
 
 
-def default_protocol(on: _cohkit.Machine) -> Protocol | Composition:
+def default_protocol(target_machine: _cohkit.Machine) -> Protocol | Composition:
     """Return the default protocol of a platform."""
-    return _shipped_protocol(json.loads(on.json())["protocol"])
+    return _shipped_protocol(json.loads(target_machine.json())["protocol"])
 
 
 @functools.cache
@@ -219,8 +219,8 @@ def _whole(name: str, value: object, low: int, high: int) -> int:
     number = cast("int", value)
     if whole and low <= number <= high:
         return int(number)
-    allowed = f"{low} to {high}" if high < _ENDLESS else f"at least {low}"
-    if high == _ENDLESS and whole and number > high:
+    allowed = f"{low} to {high}" if high < _MAX_COUNT else f"at least {low}"
+    if high == _MAX_COUNT and whole and number > high:
         allowed = f"at most {high}"
     raise InputError(f"`{name}` is {allowed}{'' if whole else ', and a whole number'}, not {value!r}")
 
@@ -231,8 +231,8 @@ def _work(workload: object) -> tuple[str, tuple[str, bytes] | None]:
         return workload.name, (workload.kind, workload.file)
     if isinstance(workload, str):
         return workload, None
-    kind, makes = type(workload).__name__, "`cohkit.memory_trace` makes one of addresses"
-    raise InputError(f"a workload is a name or a `MemoryTrace`, not {kind}: {makes}")
+    kind, hint = type(workload).__name__, "`cohkit.memory_trace` makes one of addresses"
+    raise InputError(f"a workload is a name or a `MemoryTrace`, not {kind}: {hint}")
 
 
 def _compile_request(request: Request) -> _cohkit.Simulation:
@@ -265,19 +265,19 @@ def _compile_request(request: Request) -> _cohkit.Simulation:
         if options[name] is not None or name == "seed":
             options[name] = _whole(name, options[name], low, high)
     protocol = options.pop("protocol")
-    on = machine(options.pop("platform"))
-    protocol = default_protocol(on) if protocol is None else load_executable(protocol)
+    target_machine = machine(options.pop("platform"))
+    protocol = default_protocol(target_machine) if protocol is None else load_executable(protocol)
     options["by"] = [f"{kind}={workload}" for kind, workload in (options["by"] or {}).items()]
     settings = [f"{name}={format_quantity(value)}" for name, value in (options.pop("set") or {}).items()]
     if options["region"] is not None:
         options["region"] = format_quantity(options["region"], unit="B")
-    workload, recorded = _work(options.pop("workload"))
+    workload, recorded_trace = _work(options.pop("workload"))
     return call(
         protocol.file,
         _cohkit.Simulation,
-        on,
+        target_machine,
         workload,
-        recorded=recorded,
+        trace=recorded_trace,
         protocol=protocol,
         settings=settings,
         **options,

@@ -43,21 +43,21 @@ impl CompositionSource {
             .map_err(|diagnostics| diagnostics_failure(path, text, &diagnostics, colour))
     }
 
-    /// Parses the composition at `path`, and the files that it uses. Each is taken from `given_files`, from the folder of
-    /// `path`, or from the shipped files, in this order.
+    /// Parses the composition at `path`, and the files that it uses. Each is taken from `provided_files`, from the
+    /// folder of `path`, or from the shipped files, in this order.
     ///
     /// # Errors
     /// All errors of the composition; an error in a used file is reported at its use.
     pub fn parse(
         path: &Path,
         text: &str,
-        given_files: &[UsedFile],
+        provided_files: &[UsedFile],
     ) -> Result<CompositionSource, Vec<Diagnostic>> {
         let mut texts = Vec::new();
         let composition = text::compose(text, &mut |file| {
-            let (path, text) = match given_files.iter().find(|used| used.file == file) {
+            let (path, text) = match provided_files.iter().find(|used| used.file == file) {
                 Some(used) => (used.path.clone(), used.text.clone()),
-                None => find(path, file)?,
+                None => find_used_file(path, file)?,
             };
             let protocol = parse_used_file(file, &text)?;
             texts.push((path, text));
@@ -106,7 +106,7 @@ impl CompositionSource {
     }
 
     /// Files that the composition uses.
-    pub fn uses(&self) -> Vec<UsedFile> {
+    pub fn used_files(&self) -> Vec<UsedFile> {
         let spaces = self.composition.spaces.iter().zip(&self.sources);
         let used_files = spaces.map(|(space, source)| UsedFile {
             file: space.file.clone(),
@@ -139,7 +139,7 @@ impl CompositionSource {
         })
     }
 
-    /// Returns the same verdicts as entries of JSON.
+    /// Returns the verdicts of [`CompositionSource::levels`] as JSON.
     pub fn levels_json<'c>(
         &'c self,
         system: &'c Joint,
@@ -156,7 +156,7 @@ impl CompositionSource {
     /// Any other composition.
     pub fn two_levels(&self) -> Result<[Source; 2], Failure> {
         self.level_sources()
-            .ok_or_else(|| self.wrong_kind_failure("two levels", "run"))
+            .ok_or_else(|| self.unsupported_composition("two levels", "run"))
     }
 
     fn level_sources(&self) -> Option<[Source; 2]> {
@@ -168,8 +168,8 @@ impl CompositionSource {
         }
     }
 
-    /// Error: this composition is not of the kind that the command needs.
-    fn wrong_kind_failure(&self, required_kind: &str, verb: &str) -> Failure {
+    /// Failure for a composition of a kind that the command does not support.
+    fn unsupported_composition(&self, required_kind: &str, verb: &str) -> Failure {
         Failure::new(
             ExitStatus::BadInput,
             format!(
@@ -206,7 +206,7 @@ impl CompositionSource {
         let required_kind = "two levels, or both directions between a host and a device";
         let levels = self
             .level_sources()
-            .ok_or_else(|| self.wrong_kind_failure(required_kind, "simulate"));
+            .ok_or_else(|| self.unsupported_composition(required_kind, "simulate"));
         let [upper, lower] = levels?;
         Ok(MachineProtocols::Levels(upper, lower))
     }
@@ -216,8 +216,8 @@ impl CompositionSource {
         &self.path
     }
 
-    /// Summary of the verdicts on all parts. Parts share nothing, so together they have the product of their states.
-    /// Two levels count as one part; their verdict comes after those on the parts.
+    /// Summary of the verdicts on all parts. Parts are independent, so the number of states of the whole is the product
+    /// of theirs. Two levels count as one part; their verdict comes after those on the parts.
     pub fn product_summary(&self, system: &Joint, results: &[(ExitStatus, u128)]) -> String {
         let name = format!("{} {}", self.composition.name, system.name);
         let worst_outcome = results.iter().map(|(outcome, _)| *outcome).max();
@@ -258,7 +258,7 @@ impl CompositionSource {
 /// Protocols that a machine executes.
 pub enum MachineProtocols {
     /// One protocol for all lines.
-    One(Source),
+    Single(Source),
     /// Protocols of the upper and of the lower level.
     Levels(Source, Source),
     /// Protocols of the device's lines and of the lines of the host's memory.
@@ -273,7 +273,7 @@ impl MachineProtocols {
     pub fn read(path: &Path, colour: bool) -> Result<MachineProtocols, Failure> {
         let text = files::read(path)?;
         if !text::composes(&text) {
-            return Ok(MachineProtocols::One(Source::of(path, text, colour)?));
+            return Ok(MachineProtocols::Single(Source::of(path, text, colour)?));
         }
         CompositionSource::read(path, &text, colour)?.machine_protocols()
     }
@@ -294,7 +294,7 @@ impl MachineProtocols {
         };
         let path = PathBuf::from(format!("{name}.coh"));
         if !text::composes(text) {
-            return Ok(MachineProtocols::One(Source::of(
+            return Ok(MachineProtocols::Single(Source::of(
                 &path,
                 text.to_string(),
                 colour,
@@ -304,9 +304,9 @@ impl MachineProtocols {
     }
 }
 
-/// Finds a file that the file at `user` uses. Returns its path and contents.
-fn find(user: &Path, file: &str) -> Result<(PathBuf, String), String> {
-    let path = resolve_used_file(user, file);
+/// Finds a file that the file at `using_file` uses. Returns its path and contents.
+fn find_used_file(using_file: &Path, file: &str) -> Result<(PathBuf, String), String> {
+    let path = resolve_used_file(using_file, file);
     if path.is_file() {
         let text = files::read(&path).map_err(|failure| failure.message)?;
         return Ok((path, text));
@@ -327,23 +327,23 @@ fn find(user: &Path, file: &str) -> Result<(PathBuf, String), String> {
     }
 }
 
-/// Path where a file used by `user` is searched first; shipped protocols come after it.
-pub fn resolve_used_file(user: &Path, file: &str) -> PathBuf {
-    user.parent().unwrap_or(Path::new("")).join(file)
+/// Path where a file used by `using_file` is searched first; shipped protocols come after it.
+pub fn resolve_used_file(using_file: &Path, file: &str) -> PathBuf {
+    using_file.parent().unwrap_or(Path::new("")).join(file)
 }
 
-/// Parses a file that the file at `user` uses. `open` returns contents that take precedence over those on disk.
+/// Parses a file that the file at `using_file` uses. `open` returns contents that take precedence over those on disk.
 ///
 /// # Errors
 /// The file cannot be read, or is invalid.
-pub fn load(
-    user: &Path,
+pub fn load_protocol(
+    using_file: &Path,
     file: &str,
     open: &dyn Fn(&Path) -> Option<String>,
 ) -> Result<Protocol, String> {
-    match open(&resolve_used_file(user, file)) {
+    match open(&resolve_used_file(using_file, file)) {
         Some(text) => parse_used_file(file, &text),
-        None => find(user, file).and_then(|(_, text)| parse_used_file(file, &text)),
+        None => find_used_file(using_file, file).and_then(|(_, text)| parse_used_file(file, &text)),
     }
 }
 

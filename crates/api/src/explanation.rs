@@ -1,4 +1,4 @@
-//! Explanation, as text, of why no step leads on from the end of a counterexample.
+//! Explanation, as text, of the last state of a counterexample: waits, false guards, and rules that can still fire.
 
 use cohkit_base::words::counted;
 use cohkit_engine::explain::{Blocked, Explanation, Still};
@@ -32,12 +32,12 @@ pub fn text(explanation: &Explanation) -> String {
         rules,
     }) = still
     {
-        let more = if *more { "more than " } else { "" };
+        let qualifier = if *more { "more than " } else { "" };
         let states = counted(*states, "state");
         text += &match rules.is_empty() {
-            true => "  no rule that counts can fire there\n".to_string(),
+            true => "  no rule that counts for this property is enabled there\n".to_string(),
             false => list(
-                &format!("{more}{states} can be reached from there, by"),
+                &format!("rules that still fire, in {qualifier}{states} reachable from there"),
                 rules.clone(),
                 0,
             ),

@@ -17,11 +17,12 @@ use std::fmt::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Maximum number of threads of a program.
-const THREADS: usize = 3;
+const MAX_THREADS: usize = 3;
 
-const NO_ATOMICS: &str = "need atomic accesses, which the home does not support";
+/// Reasons why programs are not run, after their number.
+const ATOMICS_UNSUPPORTED: &str = "need atomic accesses, which the home does not support";
 
-const NO_ROW: &str = "need accesses for which a kind of remotes has no row";
+const ROW_MISSING: &str = "need accesses for which a kind of remotes has no row";
 
 /// Parameters of a protocol that a system overrides, and the system's name.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -30,11 +31,11 @@ pub(crate) struct Sizes {
     pub(crate) sizes: Vec<(String, u16)>,
 }
 
-/// Results of the programs.
+/// Verdict on the memory model that a protocol guarantees.
 pub struct GuaranteeVerdict {
     report: ConformanceReport,
     /// Store variants that the protocol has and the programs do not use.
-    unused: Vec<&'static str>,
+    unused_variants: Vec<&'static str>,
     /// Further parameters that bursts of stores ran with, in order. A violation belongs to the last of them, or to the
     /// protocol's own parameters if there are none.
     sizes: Vec<Sizes>,
@@ -43,7 +44,7 @@ pub struct GuaranteeVerdict {
 /// Home of a protocol for a number of caches.
 pub(crate) type HomeOf<'r, 'h> = &'r dyn Fn(u16) -> Cow<'h, Controller>;
 
-/// Runs every classic program and every burst of stores of up to [`THREADS`] threads on the protocol's caches, each
+/// Runs every classic program and every burst of stores of up to [`MAX_THREADS`] threads on the protocol's caches, each
 /// over at most `max_states` states.
 pub(crate) fn judge(
     protocol: &Protocol,
@@ -52,8 +53,8 @@ pub(crate) fn judge(
     home: HomeOf,
     cancel: &AtomicBool,
 ) -> GuaranteeVerdict {
-    let mut programs = classic(protocol, THREADS);
-    programs.extend(bursts(model, THREADS));
+    let mut programs = classic(protocol, MAX_THREADS);
+    programs.extend(bursts(model, MAX_THREADS));
     let states = state_limit(max_states);
     let mut should_continue = || !cancel.load(Ordering::Relaxed);
     GuaranteeVerdict {
@@ -65,7 +66,7 @@ pub(crate) fn judge(
             home,
             &mut should_continue,
         ),
-        unused: store_variants::others(protocol),
+        unused_variants: store_variants::others(protocol),
         sizes: Vec::new(),
     }
 }
@@ -76,7 +77,7 @@ fn state_limit(states: Option<u64>) -> Option<usize> {
 
 impl GuaranteeVerdict {
     /// Runs bursts of stores with other parameters, unless a violation was found or the run was interrupted.
-    pub(crate) fn judge_sized(
+    pub(crate) fn judge_with_sizes(
         &mut self,
         protocol: &Protocol,
         sizes: Sizes,
@@ -88,7 +89,7 @@ impl GuaranteeVerdict {
             return;
         }
         let model = self.report.model;
-        let (programs, states) = (bursts(model, THREADS), state_limit(max_states));
+        let (programs, states) = (bursts(model, MAX_THREADS), state_limit(max_states));
         let mut should_continue = || !cancel.load(Ordering::Relaxed);
         let report = conformance_report::judge(
             protocol,
@@ -102,11 +103,11 @@ impl GuaranteeVerdict {
         self.sizes.push(sizes);
     }
 
-    /// Numbers of programs that were not run, with the reason.
-    fn left_out(&self) -> Vec<(usize, &'static str)> {
+    /// Numbers of programs that were not run, each with the reason.
+    fn omitted_programs(&self) -> Vec<(usize, &'static str)> {
         let omissions = [
-            (self.report.left_out, NO_ATOMICS),
-            (self.report.lacking, NO_ROW),
+            (self.report.left_out, ATOMICS_UNSUPPORTED),
+            (self.report.lacking, ROW_MISSING),
         ];
         omissions
             .into_iter()
@@ -148,7 +149,7 @@ impl GuaranteeVerdict {
             Ended::Holds => {
                 let states = counted(self.report.states as u64, "state");
                 let _ = write!(text, "verified: {model} in {}, {states}", self.programs());
-                for (count, reason) in self.left_out() {
+                for (count, reason) in self.omitted_programs() {
                     let _ = write!(text, "; {count} more {reason}");
                 }
                 writeln!(text)
@@ -192,23 +193,23 @@ impl GuaranteeVerdict {
             );
         }
         if self.report.ended == Ended::Holds {
-            for limit in self.limits() {
+            for limit in self.uncovered_behaviour() {
                 let _ = writeln!(text, "  not covered: {limit}");
             }
         }
         text
     }
 
-    /// Behaviour that the programs leave out, each with the option that covers it.
-    fn limits(&self) -> Vec<String> {
+    /// Behaviour that the programs do not cover, each with the option that covers it.
+    fn uncovered_behaviour(&self) -> Vec<String> {
         let evictions_text = counted(self.report.gives_up, "line");
         let mut limits = vec![format!(
             "more than {evictions_text} evicted spontaneously (`cohkit litmus --gives-up N`)"
         )];
-        if !self.unused.is_empty() {
-            let unused = self.unused.join(" or ");
+        if !self.unused_variants.is_empty() {
+            let unused_variants = self.unused_variants.join(" or ");
             limits.push(format!(
-                "stores that are {unused} (`cohkit litmus --stores every`)"
+                "stores that are {unused_variants} (`cohkit litmus --stores every`)"
             ));
         }
         limits
@@ -242,8 +243,8 @@ impl GuaranteeVerdict {
             }
             _ => Value::Null,
         };
-        let left_out = self.left_out().into_iter();
-        let notes: Vec<String> = left_out
+        let omitted_programs = self.omitted_programs().into_iter();
+        let notes: Vec<String> = omitted_programs
             .map(|(count, reason)| format!("{count} more programs {reason}"))
             .collect();
         let sizes = self.sizes.iter().map(|Sizes { system, sizes }| {
@@ -273,7 +274,7 @@ impl GuaranteeVerdict {
                 "homes": self.report.homes,
                 "placements": self.report.placements,
                 "given_up": self.report.gives_up,
-                "stores_left_out": self.unused,
+                "stores_left_out": self.unused_variants,
                 "sizes": sizes.collect::<Vec<_>>(),
             },
             "run": {

@@ -1,4 +1,4 @@
-//! Lists of shipped items: protocol files, experiments, and the C library for cores beside far memory.
+//! Lists of shipped items: protocol files, experiments, and the C library for near-memory cores.
 
 use cohkit_sim::platform::Platform;
 use std::path::Path;
@@ -241,8 +241,8 @@ pub const LIBRARY: &[(&str, &str)] = files![
     "nearmemory/typed.h",
 ];
 
-const FOLDER: &str = "protocols/";
-const ENDING: &str = ".coh";
+const PROTOCOL_FOLDER: &str = "protocols/";
+const PROTOCOL_EXTENSION: &str = ".coh";
 
 /// Names of the shipped protocols: file names without folder and extension.
 pub fn names() -> impl Iterator<Item = &'static str> {
@@ -258,6 +258,6 @@ pub fn protocol(name: &Path) -> Option<&'static str> {
 }
 
 fn short_name(file: &'static str) -> &'static str {
-    let name = file.strip_prefix(FOLDER).unwrap_or(file);
-    name.strip_suffix(ENDING).unwrap_or(name)
+    let name = file.strip_prefix(PROTOCOL_FOLDER).unwrap_or(file);
+    name.strip_suffix(PROTOCOL_EXTENSION).unwrap_or(name)
 }

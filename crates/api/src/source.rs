@@ -20,7 +20,7 @@ pub enum InputError {
     /// The request is invalid.
     Input {
         /// Description of the error.
-        what: String,
+        message: String,
         /// Suggested remedy.
         help: Option<String>,
     },
@@ -30,16 +30,19 @@ pub enum InputError {
 
 impl InputError {
     /// Creates an error with a remedy.
-    pub(crate) fn input(what: impl Into<String>, help: impl Into<String>) -> InputError {
+    pub(crate) fn input(message: impl Into<String>, help: impl Into<String>) -> InputError {
         InputError::Input {
-            what: what.into(),
+            message: message.into(),
             help: Some(help.into()),
         }
     }
 
     /// Creates an error without a remedy.
-    pub fn plain(what: String) -> InputError {
-        InputError::Input { what, help: None }
+    pub fn plain(message: String) -> InputError {
+        InputError::Input {
+            message,
+            help: None,
+        }
     }
 
     /// Converts the error to a failure that names the file, without a position in its text.
@@ -49,9 +52,9 @@ impl InputError {
                 let message = format!("error: {}: {}", path.display(), refusal_text(&refusal));
                 Failure::new(ExitStatus::BadInput, message)
             }
-            InputError::Input { what, help } => {
+            InputError::Input { message, help } => {
                 let help = help.map_or(String::new(), |help| format!("\n  help: {help}"));
-                let message = format!("error: {}: {what}{help}", path.display());
+                let message = format!("error: {}: {message}{help}", path.display());
                 Failure::new(ExitStatus::BadInput, message)
             }
             InputError::Failure(failure) => failure,
@@ -215,7 +218,7 @@ impl Source {
     pub fn refusal_json(&self, refusal: &Refusal) -> Value {
         let title = refusal_text(refusal);
         let rendered = self.error(&title, refusal.span, None, false);
-        entry(
+        diagnostic_json(
             "no-home",
             &title,
             &self.text,
@@ -298,7 +301,7 @@ fn refusal_text(refusal: &Refusal) -> String {
 /// Errors of a text as a JSON list; `file` is the name to show.
 pub fn diagnostics_json(diagnostics: &[Diagnostic], file: &str, text: &str) -> Value {
     let entry = |diagnostic: &Diagnostic| {
-        entry(
+        diagnostic_json(
             diagnostic.code.name(),
             &diagnostic.message,
             text,
@@ -317,13 +320,13 @@ pub fn platform_errors_json(errors: &[PlatformError], file: &str, text: &str) ->
         let message = &error.message;
         let span = Span::from(error.span.clone());
         let rendered = error_at(Excerpt::whole(file, text), message, span, None, false);
-        entry("platform", message, text, span, "", &[], &rendered)
+        diagnostic_json("platform", message, text, span, "", &[], &rendered)
     };
     errors.iter().map(entry).collect()
 }
 
 /// JSON object of one error.
-pub(crate) fn entry(
+pub(crate) fn diagnostic_json(
     code: &str,
     message: &str,
     text: &str,

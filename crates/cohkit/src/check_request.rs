@@ -5,7 +5,7 @@ use crate::options::{Check, DeadlockOption, DialectOption, SymmetryOption};
 use cohkit_api::checkpoints::Checkpoints;
 use cohkit_api::composition::CompositionSource;
 use cohkit_api::files;
-use cohkit_api::model_check::Reading;
+use cohkit_api::model_check::ModelReadOptions;
 use cohkit_api::outcome::{ExitStatus, Failure};
 use cohkit_api::protocol_check::{simulation, Request, Systems};
 use cohkit_api::shell_word::quoted;
@@ -140,8 +140,8 @@ pub(crate) fn read_model(
 }
 
 /// Dialect and deadlock rule for reading Murphi models; by default any dialect, and stuttering.
-fn reading(options: &Check) -> Reading {
-    Reading {
+fn reading(options: &Check) -> ModelReadOptions {
+    ModelReadOptions {
         dialect: match options.dialect {
             None => Dialect::Any,
             Some(DialectOption::Cmurphi) => Dialect::CMurphi,

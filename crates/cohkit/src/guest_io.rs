@@ -14,7 +14,7 @@ use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 /// Maximum bytes of an unfinished output line before it is printed.
-const LONGEST: usize = 1 << 13;
+const MAX_LINE_BYTES: usize = 1 << 13;
 
 /// Position of a core: the address, the instruction if it is readable, and the function and source line if they are
 /// known. For inlined code, the calling lines follow.
@@ -236,7 +236,7 @@ impl World for GuestIo<'_, '_> {
         };
         buffer.extend(bytes);
         // C libraries may write each byte separately.
-        if bytes.contains(&b'\n') || buffer.len() > LONGEST {
+        if bytes.contains(&b'\n') || buffer.len() > MAX_LINE_BYTES {
             self.flush();
         }
         Ok(bytes.len())

@@ -18,14 +18,14 @@ use std::fmt::Write;
 use std::path::Path;
 
 /// A kind of shipped items: its key, the command that uses one, and the items with their descriptions.
-struct Shelf {
+struct Category {
     key: &'static str,
-    used: &'static str,
+    usage: &'static str,
     items: Vec<(String, String)>,
 }
 
 /// Returns all shipped items by kind.
-fn shelves() -> Vec<Shelf> {
+fn categories() -> Vec<Category> {
     let owned_pair = |(name, text): (&str, &str)| (name.to_string(), text.to_string());
     let protocols = PROTOCOLS
         .iter()
@@ -35,25 +35,25 @@ fn shelves() -> Vec<Shelf> {
         let help = value.get_help().map(ToString::to_string);
         (value.get_name().to_string(), help.unwrap_or_default())
     });
-    let shelf = |key, used, items| Shelf { key, used, items };
+    let category = |key, usage, items| Category { key, usage, items };
     vec![
-        shelf("protocols", "cohkit check FILE", protocols.collect()),
-        shelf(
+        category("protocols", "cohkit check FILE", protocols.collect()),
+        category(
             "platforms",
             "cohkit platform NAME",
             Platform::shipped_names()
                 .map(|name| owned_pair((name, Platform::description(name).unwrap_or_default())))
                 .collect(),
         ),
-        shelf("workloads", "cohkit sim PLATFORM NAME", workloads.collect()),
-        shelf(
+        category("workloads", "cohkit sim PLATFORM NAME", workloads.collect()),
+        category(
             "applications",
             "cohkit play PLATFORM NAME; its numbers: --with help",
             ALL.iter()
                 .map(|shipped| owned_pair((shipped.name, shipped.text)))
                 .collect(),
         ),
-        shelf(
+        category(
             "experiments",
             "cohkit reproduce NAME; by the Python package",
             EXPERIMENTS.iter().copied().map(owned_pair).collect(),
@@ -62,20 +62,20 @@ fn shelves() -> Vec<Shelf> {
 }
 
 /// Contents of the shipped protocol or platform of this name.
-fn text_of(name: &Path) -> Result<&'static str, Failure> {
+fn shipped_file(name: &Path) -> Result<&'static str, Failure> {
     let name_text = name.display().to_string();
     let platform = || Platform::shipped_text(&name_text);
     if let Some(text) = shipped::protocol(name).or_else(platform) {
         return Ok(text);
     }
-    let shelves = shelves();
-    let names = || shelves.iter().flat_map(|shelf| &shelf.items);
+    let categories = categories();
+    let names = || categories.iter().flat_map(|category| &category.items);
     let message = match names().any(|(known_name, _)| *known_name == name_text) {
         true => format!("`{name_text}` has no file to print; protocols and platforms have"),
         false => {
             let known_names: Vec<&str> =
                 names().map(|(known_name, _)| known_name.as_str()).collect();
-            let kinds = shelves.iter().map(|shelf| shelf.key);
+            let kinds = categories.iter().map(|category| category.key);
             let known_names = known_names
                 .into_iter()
                 .chain(kinds)
@@ -91,35 +91,37 @@ fn text_of(name: &Path) -> Result<&'static str, Failure> {
 }
 
 pub(crate) fn run(options: &List, console: &mut Console) -> Result<ExitStatus, Failure> {
-    let mut shelves = shelves();
+    let mut categories = categories();
     if let Some(name) = &options.name {
-        let has_key = |shelf: &Shelf| Path::new(shelf.key) == name;
-        if !shelves.iter().any(has_key) {
-            deliver(text_of(name)?, &options.output, console)?;
+        let has_key = |category: &Category| Path::new(category.key) == name;
+        if !categories.iter().any(has_key) {
+            deliver(shipped_file(name)?, &options.output, console)?;
             return Ok(ExitStatus::Success);
         }
-        shelves.retain(has_key);
+        categories.retain(has_key);
     }
     let text = if options.output.form.json {
-        let items = |shelf: &Shelf| -> Value {
-            let items = shelf.items.iter();
+        let items = |category: &Category| -> Value {
+            let items = category.items.iter();
             items
                 .map(|(name, text)| json!({ "name": name, "text": text }))
                 .collect()
         };
-        let values = shelves.iter().map(|shelf| (shelf.key.into(), items(shelf)));
+        let values = categories
+            .iter()
+            .map(|category| (category.key.into(), items(category)));
         options
             .output
             .form
             .format_output(Value::Object(values.collect()), console)
     } else {
-        let names = shelves.iter().flat_map(|shelf| &shelf.items);
+        let names = categories.iter().flat_map(|category| &category.items);
         let width = names.map(|(name, _)| name.len()).max().unwrap_or(0);
         let mut text = String::new();
-        for shelf in &shelves {
+        for category in &categories {
             let gap = if text.is_empty() { "" } else { "\n" };
-            let _ = writeln!(text, "{gap}{} ({})", shelf.key, shelf.used);
-            for (name, description) in &shelf.items {
+            let _ = writeln!(text, "{gap}{} ({})", category.key, category.usage);
+            for (name, description) in &category.items {
                 let _ = writeln!(text, "  {name:width$}  {description}");
             }
         }
@@ -129,7 +131,10 @@ pub(crate) fn run(options: &List, console: &mut Console) -> Result<ExitStatus, F
     Ok(ExitStatus::Success)
 }
 
-pub(crate) fn show(options: &ShowPlatform, console: &mut Console) -> Result<ExitStatus, Failure> {
+pub(crate) fn show_platform(
+    options: &ShowPlatform,
+    console: &mut Console,
+) -> Result<ExitStatus, Failure> {
     let platform = platform(&options.platform, console.terminal.colour)?;
     let (name, remotes, lines) = (platform.name.clone(), platform.remotes, platform.lines);
     let lower_remotes = platform.below.as_ref().map(|lower| lower.remotes);

@@ -152,7 +152,7 @@ fn emit(options: &options::Emit, console: &mut Console) -> Result<ExitStatus, Fa
         .iter()
         .map(|(file, text)| (file.as_path(), *text))
         .collect();
-    files::write_together(&files)?;
+    files::write_atomically(&files)?;
     let result = if options.json {
         let path_with_suffix = |suffix: &str| {
             let file = options.out.join(format!("{name}{suffix}"));

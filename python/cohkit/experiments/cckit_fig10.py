@@ -48,11 +48,11 @@ OMISSIONS = (
 )
 
 
-def _within(share: int) -> Callable[[Play], float]:
+def _quantile(share: int) -> Callable[[Play], float]:
     def measure(result: Play) -> float:
         calls = times(result, "call")
-        wanted = calls.count * share / 100
-        return next(time for time, count in calls.distribution if count >= wanted)
+        rank = calls.count * share / 100
+        return next(time for time, count in calls.distribution if count >= rank)
 
     return measure
 
@@ -65,7 +65,7 @@ def _stages() -> list[Stage]:
             "enzian-dc-bram",
             application,
             numbers,
-            _within(share),
+            _quantile(share),
             time_us=2_000,
             warm_up_us=100,
         )

@@ -30,14 +30,14 @@ Nothing was tuned to throughputs. Platforms set the number of cores and the pref
 def _points() -> list[Point]:
     points = []
     for name, (key, machine) in CONFIGURATIONS.items():
-        for words, workload in WORKLOADS.items():
+        for label, workload in WORKLOADS.items():
             request: Request = {
                 "platform": machine,
                 "workload": workload,
                 "region": REGION,
                 "accesses": ACCESSES,
             }
-            points.append(Point(f"{name}, {words}", f"{KEY}.{key}.{words.replace(' ', '_')}", request))
+            points.append(Point(f"{name}, {label}", f"{KEY}.{key}.{label.replace(' ', '_')}", request))
     return points
 
 

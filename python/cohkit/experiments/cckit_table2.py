@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 KEY = "enzian.read_latency"
 PATTERNS: dict[str, Workload] = {"sequential": "sequential-read", "random": "random-read"}
 # One core that waits for each line before it reads the next.
-ALONE = {"cores.used": 1, "cores.outstanding": 1, "cores.prefetch": 0}
+SINGLE_CORE = {"cores.used": 1, "cores.outstanding": 1, "cores.prefetch": 0}
 
 NOTE = f"""\
 A read crosses the link twice (first a header, then one with the line), and its unit of the home handles it twice
@@ -34,7 +34,7 @@ def _points() -> list[Point]:
                 "workload": workload,
                 "region": REGION,
                 "accesses": ACCESSES,
-                "set": ALONE,
+                "set": SINGLE_CORE,
             }
             points.append(Point(f"{name}, {pattern}", f"{KEY}.{key}.{pattern}", request))
     return points
@@ -49,7 +49,7 @@ def _parts(result: Simulation) -> dict[str, float]:
     statistics = result.statistics or {}
     values = {quantity.name: quantity.value for quantity in platform(result.platform).quantities}
     misses = 1 - statistics["hits"] / statistics["accesses"]
-    opened = statistics["memory_row_misses"] / statistics["accesses"]
+    row_misses = statistics["memory_row_misses"] / statistics["accesses"]
 
     def transfer(name: str, size: int) -> float:
         return size / values[name] * 1e9
@@ -62,7 +62,7 @@ def _parts(result: Simulation) -> dict[str, float]:
         "home.latency": 2 * misses,
         "home.memory_path": misses,
         "dram.controller": misses,
-        "dram.activate": opened,
+        "dram.activate": row_misses,
         "dram.column": misses,
     }
     parts = {name: values[name] / 1000 * number for name, number in times.items() if name in values}
