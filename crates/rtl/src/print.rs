@@ -29,6 +29,24 @@ impl Origin<'_> {
     }
 }
 
+/// Type of a row of the ROM.
+const ROW_TYPE: &str = "
+  // A row of the ROM, which is addressed by state and event.
+  typedef struct packed {
+    home_pkg::effect_e effect;
+    home_pkg::memory_e memory;
+    logic              acknowledge;  // of the local operation in hand, or of the unlock
+    logic              grant_valid;
+    send_e             grant;
+    logic              forward_valid;
+    send_e             forward;
+    home_pkg::right_e  from;         // maximum permission of the remote, as tracked by the home
+    home_pkg::right_e  to;
+    state_e            next;
+  } row_t;
+
+";
+
 /// Prints the SystemVerilog package: enumerations with the protocol's names, the layout of a row, and the properties of
 /// messages that the hardware needs. The package's name is the protocol's, followed by `_pkg`.
 pub fn package(protocol: &Protocol, rom: &Rom, origin: &Origin) -> String {
@@ -68,22 +86,7 @@ pub fn package(protocol: &Protocol, rom: &Rom, origin: &Origin) -> String {
         rom.send_bits(),
         rom.sends.iter().map(|sent| &sent.name),
     );
-    text += "
-  // A row of the ROM, which is addressed by state and event.
-  typedef struct packed {
-    home_pkg::effect_e effect;
-    home_pkg::memory_e memory;
-    logic              acknowledge;  // of the local operation in hand, or of the unlock
-    logic              grant_valid;
-    send_e             grant;
-    logic              forward_valid;
-    send_e             forward;
-    home_pkg::right_e  from;         // maximum permission of the remote, as tracked by the home
-    home_pkg::right_e  to;
-    state_e            next;
-  } row_t;
-
-";
+    text += ROW_TYPE;
     let circuits = |circuits: &[crate::rom::Circuit]| {
         let names: Vec<String> = circuits
             .iter()
@@ -187,16 +190,18 @@ pub fn file_list(protocol: &Protocol) -> String {
     text
 }
 
+/// Returns a mask of bits as a number of SystemVerilog.
+fn mask(bits: &mut dyn Iterator<Item = bool>, width: usize) -> String {
+    let value = bits
+        .enumerate()
+        .fold(0u64, |value, (place, bit)| value | u64::from(bit) << place);
+    format!("{width}'h{value:x}")
+}
+
 /// Returns the fields of `home_pkg::protocol_t`, the properties of messages that the hardware needs, each with its
 /// value.
 fn fields(protocol: &Protocol, rom: &Rom) -> Vec<(&'static str, String)> {
     let number = |value: usize| format!("8'd{value}");
-    let mask = |bits: &mut dyn Iterator<Item = bool>, width: usize| {
-        let value = bits
-            .enumerate()
-            .fold(0u64, |value, (place, bit)| value | u64::from(bit) << place);
-        format!("{width}'h{value:x}")
-    };
     // For each circuit, the mask of its messages, with the last circuit first as in a packed array.
     let by_circuit = |circuits: Vec<usize>, width: usize| {
         let mask_of = |circuit| mask(&mut circuits.iter().map(|&other| other == circuit), width);

@@ -317,7 +317,8 @@ impl Compiler<'_> {
         })
     }
 
-    fn rom(&self) -> Result<Rom, Refusal> {
+    /// Refuses protocols with features that the hardware lacks.
+    fn check_features(&self) -> Result<(), Refusal> {
         if let [_, second, ..] = &self.protocol.kinds[..] {
             let feature = format!("`{}` is a second kind of remotes", second.name);
             return self.refuse(second.span, feature);
@@ -338,21 +339,24 @@ impl Compiler<'_> {
             let feature = format!("`{}` stays behind other messages", message.name);
             return self.refuse(message.span, feature);
         }
-        let home = self.home;
-        if let Some(variable) = home.variables.first() {
+        if let Some(variable) = self.home.variables.first() {
             let feature = format!(
                 "the hardware does not support the home's variable `{}`",
                 variable.name
             );
             return self.refuse(variable.span, feature);
         }
-        self.check_requests_start_accesses()?;
-        let evict = self.evict()?;
+        self.check_requests_start_accesses()
+    }
+
+    /// Returns the messages to the home and those to the remote. `rx_of` and `tx_of` are the circuits of channels.
+    fn messages(
+        &self,
+        rx_of: &[usize],
+        tx_of: &[usize],
+    ) -> Result<(Vec<Occurrence>, Vec<Sent>), Refusal> {
         let inward = |message| self.protocol.class(message).is_some_and(inward);
-        let (rx, rx_of) = self.circuits(true)?;
-        let (tx, tx_of) = self.circuits(false)?;
-        let mut events = Vec::new();
-        let mut sends = Vec::new();
+        let (mut events, mut sends) = (Vec::new(), Vec::new());
         for message in self.protocol.message_ids() {
             let message_type = self.protocol.message(message);
             let channel = message_type.channel.index();
@@ -379,36 +383,64 @@ impl Compiler<'_> {
                 });
             }
         }
-        let messages = events.len();
-        let internal_event = |name: &str, event| Occurrence {
+        Ok((events, sends))
+    }
+
+    /// Returns the events that are no messages.
+    fn internal_events(&self) -> Vec<Occurrence> {
+        let locals = self.home.locals.iter().zip(0..);
+        let locals = locals.map(|(local, index)| (local.name.as_str(), Event::Local(index)));
+        let others = [
+            ("unlock", Event::Unlock),
+            ("memory_data", Event::MemoryData(0)),
+            ("memory_done", Event::MemoryDone),
+        ];
+        let events = locals.chain(others).map(|(name, event)| Occurrence {
             name: name.into(),
             event,
             circuit: 0,
             payload: false,
             request: false,
             right: Right::None,
-        };
-        for (index, local) in home.locals.iter().enumerate() {
-            events.push(internal_event(&local.name, Event::Local(index as u8)));
-        }
-        events.push(internal_event("unlock", Event::Unlock));
-        events.push(internal_event("memory_data", Event::MemoryData(0)));
-        events.push(internal_event("memory_done", Event::MemoryDone));
-        let states: Vec<String> = home.states.iter().map(|state| state.name.clone()).collect();
+        });
+        events.collect()
+    }
+
+    /// Refuses a home that exceeds the limits of the hardware.
+    fn check_limits(&self, rom: &Rom) -> Result<(), Refusal> {
         for (resource, count, limit) in [
-            ("states", states.len(), MAX_STATES),
-            ("events", events.len(), MAX_EVENTS),
-            ("messages to the remote", sends.len(), MAX_SENDS),
-            ("circuits to the home", rx.len(), MAX_CIRCUITS),
-            ("circuits to the remote", tx.len(), MAX_CIRCUITS),
-            ("local operations", home.locals.len(), MAX_LOCALS),
+            ("states", rom.states.len(), MAX_STATES),
+            ("events", rom.events.len(), MAX_EVENTS),
+            ("messages to the remote", rom.sends.len(), MAX_SENDS),
+            ("circuits to the home", rom.rx.len(), MAX_CIRCUITS),
+            ("circuits to the remote", rom.tx.len(), MAX_CIRCUITS),
+            ("local operations", rom.locking.len(), MAX_LOCALS),
         ] {
             if count > limit {
                 let feature =
                     format!("the home has {count} {resource}; the hardware supports {limit}");
-                return self.refuse(home.span, feature);
+                return self.refuse(self.home.span, feature);
             }
         }
+        if rom.tx.iter().filter(|circuit| circuit.payload).count() > 1 {
+            let feature =
+                "two circuits to the remote carry lines; the hardware reads them from one place"
+                    .into();
+            return self.refuse(self.home.span, feature);
+        }
+        Ok(())
+    }
+
+    fn rom(&self) -> Result<Rom, Refusal> {
+        self.check_features()?;
+        let home = self.home;
+        let evict = self.evict()?;
+        let (rx, rx_of) = self.circuits(true)?;
+        let (tx, tx_of) = self.circuits(false)?;
+        let (mut events, sends) = self.messages(&rx_of, &tx_of)?;
+        let messages = events.len();
+        events.extend(self.internal_events());
+        let states: Vec<String> = home.states.iter().map(|state| state.name.clone()).collect();
         let mut rom = Rom {
             rows: vec![vec![Row::default(); events.len()]; states.len()],
             rules: vec![vec![None; events.len()]; states.len()],
@@ -422,12 +454,7 @@ impl Compiler<'_> {
             tx,
             evict,
         };
-        if rom.tx.iter().filter(|circuit| circuit.payload).count() > 1 {
-            let feature =
-                "two circuits to the remote carry lines; the hardware reads them from one place"
-                    .into();
-            return self.refuse(home.span, feature);
-        }
+        self.check_limits(&rom)?;
         self.check_names(&rom)?;
         self.compile_rows(&mut rom)?;
         self.check_pending_operations(&rom)?;

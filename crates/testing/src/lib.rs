@@ -8,6 +8,7 @@
 //! - Generators: [`random_protocols`], [`random_models`], [`mutate_text`], [`mutate_murphi`], [`seeded_traces`].
 //! - References: [`rumur`] (the independent checker), [`riscv_oracle`] (QEMU), [`orbits`] (symmetry by brute force).
 //! - Environment: [`require`] (tools that a test needs), [`processor_time`].
+//! - Structure: [`structure`] (limits on the size of types and functions).
 //!
 //! ```
 //! use cohkit_testing::random_protocols::random::Random;
@@ -30,3 +31,4 @@ pub mod riscv_oracle;
 pub mod rumur;
 pub mod seeded_traces;
 pub mod setups;
+pub mod structure;

@@ -1,6 +1,9 @@
 //! Many runs with different seeds, and runs with a mutated ROM row, which must be detected.
 
-use super::bench::{Bench, BenchError, DelayedResponse, Pattern, Report, Run, LINES};
+use super::bench::{
+    calls, play_control_lines, sweep, Bench, BenchError, DelayedResponse, Pattern, Report, Run,
+    LINES,
+};
 use super::chance::RandomGenerator;
 use super::measure;
 use super::model::Model;
@@ -41,7 +44,7 @@ impl Setup<'_> {
         let mut bench = self.bench(measure::run(Pattern::OneUnit, LINES, 4, 8))?;
         let result = bench
             .reset_and_settle(measure::clearing_cycles(self))
-            .and_then(|()| bench.control_lines(withheld));
+            .and_then(|()| play_control_lines(&mut bench, withheld));
         result.map_err(|error| bench.to_failure(error))
     }
 
@@ -51,15 +54,15 @@ impl Setup<'_> {
     /// # Errors
     /// [`Failed`].
     pub fn sweep(&self, run: Run, rests: bool) -> Result<u64, Failed> {
-        self.run_bench(run, |bench| bench.sweep(rests))
+        self.run_bench(run, |bench| sweep(bench, rests))
     }
 
     /// Performs remote procedure calls in both slices and returns the total duration in cycles.
     ///
     /// # Errors
     /// [`Failed`], also if a result is wrong.
-    pub fn calls(&self, run: Run, calls: u64) -> Result<u64, Failed> {
-        self.run_bench(run, |bench| bench.calls(calls))
+    pub fn calls(&self, run: Run, number: u64) -> Result<u64, Failed> {
+        self.run_bench(run, |bench| calls(bench, number))
     }
 
     fn run_bench<T>(

@@ -53,6 +53,16 @@ pub enum Endpoint {
 }
 
 impl Endpoint {
+    /// True if the endpoint implements the memory.
+    pub fn has_memory(self) -> bool {
+        self != Endpoint::None
+    }
+
+    /// True if the endpoint drives the ports for local operations.
+    pub fn drives_local_ports(self) -> bool {
+        matches!(self, Endpoint::Invalidation | Endpoint::Rpc)
+    }
+
     /// All kinds of endpoints.
     pub const ALL: [Endpoint; 5] = [
         Endpoint::None,

@@ -10,5 +10,6 @@ mod proofs;
 mod registers;
 mod rom;
 mod strangers;
+mod structure;
 mod synth;
 mod verilated;

@@ -1,11 +1,15 @@
-//! Resources of a unit, as far as they are observable from outside: what an event may lack, and what it must lack.
+//! Resources of the home's units, as far as they are observable from outside: what an event may lack, and what it must
+//! lack.
 //!
 //! A resource is allocated by a step, which is observable. It is freed when the resulting message has left the unit.
 //! That becomes observable only later, at the home's ports; in between, the resource may be free or not.
 
-use super::*;
+use super::context::Context;
+use super::reference::Reference;
 use crate::lockstep::shapes::Shape;
 use crate::rom;
+use cohkit_protocol::controller::Event;
+use rustc_hash::FxHashMap;
 
 /// Number of cycles after which a unit has certainly observed a transfer at the home's ports.
 const OBSERVATION_CYCLES: u64 = 16;
@@ -45,6 +49,14 @@ impl Use {
 
     fn is_device_event(&self) -> bool {
         matches!(self.event, Event::Local(_)) && !self.evict
+    }
+
+    /// True if the event may yield to a response that waits at the unit; memory events and responses never yield.
+    fn can_yield(&self, reference: &Reference) -> bool {
+        let is_response = |kind| !reference.is_request(kind);
+        self.row.memory == rom::Memory::Write
+            && !self.is_memory_event()
+            && !matches!(self.event, Event::Message(kind) if is_response(kind))
     }
 
     /// True if a message is sent although no memory operation has completed.
@@ -104,9 +116,13 @@ impl Allocations {
     }
 }
 
-/// Resources of a unit.
+/// Observable state of a unit.
 #[derive(Default)]
-pub(super) struct UnitResources {
+struct Unit {
+    /// Outstanding requests that the home has not consumed.
+    requests: usize,
+    /// Other messages that have arrived and are not consumed.
+    responses: usize,
     reads: Allocations,
     writes: Allocations,
     locals: Allocations,
@@ -116,14 +132,75 @@ pub(super) struct UnitResources {
     sets: FxHashMap<u64, usize>,
 }
 
-impl Bench<'_> {
+/// The units of both slices.
+pub(super) struct Units {
+    units: Vec<Unit>,
+    /// Maximum number of outstanding requests of a unit.
+    max_requests: usize,
+}
+
+impl Units {
+    /// Creates idle units.
+    pub fn new(context: &Context) -> Units {
+        let reference = &context.reference;
+        let shape = &reference.shape;
+        // A directory with room for all lines needs no limit on requests. In a smaller one, a line may be resident
+        // whose upgrade is in flight. That upgrade must not be behind more requests than a unit can defer.
+        let mut sets: FxHashMap<u64, usize> = FxHashMap::default();
+        for line in &context.lines {
+            *sets
+                .entry(directory_set(reference, line.number))
+                .or_default() += 1;
+        }
+        let all_lines_fit = sets.values().all(|&lines| lines <= shape.ways);
+        Units {
+            units: (0..reference.units()).map(|_| Unit::default()).collect(),
+            max_requests: match all_lines_fit {
+                true => usize::MAX,
+                false => shape.waiting,
+            },
+        }
+    }
+
+    /// Records a request of the remote. Returns false if the unit has the maximum number of requests.
+    pub fn begin_request(&mut self, unit: usize) -> bool {
+        let requests = &mut self.units[unit].requests;
+        let is_possible = *requests < self.max_requests;
+        *requests += usize::from(is_possible);
+        is_possible
+    }
+
+    /// Records that a message has arrived at its unit.
+    pub fn record_arrival(&mut self, unit: usize, is_request: bool) {
+        if !is_request {
+            self.units[unit].responses += 1;
+        }
+    }
+
+    /// Records that a unit has consumed a message.
+    pub fn record_consumption(&mut self, unit: usize, is_request: bool) {
+        match is_request {
+            true => self.units[unit].requests -= 1,
+            false => self.units[unit].responses -= 1,
+        }
+    }
+
+    /// Records that a unit has dropped an illegal event. Illegal requests are not counted.
+    pub fn record_drop(&mut self, unit: usize, is_request: bool) {
+        if !is_request {
+            self.units[unit].responses -= 1;
+        }
+    }
+
     /// Returns the resources that an event may lack, in order, and true if it certainly lacks the last of them.
-    pub(super) fn missing_resources(
+    pub fn missing_resources(
         &mut self,
+        context: &Context,
         line_index: usize,
         used: &Use,
     ) -> (Vec<MissingResource>, bool) {
-        let (unit, set) = (self.unit(line_index), self.directory_set(line_index));
+        let reference = &context.reference;
+        let set = directory_set(reference, context.lines[line_index].number);
         let Shape {
             reads,
             writes,
@@ -131,10 +208,10 @@ impl Bench<'_> {
             waiting,
             ways,
             ..
-        } = self.shape;
-        let cycle = self.cycle;
-        let can_yield = used.row.memory == rom::Memory::Write && self.can_yield(unit, used);
-        let resources = &mut self.resources[unit];
+        } = reference.shape;
+        let cycle = context.cycle;
+        let resources = &mut self.units[context.unit(line_index)];
+        let can_yield = resources.responses > 0 && used.can_yield(reference);
         let is_full = |kind: &mut Allocations, capacity: usize| {
             let (is_certain, is_possible) = kind.allocated(cycle);
             (is_certain >= capacity, is_possible >= capacity)
@@ -157,7 +234,7 @@ impl Bench<'_> {
             Event::Local(operation) => {
                 let no_lock = used.is_device_event()
                     && used.row.effect == rom::Effect::Take
-                    && self.rom.locking[usize::from(operation)]
+                    && reference.rom.locking[usize::from(operation)]
                     && resources.locks >= waiting;
                 let (is_certain, is_possible) = is_full(&mut resources.locals, locals);
                 (is_certain || no_lock, is_possible || no_lock)
@@ -183,29 +260,25 @@ impl Bench<'_> {
         (missing_resources, is_certain)
     }
 
-    /// True if the event may yield to a response that waits at the unit; memory events and responses never yield.
-    fn can_yield(&self, unit: usize, used: &Use) -> bool {
-        let is_response = |kind| self.protocol.class(kind) != Some(Class::Request);
-        let has_priority = used.is_memory_event()
-            || matches!(used.event, Event::Message(kind) if is_response(kind));
-        !has_priority && self.responses[unit] > 0
-    }
-
-    fn directory_set(&self, line_index: usize) -> u64 {
-        self.lines[line_index].number % ((self.requests.len() as u64) << self.shape.set_bits)
-    }
-
     /// Updates the resources after an event was consumed or refused. `flight` identifies the message that was granted.
-    pub(super) fn update_resources(&mut self, line_index: usize, used: &Use, flight: Option<u32>) {
-        let (unit, set) = (self.unit(line_index), self.directory_set(line_index));
+    pub fn update(
+        &mut self,
+        context: &Context,
+        line_index: usize,
+        used: &Use,
+        flight: Option<u32>,
+    ) {
+        let reference = &context.reference;
+        let set = directory_set(reference, context.lines[line_index].number);
         // An endpoint observes the result directly; each unit has its turn to report it.
-        let notified = match self.endpoint.drives_local_ports() {
+        let notified = match reference.shape.endpoint.drives_local_ports() {
             true => {
-                AllocationEnd::Cycle(self.cycle + OBSERVATION_CYCLES + self.requests.len() as u64)
+                let turns = reference.units() as u64;
+                AllocationEnd::Cycle(context.cycle + OBSERVATION_CYCLES + turns)
             }
             false => AllocationEnd::Notified,
         };
-        let resources = &mut self.resources[unit];
+        let resources = &mut self.units[context.unit(line_index)];
         let row = &used.row;
         if row.effect == rom::Effect::Refuse {
             if used.is_device_event() {
@@ -230,8 +303,8 @@ impl Bench<'_> {
                 resources
                     .locals
                     .allocate(line_index, AllocationEnd::Handled);
-                resources.locks +=
-                    usize::from(used.is_device_event() && self.rom.locking[usize::from(operation)]);
+                let locks = reference.rom.locking[usize::from(operation)];
+                resources.locks += usize::from(used.is_device_event() && locks);
             }
             _ => {}
         }
@@ -261,10 +334,9 @@ impl Bench<'_> {
     }
 
     /// Frees resources after a message has left the home.
-    pub(super) fn free_departed(&mut self, line_index: usize, flight: u32) {
-        let observed = Some(AllocationEnd::Cycle(self.cycle + OBSERVATION_CYCLES));
-        let unit = self.unit(line_index);
-        let resources = &mut self.resources[unit];
+    pub fn free_departed(&mut self, context: &Context, line_index: usize, flight: u32) {
+        let observed = Some(AllocationEnd::Cycle(context.cycle + OBSERVATION_CYCLES));
+        let resources = &mut self.units[context.unit(line_index)];
         for kind in [
             &mut resources.reads,
             &mut resources.writes,
@@ -275,11 +347,17 @@ impl Bench<'_> {
     }
 
     /// Frees the resource of a local operation after the device was notified.
-    pub(super) fn free_local(&mut self, line_index: usize) {
-        let observed = Some(AllocationEnd::Cycle(self.cycle + OBSERVATION_CYCLES));
-        let unit = self.unit(line_index);
-        self.resources[unit]
-            .locals
-            .change_end(line_index, AllocationEnd::Notified, observed);
+    pub fn free_local(&mut self, context: &Context, line_index: usize) {
+        let observed = Some(AllocationEnd::Cycle(context.cycle + OBSERVATION_CYCLES));
+        self.units[context.unit(line_index)].locals.change_end(
+            line_index,
+            AllocationEnd::Notified,
+            observed,
+        );
     }
+}
+
+/// Returns the set of the directory that a line belongs to, over all units.
+fn directory_set(reference: &Reference, number: u64) -> u64 {
+    number % ((reference.units() as u64) << reference.shape.set_bits)
 }
