@@ -201,7 +201,7 @@ impl MachineProtocols {
         platform: &Platform,
     ) -> Result<(Source, Option<SecondProtocol>), StartError> {
         match self {
-            MachineProtocols::One(source) => Ok((source, None)),
+            MachineProtocols::Single(source) => Ok((source, None)),
             MachineProtocols::Directions(device, host) => {
                 Ok((device, Some(SecondProtocol::HostMemory(host))))
             }

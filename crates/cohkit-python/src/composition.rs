@@ -54,14 +54,12 @@ impl Composition {
 
     /// Compositions are equal if their texts and paths are equal, and those of the files that they use.
     fn __eq__(&self, other: &Composition) -> bool {
-        self.file() == other.file()
-            && self.text == other.text
-            && self.used_files() == other.used_files()
+        self.file() == other.file() && self.text == other.text && self.uses() == other.uses()
     }
 
     fn __hash__(&self) -> u64 {
         let mut hasher = std::hash::DefaultHasher::new();
-        (self.file(), &self.text, self.used_files()).hash(&mut hasher);
+        (self.file(), &self.text, self.uses()).hash(&mut hasher);
         hasher.finish()
     }
 
@@ -73,7 +71,7 @@ impl Composition {
         let values = (
             composition.text.clone(),
             composition.file(),
-            composition.used_files(),
+            composition.uses(),
         );
         (slf.get_type().unbind(), values)
     }

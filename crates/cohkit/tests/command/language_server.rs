@@ -427,7 +427,7 @@ fn hover_lists_first_rows_and_counts_the_rest() {
             );
             assert_eq!(shown_rows.len(), rows_of_line.len().min(12));
             truncated_count += usize::from(hidden_count > 0);
-            for (shown, row) in shown.iter().zip(rows_of_line) {
+            for (shown, row) in shown_rows.iter().zip(rows_of_line) {
                 let word = |name: &str| row[name].as_str().unwrap_or_default();
                 assert_eq!(shown[1..4], ["state", "event", "guard"].map(word), "{uri}");
                 assert_eq!(shown[5], word("next"));
