@@ -239,8 +239,8 @@ class Write:
 async def writer(dut: Any) -> None:
     """Addresses and bytes of all units reach memory independently; units are notified in memory's order."""
     chance = Random(4)
-    inputs = ["unit_valid_i", "unit_line_i", "unit_slot_i", "unit_event_i", "unit_right_i", "unit_circuit_i", "unit_bytes_i"]
-    await reset(dut, [*inputs, "put_i", "aw_ready_i", "w_ready_i", "b_valid_i", "b_id_i"])
+    inputs = ["unit_valid_i", "unit_line_i", "unit_slot_i", "unit_event_i", "unit_permission_i", "unit_circuit_i", "unit_payload_slot_i"]
+    await reset(dut, [*inputs, "load_i", "aw_ready_i", "w_ready_i", "b_valid_i", "b_id_i"])
     cycle = overtaken = 0
     for latency, ready in WEATHER:
         asked: list[Write | None] = [None] * UNITS
@@ -258,14 +258,14 @@ async def writer(dut: Any) -> None:
             cycle += 1
             assert cycle < 200_000, "writes do not come to an end"
             # A slot receives one beat per cycle; a freed slot is overwritten at once.
-            dut.put_i.value = 0
+            dut.load_i.value = 0
             if spoilt:
-                dut.put_i.value, dut.put_place_i.value = 1, spoilt.pop()
-                dut.put_data_i.value, dut.put_mask_i.value = chance.getrandbits(128), chance.getrandbits(8)
+                dut.load_i.value, dut.load_addr_i.value = 1, spoilt.pop()
+                dut.load_data_i.value, dut.load_mask_i.value = chance.getrandbits(128), chance.getrandbits(8)
             elif loading:
                 write, at = loading.pop()
-                dut.put_i.value, dut.put_place_i.value = 1, write.word(at)
-                dut.put_data_i.value, dut.put_mask_i.value = write.beats[at]
+                dut.load_i.value, dut.load_addr_i.value = 1, write.word(at)
+                dut.load_data_i.value, dut.load_mask_i.value = write.beats[at]
                 if at + 1 < BEATS:
                     loading.append((write, at + 1))
                 else:
@@ -291,9 +291,9 @@ async def writer(dut: Any) -> None:
             dut.unit_line_i.value = packed([write.burst.line if write else 0 for write in offered], 8)
             dut.unit_event_i.value = packed([write.event if write else 0 for write in offered], 6)
             # The permission that the remote keeps follows from the event.
-            dut.unit_right_i.value = packed([write.event % 3 if write else 0 for write in offered], 2)
+            dut.unit_permission_i.value = packed([write.event % 3 if write else 0 for write in offered], 2)
             dut.unit_circuit_i.value = packed([write.circuit if write else 0 for write in offered], 2)
-            dut.unit_bytes_i.value = packed([write.slot if write else 0 for write in offered], 2)
+            dut.unit_payload_slot_i.value = packed([write.slot if write else 0 for write in offered], 2)
             dut.aw_ready_i.value = int(chance.random() < ready)
             dut.w_ready_i.value = int(chance.random() < ready)
             due = [write for write in flying if write.burst.time <= cycle]

@@ -32,16 +32,16 @@ module invalidation_engine #(
   output logic                 local_rsp_ready_o,
   input  home_pkg::local_rsp_t local_rsp_i
 );
-  logic                 busy_q, asks, answers;
-  logic [LineWidth-1:0] line_q, left_q, open_q, refused_q;   // next line, lines not yet requested, outstanding operations
+  logic                 busy_q, req_fire, rsp_fire;
+  logic [LineWidth-1:0] line_q, lines_left_q, outstanding_q, refused_q;   // next line, lines not yet requested, outstanding operations
 
   assign start_ready_o     = !busy_q;
-  assign local_req_valid_o = busy_q && left_q != '0;
+  assign local_req_valid_o = busy_q && lines_left_q != '0;
   assign local_req_o       = '{operation: 3'(Protocol.evict - Protocol.messages), line: line_q};
   assign local_rsp_ready_o = 1'b1;
-  assign asks              = local_req_valid_o && local_req_ready_i;
-  assign answers           = local_rsp_valid_i && !local_rsp_i.unlock;
-  assign done_valid_o      = busy_q && left_q == '0 && open_q == '0;
+  assign req_fire          = local_req_valid_o && local_req_ready_i;
+  assign rsp_fire          = local_rsp_valid_i && !local_rsp_i.unlock;
+  assign done_valid_o      = busy_q && lines_left_q == '0 && outstanding_q == '0;
   assign done_refused_o    = refused_q;
 
   always_ff @(posedge clk_i) begin
@@ -52,17 +52,17 @@ module invalidation_engine #(
 
   always_ff @(posedge clk_i) begin
     if (start_ready_o) begin
-      line_q    <= start_line_i;
-      left_q    <= start_count_i;
-      open_q    <= '0;
-      refused_q <= '0;
+      line_q        <= start_line_i;
+      lines_left_q  <= start_count_i;
+      outstanding_q <= '0;
+      refused_q     <= '0;
     end else begin
-      if (asks) begin
-        line_q <= line_q + LineWidth'(2);
-        left_q <= left_q - 1'b1;
+      if (req_fire) begin
+        line_q       <= line_q + LineWidth'(2);
+        lines_left_q <= lines_left_q - 1'b1;
       end
-      open_q    <= open_q + LineWidth'(asks) - LineWidth'(answers);
-      refused_q <= refused_q + LineWidth'(answers && local_rsp_i.refused);
+      outstanding_q <= outstanding_q + LineWidth'(req_fire) - LineWidth'(rsp_fire);
+      refused_q     <= refused_q + LineWidth'(rsp_fire && local_rsp_i.refused);
     end
   end
 
@@ -71,5 +71,5 @@ module invalidation_engine #(
 
   `ASSERT_STABLE(stable_local, local_req_valid_o, local_req_ready_i, local_req_o)
   `ASSERT_STABLE(stable_done, done_valid_o, done_ready_i, done_refused_o)
-  `ASSUME_OR(answers_what_was_asked, !answers || busy_q && open_q != '0, ("invalidation_engine: an answer that nobody waits for"))
+  `ASSUME_OR(completion_expected, !rsp_fire || busy_q && outstanding_q != '0, ("invalidation_engine: an answer that nobody waits for"))
 endmodule : invalidation_engine

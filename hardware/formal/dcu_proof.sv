@@ -28,7 +28,7 @@ module dcu_proof #(
   input  logic [LineWidth-1:0]      local_line_i,
   input  logic                      unlock_valid_i,
   input  logic [LineWidth-1:0]      unlock_line_i,
-  input  logic                      answer_ready_i,
+  input  logic                      local_rsp_ready_i,
   input  logic                      read_ready_i,
   input  logic                      write_ready_i,
   input  logic [1:0]                tx_ready_i,
@@ -37,7 +37,7 @@ module dcu_proof #(
   input  logic                      write_done_i,
   input  logic                      tx_done_i,
   input  logic                      change_ready_i,
-  input  logic                      impossible_ready_i,
+  input  logic                      unexpected_ready_i,
   input  logic [16:0]               row_i
 );
   // Two circuits to the home; only messages of the first may wait; both carry payload.
@@ -47,16 +47,16 @@ module dcu_proof #(
   typedef enum logic [1:0] { S0 = 2'd0, S1 = 2'd1, S2 = 2'd2, S3 = 2'd3 } state_e;
   typedef enum logic { Forward = 1'b0, Grant = 1'b1 } send_e;
   typedef struct packed {
-    home_pkg::effect_e effect;
-    home_pkg::memory_e memory;
-    logic              acknowledge;
-    logic              grant_valid;
-    send_e             grant;
-    logic              forward_valid;
-    send_e             forward;
-    home_pkg::right_e  from;
-    home_pkg::right_e  to;
-    state_e            next;
+    home_pkg::effect_e     effect;
+    home_pkg::memory_e     memory;
+    logic                  acknowledge;
+    logic                  grant_valid;
+    send_e                 grant;
+    logic                  forward_valid;
+    send_e                 forward;
+    home_pkg::permission_e from;
+    home_pkg::permission_e to;
+    state_e                next;
   } row_t;
 
   localparam home_pkg::protocol_t Protocol = '{
@@ -88,128 +88,128 @@ module dcu_proof #(
   logic [1:0] sweep_q;
   always_ff @(posedge clk_i) sweep_q <= !rst_ni ? '0 : sweep_q + 2'(sweep_q != '1);
 
-  logic [1:0]            rx_ready, tx_valid;
-  logic                  local_ready, unlock_ready, answer_valid, rom_valid, read_valid, write_valid, idle;
-  logic [5:0]            rom_addr;
-  event_e                read_event, write_event, step_event;
-  logic                  answer_unlock, answer_refused, drop_valid, drop_slot, write_bytes, read_slot, write_slot;
-  logic [1:0]            tx_slot;
-  logic [2:0]            answer_operation;
-  logic [LineWidth-1:0]  answer_line, read_line, write_line, step_line;
+  logic [1:0]                rx_ready, tx_valid;
+  logic                      local_ready, unlock_ready, local_rsp_valid, rom_valid, read_valid, write_valid, idle;
+  logic [5:0]                rom_addr;
+  event_e                    read_event, write_event, step_event;
+  logic                      local_rsp_unlock, local_rsp_refused, drop_valid, drop_slot, write_payload_slot, read_slot, write_slot;
+  logic [1:0]                tx_slot;
+  logic [2:0]                local_rsp_operation;
+  logic [LineWidth-1:0]      local_rsp_line, read_line, write_line, step_line;
   logic [1:0][LineWidth-1:0] tx_line;
-  logic [1:0]            write_circuit, drop_circuit;
-  send_e [1:0]           tx_send;
-  logic                  step_valid, step_held, step_evict;
-  state_e                step_state, step_next;
-  home_pkg::effect_e     step_effect;
-  row_t                  row;
-  logic                  asked_q;
-  logic [5:0]            addr_q;
+  logic [1:0]                write_circuit, drop_circuit;
+  send_e [1:0]               tx_send;
+  logic                      step_valid, step_blocked, step_evict;
+  state_e                    step_state, step_next;
+  home_pkg::effect_e         step_effect;
+  row_t                      row;
+  logic                      rom_read_q;
+  logic [5:0]                addr_q;
 
   assign row = row_t'(row_i[$bits(row_t)-1:0]);
 
-  home_pkg::stall_e unused_stall;
-  home_pkg::right_e unused_from, unused_to, unused_right;
-  logic             unused_evicted, unused_changes, unused_lost, unused_locks, unused_back;
-  logic [LineWidth-1:0] unused_line, unused_dropped;
-  logic             impossible_valid;
-  event_e           unused_event;
-  state_e           unused_state;
+  home_pkg::stall_e      unused_stall;
+  home_pkg::permission_e unused_from, unused_to, unused_permission;
+  logic                  unused_evicted, unused_changes, unused_lost, unused_locks, unused_returned;
+  logic [LineWidth-1:0]  unused_line, unused_dropped;
+  logic                  unexpected_valid;
+  event_e                unused_event;
+  state_e                unused_state;
 
   dcu #(
-    .Protocol   (Protocol),
-    .state_e    (state_e),
-    .event_e    (event_e),
-    .send_e     (send_e),
-    .row_t      (row_t),
-    .TagWidth   (TagWidth),
-    .SetWidth   (SetWidth),
-    .Ways       (2),
-    .WaysPerStep(2),
-    .Reads      (1),
-    .Writes     (1),
-    .Locals     (1),
-    .Waiting    (1),
-    .StoreSlots (1),
-    .Patience   (0)
+    .Protocol       (Protocol),
+    .state_e        (state_e),
+    .event_e        (event_e),
+    .send_e         (send_e),
+    .row_t          (row_t),
+    .TagWidth       (TagWidth),
+    .SetWidth       (SetWidth),
+    .Ways           (2),
+    .WaysPerStep    (2),
+    .Reads          (1),
+    .Writes         (1),
+    .Locals         (1),
+    .MaxDeferred    (1),
+    .StoreSlots     (1),
+    .RecallDelayLog2(0)
   ) u_dcu (
     .clk_i,
     .rst_ni,
-    .sweep_valid_i     (sweep_q != '1),
-    .sweep_addr_i      (1'(sweep_q)),
-    .rx_valid_i        (rx_valid_i & rx_ready),
-    .rx_ready_o        (rx_ready),
+    .sweep_valid_i        (sweep_q != '1),
+    .sweep_addr_i         (1'(sweep_q)),
+    .rx_valid_i           (rx_valid_i & rx_ready),
+    .rx_ready_o           (rx_ready),
     .rx_event_i,
     .rx_line_i,
     .rx_slot_i,
     .local_valid_i,
-    .local_ready_o     (local_ready),
+    .local_ready_o        (local_ready),
     .local_operation_i,
-    .local_event_i     (event_e'(4'd4 + 4'(local_operation_i))),
+    .local_event_i        (event_e'(4'd4 + 4'(local_operation_i))),
     .local_line_i,
-    .locks_full_o      (unused_locks),
-    .local_back_o      (unused_back),
+    .locks_full_o         (unused_locks),
+    .local_returned_o     (unused_returned),
     .unlock_valid_i,
-    .unlock_ready_o    (unlock_ready),
+    .unlock_ready_o       (unlock_ready),
     .unlock_line_i,
-    .answer_valid_o    (answer_valid),
-    .answer_ready_i,
-    .answer_unlock_o   (answer_unlock),
-    .answer_refused_o  (answer_refused),
-    .answer_operation_o(answer_operation),
-    .answer_line_o     (answer_line),
-    .rom_valid_o       (rom_valid),
-    .rom_ready_i       (1'b1),
-    .rom_addr_o        (rom_addr),
-    .row_valid_i       (asked_q),
-    .row_i             (row),
-    .read_valid_o      (read_valid),
+    .local_rsp_valid_o    (local_rsp_valid),
+    .local_rsp_ready_i,
+    .local_rsp_unlock_o   (local_rsp_unlock),
+    .local_rsp_refused_o  (local_rsp_refused),
+    .local_rsp_operation_o(local_rsp_operation),
+    .local_rsp_line_o     (local_rsp_line),
+    .rom_valid_o          (rom_valid),
+    .rom_ready_i          (1'b1),
+    .rom_addr_o           (rom_addr),
+    .row_valid_i          (rom_read_q),
+    .row_i                (row),
+    .read_valid_o         (read_valid),
     .read_ready_i,
-    .read_line_o       (read_line),
-    .read_slot_o       (read_slot),
-    .read_event_o      (read_event),
+    .read_line_o          (read_line),
+    .read_slot_o          (read_slot),
+    .read_event_o         (read_event),
     .read_done_i,
     .read_lost_i,
-    .write_valid_o     (write_valid),
+    .write_valid_o        (write_valid),
     .write_ready_i,
-    .write_line_o      (write_line),
-    .write_slot_o      (write_slot),
-    .write_event_o     (write_event),
-    .write_circuit_o   (write_circuit),
-    .write_bytes_o     (write_bytes),
+    .write_line_o         (write_line),
+    .write_slot_o         (write_slot),
+    .write_event_o        (write_event),
+    .write_circuit_o      (write_circuit),
+    .write_payload_slot_o (write_payload_slot),
     .write_done_i,
-    .drop_valid_o      (drop_valid),
-    .drop_circuit_o    (drop_circuit),
-    .drop_slot_o       (drop_slot),
-    .tx_valid_o        (tx_valid),
+    .drop_valid_o         (drop_valid),
+    .drop_circuit_o       (drop_circuit),
+    .drop_slot_o          (drop_slot),
+    .tx_valid_o           (tx_valid),
     .tx_ready_i,
-    .tx_send_o         (tx_send),
-    .tx_line_o         (tx_line),
-    .tx_slot_o         (tx_slot),
+    .tx_send_o            (tx_send),
+    .tx_line_o            (tx_line),
+    .tx_slot_o            (tx_slot),
     .tx_done_i,
-    .impossible_valid_o(impossible_valid),
-    .impossible_ready_i,
-    .impossible_event_o(unused_event),
-    .impossible_state_o(unused_state),
-    .impossible_line_o (unused_dropped),
-    .step_valid_o      (step_valid),
-    .step_held_o       (step_held),
-    .step_evict_o      (step_evict),
-    .step_event_o      (step_event),
-    .step_state_o      (step_state),
-    .step_effect_o     (step_effect),
-    .step_next_o       (step_next),
-    .step_line_o       (step_line),
-    .stall_o           (unused_stall),
-    .evicted_o         (unused_evicted),
-    .change_valid_o    (unused_changes),
+    .unexpected_valid_o   (unexpected_valid),
+    .unexpected_ready_i,
+    .unexpected_event_o   (unused_event),
+    .unexpected_state_o   (unused_state),
+    .unexpected_line_o    (unused_dropped),
+    .step_valid_o         (step_valid),
+    .step_blocked_o       (step_blocked),
+    .step_evict_o         (step_evict),
+    .step_event_o         (step_event),
+    .step_state_o         (step_state),
+    .step_effect_o        (step_effect),
+    .step_next_o          (step_next),
+    .step_line_o          (step_line),
+    .stall_o              (unused_stall),
+    .evicted_o            (unused_evicted),
+    .change_valid_o       (unused_changes),
     .change_ready_i,
-    .change_from_o   (unused_from),
-    .change_to_o    (unused_to),
-    .change_line_o     (unused_line),
-    .change_lost_o     (unused_lost),
-    .write_right_o     (unused_right),
-    .idle_o            (idle)
+    .change_from_o        (unused_from),
+    .change_to_o          (unused_to),
+    .change_line_o        (unused_line),
+    .change_lost_o        (unused_lost),
+    .write_permission_o   (unused_permission),
+    .idle_o               (idle)
   );
 
   // ------------------------------------------------------------------ inputs
@@ -237,10 +237,10 @@ module dcu_proof #(
   endfunction
 
   always_ff @(posedge clk_i) begin
-    asked_q <= rst_ni && rom_valid;
-    addr_q  <= rom_addr;
+    rom_read_q <= rst_ni && rom_valid;
+    addr_q     <= rom_addr;
   end
-  `ASSUME_OR(every_rom, !asked_q || fits(row, event_e'(addr_q[3:0]), state_e'(addr_q[5:4])), ("no such row"))
+  `ASSUME_OR(every_rom, !rom_read_q || fits(row, event_e'(addr_q[3:0]), state_e'(addr_q[5:4])), ("no such row"))
 
   // ------------------------------------------------------------------ invariants
 
@@ -277,7 +277,7 @@ module dcu_proof #(
     : of_evict ? u_dcu.now_q.happened == Clean : u_dcu.now_q.happened == Clean || u_dcu.now_q.happened == Lock))
   `ASSERT(source_is_there, !works || seconds || (!of_response || !u_dcu.rx_ready_o[1]) && (!of_request || !u_dcu.rx_ready_o[0])
     && (!of_local || !u_dcu.local_ready_o) && (!of_unlock || !u_dcu.unlock_ready_o) && (!of_waiting || u_dcu.waiting_used_q) && (!of_evict || u_dcu.evict_q))
-  `ASSERT(row_of_event, !works || !asked_q || u_dcu.asks_q || addr_q == {u_dcu.now_q.state, u_dcu.now_q.happened})
+  `ASSERT(row_of_event, !works || !rom_read_q || u_dcu.asks_q || addr_q == {u_dcu.now_q.state, u_dcu.now_q.happened})
   `ASSERT(not_held_is_first, !works || u_dcu.hit_q || u_dcu.now_q.state == S0)
   `ASSERT(row_known, !works || !u_dcu.known_q
     || fits(u_dcu.row_q, u_dcu.now_q.happened, u_dcu.now_q.state) && u_dcu.row_stays_q == (u_dcu.row_q.next != S0)
@@ -293,13 +293,13 @@ module dcu_proof #(
   // The cycle since the pick determines the step.
   `ASSERT(in_read, !reads || since_q == 4'd0 && u_dcu.asks_q && !u_dcu.known_q)
   `ASSERT(in_look, !looks
-    || since_q == 4'd1 && !u_dcu.judges_q && u_dcu.group_q == '0 && asked_q && !u_dcu.asks_q && !u_dcu.known_q
+    || since_q == 4'd1 && !u_dcu.judges_q && u_dcu.group_q == '0 && rom_read_q && !u_dcu.asks_q && !u_dcu.known_q
     || since_q == 4'd2 && u_dcu.judges_q && u_dcu.judged_q == '0 && u_dcu.known_q && !u_dcu.asks_q)
   `ASSERT(in_ask, !asks || !u_dcu.known_q && (u_dcu.asks_q ? since_q == (of_read || of_write ? 4'd0 : 4'd3)
-    : asked_q && since_q == (of_read || of_write ? 4'd1 : 4'd4)))
+    : rom_read_q && since_q == (of_read || of_write ? 4'd1 : 4'd4)))
   `ASSERT(in_exec, !execs || since_q <= 4'd5)
   `ASSERT(in_second, !seconds || since_q <= 4'd6)
-  `ASSERT(leaves_report, !reports || impossible_valid && (u_dcu.step_d == 3'd1) == impossible_ready_i)
+  `ASSERT(leaves_report, !reports || unexpected_valid && (u_dcu.step_d == 3'd1) == unexpected_ready_i)
   // A dropped event has left its source.
   `ASSERT(drops, !execs || !never || (!of_response || u_dcu.rx_used_d[1] == 1'b0) && (!of_request || u_dcu.rx_used_d[0] == 1'b0)
     && (!of_waiting || !u_dcu.waiting_used_d) && (!of_read || !u_dcu.read_used_d) && (!of_write || !u_dcu.write_used_d)

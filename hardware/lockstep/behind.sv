@@ -124,11 +124,11 @@ module behind #(
     logic unused;
     assign unused = ^{clk_i, rst_ni};
   end else if (Endpoint == 4) begin : gen_applications
-    behind_pkg::from_home_t from;
-    behind_pkg::to_home_t   to;
+    behind_pkg::from_home_t from_home;
+    behind_pkg::to_home_t   to_home;
     behind_pkg::axi_slave_t pins;
 
-    assign from = '{
+    assign from_home = '{
       axi: '{
         aw_valid: home_aw_valid_i,
         aw_id:    home_aw_id_i,
@@ -173,29 +173,29 @@ module behind #(
       .start_i,
       .stop_i,
       .busy_o,
-      .home_i  (from),
-      .home_o  (to),
-      .pins_i  (pins),
+      .home_i        (from_home),
+      .home_o        (to_home),
+      .pins_i        (pins),
       .pins_b_ready_o(pin_b_ready_o),
       .pins_r_ready_o(pin_r_ready_o),
       .memory_i,
       .memory_o
     );
 
-    assign home_aw_ready_o        = to.axi.aw_ready;
-    assign home_w_ready_o         = to.axi.w_ready;
-    assign home_b_valid_o         = to.axi.b_valid;
-    assign home_b_id_o            = to.axi.b_id;
-    assign home_ar_ready_o        = to.axi.ar_ready;
-    assign home_r_valid_o         = to.axi.r_valid;
-    assign home_r_id_o            = to.axi.r_id;
-    assign home_r_data_o          = to.axi.r_data;
-    assign home_r_last_o          = to.axi.r_last;
-    assign home_local_req_valid_o = to.local_req_valid;
-    assign home_local_req_o       = to.local_req;
-    assign home_unlock_valid_o    = to.unlock_valid;
-    assign home_unlock_line_o     = to.unlock_line;
-    assign home_local_rsp_ready_o = to.local_rsp_ready;
+    assign home_aw_ready_o        = to_home.axi.aw_ready;
+    assign home_w_ready_o         = to_home.axi.w_ready;
+    assign home_b_valid_o         = to_home.axi.b_valid;
+    assign home_b_id_o            = to_home.axi.b_id;
+    assign home_ar_ready_o        = to_home.axi.ar_ready;
+    assign home_r_valid_o         = to_home.axi.r_valid;
+    assign home_r_id_o            = to_home.axi.r_id;
+    assign home_r_data_o          = to_home.axi.r_data;
+    assign home_r_last_o          = to_home.axi.r_last;
+    assign home_local_req_valid_o = to_home.local_req_valid;
+    assign home_local_req_o       = to_home.local_req;
+    assign home_unlock_valid_o    = to_home.unlock_valid;
+    assign home_unlock_line_o     = to_home.unlock_line;
+    assign home_local_rsp_ready_o = to_home.local_rsp_ready;
 
     assign pin_aw_valid_o         = 1'b0;
     assign pin_aw_id_o            = home_aw_id_i;

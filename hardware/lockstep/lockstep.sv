@@ -1,22 +1,22 @@
 // The home as the lockstep instantiates it; the protocol's package is PROTOCOL_PKG.
 
 module lockstep #(
-  parameter int unsigned Units      = 2,
-  parameter int unsigned SetWidth   = 2,
-  parameter int unsigned TagWidth   = 16,
-  parameter int unsigned Ways       = 4,
-  parameter int unsigned WaysPerStep = 4,
-  parameter int unsigned Reads      = 2,
-  parameter int unsigned Writes     = 1,
-  parameter int unsigned Locals     = 2,
-  parameter int unsigned Waiting    = 2,
-  parameter int unsigned StoreSlots = 2,
-  parameter int unsigned ChangeDepth = 2,
-  parameter int unsigned UnitsPerPort = 8,
-  parameter int unsigned PayloadWidth = 512,   // with an endpoint behind the home, 512
-  parameter int unsigned Endpoint   = 0,   // the device side of the home; see behind.sv
-  parameter int unsigned MemoryLines = 64,
-  parameter int unsigned Patience   = 8,
+  parameter int unsigned Units           = 2,
+  parameter int unsigned SetWidth        = 2,
+  parameter int unsigned TagWidth        = 16,
+  parameter int unsigned Ways            = 4,
+  parameter int unsigned WaysPerStep     = 4,
+  parameter int unsigned Reads           = 2,
+  parameter int unsigned Writes          = 1,
+  parameter int unsigned Locals          = 2,
+  parameter int unsigned MaxDeferred     = 2,
+  parameter int unsigned StoreSlots      = 2,
+  parameter int unsigned ChangeDepth     = 2,
+  parameter int unsigned UnitsPerPort    = 8,
+  parameter int unsigned PayloadWidth    = 512,   // with an endpoint behind the home, 512
+  parameter int unsigned Endpoint        = 0,   // the device side of the home; see behind.sv
+  parameter int unsigned MemoryLines     = 64,
+  parameter int unsigned RecallDelayLog2 = 8,
 
   localparam int unsigned NumRx = int'(`PROTOCOL_PKG::Protocol.rx_circuits),
   localparam int unsigned NumTx = int'(`PROTOCOL_PKG::Protocol.tx_circuits)
@@ -309,28 +309,28 @@ module lockstep #(
   end
 
   home #(
-    .Protocol    (`PROTOCOL_PKG::Protocol),
-    .state_e     (`PROTOCOL_PKG::state_e),
-    .event_e     (`PROTOCOL_PKG::event_e),
-    .send_e      (`PROTOCOL_PKG::send_e),
-    .row_t       (`PROTOCOL_PKG::row_t),
-    .Units       (Units),
-    .SetWidth    (SetWidth),
-    .TagWidth    (TagWidth),
-    .Ways        (Ways),
-    .WaysPerStep (WaysPerStep),
-    .Reads       (Reads),
-    .Writes      (Writes),
-    .Locals      (Locals),
-    .Waiting     (Waiting),
-    .StoreSlots  (StoreSlots),
-    .ChangeDepth (ChangeDepth),
-    .UnitsPerPort(UnitsPerPort),
-    .PayloadWidth(PayloadWidth),
-    .Patience    (Patience),
+    .Protocol       (`PROTOCOL_PKG::Protocol),
+    .state_e        (`PROTOCOL_PKG::state_e),
+    .event_e        (`PROTOCOL_PKG::event_e),
+    .send_e         (`PROTOCOL_PKG::send_e),
+    .row_t          (`PROTOCOL_PKG::row_t),
+    .Units          (Units),
+    .SetWidth       (SetWidth),
+    .TagWidth       (TagWidth),
+    .Ways           (Ways),
+    .WaysPerStep    (WaysPerStep),
+    .Reads          (Reads),
+    .Writes         (Writes),
+    .Locals         (Locals),
+    .MaxDeferred    (MaxDeferred),
+    .StoreSlots     (StoreSlots),
+    .ChangeDepth    (ChangeDepth),
+    .UnitsPerPort   (UnitsPerPort),
+    .PayloadWidth   (PayloadWidth),
+    .RecallDelayLog2(RecallDelayLog2),
     // Small, so that all entries are in use now and then.
-    .Pending     (4),
-    .AxiAddrWidth(AxiAddrWidth)
+    .LocalQueueDepth(4),
+    .AxiAddrWidth   (AxiAddrWidth)
   ) u_home (
     .clk_i,
     .rst_ni,

@@ -76,9 +76,9 @@ package home_pkg;
 
   // Step of a unit, for observers.
   typedef struct packed {
-    logic                 held;       // the row was looked up, but a resource was missing: no effect
+    logic                 blocked;    // the row was looked up, but a resource was missing: no effect
     logic                 evict;      // the directory frees a way by itself
-    logic [5:0]           happened;   // number of the event
+    logic [5:0]           event_id;   // number of the event
     logic [7:0]           state;      // state before the step
     effect_e              effect;
     logic [7:0]           next;
@@ -87,43 +87,43 @@ package home_pkg;
 
   // Permission of a remote for a line.
   typedef enum logic [1:0] {
-    RightNone  = 2'd0,
-    RightRead  = 2'd1,
-    RightWrite = 2'd2   // write and read, exclusive
-  } right_e;
+    PermissionNone  = 2'd0,
+    PermissionRead  = 2'd1,
+    PermissionWrite = 2'd2   // write and read, exclusive
+  } permission_e;
 
   // Change of the highest permission that the remote may have for a line, as far as the home knows.
   typedef struct packed {
-    right_e               from;
-    right_e               to;
+    permission_e          from;
+    permission_e          to;
     logic [LineWidth-1:0] line;
   } change_t;
 
   // Reason for which a port rejected its input before it reached a unit.
   typedef enum logic [3:0] {
-    WrongNone      = 4'd0,
-    WrongNumber    = 4'd1,  // of a message: not one of this circuit
-    WrongRemote    = 4'd2,  // of a message
-    WrongLine      = 4'd3,  // of a message: not one of this slice
-    WrongOperation = 4'd4,  // undefined local operation
-    WrongLocal     = 4'd5,  // the line of a local operation
-    WrongUnlock    = 4'd6,  // the line of an unlock
-    WrongLength    = 4'd7,  // of a message: its number of beats differs from that of its number
-    WrongRead      = 4'd8,  // a beat from memory for a read that is not in flight
-    WrongBurst     = 4'd9,  // a read with more or fewer beats from memory than a line has
-    WrongWrite     = 4'd10  // an answer of memory to a write that is not in flight or not completely sent
-  } wrong_e;
+    RejectNone       = 4'd0,
+    RejectMessage    = 4'd1,  // of a message: not one of this circuit
+    RejectRemote     = 4'd2,  // of a message
+    RejectLine       = 4'd3,  // of a message: not one of this slice
+    RejectOperation  = 4'd4,  // undefined local operation
+    RejectLocalLine  = 4'd5,  // the line of a local operation
+    RejectUnlockLine = 4'd6,  // the line of an unlock
+    RejectLength     = 4'd7,  // of a message: its number of beats differs from that of its number
+    RejectRead       = 4'd8,  // a beat from memory for a read that is not in flight
+    RejectBurst      = 4'd9,  // a read with more or fewer beats from memory than a line has
+    RejectWrite      = 4'd10  // an answer of memory to a write that is not in flight or not completely sent
+  } reject_e;
 
   // The first rejected input, as the register shows it.
   typedef struct packed {
     logic [3:0]           zero;
-    wrong_e               why;
+    reject_e              reason;
     logic [5:0]           none;
     logic [1:0]           circuit;  // of a message
     logic [7:0]           number;   // number of the message or the operation
     logic [3:0]           remote;
     logic [LineWidth-1:0] line;     // of an answer of memory: its AXI ID
-  } wrong_t;
+  } reject_t;
 
   // The first event without a ROM row, as the register shows it.
   typedef struct packed {
@@ -131,9 +131,9 @@ package home_pkg;
     logic [2:0]           zero;
     logic [7:0]           unit;
     logic [7:0]           state;
-    logic [7:0]           happened;
+    logic [7:0]           event_id;
     logic [LineWidth-1:0] line;
-  } impossible_t;
+  } unexpected_t;
 
   // Reason for which a unit stalled an event after look-up. The order is that of the counters.
   typedef enum logic [2:0] {

@@ -18,7 +18,7 @@ module ram_block #(
 );
   localparam int unsigned LaneWidth = Width / Lanes;
 
-  if (LaneWidth * Lanes != Width) begin : gen_wrong_lanes
+  if (LaneWidth * Lanes != Width) begin : gen_invalid_lanes
     $error("ram_block: Width must be a multiple of Lanes");
   end
 
