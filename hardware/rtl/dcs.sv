@@ -1,6 +1,7 @@
-// A slice: the units of the even or of the odd lines, and their shared parts.
+// Directory controller slice (DCS): the directory controller units (DCU) of the even or of the odd lines, with their
+// shared ROM, payload buffers, memory ports and registers.
 //
-// Ingress separates headers from payload: headers go to the units, payload is buffered until it is needed.
+// Ingress separates headers from payload: headers go to the units, payload is buffered until a write reads it.
 // Streams to and from the units are merged round-robin. See hardware/README.md for the ports.
 
 `include "assertions.svh"
@@ -37,7 +38,7 @@ module dcs #(
   input  logic                                   clk_i,
   input  logic                                   rst_ni,
 
-  // The link, one stream for each circuit.
+  // Link: one stream per circuit.
   input  logic              [NumRx-1:0]                   rx_valid_i,
   output logic              [NumRx-1:0]                   rx_ready_o,
   input  home_pkg::header_t [NumRx-1:0]                   rx_header_i,
@@ -49,7 +50,7 @@ module dcs #(
   output logic              [NumTx-1:0][PayloadWidth-1:0] tx_data_o,
   output logic              [NumTx-1:0]                   tx_last_o,
 
-  // The device.
+  // Device: local operations, unlocks, and the responses to both.
   input  logic                                   local_req_valid_i,
   output logic                                   local_req_ready_o,
   input  home_pkg::local_req_t                   local_req_i,
@@ -60,12 +61,12 @@ module dcs #(
   input  logic                                   local_rsp_ready_i,
   output home_pkg::local_rsp_t                   local_rsp_o,
 
-  // Changes of the remote's permissions. A receiver that is not ready does not stall the home.
+  // Changes of the remote's permissions, for an optional observer. It cannot stall the home.
   output logic                                   change_valid_o,
   input  logic                                   change_ready_i,
   output home_pkg::change_t                      change_o,
 
-  // Memory: an AXI4 manager whose bursts are whole lines.
+  // Memory: AXI4 manager. Each burst is one line.
   output logic                                   axi_aw_valid_o,
   input  logic                                   axi_aw_ready_i,
   output logic [AxiIdWidth-1:0]                  axi_aw_id_o,
@@ -90,7 +91,7 @@ module dcs #(
   input  logic [PayloadWidth-1:0]                axi_r_data_i,
   input  logic                                   axi_r_last_i,
 
-  // Registers: an AXI-Lite subordinate.
+  // Registers: AXI-Lite subordinate.
   input  logic                                   cfg_aw_valid_i,
   output logic                                   cfg_aw_ready_o,
   input  logic [registers_pkg::AddrWidth-1:0]    cfg_aw_addr_i,
@@ -109,12 +110,13 @@ module dcs #(
   output logic [63:0]                            cfg_r_data_o,
   output logic [1:0]                             cfg_r_resp_o,
 
-  // Step of each unit in this cycle, and the units that had an operation in progress in the cycle before.
+  // Observation of each unit for lockstep and proofs: row executed in this cycle; operation in progress in the previous
+  // cycle.
   output logic            [Units-1:0]            step_valid_o,
   output home_pkg::step_t [Units-1:0]            step_o,
   output logic            [Units-1:0]            busy_o,
 
-  // Two cycles before, no unit had an operation in progress, no payload was buffered and no stream was waiting.
+  // Quiescent, two cycles late: no operation in progress, no buffered payload, no stalled stream.
   output logic                                   idle_o
 );
   import home_pkg::*;
@@ -123,7 +125,7 @@ module dcs #(
   localparam int unsigned StateWidth    = $bits(state_e);
   localparam int unsigned UnitBits      = $clog2(Units);
   localparam int unsigned UnitWidth     = bits(Units);
-  localparam int unsigned UnitLineWidth = TagWidth + SetWidth;   // width of a line's number within its unit
+  localparam int unsigned UnitLineWidth = TagWidth + SetWidth;   // width of a line index within a unit
   localparam int unsigned LineShift     = 1 + UnitBits;
   localparam int unsigned SlotWidth     = bits(StoreSlots);
   localparam int unsigned ReadWidth     = bits(Reads);
@@ -139,7 +141,7 @@ module dcs #(
   if (Beats * PayloadWidth != LineBits || Beats > 16 || 2 ** $clog2(Beats) != Beats) begin : gen_invalid_payload
     $error("dcs: PayloadWidth must be a line's bits, or a half, a quarter, an eighth or a sixteenth of them");
   end
-  if (LocalQueueDepth < 1 || LocalQueueDepth > 64) begin : gen_invalid_pending
+  if (LocalQueueDepth < 1 || LocalQueueDepth > 64) begin : gen_invalid_queue
     $error("dcs: LocalQueueDepth must be from 1 to 64");
   end
   if (2 ** $clog2(ChangeDepth) != ChangeDepth || ChangeDepth < 2 || ChangeDepth > 128) begin : gen_invalid_changes
@@ -159,7 +161,7 @@ module dcs #(
   logic [NumRx-1:0][UnitLineWidth-1:0]            rx_line;
   logic [NumRx-1:0][SlotWidth-1:0]                rx_slot;
   logic [Units-1:0]                               local_valid, local_ready, locks_full, local_returned, unlock_valid, unlock_ready;
-  local_req_t                                     local_req, unit_req;    // next operation, and the one offered to its unit
+  local_req_t                                     local_req, unit_req;    // next operation from the port; operation offered to a unit
   logic                                           local_req_valid, unlock_req_valid, locals_idle;
   event_e                                         local_event;
   logic [home_pkg::LineWidth-1:0]                 unlock_line;
@@ -186,7 +188,7 @@ module dcs #(
   logic [Units-1:0][NumTx-1:0][ReadWidth-1:0]     tx_slot;
   logic [Units-1:0][Reads-1:0]                    tx_done;
 
-  // All units empty their directories together.
+  // After reset, all units clear their directories at the same time, one word per cycle.
   localparam int unsigned SweepBits = $clog2(2 ** SetWidth * Ways / WaysPerStep);
   logic [SweepBits:0] sweep_q;
   logic               sweep_valid;
@@ -577,7 +579,7 @@ module dcs #(
     );
   end
 
-  // The circuit that carries lines uses the read port of their buffer; the ROM compiler allows only one such circuit.
+  // The line buffer has one read port. The ROM compiler allows only one circuit with payload to the remote.
   always_comb begin
     tx_done      = '0;
     line_rd_en   = 1'b0;
@@ -595,16 +597,16 @@ module dcs #(
     end
   end
 
-  // ------------------------------------------------------------------ the device
+  // ------------------------------------------------------------------ local operations of the device
 
   logic [UnitWidth-1:0] unlock_unit;
   logic                 merged_rsp_valid, merged_rsp_ready;
-  logic                 local_accept;                      // dispatched to its unit, or deferred
-  logic                 local_rejected, unlock_rejected;   // taken without reaching a unit
+  logic                 local_accept;                      // dispatched to its unit, or queued for it
+  logic                 local_rejected, unlock_rejected;   // answered without reaching a unit
   reject_e              local_reject, device_reject;       // reasons for rejection
   logic                 unlock_reject, unexpected_pulse;
 
-  // Rejection is decided before the operation is stored, to keep the paths to the units short.
+  // Requests are checked before the spill registers, to keep the paths to the units short.
   typedef struct packed {
     reject_e    reason;
     local_req_t req;
@@ -723,7 +725,7 @@ module dcs #(
   reject_t     first_reject;
   unexpected_t first_unexpected;
 
-  // Errors of the device are recorded on arrival, as all others are, not when they are refused.
+  // Record illegal device requests on arrival, like all other illegal input, not when their rejection is sent.
   reject_e                        arrived_reject_q;
   local_req_t                     arrived_req_q;
   logic                           arrived_unlock_reject_q;
@@ -813,7 +815,7 @@ module dcs #(
   logic [CounterIndexWidth-1:0] counter_rd_index;
   logic [63:0]                  counter_rd_data;
 
-  // Events at the ports are counted a cycle later, to keep the paths short.
+  // Port events are registered before the counters, to keep the paths short.
   logic       local_accepted_q, unlock_accepted_q, refused_q, change_sent_q;
   logic       ar_stall_q, aw_stall_q, w_stall_q, local_stall_q, unlock_stall_q, local_rsp_stall_q;
 
@@ -921,7 +923,7 @@ module dcs #(
     .rd_data_i         (counter_rd_data)
   );
 
-  // ------------------------------------------------------------------ obligations of the device, checked
+  // ------------------------------------------------------------------ checks of the device's requests
 
   `ASSUME_STABLE(stable_local, local_req_valid_i, local_req_ready_o, local_req_i,
     ("dcs: a local operation was not stable until it was taken"))

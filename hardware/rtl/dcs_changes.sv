@@ -1,6 +1,7 @@
-// Changes of the remote's permissions, from all units of a slice round-robin, for an optional receiver.
+// Permission changes of a directory controller slice (DCS): merges the changes of all units round-robin into a queue for an
+// optional observer.
 //
-// A unit whose change arrives while its previous one waits loses the new one and counts the loss. No unit stalls here.
+// Units never stall on this path: a change that occurs while the unit's previous change is pending is lost and counted.
 
 `include "assertions.svh"
 

@@ -1,7 +1,8 @@
-// Performance counters of a slice, in one memory block: each counter is visited in turn, and its recent events are added.
+// Performance counters of a directory controller slice (DCS), in one memory block. The counters are updated in turn: each
+// visit adds the counter's recent events to its word.
 //
-// Between two visits, events are counted in a few bits beside the memory. Counters that the protocol does not use have none.
-// A read waits for the counter's next visit: it needs no port, and the value includes all events until that visit.
+// Between two visits, a few flip-flops count the recent events; counters that the protocol does not use have none. A read
+// is served at the counter's next visit: it needs no memory port, and the value includes all events until that visit.
 
 `include "assertions.svh"
 
@@ -19,7 +20,7 @@ module dcs_counters #(
   input  logic                                count_enable_i,
   input  logic                                clear_i,
 
-  // Events of one cycle.
+  // Counted events of this cycle.
   input  logic [NumRx-1:0]                    rx_dispatched_i,
   input  logic [NumRx-1:0][7:0]               rx_message_i,
   input  logic [NumRx-1:0]                    rx_stall_unit_i,
@@ -50,7 +51,7 @@ module dcs_counters #(
   input  logic [Units-1:0]                    change_lost_i,
   input  logic [Units-1:0]                    busy_i,
 
-  // Read request; `rd_req_i` and its number stay until the value is returned.
+  // Read port; `rd_req_i` and `rd_index_i` stay until the value is returned.
   input  logic                                rd_req_i,
   input  logic [IndexWidth-1:0]               rd_index_i,
   output logic                                rd_valid_o,
@@ -59,7 +60,7 @@ module dcs_counters #(
   import home_pkg::*;
   import registers_pkg::*;
 
-  // Maximum count in one cycle, and between two visits.
+  // Widths of the count of one cycle, and of the counts between two visits.
   localparam int unsigned SumWidth    = bits(Units + 1);
   localparam int unsigned SingleWidth = IndexWidth + 1;
   localparam int unsigned MultiWidth  = IndexWidth + SumWidth;
@@ -72,7 +73,7 @@ module dcs_counters #(
   // ------------------------------------------------------------------ events of one cycle
 
   logic [Places-1:0] events;
-  // From `StallsLine` to `Busy` each unit counts separately; all other events occur at most once in a cycle.
+  // For `StallsLine` to `Busy`, each unit contributes one event per cycle. All other events occur at most once per cycle.
   logic [Busy:StallsLine][Units-1:0] unit_events;
 
   always_comb begin
@@ -131,7 +132,7 @@ module dcs_counters #(
   // ------------------------------------------------------------------ visits
 
   logic [IndexWidth-1:0] index_d, index_q;
-  logic                  stale_q;  // the memory's content predates the last clear
+  logic                  stale_q;  // the memory word predates the last clear
   logic                  clear;
 
   assign clear   = !rst_ni || clear_i;
@@ -189,7 +190,7 @@ module dcs_counters #(
   logic                            read_stale_q;
   logic [MultiWidth-1:0]           read_recent_q;
   logic [63:0]                     read_word;
-  logic [64/Chunk:0][63:0]         word_q;   // after each number of chunks added
+  logic [64/Chunk:0][63:0]         word_q;   // by number of chunks added
   logic [64/Chunk:0]               carry_q;
   logic [MultiWidth-1:0]           addend_q;
   logic                            rd_pending_q;  // the requested counter is in the pipeline

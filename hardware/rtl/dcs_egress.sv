@@ -1,4 +1,5 @@
-// A circuit to the remote, at its slice: the messages of all units round-robin, with the payload of the line if any.
+// Transmit side of one circuit at a directory controller slice (DCS): merges the messages of all units round-robin, and
+// appends the line data to messages with payload.
 
 `include "assertions.svh"
 
@@ -24,9 +25,9 @@ module dcs_egress #(
   input  send_e [Units-1:0]                 unit_send_i,
   input  logic [Units-1:0][LineWidth-1:0]   unit_line_i,
   input  logic [Units-1:0][ReadWidth-1:0]   unit_slot_i,
-  output logic [Units-1:0][Reads-1:0]       unit_done_o,  // the payload has left
+  output logic [Units-1:0][Reads-1:0]       unit_done_o,  // the payload of this read has been sent
 
-  // Payload of a line, valid a cycle later and then stable.
+  // Read port of the line buffer; data is valid in the next cycle and stable until the next read.
   output logic                              rd_en_o,
   output logic [UnitWidth-1:0]              rd_unit_o,
   output logic [ReadWidth-1:0]              rd_slot_o,
@@ -39,7 +40,7 @@ module dcs_egress #(
   output logic [PayloadWidth-1:0]           tx_data_o,
   output logic                              tx_last_o,    // last beat of the message
 
-  // For counters: the header at the port arrived there in the cycle before; the port is stalled.
+  // Performance counters, one cycle late: header placed at the port; port stalled.
   output logic                              sent_o,
   output logic                              stall_o
 );
@@ -60,7 +61,7 @@ module dcs_egress #(
   logic [UnitWidth-1:0] unit;
   logic [UnitWidth-1:0] unit_q;
   logic [ReadWidth-1:0] slot_q;
-  logic [BeatWidth-1:0] beat_q, beats_left_q;   // next beat of the current line, and number of remaining beats
+  logic [BeatWidth-1:0] beat_q, beats_left_q;   // index of the next beat, and number of beats left
 
   for (genvar u = 0; u < Units; u++) begin : gen_request
     assign requests[u] = '{unit_send_i[u], unit_line_i[u], unit_slot_i[u]};
@@ -81,7 +82,7 @@ module dcs_egress #(
     .rd_index_o(unit)
   );
 
-  // A message is taken from its unit with the first beat, so whether more beats follow is needed only a cycle later.
+  // The unit's message is accepted with the first beat; `beats_remain_q` is needed only one cycle later.
   assign has_payload = HasPayload && Protocol.send_payload[4'(job.send)];
   assign port_free   = !tx_valid_o || tx_ready_i;
   assign first       = job_valid && port_free && !beats_remain_q;

@@ -1,12 +1,12 @@
-// A circuit to the home, at its slice: headers go to the units, payload stays here until memory takes it.
+// Receive side of one circuit at a directory controller slice (DCS): dispatches headers to the units and buffers payload
+// for memory.
 //
-// The first beat of a message has its header and, with payload, the line's first bytes. More payload beats
-// follow, and the last is marked. The header is dispatched with the last beat. A message with payload needs a free slot
-// of its unit; without one, the circuit stalls.
+// The first beat of a message carries the header and, for a message with payload, the first payload beat. The other payload
+// beats follow, and the last beat is marked. The header is dispatched with the last beat. A message with payload needs a
+// free slot of its unit; without one, the circuit stalls at the first beat.
 //
-// A message of another circuit, about a line of another slice, or with a number of beats that differs from its message
-// number's, is dropped: its beats are taken up to the one marked last, and no unit sees it. So no payload beat is ever
-// decoded as a header, even if the header before it is illegal.
+// An illegal message (wrong circuit, remote, line or number of beats) is dropped: all its beats up to the marked one are
+// accepted, and no unit sees it. So no payload beat is ever decoded as a header, even after an illegal header.
 
 `include "assertions.svh"
 
@@ -20,7 +20,7 @@ module dcs_ingress #(
   parameter int unsigned PayloadWidth = 512,
   parameter int unsigned Beats        = 2,    // payload beats per line
   parameter int unsigned EventWidth   = 5,
-  parameter int unsigned LineWidth    = 23,   // width of a line's number within its unit
+  parameter int unsigned LineWidth    = 23,   // width of a line index within a unit
 
   localparam int unsigned MaskWidth   = 16 / Beats,
   localparam int unsigned UnitWidth   = home_pkg::bits(Units),
@@ -41,47 +41,47 @@ module dcs_ingress #(
   output logic [LineWidth-1:0]                unit_line_o,
   output logic [SlotWidth-1:0]                unit_slot_o,
 
-  // Payload of a slot, in the same cycle.
+  // Payload read port, combinational.
   input  logic [UnitWidth-1:0]                rd_unit_i,
   input  logic [SlotWidth-1:0]                rd_slot_i,
   input  logic [home_pkg::bits(Beats)-1:0]    rd_beat_i,
   output logic [PayloadWidth-1:0]             rd_data_o,
   output logic [MaskWidth-1:0]                rd_mask_o,
 
-  // Release of a slot: its payload was taken, or is not needed.
+  // Slot release: payload written to memory (free), or message discarded by its unit (drop).
   input  logic                                free_valid_i,
   input  logic [UnitWidth-1:0]                free_unit_i,
   input  logic [SlotWidth-1:0]                free_slot_i,
   input  logic [Units-1:0]                    drop_valid_i,
   input  logic [Units-1:0][SlotWidth-1:0]     drop_slot_i,
 
-  // Reason for which the current message is dropped; one cycle per message.
+  // Reason for which the current message is dropped. Valid for one cycle per message.
   output home_pkg::reject_e                   reject_o,
   output home_pkg::header_t                   reject_header_o,
 
-  // For counters: a message was dispatched in the cycle before; a beat stalled because the unit still holds a message of
-  // this circuit, or because no payload slot was free.
+  // Performance counters, one cycle late: message dispatched; beat stalled by a busy unit; beat stalled for lack of a
+  // free payload slot.
   output logic                                dispatched_o,
   output logic [7:0]                          dispatched_message_o,
   output logic                                stall_unit_o,
   output logic                                stall_slot_o,
 
-  output logic                                idle_o   // no message is held
+  output logic                                idle_o   // no message and no buffered payload
 );
   import home_pkg::*;
 
   localparam int unsigned BeatWidth  = bits(Beats);
   localparam bit          HasPayload = Protocol.rx_payload[Circuit];
-  // A line's number has, from bit 0, the slice's number, the unit's number, and the line within the unit.
+  // Line number, from bit 0: slice (1 bit), unit (UnitBits), line index within the unit.
   localparam int unsigned LineShift = 1 + UnitBits;
 
-  logic                 valid_q, accept, first_q, last_q; // the current beat is a message's first; its last
-  logic                 last_legal;          // it is marked last exactly if its message number says so
-  logic                 dispatch;            // its message is dispatched
+  logic                 valid_q, accept, first_q, last_q; // position of the current beat in its message
+  logic                 last_legal;          // the mark of the last beat matches the message number
+  logic                 dispatch;            // the message is dispatched with this beat
   header_t              header_q;
-  reject_e              reject_q;                // reason for dropping it, if any
-  logic                 legal_q, has_payload_q;  // it is legal; and has payload by its message number
-  logic                 buffers_payload;         // its payload is stored
+  reject_e              reject_q;                // reason to drop the message, or RejectNone
+  logic                 legal_q, has_payload_q;  // message is legal; message number has a payload
+  logic                 buffers_payload;         // payload goes into the buffer
   logic [BeatWidth-1:0] beat_q, beat_next;
   logic [UnitWidth-1:0] unit;
   logic                 unit_ready, slot_free;
@@ -106,7 +106,7 @@ module dcs_ingress #(
   assign unit_line_o  = LineWidth'(header_q.line >> LineShift);
   assign unit_slot_o  = slot_now;
 
-  // A beat at an illegal position reports the error; the rest of its message is dropped.
+  // A beat at an illegal position is reported; the remaining beats of its message are dropped.
   assign reject_o        = !valid_q ? RejectNone : legal_q ? (last_legal ? RejectNone : RejectLength) : first_q ? reject_q : RejectNone;
   assign reject_header_o = header_q;
 
@@ -114,7 +114,7 @@ module dcs_ingress #(
     return message < 8'(MaxEvents) && Protocol.payload[message[5:0]];
   endfunction
 
-  // Error of the beat at the port.
+  // Legality of the header at the port. The last match has priority.
   reject_e reject;
   always_comb begin
     reject = RejectNone;
@@ -145,7 +145,7 @@ module dcs_ingress #(
   assign stall_unit_o = stall_q && !slot_full_q;
   assign stall_slot_o = stall_q && slot_full_q;
 
-  logic is_first_beat;   // the beat at the port is the first of a message
+  logic is_first_beat;   // of the beat at the port
   assign is_first_beat = valid_q ? last_q : first_q;
 
   always_ff @(posedge clk_i) begin
@@ -162,7 +162,7 @@ module dcs_ingress #(
   end
 
   if (HasPayload) begin : gen_payload
-    // Slot numbers are rounded up to a power of two, so that no address is calculated.
+    // Slots per unit are rounded up to a power of two, so that the address is a concatenation.
     localparam int unsigned SlotBits  = $clog2(Slots);
     localparam int unsigned BeatBits  = $clog2(Beats);
     localparam int unsigned Depth     = Units * 2 ** SlotBits * Beats;
@@ -171,13 +171,13 @@ module dcs_ingress #(
     logic [Units-1:0][Slots-1:0]         busy_d, busy_q;
     logic [PayloadWidth-1:0]             data_q;
     logic [PayloadWidth+MaskWidth-1:0]   wr_data, rd_data;
-    logic                                abort_slot;   // the slot of a message with a wrong length is released
+    logic                                abort_slot;   // releases the slot of a message with an illegal number of beats
 
     assign abort_slot = valid_q && legal_q && has_payload_q && !last_legal && !first_q;
 
     function automatic logic [AddrWidth-1:0] address(
       input logic [UnitWidth-1:0] for_unit, input logic [SlotWidth-1:0] for_slot, input logic [BeatWidth-1:0] beat);
-      // Calculated in 32 bits, because a single slot or beat leaves an address that is narrower than their numbers.
+      // 32-bit arithmetic: with one slot or one beat, the address is narrower than the slot and beat indices.
       logic [31:0] slot_index;
       slot_index = Slots == 1 ? '0 : 32'(for_slot);
       return AddrWidth'(32'(for_unit) << (SlotBits + BeatBits) | slot_index << BeatBits | 32'(beat));
@@ -240,7 +240,7 @@ module dcs_ingress #(
                          drop_valid_i, drop_slot_i};
   end
 
-  // Stability of a waiting beat is required only for used fields: the header of a first beat, and payload if any.
+  // Stability of a stalled beat is required only where it matters: the header of a first beat, and used payload.
   header_t                 stable_header_bits;
   logic [PayloadWidth-1:0] stable_data_bits;
 

@@ -1,11 +1,12 @@
-// The device's local operations on their way to the units of a slice. Deferred here if the unit cannot take them;
-// later operations may overtake them.
+// Queue of the device's local operations in front of the units of a directory controller slice (DCS). An operation that its
+// unit cannot accept is deferred here, and later operations may overtake it.
 //
-// An operation goes to its unit at once if the unit is free, unless it takes a lock and the unit has all its locks in use.
-// Only the device frees a lock, and it may need other operations before it does. The unit may still refuse the operation,
-// so a deferred lock is tried once, and the unit returns it if only a lock is missing. Deferred operations are offered
-// again in turn; operations that come for a unit with deferred ones are deferred too. Operations on one line keep their
-// order.
+// - An operation is offered to its unit at once if the unit is free, unless it takes a lock and all locks of the unit are
+//   in use. Only the device frees a lock, and it may need other operations before that.
+// - A deferred locking operation is tried once without a free lock, because the unit may refuse it for another reason. The
+//   unit returns it if only a lock is missing.
+// - Deferred operations are retried round-robin. An operation for a unit with deferred operations is deferred too.
+// - Operations on one line keep their order.
 
 `include "assertions.svh"
 
@@ -21,14 +22,14 @@ module dcs_locals #(
   output logic                  wr_ready_o,
   input  home_pkg::local_req_t  wr_req_i,
 
-  // A unit takes the offered operation if it is ready; if not, the next cycle may offer another one.
+  // A unit accepts the offered operation if it is ready. Otherwise, the next cycle may offer another operation.
   output logic [Units-1:0]      unit_valid_o,
   input  logic [Units-1:0]      unit_ready_i,
-  input  logic [Units-1:0]      unit_locks_full_i,   // the unit has all its locks in use
-  input  logic [Units-1:0]      unit_returned_i,     // the unit returns its operation, in the cycle in which it is ready again
+  input  logic [Units-1:0]      unit_locks_full_i,   // all locks of the unit are in use
+  input  logic [Units-1:0]      unit_returned_i,     // the unit returns the operation on trial; valid when it is ready again
   output home_pkg::local_req_t  unit_req_o,
 
-  output logic                  idle_o   // nothing is deferred
+  output logic                  idle_o   // no deferred operation
 );
   import home_pkg::*;
 
@@ -36,11 +37,11 @@ module dcs_locals #(
   localparam int unsigned UnitWidth = bits(Units);
 
   local_req_t [LocalQueueDepth-1:0]                      req_q;
-  logic       [LocalQueueDepth-1:0]                      used_q, free_entry;     // and the first free entry, one-hot
-  logic       [LocalQueueDepth-1:0][LocalQueueDepth-1:0] older_q;                // earlier operations on the same line
-  logic       [LocalQueueDepth-1:0]                      same_unit, same_line;   // deferred, of the same unit; on the same line as the incoming one
+  logic       [LocalQueueDepth-1:0]                      used_q, free_entry;     // valid entries; first free entry, one-hot
+  logic       [LocalQueueDepth-1:0][LocalQueueDepth-1:0] older_q;                // by entry: older operations on its line
+  logic       [LocalQueueDepth-1:0]                      same_unit, same_line;   // entries of the unit, and of the line, of the operation at the port
 
-  // While operations are deferred, every other cycle offers one of them (`retry_q`); the other cycles are the port's.
+  // While operations are deferred, every other cycle retries one of them (`retry_q`); the other cycles serve the port.
   logic                             retry_q, retry_tried_q;
   logic [LocalQueueDepth-1:0]       eligible, picked_entry, retry_entry_q;
   logic [bits(LocalQueueDepth)-1:0] unused_index;
@@ -48,7 +49,7 @@ module dcs_locals #(
   logic [UnitWidth-1:0]             unit;
   logic                             offer, defer, accepted, has_free_entry, lacks_lock;
 
-  // An operation on trial keeps its entry until the unit has decided.
+  // An operation on trial keeps its entry until the unit accepts or returns it.
   logic                       trial_q, trial_end;
   logic [LocalQueueDepth-1:0] trial_entry_q, tried_q, remove_entry;
   logic [UnitWidth-1:0]       trial_unit_q;

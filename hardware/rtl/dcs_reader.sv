@@ -1,10 +1,10 @@
-// Reads of memory, of all units of a slice round-robin, and a buffer of the lines read until they leave for the remote.
+// AXI reads of a directory controller slice (DCS): sends the reads of all units round-robin, and buffers the lines until they
+// are sent to the remote.
 //
-// There is an entry for each read that a unit may have in flight, so memory's answers are always taken,
-// in any order and interleaved.
+// Each read that a unit may have in flight has an entry, so responses are always accepted, in any order and interleaved.
 //
-// A beat for a read that is not in flight is dropped. A read whose answer has more or fewer beats than a line is
-// lost: its bytes cannot be identified, so none of them leave, and its entry is freed. Both are reported.
+// A beat without an outstanding read is dropped. A read whose response has more or fewer beats than a line is lost: its data
+// is unreliable, so it is not sent, and its entry is freed. Both errors are reported.
 
 `include "assertions.svh"
 
@@ -32,9 +32,9 @@ module dcs_reader #(
   input  logic   [Units-1:0][ReadWidth-1:0]   unit_slot_i,
   input  event_e [Units-1:0]                  unit_event_i,
   output logic   [Units-1:0][Reads-1:0]       unit_done_o,
-  output logic   [Units-1:0][Reads-1:0]       unit_lost_o,   // lost: it will not complete; a cycle after its last beat
+  output logic   [Units-1:0][Reads-1:0]       unit_lost_o,   // the read is lost and will not complete; one cycle after its last beat
 
-  // Bytes of a line that was read, in the next cycle; stable until the next request.
+  // Read port of the line buffer; data is valid in the next cycle and stable until the next read.
   input  logic                                rd_en_i,
   input  logic [UnitWidth-1:0]                rd_unit_i,
   input  logic [ReadWidth-1:0]                rd_slot_i,
@@ -45,14 +45,14 @@ module dcs_reader #(
   input  logic                                ar_ready_i,
   output logic [AxiIdWidth-1:0]               ar_id_o,
   output logic [AxiAddrWidth-1:0]             ar_addr_o,
-  output logic [7:0]                          ar_user_o,   // permission that the remote gets with the line, and the request
+  output logic [7:0]                          ar_user_o,   // {permission that the remote gets, event of the request}
   input  logic                                r_valid_i,
   output logic                                r_ready_o,
   input  logic [AxiIdWidth-1:0]               r_id_i,
   input  logic [PayloadWidth-1:0]             r_data_i,
   input  logic                                r_last_i,
 
-  // In the cycle before: a read completed; an error, with the AXI ID.
+  // One cycle late: read completed; beat rejected, with its AXI ID.
   output logic                                done_o,
   output home_pkg::reject_e                   reject_o,
   output logic [AxiIdWidth-1:0]               reject_id_o
@@ -60,7 +60,7 @@ module dcs_reader #(
   import home_pkg::*;
 
   localparam int unsigned BeatWidth = bits(Beats);
-  // Entry numbers are rounded up to a power of two, so that no address is calculated.
+  // Entries per unit are rounded up to a power of two, so that the address is a concatenation.
   localparam int unsigned Entries   = Units * 2 ** ReadWidth;
   localparam int unsigned EntryBits = bits(Entries);
   localparam int unsigned BeatBits  = $clog2(Beats);
@@ -100,8 +100,8 @@ module dcs_reader #(
   assign ar_user_o = {Protocol.writes[6'(job.event_id)], Protocol.reads[6'(job.event_id)] && !Protocol.writes[6'(job.event_id)],
                       6'(job.event_id)};
 
-  // Answers of different reads may be interleaved, so each entry counts its own beats: 0 until memory has the read's
-  // address, then one more than the beats received, up to the first surplus beat.
+  // Beat counter per entry, because responses may be interleaved: 0 until memory accepts the read address, then 1 + beats
+  // received, up to the first surplus beat.
   localparam int unsigned CountWidth = bits(Beats + 2);
 
   logic [Entries-1:0][CountWidth-1:0] count_q;
@@ -118,7 +118,7 @@ module dcs_reader #(
   assign is_complete = count == CountWidth'(Beats);
   assign is_surplus  = count == CountWidth'(Beats + 1);
   assign last_legal  = r_last_i == is_complete;
-  // A signal of its own: Verilator 5.006 folds the written-out condition to 0 for some places below.
+  // Separate signal: Verilator 5.006 folds the inlined condition to 0 for some entries below.
   assign burst_end = r_valid_i && r_last_i && in_flight;
 
   always_ff @(posedge clk_i) begin
@@ -133,7 +133,7 @@ module dcs_reader #(
   always_ff @(posedge clk_i) begin
     done_o <= rst_ni && burst_end && last_legal;
     lost_q <= rst_ni && burst_end && !last_legal;
-    // A read with too many beats is reported with its first surplus beat.
+    // A response with too many beats is reported at its first surplus beat.
     reject_o <= !rst_ni || !r_valid_i ? RejectNone : !in_flight ? RejectRead : last_legal || is_surplus ? RejectNone : RejectBurst;
   end
   always_ff @(posedge clk_i) begin

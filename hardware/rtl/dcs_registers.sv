@@ -1,4 +1,5 @@
-// A slice's registers behind AXI-Lite: one read and one write at a time. Addresses: hardware/registers.md.
+// Registers of a directory controller slice (DCS) behind AXI-Lite: one read and one write at a time. hardware/registers.md
+// lists the addresses.
 
 `include "assertions.svh"
 
@@ -41,7 +42,7 @@ module dcs_registers #(
   input  logic                  idle_i,
   input  logic                  swept_i,
 
-  // Counters: enable, clear, and the read of one.
+  // Counters: enable, clear, and read port.
   output logic                  count_enable_o,
   output logic                  clear_o,
   output logic                  rd_req_o,
@@ -57,7 +58,7 @@ module dcs_registers #(
     Error = 2'd2   // SLVERR
   } resp_e;
 
-  // Counters that the protocol uses.
+  // Returns the set of counters that the protocol uses.
   function automatic logic [Places-1:0] used_counters();
     used_counters = '0;
     for (int unsigned i = 0; i <= 32'(Protocol.memory_done); i++) used_counters[Events+i] = 1'b1;
@@ -83,7 +84,7 @@ module dcs_registers #(
 
   logic                 aw_held_q, w_held_q, write_fire, is_control;
   logic [AddrWidth-1:0] aw_addr_q;
-  logic [1:0]           w_data_q;  // bits that writes use
+  logic [1:0]           w_data_q;  // the two writable bits
   logic                 w_strb_q;
 
   assign aw_ready_o = !aw_held_q;
@@ -117,7 +118,7 @@ module dcs_registers #(
 
   localparam int unsigned FirstWidth = $clog2(Places) + 3;  // address bits within the counters
 
-  logic                 read_pending_q;  // an address is held and not yet answered
+  logic                 read_pending_q;  // a read address awaits its response
   logic [AddrWidth-1:0] ar_addr_q;
   logic                 is_counter, is_register;
   logic [63:0]          value;

@@ -1,7 +1,7 @@
-// Writes of memory, of all units of a slice round-robin: an address and the payload of a slot on AXI.
+// AXI writes of a directory controller slice (DCS): sends the writes of all units round-robin, with the payload of a slot.
 //
-// A response to a write that is not in flight, or that arrives before memory has the address and all bytes, is dropped and
-// reported: a line is never read before memory has the written bytes.
+// A response is dropped and reported if its write is not in flight, or if memory lacks its address or a part of its data.
+// So a line is never read before memory has the written data.
 
 `include "assertions.svh"
 
@@ -36,14 +36,14 @@ module dcs_writer #(
   input  logic   [Units-1:0][SlotWidth-1:0]   unit_payload_slot_i,
   output logic   [Units-1:0][Writes-1:0]      unit_done_o,
 
-  // Payload of every circuit's slot, in the same cycle.
+  // Read port of the payload buffers of all circuits, combinational.
   output logic [UnitWidth-1:0]                rd_unit_o,
   output logic [SlotWidth-1:0]                rd_slot_o,
   output logic [home_pkg::bits(Beats)-1:0]    rd_beat_o,
   input  logic [NumRx-1:0][PayloadWidth-1:0]  rd_data_i,
   input  logic [NumRx-1:0][MaskWidth-1:0]     rd_mask_i,
 
-  // Slot whose last payload was taken, by circuit.
+  // Slot release after the last beat was read, by circuit.
   output logic [NumRx-1:0]                    free_valid_o,
   output logic [UnitWidth-1:0]                free_unit_o,
   output logic [SlotWidth-1:0]                free_slot_o,
@@ -52,7 +52,7 @@ module dcs_writer #(
   input  logic                                aw_ready_i,
   output logic [AxiIdWidth-1:0]               aw_id_o,
   output logic [AxiAddrWidth-1:0]             aw_addr_o,
-  output logic [7:0]                          aw_user_o,   // permission that the remote keeps, and the message with the payload
+  output logic [7:0]                          aw_user_o,   // {permission that the remote keeps, event of the message}
   output logic                                w_valid_o,
   input  logic                                w_ready_i,
   output logic [PayloadWidth-1:0]             w_data_o,
@@ -62,7 +62,7 @@ module dcs_writer #(
   output logic                                b_ready_o,
   input  logic [AxiIdWidth-1:0]               b_id_i,
 
-  // In the cycle before: a write completed; an error, with the AXI ID.
+  // One cycle late: write completed; response rejected, with its AXI ID.
   output logic                                done_o,
   output home_pkg::reject_e                   reject_o,
   output logic [AxiIdWidth-1:0]               reject_id_o
@@ -110,7 +110,7 @@ module dcs_writer #(
     .rd_index_o(next_unit)
   );
 
-  // The current write has its own register: locating its payload takes most of a cycle.
+  // The current write is registered, because the look-up of its payload takes most of a cycle.
   assign next_accept = !job_valid || job_done;
 
   always_ff @(posedge clk_i) begin
@@ -125,7 +125,7 @@ module dcs_writer #(
     end
   end
 
-  // Address and data proceed independently; the next write begins when both have left.
+  // Address and data proceed independently; the next write starts when both have been sent.
   assign last         = beat_q == BeatWidth'(Beats - 1);
   assign load_address = job_valid && !address_done_q && (!aw_valid_o || aw_ready_i);
   assign load_data    = job_valid && !data_done_q && (!w_valid_o || w_ready_i);
@@ -186,7 +186,7 @@ module dcs_writer #(
     end
   end
 
-  // Writes whose address, and writes whose complete data, memory has, until memory answers.
+  // Outstanding writes whose address, and whose complete data, memory has accepted.
   logic [2**(UnitWidth+WriteWidth)-1:0] has_address_q, has_data_q;
   logic [UnitWidth+WriteWidth-1:0]      w_index_q, b_index;
   logic                                 write_complete;

@@ -1,7 +1,8 @@
-// Illegal input of a slice: the first error is recorded for software, and refusals are answered to the device.
+// Rejected input of a directory controller slice (DCS): records the first rejection for software, and sends rejections to
+// the device.
 //
-// An illegal message is dropped at ingress. An illegal local operation or unlock is refused
-// here, and its answer is merged with those of the units. An event without a ROM row is dropped by its unit.
+// An illegal message is dropped at ingress. An illegal local operation or unlock is rejected here; its response is merged
+// with those of the units. An event without a ROM row is dropped by its unit.
 
 `include "assertions.svh"
 
@@ -10,7 +11,7 @@ module dcs_wrong #(
   parameter int unsigned Units         = 1,
   parameter int unsigned EventWidth    = 5,
   parameter int unsigned StateWidth    = 7,
-  parameter int unsigned UnitLineWidth = 23,   // bits of a line's number within its unit
+  parameter int unsigned UnitLineWidth = 23,   // width of a line index within a unit
   parameter int unsigned Slice         = 0,
   parameter int unsigned AxiIdWidth    = 8,
 
@@ -20,7 +21,7 @@ module dcs_wrong #(
   input  logic                              rst_ni,
   input  logic                              clear_i,
 
-  // Errors at the ports in the cycle before: of messages, answers of memory, local operations and unlocks.
+  // Rejections at the ports in the previous cycle: messages, memory responses, local operations and unlocks.
   input  home_pkg::reject_e [NumRx-1:0]     rx_reject_i,
   input  home_pkg::header_t [NumRx-1:0]     rx_header_i,
   input  home_pkg::reject_e                 read_reject_i,
@@ -32,7 +33,7 @@ module dcs_wrong #(
   input  logic                              arrived_unlock_reject_i,
   input  logic [home_pkg::LineWidth-1:0]    arrived_unlock_line_i,
 
-  // Rejected requests of the device, with the reason; none if legal.
+  // Device requests to be rejected, with the reason.
   input  logic                              local_valid_i,
   output logic                              local_ready_o,
   input  home_pkg::reject_e                 local_reject_i,
@@ -41,7 +42,7 @@ module dcs_wrong #(
   output logic                              unlock_ready_o,
   input  logic [home_pkg::LineWidth-1:0]    unlock_line_i,
 
-  // The units' answers to the device, and all answers.
+  // Responses of the units to the device, and the merged responses.
   input  logic                              unit_rsp_valid_i,
   output logic                              unit_rsp_ready_o,
   input  home_pkg::local_rsp_t              unit_rsp_i,
@@ -49,33 +50,33 @@ module dcs_wrong #(
   input  logic                              local_rsp_ready_i,
   output home_pkg::local_rsp_t              local_rsp_o,
 
-  // Events that units have dropped.
+  // Events without a ROM row, dropped by the units.
   input  logic [Units-1:0]                    unexpected_valid_i,
   output logic [Units-1:0]                    unexpected_ready_o,
   input  logic [Units-1:0][EventWidth-1:0]    unexpected_event_i,
   input  logic [Units-1:0][StateWidth-1:0]    unexpected_state_i,
   input  logic [Units-1:0][UnitLineWidth-1:0] unexpected_line_i,
 
-  // For counters: the reason of a refusal to the device in the cycle before, and a dropped event.
+  // Performance counters: reason of a rejection to the device, one cycle late; a dropped event was recorded.
   output home_pkg::reject_e                 device_reject_o,
   output logic                              unexpected_pulse_o,
 
   output home_pkg::reject_t                 first_reject_o,
   output home_pkg::unexpected_t             first_unexpected_o,
 
-  output logic                              idle_o   // no answer waits here
+  output logic                              idle_o   // no pending rejection
 );
   import home_pkg::*;
 
   // ------------------------------------------------------------------ requests of the device
 
-  logic       rejection_valid_q, rejection_at_port_q;   // an answer waits; it is at the port
-  logic       rejected_prev_q;                          // it was refused in the cycle before
+  logic       rejection_valid_q, rejection_at_port_q;   // a rejection is pending; it is at the port
+  logic       rejected_prev_q;                          // the rejection was accepted in the previous cycle
   reject_e    reason_q;
   local_rsp_t rejection_q;
   logic       accept_local, accept_unlock, rejection_sent, last_was_unlock_q;
 
-  // Alternates, if both are valid.
+  // Local operations and unlocks alternate if both are valid.
   assign accept_local   = local_valid_i && !rejection_valid_q && (last_was_unlock_q || !unlock_valid_i);
   assign accept_unlock  = unlock_valid_i && !rejection_valid_q && !accept_local;
   assign local_ready_o  = accept_local;
@@ -92,7 +93,7 @@ module dcs_wrong #(
       rejected_prev_q <= accept_local || accept_unlock;
       if (accept_local || accept_unlock) last_was_unlock_q <= accept_unlock;
       rejection_valid_q <= rejection_valid_q ? !rejection_sent : accept_local || accept_unlock;
-      // Takes the port when no answer of a unit waits there, so that none is withdrawn.
+      // Enters the port only when no response of a unit is stalled there, so that no offered response is withdrawn.
       rejection_at_port_q <= rejection_at_port_q ? !rejection_sent : rejection_valid_q && (!unit_rsp_valid_i || local_rsp_ready_i);
     end
   end
@@ -110,14 +111,14 @@ module dcs_wrong #(
   assign device_reject_o   = rejected_prev_q ? reason_q : RejectNone;
   assign idle_o            = !rejection_valid_q;
 
-  // ------------------------------------------------------------------ the first error
+  // ------------------------------------------------------------------ the first rejection
 
   reject_t reject;
   logic    unused;
   assign unused = ^rx_header_i;   // masks are not recorded
 
-  // Every error is reported in the cycle after it came, so the first report is the first error. Within one cycle the
-  // priority is: circuits by number, then reads, writes, local operations and unlocks.
+  // All ports report with the same latency of one cycle, so the first report is the first rejection. Priority within a
+  // cycle: circuits by number, then reads, writes, local operations and unlocks.
   always_comb begin
     reject = '0;
     if (arrived_unlock_reject_i) reject = '{reason: RejectUnlockLine, line: arrived_unlock_line_i, default: '0};
@@ -156,7 +157,7 @@ module dcs_wrong #(
   report_t [Units-1:0]  unit_reports;
   report_t              report;
   logic [UnitWidth-1:0] unit;
-  // Recorded units: all that reported in one cycle, before any that report later.
+  // Units whose report is pending. All reports of one cycle are handled before later reports.
   logic [Units-1:0]     pending_d, pending_q;
 
   assign pending_d = pending_q & ~unexpected_ready_o;

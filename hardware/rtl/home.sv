@@ -1,4 +1,5 @@
-// A home: two slices, of the even and of the odd lines. All ports are the slices', the even slice's first.
+// Home: two directory controller slices, for the even and the odd lines. Each port has one element per slice; element 0 is
+// the even slice.
 
 module home #(
   parameter home_pkg::protocol_t Protocol = '0,
@@ -10,8 +11,8 @@ module home #(
   parameter int unsigned         NumRemotes      = 1,
   parameter int unsigned         Units           = 32,   // per slice
   parameter int unsigned         SetWidth        = 7,    // of a unit's directory: 2**SetWidth sets
-  parameter int unsigned         TagWidth        = 16,   // lines are numbered in 1 + log2(Units) + SetWidth + TagWidth bits
-  parameter int unsigned         Ways            = 16,   // as many as the remote's cache has
+  parameter int unsigned         TagWidth        = 16,   // a line number has 1 + log2(Units) + SetWidth + TagWidth bits
+  parameter int unsigned         Ways            = 16,   // at least the ways of the remote's cache
   parameter int unsigned         WaysPerStep     = 4,    // ways compared per cycle
   parameter int unsigned         Reads           = 2,    // in flight per unit
   parameter int unsigned         Writes          = 2,
