@@ -1,8 +1,8 @@
-// Coherent memory: a block RAM behind the home's AXI port of a slice. It fills itself with zeros after reset, then answers
-// in order.
+// Coherent memory: a block RAM at the AXI port of a slice of the home. After reset it clears itself; then it responds in
+// order.
 //
-// A line's address in the RAM is its number without the slice bit. A simulation stops at an address beyond the last line;
-// hardware drops the upper bits.
+// The RAM address is the line number without the slice bit. A simulation stops at an address beyond the last line;
+// hardware ignores the upper bits.
 
 `include "assertions.svh"
 
@@ -52,7 +52,7 @@ module axi_memory #(
     return AddrWidth'(addr >> LineShift << BeatBits) | AddrWidth'(beat);
   endfunction
 
-  // One bit wider than an address; the top bit is set when the whole memory is zero.
+  // Address of the next word to be cleared after reset. The extra top bit is set when the whole memory is zero.
   logic [AddrWidth:0] init_addr_q;
   logic               init_done;
 

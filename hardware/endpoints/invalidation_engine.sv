@@ -1,7 +1,7 @@
-// The invalidation engine: makes the home take a range of a slice's lines from the remote, with one local operation per
-// line and as many outstanding as the home accepts.
+// Invalidation engine: recalls a range of lines of a slice from the remote, with one local operation per line and as many
+// outstanding operations as the home accepts.
 //
-// Dirty lines are written back: afterwards memory holds the whole range and the remote has no copy of it.
+// Dirty lines are written back. Afterwards memory has the current data of the range, and the remote has no copy of it.
 
 `include "assertions.svh"
 
@@ -13,18 +13,18 @@ module invalidation_engine #(
   input  logic                 clk_i,
   input  logic                 rst_ni,
 
-  // A range: its first line, which belongs to this slice, and the number of the slice's lines in it.
+  // Range: first line, which belongs to this slice, and number of lines of this slice.
   input  logic                 start_valid_i,
   output logic                 start_ready_o,
   input  logic [LineWidth-1:0] start_line_i,
   input  logic [LineWidth-1:0] start_count_i,
 
-  // The range is complete; number of refused operations.
+  // Completion of the range, with the number of refused operations.
   output logic                 done_valid_o,
   input  logic                 done_ready_i,
   output logic [LineWidth-1:0] done_refused_o,
 
-  // To the home.
+  // Local operations at the home.
   output logic                 local_req_valid_o,
   input  logic                 local_req_ready_i,
   output home_pkg::local_req_t local_req_o,
@@ -33,7 +33,7 @@ module invalidation_engine #(
   input  home_pkg::local_rsp_t local_rsp_i
 );
   logic                 busy_q, req_fire, rsp_fire;
-  logic [LineWidth-1:0] line_q, lines_left_q, outstanding_q, refused_q;   // next line, lines not yet requested, outstanding operations
+  logic [LineWidth-1:0] line_q, lines_left_q, outstanding_q, refused_q;   // next line; lines not yet requested; outstanding and refused operations
 
   assign start_ready_o     = !busy_q;
   assign local_req_valid_o = busy_q && lines_left_q != '0;

@@ -1,11 +1,14 @@
-// A sequential prefetcher between a slice of the home and its memory: it reads ahead into blocks and answers from them.
+// Sequential prefetcher between a slice of the home and its memory: reads ahead into block buffers, and serves reads of the
+// home from them.
 //
-// A read of a line in no block claims one: the line first, then the whole block in a burst. A read of the second half of a
-// block claims the next one. The least recently used block without pending operations is replaced; if there is none, the
-// line is read without a block. Writes of the home go to memory and, once complete, into their block.
+// - A read that misses all blocks claims a block: it fetches the requested line first, then the whole block as a burst.
+// - A read in the second half of a block claims a buffer for the next block.
+// - The replaced block is the least recently used one without pending operations. Without such a block, the read bypasses
+//   the blocks.
+// - Writes of the home go to memory, and also into their block.
 //
-// A block has lines of this slice only, contiguous in memory. With two slices it is one half of twice as many
-// lines. The data of each read passes through a memory block.
+// A block holds only lines of this slice, contiguous in memory. With two slices, each has one half of a range of twice the
+// size. The data of every read passes through the block RAM.
 
 `include "assertions.svh"
 
@@ -14,7 +17,7 @@ module prefetcher #(
   parameter int unsigned Blocks       = 8,
   parameter int unsigned BlockLines   = 32,   // lines of this slice per block; a power of two
   parameter int unsigned MaxReads     = 16,   // outstanding reads of the home; a power of two
-  parameter int unsigned MaxWrites    = 4,    // its outstanding writes
+  parameter int unsigned MaxWrites    = 4,    // outstanding writes of the home
   parameter int unsigned Beats        = 2,    // per line, a power of two
   parameter int unsigned PayloadWidth = 512,
   parameter int unsigned AxiIdWidth   = 8,
@@ -27,7 +30,7 @@ module prefetcher #(
   input  logic                      rst_ni,
 
   input  logic [LineWidth-1:0]      lines_i,    // lines of the region in this slice; constant
-  input  logic [CountWidth-1:0]     blocks_i,   // in use; constant
+  input  logic [CountWidth-1:0]     blocks_i,   // number of blocks in use; constant
 
   // The home.
   input  logic                      aw_valid_i,
@@ -94,17 +97,17 @@ module prefetcher #(
     $error("prefetcher: MaxReads must be a power of two up to 32, and Blocks up to 32");
   end
 
-  // Purpose of a memory read, in the upper bits of its ID: the burst of a block, the line for which the block was claimed, or
-  // a line read for the home without a block.
+  // Kind of a memory read, in the upper bits of its AXI ID: burst of a block; the demanded line of a claimed block; a line that
+  // bypasses the blocks.
   typedef enum logic [1:0] {
     Burst,
     Demand,
     Bypass
   } kind_e;
 
-  // Fields of a line's address in the slice.
+  // Fields of a line index within the slice.
   typedef struct packed {
-    logic [NumberWidth-1:0] number;   // number of its block in memory
+    logic [NumberWidth-1:0] number;   // block number in memory
     logic [OffsetWidth-1:0] offset;
   } line_t;
 
@@ -116,7 +119,7 @@ module prefetcher #(
     return AxiAddrWidth'({line, 1'(Slice)}) << LineShift;
   endfunction
 
-  // Index in the memory block of a line of a block, and of a line read without one.
+  // Line of the RAM for a line of a block, and for a bypassing read.
   function automatic logic [RamLineWidth-1:0] ram_line_of_block(input logic [BlockWidth-1:0] block, input logic [OffsetWidth-1:0] offset);
     return RamLineWidth'(block) << OffsetWidth | RamLineWidth'(offset);
   endfunction
@@ -131,27 +134,27 @@ module prefetcher #(
 
   // ------------------------------------------------------------------ state
 
-  // Blocks: valid lines; and lines not to be taken from a burst, because it may read memory before a write reaches it.
+  // Blocks. A stale line must not be filled from the burst, which may read memory before a pending write reaches it.
   logic [Blocks-1:0]                 valid_q, claimed_q;
-  logic [Blocks-1:0][1:0]            filling_q;   // outstanding memory reads for the block
+  logic [Blocks-1:0][1:0]            filling_q;   // number of outstanding memory reads for the block
   logic [NumberWidth-1:0]            number_q [Blocks];
   logic [Blocks-1:0][BlockLines-1:0] line_valid_q, line_stale_q;
   logic [OffsetWidth-1:0]            demand_offset_q [Blocks];
-  logic [Blocks-1:0][BlockWidth-1:0] order_q;     // least recently used first
+  logic [Blocks-1:0][BlockWidth-1:0] order_q;     // blocks, least recently used first
 
-  // Reads of the home, from their address until their answer leaves.
+  // Outstanding reads of the home.
   logic [MaxReads-1:0]     pending_q, ready_q, bypass_q;
   logic [AxiIdWidth-1:0]   id_q     [MaxReads];
   logic [BlockWidth-1:0]   block_q  [MaxReads];
   logic [OffsetWidth-1:0]  offset_q [MaxReads];
 
-  // Writes of the home, from their address until memory has answered.
-  logic [MaxWrites-1:0]    write_valid_q, merge_q;     // also written into a block, until the last beat
+  // Outstanding writes of the home.
+  logic [MaxWrites-1:0]    write_valid_q, merge_q;     // outstanding; data is also written into a block
   logic [AxiIdWidth-1:0]   write_id_q [MaxWrites];
   line_t                   write_line_q [MaxWrites];
   logic [BlockWidth-1:0]   merge_block_q [MaxWrites];
 
-  // ------------------------------------------------------------------ a read of the home
+  // ------------------------------------------------------------------ reads of the home: look-up
 
   line_t                    req_line, next_line;
   logic                     req_fire, block_hit, line_hit, line_stale, next_block_hit, second_half, claim, bypass, can_claim, wants_next;
@@ -161,7 +164,7 @@ module prefetcher #(
   line_t                    claimed_line;
   logic [Blocks-1:0]        in_use;
 
-  // Commands to memory, in order: read a block (the requested line first), or a single line.
+  // Command queue to memory: read a block (the demanded line first), or a single line.
   typedef struct packed {
     logic                  bypass;
     logic [BlockWidth-1:0] block;
@@ -257,7 +260,7 @@ module prefetcher #(
 
   // ------------------------------------------------------------------ reads of memory
 
-  // The second read of a command is the burst.
+  // A block command issues two reads: the demanded line, then the burst.
   logic                 burst_phase_q;
   kind_e                kind;
   line_t                first_line;
@@ -277,7 +280,7 @@ module prefetcher #(
     else if (issued_valid && mem_ar_ready_i)   burst_phase_q <= !issued.bypass && !burst_phase_q;
   end
 
-  // Destination of the beat from memory: its line and beat, for each outstanding read.
+  // Destination of the current beat from memory: line and beat index per outstanding read.
   kind_e                      mem_r_kind;
   logic [4:0]                 mem_r_index;
   logic [BlockWidth-1:0]      mem_r_block;
@@ -322,7 +325,7 @@ module prefetcher #(
 
   // ------------------------------------------------------------------ writes of the home
 
-  // Writes pass to memory. Beats follow their address, so whether a block has their line is known.
+  // Writes pass to memory. Data beats follow their address, so the block look-up is complete when they arrive.
   logic                   write_free, beats_valid, beats_ready, w_fire, w_present, w_full_line_q, w_full_line, w_merge;
   logic [WriteWidth-1:0]  free_write, w_write;
   logic [BlockWidth-1:0]  w_block, w_found;
@@ -430,7 +433,7 @@ module prefetcher #(
 
   // ------------------------------------------------------------------ blocks
 
-  // Moves a block to the most recently used position.
+  // Returns `order` with `block` moved to the most recently used position.
   function automatic logic [Blocks-1:0][BlockWidth-1:0] moved_to_mru(
     input logic [Blocks-1:0][BlockWidth-1:0] order, input logic [BlockWidth-1:0] block);
     logic after;
@@ -490,7 +493,7 @@ module prefetcher #(
     end
   end
 
-  // ------------------------------------------------------------------ answers
+  // ------------------------------------------------------------------ read responses
 
   logic                 rd_issue, r_free, pick_valid, last_beat;
   logic [MaxReads-1:0]  pick;
@@ -509,7 +512,7 @@ module prefetcher #(
     .index_o (pick_entry)
   );
 
-  // The beats of one answer are contiguous.
+  // The beats of a response are contiguous.
   assign pick_valid = pick != '0;
   assign entry      = rsp_busy_q ? rsp_entry_q : pick_entry;
   assign r_free     = !r_valid_o || r_ready_i;

@@ -1,11 +1,11 @@
 // Remote procedure calls over lines of a slice. Client and device pass ownership of the lines to each other.
 //
-// Each context has two sides of `payload_i` lines. The remote owns one side, writes arguments into it and reads the
-// other: that read is the call. The device withholds the answer until local operations have taken the arguments from the
-// remote and the results are computed; then the roles of the sides are swapped. The procedure is that of
+// Each context has two sides of `payload_i` lines. The remote owns one side: it writes the arguments there, and then reads
+// the other side. That read is the call. The device delays the read response until local operations have invalidated the
+// argument lines at the remote and the results are computed. Then the two sides swap their roles. The procedure is that of
 // crates/application/src/rpc.rs: each word times 3, plus 1.
 //
-// Sides begin at multiples of MaxPayload lines of the slice: context c has sides 2c and 2c+1.
+// Sides start at multiples of MaxPayload lines of the slice: context c has sides 2c and 2c+1.
 
 `include "assertions.svh"
 
@@ -68,17 +68,17 @@ module rpc_echo #(
     $error("rpc_echo: Contexts and MaxPayload must be powers of two");
   end
 
-  // Bits of the number of a pair of sides, and of a line within a side.
+  // Masks of a context number, and of a line offset within a side.
   localparam logic [home_pkg::LineWidth-1:0] ContextMask = home_pkg::LineWidth'(Contexts) - 1'b1;
   localparam logic [home_pkg::LineWidth-1:0] OffsetMask  = home_pkg::LineWidth'(MaxPayload) - 1'b1;
 
   typedef struct packed {
-    logic [ContextWidth-1:0] context_index;   // number of the context
+    logic [ContextWidth-1:0] context_index;
     logic                    side;
     logic [OffsetWidth-1:0]  offset;
   } slot_t;
 
-  // Position of a line of the slice.
+  // Returns the context, side and offset of a line of the slice.
   function automatic slot_t slot_of(input logic [home_pkg::LineWidth-1:0] line);
     logic [home_pkg::LineWidth-1:0] pair;
     pair                  = line >> $clog2(MaxPayload);
@@ -93,7 +93,7 @@ module rpc_echo #(
          | home_pkg::LineWidth'(slot.offset);
   endfunction
 
-  // Address of a line's beat in the memory of its side.
+  // Returns the address of a beat of a line in the memory of its side.
   function automatic logic [DepthWidth-1:0] word_of(
     input logic [ContextWidth-1:0] context_index, input logic [OffsetWidth-1:0] offset, input logic [BeatWidth-1:0] beat);
     return DepthWidth'((DepthWidth + 1)'(context_index) << ($clog2(MaxPayload) + BeatBits))
@@ -101,14 +101,14 @@ module rpc_echo #(
          | DepthWidth'(beat);
   endfunction
 
-  // Per context: the side that the remote owns; a call is in progress; argument lines still to be requested; argument
-  // lines not yet taken; reads withheld until the call completes.
+  // State per context: side owned by the remote; call in progress; arguments still to be requested; number of argument
+  // lines not yet invalidated; reads delayed until the call completes.
   logic [Contexts-1:0]                  remote_side_q, call_busy_q, invalidate_pending_q;
   logic [Contexts-1:0][CountWidth-1:0]  lines_left_q;
   logic [Contexts-1:0][MaxPayload-1:0]  delayed_q;
   logic                                 call_start, call_line_done;
 
-  // One bit wider than an address; the top bit is set when the whole memory is zero.
+  // Address of the next word to be cleared after reset. The extra top bit is set when the whole memory is zero.
   logic [DepthWidth:0] init_addr_q;
   logic                init_done;
 
@@ -121,7 +121,7 @@ module rpc_echo #(
 
   // ------------------------------------------------------------------ reads
 
-  // The home has at most one outstanding read per line.
+  // AXI ID of the outstanding read of each line; the home has at most one per line.
   logic [AxiIdWidth-1:0] id_q [Contexts][2][MaxPayload];
   slot_t                 req_slot, released_slot, rd_queue_in, rd_slot;
   logic                  readable, release_valid, rd_queue_in_valid, rd_queue_in_ready, rd_queue_valid, rd_queue_pop, ar_fire;
@@ -132,7 +132,7 @@ module rpc_echo #(
   assign ar_fire    = ar_valid_i && ar_ready_o;
   assign call_start = ar_fire && !readable && !call_busy_q[req_slot.context_index];
 
-  // Withheld reads that may now be answered.
+  // Selects one delayed read whose call has completed.
   always_comb begin
     release_valid = 1'b0;
     released_slot = '0;
@@ -176,7 +176,7 @@ module rpc_echo #(
     end
   end
 
-  // A line's beats are contiguous. Read data stays at the memory's output until it is taken.
+  // The beats of a line are contiguous. Read data is stable at the memory's output until the transfer.
   logic                              rd_issue, r_free, r_side_q;
   logic [BeatWidth-1:0]              r_beat_q;
   logic [1:0][PayloadWidth-1:0]      words;
@@ -236,7 +236,7 @@ module rpc_echo #(
 
   // ------------------------------------------------------------------ calls
 
-  // Requests the arguments of one context at a time.
+  // Local operations that invalidate the argument lines, one context at a time.
   logic  req_busy_q, req_last;
   slot_t current_req_slot_q;
 
@@ -263,7 +263,7 @@ module rpc_echo #(
     end
   end
 
-  // Taken arguments become results: a beat is read, and its result is written in the next cycle.
+  // An argument beat is read in one cycle; its result is written to the other side in the next.
   logic                    arg_valid_q, compute_rd;
   slot_t                   rsp_slot, arg_slot_q, result_slot_q;
   logic [BeatWidth-1:0]    arg_beat_q, result_beat_q;

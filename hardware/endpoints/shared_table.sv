@@ -1,8 +1,9 @@
-// A table in coherent memory. Both sides increment its rows, of one line each; this is the device's engine for one slice.
+// Increment engine of the device for a table in coherent memory, for one slice. CPU and device increment the rows of the
+// table; each row is one line.
 //
-// The engine repeatedly increments a chosen share of the rows, in order: it takes a row from the remote with a locking operation,
-// reads its first word from memory, writes back the incremented word, and unlocks. Rows are the lines from 0, so a slice
-// has every second row. The engine has its own port to the memory that the home uses.
+// The engine repeatedly increments a configured share of the rows, in order. For each row it locks and recalls the line from
+// the remote, reads the first word from memory, writes back the incremented word, and unlocks the line. Row numbers are line
+// numbers, so a slice has every second row. The engine has its own port to the memory of the home.
 
 `include "assertions.svh"
 
@@ -23,8 +24,8 @@ module shared_table #(
   // Control inputs; constant while busy.
   input  logic                      start_i,
   input  logic                      stop_i,         // begin no further row
-  output logic                      busy_o,         // looking for a row
-  input  logic [2:0]                operation_i,    // number of the protocol's local operation that takes a line and locks it
+  output logic                      busy_o,         // searching for the next row
+  input  logic [2:0]                operation_i,    // local operation that recalls and locks a line
   input  logic [LineWidth-1:0]      rows_i,         // rows of the table
   input  logic [9:0]                contended_i,    // rows that the engine increments, per 1,000 rows, 0 to 1000
   input  logic [CountWidth-1:0]     outstanding_i,  // maximum rows in progress
@@ -53,7 +54,7 @@ module shared_table #(
   input  logic [PayloadWidth-1:0]   r_data_i,
   input  logic                      r_last_i,
 
-  // The home.
+  // Local operations and unlocks at the home.
   output logic                      local_req_valid_o,
   input  logic                      local_req_ready_i,
   output home_pkg::local_req_t      local_req_o,
@@ -69,17 +70,17 @@ module shared_table #(
   localparam int unsigned LineShift   = $clog2(Beats * PayloadWidth / 8);
 
   typedef enum logic [2:0] {
-    Idle,        // no row
-    SendLock,    // lock request to be sent
-    AwaitLock,   // lock requested
-    SendRead,    // read of the word to be sent
-    AwaitRead,   // read outstanding
-    SendWrite,   // write to be sent
-    AwaitWrite,  // write outstanding
-    SendUnlock   // unlock to be sent
+    Idle,        // no row in progress
+    SendLock,    // send the lock request
+    AwaitLock,   // wait for the lock
+    SendRead,    // send the read of the word
+    AwaitRead,   // wait for the word, and increment it
+    SendWrite,   // send the write
+    AwaitWrite,  // wait for the write response
+    SendUnlock   // send the unlock
   } step_e;
 
-  // First worker in a given step.
+  // Selected worker, if any.
   typedef struct packed {
     logic                   valid;
     logic [WorkerWidth-1:0] worker;
@@ -88,7 +89,7 @@ module shared_table #(
   step_e                step_q [Workers], step_d [Workers];
   logic [LineWidth-1:0] row_q  [Workers];
   logic [63:0]          word_q [Workers];
-  // A worker's previous row, until the home acknowledges its unlock: the row must not be locked again before that.
+  // Previous row of each worker, until the home acknowledges its unlock. The row must not be locked again before that.
   logic [Workers-1:0]   unlock_pending_q;
   logic [LineWidth-1:0] unlock_row_q [Workers];
 
@@ -106,7 +107,7 @@ module shared_table #(
 
   // ------------------------------------------------------------------ the next row
 
-  // `share_q` is the row's number times `contended_i`, modulo 1000.
+  // `share_q` is the row number times `contended_i`, modulo 1000. A row is incremented if adding `contended_i` reaches 1000.
   logic                 started_q, advance, has_rows, row_wanted, row_found;
   logic [LineWidth-1:0] next_q;
   logic [31:0]          increments_left_q;
@@ -151,7 +152,7 @@ module shared_table #(
 
   always_comb begin
     for (int unsigned w = 0; w < Workers; w++) begin
-      // A worker may take its next row in the cycle in which it unlocks the previous one.
+      // A worker may claim its next row in the cycle in which it sends the unlock of the previous one.
       unlock_sent[w]    = unlock_fire && next_unlock.worker == WorkerWidth'(w);
       idle[w]           = (step_q[w] == Idle || unlock_sent[w]) && CountWidth'(w) < outstanding_i;
       lock_granted[w]   = step_q[w] == AwaitLock && row_q[w] == local_rsp_i.line;
@@ -161,7 +162,7 @@ module shared_table #(
     granted   = first_worker(lock_granted);
   end
 
-  // An offered request stays; the next one is chosen when it is taken.
+  // An offered request is stable; the next one is selected at the transfer.
   assign lock_fire    = local_req_valid_o && local_req_ready_i;
   assign read_fire    = ar_valid_o && ar_ready_i;
   assign unlock_fire  = unlock_valid_o && unlock_ready_i;
@@ -235,7 +236,7 @@ module shared_table #(
   assign r_ready_o         = 1'b1;
   assign b_ready_o         = 1'b1;
 
-  // The address and the data of a write are independent; only the first word of the data is written.
+  // Address and data of a write proceed independently; only the first word of the line is written.
   logic aw_done_q, w_done_q, w_done;
 
   assign aw_valid_o = next_write.valid && !aw_done_q;

@@ -1,7 +1,8 @@
-// The directory of a unit: tags and states of the lines that are not in the initial state, in sets of several ways.
+// Directory of a directory controller unit (DCU): tags and states of the lines that are not in the initial state, in sets of
+// several ways.
 //
-// A word holds the ways that are compared in one cycle. It is valid in the cycle after its address and stays until
-// the next is read; it is compared in that cycle, and the result is valid in the next.
+// A word holds the ways that are compared in one cycle. Cycle 0 has the address; in cycle 1 the word is read and compared;
+// in cycle 2 the result is valid. The word is stable until the next read.
 
 module dcu_directory #(
   parameter type         state_e     = logic,
@@ -17,7 +18,7 @@ module dcu_directory #(
   input  logic                  rd_en_i,
   input  logic [AddrWidth-1:0]  rd_addr_i,
 
-  // One way of a word; with `wr_clear_i` all of its ways, which become empty.
+  // Write port: one way of a word. `wr_clear_i` empties all ways of the word.
   input  logic                     wr_en_i,
   input  logic                     wr_clear_i,
   input  logic [AddrWidth-1:0]     wr_addr_i,
@@ -26,18 +27,18 @@ module dcu_directory #(
   input  state_e                   wr_state_i,
   input  logic [TagWidth-1:0]      tag_i,
 
-  // State of the way at this position of the word that was read last.
+  // State and tag at `position_i` of the last word read.
   output state_e                state_o,
   output logic [TagWidth-1:0]   tag_o,
 
-  // True if the tag is in the word that was read a cycle before, and if that word has a free way.
+  // Results for the word of the previous cycle: the tag is present; a way is free.
   output logic                     found_o,
   output logic [PositionWidth-1:0] found_position_o,
   output state_e                   found_state_o,
   output logic                     free_o,
   output logic [PositionWidth-1:0] free_position_o
 );
-  // The bit follows from the state, but saves a comparison per way.
+  // `allocated` follows from the state; it saves a comparison per way.
   typedef struct packed {
     logic                allocated;
     state_e              state;

@@ -1,17 +1,17 @@
-// Output queues of a unit: messages to the remote, one queue per circuit; answers to the device, reads and writes of
-// memory, one queue each.
+// Output queues of a directory controller unit (DCU): one per circuit to the remote, and one each for responses to the
+// device, memory reads and memory writes.
 //
-// The queues have room for everything that the unit's entries can produce, so a write never stalls.
+// Each queue can hold everything that the unit's entries produce, so a write never stalls.
 
 `include "assertions.svh"
 
 module dcu_queues #(
   parameter home_pkg::protocol_t Protocol = '0,
-  parameter type         tx_t             = logic,   // with the fields `send` and `line` first; the other fields are 0 for a forward
-  parameter type         rsp_t            = logic,   // with the fields `unlock` and `place`
+  parameter type         tx_t             = logic,   // first fields `send` and `line`; the other fields of a forward are 0
+  parameter type         rsp_t            = logic,   // response to the device
   parameter type         read_t           = logic,
   parameter type         write_t          = logic,
-  parameter int unsigned TxGrants      = 5,       // maximum number of queued grants and forwards
+  parameter int unsigned TxGrants      = 5,       // maximum number of queued grants
   parameter int unsigned TxForwards    = 2,
   parameter int unsigned LocalRspDepth = 4,       // depths are powers of two
   parameter int unsigned ReadDepth     = 2,
@@ -24,10 +24,10 @@ module dcu_queues #(
 
   input  logic             tx_wr_i,
   input  tx_t              tx_wr_data_i,
-  output logic [NumTx-1:0] tx_valid_o,      // by circuit, as the four below
+  output logic [NumTx-1:0] tx_valid_o,      // by circuit, like the next four ports
   input  logic [NumTx-1:0] tx_ready_i,
   output tx_t  [NumTx-1:0] tx_data_o,
-  output logic [NumTx-1:0] tx_sent_valid_o,    // a message has left in the cycle before
+  output logic [NumTx-1:0] tx_sent_valid_o,    // a message was sent in the previous cycle
   output tx_t  [NumTx-1:0] tx_sent_o,
 
   input  logic             local_rsp_wr_i,
@@ -35,7 +35,7 @@ module dcu_queues #(
   output logic             local_rsp_valid_o,
   input  logic             local_rsp_ready_i,
   output rsp_t             local_rsp_o,
-  output logic             local_rsp_sent_valid_o,    // an answer has left
+  output logic             local_rsp_sent_valid_o,    // a response was sent in the previous cycle
   output rsp_t             local_rsp_sent_o,
 
   input  logic             read_wr_i,
@@ -54,7 +54,7 @@ module dcu_queues #(
 );
   logic local_rsp_wr_ready, read_wr_ready, write_wr_ready;
 
-  // A stalled circuit stalls no other. Messages that the protocol orders use one circuit, so they stay in order.
+  // One queue per circuit: a stalled circuit does not stall the others. Ordered messages share a circuit.
   logic [NumTx-1:0] tx_wr, tx_wr_ready;
 
   for (genvar c = 0; c < NumTx; c++) begin : gen_tx
@@ -81,7 +81,7 @@ module dcu_queues #(
         .rd_data_o (tx_data_o[c])
       );
     end else begin : gen_forwards
-      // A forward consists of its line only.
+      // A forward needs only its message and its line.
       localparam int unsigned SendWidth = $bits(tx_wr_data_i.send);
       localparam int unsigned LineWidth = $bits(tx_wr_data_i.line);
       logic [SendWidth+LineWidth-1:0] forward;
@@ -100,7 +100,7 @@ module dcu_queues #(
         .rd_ready_i(tx_ready_i[c]),
         .rd_data_o (forward)
       );
-      // The fields of a message begin with these two; a forward has 0 in the others.
+      // `send` and `line` are the first fields of `tx_t`; the others are 0.
       assign tx_data_o[c] = tx_t'({forward, ($bits(tx_t) - SendWidth - LineWidth)'(0)});
     end
   end

@@ -1,13 +1,13 @@
-// A queue. An element written in one cycle can be read in the next. A queue of depth 1 is written only when it is empty.
+// First-in first-out queue with a latency of one cycle. A queue of depth 1 accepts data only when it is empty.
 //
-// `wr_ready_o` does not depend on `rd_ready_i`, so the queue cuts the path of ready.
+// `wr_ready_o` does not depend on `rd_ready_i`, so the queue cuts the ready path.
 
 `include "assertions.svh"
 
 module fifo #(
   parameter int unsigned Depth         = 2,     // a power of two
-  parameter bit          RegisterValid = 1'b1,  // `rd_valid_o` comes from a register, at the cost of a longer path from `rd_ready_i`
-  parameter bit          NeverFull     = 1'b0,  // the environment never writes to a full queue, so no check is needed
+  parameter bit          RegisterValid = 1'b1,  // `rd_valid_o` is a register, at the cost of a longer path from `rd_ready_i`
+  parameter bit          NeverFull     = 1'b0,  // the environment never writes to a full queue, so `wr_ready_o` is ignored
   parameter type         data_t        = logic
 ) (
   input  logic  clk_i,
@@ -40,7 +40,7 @@ module fifo #(
     localparam int unsigned IndexWidth = $clog2(Depth);
 
     data_t                 entries_q [Depth];
-    // Equal indices mean empty or full: `rd_valid_o` distinguishes them if it is a register; otherwise an extra bit does.
+    // Equal indices mean empty or full. The register `rd_valid_o` distinguishes the two; without it, an extra index bit does.
     localparam int unsigned CountWidth = IndexWidth + (RegisterValid ? 0 : 1);
     logic [CountWidth-1:0] wr_index_q, rd_index_q, rd_index_next;
     logic                  full, wr, rd;
@@ -68,7 +68,7 @@ module fifo #(
     end
 
     if (RegisterValid) begin : gen_registered_valid
-      logic last;   // no element follows the one that can be read
+      logic last;   // the queue has a single element
       assign last = wr_index_q == rd_index_next;
 
       always_ff @(posedge clk_i) begin

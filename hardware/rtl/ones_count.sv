@@ -1,4 +1,4 @@
-// Number of bits that are 1, two cycles later: first of each group of eight, then of all.
+// Population count with a latency of two cycles: first the groups of eight bits, then their sum.
 
 module ones_count #(
   parameter int unsigned Size = 32,

@@ -1,7 +1,8 @@
-// The protocol ROM of several units: each memory has two ports, and each port serves some of the units in turn.
+// Protocol ROM, shared by several units: each memory block has two ports, and each port serves a group of units
+// round-robin.
 //
-// A unit that is ready to read gets its row in the next cycle. The image is loaded at the start of the design:
-// in simulation from the file of `+rom=FILE`, if it is given, and from `RomFile` otherwise.
+// The row is valid in the cycle after `rom_valid_i` and `rom_ready_o`. The initial contents are those of `RomFile`; in
+// simulation, `+rom=FILE` overrides it.
 
 module protocol_rom #(
   parameter int unsigned Units        = 1,

@@ -1,5 +1,5 @@
-// A memory with one write port and one read port; read data is valid a cycle later and stays until the next read.
-// Each lane of a word has its own write enable.
+// Block RAM with one write port and one read port. Read data is valid in the next cycle and stable until the next read.
+// Each lane of a word has a write enable.
 
 module ram_block #(
   parameter int unsigned Depth = 512,

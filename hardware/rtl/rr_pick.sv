@@ -1,7 +1,7 @@
-// Round-robin choice: the first requester at or after the position that follows the last one served.
+// Round-robin arbiter: picks the first requester after the last one served.
 //
-// More than `GroupSize` requesters are served in two parallel steps: round-robin among groups of that size, and within each group.
-// A persistent requester is picked after at most `Size - 1` others (`Size` rounded up to groups).
+// More than `GroupSize` requesters are arbitrated in two parallel levels: among groups of that size, and within each group.
+// A persistent requester is picked after at most `Size - 1` others (`Size` rounded up to full groups).
 
 module rr_pick #(
   parameter int unsigned Size      = 2,
@@ -13,9 +13,9 @@ module rr_pick #(
   input  logic                  rst_ni,
 
   input  logic [Size-1:0]       req_i,
-  input  logic                  accept_i,  // the picked requester is served in this cycle
-  output logic [Size-1:0]       pick_o,    // one-hot; 0 if none asks
-  output logic [IndexWidth-1:0] index_o    // its number; 0 if none asks
+  input  logic                  accept_i,  // the picked requester is served in this cycle; the priority rotates
+  output logic [Size-1:0]       pick_o,    // one-hot; 0 without a request
+  output logic [IndexWidth-1:0] index_o    // index of the picked requester; 0 without a request
 );
   if (Size == 1) begin : gen_single
     logic unused;
@@ -23,7 +23,7 @@ module rr_pick #(
     assign pick_o  = req_i;
     assign index_o = '0;
   end else if (Size <= GroupSize) begin : gen_flat
-    // Mask of the requesters after the last one served: ...1110000.
+    // Mask of the positions after the last requester served: ...1110000.
     logic [Size-1:0] after_last_d, after_last_q, reqs_after;
 
     assign reqs_after      = req_i & after_last_q;

@@ -1,7 +1,7 @@
-// Merges streams into one, round-robin. The next stream is chosen in one cycle; its data passes in the next.
+// Merges streams into one, round-robin. A stream is chosen in one cycle, and its data passes in the next.
 //
-// The only state is the choice, which stays until the data is taken. A stream can be chosen again in the cycle
-// after that, so a single active stream passes data every other cycle.
+// The choice is the only state; it is stable until the transfer. A stream can be chosen again one cycle after its transfer,
+// so a single active stream has half of the maximum rate.
 
 `include "assertions.svh"
 
@@ -27,7 +27,7 @@ module stream_arbiter #(
   logic [IndexWidth-1:0] index_d, index_q;
   logic                  choose;
 
-  // The chosen stream may transfer in this cycle, and whether it has more is not known before.
+  // The chosen stream is excluded: it may transfer in this cycle, and its next `valid` is not known yet.
   assign req    = wr_valid_i & ~chosen_q;
   assign choose = !rd_valid_o || rd_ready_i;
 
