@@ -54,8 +54,8 @@ module stream_arbiter_block #(
   ) u_arbiter (.*);
 endmodule : stream_arbiter_block
 
-// Protocol parameters for the reader and the writer: lines of two beats, two circuits with payload, and the requests that
-// ask for each permission.
+// Protocol parameters for the reader and the writer: lines of two beats, two circuits with payload, and one request per
+// permission.
 package block_pkg;
   localparam int unsigned PayloadWidth = 128;
   localparam int unsigned Units        = 4;
@@ -117,7 +117,7 @@ module dcs_reader_block (
   );
 endmodule : dcs_reader_block
 
-// Payload of the slots, in a memory that the test writes.
+// The payload buffers are a memory that the test writes through `load_*`.
 module dcs_writer_block (
   input  logic            clk_i,
   input  logic            rst_ni,

@@ -1,6 +1,8 @@
-// Payload of a message stays in its slot until the slot is freed, and no slot is allocated twice.
-// For any input, no unit sees a message that is not addressed to it or has a wrong length, a dropped message does not stall
-// the circuit, and the beat after a beat marked last, and only that one, is decoded as a header.
+// Proof of dcs_ingress, for any input:
+// - The payload of a message is stable in its slot until the slot is freed, and no slot is allocated twice.
+// - No unit sees a message that is addressed to another unit or has an illegal number of beats.
+// - A dropped message does not stall the circuit.
+// - A beat is decoded as a header if and only if the previous beat was marked last.
 
 `include "assertions.svh"
 
@@ -26,7 +28,7 @@ module dcs_ingress_proof #(
   input  logic [SlotWidth-1:0]            free_slot_i,
   input  logic [Units-1:0]                drop_valid_i,
   input  logic [Units-1:0][SlotWidth-1:0] drop_slot_i,
-  input  logic [UnitWidth-1:0]            unit_i,   // an arbitrary slot, constant
+  input  logic [UnitWidth-1:0]            unit_i,   // the watched slot: arbitrary and constant
   input  logic [SlotWidth-1:0]            slot_i
 );
   // Two messages, one with payload.
@@ -105,9 +107,9 @@ module dcs_ingress_proof #(
   end
   `ASSUME_OR(slot_constant, unit_i == unit_q && slot_i == slot_q && 32'(unit_i) < Units && 32'(slot_i) < Slots, ("the slot changes"))
 
-  // Input seen at the ports: the current beat, its position in its message, and the previous beat.
+  // Reference model of the input: current beat, its position in the message, and first payload beat.
   logic                    valid_q, last_q, accept, has_payload, header_legal, last_legal;
-  logic [1:0]              beat_q;             // 3: the fourth or a later one
+  logic [1:0]              beat_q;             // saturates at 3
   logic                    lengths_legal_q;    // all earlier beats of the message had a legal position
   home_pkg::header_t       header_q;
   logic [PayloadWidth-1:0] data_q, first_data_q;
@@ -116,7 +118,7 @@ module dcs_ingress_proof #(
   assign accept      = valid_q && rx_ready;
   assign has_payload = header_q.message == 8'd1;
   assign unit        = UnitWidth'(header_q.line >> 1);
-  // The slice is that of the even lines, which has four of each unit.
+  // The slice has the even lines, four per unit.
   assign header_legal = header_q.message <= 8'd1 && header_q.remote == '0 && !header_q.line[0]
                 && header_q.line >> (3 + $clog2(Units)) == '0;
 
@@ -141,13 +143,13 @@ module dcs_ingress_proof #(
   end
   assign last_legal = last_q == (beat_q == 2'(has_payload));
 
-  // Allocated slots of each unit, and the payload stored in the watched slot.
+  // Allocated slots of each unit; payload and mask stored in the watched slot.
   logic [Units-1:0][Slots-1:0]        allocated_q;
   logic [1:0][PayloadWidth-1:0]       stored_data_q;
   logic [15:0]                        stored_mask_q;
   logic                               dispatched, stores_watched;
 
-  logic legal;    // the message is legal so far
+  logic legal;    // the message is legal up to this beat
   assign legal          = header_legal && lengths_legal_q && last_legal;
   assign dispatched     = unit_valid != '0 && (unit_valid & unit_ready_i) == unit_valid && has_payload;
   assign stores_watched = dispatched && unit == unit_i && unit_slot == slot_i;
@@ -166,32 +168,32 @@ module dcs_ingress_proof #(
     end
   end
 
-  // A unit frees only slots that it holds.
+  // A unit frees only allocated slots.
   `ASSUME_OR(free_is_allocated, !free_valid_i || allocated_q[free_unit_i][free_slot_i], ("not its own"))
   for (genvar u = 0; u < Units; u++) begin : gen_unit
     `ASSUME_OR(drop_is_allocated, !drop_valid_i[u] || allocated_q[u][drop_slot_i[u]], ("not its own"))
   end
 
   `ASSERT(dispatch_to_addressed_unit, unit_valid == '0 || unit_valid == Units'(1) << unit && legal && last_q)
-  // A dropped message is reported once, with its header, and takes one cycle per beat.
+  // A dropped message is reported once, with its header, and never stalls.
   `ASSERT(reject_reported_once, (reject != home_pkg::RejectNone) == (valid_q && (header_legal ? lengths_legal_q && !last_legal : beat_q == '0))
     && (reject == home_pkg::RejectNone || reject_header == header_q))
   `ASSERT(reject_never_stalls, !valid_q || legal || rx_ready)
   `ASSERT(slot_not_reused, !dispatched || !allocated_q[unit][unit_slot])
   `ASSERT(payload_stable, !allocated_q[unit_i][slot_i] || rd_data == stored_data_q[rd_beat_i] && rd_mask == (rd_beat_i ? stored_mask_q[15:8] : stored_mask_q[7:0]))
   `ASSERT(idle_means_empty, !idle || allocated_q == '0 && !valid_q)
-  // Only a busy unit, or the lack of a slot of that unit, stalls a message.
+  // A message stalls only if its unit is busy or has no free slot.
   `ASSERT(stall_has_reason, !valid_q || rx_ready || legal && (!unit_ready_i[unit] || has_payload && beat_q == '0 && allocated_q[unit] == '1))
 
   // Inductive strengthening.
-  logic in_message;  // within a message: at least one beat was taken, and more follow
+  logic in_message;  // at least one beat of the message was accepted, and more follow
   assign in_message = beat_q != '0;
   `ASSERT(valid_matches, u_ingress.valid_q == valid_q && u_ingress.first_q == !in_message && (in_message || u_ingress.beat_q == '0)
     && (!header_legal || !lengths_legal_q || u_ingress.beat_q == beat_q[0]))
   `ASSERT(data_matches, !valid_q || u_ingress.gen_payload.data_q == data_q && u_ingress.last_q == last_q)
   `ASSERT(header_matches, !valid_q && !in_message || u_ingress.header_q == header_q && u_ingress.has_payload_q == has_payload
     && u_ingress.legal_q == (header_legal && lengths_legal_q) && (u_ingress.reject_q == home_pkg::RejectNone) == header_legal)
-  // A message whose beats were all legal so far has no surplus beat.
+  // A message with only legal beats has no surplus beat.
   `ASSERT(no_surplus_beat, !lengths_legal_q || !(valid_q || in_message) || beat_q <= 2'(has_payload))
   `ASSERT(first_beat_legal, lengths_legal_q || in_message)
   for (genvar u = 0; u < Units; u++) begin : gen_busy

@@ -1,5 +1,7 @@
-// Each local operation reaches its unit once, and operations on one line in order of arrival. At most one operation that
-// lacks a lock is on trial at a time, and each once. Deferred operations stall no others unless the buffer is full.
+// Proof of dcs_locals:
+// - Each local operation reaches its unit once. Operations on one line keep their order.
+// - At most one operation without a free lock is on trial at a time, and each is tried once.
+// - Deferred operations stall the port only if the queue is full.
 
 `include "assertions.svh"
 
@@ -13,7 +15,7 @@ module dcs_locals_proof #(
   input  logic [Units-1:0]               unit_ready_i,
   input  logic [Units-1:0]               unit_locks_full_i,
   input  logic [Units-1:0]               unit_returned_i,
-  input  logic [home_pkg::LineWidth-1:0] line_i   // an arbitrary line, constant
+  input  logic [home_pkg::LineWidth-1:0] line_i   // the watched line: arbitrary and constant
 );
   localparam int unsigned UnitWidth = home_pkg::bits(Units);
 
@@ -63,12 +65,12 @@ module dcs_locals_proof #(
     end
   end
 
-  // Operations on the watched line carry sequence numbers, assigned on arrival; they must leave in that order.
+  // Operations on the watched line carry sequence numbers, assigned on arrival. They must depart in that order.
   logic [2:0] arrived_q, departed_q;
   logic       arrives, unit_accepts, departs;
   assign arrives      = wr_valid_i && wr_ready && wr_req_i.line == line_i;
   assign unit_accepts = (unit_valid & unit_ready_i) != '0 && unit_req.line == line_i;
-  // An operation on trial has left when its unit is done with it and did not return it.
+  // An operation on trial departs when its unit is ready again and does not return it.
   assign departs = unit_accepts && !trial_start || trial_end && !unit_returned_i[trial_unit_q] && trial_line_q == line_i;
 
   `ASSUME_OR(arrivals_numbered, !wr_valid_i || wr_req_i.line != line_i || wr_req_i.operation == arrived_q, ("another number"))
@@ -85,15 +87,15 @@ module dcs_locals_proof #(
 
   `ASSERT(offered_to_addressed_unit, unit_valid == '0 || unit_valid == Units'(1) << unit)
   `ASSERT(in_order, !unit_accepts || unit_req.operation == departed_q)
-  // At most one operation that lacks a lock is on trial at a time, and each is tried once.
+  // At most one operation without a free lock is on trial at a time, and each is tried once.
   `ASSERT(one_trial, !trial_start || !trial_q && u_locals.retry_q && (u_locals.retry_entry_q & u_locals.tried_q) == '0)
   `ASSERT(idle_means_empty, !idle || arrived_q == departed_q)
-  // The port has every other cycle; its operation is then dispatched, or deferred if there is room.
+  // The port is served at least every other cycle: its operation is dispatched, or deferred if an entry is free.
   logic retry_prev_q;
   always_ff @(posedge clk_i) retry_prev_q <= rst_ni && u_locals.retry_q;
   `ASSERT(retry_every_other_cycle, !u_locals.retry_q || !retry_prev_q)
   `ASSERT(stalls_only_if_full, wr_ready || u_locals.retry_q || u_locals.used_q == '1)
-  // An operation that is offered again is a deferred one.
+  // A retried operation is a deferred one.
   `ASSERT(retry_is_deferred, !u_locals.retry_q || (u_locals.retry_entry_q & u_locals.used_q) == u_locals.retry_entry_q
     && $onehot(u_locals.retry_entry_q))
 
@@ -108,7 +110,7 @@ module dcs_locals_proof #(
   assign deferred_count = arrived_q - departed_q;
   `ASSERT(deferred_count_matches, 32'(deferred_count) == $countones(on_line))
   for (genvar i = 0; i < LocalQueueDepth; i++) begin : gen_entry
-    logic [2:0] older_count;   // operations on the line that precede it
+    logic [2:0] older_count;   // number of older operations on the watched line
     assign on_line[i]  = u_locals.used_q[i] && u_locals.req_q[i].line == line_i;
     assign older_count = u_locals.req_q[i].operation - departed_q;
     `ASSERT(trial_is_oldest, !(trial_q && u_locals.trial_entry_q[i]) || u_locals.req_q[i].line == trial_line_q

@@ -1,4 +1,5 @@
-// Proof that a unit blocks no response, and no other event for ever. Each step follows from the previous by induction.
+// Proof that a directory controller unit (DCU) blocks no response, and no other event for ever. Each step follows from the
+// previous by induction.
 //
 // The only assumptions about the ROM's rows are those that crates/rtl/src/rom.rs verifies, so the proof covers every protocol.
 // 1. Each event completes within a few cycles after it was picked (`done_soon`).
@@ -40,7 +41,7 @@ module dcu_proof #(
   input  logic                      unexpected_ready_i,
   input  logic [16:0]               row_i
 );
-  // Two circuits to the home; only messages of the first may wait; both carry payload.
+  // Protocol with two circuits to the home, both with payload. Only messages of the first may be deferred.
   typedef enum logic [3:0] {
     Ask = 4'd0, Store = 4'd1, Back = 4'd2, Ack = 4'd3, Clean = 4'd4, Lock = 4'd5, Unlock = 4'd6, Data = 4'd7, Done = 4'd8
   } event_e;

@@ -1,4 +1,4 @@
-// A queue delivers each written element once, in order, and never deadlocks.
+// Proof of fifo: each written element is delivered once and in order; the empty and full signals are exact.
 
 `include "assertions.svh"
 
@@ -33,7 +33,7 @@ module fifo_proof #(
     .rd_data_o (rd_data)
   );
 
-  // Reference model: a list that shifts when its first element is read.
+  // Reference model: a shift register.
   logic [Depth-1:0][1:0]    list_q;
   logic [$clog2(Depth+1)-1:0] count_q;
   logic                     wr, rd;
@@ -57,7 +57,7 @@ module fifo_proof #(
   `ASSERT(ready_if_room, wr_ready == (Depth == 1 ? count_q == '0 : 32'(count_q) < Depth))
   `ASSERT(in_order, !rd_valid || rd_data == list_q[0])
 
-  // Inductive strengthening: the position of the list's elements in the storage.
+  // Inductive strengthening: position of each element of the model in the queue's storage.
   if (Depth > 1) begin : gen_entries
     localparam int unsigned IndexWidth = $clog2(Depth);
     localparam int unsigned CountWidth = IndexWidth + (RegisterValid ? 0 : 1);

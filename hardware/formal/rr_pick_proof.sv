@@ -1,4 +1,5 @@
-// A requester is picked if any exists, and each other one is picked at most once before a persistent requester.
+// Proof of rr_pick: a requester is picked if there is a request, and each other requester is picked at most once before a
+// persistent one.
 
 `include "assertions.svh"
 
@@ -9,7 +10,7 @@ module rr_pick_proof #(
   input  logic            clk_i,
   input  logic [Size-1:0] req_i,
   input  logic            accept_i,
-  input  logic [7:0]      watched_i     // an arbitrary requester, constant
+  input  logic [7:0]      watched_i     // the watched requester: arbitrary and constant
 );
   localparam int unsigned Groups  = Size <= GroupSize ? 1 : (Size + GroupSize - 1) / GroupSize;
   localparam int unsigned Members = Size <= GroupSize ? Size : GroupSize;
@@ -37,7 +38,7 @@ module rr_pick_proof #(
   `ASSERT(pick_requests, (pick & ~req_i) == '0)
   `ASSERT(index_matches, req_i == '0 || pick[index])
 
-  // Number of other requesters served while it asked.
+  // Number of other requesters served while the watched one requests.
   logic [7:0] watched_q, passes_q;
   logic       requests, picked;
 
@@ -62,7 +63,7 @@ module rr_pick_proof #(
 
   `ASSERT(fair, 32'(passes_q) < Groups * Members)
 
-  // Inductive strengthening: the number of requesters that precede it.
+  // Inductive strengthening. Returns the number of requesters with priority over `position`.
   function automatic logic [7:0] preceding(input logic [31:0] after, input logic [7:0] position, input int unsigned size);
     preceding = '0;
     for (int unsigned i = 0; i < 32; i++) begin
@@ -70,7 +71,7 @@ module rr_pick_proof #(
     end
   endfunction
 
-  // Requesters after the last one served: ...1110000.
+  // Returns true for a mask of the form ...1110000.
   function automatic logic is_mask(input logic [31:0] after, input int unsigned size);
     is_mask = !after[0];
     for (int unsigned i = 1; i < size; i++) if (after[i-1] && !after[i]) is_mask = i == 1;

@@ -1,4 +1,4 @@
-// The arbiter's output is the data of one of its streams, taken from that stream; no stream waits for ever.
+// Proof of stream_arbiter: the output is the data of one stream, which is consumed there; no stream starves.
 
 `include "assertions.svh"
 
@@ -9,7 +9,7 @@ module stream_arbiter_proof #(
   input  logic [Size-1:0]                 wr_valid_i,
   input  logic [Size-1:0][1:0]            wr_data_i,
   input  logic                            rd_ready_i,
-  input  logic [home_pkg::bits(Size)-1:0] watched_i   // an arbitrary stream, constant
+  input  logic [home_pkg::bits(Size)-1:0] watched_i   // the watched stream: arbitrary and constant
 );
   // Reset in the first cycle only.
   logic rst_ni = 1'b0;
@@ -43,7 +43,7 @@ module stream_arbiter_proof #(
   `ASSERT(output_is_an_input, !rd_valid || wr_valid_i[rd_index] && rd_data == wr_data_i[rd_index])
   `ASSERT(chosen_matches, u_arbiter.chosen_q == (rd_valid ? Size'(1) << u_arbiter.index_q : '0))
 
-  // Number of other streams served while it offered data.
+  // Number of other streams served while the watched one offers data.
   logic [home_pkg::bits(Size)-1:0] watched_q;
   logic [7:0]                      passes_q, preceding;
   logic [Size-1:0]                 after;
@@ -58,7 +58,7 @@ module stream_arbiter_proof #(
 
   `ASSERT(fair, 32'(passes_q) <= Size)
 
-  // Inductive strengthening: the number of streams that precede it.
+  // Inductive strengthening: number of streams served before the watched one.
   assign after = u_arbiter.u_pick.gen_flat.after_last_q;
   always_comb begin
     preceding = '0;

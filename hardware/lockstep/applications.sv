@@ -1,5 +1,5 @@
-// The applications behind a slice. The argument `+application=` selects one: 1 RPC, 2 the shared table, 3 the prefetcher.
-// Further arguments are their parameters. With `+seed=`, all streams between home and application have random stalls.
+// Applications behind a slice. The simulation argument `+application=` selects one: 1 RPC, 2 the shared table, 3 the
+// prefetcher. Further arguments are their parameters. With `+seed=`, all streams between home and application stall at random.
 
 module applications #(
   parameter home_pkg::protocol_t Protocol = '0,
@@ -9,19 +9,19 @@ module applications #(
   input  logic                     clk_i,
   input  logic                     rst_ni,
 
-  input  logic                     start_i,   // allows it to begin
-  input  logic                     stop_i,    // it begins no further operation
-  output logic                     busy_o,    // it may act without input
+  input  logic                     start_i,   // start
+  input  logic                     stop_i,    // start no further operation
+  output logic                     busy_o,    // may be active without input
 
   input  behind_pkg::from_home_t   home_i,
   output behind_pkg::to_home_t     home_o,
 
-  // The home's memory port, with its handshakes, for applications beside the path to memory.
+  // Memory port of the home, for applications that do not serve the home's memory accesses.
   input  behind_pkg::axi_slave_t   pins_i,
   output logic                     pins_b_ready_o,
   output logic                     pins_r_ready_o,
 
-  // The application's own memory.
+  // Memory port of the application.
   input  behind_pkg::axi_slave_t   memory_i,
   output behind_pkg::axi_master_t  memory_o
 );

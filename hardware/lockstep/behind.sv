@@ -1,10 +1,10 @@
-// Device side of a slice in lockstep: none, so that the slice's ports are the pins, or an endpoint.
+// Device side of a slice in lockstep: either an endpoint, or none, so that the slice's ports are the pins of the test bench.
 //
-// With an endpoint the AXI pins are idle. With the invalidation engine a local operation at the pins requests a range:
-// the line is the first one, and the number of lines is above the header; its answer comes when the range is complete.
+// With an endpoint, the AXI pins are idle. With the invalidation engine, a local operation at the pins requests a range: it
+// has the first line, and the number of lines in bits 63 to 40. Its response is sent when the range is complete.
 //
-// Applications have memory of their own at further pins. The pins of the home's memory are used if the application is
-// beside the home's path to memory.
+// Applications have separate memory pins. The pins of the home's memory are used only by an application that does not serve
+// the home's memory accesses.
 
 module behind #(
   parameter home_pkg::protocol_t Protocol = '0,
@@ -18,7 +18,7 @@ module behind #(
   input  logic clk_i,
   input  logic rst_ni,
 
-  // The home's side.
+  // Ports of the home.
   input  logic                          home_aw_valid_i,
   output logic                          home_aw_ready_o,
   input  logic [7:0]                    home_aw_id_i,
@@ -50,7 +50,7 @@ module behind #(
   input  logic                          home_unlock_ready_i,
   output logic [home_pkg::LineWidth-1:0] home_unlock_line_o,
 
-  // The pins.
+  // Pins of the test bench.
   output logic                          pin_aw_valid_o,
   input  logic                          pin_aw_ready_i,
   output logic [7:0]                    pin_aw_id_o,
@@ -150,7 +150,7 @@ module behind #(
       local_rsp:       home_local_rsp_i
     };
 
-    // The pins show a memory request as it leaves the home; it counts as taken there once it has passed.
+    // The pins only observe the home's memory requests; the test bench counts a request at its handshake with the home.
     assign pins = '{
       aw_ready: 1'b1,
       w_ready:  1'b1,

@@ -1,4 +1,4 @@
-// The home as the lockstep instantiates it; the protocol's package is PROTOCOL_PKG.
+// Top module of the lockstep tests: the home with the device side of each slice. PROTOCOL_PKG is the protocol's package.
 
 module lockstep #(
   parameter int unsigned Units           = 2,
@@ -90,7 +90,7 @@ module lockstep #(
   output logic [1:0][Units-1:0]            busy_o,
   output logic [1:0]                       idle_o,
 
-  // Inputs and outputs of an application behind the home: see applications.sv.
+  // Ports of the applications behind the home: see applications.sv.
   input  logic                             start_i,
   input  logic                             stop_i,
   output logic [1:0]                       app_aw_valid_o,
@@ -117,7 +117,7 @@ module lockstep #(
   input  logic [1:0]                       app_r_last_i,
 
   // Handshakes between the home and its device side in this cycle, from bit 0: last beat read, write response,
-  // local operation, unlock, answer to the device, read address, write address, write beat.
+  // local operation, unlock, response to the device, read address, write address, write beat.
   output logic [1:0][7:0]                  passes_o,
   output logic [1:0][7:0]                  passes_r_id_o,
   output logic [1:0][PayloadWidth-1:0]     passes_r_data_o,
@@ -328,7 +328,7 @@ module lockstep #(
     .UnitsPerPort   (UnitsPerPort),
     .PayloadWidth   (PayloadWidth),
     .RecallDelayLog2(RecallDelayLog2),
-    // Small, so that all entries are in use now and then.
+    // Small, so that the queue is sometimes full.
     .LocalQueueDepth(4),
     .AxiAddrWidth   (AxiAddrWidth)
   ) u_home (
