@@ -34,7 +34,7 @@
 int channel(uint64_t, uint64_t, uint64_t, uint64_t);
 
 // Semihosting call of the C library. The library's own function is followed by zeroes, which are illegal instructions and would be rejected.
-__attribute__((naked, used, weak)) uintptr_t sys_semihost(uintptr_t what, uintptr_t argument) {
+__attribute__((naked, used, weak)) uintptr_t sys_semihost(uintptr_t operation, uintptr_t argument) {
   __asm__(".option push\n .option norvc\n slli zero, zero, 0x1f\n ebreak\n srai zero, zero, 7\n ret\n"
           ".option pop");
 }
@@ -90,10 +90,10 @@ static inline uint64_t nm_fifo_send_some(uint64_t core, const uint64_t *words, u
 
 // Receives available words up to the given capacity, and returns their number; also returns whether the stream ends
 // after them.
-static inline uint64_t nm_fifo_receive_some(uint64_t core, uint64_t *words, uint64_t most, int *ended) {
-  uint64_t there = nm_fifo_words(core), count = 0;
+static inline uint64_t nm_fifo_receive_some(uint64_t core, uint64_t *words, uint64_t capacity, int *ended) {
+  uint64_t available = nm_fifo_words(core), count = 0;
   *ended = 0;
-  while (count < there && !(*ended = nm_fifo_ends(core)) && count < most) words[count++] = nm_fifo_take(core);
+  while (count < available && !(*ended = nm_fifo_ends(core)) && count < capacity) words[count++] = nm_fifo_take(core);
   return count;
 }
 
@@ -123,12 +123,12 @@ static inline void nm_stamped_since(const volatile uint64_t *stamps, uint64_t li
   for (; lines >= 8; lines -= 8, stamps += 16) {
     uint64_t first;
     do {
-      uint64_t each[8];
+      uint64_t loaded[8];
 #pragma GCC unroll 8
-      for (int i = 0; i < 8; i++) each[i] = stamps[i * 2];
-      first = each[0];
+      for (int i = 0; i < 8; i++) loaded[i] = stamps[i * 2];
+      first = loaded[0];
 #pragma GCC unroll 8
-      for (int i = 1; i < 8; i++) first = nm_lesser(first, each[i]);
+      for (int i = 1; i < 8; i++) first = nm_lesser(first, loaded[i]);
     } while (first <= since);
   }
   for (; lines > 0; lines--, stamps += 2)

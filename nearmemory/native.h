@@ -78,9 +78,9 @@ static inline uint64_t nm_native_now(struct nm_native_core *core) {
 
 // Link to the oldest request of a kind held at a line; the end of the list if there is none.
 static inline struct nm_native_held **nm_native_oldest(struct nm_native_core *core, uint64_t line, uint64_t kind) {
-  struct nm_native_held **at = &core->held;
-  while (*at && ((*at)->line != line || (*at)->kind != kind)) at = &(*at)->next;
-  return at;
+  struct nm_native_held **link = &core->held;
+  while (*link && ((*link)->line != line || (*link)->kind != kind)) link = &(*link)->next;
+  return link;
 }
 
 static inline void nm_native_hold(struct nm_native_core *core, struct nm_native_held *held) {
@@ -91,24 +91,24 @@ static inline void nm_native_hold(struct nm_native_core *core, struct nm_native_
 }
 
 // Copies a line for a read or a write-back, and stamps it.
-static inline void nm_native_carry(struct nm_native_core *core, uint64_t line, uint64_t kind, uint64_t *words) {
+static inline void nm_native_transfer(struct nm_native_core *core, uint64_t line, uint64_t kind, uint64_t *words) {
   memcpy(kind ? core->lines[line] : words, kind ? words : core->lines[line], sizeof *core->lines);
   core->stamps[line * 2 + kind] = nm_native_now(core);
 }
 
 // Releases the oldest held request; returns whether there was one. The next write-back is then stored.
 static inline int nm_native_release(struct nm_native_core *core, uint64_t line, uint64_t kind) {
-  struct nm_native_held **at = nm_native_oldest(core, line, kind), *held = *at;
+  struct nm_native_held **link = nm_native_oldest(core, line, kind), *held = *link;
   if (!held) return 0;
-  *at = held->next;
-  if (kind == 0) nm_native_carry(core, line, kind, held->words);
+  *link = held->next;
+  if (kind == 0) nm_native_transfer(core, line, kind, held->words);
   __atomic_store_n(&held->released, 1, __ATOMIC_RELEASE);
-  struct nm_native_held *behind = kind ? *(at = nm_native_oldest(core, line, kind)) : NULL;
-  if (behind) {
-    *at = behind->next;
-    nm_native_carry(core, line, kind, behind->words);
-    behind->stored = 1;
-    nm_native_hold(core, behind);
+  struct nm_native_held *later = kind ? *(link = nm_native_oldest(core, line, kind)) : NULL;
+  if (later) {
+    *link = later->next;
+    nm_native_transfer(core, line, kind, later->words);
+    later->stored = 1;
+    nm_native_hold(core, later);
   }
   return 1;
 }
@@ -128,15 +128,15 @@ static inline void nm_relax(void) {
 }
 
 // A host reads a line (kind 0) or writes it back (1); it waits if the line is locked.
-static inline void nm_native_ask(struct nm_native_core *core, uint64_t line, uint64_t kind, uint64_t *words) {
+static inline void nm_native_access(struct nm_native_core *core, uint64_t line, uint64_t kind, uint64_t *words) {
   struct nm_native_held held = {line, kind, words, 0, 0, 0, NULL};
   pthread_mutex_lock(&core->mutex);
-  int behind = kind && *nm_native_oldest(core, line, kind), holds = core->locks[line][kind] || behind;
-  if (kind ? !behind : !holds) nm_native_carry(core, line, kind, words);
-  held.stored = !behind;
-  if (holds) nm_native_hold(core, &held);
+  int later = kind && *nm_native_oldest(core, line, kind), must_wait = core->locks[line][kind] || later;
+  if (kind ? !later : !must_wait) nm_native_transfer(core, line, kind, words);
+  held.stored = !later;
+  if (must_wait) nm_native_hold(core, &held);
   pthread_mutex_unlock(&core->mutex);
-  while (holds && !__atomic_load_n(&held.released, __ATOMIC_ACQUIRE)) nm_relax();
+  while (must_wait && !__atomic_load_n(&held.released, __ATOMIC_ACQUIRE)) nm_relax();
 }
 
 #endif

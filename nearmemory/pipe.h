@@ -164,21 +164,21 @@ static inline int nm_try_receive(struct nm_receiver *receiver, uint64_t words[NM
 
 // Receives the words of all available lines, and returns their number: 0 if there are none, -1 at the end of the stream. The capacity must
 // be at least that of one line. Lines received together are reported to the sender once.
-static inline int64_t nm_receive_some(struct nm_receiver *receiver, uint64_t *words, uint64_t most) {
+static inline int64_t nm_receive_some(struct nm_receiver *receiver, uint64_t *words, uint64_t capacity) {
   uint64_t before = receiver->received, count = 0;
   while (!receiver->ended && receiver->received - before < receiver->lines) {
     volatile struct nm_line *line = &receiver->pipe->lines[receiver->received % receiver->lines];
-    uint64_t tag = line->tag, inside = tag & 255;
+    uint64_t tag = line->tag, words_in_line = tag & 255;
     if (tag >> 8 != receiver->received + 1) {
       // A line that has not arrived is fetched anew at the next attempt.
       nm_flush(line);
       break;
     }
-    if (inside > most - count) break;
+    if (words_in_line > capacity - count) break;
     nm_order();
-    for (uint64_t i = 0; i < inside; i++) words[count++] = line->words[i];
+    for (uint64_t i = 0; i < words_in_line; i++) words[count++] = line->words[i];
     receiver->received++;
-    receiver->ended = inside == 0;
+    receiver->ended = words_in_line == 0;
   }
   if (receiver->received != before) {
     nm_order();

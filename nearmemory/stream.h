@@ -22,7 +22,7 @@
 #ifndef NM_STREAM
 #define NM_STREAM 32
 #endif
-#define NM_STREAM_TOLD (NM_STREAM / 2)
+#define NM_STREAM_REPORT (NM_STREAM / 2)
 
 #ifdef __riscv
 
@@ -81,11 +81,11 @@ static inline void nm_stream_end(struct nm_stream *stream) {
 struct nm_stream_in {
   // The first line as the host addresses it, the number of lines taken, and the number reported as taken.
   volatile uint64_t *first;
-  uint64_t taken, told;
+  uint64_t taken, reported;
 };
 
 // Drops lines, and requests them again.
-static inline void nm_stream_ask(struct nm_stream_in *in, uint64_t slot, uint64_t lines) {
+static inline void nm_stream_request(struct nm_stream_in *in, uint64_t slot, uint64_t lines) {
   nm_flush_all(in->first + slot * 16, lines * NM_LINE);
   for (uint64_t i = 0; i < lines; i++) nm_prefetch_far(in->first + (slot + i) * 16);
 }
@@ -94,19 +94,19 @@ static inline void nm_stream_ask(struct nm_stream_in *in, uint64_t slot, uint64_
 // a word that the core has sent.
 static inline struct nm_stream_in nm_stream_from(uint64_t core, uint64_t first) {
   struct nm_stream_in in = {.first = nm_line_of(core, first)};
-  nm_stream_ask(&in, 0, NM_STREAM);
+  nm_stream_request(&in, 0, NM_STREAM);
   return in;
 }
 
 // Words of the next line, valid until the following one is requested.
 static inline volatile uint64_t *nm_stream_take(struct nm_stream_in *in) {
-  if (in->taken - in->told == NM_STREAM_TOLD) {
+  if (in->taken - in->reported == NM_STREAM_REPORT) {
     volatile uint64_t *line = in->first + NM_STREAM * 16;
-    uint64_t slot = in->told % NM_STREAM;
-    in->told = in->taken;
-    line[0] = in->told;
+    uint64_t slot = in->reported % NM_STREAM;
+    in->reported = in->taken;
+    line[0] = in->reported;
     nm_flush(line);
-    nm_stream_ask(in, slot, NM_STREAM_TOLD);
+    nm_stream_request(in, slot, NM_STREAM_REPORT);
   }
   return in->first + in->taken++ % NM_STREAM * 16;
 }

@@ -32,7 +32,7 @@ static void verify(uint64_t *table, uint64_t words, uint64_t updates, const char
 static uint64_t by_host(uint64_t *table, uint64_t words, uint64_t updates, uint64_t ahead) {
   // Steady state after many updates: the last-level cache is full of the table.
   uint64_t bytes = words * 8, room = nm_last_cache();
-  warm(table, bytes < room ? bytes : room);
+  warm_cache(table, bytes < room ? bytes : room);
   uint64_t start = cycles();
   update(table, words, updates, ahead);
   return cycles() - start;
@@ -41,7 +41,7 @@ static uint64_t by_host(uint64_t *table, uint64_t words, uint64_t updates, uint6
 static void measure(uint64_t *table, uint64_t words, uint64_t updates, uint64_t ahead, const char *who) {
   uint64_t found = by_host(table, words, updates, ahead);
   verify(table, words, updates, who);
-  took(who, found);
+  print_duration(who, found);
 }
 
 // Each core updates its own part of the table, so that no word has two writers.
@@ -55,14 +55,14 @@ static void work(uint64_t core) { update(part.table + core * part.words, part.wo
 static void measure_cores(uint64_t *table, uint64_t words, uint64_t updates, uint64_t ahead, const char *who) {
   part.table = table, part.words = words / CORES, part.updates = updates / CORES, part.ahead = ahead / CORES;
   uint64_t bytes = words * 8, room = nm_last_cache();
-  warm(table, bytes < room ? bytes : room);
+  warm_cache(table, bytes < room ? bytes : room);
   team_begin();
-  uint64_t found = team_works(work);
+  uint64_t found = team_run(work);
   team_end();
   // One core undoes the updates of all, which detects updates that were never made.
   for (uint64_t core = 0; core < CORES; core++) update(table + core * part.words, part.words, part.updates, 48);
   require(is_zero(table, bytes), who);
-  took(who, found);
+  print_duration(who, found);
 }
 
 int main(int argc, char **argv) {
@@ -76,11 +76,11 @@ int main(int argc, char **argv) {
   measure(far, words, updates, 0, "host, far");
   // Each run is undone by the next one.
   uint64_t best = 0, least = UINT64_MAX;
-  for (unsigned i = 0; i < NM_AHEADS; i++) {
-    uint64_t found = by_host(far, words, updates / 4 + 1, nm_aheads[i]);
-    if (found < least) least = found, best = nm_aheads[i];
+  for (unsigned i = 0; i < NM_PREFETCH_DISTANCES; i++) {
+    uint64_t found = by_host(far, words, updates / 4 + 1, nm_prefetch_distances[i]);
+    if (found < least) least = found, best = nm_prefetch_distances[i];
   }
-  require(NM_AHEADS % 2 == 0 && is_zero(far, bytes), "updates that were undone");
+  require(NM_PREFETCH_DISTANCES % 2 == 0 && is_zero(far, bytes), "updates that were undone");
   measure(far, words, updates, best, "host, far with hints");
   if (nm_cores() >= CORES) measure_cores(far, words, updates, best, "host, far with hints, 4 cores");
   nm_flush_all(far, bytes);
@@ -93,6 +93,6 @@ int main(int argc, char **argv) {
   for (uint64_t i = 0; i < updates; i++) random = next_random(random);
   require(last == random && nm_wait(0, NULL) == NM_EXITED, "the core has ended wrongly");
   verify(far, words, updates, "core");
-  took("core", found);
+  print_duration("core", found);
   return 0;
 }

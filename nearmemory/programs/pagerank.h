@@ -19,12 +19,12 @@
 #define SUM_LINES 4
 #define PIPES 4
 #define FIRST_LINE(pipe) ((pipe) * (PIPE_LINES + SUM_LINES))
-#define TAKEN(pipe) (2 * (pipe))
+#define TAKEN_REGISTER(pipe) (2 * (pipe))
 // The other registers deliver words to the core; each host core has as many register pipes.
-#define WORDS_FIRST PIPES
-#define WORDS 11
+#define FIRST_WORD_REGISTER PIPES
+#define WORD_REGISTERS 11
 // Register that reports the end of a round.
-#define DONE 15
+#define ROUND_DONE_REGISTER 15
 
 // A message fills a line. Its mark is written last and has its sequence number, from one on, and the number of
 // neighbours, so that a partially written line is not taken for a message.

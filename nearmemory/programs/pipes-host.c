@@ -54,13 +54,13 @@ static void measure(int kind, uint64_t threads, const char *who) {
   if (threads > 1) team_begin();
   uint64_t began = cycles();
   if (threads > 1)
-    team_works(send);
+    team_run(send);
   else
     send(0);
   uint64_t got = answer(), found = cycles() - began;
   if (threads > 1) team_end();
   require(got == expected, who);
-  took(who, found);
+  print_duration(who, found);
 }
 
 static void line_back(uint64_t times) {
@@ -76,7 +76,7 @@ static void line_back(uint64_t times) {
   uint64_t found = cycles() - began;
   nm_end(&out);
   answer();
-  took("line there and back", found / times);
+  print_duration("line there and back", found / times);
 }
 
 static void register_back(uint64_t times) {
@@ -90,7 +90,7 @@ static void register_back(uint64_t times) {
   uint64_t found = cycles() - began;
   nm_end_words(nm_registers_of(0, 0));
   answer();
-  took("word there and back", found / times);
+  print_duration("word there and back", found / times);
 }
 
 int main(int argc, char **argv) {
@@ -99,7 +99,7 @@ int main(int argc, char **argv) {
   words = all / threads;
   require(threads == 1 || threads == CORES, "1 thread, or 4");
   require(lines >= 1 && threads * (lines + 1) <= SCRATCHPAD && words > 0, "so many lines that there are, and some words");
-  for (uint64_t i = 0; i < BATCH; i++) batch[i] = mixed(i);
+  for (uint64_t i = 0; i < BATCH; i++) batch[i] = hash(i);
   measure(LINES, threads, threads == 1 ? "lines" : "lines, 4 threads");
   if (threads * lines <= REGISTER_PIPES) measure(REGISTERS, threads, threads == 1 ? "registers" : "registers, 4 threads");
   if (lines == 1 && threads == 1) {

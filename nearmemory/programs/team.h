@@ -33,7 +33,7 @@ static void team_begin(void) {
 }
 
 // Duration of the work of all cores.
-static uint64_t team_works(void (*work)(uint64_t core)) {
+static uint64_t team_run(void (*work)(uint64_t core)) {
   uint64_t start = cycles();
   team.work = work;
   nm_barrier_wait(&team.barrier);

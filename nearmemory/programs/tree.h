@@ -14,19 +14,19 @@
 
 struct tree {
   // Geometric trees: `branching` children on average at the root, varying with the depth by `shape`, down to `depth`. Binomial trees:
-  // `branching` children at the root; every other node has `children` children with probability `some`, otherwise none.
+  // `branching` children at the root; every other node has `children` children with probability `child_probability`, otherwise none.
   enum { TREE_BINOMIAL, TREE_GEOMETRIC } type;
   enum { TREE_LINEAR, TREE_EXPONENTIAL, TREE_CYCLIC, TREE_FIXED } shape;
   int depth;
-  double branching, some;
+  double branching, child_probability;
   int children;
   uint32_t seed;
 };
 
 // Maximum number of children in a geometric tree.
-#define TREE_MOST 100
+#define TREE_MAX_CHILDREN 100
 
-static inline uint32_t tree_turned(uint32_t word, int by) { return word << by | word >> (32 - by); }
+static inline uint32_t rotate_left(uint32_t word, int count) { return word << count | word >> (32 - count); }
 
 // SHA-1 of less than 56 bytes, i.e. one block.
 static void tree_hash(const uint8_t *bytes, unsigned length, uint8_t hash[TREE_STATE]) {
@@ -38,15 +38,15 @@ static void tree_hash(const uint8_t *bytes, unsigned length, uint8_t hash[TREE_S
   block[63] = length * 8;
   for (int i = 0; i < 16; i++)
     words[i] = (uint32_t)block[i * 4] << 24 | block[i * 4 + 1] << 16 | block[i * 4 + 2] << 8 | block[i * 4 + 3];
-  for (int i = 16; i < 80; i++) words[i] = tree_turned(words[i - 3] ^ words[i - 8] ^ words[i - 14] ^ words[i - 16], 1);
+  for (int i = 16; i < 80; i++) words[i] = rotate_left(words[i - 3] ^ words[i - 8] ^ words[i - 14] ^ words[i - 16], 1);
   uint32_t a = h[0], b = h[1], c = h[2], d = h[3], e = h[4];
   for (int i = 0; i < 80; i++) {
     uint32_t mix = i < 20   ? ((b & c) | (~b & d)) + 0x5a827999
                    : i < 40 ? (b ^ c ^ d) + 0x6ed9eba1
                    : i < 60 ? ((b & c) | (b & d) | (c & d)) + 0x8f1bbcdc
                             : (b ^ c ^ d) + 0xca62c1d6;
-    uint32_t next = tree_turned(a, 5) + mix + e + words[i];
-    e = d, d = c, c = tree_turned(b, 30), b = a, a = next;
+    uint32_t next = rotate_left(a, 5) + mix + e + words[i];
+    e = d, d = c, c = rotate_left(b, 30), b = a, a = next;
   }
   h[0] += a, h[1] += b, h[2] += c, h[3] += d, h[4] += e;
   for (int i = 0; i < 5; i++)
@@ -68,7 +68,7 @@ static void tree_root(const struct tree *tree, uint8_t state[TREE_STATE]) {
 }
 
 // A state's random number in [0, 1).
-static double tree_share(const uint8_t state[TREE_STATE]) {
+static double tree_random(const uint8_t state[TREE_STATE]) {
   uint32_t word = (uint32_t)state[16] << 24 | state[17] << 16 | state[18] << 8 | state[19];
   return (word & 0x7fffffff) / 2147483648.0;
 }
@@ -86,14 +86,14 @@ static double tree_branching(const struct tree *tree, int depth) {
 
 // Number of children of a node.
 static int tree_children(const struct tree *tree, const uint8_t state[TREE_STATE], int depth) {
-  double share = tree_share(state);
+  double uniform = tree_random(state);
   if (tree->type == TREE_BINOMIAL) {
     if (depth == 0) return (int)tree->branching;
-    return share < tree->some ? tree->children : 0;
+    return uniform < tree->child_probability ? tree->children : 0;
   }
-  double stops = 1.0 / (1.0 + tree_branching(tree, depth));
-  int children = (int)floor(log(1 - share) / log(1 - stops));
-  return children < TREE_MOST ? children : TREE_MOST;
+  double stop_probability = 1.0 / (1.0 + tree_branching(tree, depth));
+  int children = (int)floor(log(1 - uniform) / log(1 - stop_probability));
+  return children < TREE_MAX_CHILDREN ? children : TREE_MAX_CHILDREN;
 }
 
 #endif

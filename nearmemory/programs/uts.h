@@ -29,8 +29,8 @@ struct node {
 #define WORK(power, range) ((uint64_t)(power) << WORK_BITS | (range))
 #define WORK_POWER(word) ((word) >> WORK_BITS)
 #define WORK_RANGE(word) ((word) & (((uint64_t)1 << WORK_BITS) - 1))
-#define BACK ((uint64_t)1 << 63)
-#define OVER BACK
-#define ASKS ((uint64_t)1 << 62)
+#define RETURNED_CREDIT ((uint64_t)1 << 63)
+#define SEARCH_ENDED RETURNED_CREDIT
+#define NODE_REQUEST ((uint64_t)1 << 62)
 
 #endif

@@ -125,10 +125,10 @@ const FAULTS: &[(&str, &str, &str)] = &[
     // An update, or a part of a table, is omitted.
     (
         "gups",
-        "line[at % 16] ^= random;",
-        "if (i) line[at % 16] ^= random;",
+        "line[index % 16] ^= random;",
+        "if (i) line[index % 16] ^= random;",
     ),
-    ("gups", "at / 16 * NM_LINE", "at / 16 % 511 * NM_LINE"),
+    ("gups", "index / 16 * NM_LINE", "index / 16 % 511 * NM_LINE"),
     // A neighbour is omitted, sums are not stored, or sums of an earlier block are.
     (
         "pagerank",
@@ -140,7 +140,7 @@ const FAULTS: &[(&str, &str, &str)] = &[
         "for (; left >= 4;",
         "for (left -= left == 5; left >= 4;",
     ),
-    ("pagerank", "  turn_to(source, UINT64_MAX);", ""),
+    ("pagerank", "  begin_node(source, UINT64_MAX);", ""),
     (
         "pagerank",
         "nm_words(source->first + PIPE_LINES + source->slot)[i] = 0;",
@@ -152,8 +152,8 @@ const FAULTS: &[(&str, &str, &str)] = &[
     // Rows fetched earlier are evaluated again, one row is omitted, or one is duplicated.
     (
         "rows",
-        "table->fetched++ * PART * NM_LINE, PART)",
-        "table->fetched++ / 2 * PART * NM_LINE, PART)",
+        "table->fetched++ * BUFFER_LINES * NM_LINE, BUFFER_LINES)",
+        "table->fetched++ / 2 * BUFFER_LINES * NM_LINE, BUFFER_LINES)",
     ),
     ("rows", "all += count;", "all += count - (all == 5);"),
     ("rows", "all++;", "all += all != 5;"),
