@@ -1,5 +1,6 @@
-// Arrays in far memory that a near-memory core maps, filters and reduces. The interface hides lines, caches, copies and stamps: the
-// host caches no element of an array while a core works on it, and the core has stored all of them when it answers.
+// Arrays in far memory, with map, filter and reduce operations by a near-memory core. The interface hides lines, cache
+// maintenance, copies and stamps. While an operation is in progress, the host caches no element of its arrays; when the core
+// responds, all elements of the result are in far memory.
 //
 // A channel program defines its operations from functions of elements, and lists them:
 //
@@ -17,15 +18,15 @@
 
 #include <string.h>
 
-// Words of a request: the operation; address, length and element size (bytes) of the array; address, capacity (elements) and element
-// size (bytes) of the result.
+// Words of a request: operation; address, length and element size (bytes) of the array; address, capacity (elements) and
+// element size (bytes) of the result.
 enum { NM_REQUEST_OPERATION, NM_REQUEST_IN, NM_REQUEST_LENGTH, NM_REQUEST_SIZE, NM_REQUEST_OUT, NM_REQUEST_CAPACITY, NM_REQUEST_OUT_SIZE, NM_REQUEST_WORDS };
-// Answer if the operation is undefined, the element sizes do not match, or the result exceeds its capacity.
+// Response if the operation is undefined, the element sizes do not match, or the result exceeds its capacity.
 #define NM_NO_OPERATION UINT64_MAX
 
 #ifdef NEARMEMORY_CHANNEL_H
 
-// Lines of a part, the unit of a copy. While one part is processed, the next one is fetched or the previous one is stored.
+// Lines per part, the unit of a copy. While a part is processed, the next one is fetched and the previous one is stored.
 #define NM_PART 32
 #define NM_PART_BYTES (NM_PART * NM_LINE)
 
@@ -66,7 +67,7 @@ struct nm_writer {
 
 static inline struct nm_writer nm_writer(uint64_t far) { return (struct nm_writer){.far = far}; }
 
-// Address of the next element.
+// Returns the address of the next element.
 static inline volatile void *nm_writer_address(struct nm_writer *writer) {
   return (volatile char *)nm_words((2 + writer->part % 2) * NM_PART) + writer->bytes;
 }
@@ -98,15 +99,15 @@ static inline void nm_writer_end(struct nm_writer *writer) {
   nm_writer_wait(writer, 1);
 }
 
-// An operation: its element sizes, whether its result is a single element, and its function, which returns the length of
-// the result.
+// An operation: element sizes of array and result; true if the result is a single element; the function, which returns the
+// length of the result.
 struct nm_operation {
   uint64_t size, out_size;
   int reduces;
   uint64_t (*run)(uint64_t in, uint64_t length, uint64_t out);
 };
 
-// True if elements of a type fill a line exactly, so that none crosses the boundary of two parts.
+// Requires that elements fill a line exactly, so that no element crosses the boundary of two parts.
 #define NM_REQUIRE_ELEMENT_SIZE(type)                                                                             \
   _Static_assert(NM_LINE % sizeof(type) == 0, "an element has 1, 2, 4 or as many bytes as are a power of two, up to 128")
 
@@ -194,7 +195,7 @@ struct nm_operation {
 
 #ifdef NEARMEMORY_HOST_H
 
-// A core with a program of operations, and the far memory of its arrays.
+// A core that runs a program of operations, and the far memory of its arrays.
 struct nm_arrays {
   uint64_t core, used, bytes;
   char *far;
@@ -225,7 +226,7 @@ static inline struct nm_array nm_array(struct nm_arrays *arrays, uint64_t length
   return (struct nm_array){arrays->far + arrays->used - bytes, length, size, length};
 }
 
-// An element, as an lvalue.
+// Element of an array, as an lvalue.
 #define NM_ELEMENT(type, array, index) (((volatile type *)(array).far)[index])
 
 // Runs an operation on all elements and returns the length of the result: -1 if the program lacks the operation for these element sizes,
@@ -234,7 +235,7 @@ static inline int64_t nm_do(struct nm_arrays *arrays, uint64_t operation, struct
   uint64_t request[NM_REQUEST_WORDS] = {operation, (uintptr_t)in.far, in.length, in.size, (uintptr_t)out->far, out->room,
                                 out->size};
   uint64_t response = NM_NO_OPERATION;
-  // Writes back dirty lines to far memory and drops stale copies.
+  // Write back dirty lines to far memory, and invalidate stale copies.
   nm_flush_all(in.far, in.room * in.size);
   nm_flush_all(out->far, out->room * out->size);
   if (!nm_runs(arrays->core)) return -1;

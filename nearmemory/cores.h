@@ -1,8 +1,8 @@
-// Several cores of one host, with coherent shared memory and atomic accesses. A program begins on the first core and
-// starts functions on the others; `--set host.cores=N` sets the number of cores.
+// Threads on the cores of one host, which share coherent memory and have atomic accesses. A program starts on the first core
+// and runs functions on the others; `--set host.cores=N` sets the number of cores.
 //
 // The cores share the last-level cache, so copies of far memory and scratchpads are equally stale for all of them. This
-// header is the only way to use the other cores: they have no files and no input, and allocate nothing.
+// header is the only interface to the other cores. Functions there must not use files or input, nor allocate memory.
 
 #ifndef NEARMEMORY_CORES_H
 #define NEARMEMORY_CORES_H
@@ -32,7 +32,7 @@ static inline uint64_t nm_cores(void) {
   return cores;
 }
 
-// A function that runs on a core: its stack, its thread-local storage, and a flag for its end.
+// A function that runs on a core: stack, thread-local storage, function and argument, and completion flag.
 struct nm_thread {
   void *stack, *tls;
   void (*function)(void *);
@@ -49,13 +49,14 @@ __attribute__((used)) static void nm_thread_run(struct nm_thread *thread) {
   nm_hart(NM_HART_STOP, 0, 0, 0);
 }
 
-// Entry point of a core; only its number and the thread are in registers.
+// Entry point of a core. Register a0 has the core number, and a1 the thread.
 __attribute__((naked, used)) static void nm_thread_begin(void) {
   __asm__(".option push\n .option norelax\n la gp, __global_pointer$\n .option pop\n"
           "mv a0, a1\n ld sp, 0(a0)\n j nm_thread_run");
 }
 
-// Calls a function on another, idle core. Returns 0, or a negative value if the core does not exist or is busy, or memory is exhausted.
+// Calls a function on another, idle core. Returns 0, or a negative value if the core does not exist or is busy, or if memory
+// is exhausted.
 static inline int nm_thread_start(struct nm_thread *thread, uint64_t core, void (*function)(void *), void *argument) {
   size_t align = _tls_align() < 16 ? 16 : _tls_align(), tls = (_tls_size() + align - 1) / align * align;
   // The thread-local storage is above the stack, in the same allocation.
@@ -107,7 +108,7 @@ static inline void nm_thread_join(struct nm_thread *thread) { pthread_join(threa
 
 #endif
 
-// A barrier for this many cores. Initially zero except for the number of cores; reusable.
+// A reusable barrier. Initialise `cores`, and zero the other fields.
 struct nm_barrier {
   uint64_t cores, arrived, round;
 };

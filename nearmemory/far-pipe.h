@@ -20,7 +20,7 @@ struct nm_far_side {
 
 struct nm_far_sender {
   struct nm_far_side side;
-  // Lines that the receiver has reported as fetched.
+  // Number of lines that the receiver has reported as fetched.
   uint64_t taken;
 };
 
@@ -40,8 +40,8 @@ static inline struct nm_far_receiver nm_far_receiver(uint64_t core, uint64_t far
 
 static inline uint64_t nm_far_lines(uint64_t words) { return (words + NM_FAR_WORDS - 1) / NM_FAR_WORDS; }
 
-// Copies the next lines between scratchpad and far memory, and waits for the copy. A range that wraps around is
-// copied in two parts.
+// Copies the next lines between scratchpad and far memory, and waits for the copy. A range that wraps around is copied in two
+// parts.
 static inline void nm_far_copy(struct nm_far_side *side, uint64_t lines, enum nm_kind kind) {
   uint64_t since = nm_now(), slot = side->done % side->lines;
   uint64_t until_wrap = nm_lesser(lines, side->lines - slot);
@@ -63,7 +63,7 @@ static inline void nm_far_copy(struct nm_far_side *side, uint64_t lines, enum nm
   side->done += lines;
 }
 
-// The word of this number in the lines of the scratchpad.
+// Returns the word with this number in the lines of the scratchpad.
 static inline volatile uint64_t *nm_far_word(struct nm_far_side *side, uint64_t number) {
   return nm_words(side->first) + number % (side->lines * NM_FAR_WORDS);
 }
@@ -105,7 +105,7 @@ static inline void nm_far_end(struct nm_far_sender *sender) {
   nm_fifo_end(sender->side.core);
 }
 
-// Reports fetched lines to the sender. If the FIFO is full, the sender still has earlier reports to read, and the report is postponed.
+// Reports fetched lines to the sender. If the FIFO is full, the report is postponed: the sender still has earlier reports.
 static inline void nm_far_report(struct nm_far_receiver *receiver) {
   if (receiver->unreported == 0 || nm_fifo_room(receiver->side.core) == 0) return;
   nm_fifo_send(receiver->side.core, receiver->unreported);

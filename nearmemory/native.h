@@ -1,5 +1,5 @@
-// The same programs as native threads: no simulator, no timing, and no detection of missing cache management, because
-// native caches are coherent. A host is compiled as a program, and a channel program as a library; the environment variable
+// Native execution of hosts and channel programs as threads: no simulator, no timing, and no detection of missing cache
+// maintenance, because native caches are coherent. A host is compiled as a program, and a channel program as a library; the environment variable
 // NEARMEMORY_CP defines the binaries, as `--cp` does:
 //
 //     cc @nearmemory/native.flags host.c -o host
@@ -23,10 +23,10 @@
 #define NM_NATIVE_LINES 512
 #define NM_NATIVE_FIFO 1024
 
-// Highest bit of the count of sent words: the stream ends after them.
+// Highest bit of the count of sent words: the stream ends after these words.
 #define NM_NATIVE_END ((uint64_t)1 << 63)
 
-// Words from one core to another; each side writes a line of its own.
+// FIFO from one core to another. Each side writes its own cache line.
 struct nm_native_fifo {
   uint64_t words[NM_NATIVE_FIFO];
   volatile uint64_t sent __attribute__((aligned(128)));
@@ -76,7 +76,7 @@ static inline uint64_t nm_native_now(struct nm_native_core *core) {
   return next;
 }
 
-// Link to the oldest request of a kind held at a line; the end of the list if there is none.
+// Returns the link to the oldest held request of a kind at a line, or the end of the list.
 static inline struct nm_native_held **nm_native_oldest(struct nm_native_core *core, uint64_t line, uint64_t kind) {
   struct nm_native_held **link = &core->held;
   while (*link && ((*link)->line != line || (*link)->kind != kind)) link = &(*link)->next;
@@ -96,7 +96,7 @@ static inline void nm_native_transfer(struct nm_native_core *core, uint64_t line
   core->stamps[line * 2 + kind] = nm_native_now(core);
 }
 
-// Releases the oldest held request; returns whether there was one. The next write-back is then stored.
+// Releases the oldest held request of a kind, and stores the next held write-back. Returns 0 if no request is held.
 static inline int nm_native_release(struct nm_native_core *core, uint64_t line, uint64_t kind) {
   struct nm_native_held **link = nm_native_oldest(core, line, kind), *held = *link;
   if (!held) return 0;
@@ -127,7 +127,7 @@ static inline void nm_relax(void) {
 #endif
 }
 
-// A host reads a line (kind 0) or writes it back (1); it waits if the line is locked.
+// Reads a line (kind 0) or writes it back (kind 1) for the host; waits while the line is locked.
 static inline void nm_native_access(struct nm_native_core *core, uint64_t line, uint64_t kind, uint64_t *words) {
   struct nm_native_held held = {line, kind, words, 0, 0, 0, NULL};
   pthread_mutex_lock(&core->mutex);
