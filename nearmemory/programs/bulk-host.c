@@ -1,5 +1,5 @@
-// Sets, clears and copies a range: by the host in its own memory and in far memory, with and without prefetches, with prefetches by four
-// cores, and by a near-memory core. Argument: bytes.
+// Benchmark: sets, clears and copies a range. Variants: the host in its own memory and in far memory, with and without
+// prefetches; four host cores with prefetches; a near-memory core. Argument: bytes.
 
 #include "nearmemory/programs/bench.h"
 #include "nearmemory/programs/team.h"
@@ -7,7 +7,7 @@
 enum { SET, CLEAR, COPY, INTERLEAVED };
 static const char *const names[] = {"set", "clear", "copy", "interleaved copy"};
 
-// Maximum size, in bytes, of the runs that determine the best prefetch distance.
+// Maximum size, in bytes, of the runs that select the prefetch distance.
 #define MAX_TUNED_BYTES 262144
 
 // Loops of the host. `distance` is the prefetch distance in words; 0: no prefetches.
@@ -47,7 +47,7 @@ static void run_on_host(int operation, struct memory range, uint64_t value, uint
   if (range.far) nm_flush_all(range.to, range.bytes);
 }
 
-// The same by several cores, each with whole lines of the range.
+// Arguments of an operation by several cores, each with whole lines of the range.
 static struct {
   struct memory all;
   int operation;
@@ -68,7 +68,8 @@ static void run_on_cores(int operation, struct memory range, uint64_t value, uin
   team_run(work);
 }
 
-// Operation by the host: until the last line can be read again and, in far memory, all lines are written back.
+// Runs an operation on the host. Returns the time until the last line can be read again and, in far memory, all lines are
+// written back.
 static uint64_t by_host(int operation, struct memory range, uint64_t value, uint64_t distance, int all_cores) {
   if (range.far) nm_flush_all(range.from, range.bytes);
   uint64_t start = cycles();
@@ -80,7 +81,8 @@ static uint64_t by_host(int operation, struct memory range, uint64_t value, uint
 static struct nm_sender out;
 static struct nm_receiver in;
 
-// Operation by the near-memory core, from the request to the answer. The host holds no copy of the written lines.
+// Runs an operation on the near-memory core. Returns the time from the request to the response. The host has no copy of the
+// written lines.
 static uint64_t by_core(int operation, struct memory range, uint64_t value) {
   uint64_t start = cycles(), words[NM_WORDS];
   uint64_t job[4] = {operation, (uintptr_t)range.to, operation == SET ? value : (uintptr_t)range.from, range.bytes};
@@ -131,7 +133,7 @@ static void measure(int operation, struct memory range, int64_t distance, int al
   print_duration(name, duration);
 }
 
-// Best prefetch distance.
+// Returns the prefetch distance with the shortest time.
 static uint64_t best_prefetch_distance(int operation, struct memory range) {
   if (range.bytes > MAX_TUNED_BYTES) range.bytes = MAX_TUNED_BYTES;
   uint64_t best = 0, best_duration = UINT64_MAX;

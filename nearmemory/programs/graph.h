@@ -1,4 +1,4 @@
-// Graphs of five shapes as adjacency lists, determined by the shape and sizes alone.
+// Generator of graphs of five shapes as adjacency lists. Shape and sizes determine the graph.
 //
 // Two are random graphs with undirected edges: recursive matrices (Kronecker) with randomly permuted node numbers,
 // and uniform ones. The others have the degree distribution of a social network, of web pages with clustered
@@ -22,7 +22,7 @@ static inline uint64_t random_word(void) { return hash(graph_random += 0x9e3779b
 // Random number below a 32-bit limit.
 static inline uint32_t random_below(uint64_t limit) { return (random_word() >> 32) * limit >> 32; }
 
-// The two ends of an edge of a recursive matrix, with the probabilities of Graph 500: 57, 19, 19 and 5 per cent.
+// Draws an edge of a recursive matrix, with the probabilities of Graph 500: 57, 19, 19 and 5 per cent.
 static void kronecker_edge(int levels, uint32_t *from, uint32_t *to) {
   uint32_t a = 0, b = 0;
   for (int i = 0; i < levels; i += 4) {
@@ -37,7 +37,7 @@ static void kronecker_edge(int levels, uint32_t *from, uint32_t *to) {
   *to = b;
 }
 
-// Adjacency lists from the ends of undirected edges.
+// Builds adjacency lists from undirected edges.
 static void graph_of_edges(struct graph *graph, const uint32_t (*ends)[2], uint64_t count) {
   for (uint64_t i = 0; i < count; i++) graph->first[ends[i][0] + 1]++, graph->first[ends[i][1] + 1]++;
   for (uint64_t n = 0; n < graph->nodes; n++) graph->first[n + 1] += graph->first[n];
@@ -72,7 +72,7 @@ static void make_undirected(struct graph *graph, enum shape shape) {
   free(permutation);
 }
 
-// Degrees by shape: of a power law with this mean up to a limit, or of roads, mostly 2 or 3.
+// Draws the degree of a node: from a power law with this mean and maximum, or of a road network, mostly 2 or 3.
 static uint32_t degree_of(enum shape shape, uint32_t mean, uint32_t max_degree) {
   if (shape == ROADS) {
     static const uint8_t degrees[16] = {1, 1, 1, 2, 2, 2, 2, 2, 2, 3, 3, 3, 3, 3, 4, 4};
@@ -84,7 +84,7 @@ static uint32_t degree_of(enum shape shape, uint32_t mean, uint32_t max_degree) 
   return degree < max_degree ? (uint32_t)degree : max_degree;
 }
 
-// Adjacency lists in which `in_order` per 1,000 neighbours follow the previous neighbour directly.
+// Builds adjacency lists in which `in_order` per 1,000 neighbours are the successor of the previous neighbour.
 static void make_directed(struct graph *graph, enum shape shape, uint32_t max_degree, uint32_t in_order) {
   uint64_t count = 0, mean = graph->edges / graph->nodes;
   // One node has the maximum degree.
@@ -102,7 +102,7 @@ static void make_directed(struct graph *graph, enum shape shape, uint32_t max_de
   graph->edges = count;
 }
 
-// A graph with this many nodes, at most this many edges and, in shapes defined by degrees, this maximum degree.
+// Returns a graph with at most `edges` edges. The maximum degree applies to shapes that are defined by degrees.
 static struct graph graph_make(enum shape shape, uint64_t nodes, uint64_t edges, uint64_t max_degree) {
   struct graph graph = {nodes, edges / 2 * 2};
   graph.first = calloc(nodes + 1, sizeof *graph.first);
@@ -120,7 +120,7 @@ static struct graph graph_make(enum shape shape, uint64_t nodes, uint64_t edges,
   return graph;
 }
 
-// Scores, per 1,000, that are in another line than the previous one.
+// Returns the number of neighbours, per 1,000, whose score is in another line than the previous neighbour's.
 static inline uint64_t graph_new_lines(const struct graph *graph) {
   uint64_t lines = graph->edges > 0;
   for (uint64_t i = 1; i < graph->edges; i++)

@@ -14,7 +14,7 @@ enum way { LOCAL, FAR, HINTS, LINES, REGISTERS };
 static const char *const names[] = {"local", "far", "far with hints", "line pipes", "register pipes"};
 
 #define DAMPING 0.85f
-// Messages sent together; a pipe has room for two batches.
+// Number of messages sent together; a pipe has space for two batches.
 #define BATCH (PIPE_LINES / 2)
 #define MCCS 4
 
@@ -24,14 +24,14 @@ static enum way way;
 static float *contributions, *sums;
 static struct nm_barrier barrier;
 
-// Output of a host core to a near-memory core: messages not yet sent, and lines of the pipe.
+// Output of a host core to a near-memory core: pending messages, and counts of lines sent and received.
 struct out {
   struct message batch[BATCH];
   uint64_t pending, sent, taken;
 };
 static struct out line_outputs[PIPES][MCCS];
 
-// Words to be sent by registers, and the register for the next one.
+// Pending words for the register pipes of a near-memory core, and index of the next register.
 struct words {
   uint64_t batch[WORD_REGISTERS], pending, next;
 };
@@ -41,7 +41,7 @@ static void send_words(uint64_t mcc) {
   struct words *out = &words[mcc];
   struct nm_registers *to = nm_registers_of(mcc, FIRST_WORD_REGISTER);
   for (;;) {
-    // All flags are loaded together: the core waits for none before it is needed.
+    // All flags are loaded before the first is used, because the in-order core stalls at the first use of each load.
     uint64_t flags[WORD_REGISTERS], full = 0;
 #pragma GCC unroll 16
     for (int i = 0; i < WORD_REGISTERS; i++) flags[i] = to[i].flag;
@@ -134,7 +134,7 @@ static void send_nodes(uint64_t core) {
   send_mark(core, ROUND_ENDS);
 }
 
-// Sums of all nodes, by the host.
+// Sums the contributions of all neighbours of a range of nodes, on the host.
 static void sum_neighbours(uint64_t from, uint64_t to, uint64_t hints) {
   for (uint64_t n = from; n < to; n++) {
     float sum = 0;
@@ -146,7 +146,7 @@ static void sum_neighbours(uint64_t from, uint64_t to, uint64_t hints) {
   }
 }
 
-// Contribution of each node to each of its neighbours.
+// Computes the contribution of each node to each of its neighbours.
 static void contribute(uint64_t from, uint64_t to) {
   float least = (1 - DAMPING) / graph.nodes;
   for (uint64_t n = from; n < to; n++) {
@@ -157,7 +157,7 @@ static void contribute(uint64_t from, uint64_t to) {
 
 static int uses_near_memory(void) { return way == LINES || way == REGISTERS; }
 
-// One core's share of all rounds.
+// Runs all rounds for the nodes of one core.
 static void work(void *argument) {
   uint64_t core = (uintptr_t)argument, from = bounds[core], to = bounds[core + 1], bytes = (to - from) * sizeof *sums;
   for (uint64_t round = 0; round < rounds; round++) {
@@ -202,7 +202,7 @@ static void start_near_memory(void) {
   }
 }
 
-// All rounds with one method; prints the time, and the traffic on the link and at far memory.
+// Runs all rounds with one method; prints the time, and the traffic on the link and at far memory.
 static void measure(void) {
   struct nm_thread threads[PIPES];
   begin();
@@ -238,7 +238,7 @@ static void find_prefetch_distance(void) {
   }
 }
 
-// True if the same rounds in double precision give these sums up to rounding.
+// Returns 1 if the same rounds in double precision have these sums up to rounding.
 static int match_double_precision(const float *found) {
   double *before = malloc(graph.nodes * sizeof *before), *now = malloc(graph.nodes * sizeof *now), error = 0;
   require(before && now, "no memory");

@@ -10,12 +10,12 @@ NM_CHANNEL(8192, NM_REGISTER_PIPE(0), NM_REGISTER_PIPE(1), NM_REGISTER_PIPE(2), 
            NM_REGISTER_PIPE(10), NM_REGISTER_PIPE(11), NM_REGISTER_PIPE(12), NM_REGISTER_PIPE(13), NM_REGISTER_PIPE(14),
            NM_REGISTER_PIPE(15), NM_GIVEN)
 
-// Lines to which contributions are fetched: those of one message while those of the previous one are summed.
+// First of the lines into which contributions are fetched. The next message is fetched while the previous one is summed.
 #define FETCHED FIRST_LINE(PIPES)
 
 static uint64_t contributions, sums;
 
-// A source of messages: the current node, its block, the block's line, and the times at which lines were stored.
+// A source of messages: pipe state; current node, its block and the block's line; times at which lines were stored.
 struct source {
   uint64_t pipe, first, received;
   uint64_t node, block, slot, since[SUM_LINES];
@@ -49,7 +49,7 @@ static void store_block(struct source *source) {
   source->slot = (source->slot + 1) % SUM_LINES;
 }
 
-// Writes the finished node's sum, and begins another node.
+// Stores the sum of the finished node, and starts another node.
 static void begin_node(struct source *source, uint64_t node) {
   if (source->node != UINT64_MAX) scores_of(source)[source->node % BLOCK] = source->sum;
   source->node = node;
@@ -59,7 +59,7 @@ static void begin_node(struct source *source, uint64_t node) {
   store_block(source);
   source->block = block;
   if (block == UINT64_MAX) return;
-  // The earlier store of this line has completed.
+  // Waits for the earlier store of this line.
   if (source->since[source->slot]) nm_stored_since(source->first + PIPE_LINES + source->slot, 1, source->since[source->slot]);
   for (int i = 0; i < 16; i++) nm_words(source->first + PIPE_LINES + source->slot)[i] = 0;
 }
@@ -72,7 +72,7 @@ static void add_contributions(const struct pending *message) {
   uint64_t left = message->count;
   const volatile uint64_t *stamp = nm_stamps(message->line) + 1;
   const volatile float *line = (const volatile float *)nm_words(message->line);
-  // Four are loaded before the first is added: the in-order core waits for each load that it uses.
+  // Four are loaded before the first is added, because the in-order core stalls at the first use of each load.
   for (; left >= 4; left -= 4, neighbour += 4, stamp += 8, line += 4 * BLOCK) {
     nm_stamped_since(stamp, 1, message->since);
     nm_stamped_since(stamp + 2, 1, message->since);
@@ -100,7 +100,7 @@ static void end_round(struct source *source) {
   }
 }
 
-// Next message of a line pipe, if one is available.
+// Receives the next message of a line pipe. Returns 0 if none is available.
 static int next_line(struct source *source, struct pending *next) {
   const volatile struct message *message =
       (const volatile struct message *)nm_words(source->first + source->received % PIPE_LINES);
@@ -111,7 +111,7 @@ static int next_line(struct source *source, struct pending *next) {
   return 1;
 }
 
-// Next message of a register pipe, if one is available.
+// Receives the next message of the register pipes. Returns 0 if none is available.
 static int next_words(struct source *source, struct pending *next) {
   static struct message messages[2];
   static uint64_t words, which;
@@ -129,7 +129,7 @@ static int next_words(struct source *source, struct pending *next) {
   return 1;
 }
 
-// Reports the number of freed lines of a pipe to the host.
+// Reports to the host how many lines of a pipe are free again.
 static void report_taken(const struct source *source, uint64_t taken) {
   *(volatile uint64_t *)nm_shared(TAKEN_REGISTER(source->pipe)) = taken;
 }
@@ -155,7 +155,7 @@ int channel(uint64_t a, uint64_t b, uint64_t pipes, uint64_t d) {
     }
     if (previous.source && (has_message || i + 1 == source_count)) {
       add_contributions(&previous);
-      // Its line, and all earlier ones, are free only now.
+      // The message's line, and all earlier lines, are free now.
       if (pipes) report_taken(previous.source, previous.source->received - (previous.source == source && has_message));
       previous.source = 0;
     }

@@ -29,7 +29,8 @@ static uint32_t *make_table(uint64_t bytes, int far) {
   return (uint32_t *)table;
 }
 
-// Sum of the balances below a limit in a range of rows. Eight rows are loaded before any is used.
+// Returns the sum and the number of the balances below a limit in a range of rows. Eight rows are loaded before the first is
+// used.
 static uint64_t add(const uint32_t *table, uint64_t from, uint64_t to, uint64_t below, uint64_t distance, uint64_t *count) {
   uint64_t sum = 0, found = 0, prefetch_offset = distance * NM_LINE / 4, step = width / 4;
   for (uint64_t row = from; row < to; row += 8) {
@@ -60,7 +61,7 @@ static void by_host(const uint32_t *table, uint64_t distance, const char *label)
   print_duration(label, found);
 }
 
-// Result of each core, in lines of their own.
+// Results by core, each in a separate line.
 static struct {
   uint64_t sum, count;
 } __attribute__((aligned(NM_LINE))) parts[CORES];

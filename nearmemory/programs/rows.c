@@ -8,7 +8,7 @@ NM_CHANNEL(4096, NM_REGISTER_PIPE(0), NM_REGISTER_PIPE(1), NM_GIVEN)
 
 enum { SUM, COPY, STREAM };
 
-// Lines of a fetch, and number of buffers: all fetches but one are outstanding while the remaining buffer is read.
+// Lines per buffer, and number of buffers. While one buffer is read, the fetches of the others are outstanding.
 #define BUFFER_LINES 64 // one per bit of a mask
 #define BUFFERS 4
 #define FIRST_OF_STREAM 400
@@ -30,7 +30,7 @@ static struct table begin(uint64_t far, uint64_t lines) {
   return table;
 }
 
-// Returns the first line of the next part, after its arrival, and releases the previous part.
+// Waits for the next buffer and returns its first line; the previous buffer is fetched again.
 static uint64_t next(struct table *table) {
   uint64_t buffer = table->consumed++ % BUFFERS;
   fetch_next(table);
@@ -38,7 +38,8 @@ static uint64_t next(struct table *table) {
   return buffer * BUFFER_LINES;
 }
 
-// Sums the balances of rows. Eight are loaded before any is used, because the in-order core waits for each load that it uses.
+// Sums the balances of the rows of a buffer. Eight are loaded before the first is used, because the in-order core stalls at
+// the first use of each load.
 static inline __attribute__((always_inline)) uint64_t add(uint64_t line, uint64_t width) {
   const volatile uint32_t *row = (const volatile uint32_t *)nm_words(line) + 1;
   uint64_t sum = 0;
@@ -68,7 +69,7 @@ static uint64_t sum(uint64_t far, uint64_t lines, uint64_t width) {
   return all;
 }
 
-// Bit mask of a part's rows with less than this balance. Eight are loaded before any is used.
+// Returns the bit mask of the rows of a buffer with less than this balance. Eight are loaded before the first is used.
 static uint64_t rows_below(uint64_t line, uint64_t below) {
   uint64_t selected = 0;
   for (uint64_t i = 0; i < BUFFER_LINES; i += 8) {
@@ -89,12 +90,12 @@ static void wait_for_stores(uint64_t buffer, uint64_t selected, uint64_t since) 
     if (selected & 1) nm_stored_since(line, 1, since);
 }
 
-// Copies one-line rows to far memory, consecutive ones by one transfer, and returns their number.
+// Copies the selected one-line rows to far memory, consecutive rows by one transfer, and returns their number.
 static uint64_t copy(uint64_t far, uint64_t lines, uint64_t below, uint64_t to) {
   struct table table = begin(far, lines);
   uint64_t all = 0, store_time[BUFFERS] = {0}, selected_rows[BUFFERS] = {0};
   while (table.consumed < table.parts) {
-    // The next fetch overwrites a part whose stores may be outstanding.
+    // The next fetch overwrites a buffer whose stores may be outstanding.
     uint64_t buffer = table.fetched % BUFFERS;
     wait_for_stores(buffer, selected_rows[buffer], store_time[buffer]);
     selected_rows[buffer] = 0;
@@ -117,7 +118,7 @@ static uint64_t copy(uint64_t far, uint64_t lines, uint64_t below, uint64_t to) 
   return all;
 }
 
-// Streams the same rows to the host, followed by a row with an invalid number.
+// Streams the selected rows to the host, followed by a row with an invalid number, and returns their number.
 static uint64_t stream(uint64_t far, uint64_t lines, uint64_t below, struct nm_stream *out) {
   struct table table = begin(far, lines);
   uint64_t all = 0;

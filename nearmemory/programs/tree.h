@@ -1,7 +1,7 @@
-// Trees of the benchmark "unbalanced tree search" (UTS), whose nodes are defined by the hash SHA-1 (FIPS 180): a node's state is the
-// hash of its parent's state and its number among the siblings; its number of children follows from the state.
+// Trees of the benchmark "unbalanced tree search" (UTS), defined by the hash SHA-1 (FIPS 180). The state of a node is the hash
+// of its parent's state and its index among the siblings; the state determines the number of children.
 //
-// Compiles with any C compiler, so that its numbers of nodes can be compared with the published ones.
+// Compiles with any C compiler, so that the numbers of nodes can be compared with the published ones.
 
 #ifndef NEARMEMORY_TREE_H
 #define NEARMEMORY_TREE_H
@@ -28,7 +28,7 @@ struct tree {
 
 static inline uint32_t rotate_left(uint32_t word, int count) { return word << count | word >> (32 - count); }
 
-// SHA-1 of less than 56 bytes, i.e. one block.
+// Computes the SHA-1 hash of a single block: at most 55 bytes.
 static void tree_hash(const uint8_t *bytes, unsigned length, uint8_t hash[TREE_STATE]) {
   uint32_t words[80], h[5] = {0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476, 0xc3d2e1f0};
   uint8_t block[64] = {0};
@@ -53,7 +53,7 @@ static void tree_hash(const uint8_t *bytes, unsigned length, uint8_t hash[TREE_S
     for (int j = 0; j < 4; j++) hash[i * 4 + j] = h[i] >> (24 - 8 * j);
 }
 
-// Hash of a state and a child number.
+// Computes the state of a child: the hash of the parent's state and the child's index.
 static void tree_spawn(const uint8_t state[TREE_STATE], uint32_t number, uint8_t child[TREE_STATE]) {
   uint8_t bytes[TREE_STATE + 4];
   memcpy(bytes, state, TREE_STATE);
@@ -67,7 +67,7 @@ static void tree_root(const struct tree *tree, uint8_t state[TREE_STATE]) {
   tree_hash(bytes, sizeof bytes, state);
 }
 
-// A state's random number in [0, 1).
+// Returns the random number in [0, 1) of a state.
 static double tree_random(const uint8_t state[TREE_STATE]) {
   uint32_t word = (uint32_t)state[16] << 24 | state[17] << 16 | state[18] << 8 | state[19];
   return (word & 0x7fffffff) / 2147483648.0;
@@ -84,7 +84,7 @@ static double tree_branching(const struct tree *tree, int depth) {
   }
 }
 
-// Number of children of a node.
+// Returns the number of children of a node.
 static int tree_children(const struct tree *tree, const uint8_t state[TREE_STATE], int depth) {
   double uniform = tree_random(state);
   if (tree->type == TREE_BINOMIAL) {

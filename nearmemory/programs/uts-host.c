@@ -10,7 +10,7 @@
 #define CORES 4
 #define MCCS 4
 #define STACK 65536
-// Parts of the tree that cores of the host pass to each other.
+// Capacity of the pool of ranges that cores of the host exchange.
 #define POOL 4096
 #define MAX_PREFETCHES 64
 
@@ -44,7 +44,7 @@ static struct node *build_tree(const struct tree *tree, uint64_t max_nodes) {
   return nodes;
 }
 
-// One core's search: nodes still to be searched, and prefetched nodes not yet read.
+// Search state of a core: stack of ranges, and prefetched nodes that were not yet read.
 struct search {
   const struct node *tree;
   uint64_t prefetch_distance, height, prefetched, read, pending[MAX_PREFETCHES];
@@ -73,7 +73,7 @@ static inline uint64_t pop(struct search *search) {
   return first;
 }
 
-// Processes the oldest prefetched node. Returns 0 if there was none.
+// Visits the oldest prefetched node, or the next node without prefetches. Returns 0 if no node is left.
 static inline int process_next(struct search *search) {
   if (search->prefetch_distance == 0) {
     if (search->height == 0) return 0;
@@ -169,7 +169,7 @@ static void by_host(const struct node *tree, uint64_t prefetch_distance, uint64_
   print_duration(label, found);
 }
 
-// By several near-memory cores, from the first word to the last one.
+// Measures a search by near-memory cores, from the start of the last program to the last result.
 static void by_cores(struct node *tree, uint64_t cores, const char *label) {
   struct found total = {0};
   uint64_t start = cycles(), words[3];

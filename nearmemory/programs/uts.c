@@ -11,14 +11,14 @@ NM_CHANNEL(4096, NM_REGISTER_PIPE(0), NM_FIFO(0), NM_FIFO(1), NM_FIFO(2), NM_FIF
 #define READS 8
 // Ranges of siblings to be searched: the depth of the tree, with a margin.
 #define STACK 8192
-// Nodes searched between two checks for requests of one other core.
+// Nodes searched between two checks for messages of another core.
 #define NODES_PER_POLL 8
 
-// The oldest range, usually the largest subtree, is at `bottom`; the newest one below `top`.
+// Stack of ranges. The oldest range, usually the largest subtree, is at `bottom`; the newest is below `top`.
 static uint64_t stack[STACK], bottom, top;
 static uint64_t far, cores, core, credit, nodes, leaves, max_depth;
 
-// Compacts the stack to make room at its end; returns whether there is any.
+// Moves the stack to the start of its array. Returns 0 if it is there already.
 static __attribute__((noinline)) int make_room(void) {
   if (bottom == 0) return 0;
   for (uint64_t i = bottom; i < top; i++) stack[i - bottom] = stack[i];
@@ -34,7 +34,7 @@ static inline int push(uint64_t first, uint64_t count) {
   return 1;
 }
 
-// Takes the first node of the newest range; its siblings stay.
+// Removes the first node of the newest range, and returns it.
 static inline uint64_t pop(void) {
   uint64_t *newest = &stack[top - 1], range = *newest;
   if (RANGE_COUNT(range) > 1)
@@ -44,11 +44,11 @@ static inline uint64_t pop(void) {
   return RANGE_FIRST(range);
 }
 
-// Cores with unanswered requests for nodes, and cores that this core has sent requests to, as bit masks.
+// Bit masks of cores: requesters without a response, and cores to which this core has sent a request.
 static uint64_t requesters, requested_cores;
 
-// Sends the oldest range, or half of the only one, to a requesting core, with a thirty-second of the credit. Sends nothing if
-// no node would be left here.
+// Sends the oldest range, or half of the only range, to a requester, with 1/32 of the credit. Sends nothing if no node would
+// remain.
 static __attribute__((noinline)) void send_range(void) {
   uint64_t range = stack[bottom], count = RANGE_COUNT(range);
   if (top == bottom || credit < 2 || (top - bottom == 1 && count == 1)) return;
@@ -64,7 +64,7 @@ static __attribute__((noinline)) void send_range(void) {
   nm_fifo_send(other, WORK(power, RANGE(RANGE_FIRST(range), count)));
 }
 
-// Receives messages of one other core, round-robin; returns whether the search is over.
+// Receives the messages of the next core, round-robin. Returns 1 if the search has ended.
 static __attribute__((noinline)) int receive_messages(void) {
   static uint64_t other;
   do
@@ -86,7 +86,8 @@ static __attribute__((noinline)) int receive_messages(void) {
   return 0;
 }
 
-// Idle: requests nodes from the others and returns credit, or, with all the credit, announces the end. Returns whether it is over.
+// Requests nodes from the other cores and returns the credit; with all the credit, the first core announces the end. Returns
+// 1 if the search has ended.
 static __attribute__((noinline)) int wait_for_work(void) {
   if (core == 0 && credit == CREDIT) {
     for (uint64_t other = 1; other < cores; other++) nm_fifo_send(other, SEARCH_ENDED);
@@ -103,7 +104,7 @@ static __attribute__((noinline)) int wait_for_work(void) {
   return receive_messages();
 }
 
-// The whole search: 0, or -1 if the tree is too deep.
+// Searches the tree. Returns 0, or -1 if the tree is too deep.
 static int search(void) {
   uint64_t fetches = 0, read = 0, polls_left = NODES_PER_POLL, earlier_stamp[READS];
   for (;;) {
