@@ -113,7 +113,7 @@ static void overwrite(struct memory range, uint64_t value) {
     fill(range.to, ~value, range.bytes, 0);
 }
 
-// By the near-memory core if `distance` is -1, otherwise by one core of the host or by several.
+// Runs an operation on the near-memory core if `distance` is -1, otherwise on one or all cores of the host. Returns its time.
 static uint64_t run(int operation, struct memory range, int64_t distance, int all_cores, uint64_t value) {
   return distance < 0 ? by_core(operation, range, value) : by_host(operation, range, value, distance, all_cores);
 }

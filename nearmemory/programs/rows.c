@@ -30,7 +30,7 @@ static struct table begin(uint64_t far, uint64_t lines) {
   return table;
 }
 
-// Waits for the next buffer and returns its first line; the previous buffer is fetched again.
+// Waits for the next buffer and returns its first line. The next fetch goes to the previous buffer.
 static uint64_t next(struct table *table) {
   uint64_t buffer = table->consumed++ % BUFFERS;
   fetch_next(table);
