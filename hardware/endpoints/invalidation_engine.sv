@@ -33,7 +33,8 @@ module invalidation_engine #(
   input  home_pkg::local_rsp_t local_rsp_i
 );
   logic                 busy_q, req_fire, rsp_fire;
-  logic [LineWidth-1:0] line_q, lines_left_q, outstanding_q, refused_q;   // next line; lines not yet requested; outstanding and refused operations
+  logic [LineWidth-1:0] line_q, lines_left_q;       // next line, and number of lines not yet requested
+  logic [LineWidth-1:0] outstanding_q, refused_q;   // numbers of operations
 
   assign start_ready_o     = !busy_q;
   assign local_req_valid_o = busy_q && lines_left_q != '0;
@@ -71,5 +72,6 @@ module invalidation_engine #(
 
   `ASSERT_STABLE(stable_local, local_req_valid_o, local_req_ready_i, local_req_o)
   `ASSERT_STABLE(stable_done, done_valid_o, done_ready_i, done_refused_o)
-  `ASSUME_OR(completion_expected, !rsp_fire || busy_q && outstanding_q != '0, ("invalidation_engine: an answer that nobody waits for"))
+  `ASSUME_OR(completion_expected, !rsp_fire || busy_q && outstanding_q != '0,
+    ("invalidation_engine: an answer that nobody waits for"))
 endmodule : invalidation_engine

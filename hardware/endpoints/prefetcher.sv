@@ -120,7 +120,8 @@ module prefetcher #(
   endfunction
 
   // Line of the RAM for a line of a block, and for a bypassing read.
-  function automatic logic [RamLineWidth-1:0] ram_line_of_block(input logic [BlockWidth-1:0] block, input logic [OffsetWidth-1:0] offset);
+  function automatic logic [RamLineWidth-1:0] ram_line_of_block(
+    input logic [BlockWidth-1:0] block, input logic [OffsetWidth-1:0] offset);
     return RamLineWidth'(block) << OffsetWidth | RamLineWidth'(offset);
   endfunction
 
@@ -157,7 +158,8 @@ module prefetcher #(
   // ------------------------------------------------------------------ reads of the home: look-up
 
   line_t                    req_line, next_line;
-  logic                     req_fire, block_hit, line_hit, line_stale, next_block_hit, second_half, claim, bypass, can_claim, wants_next;
+  logic                     req_fire, block_hit, line_hit, line_stale, next_block_hit;
+  logic                     second_half, claim, bypass, can_claim, wants_next;
   logic                     free_valid, command_ready, aw_fire;
   logic [BlockWidth-1:0]    hit_block, victim;
   logic [ReadWidth-1:0]     free_entry;
@@ -294,7 +296,8 @@ module prefetcher #(
   assign mem_r_ready_o   = !w_merge_valid;
   assign mem_r_fire      = mem_r_valid_i && mem_r_ready_o;
   assign mem_r_line_done = mem_r_fire && mem_r_beat == BeatWidth'(Beats - 1);
-  assign fill            = mem_r_fire && (mem_r_kind == Bypass || !line_valid_q[mem_r_block][mem_r_offset] && !line_stale_q[mem_r_block][mem_r_offset]);
+  assign fill            = mem_r_fire && (mem_r_kind == Bypass
+                         || !line_valid_q[mem_r_block][mem_r_offset] && !line_stale_q[mem_r_block][mem_r_offset]);
 
   always_comb begin
     mem_r_offset = mem_r_kind == Demand ? demand_offset_q[mem_r_block] : burst_offset_q[mem_r_block];
@@ -464,7 +467,9 @@ module prefetcher #(
       order_q <= order_d;
       if (req_fire && wants_next && !line_stale && (next_block_hit || can_claim)) claimed_q[hit_block] <= 1'b1;
       for (int unsigned b = 0; b < Blocks; b++) begin
-        if (mem_r_fire && mem_r_last_i && mem_r_kind != Bypass && mem_r_block == BlockWidth'(b)) filling_q[b] <= filling_q[b] - 1'b1;
+        if (mem_r_fire && mem_r_last_i && mem_r_kind != Bypass && mem_r_block == BlockWidth'(b)) begin
+          filling_q[b] <= filling_q[b] - 1'b1;
+        end
       end
       if (claim) begin
         valid_q[victim]   <= 1'b1;
@@ -475,7 +480,9 @@ module prefetcher #(
   end
 
   always_ff @(posedge clk_i) begin
-    if (mem_r_line_done && mem_r_kind != Bypass && !line_stale_q[mem_r_block][mem_r_offset]) line_valid_q[mem_r_block][mem_r_offset] <= 1'b1;
+    if (mem_r_line_done && mem_r_kind != Bypass && !line_stale_q[mem_r_block][mem_r_offset]) begin
+      line_valid_q[mem_r_block][mem_r_offset] <= 1'b1;
+    end
     if (aw_fire && w_present && !line_valid_q[w_found][w_line.offset]) line_stale_q[w_found][w_line.offset] <= 1'b1;
     if (w_fire && w_last_i && w_merge && (w_full_line || w_line_was_valid)) begin
       line_valid_q[w_block][w_offset] <= 1'b1;
@@ -558,7 +565,8 @@ module prefetcher #(
       if (req_fire) begin
         pending_q[free_entry] <= 1'b1;
         ready_q[free_entry]   <= line_hit
-          || block_hit && !line_stale && mem_r_line_done && mem_r_kind != Bypass && mem_r_block == hit_block && mem_r_offset == req_line.offset;
+          || block_hit && !line_stale && mem_r_line_done && mem_r_kind != Bypass
+             && mem_r_block == hit_block && mem_r_offset == req_line.offset;
       end
     end
   end
@@ -588,7 +596,8 @@ module prefetcher #(
     .clk_i,
     .wr_en_i  (strobes),
     .wr_addr_i(w_merge_valid ? word_of(ram_line_of_block(w_block, w_offset), w_beat_q)
-               : word_of(mem_r_kind == Bypass ? ram_line_of_bypass(ReadWidth'(mem_r_index)) : ram_line_of_block(mem_r_block, mem_r_offset), mem_r_beat)),
+               : word_of(mem_r_kind == Bypass ? ram_line_of_bypass(ReadWidth'(mem_r_index))
+                         : ram_line_of_block(mem_r_block, mem_r_offset), mem_r_beat)),
     .wr_data_i(w_merge_valid ? w_data_i : mem_r_data_i),
     .rd_en_i  (rd_issue),
     .rd_addr_i(word_of(bypass_q[entry] ? ram_line_of_bypass(entry) : ram_line_of_block(block_q[entry], offset_q[entry]), r_beat_q)),

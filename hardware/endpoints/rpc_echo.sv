@@ -362,7 +362,8 @@ module rpc_echo #(
       .wr_addr_i(wr_word),
       .wr_data_i(wr_data),
       .rd_en_i  (compute_rd && arg_slot_q.side == 1'(side) || rd_issue && rd_slot.side == 1'(side)),
-      .rd_addr_i(compute_rd ? word_of(arg_slot_q.context_index, arg_slot_q.offset, arg_beat_q) : word_of(rd_slot.context_index, rd_slot.offset, r_beat_q)),
+      .rd_addr_i(compute_rd ? word_of(arg_slot_q.context_index, arg_slot_q.offset, arg_beat_q)
+                 : word_of(rd_slot.context_index, rd_slot.offset, r_beat_q)),
       .rd_data_o(words[side])
     );
   end

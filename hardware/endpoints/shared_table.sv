@@ -100,7 +100,8 @@ module shared_table #(
     end
   endfunction
 
-  logic [Workers-1:0]   idle, unlock_sent, claim_row, wants_lock, wants_read, wants_write, wants_unlock, lock_granted, busy_with_next;
+  logic [Workers-1:0]   idle, unlock_sent, claim_row, lock_granted, busy_with_next;
+  logic [Workers-1:0]   wants_lock, wants_read, wants_write, wants_unlock;
   worker_sel_t          next_idle, next_lock, next_read, next_write, next_unlock, granted;
   logic [BeatWidth-1:0] r_beat_q, w_beat_q;
   logic                 lock_fire, read_fire, write_fire, unlock_fire, unlock_acked;
@@ -175,9 +176,9 @@ module shared_table #(
       next_write  <= '0;
       next_unlock <= '0;
     end else begin
-      if (!next_lock.valid || lock_fire)      next_lock   <= first_worker(wants_lock);
-      if (!next_read.valid || read_fire)      next_read   <= first_worker(wants_read);
-      if (!next_write.valid || write_fire)    next_write  <= first_worker(wants_write);
+      if (!next_lock.valid || lock_fire)     next_lock   <= first_worker(wants_lock);
+      if (!next_read.valid || read_fire)     next_read   <= first_worker(wants_read);
+      if (!next_write.valid || write_fire)   next_write  <= first_worker(wants_write);
       if (!next_unlock.valid || unlock_fire) next_unlock <= first_worker(wants_unlock);
     end
   end
@@ -209,8 +210,8 @@ module shared_table #(
 
   always_ff @(posedge clk_i) begin
     for (int unsigned w = 0; w < Workers; w++) begin
-      if (!rst_ni)                                               unlock_pending_q[w] <= 1'b0;
-      else if (unlock_sent[w])                                   unlock_pending_q[w] <= 1'b1;
+      if (!rst_ni)                                                  unlock_pending_q[w] <= 1'b0;
+      else if (unlock_sent[w])                                      unlock_pending_q[w] <= 1'b1;
       else if (unlock_acked && unlock_row_q[w] == local_rsp_i.line) unlock_pending_q[w] <= 1'b0;
       if (unlock_sent[w]) unlock_row_q[w] <= row_q[w];
     end

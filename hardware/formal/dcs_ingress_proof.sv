@@ -105,7 +105,8 @@ module dcs_ingress_proof #(
     unit_q <= unit_i;
     slot_q <= slot_i;
   end
-  `ASSUME_OR(slot_constant, unit_i == unit_q && slot_i == slot_q && 32'(unit_i) < Units && 32'(slot_i) < Slots, ("the slot changes"))
+  `ASSUME_OR(slot_constant, unit_i == unit_q && slot_i == slot_q && 32'(unit_i) < Units && 32'(slot_i) < Slots,
+    ("the slot changes"))
 
   // Reference model of the input: current beat, its position in the message, and first payload beat.
   logic                    valid_q, last_q, accept, has_payload, header_legal, last_legal;
@@ -176,14 +177,17 @@ module dcs_ingress_proof #(
 
   `ASSERT(dispatch_to_addressed_unit, unit_valid == '0 || unit_valid == Units'(1) << unit && legal && last_q)
   // A dropped message is reported once, with its header, and never stalls.
-  `ASSERT(reject_reported_once, (reject != home_pkg::RejectNone) == (valid_q && (header_legal ? lengths_legal_q && !last_legal : beat_q == '0))
+  `ASSERT(reject_reported_once,
+    (reject != home_pkg::RejectNone) == (valid_q && (header_legal ? lengths_legal_q && !last_legal : beat_q == '0))
     && (reject == home_pkg::RejectNone || reject_header == header_q))
   `ASSERT(reject_never_stalls, !valid_q || legal || rx_ready)
   `ASSERT(slot_not_reused, !dispatched || !allocated_q[unit][unit_slot])
-  `ASSERT(payload_stable, !allocated_q[unit_i][slot_i] || rd_data == stored_data_q[rd_beat_i] && rd_mask == (rd_beat_i ? stored_mask_q[15:8] : stored_mask_q[7:0]))
+  `ASSERT(payload_stable, !allocated_q[unit_i][slot_i] || rd_data == stored_data_q[rd_beat_i]
+    && rd_mask == (rd_beat_i ? stored_mask_q[15:8] : stored_mask_q[7:0]))
   `ASSERT(idle_means_empty, !idle || allocated_q == '0 && !valid_q)
   // A message stalls only if its unit is busy or has no free slot.
-  `ASSERT(stall_has_reason, !valid_q || rx_ready || legal && (!unit_ready_i[unit] || has_payload && beat_q == '0 && allocated_q[unit] == '1))
+  `ASSERT(stall_has_reason, !valid_q || rx_ready
+    || legal && (!unit_ready_i[unit] || has_payload && beat_q == '0 && allocated_q[unit] == '1))
 
   // Inductive strengthening.
   logic in_message;  // at least one beat of the message was accepted, and more follow
@@ -199,7 +203,8 @@ module dcs_ingress_proof #(
   for (genvar u = 0; u < Units; u++) begin : gen_busy
     for (genvar i = 0; i < Slots; i++) begin : gen_slot
       logic allocating;
-      assign allocating = in_message && header_legal && lengths_legal_q && unit == UnitWidth'(u) && u_ingress.slot_q == SlotWidth'(i);
+      assign allocating = in_message && header_legal && lengths_legal_q
+                       && unit == UnitWidth'(u) && u_ingress.slot_q == SlotWidth'(i);
       `ASSERT(busy_matches, u_ingress.gen_payload.busy_q[u][i] == (allocated_q[u][i] || allocating))
       `ASSERT(not_allocated_twice, !allocated_q[u][i] || !allocating)
     end
@@ -210,6 +215,9 @@ module dcs_ingress_proof #(
   assign ram_addr = $bits(ram_addr)'((32'(unit_i) << (SlotBits + 1)) | ((Slots == 1 ? 0 : 32'(slot_i)) << 1));
   assign low      = u_ingress.gen_payload.u_payload.words_q[ram_addr];
   assign high     = u_ingress.gen_payload.u_payload.words_q[ram_addr | 1'b1];
-  `ASSERT(payload_in_ram, !allocated_q[unit_i][slot_i] || low == {stored_mask_q[7:0], stored_data_q[0]} && high == {stored_mask_q[15:8], stored_data_q[1]})
-  `ASSERT(first_beat_in_ram, !(in_message && header_legal && lengths_legal_q && unit == unit_i && u_ingress.slot_q == slot_i) || low == {header_q.mask[7:0], first_data_q})
+  `ASSERT(payload_in_ram, !allocated_q[unit_i][slot_i]
+    || low == {stored_mask_q[7:0], stored_data_q[0]} && high == {stored_mask_q[15:8], stored_data_q[1]})
+  `ASSERT(first_beat_in_ram,
+    !(in_message && header_legal && lengths_legal_q && unit == unit_i && u_ingress.slot_q == slot_i)
+    || low == {header_q.mask[7:0], first_data_q})
 endmodule : dcs_ingress_proof

@@ -150,7 +150,8 @@ module dcs #(
   if (AxiIdWidth < UnitWidth + ReadWidth || AxiIdWidth < UnitWidth + WriteWidth) begin : gen_invalid_id
     $error("dcs: AxiIdWidth must have room for the number of a unit and that of its read or write");
   end
-  if (LineShift + UnitLineWidth > LineWidth || LineShift + UnitLineWidth + $clog2(LineBits / 8) > AxiAddrWidth) begin : gen_invalid_range
+  if (LineShift + UnitLineWidth > LineWidth
+      || LineShift + UnitLineWidth + $clog2(LineBits / 8) > AxiAddrWidth) begin : gen_invalid_range
     $error("dcs: TagWidth and SetWidth make a range of lines beyond the header's or AxiAddrWidth's");
   end
 
@@ -161,7 +162,7 @@ module dcs #(
   logic [NumRx-1:0][UnitLineWidth-1:0]            rx_line;
   logic [NumRx-1:0][SlotWidth-1:0]                rx_slot;
   logic [Units-1:0]                               local_valid, local_ready, locks_full, local_returned, unlock_valid, unlock_ready;
-  local_req_t                                     local_req, unit_req;    // next operation from the port; operation offered to a unit
+  local_req_t                                     local_req, unit_req;    // from the port; offered to a unit
   logic                                           local_req_valid, unlock_req_valid, locals_idle;
   event_e                                         local_event;
   logic [home_pkg::LineWidth-1:0]                 unlock_line;

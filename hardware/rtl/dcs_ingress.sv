@@ -94,7 +94,8 @@ module dcs_ingress #(
   assign slot_now        = first_q ? slot : slot_q;
 
   assign unit_ready = unit_ready_i[unit];
-  assign accept     = valid_q && (!legal_q || !last_legal || (!last_q || unit_ready) && (!buffers_payload || !first_q || slot_free));
+  assign accept     = valid_q && (!legal_q || !last_legal
+                     || (!last_q || unit_ready) && (!buffers_payload || !first_q || slot_free));
   assign rx_ready_o = !valid_q || accept;
   assign dispatch   = legal_q && last_legal && last_q;
 
@@ -107,7 +108,8 @@ module dcs_ingress #(
   assign unit_slot_o  = slot_now;
 
   // A beat at an illegal position is reported; the remaining beats of its message are dropped.
-  assign reject_o        = !valid_q ? RejectNone : legal_q ? (last_legal ? RejectNone : RejectLength) : first_q ? reject_q : RejectNone;
+  assign reject_o        = !valid_q ? RejectNone : legal_q ? (last_legal ? RejectNone : RejectLength)
+                         : first_q ? reject_q : RejectNone;
   assign reject_header_o = header_q;
 
   function automatic logic has_payload(input logic [7:0] message);

@@ -39,7 +39,7 @@ module dcs_locals #(
   local_req_t [LocalQueueDepth-1:0]                      req_q;
   logic       [LocalQueueDepth-1:0]                      used_q, free_entry;     // valid entries; first free entry, one-hot
   logic       [LocalQueueDepth-1:0][LocalQueueDepth-1:0] older_q;                // by entry: older operations on its line
-  logic       [LocalQueueDepth-1:0]                      same_unit, same_line;   // entries of the unit, and of the line, of the operation at the port
+  logic       [LocalQueueDepth-1:0]                      same_unit, same_line;   // entries with the port's unit, or the port's line
 
   // While operations are deferred, every other cycle retries one of them (`retry_q`); the other cycles serve the port.
   logic                             retry_q, retry_tried_q;

@@ -32,7 +32,7 @@ module dcs_reader #(
   input  logic   [Units-1:0][ReadWidth-1:0]   unit_slot_i,
   input  event_e [Units-1:0]                  unit_event_i,
   output logic   [Units-1:0][Reads-1:0]       unit_done_o,
-  output logic   [Units-1:0][Reads-1:0]       unit_lost_o,   // the read is lost and will not complete; one cycle after its last beat
+  output logic   [Units-1:0][Reads-1:0]       unit_lost_o,   // the read is lost; one cycle after its last beat
 
   // Read port of the line buffer; data is valid in the next cycle and stable until the next read.
   input  logic                                rd_en_i,

@@ -92,7 +92,8 @@ module dcs_writer #(
   logic [NumRx-1:0]     source_circuit;
 
   for (genvar u = 0; u < Units; u++) begin : gen_request
-    assign requests[u] = '{unit_line_i[u], unit_slot_i[u], unit_event_i[u], unit_permission_i[u], unit_circuit_i[u], unit_payload_slot_i[u]};
+    assign requests[u] = '{unit_line_i[u], unit_slot_i[u], unit_event_i[u], unit_permission_i[u], unit_circuit_i[u],
+                           unit_payload_slot_i[u]};
   end
 
   stream_arbiter #(
