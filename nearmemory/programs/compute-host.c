@@ -16,8 +16,8 @@ int main(int argc, char **argv) {
   start = cycles();
   nm_send_word(nm_registers_of(0, 0), rounds);
   require(nm_receive_word(nm_registers_of(0, 1), &word), "the core sends nothing");
-  uint64_t found = cycles() - start;
+  uint64_t duration = cycles() - start;
   require(nm_wait(0, &status) == NM_EXITED && status == 0 && word == sum, "the mixture of the core");
-  print_duration("core", found);
+  print_duration("core", duration);
   return 0;
 }

@@ -10,7 +10,7 @@
 #include "nearmemory/programs/graph.h"
 #include "nearmemory/programs/pagerank.h"
 
-enum way { LOCAL, FAR, HINTS, LINES, REGISTERS };
+enum method { LOCAL, FAR, HINTS, LINES, REGISTERS };
 static const char *const names[] = {"local", "far", "far with hints", "line pipes", "register pipes"};
 
 #define DAMPING 0.85f
@@ -20,7 +20,7 @@ static const char *const names[] = {"local", "far", "far with hints", "line pipe
 
 static struct graph graph;
 static uint64_t cores, mccs, prefetch_distance, bounds[PIPES + 1], rounds;
-static enum way way;
+static enum method method;
 static float *contributions, *sums;
 static struct nm_barrier barrier;
 
@@ -101,7 +101,7 @@ static struct message *next_message(uint64_t core, uint64_t mcc) {
 // Sends a node and some of its neighbours to a core.
 static inline void send_node(uint64_t core, uint64_t node, const uint32_t *neighbours, uint64_t count) {
   uint64_t mcc = node / BLOCK % mccs;
-  if (way == REGISTERS) {
+  if (method == REGISTERS) {
     add_word(mcc, node << 32 | count);
     for (uint64_t i = 0; i < count; i += 2) add_word(mcc, (uint64_t)neighbours[i] << 32 | neighbours[i + 1]);
     return;
@@ -114,7 +114,7 @@ static inline void send_node(uint64_t core, uint64_t node, const uint32_t *neigh
 
 static void send_mark(uint64_t core, uint32_t what) {
   for (uint64_t mcc = 0; mcc < mccs; mcc++) {
-    if (way == REGISTERS) {
+    if (method == REGISTERS) {
       add_word(mcc, (uint64_t)what << 32);
       if (words[mcc].pending) send_words(mcc);
       continue;
@@ -148,14 +148,14 @@ static void sum_neighbours(uint64_t from, uint64_t to, uint64_t hints) {
 
 // Computes the contribution of each node to each of its neighbours.
 static void contribute(uint64_t from, uint64_t to) {
-  float least = (1 - DAMPING) / graph.nodes;
+  float base_score = (1 - DAMPING) / graph.nodes;
   for (uint64_t n = from; n < to; n++) {
-    if (way >= HINTS && n % BLOCK == 0) nm_prefetch_far(&sums[n + 32 * BLOCK]), nm_prefetch_far(&contributions[n + 32 * BLOCK]);
-    contributions[n] = graph.degrees[n] ? (least + DAMPING * sums[n]) / graph.degrees[n] : 0;
+    if (method >= HINTS && n % BLOCK == 0) nm_prefetch_far(&sums[n + 32 * BLOCK]), nm_prefetch_far(&contributions[n + 32 * BLOCK]);
+    contributions[n] = graph.degrees[n] ? (base_score + DAMPING * sums[n]) / graph.degrees[n] : 0;
   }
 }
 
-static int uses_near_memory(void) { return way == LINES || way == REGISTERS; }
+static int uses_near_memory(void) { return method == LINES || method == REGISTERS; }
 
 // Runs all rounds for the nodes of one core.
 static void work(void *argument) {
@@ -169,7 +169,7 @@ static void work(void *argument) {
     }
     nm_barrier_wait(&barrier);
     if (!uses_near_memory()) {
-      sum_neighbours(from, to, way == HINTS ? prefetch_distance : 0);
+      sum_neighbours(from, to, method == HINTS ? prefetch_distance : 0);
     } else {
       send_nodes(core);
       uint64_t word;
@@ -183,7 +183,7 @@ static void work(void *argument) {
 
 static void begin(void) {
   for (uint64_t n = 0; n < graph.nodes; n++) sums[n] = 1.0f / graph.nodes, contributions[n] = 0;
-  if (way == LOCAL) return;
+  if (method == LOCAL) return;
   nm_flush_all(sums, graph.nodes * sizeof *sums);
   nm_flush_all(contributions, graph.nodes * sizeof *contributions);
 }
@@ -195,7 +195,7 @@ static void start_near_memory(void) {
   for (uint64_t mcc = 0; mcc < mccs; mcc++) {
     nm_give(mcc, contributions, bytes);
     nm_give(mcc, sums, bytes);
-    uint64_t arguments[4] = {(uintptr_t)contributions, (uintptr_t)sums, way == LINES ? cores : 0};
+    uint64_t arguments[4] = {(uintptr_t)contributions, (uintptr_t)sums, method == LINES ? cores : 0};
     require(nm_spawn(mcc, "pagerank", arguments) == 0, "a core does not start");
     // Drops the scratchpad lines of the binary from the host's caches.
     nm_flush_all(nm_line_of(mcc, 0), NM_BINARY);
@@ -214,32 +214,32 @@ static void measure(void) {
     require(nm_thread_start(&threads[i], i, work, (void *)i) == 0, "the host has not so many cores");
   work(NULL);
   for (uint64_t i = 1; i < cores; i++) nm_thread_join(&threads[i]);
-  uint64_t found = cycles() - start;
+  uint64_t duration = cycles() - start;
   for (int i = 0; i < NM_COUNTERS; i++) before[i] = nm_counter(i) - before[i];
   uint64_t link = before[NM_BYTES_TO_DEVICE] + before[NM_BYTES_TO_HOST];
   uint64_t dram = (before[NM_LINES_READ] + before[NM_LINES_WRITTEN]) * NM_LINE;
-  print_duration(names[way], found / rounds);
-  if (way != LOCAL) printf("%s, link: %lu bytes\n%s, DRAM: %lu bytes\n", names[way], link / rounds, names[way], dram / rounds);
-  if (way == FAR) printf("for 1000 scores: %lu lines\n", before[NM_LINES_READ] * 1000 / rounds / graph.edges);
+  print_duration(names[method], duration / rounds);
+  if (method != LOCAL) printf("%s, link: %lu bytes\n%s, DRAM: %lu bytes\n", names[method], link / rounds, names[method], dram / rounds);
+  if (method == FAR) printf("for 1000 scores: %lu lines\n", before[NM_LINES_READ] * 1000 / rounds / graph.edges);
   for (uint64_t mcc = 0; uses_near_memory() && mcc < mccs; mcc++)
     require(nm_wait(mcc, NULL) == NM_EXITED, "a core ends wrongly");
 }
 
 // Finds the best prefetch distance on the first edges.
 static void find_prefetch_distance(void) {
-  uint64_t least = UINT64_MAX, nodes = 0;
+  uint64_t best_duration = UINT64_MAX, nodes = 0;
   while (nodes < graph.nodes && graph.first[nodes] < graph.edges / 32) nodes++;
   for (unsigned i = 0; i < NM_PREFETCH_DISTANCES; i++) {
     nm_flush_all(contributions, graph.nodes * sizeof *contributions);
     uint64_t start = cycles();
     sum_neighbours(0, nodes, nm_prefetch_distances[i]);
-    uint64_t found = cycles() - start;
-    if (found < least) least = found, prefetch_distance = nm_prefetch_distances[i];
+    uint64_t duration = cycles() - start;
+    if (duration < best_duration) best_duration = duration, prefetch_distance = nm_prefetch_distances[i];
   }
 }
 
 // Returns 1 if the same rounds in double precision have these sums up to rounding.
-static int match_double_precision(const float *found) {
+static int match_double_precision(const float *scores) {
   double *before = malloc(graph.nodes * sizeof *before), *now = malloc(graph.nodes * sizeof *now), error = 0;
   require(before && now, "no memory");
   for (uint64_t n = 0; n < graph.nodes; n++) now[n] = 1.0 / graph.nodes;
@@ -251,7 +251,7 @@ static int match_double_precision(const float *found) {
       for (uint64_t i = graph.first[n]; i < graph.first[n + 1]; i++) now[n] += before[graph.neighbours[i]];
     }
   }
-  for (uint64_t n = 0; n < graph.nodes; n++) error += now[n] > found[n] ? now[n] - found[n] : found[n] - now[n];
+  for (uint64_t n = 0; n < graph.nodes; n++) error += now[n] > scores[n] ? now[n] - scores[n] : scores[n] - now[n];
   free(before);
   free(now);
   return error < 1e-4;
@@ -284,19 +284,19 @@ int main(int argc, char **argv) {
   float *expected = aligned_alloc(NM_LINE, room), *local = aligned_alloc(NM_LINE, room);
   float *far = nm_far_alloc(room), *far_sums = nm_far_alloc(room);
   require(expected && local && far && far_sums, "no memory");
-  for (way = LOCAL; way <= REGISTERS; way++) {
-    if (way != LOCAL && !(methods >> way & 1)) continue;
-    contributions = way == LOCAL ? local : far;
-    sums = way == LOCAL ? expected : far_sums;
-    if (way == HINTS) find_prefetch_distance();
+  for (method = LOCAL; method <= REGISTERS; method++) {
+    if (method != LOCAL && !(methods >> method & 1)) continue;
+    contributions = method == LOCAL ? local : far;
+    sums = method == LOCAL ? expected : far_sums;
+    if (method == HINTS) find_prefetch_distance();
     measure();
-    if (way == LOCAL) {
+    if (method == LOCAL) {
       require(match_double_precision(expected), "scores in the host's memory");
       continue;
     }
     uint64_t differs = 0;
     for (uint64_t n = 0; n < graph.nodes; n++) differs += memcmp(&sums[n], &expected[n], sizeof *sums) != 0;
-    require(differs == 0, names[way]);
+    require(differs == 0, names[method]);
     nm_flush_all(sums, room);
   }
   return 0;

@@ -32,7 +32,7 @@ static uint32_t *make_table(uint64_t bytes, int far) {
 // Returns the sum and the number of the balances below a limit in a range of rows. Eight rows are loaded before the first is
 // used.
 static uint64_t add(const uint32_t *table, uint64_t from, uint64_t to, uint64_t below, uint64_t distance, uint64_t *count) {
-  uint64_t sum = 0, found = 0, prefetch_offset = distance * NM_LINE / 4, step = width / 4;
+  uint64_t sum = 0, count_below = 0, prefetch_offset = distance * NM_LINE / 4, step = width / 4;
   for (uint64_t row = from; row < to; row += 8) {
     const volatile uint32_t *at = table + row * step;
     if (distance)
@@ -43,11 +43,11 @@ static uint64_t add(const uint32_t *table, uint64_t from, uint64_t to, uint64_t 
 #pragma GCC unroll 8
     for (int i = 0; i < 8; i++) {
       uint64_t is_selected = each[i] < below;
-      found += is_selected;
+      count_below += is_selected;
       sum += is_selected ? each[i] : 0;
     }
   }
-  *count = found;
+  *count = count_below;
   return sum;
 }
 
@@ -56,9 +56,9 @@ static uint64_t expected, selected, limit = BALANCES;
 
 static void by_host(const uint32_t *table, uint64_t distance, const char *label) {
   uint64_t count, start = cycles();
-  uint64_t sum = add(table, 0, rows, limit, distance, &count), found = cycles() - start;
+  uint64_t sum = add(table, 0, rows, limit, distance, &count), duration = cycles() - start;
   require(sum == expected && count == selected, label);
-  print_duration(label, found);
+  print_duration(label, duration);
 }
 
 // Results by core, each in a separate line.
@@ -80,11 +80,11 @@ static void by_cores(const uint32_t *table, const char *label) {
   uint64_t sum = 0, count = 0;
   shared = table;
   team_begin();
-  uint64_t found = team_run(work);
+  uint64_t duration = team_run(work);
   team_end();
   for (int core = 0; core < CORES; core++) sum += parts[core].sum, count += parts[core].count;
   require(sum == expected && count == selected, label);
-  print_duration(label, found);
+  print_duration(label, duration);
 }
 
 static uint64_t send_request(const uint64_t words[5]) {
@@ -137,9 +137,9 @@ static void measure_stream(uint64_t table, uint64_t lines) {
     sum += first >> 32;
     count++;
   }
-  uint64_t found = cycles() - start;
+  uint64_t duration = cycles() - start;
   require(receive_response() == selected && count == selected && sum == expected && words == 0, "the rows that came");
-  print_duration("core, streamed", found);
+  print_duration("core, streamed", duration);
 }
 
 int main(int argc, char **argv) {

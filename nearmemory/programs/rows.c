@@ -55,18 +55,18 @@ static inline __attribute__((always_inline)) uint64_t add(uint64_t line, uint64_
 
 static uint64_t sum(uint64_t far, uint64_t lines, uint64_t width) {
   struct table table = begin(far, lines);
-  uint64_t all = 0;
+  uint64_t total = 0;
   while (table.consumed < table.parts) {
     uint64_t line = next(&table);
     switch (width) {
-    case 8: all += add(line, 8); break;
-    case 16: all += add(line, 16); break;
-    case 32: all += add(line, 32); break;
-    case 64: all += add(line, 64); break;
-    default: all += add(line, 128);
+    case 8: total += add(line, 8); break;
+    case 16: total += add(line, 16); break;
+    case 32: total += add(line, 32); break;
+    case 64: total += add(line, 64); break;
+    default: total += add(line, 128);
     }
   }
-  return all;
+  return total;
 }
 
 // Returns the bit mask of the rows of a buffer with less than this balance. Eight are loaded before the first is used.
@@ -93,7 +93,7 @@ static void wait_for_stores(uint64_t buffer, uint64_t selected, uint64_t since) 
 // Copies the selected one-line rows to far memory, consecutive rows by one transfer, and returns their number.
 static uint64_t copy(uint64_t far, uint64_t lines, uint64_t below, uint64_t to) {
   struct table table = begin(far, lines);
-  uint64_t all = 0, store_time[BUFFERS] = {0}, selected_rows[BUFFERS] = {0};
+  uint64_t total = 0, store_time[BUFFERS] = {0}, selected_rows[BUFFERS] = {0};
   while (table.consumed < table.parts) {
     // The next fetch overwrites a buffer whose stores may be outstanding.
     uint64_t buffer = table.fetched % BUFFERS;
@@ -109,19 +109,19 @@ static uint64_t copy(uint64_t far, uint64_t lines, uint64_t below, uint64_t to) 
       }
       uint64_t count = 1;
       while (i + count < BUFFER_LINES && selected >> (i + count) & 1) count++;
-      nm_store(line + i, to + all * NM_LINE, count);
-      all += count;
+      nm_store(line + i, to + total * NM_LINE, count);
+      total += count;
       i += count;
     }
   }
   for (uint64_t buffer = 0; buffer < BUFFERS; buffer++) wait_for_stores(buffer, selected_rows[buffer], store_time[buffer]);
-  return all;
+  return total;
 }
 
 // Streams the selected rows to the host, followed by a row with an invalid number, and returns their number.
 static uint64_t stream(uint64_t far, uint64_t lines, uint64_t below, struct nm_stream *out) {
   struct table table = begin(far, lines);
-  uint64_t all = 0;
+  uint64_t total = 0;
   while (table.consumed < table.parts) {
     uint64_t line = next(&table);
     nm_stream_look(out);
@@ -134,28 +134,28 @@ static uint64_t stream(uint64_t far, uint64_t lines, uint64_t below, struct nm_s
 #pragma GCC unroll 16
       for (int j = 0; j < 16; j++) to[j] = words[j];
       nm_stream_send(out);
-      all++;
+      total++;
     }
   }
   nm_stream_next(out)[0] = UINT32_MAX;
   nm_stream_send(out);
-  return all;
+  return total;
 }
 
 int channel(uint64_t a, uint64_t b, uint64_t c, uint64_t d) {
   struct nm_registers *in = nm_register_pipe(0), *out = nm_register_pipe(1);
   struct nm_stream to_host = nm_stream(FIRST_OF_STREAM);
   for (;;) {
-    uint64_t words[5], answer;
+    uint64_t words[5], response;
     for (int i = 0; i < 5; i++)
       if (!nm_receive_word(in, &words[i])) return 0;
     switch (words[0]) {
-    case SUM: answer = sum(words[1], words[2], words[3]); break;
-    case COPY: answer = copy(words[1], words[2], words[3], words[4]); break;
+    case SUM: response = sum(words[1], words[2], words[3]); break;
+    case COPY: response = copy(words[1], words[2], words[3], words[4]); break;
     default:
-      answer = stream(words[1], words[2], words[3], &to_host);
+      response = stream(words[1], words[2], words[3], &to_host);
       nm_stream_end(&to_host);
     }
-    nm_send_word(out, answer);
+    nm_send_word(out, response);
   }
 }

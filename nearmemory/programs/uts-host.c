@@ -14,11 +14,11 @@
 #define POOL 4096
 #define MAX_PREFETCHES 64
 
-struct found {
+struct result {
   uint64_t nodes, leaves, max_depth;
 };
 
-static struct found expected;
+static struct result expected;
 
 // Builds the tree; each node precedes its children, which are consecutive.
 static struct node *build_tree(const struct tree *tree, uint64_t max_nodes) {
@@ -49,16 +49,16 @@ struct search {
   const struct node *tree;
   uint64_t prefetch_distance, height, prefetched, read, pending[MAX_PREFETCHES];
   uint64_t *stack;
-  struct found found;
+  struct result result;
 };
 
 // Reads a node and adds its children to the search.
 static inline void visit(struct search *search, uint64_t index) {
   const volatile struct node *node = &search->tree[index];
   uint64_t first = node->first, children = node->children, depth = node->depth;
-  search->found.nodes++;
-  search->found.leaves += children == 0;
-  if (depth > search->found.max_depth) search->found.max_depth = depth;
+  search->result.nodes++;
+  search->result.leaves += children == 0;
+  if (depth > search->result.max_depth) search->result.max_depth = depth;
   if (children == 0) return;
   require(search->height < STACK, "the tree is too deep");
   search->stack[search->height++] = RANGE(first, children);
@@ -135,14 +135,14 @@ static void work(void *argument) {
   }
 }
 
-static void require_result(struct found found, const char *label) {
-  int is_expected = found.nodes == expected.nodes && found.leaves == expected.leaves && found.max_depth == expected.max_depth;
+static void require_result(struct result result, const char *label) {
+  int is_expected = result.nodes == expected.nodes && result.leaves == expected.leaves && result.max_depth == expected.max_depth;
   require(is_expected, label);
 }
 
 static void by_host(const struct node *tree, uint64_t prefetch_distance, uint64_t cores, const char *label) {
   struct nm_thread threads[CORES];
-  struct found total = {0};
+  struct result total = {0};
   for (uint64_t i = 0; i < cores; i++) {
     searches[i] = (struct search){.tree = tree, .prefetch_distance = prefetch_distance, .stack = malloc(STACK * sizeof(uint64_t))};
     require(searches[i].stack != NULL, "no memory");
@@ -158,20 +158,20 @@ static void by_host(const struct node *tree, uint64_t prefetch_distance, uint64_
     for (searches[0].stack[searches[0].height++] = RANGE(0, 1); process_next(&searches[0]);) {
     }
   for (uint64_t i = 1; i < cores; i++) nm_thread_join(&threads[i]);
-  uint64_t found = cycles() - start;
+  uint64_t duration = cycles() - start;
   for (uint64_t i = 0; i < cores; i++) {
-    total.nodes += searches[i].found.nodes;
-    total.leaves += searches[i].found.leaves;
-    if (searches[i].found.max_depth > total.max_depth) total.max_depth = searches[i].found.max_depth;
+    total.nodes += searches[i].result.nodes;
+    total.leaves += searches[i].result.leaves;
+    if (searches[i].result.max_depth > total.max_depth) total.max_depth = searches[i].result.max_depth;
     free(searches[i].stack);
   }
   require_result(total, label);
-  print_duration(label, found);
+  print_duration(label, duration);
 }
 
 // Measures a search by near-memory cores, from the start of the last program to the last result.
 static void by_cores(struct node *tree, uint64_t cores, const char *label) {
-  struct found total = {0};
+  struct result total = {0};
   uint64_t start = cycles(), words[3];
   for (uint64_t i = cores; i-- > 0;) {
     nm_give(i, tree, expected.nodes * sizeof *tree);
@@ -186,10 +186,10 @@ static void by_cores(struct node *tree, uint64_t cores, const char *label) {
     total.leaves += words[1];
     if (words[2] > total.max_depth) total.max_depth = words[2];
   }
-  uint64_t found = cycles() - start;
+  uint64_t duration = cycles() - start;
   require_result(total, label);
   for (uint64_t i = 0; i < cores; i++) require(nm_wait(i, NULL) == NM_EXITED, "a core ends wrongly");
-  print_duration(label, found);
+  print_duration(label, duration);
 }
 
 int main(int argc, char **argv) {
