@@ -20,7 +20,16 @@
 
 // Words of a request: operation; address, length and element size (bytes) of the array; address, capacity (elements) and
 // element size (bytes) of the result.
-enum { NM_REQUEST_OPERATION, NM_REQUEST_IN, NM_REQUEST_LENGTH, NM_REQUEST_SIZE, NM_REQUEST_OUT, NM_REQUEST_CAPACITY, NM_REQUEST_OUT_SIZE, NM_REQUEST_WORDS };
+enum {
+  NM_REQUEST_OPERATION,
+  NM_REQUEST_IN,
+  NM_REQUEST_LENGTH,
+  NM_REQUEST_SIZE,
+  NM_REQUEST_OUT,
+  NM_REQUEST_CAPACITY,
+  NM_REQUEST_OUT_SIZE,
+  NM_REQUEST_WORDS
+};
 // Response if the operation is undefined, the element sizes do not match, or the result exceeds its capacity.
 #define NM_NO_OPERATION UINT64_MAX
 
@@ -229,8 +238,9 @@ static inline struct nm_array nm_array(struct nm_arrays *arrays, uint64_t length
 // Element of an array, as an lvalue.
 #define NM_ELEMENT(type, array, index) (((volatile type *)(array).far)[index])
 
-// Runs an operation on all elements and returns the length of the result: -1 if the program lacks the operation for these element sizes,
-// the result's capacity is insufficient, or the program has ended. The result may overwrite the array where its elements are no longer needed.
+// Runs an operation on all elements and returns the length of the result. Returns -1 if the program lacks the operation for
+// these element sizes, the capacity of the result is insufficient, or the program has ended. The result may overwrite
+// elements of the array that are no longer needed.
 static inline int64_t nm_do(struct nm_arrays *arrays, uint64_t operation, struct nm_array in, struct nm_array *out) {
   uint64_t request[NM_REQUEST_WORDS] = {operation, (uintptr_t)in.far, in.length, in.size, (uintptr_t)out->far, out->room,
                                 out->size};

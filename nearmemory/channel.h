@@ -32,7 +32,8 @@
 
 int channel(uint64_t, uint64_t, uint64_t, uint64_t);
 
-// Semihosting call of the C library. The library's own function is followed by zeroes, which are illegal instructions and would be rejected.
+// Semihosting call of the C library. It replaces the library's function, which is followed by zeroes: illegal instructions,
+// which the verifier would reject.
 __attribute__((naked, used, weak)) uintptr_t sys_semihost(uintptr_t operation, uintptr_t argument) {
   __asm__(".option push\n .option norvc\n slli zero, zero, 0x1f\n ebreak\n srai zero, zero, 7\n ret\n"
           ".option pop");

@@ -160,15 +160,16 @@ static inline void nm_native_code(struct nm_native_core *core) {
     }
 }
 
-// Error text if a binary is built for another machine: the loader would report a missing file instead.
+// Returns an error text if a binary is not a library of this machine; the loader would report a missing file instead.
 static const char *nm_native_binary_error(const void *binary, uint64_t length) {
   ElfW(Ehdr) header;
   Dl_info own_info;
   if (length < sizeof header || memcmp(binary, ELFMAG, SELFMAG)) return "it is no ELF file";
   memcpy(&header, binary, sizeof header);
-  if (!dladdr((const void *)nm_native_handle_stop, &own_info) || header.e_machine == ((const ElfW(Ehdr) *)own_info.dli_fbase)->e_machine) return NULL;
+  if (!dladdr((const void *)nm_native_handle_stop, &own_info)) return NULL;
+  if (header.e_machine == ((const ElfW(Ehdr) *)own_info.dli_fbase)->e_machine) return NULL;
   return header.e_machine == EM_RISCV ? "it is for the simulator's cores (RISC-V); natively a library of this machine is loaded, see native.flags"
-                                  : "it is for processors of another kind";
+                                      : "it is for processors of another kind";
 }
 
 // Loads a library from a private file, so that each load has its own variables.

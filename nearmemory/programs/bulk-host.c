@@ -56,7 +56,8 @@ static struct {
 
 static void work(uint64_t core) {
   struct memory range = shared.all;
-  uint64_t lines = range.bytes / NM_LINE, core_lines = (lines + CORES - 1) / CORES, first = core * core_lines < lines ? core * core_lines : lines;
+  uint64_t lines = range.bytes / NM_LINE, core_lines = (lines + CORES - 1) / CORES;
+  uint64_t first = core * core_lines < lines ? core * core_lines : lines;
   range.to += first * 16;
   range.from += first * 16;
   range.bytes = (first + core_lines < lines ? core_lines : lines - first) * NM_LINE;
