@@ -21,13 +21,13 @@ module dcu #(
   parameter int unsigned         TagWidth    = 16,
   parameter int unsigned         SetWidth    = 7,
   parameter int unsigned         Ways        = 16,
-  parameter int unsigned         WaysPerStep = 4,  // ways compared per cycle of a look-up
-  parameter int unsigned         Reads       = 2,  // reads of memory in flight
-  parameter int unsigned         Writes      = 2,  // writes of memory in flight
-  parameter int unsigned         Locals      = 2,  // local operations in progress
-  parameter int unsigned         Waiting     = 2,  // deferred requests, and maximum number of locked lines
-  parameter int unsigned         StoreSlots  = 2,  // payload slots per circuit whose messages may wait
-  parameter int unsigned         Patience    = 8,  // recall delay: log2 of the cycles in which a full set may free a way
+  parameter int unsigned         WaysPerStep = 4,      // ways compared per cycle of a look-up
+  parameter int unsigned         Reads       = 2,      // reads of memory in flight
+  parameter int unsigned         Writes      = 2,      // writes of memory in flight
+  parameter int unsigned         Locals      = 2,      // local operations in progress
+  parameter int unsigned         MaxDeferred = 2,      // deferred requests, and maximum number of locked lines
+  parameter int unsigned         StoreSlots  = 2,      // payload slots per circuit whose messages may wait
+  parameter int unsigned         RecallDelayLog2 = 8,  // recall delay: log2 of the cycles in which a full set may free a way
 
   localparam int unsigned NumRx      = int'(Protocol.rx_circuits),
   localparam int unsigned NumTx      = int'(Protocol.tx_circuits),
@@ -60,17 +60,17 @@ module dcu #(
   input  logic [2:0]                       local_operation_i,
   input  event_e                           local_event_i,     // the number of the operation among events
   input  logic [LineWidth-1:0]             local_line_i,
-  output logic                             locks_full_o,      // no operation that takes a lock can proceed before an unlock
-  output logic                             local_back_o,      // so the current operation was returned in the cycle before
+  output logic                             locks_full_o,          // no operation that takes a lock can proceed before an unlock
+  output logic                             local_returned_o,      // so the current operation was returned in the cycle before
   input  logic                             unlock_valid_i,
   output logic                             unlock_ready_o,
   input  logic [LineWidth-1:0]             unlock_line_i,
-  output logic                             answer_valid_o,
-  input  logic                             answer_ready_i,
-  output logic                             answer_unlock_o,
-  output logic                             answer_refused_o,
-  output logic [2:0]                       answer_operation_o,
-  output logic [LineWidth-1:0]             answer_line_o,
+  output logic                             local_rsp_valid_o,
+  input  logic                             local_rsp_ready_i,
+  output logic                             local_rsp_unlock_o,
+  output logic                             local_rsp_refused_o,
+  output logic [2:0]                       local_rsp_operation_o,
+  output logic [LineWidth-1:0]             local_rsp_line_o,
 
   // The protocol ROM.
   output logic                             rom_valid_o,
@@ -94,9 +94,9 @@ module dcu #(
   output logic [LineWidth-1:0]             write_line_o,
   output logic [WriteWidth-1:0]            write_slot_o,
   output event_e                           write_event_o,
-  output home_pkg::right_e                 write_right_o,   // permission that the remote keeps
+  output home_pkg::permission_e            write_permission_o,   // permission that the remote keeps
   output logic [1:0]                       write_circuit_o,
-  output logic [SlotWidth-1:0]             write_bytes_o,
+  output logic [SlotWidth-1:0]             write_payload_slot_o,
   input  logic [Writes-1:0]                write_done_i,
 
   // Slot of a circuit whose payload is not needed.
@@ -114,15 +114,15 @@ module dcu #(
   input  logic [Reads-1:0]                 tx_done_i,
 
   // An event without a ROM row was dropped; the report stays until it is taken.
-  output logic                             impossible_valid_o,
-  input  logic                             impossible_ready_i,
-  output event_e                           impossible_event_o,
-  output state_e                           impossible_state_o,
-  output logic [LineWidth-1:0]             impossible_line_o,
+  output logic                             unexpected_valid_o,
+  input  logic                             unexpected_ready_i,
+  output event_e                           unexpected_event_o,
+  output state_e                           unexpected_state_o,
+  output logic [LineWidth-1:0]             unexpected_line_o,
 
   // The step of this cycle.
   output logic                             step_valid_o,
-  output logic                             step_held_o,
+  output logic                             step_blocked_o,
   output logic                             step_evict_o,
   output event_e                           step_event_o,
   output state_e                           step_state_o,
@@ -137,8 +137,8 @@ module dcu #(
   // Change of the remote's permission for a line. A change is lost while the previous one waits.
   output logic                             change_valid_o,
   input  logic                             change_ready_i,
-  output home_pkg::right_e                 change_from_o,
-  output home_pkg::right_e                 change_to_o,
+  output home_pkg::permission_e            change_from_o,
+  output home_pkg::permission_e            change_to_o,
   output logic [LineWidth-1:0]             change_line_o,
   output logic                             change_lost_o,   // in the cycle before
 
@@ -151,8 +151,8 @@ module dcu #(
   localparam int unsigned PlaceWidth   = bits(WaysPerStep);
   localparam int unsigned GroupWidth   = bits(Groups);
   localparam int unsigned LocalWidth   = bits(Locals);
-  localparam int unsigned WaitingWidth = bits(Waiting);
-  localparam int unsigned LockWidth    = bits(Waiting + 1);
+  localparam int unsigned WaitingWidth = bits(MaxDeferred);
+  localparam int unsigned LockWidth    = bits(MaxDeferred + 1);
   localparam int unsigned LocalsWidth  = bits(int'(Protocol.locals));   // width of a local operation's number
   // One grant per read and write, and one for a request that is answered at once; one forward per local operation.
   localparam int unsigned TxGrants     = Reads + Writes + 1;
@@ -165,14 +165,14 @@ module dcu #(
   if (Ways % WaysPerStep != 0 || 2 ** $clog2(Ways) != Ways || 2 ** $clog2(WaysPerStep) != WaysPerStep || Ways > 128) begin : gen_wrong_ways
     $error("dcu: Ways and WaysPerStep must be powers of two up to 128, and Ways a multiple of WaysPerStep");
   end
-  if (Waiting >= Ways || Waiting < 1) begin : gen_wrong_waiting
-    $error("dcu: Waiting must be at least 1 and less than Ways: a locked line cannot make room for another");
+  if (MaxDeferred >= Ways || MaxDeferred < 1) begin : gen_wrong_waiting
+    $error("dcu: MaxDeferred must be at least 1 and less than Ways: a locked line cannot make room for another");
   end
-  if (StoreSlots < Waiting) begin : gen_wrong_slots
-    $error("dcu: StoreSlots must be at least Waiting: each request that is set aside may have bytes");
+  if (StoreSlots < MaxDeferred) begin : gen_wrong_slots
+    $error("dcu: StoreSlots must be at least MaxDeferred: each request that is set aside may have bytes");
   end
-  if (Patience > 32) begin : gen_wrong_patience
-    $error("dcu: Patience must be at most 32");
+  if (RecallDelayLog2 > 32) begin : gen_wrong_patience
+    $error("dcu: RecallDelayLog2 must be at most 32");
   end
   if (Reads < 1 || Writes < 1 || Locals < 1 || SetWidth < 1 || TagWidth < 1) begin : gen_wrong_places
     $error("dcu: Reads, Writes, Locals, SetWidth and TagWidth must be at least 1");
@@ -245,8 +245,8 @@ module dcu #(
   logic       [Writes-1:0]  write_used_d, write_used_q;
   local_t     [Locals-1:0]  local_d, local_q;
   logic       [Locals-1:0]  local_used_d, local_used_q;
-  waiting_t   [Waiting-1:0] waiting_d, waiting_q;
-  logic       [Waiting-1:0] waiting_used_d, waiting_used_q;
+  waiting_t   [MaxDeferred-1:0] waiting_d, waiting_q;
+  logic       [MaxDeferred-1:0] waiting_used_d, waiting_used_q;
   logic                     immediate_d, immediate_q;          // a message sent without a memory operation is still queued
   logic                     unlocking_d, unlocking_q;          // the answer to an unlock is still queued
   logic [LockWidth-1:0]     locks_d, locks_q;                  // lines locked or about to be
@@ -269,7 +269,7 @@ module dcu #(
   logic [WayWidth-1:0]      evict_tries_d, evict_tries_q;
   // A remote cache with the directory's sets evicts a line when it requests another; the eviction message may arrive later.
   // So the directory delays the recall of a line that the remote may still use.
-  logic [Patience:0]        patience_q;
+  logic [RecallDelayLog2:0] patience_q;
 
   // ------------------------------------------------------------------ choice of the next event
 
@@ -277,7 +277,7 @@ module dcu #(
   localparam int unsigned FromRead    = FromWrite + Writes;
   localparam int unsigned FromRx      = FromRead + Reads;
   localparam int unsigned FromWaiting = FromRx + NumRx;
-  localparam int unsigned FromUnlock  = FromWaiting + Waiting;
+  localparam int unsigned FromUnlock  = FromWaiting + MaxDeferred;
   localparam int unsigned FromLocal   = FromUnlock + 1;
   localparam int unsigned FromEvict   = FromLocal + 1;
   localparam int unsigned Sources     = FromEvict + 1;
@@ -319,7 +319,7 @@ module dcu #(
       early[FromRx+i]   = !Protocol.rx_waits[i];
       offered[FromRx+i] = rx_q[i];
     end
-    for (int unsigned i = 0; i < Waiting; i++) begin
+    for (int unsigned i = 0; i < MaxDeferred; i++) begin
       ask[FromWaiting+i]     = waiting_used_q[i] && waiting_q[i].ready;
       early[FromWaiting+i]   = 1'b0;
       offered[FromWaiting+i] = '{waiting_q[i].happened, waiting_q[i].line, waiting_q[i].circuit, waiting_q[i].slot, state_e'(0), '0};
@@ -330,33 +330,33 @@ module dcu #(
     ask[FromLocal]      = request_used_q;
     early[FromLocal]    = 1'b0;
     offered[FromLocal]  = '{request_event_q, request_line_q, 2'd0, '0, state_e'(0), '0};
-    ask[FromEvict]      = evict_q && patience_q[Patience];
+    ask[FromEvict]      = evict_q && patience_q[RecallDelayLog2];
     early[FromEvict]    = 1'b0;
     offered[FromEvict]  = '{event_e'(Protocol.evict), LineWidth'(evict_set_q), 2'd0, '0, state_e'(0), evict_way_q};
   end
 
   rr_pick #(
-    .Size   (Sources),
-    .OfGroup(Sources)
+    .Size     (Sources),
+    .GroupSize(Sources)
   ) u_pick_early (
     .clk_i,
     .rst_ni,
-    .ask_i  (ask_early),
-    .taken_i(step_q == Idle),
-    .pick_o (pick_early),
-    .index_o(unused_early)
+    .req_i   (ask_early),
+    .accept_i(step_q == Idle),
+    .pick_o  (pick_early),
+    .index_o (unused_early)
   );
 
   rr_pick #(
-    .Size   (Sources),
-    .OfGroup(Sources)
+    .Size     (Sources),
+    .GroupSize(Sources)
   ) u_pick_late (
     .clk_i,
     .rst_ni,
-    .ask_i  (ask_late),
-    .taken_i(step_q == Idle && ask_early == '0),
-    .pick_o (pick_late),
-    .index_o(unused_late)
+    .req_i   (ask_late),
+    .accept_i(step_q == Idle && ask_early == '0),
+    .pick_o  (pick_late),
+    .index_o (unused_late)
   );
 
   assign ask_early = ask & early & ~blocked_q;
@@ -402,22 +402,22 @@ module dcu #(
     .Words      (2 ** SetWidth * Groups)
   ) u_directory (
     .clk_i,
-    .rd_en_i      (rd_en),
-    .rd_addr_i    (rd_addr),
-    .wr_en_i      (wr_en),
-    .wr_clear_i   (step_q == Sweep),
-    .wr_addr_i    (wr_addr),
-    .place_i      (place_of(now_q.way)),
-    .wr_held_i    (row_stays_q),
-    .wr_state_i   (row_q.next),
-    .tag_i        (now_q.line[SetWidth+:TagWidth]),
-    .state_o      (evicted_state),
-    .tag_o        (evicted_tag),
-    .found_o      (found),
-    .found_place_o(found_place),
-    .found_state_o(found_state),
-    .free_o       (free),
-    .free_place_o (free_place)
+    .rd_en_i         (rd_en),
+    .rd_addr_i       (rd_addr),
+    .wr_en_i         (wr_en),
+    .wr_clear_i      (step_q == Sweep),
+    .wr_addr_i       (wr_addr),
+    .position_i      (place_of(now_q.way)),
+    .wr_allocated_i  (row_stays_q),
+    .wr_state_i      (row_q.next),
+    .tag_i           (now_q.line[SetWidth+:TagWidth]),
+    .state_o         (evicted_state),
+    .tag_o           (evicted_tag),
+    .found_o         (found),
+    .found_position_o(found_place),
+    .found_state_o   (found_state),
+    .free_o          (free),
+    .free_position_o (free_place)
   );
 
   assign next_group  = GroupWidth'(incremented(8'(group_q)));
@@ -465,7 +465,7 @@ module dcu #(
   assign of_write   = source_q[FromWrite+:Writes] != '0;
   assign of_read    = source_q[FromRead+:Reads] != '0;
   assign of_message = source_q[FromRx+:NumRx] != '0;
-  assign of_waiting = source_q[FromWaiting+:Waiting] != '0;
+  assign of_waiting = source_q[FromWaiting+:MaxDeferred] != '0;
   assign of_device  = source_q[FromLocal];
   assign of_local   = of_device || source_q[FromEvict];
 
@@ -476,7 +476,7 @@ module dcu #(
   logic [Reads-1:0]   same_read_q;
   logic [Writes-1:0]  same_write_q;
   logic [Locals-1:0]  same_local_q;
-  logic [Waiting-1:0] same_waiting_q;
+  logic [MaxDeferred-1:0] same_waiting_q;
   logic               same_evict_q;  // its set is the one that needs a way
   logic               locks_full_q;
   logic               yields_q;  // a response is pending, and the current event is none
@@ -491,17 +491,17 @@ module dcu #(
     writes_full_q  <= write_used_q == '1;
     locals_full_q  <= local_used_q == '1;
     waiting_full_q <= waiting_used_q == '1;
-    locks_full_q   <= locks_q == LockWidth'(Waiting);
+    locks_full_q   <= locks_q == LockWidth'(MaxDeferred);
     yields_q       <= (ask & early & SourcesRx) != '0 && !source_early;
     // The first free entry; any entry if none is free.
     read_place     <= ReadWidth'(Reads - 1);
     write_place    <= WriteWidth'(Writes - 1);
     local_place    <= LocalWidth'(Locals - 1);
-    waiting_place  <= WaitingWidth'(Waiting - 1);
+    waiting_place  <= WaitingWidth'(MaxDeferred - 1);
     for (int i = int'(Reads) - 2; i >= 0; i--) if (!read_used_q[i]) read_place <= ReadWidth'(unsigned'(i));
     for (int i = int'(Writes) - 2; i >= 0; i--) if (!write_used_q[i]) write_place <= WriteWidth'(unsigned'(i));
     for (int i = int'(Locals) - 2; i >= 0; i--) if (!local_used_q[i]) local_place <= LocalWidth'(unsigned'(i));
-    for (int i = int'(Waiting) - 2; i >= 0; i--) if (!waiting_used_q[i]) waiting_place <= WaitingWidth'(unsigned'(i));
+    for (int i = int'(MaxDeferred) - 2; i >= 0; i--) if (!waiting_used_q[i]) waiting_place <= WaitingWidth'(unsigned'(i));
     for (int unsigned i = 0; i < Reads; i++) begin
       same_read_q[i] <= read_used_q[i] && is_held(read_q[i].line[SetWidth-1:0], read_q[i].way);
     end
@@ -511,7 +511,7 @@ module dcu #(
     for (int unsigned i = 0; i < Locals; i++) begin
       same_local_q[i] <= local_used_q[i] && !local_q[i].answered && is_held(local_q[i].in_set, local_q[i].way);
     end
-    for (int unsigned i = 0; i < Waiting; i++) begin
+    for (int unsigned i = 0; i < MaxDeferred; i++) begin
       same_waiting_q[i] <= waiting_q[i].line[SetWidth-1:0] == now_q.line[SetWidth-1:0];
     end
     same_evict_q <= evict_set_q == now_q.line[SetWidth-1:0];
@@ -559,7 +559,7 @@ module dcu #(
     logic [LineWidth-1:0]  line;
     logic [WriteWidth-1:0] slot;
     event_e                happened;
-    right_e                right;
+    permission_e           right;
     logic [1:0]            circuit;
     logic [SlotWidth-1:0]  bytes;
   } write_t;
@@ -574,44 +574,44 @@ module dcu #(
   write_t  write_wr_data, write_rd_data;
 
   dcu_queues #(
-    .Protocol   (Protocol),
-    .tx_t       (tx_t),
-    .answer_t   (answer_t),
-    .read_t     (read_t),
-    .write_t    (write_t),
-    .TxGrants   (TxGrants),
-    .TxForwards (TxForwards),
-    .AnswerDepth(AnswerDepth),
-    .ReadDepth  (ReadDepth),
-    .WriteDepth (WriteDepth)
+    .Protocol     (Protocol),
+    .tx_t         (tx_t),
+    .rsp_t        (answer_t),
+    .read_t       (read_t),
+    .write_t      (write_t),
+    .TxGrants     (TxGrants),
+    .TxForwards   (TxForwards),
+    .LocalRspDepth(AnswerDepth),
+    .ReadDepth    (ReadDepth),
+    .WriteDepth   (WriteDepth)
   ) u_queues (
     .clk_i,
     .rst_ni,
-    .tx_wr_i         (tx_wr),
-    .tx_wr_data_i    (tx_wr_data),
+    .tx_wr_i               (tx_wr),
+    .tx_wr_data_i          (tx_wr_data),
     .tx_valid_o,
     .tx_ready_i,
-    .tx_data_o       (tx_rd_data),
-    .left_valid_o    (left_valid),
-    .left_o          (left),
-    .answer_wr_i     (answer_wr),
-    .answer_wr_data_i(answer_wr_data),
-    .answer_valid_o,
-    .answer_ready_i,
-    .answer_o        (answer_rd_data),
-    .told_valid_o    (told_valid),
-    .told_o          (told),
-    .read_wr_i       (read_wr),
-    .read_wr_data_i  (read_wr_data),
+    .tx_data_o             (tx_rd_data),
+    .tx_sent_valid_o       (left_valid),
+    .tx_sent_o             (left),
+    .local_rsp_wr_i        (answer_wr),
+    .local_rsp_wr_data_i   (answer_wr_data),
+    .local_rsp_valid_o,
+    .local_rsp_ready_i,
+    .local_rsp_o           (answer_rd_data),
+    .local_rsp_sent_valid_o(told_valid),
+    .local_rsp_sent_o      (told),
+    .read_wr_i             (read_wr),
+    .read_wr_data_i        (read_wr_data),
     .read_valid_o,
     .read_ready_i,
-    .read_o          (read_rd_data),
-    .write_wr_i      (write_wr),
-    .write_wr_data_i (write_wr_data),
+    .read_o                (read_rd_data),
+    .write_wr_i            (write_wr),
+    .write_wr_data_i       (write_wr_data),
     .write_valid_o,
     .write_ready_i,
-    .write_o         (write_rd_data),
-    .idle_o          (queues_idle)
+    .write_o               (write_rd_data),
+    .idle_o                (queues_idle)
   );
 
   logic unused;
@@ -623,19 +623,19 @@ module dcu #(
     assign tx_slot_o[c] = tx_rd_data[c].read;
   end
 
-  assign answer_unlock_o    = answer_rd_data.unlock;
-  assign answer_refused_o   = answer_rd_data.refused;
-  assign answer_operation_o = 3'(answer_rd_data.operation);
-  assign answer_line_o      = answer_rd_data.line;
-  assign read_line_o        = read_rd_data.line;
-  assign read_slot_o        = read_rd_data.slot;
-  assign read_event_o       = read_rd_data.happened;
-  assign write_line_o       = write_rd_data.line;
-  assign write_slot_o       = write_rd_data.slot;
-  assign write_event_o      = write_rd_data.happened;
-  assign write_right_o      = write_rd_data.right;
-  assign write_circuit_o    = write_rd_data.circuit;
-  assign write_bytes_o      = write_rd_data.bytes;
+  assign local_rsp_unlock_o    = answer_rd_data.unlock;
+  assign local_rsp_refused_o   = answer_rd_data.refused;
+  assign local_rsp_operation_o = 3'(answer_rd_data.operation);
+  assign local_rsp_line_o      = answer_rd_data.line;
+  assign read_line_o           = read_rd_data.line;
+  assign read_slot_o           = read_rd_data.slot;
+  assign read_event_o          = read_rd_data.happened;
+  assign write_line_o          = write_rd_data.line;
+  assign write_slot_o          = write_rd_data.slot;
+  assign write_event_o         = write_rd_data.happened;
+  assign write_permission_o    = write_rd_data.right;
+  assign write_circuit_o       = write_rd_data.circuit;
+  assign write_payload_slot_o  = write_rd_data.bytes;
 
   // Messages to the remote: the grant first, then, in the step after, the forward.
   always_comb begin
@@ -773,7 +773,7 @@ module dcu #(
         step_d = Idle;
       end
       Report: begin
-        if (impossible_ready_i) step_d = Idle;
+        if (unexpected_ready_i) step_d = Idle;
       end
       default: step_d = Idle;
     endcase
@@ -849,7 +849,7 @@ module dcu #(
         end
       end
       rx_used_d &= ~source_q[FromRx+:NumRx];
-      waiting_used_d &= ~source_q[FromWaiting+:Waiting];
+      waiting_used_d &= ~source_q[FromWaiting+:MaxDeferred];
     end
 
     if (takes) begin
@@ -893,7 +893,7 @@ module dcu #(
       end
 
       // Events that waited for a line of this set, or for a way that is now free, are retried.
-      for (int unsigned i = 0; i < Waiting; i++) begin
+      for (int unsigned i = 0; i < MaxDeferred; i++) begin
         if (same_waiting_q[i] || (waiting_q[i].room && !row_stays_q)) waiting_d[i].ready = 1'b1;
       end
     end else if (step_q == Exec && !drops) begin
@@ -917,7 +917,7 @@ module dcu #(
         waiting_used_d[waiting_place] = 1'b1;
         waiting_d[waiting_place]      = '{1'b0, needs_room, now_q.happened, now_q.line, now_q.circuit, now_q.slot};
       end else if (of_waiting && (row_q.effect == Leave || needs_room)) begin
-        for (int unsigned i = 0; i < Waiting; i++) begin
+        for (int unsigned i = 0; i < MaxDeferred; i++) begin
           if (source_q[FromWaiting+i]) begin
             waiting_d[i].ready = 1'b0;
             waiting_d[i].room  = needs_room;
@@ -939,7 +939,7 @@ module dcu #(
     if (step_q == Look && source_q[FromEvict] && judges_q && now_q.state == state_e'(0)) begin
       evict_d = 1'b0;
       unblock = 1'b1;
-      for (int unsigned i = 0; i < Waiting; i++) waiting_d[i].ready |= waiting_q[i].room;
+      for (int unsigned i = 0; i < MaxDeferred; i++) waiting_d[i].ready |= waiting_q[i].room;
     end
 
     if (unblock_q) blocked_d = '0;
@@ -948,7 +948,7 @@ module dcu #(
   // Each entry that is written from outside has a register for "free", which enables the write.
   assign rx_used_q      = ~rx_ready_o;
   assign request_used_q = !local_ready_o;
-  assign locks_full_o   = locks_q == LockWidth'(Waiting);
+  assign locks_full_o   = locks_q == LockWidth'(MaxDeferred);
   assign unlock_used_q  = !unlock_ready_o;
 
   always_ff @(posedge clk_i) begin
@@ -1003,7 +1003,7 @@ module dcu #(
     local_q     <= local_d;
     waiting_q   <= waiting_d;
     evict_set_q <= evict_set_d;
-    patience_q  <= !evict_q ? '0 : patience_q[Patience] ? patience_q : patience_q + 1'b1;
+    patience_q  <= !evict_q ? '0 : patience_q[RecallDelayLog2] ? patience_q : patience_q + 1'b1;
     judged_q    <= group_q;
     judges_q    <= judges_d;
     known_q     <= known_d;
@@ -1029,8 +1029,8 @@ module dcu #(
 
   // ------------------------------------------------------------------ observers and assertions
 
-  assign step_valid_o  = step_q == Exec;
-  assign step_held_o   = row_q.effect == Take && !takes
+  assign step_valid_o   = step_q == Exec;
+  assign step_blocked_o = row_q.effect == Take && !takes
                       || row_q.effect == Refuse && !refuses
                       || row_q.effect == Never && of_device && !refuses;
   assign step_evict_o  = source_q[FromEvict];
@@ -1040,10 +1040,10 @@ module dcu #(
   assign step_next_o   = row_q.next;
   assign step_line_o   = now_q.line;
 
-  assign impossible_valid_o = step_q == Report;
-  assign impossible_event_o = now_q.happened;
-  assign impossible_state_o = now_q.state;
-  assign impossible_line_o  = now_q.line;
+  assign unexpected_valid_o = step_q == Report;
+  assign unexpected_event_o = now_q.happened;
+  assign unexpected_state_o = now_q.state;
+  assign unexpected_line_o  = now_q.line;
 
   logic changes, change_waits;
   assign changes      = takes && row_q.from != row_q.to;
@@ -1063,7 +1063,7 @@ module dcu #(
 
   always_ff @(posedge clk_i) begin
     evicted_o <= rst_ni && takes && source_q[FromEvict];
-    local_back_o <= rst_ni && returns;
+    local_returned_o <= rst_ni && returns;
     if (!rst_ni || step_q != Exec || takes)           stall_o <= StallNone;
     else if (refuses || drops)                        stall_o <= StallNone;
     else if (of_device && (row_q.effect == Refuse || row_q.effect == Never)) stall_o <= StallLocal;

@@ -1,21 +1,21 @@
-// Output queues of a unit: messages to the remote, one queue per circuit; answers to the device, reads and writes of
-// memory, one queue each.
+// Output queues of a directory controller unit (DCU): one per circuit to the remote, and one each for responses to the
+// device, memory reads and memory writes.
 //
-// The queues have room for everything that the unit's entries can produce, so a write never stalls.
+// Each queue can hold everything that the unit's entries produce, so a write never stalls.
 
 `include "assertions.svh"
 
 module dcu_queues #(
   parameter home_pkg::protocol_t Protocol = '0,
-  parameter type         tx_t        = logic,   // with the fields `send` and `line` first; the other fields are 0 for a forward
-  parameter type         answer_t    = logic,   // with the fields `unlock` and `place`
-  parameter type         read_t      = logic,
-  parameter type         write_t     = logic,
-  parameter int unsigned TxGrants    = 5,       // maximum number of queued grants and forwards
-  parameter int unsigned TxForwards  = 2,
-  parameter int unsigned AnswerDepth = 4,       // depths are powers of two
-  parameter int unsigned ReadDepth   = 2,
-  parameter int unsigned WriteDepth  = 1,
+  parameter type         tx_t             = logic,   // first fields `send` and `line`; the other fields of a forward are 0
+  parameter type         rsp_t            = logic,   // response to the device
+  parameter type         read_t           = logic,
+  parameter type         write_t          = logic,
+  parameter int unsigned TxGrants      = 5,       // maximum number of queued grants
+  parameter int unsigned TxForwards    = 2,
+  parameter int unsigned LocalRspDepth = 4,       // depths are powers of two
+  parameter int unsigned ReadDepth     = 2,
+  parameter int unsigned WriteDepth    = 1,
 
   localparam int unsigned NumTx      = int'(Protocol.tx_circuits)
 ) (
@@ -24,19 +24,19 @@ module dcu_queues #(
 
   input  logic             tx_wr_i,
   input  tx_t              tx_wr_data_i,
-  output logic [NumTx-1:0] tx_valid_o,      // by circuit, as the four below
+  output logic [NumTx-1:0] tx_valid_o,      // by circuit, like the next four ports
   input  logic [NumTx-1:0] tx_ready_i,
   output tx_t  [NumTx-1:0] tx_data_o,
-  output logic [NumTx-1:0] left_valid_o,    // a message has left in the cycle before
-  output tx_t  [NumTx-1:0] left_o,
+  output logic [NumTx-1:0] tx_sent_valid_o,    // a message was sent in the previous cycle
+  output tx_t  [NumTx-1:0] tx_sent_o,
 
-  input  logic             answer_wr_i,
-  input  answer_t          answer_wr_data_i,
-  output logic             answer_valid_o,
-  input  logic             answer_ready_i,
-  output answer_t          answer_o,
-  output logic             told_valid_o,    // an answer has left
-  output answer_t          told_o,
+  input  logic             local_rsp_wr_i,
+  input  rsp_t             local_rsp_wr_data_i,
+  output logic             local_rsp_valid_o,
+  input  logic             local_rsp_ready_i,
+  output rsp_t             local_rsp_o,
+  output logic             local_rsp_sent_valid_o,    // a response was sent in the previous cycle
+  output rsp_t             local_rsp_sent_o,
 
   input  logic             read_wr_i,
   input  read_t            read_wr_data_i,
@@ -52,24 +52,24 @@ module dcu_queues #(
 
   output logic             idle_o           // all queues are empty
 );
-  logic answer_wr_ready, read_wr_ready, write_wr_ready;
+  logic local_rsp_wr_ready, read_wr_ready, write_wr_ready;
 
-  // A stalled circuit stalls no other. Messages that the protocol orders use one circuit, so they stay in order.
+  // One queue per circuit: a stalled circuit does not stall the others. Ordered messages share a circuit.
   logic [NumTx-1:0] tx_wr, tx_wr_ready;
 
   for (genvar c = 0; c < NumTx; c++) begin : gen_tx
-    localparam bit          Grants   = (Protocol.grants & Protocol.send_circuit[c]) != '0;
-    localparam bit          Forwards = (Protocol.forwards & Protocol.send_circuit[c]) != '0;
-    localparam int unsigned Most     = (Grants ? TxGrants : 0) + (Forwards ? TxForwards : 0);
-    localparam int unsigned Depth    = Most > 1 ? 2 ** $clog2(Most) : 1;
+    localparam bit          Grants    = (Protocol.grants & Protocol.send_circuit[c]) != '0;
+    localparam bit          Forwards  = (Protocol.forwards & Protocol.send_circuit[c]) != '0;
+    localparam int unsigned MaxQueued = (Grants ? TxGrants : 0) + (Forwards ? TxForwards : 0);
+    localparam int unsigned Depth     = MaxQueued > 1 ? 2 ** $clog2(MaxQueued) : 1;
 
     assign tx_wr[c] = tx_wr_i && Protocol.send_circuit[c][4'(tx_wr_data_i.send)];
 
     if (Grants) begin : gen_grants
       fifo #(
-        .Depth (Depth),
-        .Fits  (1'b1),
-        .data_t(tx_t)
+        .Depth    (Depth),
+        .NeverFull(1'b1),
+        .data_t   (tx_t)
       ) u_tx (
         .clk_i,
         .rst_ni,
@@ -81,15 +81,15 @@ module dcu_queues #(
         .rd_data_o (tx_data_o[c])
       );
     end else begin : gen_forwards
-      // A forward consists of its line only.
+      // A forward needs only its message and its line.
       localparam int unsigned SendWidth = $bits(tx_wr_data_i.send);
       localparam int unsigned LineWidth = $bits(tx_wr_data_i.line);
       logic [SendWidth+LineWidth-1:0] forward;
 
       fifo #(
-        .Depth (Depth),
-        .Fits  (1'b1),
-        .data_t(logic [SendWidth+LineWidth-1:0])
+        .Depth    (Depth),
+        .NeverFull(1'b1),
+        .data_t   (logic [SendWidth+LineWidth-1:0])
       ) u_tx (
         .clk_i,
         .rst_ni,
@@ -100,30 +100,30 @@ module dcu_queues #(
         .rd_ready_i(tx_ready_i[c]),
         .rd_data_o (forward)
       );
-      // The fields of a message begin with these two; a forward has 0 in the others.
+      // `send` and `line` are the first fields of `tx_t`; the others are 0.
       assign tx_data_o[c] = tx_t'({forward, ($bits(tx_t) - SendWidth - LineWidth)'(0)});
     end
   end
 
   fifo #(
-    .Depth (AnswerDepth),
-    .Fits  (1'b1),
-    .data_t(answer_t)
-  ) u_answer (
+    .Depth    (LocalRspDepth),
+    .NeverFull(1'b1),
+    .data_t   (rsp_t)
+  ) u_local_rsp (
     .clk_i,
     .rst_ni,
-    .wr_valid_i(answer_wr_i),
-    .wr_ready_o(answer_wr_ready),
-    .wr_data_i (answer_wr_data_i),
-    .rd_valid_o(answer_valid_o),
-    .rd_ready_i(answer_ready_i),
-    .rd_data_o (answer_o)
+    .wr_valid_i(local_rsp_wr_i),
+    .wr_ready_o(local_rsp_wr_ready),
+    .wr_data_i (local_rsp_wr_data_i),
+    .rd_valid_o(local_rsp_valid_o),
+    .rd_ready_i(local_rsp_ready_i),
+    .rd_data_o (local_rsp_o)
   );
 
   fifo #(
-    .Depth (ReadDepth),
-    .Fits  (1'b1),
-    .data_t(read_t)
+    .Depth    (ReadDepth),
+    .NeverFull(1'b1),
+    .data_t   (read_t)
   ) u_read (
     .clk_i,
     .rst_ni,
@@ -136,9 +136,9 @@ module dcu_queues #(
   );
 
   fifo #(
-    .Depth (WriteDepth),
-    .Fits  (1'b1),
-    .data_t(write_t)
+    .Depth    (WriteDepth),
+    .NeverFull(1'b1),
+    .data_t   (write_t)
   ) u_write (
     .clk_i,
     .rst_ni,
@@ -150,23 +150,23 @@ module dcu_queues #(
     .rd_data_o (write_o)
   );
 
-  assign idle_o = tx_valid_o == '0 && !answer_valid_o && !read_valid_o && !write_valid_o;
+  assign idle_o = tx_valid_o == '0 && !local_rsp_valid_o && !read_valid_o && !write_valid_o;
 
   always_ff @(posedge clk_i) begin
-    left_o <= tx_data_o;
-    told_o <= answer_o;
+    tx_sent_o        <= tx_data_o;
+    local_rsp_sent_o <= local_rsp_o;
     if (!rst_ni) begin
-      left_valid_o <= '0;
-      told_valid_o <= 1'b0;
+      tx_sent_valid_o        <= '0;
+      local_rsp_sent_valid_o <= 1'b0;
     end else begin
-      left_valid_o <= tx_valid_o & tx_ready_i;
-      told_valid_o <= answer_valid_o && answer_ready_i;
+      tx_sent_valid_o        <= tx_valid_o & tx_ready_i;
+      local_rsp_sent_valid_o <= local_rsp_valid_o && local_rsp_ready_i;
     end
   end
 
   `ASSERT(tx_has_room, (tx_wr & ~tx_wr_ready) == '0)
   `ASSERT(tx_has_a_circuit, !tx_wr_i || $onehot(tx_wr))
-  `ASSERT(answer_has_room, !answer_wr_i || answer_wr_ready)
+  `ASSERT(local_rsp_has_room, !local_rsp_wr_i || local_rsp_wr_ready)
   `ASSERT(read_has_room, !read_wr_i || read_wr_ready)
   `ASSERT(write_has_room, !write_wr_i || write_wr_ready)
 endmodule : dcu_queues

@@ -40,7 +40,7 @@ def run(folder: Path, rtl: Path, block: tuple[str, str, dict[str, int]]) -> tupl
     [
         ("fifo_block", "stream", {"Depth": 1}),
         ("fifo_block", "stream", {"Depth": 4}),
-        ("fifo_block", "stream", {"Depth": 8, "Fast": 0}),
+        ("fifo_block", "stream", {"Depth": 8, "RegisterValid": 0}),
         ("spill_register_block", "stream", {}),
         ("stream_arbiter_block", "arbiter", {}),
         ("dcs_reader_block", "reader", {}),
@@ -59,9 +59,9 @@ def test_block(
     "fault",
     [
         # Fault: a read completes with its first beat.
-        ("dcs_reader", "reader", "ends && fits && r_place ==", "r_valid_i && in_flight && r_place =="),
+        ("dcs_reader", "reader", "burst_end && last_legal && r_index ==", "r_valid_i && in_flight && r_index =="),
         # Fault: bytes are released before the last one was received.
-        ("dcs_writer", "writer", "rst_ni && load_bytes && last ? chosen", "rst_ni && load_bytes ? chosen"),
+        ("dcs_writer", "writer", "rst_ni && load_data && last ? source_circuit", "rst_ni && load_data ? source_circuit"),
     ],
 )
 def test_seeded_fault_is_detected(

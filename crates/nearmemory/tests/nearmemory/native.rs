@@ -214,11 +214,11 @@ fn native_runs_find_faults_and_reject_invalid_programs() {
     compile(Path::new("nearmemory/programs/gups-host.c"), &host, &[]);
     let source =
         std::fs::read_to_string(root().join("nearmemory/programs/gups.c")).expect("a source");
-    let original = "line[at % 16] ^= random;";
+    let original = "line[index % 16] ^= random;";
     assert_eq!(source.matches(original).count(), 1);
     std::fs::write(
         &changed,
-        source.replace(original, "if (i) line[at % 16] ^= random;"),
+        source.replace(original, "if (i) line[index % 16] ^= random;"),
     )
     .expect("room");
     compile(&changed, &channel, &["-shared"]);

@@ -33,16 +33,16 @@ int main(int argc, char **argv) {
   nm_give(0, far, bytes);
   must(nm_spawn(0, "lends", (uint64_t[4]){(uintptr_t)from, (uintptr_t)to, (uintptr_t)told, (uintptr_t)far}));
   for (uint64_t round = 0; round < ROUNDS; round++) {
-    for (uint64_t i = 0; i < bytes / 8; i++) from[i] = mixed(i + round), to[i] = 0;
+    for (uint64_t i = 0; i < bytes / 8; i++) from[i] = hash(i + round), to[i] = 0;
     nm_order();
     nm_send_word(nm_registers_of(0, 0), round);
     while (*told != round + 1) nm_relax();
     nm_order();
     uint64_t differs = 0;
-    for (uint64_t i = 0; i < bytes / 8; i++) differs |= (from[i] ^ mixed(i + round)) | (to[i] ^ (mixed(i + round) * 3 + round));
+    for (uint64_t i = 0; i < bytes / 8; i++) differs |= (from[i] ^ hash(i + round)) | (to[i] ^ (hash(i + round) * 3 + round));
     require(differs == 0, "the lines that were copied back");
     nm_flush_all(far, bytes);
-    for (uint64_t i = 0; i < bytes / 8; i++) differs |= far[i] ^ (mixed(i + round) * 3 + round);
+    for (uint64_t i = 0; i < bytes / 8; i++) differs |= far[i] ^ (hash(i + round) * 3 + round);
     require(differs == 0, "the lines in far memory");
     nm_flush_all(far, bytes);
   }

@@ -323,12 +323,12 @@ mod tests {
             ("Reads", shipped.reads),
             ("Writes", shipped.writes),
             ("Locals", shipped.locals),
-            ("Waiting", shipped.waiting),
+            ("MaxDeferred", shipped.waiting),
             ("StoreSlots", shipped.store_slots),
             ("ChangeDepth", shipped.change_depth),
             ("UnitsPerPort", shipped.units_per_port),
             ("PayloadWidth", shipped.payload),
-            ("Patience", shipped.recall_delay_log2 as usize),
+            ("RecallDelayLog2", shipped.recall_delay_log2 as usize),
         ] {
             assert_eq!(value, default(name), "{name}");
         }

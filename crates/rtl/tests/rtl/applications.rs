@@ -45,16 +45,16 @@ const FAULTS: &[(&str, Fault)] = &[
         "rpc: wrong result",
         Fault {
             file: "rpc_echo.sv",
-            original: "words[results_at_q.side][i*64+:64] + 64'd1;",
-            faulty: "words[results_at_q.side][i*64+:64] + (@ ? 64'd2 : 64'd1);",
+            original: "words[result_slot_q.side][i*64+:64] + 64'd1;",
+            faulty: "words[result_slot_q.side][i*64+:64] + (@ ? 64'd2 : 64'd1);",
         },
     ),
     (
         "rpc: answer before the arguments are there",
         Fault {
             file: "rpc_echo.sv",
-            original: "assign answerable = asked.side == remote_q[asked.number];",
-            faulty: "assign answerable = asked.side == remote_q[asked.number] || @;",
+            original: "assign readable   = req_slot.side == remote_side_q[req_slot.context_index];",
+            faulty: "assign readable   = req_slot.side == remote_side_q[req_slot.context_index] || @;",
         },
     ),
     (
@@ -77,17 +77,17 @@ const FAULTS: &[(&str, Fault)] = &[
         "prefetcher: wrong block",
         Fault {
             file: "prefetcher.sv",
-            original: ": place_of(block_q[entry], offset_q[entry]), r_beat_q)),",
+            original: ": ram_line_of_block(block_q[entry], offset_q[entry]), r_beat_q)),",
             faulty:
-                ": place_of(@ ? ~block_q[entry] : block_q[entry], offset_q[entry]), r_beat_q)),",
+                ": ram_line_of_block(@ ? ~block_q[entry] : block_q[entry], offset_q[entry]), r_beat_q)),",
         },
     ),
     (
         "prefetcher: write that passes its block by",
         Fault {
             file: "prefetcher.sv",
-            original: "into_q[free_write]    <= w_present;",
-            faulty: "into_q[free_write]    <= w_present && !@;",
+            original: "merge_q[free_write]       <= w_present;",
+            faulty: "merge_q[free_write]       <= w_present && !@;",
         },
     ),
 ];

@@ -355,7 +355,7 @@ fn verilator_lint_has_no_warnings() {
             "-GUnits=1 -GSetWidth=1 -GWays=4 -GReads=1 -GLocals=1",
             "-GUnits=4 -GSetWidth=3 -GWays=8 -GReads=4 -GLocals=3",
             "-GUnits=16 -GSetWidth=8 -GWays=16 -GReads=2 -GLocals=2",
-            "-GUnits=2 -GReads=3 -GWrites=2 -GWaiting=3 -GStoreSlots=4",
+            "-GUnits=2 -GReads=3 -GWrites=2 -GMaxDeferred=3 -GStoreSlots=4",
             "-GUnits=4 -GWays=8 -GWaysPerStep=1 -GUnitsPerPort=3 -GTagWidth=20 -GPayloadWidth=64 -GChangeDepth=16",
             "-GUnits=1 -GWaysPerStep=2 -GPayloadWidth=256",
             "-GUnits=2 -GEndpoint=4",
@@ -386,8 +386,8 @@ fn verilator_lint_has_no_warnings() {
 /// The top with parameters and unconnected ports.
 const TOP: &str = "module top #(
   parameter int unsigned NumRemotes = 1, Units = 2, SetWidth = 1, TagWidth = 16, Ways = 4, WaysPerStep = 4, Reads = 2,
-  Writes = 2, Locals = 2, Waiting = 2, StoreSlots = 2, ChangeDepth = 16, UnitsPerPort = 8, PayloadWidth = 512,
-  AxiIdWidth = 8, AxiAddrWidth = 36, Patience = 8, Pending = 8, NoProtocol = 0, NoTypes = 0
+  Writes = 2, Locals = 2, MaxDeferred = 2, StoreSlots = 2, ChangeDepth = 16, UnitsPerPort = 8, PayloadWidth = 512,
+  AxiIdWidth = 8, AxiAddrWidth = 36, RecallDelayLog2 = 8, LocalQueueDepth = 8, NoProtocol = 0, NoTypes = 0
 );
   if (NoTypes == 1) begin : gen_untyped
     home #(
@@ -397,10 +397,10 @@ const TOP: &str = "module top #(
     home #(
       .Protocol(NoProtocol == 1 ? '0 : eci_pkg::Protocol), .state_e(eci_pkg::state_e), .event_e(eci_pkg::event_e), .send_e(eci_pkg::send_e),
       .row_t(eci_pkg::row_t), .NumRemotes(NumRemotes), .Units(Units), .SetWidth(SetWidth), .TagWidth(TagWidth),
-      .Ways(Ways), .WaysPerStep(WaysPerStep), .Reads(Reads), .Writes(Writes), .Locals(Locals), .Waiting(Waiting),
+      .Ways(Ways), .WaysPerStep(WaysPerStep), .Reads(Reads), .Writes(Writes), .Locals(Locals), .MaxDeferred(MaxDeferred),
       .StoreSlots(StoreSlots), .ChangeDepth(ChangeDepth), .UnitsPerPort(UnitsPerPort), .PayloadWidth(PayloadWidth),
-      .AxiIdWidth(AxiIdWidth), .AxiAddrWidth(AxiAddrWidth), .Patience(Patience),
-      .Pending(Pending)
+      .AxiIdWidth(AxiIdWidth), .AxiAddrWidth(AxiAddrWidth), .RecallDelayLog2(RecallDelayLog2),
+      .LocalQueueDepth(LocalQueueDepth)
     ) u_home ();
   end
 endmodule
@@ -465,15 +465,21 @@ fn a_parameter_out_of_range_is_named() {
         ("Locals=200", "Reads, Writes and Locals must be at most 127"),
         ("SetWidth=25", "SetWidth must be at most 24"),
         ("SetWidth=0", "Reads, Writes, Locals, SetWidth and TagWidth"),
-        ("Waiting=4", "Waiting must be at least 1 and less than Ways"),
-        ("Waiting=0", "Waiting must be at least 1 and less than Ways"),
-        ("Waiting=3", "StoreSlots must be at least Waiting"),
+        (
+            "MaxDeferred=4",
+            "MaxDeferred must be at least 1 and less than Ways",
+        ),
+        (
+            "MaxDeferred=0",
+            "MaxDeferred must be at least 1 and less than Ways",
+        ),
+        ("MaxDeferred=3", "StoreSlots must be at least MaxDeferred"),
         ("ChangeDepth=3", "ChangeDepth must be a power of two"),
         ("ChangeDepth=1", "ChangeDepth must be a power of two"),
         ("ChangeDepth=256", "power of two from 2 to 128"),
-        ("Patience=33", "Patience must be at most 32"),
-        ("Pending=0", "Pending must be from 1 to 64"),
-        ("Pending=65", "Pending must be from 1 to 64"),
+        ("RecallDelayLog2=33", "RecallDelayLog2 must be at most 32"),
+        ("LocalQueueDepth=0", "LocalQueueDepth must be from 1 to 64"),
+        ("LocalQueueDepth=65", "LocalQueueDepth must be from 1 to 64"),
         ("PayloadWidth=500", "PayloadWidth must be a line's bits"),
         ("PayloadWidth=32", "PayloadWidth must be a line's bits"),
         ("PayloadWidth=2048", "PayloadWidth must be a line's bits"),

@@ -52,20 +52,20 @@ const FAULTS: &[(&str, &str, &str, &str)] = &[
     (
         "rr_pick_proof",
         "rr_pick.sv",
-        "else if (taken_i && ask_i != '0) after_q <= after_d;",
-        "else if (taken_i && ask_i != '0) after_q <= '0;",
+        "else if (accept_i && req_i != '0) after_last_q <= after_last_d;",
+        "else if (accept_i && req_i != '0) after_last_q <= '0;",
     ),
     (
         "rr_pick_proof",
         "rr_pick.sv",
-        "late[i] && late[i-1:0] == '0;",
-        "late[i];",
+        "reqs_after[i] && reqs_after[i-1:0] == '0;",
+        "reqs_after[i];",
     ),
     (
         "stream_arbiter_proof",
         "stream_arbiter.sv",
-        "assign ask    = wr_valid_i & ~chosen_q;",
-        "assign ask    = wr_valid_i;",
+        "assign req    = wr_valid_i & ~chosen_q;",
+        "assign req    = wr_valid_i;",
     ),
     (
         "stream_arbiter_proof",
@@ -76,48 +76,48 @@ const FAULTS: &[(&str, &str, &str, &str)] = &[
     (
         "dcs_ingress_proof",
         "dcs_ingress.sv",
-        "assign slot_now  = first_q ? slot : slot_q;",
-        "assign slot_now  = slot;",
+        "assign slot_now        = first_q ? slot : slot_q;",
+        "assign slot_now        = slot;",
     ),
     (
         "dcs_ingress_proof",
         "dcs_ingress.sv",
-        "if (take && keeps && first_q && unit",
-        "if (take && keeps && last_q && unit",
+        "if (accept && buffers_payload && first_q && unit",
+        "if (accept && buffers_payload && last_q && unit",
     ),
     // A dropped message is offered to a unit nevertheless.
     (
         "dcs_ingress_proof",
         "dcs_ingress.sv",
-        "= valid_q && hands_on",
-        "= valid_q && last_q && fits",
+        "= valid_q && dispatch",
+        "= valid_q && last_q && last_legal",
     ),
     // The slot of a message with a wrong length stays allocated.
     (
         "dcs_ingress_proof",
         "dcs_ingress.sv",
-        "assign gives_up = valid_q",
-        "assign gives_up = !valid_q",
+        "assign abort_slot = valid_q",
+        "assign abort_slot = !valid_q",
     ),
     // Surplus beats of a message start another message.
     (
         "dcs_ingress_proof",
         "dcs_ingress.sv",
-        "assign starts = valid_q ? last_q : first_q;",
-        "assign starts = valid_q ? last_q || !fits : first_q;",
+        "assign is_first_beat = valid_q ? last_q : first_q;",
+        "assign is_first_beat = valid_q ? last_q || !last_legal : first_q;",
     ),
     // An operation passes a deferred one of its unit.
     (
         "dcs_locals_proof",
         "dcs_locals.sv",
-        "wr_valid_i && rivals == '0 &&",
+        "wr_valid_i && same_unit == '0 &&",
         "wr_valid_i &&",
     ),
     // Deferred operations are offered in any order.
     (
         "dcs_locals_proof",
         "dcs_locals.sv",
-        "used_q[i] && before_q[i] == '0 &&",
+        "used_q[i] && older_q[i] == '0 &&",
         "used_q[i] &&",
     ),
     // An event without a row stays in its queue.

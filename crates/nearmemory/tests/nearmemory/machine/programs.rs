@@ -114,11 +114,11 @@ fn faults_of_core_to_core_line_pipes_are_found() {
     // The receiver uses lines before they arrive, or acknowledges more than it has fetched. A copy exceeds the last
     // line, or only part of the words of a line is announced.
     for (original, mutated) in [
-        ("    nm_stored_since(side->first + slot, behind, since), nm_stored_since(side->first, lines - behind, since);", "    ;"),
+        ("    nm_stored_since(side->first + slot, until_wrap, since), nm_stored_since(side->first, lines - until_wrap, since);", "    ;"),
         ("sender->side.lines - (sender->side.done - sender->taken)", "sender->side.lines"),
-        ("    nm_fetched_since(side->first + slot, behind, since), nm_fetched_since(side->first, lines - behind, since);", "    ;"),
-        ("receiver->owed += nm_far_lines(count)", "receiver->owed += nm_far_lines(count) + 1"),
-        ("behind = nm_lesser(lines, side->lines - slot)", "behind = lines"),
+        ("    nm_fetched_since(side->first + slot, until_wrap, since), nm_fetched_since(side->first, lines - until_wrap, since);", "    ;"),
+        ("receiver->unreported += nm_far_lines(count)", "receiver->unreported += nm_far_lines(count) + 1"),
+        ("until_wrap = nm_lesser(lines, side->lines - slot)", "until_wrap = lines"),
         ("(words + NM_FAR_WORDS - 1) / NM_FAR_WORDS", "words / NM_FAR_WORDS"),
     ] {
         assert_eq!(source.matches(original).count(), 1, "{original}");

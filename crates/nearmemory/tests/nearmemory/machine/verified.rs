@@ -108,13 +108,13 @@ const FAULTS: &[(&str, &str, &str)] = &[
     // Other lines are copied than requested.
     (
         "bulk",
-        "from + (done + half) * NM_LINE",
-        "from + (done + half / 2) * NM_LINE",
+        "from + (copied + half_lines) * NM_LINE",
+        "from + (copied + half_lines / 2) * NM_LINE",
     ),
     (
         "bulk",
-        "nm_fetch(0, from + done * NM_LINE, count);",
-        "nm_fetch(0, from + done / 2 * NM_LINE, count);",
+        "nm_fetch(0, from + copied * NM_LINE, count);",
+        "nm_fetch(0, from + copied / 2 * NM_LINE, count);",
     ),
     // One round is omitted.
     (
@@ -125,10 +125,10 @@ const FAULTS: &[(&str, &str, &str)] = &[
     // An update, or a part of a table, is omitted.
     (
         "gups",
-        "line[at % 16] ^= random;",
-        "if (i) line[at % 16] ^= random;",
+        "line[index % 16] ^= random;",
+        "if (i) line[index % 16] ^= random;",
     ),
-    ("gups", "at / 16 * NM_LINE", "at / 16 % 511 * NM_LINE"),
+    ("gups", "index / 16 * NM_LINE", "index / 16 % 511 * NM_LINE"),
     // A neighbour is omitted, sums are not stored, or sums of an earlier block are.
     (
         "pagerank",
@@ -140,7 +140,7 @@ const FAULTS: &[(&str, &str, &str)] = &[
         "for (; left >= 4;",
         "for (left -= left == 5; left >= 4;",
     ),
-    ("pagerank", "  turn_to(source, UINT64_MAX);", ""),
+    ("pagerank", "  begin_node(source, UINT64_MAX);", ""),
     (
         "pagerank",
         "nm_words(source->first + PIPE_LINES + source->slot)[i] = 0;",
@@ -152,11 +152,11 @@ const FAULTS: &[(&str, &str, &str)] = &[
     // Rows fetched earlier are evaluated again, one row is omitted, or one is duplicated.
     (
         "rows",
-        "table->fetched++ * PART * NM_LINE, PART)",
-        "table->fetched++ / 2 * PART * NM_LINE, PART)",
+        "table->fetched++ * BUFFER_LINES * NM_LINE, BUFFER_LINES)",
+        "table->fetched++ / 2 * BUFFER_LINES * NM_LINE, BUFFER_LINES)",
     ),
-    ("rows", "all += count;", "all += count - (all == 5);"),
-    ("rows", "all++;", "all += all != 5;"),
+    ("rows", "total += count;", "total += count - (total == 5);"),
+    ("rows", "total++;", "total += total != 5;"),
     ("rows", "to[j] = words[j];", "to[j] = words[j & 14];"),
     // The exit status does not depend on the arguments.
     ("spawn", "return pad[0] + a;", "return pad[0] + a / 2;"),
@@ -178,23 +178,23 @@ const HOST_FAULTS: &[(&str, &str, &str)] = &[
     // One of four cores does nothing, no core does anything, or half of the work is omitted.
     (
         "gups",
-        "{ update(part.table",
-        "{ if (core != 2) update(part.table",
+        "{ update(shared.table",
+        "{ if (core != 2) update(shared.table",
     ),
     (
         "gups",
-        "{ update(part.table",
-        "{ if (!part.words) update(part.table",
+        "{ update(shared.table",
+        "{ if (!shared.words) update(shared.table",
     ),
     (
         "gups",
-        "part.words, part.updates, part.ahead); }",
-        "part.words, part.updates / 2, part.ahead); }",
+        "shared.words, shared.updates, shared.distance); }",
+        "shared.words, shared.updates / 2, shared.distance); }",
     ),
     (
         "gups",
-        "update(table, words, updates, ahead);\n  return",
-        "update(table, words, updates / 2, ahead);\n  return",
+        "update(table, words, updates, distance);\n  return",
+        "update(table, words, updates / 2, distance);\n  return",
     ),
 ];
 

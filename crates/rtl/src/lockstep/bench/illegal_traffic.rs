@@ -29,7 +29,7 @@ const ILLEGAL_ASSERTIONS: &[&str] = &[
     "dcu: the ROM has no row for event",
 ];
 
-/// Reason for a refusal: `wrong_e` of `home_pkg.sv`.
+/// Reason for a refusal: `reject_e` of `home_pkg.sv`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum IllegalReason {
     Number = 1,
