@@ -42,7 +42,7 @@ def trace(
     >>> verdicts = cohkit.check(cohkit.parse(wrong), remotes=2)
     >>> [judged] = cohkit.trace(verdicts, "msi")
     >>> judged.outcome, judged.why
-    ('refused', 'cache 0 has to become I now')
+    ('refused', 'cache 0 must enter I in this step')
 
     """
     if isinstance(traces, str | os.PathLike):

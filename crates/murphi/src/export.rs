@@ -190,9 +190,9 @@ pub fn expression(model: &Model, e: &Expr) -> String {
 
 /// A violation as one string.
 fn violation_text(violation: &Violation) -> String {
-    match violation.why.is_empty() {
+    match violation.reason.is_empty() {
         true => violation.property.clone(),
-        false => format!("{}: {}", violation.property, violation.why),
+        false => format!("{}: {}", violation.property, violation.reason),
     }
 }
 

@@ -689,7 +689,7 @@ impl Judge<'_> {
                 self.position += 1;
             }
             _ if state_changes => {
-                return Err(format!("{} has to become {words} now", self.name(actor)))
+                return Err(format!("{} must enter {words} in this step", self.name(actor)))
             }
             _ => {}
         }

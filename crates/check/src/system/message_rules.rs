@@ -359,7 +359,7 @@ impl<'p> System<'p> {
             case,
             states: class.states.clone(),
         });
-        Stmt::Note(Note::Marks {
+        Stmt::Note(Note::Mark {
             group: self.marks.len() as u32 - 1,
             member: context.part(self.side(context.home).state).into(),
         })

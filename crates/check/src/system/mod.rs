@@ -159,7 +159,7 @@ impl std::error::Error for SystemError {}
 pub struct Modelled {
     /// The model.
     pub model: Model,
-    /// Rows of each group of its [`cohkit_engine::model::Note::Marks`].
+    /// Rows of each group of its [`cohkit_engine::model::Note::Mark`].
     pub marks: Vec<Mark>,
     /// Descriptions of waiting agents and messages.
     pub remarks: Vec<Remark>,

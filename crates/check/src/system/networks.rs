@@ -253,7 +253,7 @@ impl System<'_> {
         self.remarks.push(Remark {
             parameters: parameters.clone(),
             when: present.clone().and(entry.is_head),
-            words,
+            phrase: words,
         });
         let name = &self.protocol.message(message).name;
         self.build.rule(Rule {

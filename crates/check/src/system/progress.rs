@@ -373,7 +373,7 @@ pub fn watching(
         .liveness
         .extend(wanted.map(|wanted| Invariant {
             name: PROGRESS.into(),
-            why: String::new(),
+            reason: String::new(),
             parameters: Vec::new(),
             holds: !Expr::from(wanted),
         }));
@@ -411,7 +411,7 @@ pub fn restarting(
     let mut modelled = system.modelled()?;
     modelled.model.liveness.push(Invariant {
         name: PROGRESS.into(),
-        why: String::new(),
+        reason: String::new(),
         parameters: Vec::new(),
         holds: begins,
     });

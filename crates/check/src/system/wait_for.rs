@@ -67,7 +67,7 @@ impl System<'_> {
         self.remarks.push(Remark {
             parameters: parameters.to_vec(),
             when: present.clone(),
-            words,
+            phrase: words,
         });
     }
 
@@ -145,7 +145,7 @@ impl System<'_> {
             self.remarks.push(Remark {
                 parameters: [l].into_iter().chain(r).collect(),
                 when,
-                words,
+                phrase: words,
             });
         }
     }
@@ -160,7 +160,7 @@ impl System<'_> {
             system.remarks.push(Remark {
                 parameters: vec![l],
                 when,
-                words,
+                phrase: words,
             });
         };
         let home = self.home.controller;

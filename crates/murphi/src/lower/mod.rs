@@ -15,7 +15,7 @@ use cohkit_engine::model::{
     self, Argument, Cover, CoverId, Expr as M, FunctionId, Invariant, Model, NamedType, Number,
     Operator, Place, Role, Start, Steps, Type, TypeId, Variable, VariableId, Violation,
 };
-use cohkit_engine::symmetry_check::{self, AsymmetricUse};
+use cohkit_engine::symmetry_check::{self, AsymmetryLocation};
 use cohkit_engine::validate::Kind;
 use cohkit_protocol::text::{suggestion, Span};
 use rustc_hash::FxHashMap;
@@ -212,8 +212,8 @@ impl<'t> Lower<'t, '_> {
 
     /// Warns of uses that distinguish the values of scalarsets.
     fn warn_asymmetric_uses(&mut self) {
-        for finding in symmetry_check::asymmetric_uses(&self.model).0 {
-            let names = finding
+        for asymmetric_use in symmetry_check::asymmetric_uses(&self.model).0 {
+            let names = asymmetric_use
                 .sets
                 .iter()
                 .map(|set| &self.model.types[set.index()].name);
@@ -222,25 +222,25 @@ impl<'t> Lower<'t, '_> {
                 .collect::<Vec<_>>()
                 .join(" and ");
             let binding_span = |id| self.binding_spans.get(&id).copied();
-            let with_reason = |what| format!("{what}: {}", finding.why);
-            let (span, message) = match finding.place {
-                AsymmetricUse::Loop(id) => (
+            let with_reason = |what| format!("{what}: {}", asymmetric_use.reason);
+            let (span, message) = match asymmetric_use.location {
+                AsymmetryLocation::Loop(id) => (
                     binding_span(id),
                     with_reason("the order of this loop matters"),
                 ),
-                AsymmetricUse::Claim(id) => (
+                AsymmetryLocation::Claim(id) => (
                     binding_span(id),
                     with_reason("the order of evaluation matters here"),
                 ),
-                AsymmetricUse::Slot(id) => (
+                AsymmetryLocation::Slot(id) => (
                     binding_span(id),
                     with_reason("the number of this slot matters"),
                 ),
-                AsymmetricUse::Clear(line) => (
+                AsymmetryLocation::Clear(line) => (
                     self.clears.get(&line).copied(),
                     format!("`clear` chooses a first value of {names}"),
                 ),
-                AsymmetricUse::Model => (None, with_reason("scalarsets may not be symmetric")),
+                AsymmetryLocation::Model => (None, with_reason("scalarsets may not be symmetric")),
             };
             self.sink
                 .warning(span.unwrap_or_default(), message)

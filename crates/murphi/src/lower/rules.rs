@@ -220,7 +220,7 @@ impl<'t> Lower<'t, '_> {
         let reason = format!("the invariant of line {line} does not hold");
         let invariant_of = |holds| Invariant {
             name: name.clone(),
-            why: reason,
+            reason,
             parameters: Vec::new(),
             holds,
         };
