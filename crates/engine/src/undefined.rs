@@ -11,9 +11,9 @@ const MAX_STATES: u64 = 1 << 10;
 /// A read of an undefined value.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct UndefinedRead {
-    /// The variable, as the text names it.
+    /// Name of the variable in the model text.
     pub variable: String,
-    /// Line of the text; 0 if there is no text.
+    /// Line in the model text; 0 without text.
     pub line: u32,
 }
 

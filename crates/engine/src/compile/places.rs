@@ -33,74 +33,31 @@ impl Compiler<'_> {
             len: self.sizes[ty.index()],
         });
         for (depth, step) in place.path.iter().enumerate() {
+            let container = Place {
+                variable: place.variable,
+                path: place.path[..depth].to_vec(),
+            };
             let cell_offset = match (model.ty(ty), step) {
                 (Type::Multiset { element, .. }, Step::Index(e)) => {
-                    let multiset = Place {
-                        variable: place.variable,
-                        path: place.path[..depth].to_vec(),
-                    };
-                    let slot = self.slot_at(location, ty, e, &multiset);
-                    let mark = self.temporary;
-                    let present = self.load(slot);
-                    self.temporary = mark;
-                    self.emit_violation_unless(present, 1, |m| {
-                        format!("an empty slot of `{}` is used", m.spell(&multiset))
-                    });
-                    elements.push(Element {
-                        present: slot,
-                        multiset: model.spell(&multiset),
-                    });
+                    let slot = self.enter_multiset_slot(location, ty, e, &container);
                     location = slot.skip(1);
                     location.len = if location.offset.is_some() {
                         location.len
                     } else {
                         self.sizes[element.index()]
                     };
+                    elements.push(Element {
+                        present: slot,
+                        multiset: model.spell(&container),
+                    });
                     ty = *element;
                     continue;
                 }
                 (Type::Array { index, element }, Step::Index(e)) => {
-                    let (lo, hi) = model.bounds(*index).unwrap_or((0, 0));
-                    let stride = self.sizes[element.index()];
-                    let value = self.value(e);
                     ty = *element;
-                    if value.lo == value.hi && value.lo >= lo && value.hi <= hi {
-                        (value.lo - lo) as u32 * stride
-                    } else {
-                        let shape = self.shape(Shape {
-                            lo,
-                            count: (hi - lo + 1) as u32,
-                            stride,
-                        });
-                        let dst = self.new_temporary();
-                        let prefix = &place.path[..depth];
-                        let name = |m: &Model| {
-                            m.spell(&Place {
-                                variable: place.variable,
-                                path: prefix.to_vec(),
-                            })
-                        };
-                        self.emit_at(
-                            Op::Index {
-                                dst,
-                                a: value.cell,
-                                shape,
-                            },
-                            name,
-                        );
-                        location.offset = Some(match location.offset {
-                            None => dst,
-                            Some(sum) => {
-                                self.emit(Op::Arithmetic {
-                                    op: Arithmetic::Add,
-                                    dst,
-                                    a: sum,
-                                    b: dst,
-                                });
-                                dst
-                            }
-                        });
-                        continue;
+                    match self.index_array(&mut location, (*index, *element), e, &container) {
+                        Some(cell_offset) => cell_offset,
+                        None => continue,
                     }
                 }
                 (Type::Record(fields), Step::Field(name)) => {
@@ -126,6 +83,65 @@ impl Compiler<'_> {
             };
         }
         (location, ty, elements)
+    }
+
+    /// Location of a slot of a multiset. The emitted code reports a violation if the slot is empty.
+    fn enter_multiset_slot(
+        &mut self,
+        location: Location,
+        ty: TypeId,
+        slot_number: &Expr,
+        multiset: &Place,
+    ) -> Location {
+        let slot = self.slot_at(location, ty, slot_number, multiset);
+        let mark = self.temporary;
+        let present = self.load(slot);
+        self.temporary = mark;
+        self.emit_violation_unless(present, 1, |m| {
+            format!("an empty slot of `{}` is used", m.spell(multiset))
+        });
+        slot
+    }
+
+    /// Offset of an array element with a constant index, in cells. For other indices returns `None`, and adds the
+    /// computed offset to `location`.
+    fn index_array(
+        &mut self,
+        location: &mut Location,
+        (index_type, element_type): (TypeId, TypeId),
+        index: &Expr,
+        array: &Place,
+    ) -> Option<u32> {
+        let (lo, hi) = self.model.bounds(index_type).unwrap_or((0, 0));
+        let stride = self.sizes[element_type.index()];
+        let value = self.value(index);
+        if value.lo == value.hi && value.lo >= lo && value.hi <= hi {
+            return Some((value.lo - lo) as u32 * stride);
+        }
+        let shape = self.shape(Shape {
+            lo,
+            count: (hi - lo + 1) as u32,
+            stride,
+        });
+        let dst = self.new_temporary();
+        self.emit_at(
+            Op::Index {
+                dst,
+                a: value.cell,
+                shape,
+            },
+            |m| m.spell(array),
+        );
+        if let Some(sum) = location.offset {
+            self.emit(Op::Arithmetic {
+                op: Arithmetic::Add,
+                dst,
+                a: sum,
+                b: dst,
+            });
+        }
+        location.offset = Some(dst);
+        None
     }
 
     /// Cell with the value at a location; emits a load if the address is computed.

@@ -11,12 +11,14 @@
 //!
 //! Functions are analysed at each call, with the arguments of the call.
 
-mod judge;
+mod commutativity;
+mod loops;
 mod slots;
 mod symbolic;
 
 use crate::model::*;
-use judge::OrderVerdict;
+use commutativity::OrderVerdict;
+use loops::{Access, Effect, Loop};
 use slots::Slots;
 use std::collections::BTreeMap;
 use symbolic::{constant, PathStep, ResolvedPlace, SymbolicValue, UNDEFINE};
@@ -167,57 +169,6 @@ pub fn sets_in_first(model: &Model, ty: TypeId, sets: &mut Vec<TypeId>) {
     }
 }
 
-/// Effect of an access on a place.
-#[derive(Clone, PartialEq, Debug)]
-enum Effect {
-    Read,
-    /// Stores a value that may be equal in all iterations.
-    StoreUniform(SymbolicValue),
-    /// Stores any other value.
-    Write,
-    /// Adds a value of known sign. Partial sums are then monotonic, so an overflow does not depend on the order of the
-    /// iterations.
-    Add {
-        is_increment: bool,
-    },
-    /// Updates a Boolean by `and` or `or`.
-    Accumulate(Operator),
-    /// Inserts an element into a multiset.
-    Insert,
-}
-
-#[derive(Clone, Debug)]
-struct Access {
-    resolved: ResolvedPlace,
-    /// The place as spelled in the model.
-    place: Place,
-    effect: Effect,
-    /// Call depth of the access.
-    calls: usize,
-    /// Pairs of values that are known to differ at the access.
-    distinct_values: Vec<(SymbolicValue, SymbolicValue)>,
-}
-
-/// A loop over a scalarset under analysis.
-struct Loop {
-    variable: VariableId,
-    /// Call depth of the loop.
-    calls: usize,
-    accesses: Vec<Access>,
-    /// Variables that live no longer than one iteration.
-    local_variables: Vec<VariableId>,
-    /// Values returned from within the loop.
-    returns: Vec<Option<SymbolicValue>>,
-    /// Reason for an order dependence that is not due to `accesses`, if any.
-    other_reason: Option<String>,
-    assumes: bool,
-    can_fail: bool,
-    /// True if an iteration may reach a cover statement.
-    covers: bool,
-    /// True if the loop calls a function that contains it.
-    recursive: bool,
-}
-
 /// Analysis of a model, with what is known at the current statement.
 struct AsymmetryAnalysis<'a> {
     model: &'a Model,
@@ -258,7 +209,7 @@ impl AsymmetryAnalysis<'_> {
         match stmt {
             Stmt::Line(line) => self.line = *line,
             Stmt::Note(_) => {}
-            Stmt::Cover(_) => self.loops.iter_mut().for_each(|l| l.covers = true),
+            Stmt::Cover(_) => self.loops.iter_mut().for_each(|l| l.has_cover = true),
             Stmt::Assign(to, e) => self.assign(to, e),
             Stmt::Clear(to) => {
                 let mut sets = Vec::new();
@@ -319,13 +270,13 @@ impl AsymmetryAnalysis<'_> {
                     None => Some(constant("")),
                 };
                 let depth = self.calls.len();
-                let current_loops = self.loops.iter_mut().filter(|l| l.calls == depth);
+                let current_loops = self.loops.iter_mut().filter(|l| l.call_depth == depth);
                 current_loops.for_each(|l| l.returns.push(symbolic.clone()));
             }
             Stmt::Call(id, arguments) => self.call(*id, arguments),
             Stmt::Assume(e) => {
                 self.expr(e);
-                self.loops.iter_mut().for_each(|l| l.assumes = true);
+                self.loops.iter_mut().for_each(|l| l.has_assume = true);
             }
             Stmt::Insert(to, e) => {
                 self.record_possible_failure();
@@ -341,42 +292,44 @@ impl AsymmetryAnalysis<'_> {
                 self.access(to, Effect::Write);
                 self.record_removal(to);
             }
-            Stmt::RemoveWhere(id, to, claim) => {
-                // The removal of an element may depend on earlier removals, and slots are sorted by value.
-                let resolved = self.resolve(to);
-                self.open_loop(*id);
-                self.bind_slot_number(*id, to);
-                self.expr(claim);
-                let Some(inner_loop) = self.loops.pop() else {
-                    return;
-                };
-                let is_own_element = |a: &Access| match a.resolved.path.get(resolved.path.len()) {
-                    Some(PathStep::Index(Some(symbolic))) => *symbolic == SymbolicValue::of(*id),
-                    _ => false,
-                };
-                let depends_on_others =
-                    |a: &Access| self.may_overlap(&a.resolved, &resolved) && !is_own_element(a);
-                let depends_on_others = inner_loop.accesses.iter().any(depends_on_others);
-                let mut sets = Vec::new();
-                sets_in(self.model, self.model.type_of_place(to), &mut sets);
-                if depends_on_others && !sets.is_empty() {
-                    let name = self.model.spell(to);
-                    let reason = format!(
-                        "the element removed from `{name}` depends on the remaining elements"
-                    );
-                    self.report(sets.clone(), reason, AsymmetryLocation::Loop(*id));
-                }
-                self.report_claim_effects(&inner_loop, sets);
-                self.merge_inner_loop(inner_loop);
-                self.access(to, Effect::Write);
-                self.record_removal(to);
-            }
+            Stmt::RemoveWhere(id, to, claim) => self.remove_where(*id, to, claim),
             Stmt::Error(_) => self.record_possible_failure(),
             Stmt::Assert(_, e) => {
                 self.record_possible_failure();
                 self.expr(e);
             }
         }
+    }
+
+    /// Analyses the removal of all elements that satisfy a claim.
+    fn remove_where(&mut self, id: VariableId, to: &Place, claim: &Expr) {
+        // The removal of an element may depend on earlier removals, and slots are sorted by value.
+        let resolved = self.resolve(to);
+        self.open_loop(id);
+        self.bind_slot_number(id, to);
+        self.expr(claim);
+        let Some(inner_loop) = self.loops.pop() else {
+            return;
+        };
+        let is_own_element = |a: &Access| match a.resolved.path.get(resolved.path.len()) {
+            Some(PathStep::Index(Some(symbolic))) => *symbolic == SymbolicValue::of(id),
+            _ => false,
+        };
+        let depends_on_others =
+            |a: &Access| self.may_overlap(&a.resolved, &resolved) && !is_own_element(a);
+        let depends_on_others = inner_loop.accesses.iter().any(depends_on_others);
+        let mut sets = Vec::new();
+        sets_in(self.model, self.model.type_of_place(to), &mut sets);
+        if depends_on_others && !sets.is_empty() {
+            let name = self.model.spell(to);
+            let reason =
+                format!("the element removed from `{name}` depends on the remaining elements");
+            self.report(sets.clone(), reason, AsymmetryLocation::Loop(id));
+        }
+        self.report_claim_effects(&inner_loop, sets);
+        self.merge_inner_loop(inner_loop);
+        self.access(to, Effect::Write);
+        self.record_removal(to);
     }
 
     fn report(&mut self, sets: Vec<TypeId>, reason: String, location: AsymmetryLocation) {
@@ -404,24 +357,24 @@ impl AsymmetryAnalysis<'_> {
         self.begin_lifetime(variable);
         self.loops.push(Loop {
             variable,
-            calls: self.calls.len(),
+            call_depth: self.calls.len(),
             accesses: Vec::new(),
             local_variables: vec![variable],
             returns: Vec::new(),
             other_reason: None,
-            assumes: false,
+            has_assume: false,
             can_fail: false,
-            covers: false,
-            recursive: false,
+            has_cover: false,
+            is_recursive: false,
         });
     }
 
     /// Adds the effects of an inner loop to the loops around it.
     fn merge_inner_loop(&mut self, inner: Loop) {
         for outer in &mut self.loops {
-            outer.assumes |= inner.assumes;
+            outer.has_assume |= inner.has_assume;
             outer.can_fail |= inner.can_fail;
-            outer.covers |= inner.covers;
+            outer.has_cover |= inner.has_cover;
         }
     }
 
@@ -450,9 +403,9 @@ impl AsymmetryAnalysis<'_> {
         };
         let reason = match inner_loop.accesses.iter().find(changes) {
             Some(access) => format!("it changes `{}`", self.name(&access.resolved)),
-            None if inner_loop.recursive => "it calls its own function".into(),
-            None if inner_loop.assumes => "it has an `assume`".into(),
-            None if inner_loop.covers => "it has a `cover`".into(),
+            None if inner_loop.is_recursive => "it calls its own function".into(),
+            None if inner_loop.has_assume => "it has an `assume`".into(),
+            None if inner_loop.has_cover => "it has a `cover`".into(),
             None => return,
         };
         self.report(sets, reason, AsymmetryLocation::Claim(inner_loop.variable));
@@ -471,7 +424,7 @@ impl AsymmetryAnalysis<'_> {
         let Some(inner_loop) = self.loops.pop() else {
             return;
         };
-        match self.judge(&inner_loop) {
+        match self.order_verdict(&inner_loop) {
             OrderVerdict::OrderDependent(reason) => {
                 self.report(sets, reason, AsymmetryLocation::Loop(id))
             }
@@ -505,7 +458,7 @@ impl AsymmetryAnalysis<'_> {
                 resolved: resolved.clone(),
                 place: place.clone(),
                 effect: effect.clone(),
-                calls: self.calls.len(),
+                call_depth: self.calls.len(),
                 distinct_values: self.inequalities.clone(),
             });
         }
@@ -725,7 +678,7 @@ impl AsymmetryAnalysis<'_> {
         if let Some(first) = active_call {
             // The effects of a recursive call are recorded at the outermost call.
             for outer in &mut self.loops {
-                outer.recursive |= first < outer.calls;
+                outer.is_recursive |= first < outer.call_depth;
                 let reason = || format!("`{}` calls itself", function.name);
                 outer.other_reason.get_or_insert_with(reason);
             }

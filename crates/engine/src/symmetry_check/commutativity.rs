@@ -4,7 +4,7 @@ use super::*;
 
 impl AsymmetryAnalysis<'_> {
     /// Decides whether the result of a loop may depend on the order of its iterations.
-    pub(super) fn judge(&self, scalarset_loop: &Loop) -> OrderVerdict {
+    pub(super) fn order_verdict(&self, scalarset_loop: &Loop) -> OrderVerdict {
         if let Some(reason) = &scalarset_loop.other_reason {
             return OrderVerdict::OrderDependent(reason.clone());
         }
@@ -24,12 +24,12 @@ impl AsymmetryAnalysis<'_> {
                 }
                 None => false,
             };
-            if !is_same || has_effect || scalarset_loop.can_fail || scalarset_loop.covers {
+            if !is_same || has_effect || scalarset_loop.can_fail || scalarset_loop.has_cover {
                 let reason = "it returns at the first value that satisfies a condition";
                 return OrderVerdict::OrderDependent(reason.into());
             }
         }
-        if scalarset_loop.assumes && (scalarset_loop.can_fail || scalarset_loop.covers) {
+        if scalarset_loop.has_assume && (scalarset_loop.can_fail || scalarset_loop.has_cover) {
             let earlier_event = match scalarset_loop.can_fail {
                 true => "it fails",
                 false => "a cover is reached",
@@ -89,7 +89,7 @@ impl AsymmetryAnalysis<'_> {
                 .is_some_and(|symbolic| self.is_loop_invariant(symbolic, scalarset_loop)),
         };
         matches!(a.effect, Effect::StoreUniform(_) | Effect::Write)
-            && a.calls == scalarset_loop.calls
+            && a.call_depth == scalarset_loop.call_depth
             && a.resolved.path.iter().all(is_loop_invariant)
             && self
                 .model
