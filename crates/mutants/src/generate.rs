@@ -56,7 +56,127 @@ pub fn mutants(text: &str) -> Vec<Mutant> {
 /// Receiver of a mutant: its mutation operator, description, and the changed line.
 type Change<'a> = &'a mut dyn FnMut(&'static str, String, String);
 
-/// LineKind of the specification to which a line belongs. Side 0 is the remote, 1 the home.
+/// A pair of a state and an event in a row, with the remainder of the row.
+struct RowPair<'a> {
+    state: &'a str,
+    event: &'a str,
+    guard: Option<&'a str>,
+    actions: &'a [String],
+    next: &'a str,
+    /// Rows of the other pairs, which mutants keep.
+    unchanged_rows: Vec<String>,
+}
+
+impl RowPair<'_> {
+    /// True if the pair has actions that change the state or send messages.
+    fn has_effect(&self) -> bool {
+        !self.actions.is_empty()
+            && !matches!(self.actions[0].as_str(), "stall" | "unreachable" | "refuse")
+    }
+
+    /// The row of this pair, with another guard, actions or next state.
+    fn changed_row(&self, guard: Option<&str>, actions: &[String], next: &str) -> Vec<String> {
+        vec![format_row(
+            &[self.state],
+            &[self.event],
+            guard,
+            actions,
+            next,
+        )]
+    }
+
+    /// Adds a mutant with `rows` in place of the pair.
+    fn add_mutant(
+        &self,
+        change: Change,
+        kind: &'static str,
+        difference: String,
+        rows: Vec<String>,
+    ) {
+        let guard = self
+            .guard
+            .map_or(String::new(), |guard| format!(" if {guard}"));
+        let pair = format!(
+            "{} | {}{guard} | {} | {}",
+            self.state,
+            self.event,
+            self.actions.join(", "),
+            self.next
+        );
+        let pair = pair.trim_end();
+        let lines: Vec<String> = rows
+            .into_iter()
+            .chain(self.unchanged_rows.iter().cloned())
+            .collect();
+        change(kind, format!("{pair}: {difference}"), lines.join("\n"));
+    }
+
+    /// Adds the mutant that repeats the actions or, without an effect, the row.
+    fn add_repetition_mutant(&self, change: Change) {
+        if self.has_effect() {
+            let doubled_actions: Vec<String> =
+                self.actions.iter().chain(self.actions).cloned().collect();
+            self.add_mutant(
+                change,
+                "actions doubled",
+                "its actions twice".into(),
+                self.changed_row(self.guard, &doubled_actions, self.next),
+            );
+        } else {
+            let row = self.changed_row(self.guard, self.actions, self.next);
+            self.add_mutant(
+                change,
+                "row doubled",
+                "the row twice".into(),
+                [row.clone(), row].concat(),
+            );
+        }
+    }
+
+    /// Adds the mutants of the guard: negated, removed, and with replaced operators or operands.
+    fn add_guard_mutants(&self, change: Change) {
+        let Some(guard) = self.guard else { return };
+        let negated = format!("not ({guard})");
+        self.add_mutant(
+            change,
+            "guard negated",
+            "its guard negated".into(),
+            self.changed_row(Some(&negated), self.actions, self.next),
+        );
+        self.add_mutant(
+            change,
+            "guard weakened",
+            "without its guard".into(),
+            self.changed_row(None, self.actions, self.next),
+        );
+        for replacement in alternatives(guard) {
+            self.add_mutant(
+                change,
+                replacement.kind,
+                format!("if {}", replacement.text),
+                self.changed_row(Some(&replacement.text), self.actions, self.next),
+            );
+        }
+    }
+}
+
+/// A row of a table as text.
+fn format_row(
+    states: &[&str],
+    events: &[&str],
+    guard: Option<&str>,
+    actions: &[String],
+    next: &str,
+) -> String {
+    let guard = guard.map_or(String::new(), |guard| format!(" if {guard}"));
+    let (states, events) = (states.join(" "), events.join(" "));
+    format!(
+        "  {states} | {events}{guard} | {} | {next}",
+        actions.join(", ")
+    )
+}
+
+/// Kind of a line of the specification. Side 0 is the remote, 1 the home.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum LineKind {
     Row(usize),
@@ -142,18 +262,6 @@ impl Source {
         let events: Vec<&str> = events.split_whitespace().collect();
         let actions = split_actions(cells[2]);
         let next = cells.get(3).copied().unwrap_or("");
-        let format_row = |states: &[&str],
-                          events: &[&str],
-                          guard: Option<&str>,
-                          actions: &[String],
-                          next: &str| {
-            let guard = guard.map_or(String::new(), |guard| format!(" if {guard}"));
-            let (states, events) = (states.join(" "), events.join(" "));
-            format!(
-                "  {states} | {events}{guard} | {} | {next}",
-                actions.join(", ")
-            )
-        };
         for &state in &all_states {
             for &event in &events {
                 // Keep the other pairs of the row unchanged.
@@ -168,142 +276,100 @@ impl Source {
                 if !other_events.is_empty() {
                     unchanged_rows.push(format_row(&[state], &other_events, guard, &actions, next));
                 }
-                let guard_text = guard.map_or(String::new(), |guard| format!(" if {guard}"));
-                let pair = format!(
-                    "{state} | {event}{guard_text} | {} | {next}",
-                    actions.join(", ")
-                );
-                let pair = pair.trim_end().to_string();
-                let mut add_mutant = |kind, difference: String, rows: Vec<String>| {
-                    let lines: Vec<String> = rows
-                        .into_iter()
-                        .chain(unchanged_rows.iter().cloned())
-                        .collect();
-                    change(kind, format!("{pair}: {difference}"), lines.join("\n"));
+                let pair = RowPair {
+                    state,
+                    event,
+                    guard,
+                    actions: &actions,
+                    next,
+                    unchanged_rows,
                 };
-                let single_row = |guard: Option<&str>, actions: &[String], next: &str| {
-                    vec![format_row(&[state], &[event], guard, actions, next)]
-                };
-                add_mutant("row dropped", "dropped".into(), Vec::new());
-                let doubled_actions: Vec<String> =
-                    actions.iter().chain(&actions).cloned().collect();
-                let has_effect = !actions.is_empty()
-                    && !matches!(actions[0].as_str(), "stall" | "unreachable" | "refuse");
-                if has_effect {
-                    add_mutant(
-                        "actions doubled",
-                        "its actions twice".into(),
-                        single_row(guard, &doubled_actions, next),
-                    );
-                } else {
-                    let unchanged_row = format_row(&[state], &[event], guard, &actions, next);
-                    add_mutant(
-                        "row doubled",
-                        "the row twice".into(),
-                        vec![unchanged_row.clone(), unchanged_row],
-                    );
-                }
+                pair.add_mutant(change, "row dropped", "dropped".into(), Vec::new());
+                pair.add_repetition_mutant(change);
                 if !next.is_empty() {
                     let current_state = if next == "stay" { state } else { next };
                     for replacement in adjacent_states(states, current_state) {
-                        let difference = format!("to {replacement}");
-                        add_mutant(
+                        pair.add_mutant(
+                            change,
                             "another next state",
-                            difference,
-                            single_row(guard, &actions, &replacement),
+                            format!("to {replacement}"),
+                            pair.changed_row(guard, &actions, &replacement),
                         );
                     }
                 }
                 for index in 0..actions.len() {
-                    let mut remaining = actions.clone();
-                    let dropped = remaining.remove(index);
-                    if has_effect {
-                        let difference = format!("without `{dropped}`");
-                        add_mutant(
-                            "action dropped",
-                            difference,
-                            single_row(guard, &remaining, next),
-                        );
-                    }
-                    for replacement in bulk_transition_variants(&dropped, states) {
-                        let difference = format!("`{replacement}` instead");
-                        let mut changed_actions = actions.clone();
-                        changed_actions[index] = replacement;
-                        add_mutant(
-                            "another state of every line",
-                            difference,
-                            single_row(guard, &changed_actions, next),
-                        );
-                    }
-                    for replacement in self.sends_of_other_messages(&dropped) {
-                        // If two sends can become the same one, name the send that changes.
-                        let has_same_replacement = |action: &String| {
-                            self.sends_of_other_messages(action).contains(&replacement)
-                        };
-                        let difference = match remaining.iter().any(has_same_replacement) {
-                            true => format!("`{replacement}` instead of `{dropped}`"),
-                            false => format!("`{replacement}` instead"),
-                        };
-                        let mut changed_actions = actions.clone();
-                        changed_actions[index] = replacement;
-                        add_mutant(
-                            "another message",
-                            difference,
-                            single_row(guard, &changed_actions, next),
-                        );
-                    }
-                    let receivers = self
-                        .sends_to_other_receivers(side, event, &dropped)
-                        .into_iter();
-                    let receivers =
-                        receivers.map(|text| Alternative::new("another receiver", text));
-                    for replacement in receivers.chain(alternatives(&dropped)) {
-                        let difference = format!("`{}` instead of `{dropped}`", replacement.text);
-                        let mut changed_actions = actions.clone();
-                        changed_actions[index] = replacement.text;
-                        add_mutant(
-                            replacement.kind,
-                            difference,
-                            single_row(guard, &changed_actions, next),
-                        );
-                    }
+                    self.add_action_mutants(&pair, side, index, change);
                 }
-                for index in 1..actions.len() {
-                    let (first, second) = (&actions[index - 1], &actions[index]);
-                    let ordered = |a: &str, b: &str| self.are_ordered(a, b);
-                    let carries = |message: &str| self.carries_data(message);
-                    if !actions_commute(first, second, &ordered, &carries) {
-                        let difference = format!("`{second}` before `{first}`");
-                        let mut changed_actions = actions.clone();
-                        changed_actions.swap(index - 1, index);
-                        add_mutant(
-                            "actions swapped",
-                            difference,
-                            single_row(guard, &changed_actions, next),
-                        );
-                    }
-                }
-                if let Some(guard) = guard {
-                    let negated = format!("not ({guard})");
-                    add_mutant(
-                        "guard negated",
-                        "its guard negated".into(),
-                        single_row(Some(&negated), &actions, next),
-                    );
-                    add_mutant(
-                        "guard weakened",
-                        "without its guard".into(),
-                        single_row(None, &actions, next),
-                    );
-                    for replacement in alternatives(guard) {
-                        let difference = format!("if {}", replacement.text);
-                        add_mutant(
-                            replacement.kind,
-                            difference,
-                            single_row(Some(&replacement.text), &actions, next),
-                        );
-                    }
-                }
+                self.add_swap_mutants(&pair, change);
+                pair.add_guard_mutants(change);
+            }
+        }
+    }
+
+    /// Adds the mutants of an action of a pair: without it, and with replacements.
+    fn add_action_mutants(&self, pair: &RowPair, side: usize, index: usize, change: Change) {
+        let mut remaining = pair.actions.to_vec();
+        let dropped = remaining.remove(index);
+        let row_with = |replacement: String| {
+            let mut changed_actions = pair.actions.to_vec();
+            changed_actions[index] = replacement;
+            pair.changed_row(pair.guard, &changed_actions, pair.next)
+        };
+        if pair.has_effect() {
+            pair.add_mutant(
+                change,
+                "action dropped",
+                format!("without `{dropped}`"),
+                pair.changed_row(pair.guard, &remaining, pair.next),
+            );
+        }
+        for replacement in bulk_transition_variants(&dropped, &self.sides[side]) {
+            pair.add_mutant(
+                change,
+                "another state of every line",
+                format!("`{replacement}` instead"),
+                row_with(replacement),
+            );
+        }
+        for replacement in self.sends_of_other_messages(&dropped) {
+            // If two sends can become the same one, name the send that changes.
+            let has_same_replacement =
+                |action: &String| self.sends_of_other_messages(action).contains(&replacement);
+            let difference = match remaining.iter().any(has_same_replacement) {
+                true => format!("`{replacement}` instead of `{dropped}`"),
+                false => format!("`{replacement}` instead"),
+            };
+            pair.add_mutant(change, "another message", difference, row_with(replacement));
+        }
+        let receivers = self
+            .sends_to_other_receivers(side, pair.event, &dropped)
+            .into_iter();
+        let receivers = receivers.map(|text| Alternative::new("another receiver", text));
+        for replacement in receivers.chain(alternatives(&dropped)) {
+            pair.add_mutant(
+                change,
+                replacement.kind,
+                format!("`{}` instead of `{dropped}`", replacement.text),
+                row_with(replacement.text),
+            );
+        }
+    }
+
+    /// Adds the mutants that swap two successive actions of a pair, unless the actions commute.
+    fn add_swap_mutants(&self, pair: &RowPair, change: Change) {
+        for index in 1..pair.actions.len() {
+            let (first, second) = (&pair.actions[index - 1], &pair.actions[index]);
+            let ordered = |a: &str, b: &str| self.are_ordered(a, b);
+            let carries = |message: &str| self.carries_data(message);
+            if !actions_commute(first, second, &ordered, &carries) {
+                let mut changed_actions = pair.actions.to_vec();
+                changed_actions.swap(index - 1, index);
+                pair.add_mutant(
+                    change,
+                    "actions swapped",
+                    format!("`{second}` before `{first}`"),
+                    pair.changed_row(pair.guard, &changed_actions, pair.next),
+                );
             }
         }
     }
