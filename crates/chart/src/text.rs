@@ -111,35 +111,25 @@ fn width(text: &str) -> usize {
     text.chars().count()
 }
 
-impl Columns {
-    fn new(layout: &Layout, limit: Option<usize>) -> Columns {
-        let agents = layout.names.len();
-        let (lanes, lane_counts) = lanes(layout);
-        let clearance = clearances(layout);
-        // Columns of each gap used by flights to the agents on either side.
-        let flight_columns: Vec<usize> = (0..agents - 1)
-            .map(|gap| {
-                let lanes_width =
-                    |lanes: usize, clearance: usize| (2 * lanes + clearance - 3) * lanes.min(1);
-                lanes_width(lane_counts[gap].1, clearance[gap].1)
-                    + lanes_width(lane_counts[gap + 1].0, clearance[gap + 1].0)
-            })
-            .collect();
+/// Widths of the texts of a chart, in columns.
+struct LabelWidths {
+    /// Half the width of the text centred on each lifeline.
+    half: Vec<usize>,
+    /// Width of the widest note to the right of each lifeline.
+    notes: Vec<usize>,
+    /// Arrow labels: sending agent, receiving agent, and width.
+    spans: Vec<(usize, usize, usize)>,
+}
 
-        // Required width of each gap; labels that span a single gap come first.
-        let mut gaps = vec![0; agents - 1];
-        let min_gaps: Vec<usize> = flight_columns
-            .iter()
-            .map(|flight_columns| 6 + flight_columns)
-            .collect();
-        let mut right = 2 * lane_counts[agents - 1].1;
+impl LabelWidths {
+    fn new(layout: &Layout) -> LabelWidths {
         let mut half: Vec<usize> = layout
             .names
             .iter()
             .map(|name| width(name).div_ceil(2))
             .collect();
         let mut spans = Vec::new();
-        let mut notes = vec![0; agents];
+        let mut notes = vec![0; layout.names.len()];
         for row in &layout.rows {
             match &row.item {
                 Item::Arrow { from, to, message } => {
@@ -167,6 +157,60 @@ impl Columns {
                 }
             }
         }
+        LabelWidths { half, notes, spans }
+    }
+}
+
+/// Columns of the vertical parts of flights.
+fn lane_positions(
+    layout: &Layout,
+    life: &[usize],
+    lanes: &[usize],
+    clearance: &[(usize, usize)],
+) -> Vec<usize> {
+    layout
+        .flights
+        .iter()
+        .zip(lanes)
+        .map(|(flight, lane)| {
+            let to = life[flight.to.agent];
+            let (left, right) = clearance[flight.to.agent];
+            if flight.from.agent < flight.to.agent {
+                to - left - 2 * lane
+            } else {
+                to + right + 2 * lane
+            }
+        })
+        .collect()
+}
+
+impl Columns {
+    fn new(layout: &Layout, limit: Option<usize>) -> Columns {
+        let agents = layout.names.len();
+        let (lanes, lane_counts) = lanes(layout);
+        let clearance = clearances(layout);
+        // Columns of each gap used by flights to the agents on either side.
+        let flight_columns: Vec<usize> = (0..agents - 1)
+            .map(|gap| {
+                let lanes_width =
+                    |lanes: usize, clearance: usize| (2 * lanes + clearance - 3) * lanes.min(1);
+                lanes_width(lane_counts[gap].1, clearance[gap].1)
+                    + lanes_width(lane_counts[gap + 1].0, clearance[gap + 1].0)
+            })
+            .collect();
+
+        // Required width of each gap; labels that span a single gap come first.
+        let mut gaps = vec![0; agents - 1];
+        let min_gaps: Vec<usize> = flight_columns
+            .iter()
+            .map(|flight_columns| 6 + flight_columns)
+            .collect();
+        let mut right = 2 * lane_counts[agents - 1].1;
+        let LabelWidths {
+            half,
+            notes,
+            mut spans,
+        } = LabelWidths::new(layout);
         for gap in 0..agents - 1 {
             gaps[gap] = min_gaps[gap]
                 .max(half[gap] + half[gap + 1] + 3)
@@ -213,20 +257,7 @@ impl Columns {
         for gap in &gaps {
             life.push(life[life.len() - 1] + gap);
         }
-        let lane = layout
-            .flights
-            .iter()
-            .zip(&lanes)
-            .map(|(flight, lane)| {
-                let to = life[flight.to.agent];
-                let (left, right) = clearance[flight.to.agent];
-                if flight.from.agent < flight.to.agent {
-                    to - left - 2 * lane
-                } else {
-                    to + right + 2 * lane
-                }
-            })
-            .collect();
+        let lane = lane_positions(layout, &life, &lanes, &clearance);
         Columns {
             life,
             lane,
