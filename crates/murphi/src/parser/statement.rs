@@ -96,33 +96,9 @@ impl<'t> Parser<'t, '_> {
         match keyword {
             Keyword::If => self.if_stmt(),
             Keyword::Switch => self.switch_stmt(),
-            Keyword::For => {
-                self.next();
-                let quantifiers = self.quantifiers()?;
-                if quantifiers.len() > 1 {
-                    self.require_dialect(Dialect::CMurphi, start, "several names in one `for`");
-                }
-                self.do_or_colon()?;
-                let body = self.block()?;
-                self.end(&[Keyword::EndFor])?;
-                Ok(StmtKind::For(quantifiers, body))
-            }
-            Keyword::While => {
-                self.next();
-                let condition = self.expr()?;
-                self.expect_do()?;
-                let body = self.block()?;
-                self.end(&[Keyword::EndWhile])?;
-                Ok(StmtKind::While(condition, body))
-            }
-            Keyword::Alias => {
-                self.next();
-                let aliases = self.aliases()?;
-                self.expect_do()?;
-                let body = self.block()?;
-                self.end(&[Keyword::EndAlias])?;
-                Ok(StmtKind::Alias(aliases, body))
-            }
+            Keyword::For => self.for_stmt(),
+            Keyword::While => self.while_stmt(),
+            Keyword::Alias => self.alias_stmt(),
             Keyword::Assert | Keyword::Invariant | Keyword::Assume | Keyword::Cover => {
                 if keyword == Keyword::Invariant {
                     self.require_dialect(Dialect::Rumur, start, "`invariant` among statements");
@@ -170,34 +146,71 @@ impl<'t> Parser<'t, '_> {
                 self.next();
                 Ok(StmtKind::Clear(self.postfix()?))
             }
-            Keyword::MultisetAdd | Keyword::MultisetRemove => {
-                self.next();
-                self.require_dialect(Dialect::CMurphi, start, &format!("`{}`", keyword.text()));
-                self.expect(Token::OpenParenthesis, "`(`")?;
-                let first = self.expr()?;
-                self.expect(Token::Comma, "`,`")?;
-                let multiset = self.expr()?;
-                self.expect(Token::CloseParenthesis, "`)`")?;
-                Ok(match keyword {
-                    Keyword::MultisetAdd => StmtKind::MultisetAdd(first, multiset),
-                    _ => StmtKind::MultisetRemove(first, multiset),
-                })
-            }
-            Keyword::MultisetRemovePred => {
-                self.next();
-                self.require_dialect(Dialect::CMurphi, start, "`multisetremovepred`");
-                self.expect(Token::OpenParenthesis, "`(`")?;
-                let name = self.name("a name for a slot")?;
-                self.expect(Token::Colon, "`:`")?;
-                let multiset = self.expr()?;
-                self.expect(Token::Comma, "`,`")?;
-                let claim = self.expr()?;
-                self.expect(Token::CloseParenthesis, "`)`")?;
-                Ok(StmtKind::MultisetRemovePred(name, multiset, claim))
-            }
+            Keyword::MultisetAdd | Keyword::MultisetRemove => self.multiset_stmt(keyword),
+            Keyword::MultisetRemovePred => self.multiset_remove_pred_stmt(),
             keyword if !keyword.is_reserved() => self.assignment_or_call(),
             _ => Err(self.report_expected("a statement")),
         }
+    }
+
+    fn for_stmt(&mut self) -> ParseResult<StmtKind<'t>> {
+        let start = self.span();
+        self.next();
+        let quantifiers = self.quantifiers()?;
+        if quantifiers.len() > 1 {
+            self.require_dialect(Dialect::CMurphi, start, "several names in one `for`");
+        }
+        self.do_or_colon()?;
+        let body = self.block()?;
+        self.end(&[Keyword::EndFor])?;
+        Ok(StmtKind::For(quantifiers, body))
+    }
+
+    fn while_stmt(&mut self) -> ParseResult<StmtKind<'t>> {
+        self.next();
+        let condition = self.expr()?;
+        self.expect_do()?;
+        let body = self.block()?;
+        self.end(&[Keyword::EndWhile])?;
+        Ok(StmtKind::While(condition, body))
+    }
+
+    fn alias_stmt(&mut self) -> ParseResult<StmtKind<'t>> {
+        self.next();
+        let aliases = self.aliases()?;
+        self.expect_do()?;
+        let body = self.block()?;
+        self.end(&[Keyword::EndAlias])?;
+        Ok(StmtKind::Alias(aliases, body))
+    }
+
+    fn multiset_stmt(&mut self, keyword: Keyword) -> ParseResult<StmtKind<'t>> {
+        let start = self.span();
+        self.next();
+        self.require_dialect(Dialect::CMurphi, start, &format!("`{}`", keyword.text()));
+        self.expect(Token::OpenParenthesis, "`(`")?;
+        let first = self.expr()?;
+        self.expect(Token::Comma, "`,`")?;
+        let multiset = self.expr()?;
+        self.expect(Token::CloseParenthesis, "`)`")?;
+        Ok(match keyword {
+            Keyword::MultisetAdd => StmtKind::MultisetAdd(first, multiset),
+            _ => StmtKind::MultisetRemove(first, multiset),
+        })
+    }
+
+    fn multiset_remove_pred_stmt(&mut self) -> ParseResult<StmtKind<'t>> {
+        let start = self.span();
+        self.next();
+        self.require_dialect(Dialect::CMurphi, start, "`multisetremovepred`");
+        self.expect(Token::OpenParenthesis, "`(`")?;
+        let name = self.name("a name for a slot")?;
+        self.expect(Token::Colon, "`:`")?;
+        let multiset = self.expr()?;
+        self.expect(Token::Comma, "`,`")?;
+        let claim = self.expr()?;
+        self.expect(Token::CloseParenthesis, "`)`")?;
+        Ok(StmtKind::MultisetRemovePred(name, multiset, claim))
     }
 
     fn assignment_or_call(&mut self) -> ParseResult<StmtKind<'t>> {
