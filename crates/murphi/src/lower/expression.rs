@@ -86,37 +86,37 @@ impl<'t> Lowering<'t, '_> {
                     }
                 }
             }
-            ExprKind::IsMember(a, ty) => {
-                let (typed, to) = (self.expr(a), self.type_expr(ty));
-                let (typed, to) = (typed?, to?);
-                if typed.place.is_none() {
-                    self.require_dialect(
-                        Dialect::Rumur,
-                        a.span,
-                        "`ismember` of other things than variables",
-                    );
-                }
-                let is_related = match typed.kind {
-                    Kind::Enum(from) => {
-                        from == to || self.model.offset_in_union(from, to).is_some()
-                    }
-                    _ => false,
-                };
-                if !is_related {
-                    let (kind, target_type) = (self.kind_name(typed.kind), self.type_name(to));
-                    self.error(e.span, format!("{kind} is never {target_type}"))
-                        .note("`ismember` asks which member of a union a value belongs to");
-                    return None;
-                }
-                let expr = M::IsMember(Box::new(typed.expr), to);
-                Self::simple_value(expr, Kind::Bool, e.span)
-            }
+            ExprKind::IsMember(a, ty) => self.is_member(a, ty, e.span),
             ExprKind::Count(name, multiset, claim) => {
                 let (place, id, claim) = self.lower_slot_claim(*name, multiset, claim)?;
                 let expr = M::Count(id, place, Box::new(claim));
                 Self::simple_value(expr, Kind::Int, e.span)
             }
         }
+    }
+
+    fn is_member(&mut self, a: &Expr<'t>, ty: &TypeExpr<'t>, span: Span) -> Option<Typed> {
+        let (typed, to) = (self.expr(a), self.type_expr(ty));
+        let (typed, to) = (typed?, to?);
+        if typed.place.is_none() {
+            self.require_dialect(
+                Dialect::Rumur,
+                a.span,
+                "`ismember` of other things than variables",
+            );
+        }
+        let is_related = match typed.kind {
+            Kind::Enum(from) => from == to || self.model.offset_in_union(from, to).is_some(),
+            _ => false,
+        };
+        if !is_related {
+            let (kind, target_type) = (self.kind_name(typed.kind), self.type_name(to));
+            self.error(span, format!("{kind} is never {target_type}"))
+                .note("`ismember` asks which member of a union a value belongs to");
+            return None;
+        }
+        let expr = M::IsMember(Box::new(typed.expr), to);
+        Self::simple_value(expr, Kind::Bool, span)
     }
 
     /// Lowers a claim about each slot of a multiset, with a name for the slot.

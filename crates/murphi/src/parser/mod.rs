@@ -428,21 +428,7 @@ impl<'t, 's> Parser<'t, 's> {
                 self.expect(Token::CloseParenthesis, "`)`")?;
                 TypeKind::Scalarset(Box::new(size))
             }
-            Token::Keyword(Keyword::Union) => {
-                self.next();
-                self.expect(Token::OpenBrace, "`{`")?;
-                let mut members = vec![self.type_expr()?];
-                while self.accept(Token::Comma) && !self.is_token(Token::CloseBrace) {
-                    members.push(self.type_expr()?);
-                }
-                let end = self.expect(Token::CloseBrace, "`}`")?;
-                self.require_dialect(
-                    Dialect::CMurphi,
-                    start.to(end),
-                    "unions that can be checked",
-                );
-                TypeKind::Union(members)
-            }
+            Token::Keyword(Keyword::Union) => self.union_type()?,
             Token::Keyword(Keyword::Array) => {
                 self.next();
                 self.expect(Token::OpenBracket, "`[`")?;
@@ -460,22 +446,7 @@ impl<'t, 's> Parser<'t, 's> {
                 self.require_dialect(Dialect::CMurphi, start, "multisets");
                 TypeKind::Multiset(Box::new(capacity), Box::new(self.type_expr()?))
             }
-            Token::Keyword(Keyword::Record) => {
-                self.next();
-                let mut fields = Vec::new();
-                while self.is_name(0) {
-                    let names = self.names("a field's name")?;
-                    self.expect(Token::Colon, "`:`")?;
-                    fields.push((names, self.type_expr()?));
-                    let is_last = matches!(
-                        self.token(),
-                        Token::Keyword(Keyword::End | Keyword::EndRecord)
-                    );
-                    self.semicolons(!is_last);
-                }
-                self.end(&[Keyword::EndRecord])?;
-                TypeKind::Record(fields)
-            }
+            Token::Keyword(Keyword::Record) => self.record_type()?,
             Token::Identifier | Token::Keyword(_)
                 if self.is_name(0) && !self.name_begins_range() =>
             {
@@ -493,6 +464,40 @@ impl<'t, 's> Parser<'t, 's> {
             span: start.to(self.previous_span()),
             kind,
         })
+    }
+
+    fn union_type(&mut self) -> ParseResult<TypeKind<'t>> {
+        let start = self.span();
+        self.next();
+        self.expect(Token::OpenBrace, "`{`")?;
+        let mut members = vec![self.type_expr()?];
+        while self.accept(Token::Comma) && !self.is_token(Token::CloseBrace) {
+            members.push(self.type_expr()?);
+        }
+        let end = self.expect(Token::CloseBrace, "`}`")?;
+        self.require_dialect(
+            Dialect::CMurphi,
+            start.to(end),
+            "unions that can be checked",
+        );
+        Ok(TypeKind::Union(members))
+    }
+
+    fn record_type(&mut self) -> ParseResult<TypeKind<'t>> {
+        self.next();
+        let mut fields = Vec::new();
+        while self.is_name(0) {
+            let names = self.names("a field's name")?;
+            self.expect(Token::Colon, "`:`")?;
+            fields.push((names, self.type_expr()?));
+            let is_last = matches!(
+                self.token(),
+                Token::Keyword(Keyword::End | Keyword::EndRecord)
+            );
+            self.semicolons(!is_last);
+        }
+        self.end(&[Keyword::EndRecord])?;
+        Ok(TypeKind::Record(fields))
     }
 
     /// True if the current name begins a range's lower bound.
