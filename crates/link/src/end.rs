@@ -228,7 +228,8 @@ impl End {
                 break;
             };
             let waiting = &mut self.waiting[usize::from(circuit)];
-            let Some((summary, count)) = waiting.dequeue_words(&mut block.slots()[slot..]) else {
+            let Some((summary, count)) = waiting.dequeue_words(&mut block.slots_mut()[slot..])
+            else {
                 break;
             };
             circuits.fill(slot, count, circuit);
