@@ -697,24 +697,13 @@ impl<'t> Lowering<'t, '_> {
         name: Name<'t>,
         arguments: &[Expr<'t>],
     ) -> Option<(FunctionId, Vec<Argument>)> {
-        let id = match self.find(name.text).map(|s| s.meaning.clone()) {
-            Some(Meaning::Function(id)) => id,
-            other_meaning => {
-                for argument in arguments {
-                    self.expr(argument);
-                }
-                match other_meaning {
-                    Some(Meaning::Invalid) => {}
-                    Some(_) => {
-                        self.error(name.span, format!("`{}` is no function", name.text))
-                            .label("called here");
-                    }
-                    None => {
-                        self.report_unknown(name, "function", |m| matches!(m, Meaning::Function(_)))
-                    }
-                }
-                return None;
+        let meaning = self.find(name.text).map(|s| s.meaning.clone());
+        let Some(Meaning::Function(id)) = meaning else {
+            for argument in arguments {
+                self.expr(argument);
             }
+            self.report_no_function(name, meaning);
+            return None;
         };
         let parameters = self.model.functions[id.index()].parameters.clone();
         if parameters.len() != arguments.len() {
@@ -731,7 +720,8 @@ impl<'t> Lowering<'t, '_> {
         }
         let effects = self.effects[id.index()].clone();
         let mut lowered = Some(Vec::new());
-        let mut changed = effects.state;
+        let mut first_change = effects.state;
+        // Arguments that are values of variables, and the variables that the function changes.
         let (mut values, mut variables) = (Vec::new(), effects.variables.clone());
         for (number, (&parameter, e)) in parameters.iter().zip(arguments).enumerate() {
             let argument = self.argument(parameter, e);
@@ -749,7 +739,7 @@ impl<'t> Lowering<'t, '_> {
             {
                 self.record_write(place, e.span);
                 if !self.is_local(place) {
-                    changed.get_or_insert(e.span);
+                    first_change.get_or_insert(e.span);
                 }
             }
             match (&mut lowered, argument) {
@@ -758,21 +748,7 @@ impl<'t> Lowering<'t, '_> {
             }
         }
         if let (Dialect::CMurphi, Some(lowered)) = (self.dialect, &mut lowered) {
-            // CMurphi passes variables by reference, so that a value changes with the variable while the function runs.
-            for (number, place, span) in values {
-                let root = self.root(&place);
-                if !variables
-                    .iter()
-                    .any(|&changed| self.may_overlap(root, changed))
-                {
-                    continue;
-                }
-                if self.model.type_of_place(&place) == self.model.variable(parameters[number]).ty {
-                    lowered[number] = Argument::Place(place);
-                } else if variables.contains(&root) {
-                    self.report_changing_value(name, &place, span);
-                }
-            }
+            self.pass_by_reference(name, &parameters, values, &variables, lowered);
         }
         if let Some(span_of_change) = effects.state {
             self.current_effects.state.get_or_insert(span_of_change);
@@ -782,15 +758,56 @@ impl<'t> Lowering<'t, '_> {
                 self.current_effects.variables.push(variable);
             }
         }
-        if let (Some(claim), Some(place)) = (self.pure_construct, changed) {
+        if let (Some(construct), Some(span)) = (self.pure_construct, first_change) {
             self.error(
                 name.span,
-                format!("{claim} cannot change the state, as `{}` does", name.text),
+                format!(
+                    "{construct} cannot change the state, as `{}` does",
+                    name.text
+                ),
             )
             .label("called here")
-            .note_at(place, "the state is changed here");
+            .note_at(span, "the state is changed here");
         }
         Some((id, lowered?))
+    }
+
+    /// Reports a called name that is not a function.
+    fn report_no_function(&mut self, name: Name<'t>, meaning: Option<Meaning>) {
+        match meaning {
+            Some(Meaning::Invalid) => {}
+            Some(_) => {
+                self.error(name.span, format!("`{}` is no function", name.text))
+                    .label("called here");
+            }
+            None => self.report_unknown(name, "function", |m| matches!(m, Meaning::Function(_))),
+        }
+    }
+
+    /// Passes values by reference, as CMurphi does: a value changes with its variable while the function runs. `values`
+    /// are arguments with their numbers, and `changed_variables` the variables that the function changes.
+    fn pass_by_reference(
+        &mut self,
+        name: Name<'t>,
+        parameters: &[VariableId],
+        values: Vec<(usize, Place, Span)>,
+        changed_variables: &[VariableId],
+        lowered: &mut [Argument],
+    ) {
+        for (number, place, span) in values {
+            let root = self.root(&place);
+            if !changed_variables
+                .iter()
+                .any(|&changed| self.may_overlap(root, changed))
+            {
+                continue;
+            }
+            if self.model.type_of_place(&place) == self.model.variable(parameters[number]).ty {
+                lowered[number] = Argument::Place(place);
+            } else if changed_variables.contains(&root) {
+                self.report_changing_value(name, &place, span);
+            }
+        }
     }
 
     fn is_local(&self, place: &Place) -> bool {
