@@ -247,7 +247,7 @@ mod tests {
 
     /// Only a system of four caches counts three acknowledgements.
     #[test]
-    fn miscounted_third_acknowledgement_is_detected_with_four_caches() {
+    fn miscounted_third_acknowledgement_needs_four_caches() {
         let doubled_actions = "W | InvAck if owed > 1 | owed := owed - 1 | stay: its actions twice";
         assert_eq!(
             compare_mutant(WRITE_THROUGH, doubled_actions, 2),
