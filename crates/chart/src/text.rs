@@ -610,12 +610,12 @@ impl Page<'_> {
             .chain(self.note_start(row, life))
             .fold(life + 2, usize::max);
         let available = next.saturating_sub(start + 1).max(4);
-        for (index, part) in wrap(text, available).iter().enumerate() {
+        for (index, line) in wrap(text, available).iter().enumerate() {
             if index > 0 {
                 self.draw_lifelines(row + 1);
             }
-            let part = self.shorten(part, available);
-            self.write(start, &part);
+            let line = self.shorten(line, available);
+            self.write(start, &line);
         }
     }
 

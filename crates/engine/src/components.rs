@@ -312,11 +312,11 @@ pub(crate) fn search_parts(
             results.push(None);
             continue;
         }
-        let part = search(program, view, i, &remaining_options)?;
+        let result = search(program, view, i, &remaining_options)?;
         remaining_options.max_states = remaining_options
             .max_states
-            .map(|max| max - part.states.min(max));
-        results.push(Some(part));
+            .map(|max| max - result.states.min(max));
+        results.push(Some(result));
     }
     let result_of = |i: usize| results[parts.representative[i]].as_ref();
     let all_results = || (0..parts.views.len()).filter_map(result_of);

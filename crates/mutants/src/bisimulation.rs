@@ -26,12 +26,12 @@ type Pair = [World<Current>; 2];
 /// Compares at most `max_pairs` pairs of states of two systems. The search is depth-first, so that an
 /// incomplete search also reaches deep states.
 pub fn bisimulation(systems: [&System; 2], max_pairs: usize) -> Bisimulation {
-    let begin = systems.map(World::new);
-    if !have_equal_observables(systems, &begin) {
+    let initial_pair = systems.map(World::new);
+    if !have_equal_observables(systems, &initial_pair) {
         return Bisimulation::Different;
     }
-    let mut visited = HashSet::from([begin.clone()]);
-    let mut stack = vec![begin];
+    let mut visited = HashSet::from([initial_pair.clone()]);
+    let mut stack = vec![initial_pair];
     while let Some(pair) = stack.pop() {
         let Some(successors) = successors(systems, &pair) else {
             return Bisimulation::Different;

@@ -76,15 +76,15 @@ fn off_by_one(text: &str) -> Vec<String> {
 
 /// Returns the end of a `count(SET)` that begins with this word.
 fn end_of_count(text: &str, word: &Word) -> Option<usize> {
-    let begin = word.start + word.text.len();
-    if word.text != "count" || !text[begin..].starts_with('(') {
+    let argument_start = word.start + word.text.len();
+    if word.text != "count" || !text[argument_start..].starts_with('(') {
         return None;
     }
     let mut depth = 0;
-    for (position, character) in text[begin..].char_indices() {
+    for (position, character) in text[argument_start..].char_indices() {
         match character {
             '(' => depth += 1,
-            ')' if depth == 1 => return Some(begin + position + 1),
+            ')' if depth == 1 => return Some(argument_start + position + 1),
             ')' => depth -= 1,
             _ => {}
         }
@@ -140,9 +140,9 @@ fn kept_members(text: &str) -> Vec<String> {
     changed
 }
 
-/// Returns variants without one of the terms that begin with `begin` and end with a brace.
-fn without_terms(text: &str, begin: &str) -> Vec<String> {
-    let matches = text.match_indices(begin);
+/// Returns variants without one of the terms that begin with `prefix` and end with a brace.
+fn without_terms(text: &str, prefix: &str) -> Vec<String> {
+    let matches = text.match_indices(prefix);
     let terms = matches.filter_map(|(position, _)| {
         let length = text[position..].find('}')? + 1;
         Some(format!(

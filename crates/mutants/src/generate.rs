@@ -719,11 +719,14 @@ fn message_items(line: &str) -> Vec<MessageItem> {
     let Some((channel, _)) = line.split_once(':') else {
         return Vec::new();
     };
-    let begin = channel.len() + 1;
+    let items_start = channel.len() + 1;
     let mut items = Vec::new();
-    for (start, end) in split_outside_brackets(&line[begin..], ',') {
-        let item = line[begin + start..begin + end].trim_end();
-        let start = begin + end - line[begin + start..begin + end].trim_start().len();
+    for (start, end) in split_outside_brackets(&line[items_start..], ',') {
+        let item = line[items_start + start..items_start + end].trim_end();
+        let start = items_start + end
+            - line[items_start + start..items_start + end]
+                .trim_start()
+                .len();
         let item = item.trim();
         let (name, content) = match item.split_once('(') {
             Some((name, content)) => (name.trim(), content.trim_end_matches(')')),

@@ -299,10 +299,10 @@ impl Search<'_> {
                 return Err(StopReason::Interrupted);
             }
             let results = self.run_group(group.to_vec(), |first| {
-                let part = &states[first..states.len().min(first + STRETCH)];
+                let stretch = &states[first..states.len().min(first + STRETCH)];
                 let (mut moves, mut reaching) = (Vec::new(), Vec::new());
                 let mut worker = Worker::new(self.program, self.view);
-                self.visit_moves(part, spontaneous, &mut worker, &mut |state, targets| {
+                self.visit_moves(stretch, spontaneous, &mut worker, &mut |state, targets| {
                     let Ok(from) = position(state as u32) else {
                         return;
                     };
@@ -333,8 +333,8 @@ impl Search<'_> {
             .iter()
             .for_each(|&state| reaches_goal.insert(state as usize));
         while let Some(to) = queue.pop() {
-            let begin = moves.partition_point(|&(target, _)| target < to);
-            for &(_, from) in moves[begin..]
+            let first_move = moves.partition_point(|&(target, _)| target < to);
+            for &(_, from) in moves[first_move..]
                 .iter()
                 .take_while(|&&(target, _)| target == to)
             {

@@ -125,10 +125,10 @@ impl Default for Options<'_> {
 impl Options<'_> {
     /// Runs `work` and adds its duration to the compilation time.
     pub(crate) fn compile<T>(&self, work: impl FnOnce() -> T) -> T {
-        let began = Instant::now();
+        let start_time = Instant::now();
         let result = work();
         if let Some(compiling) = self.compiling {
-            compiling.fetch_add(began.elapsed().as_nanos() as u64, Ordering::Relaxed);
+            compiling.fetch_add(start_time.elapsed().as_nanos() as u64, Ordering::Relaxed);
         }
         result
     }
@@ -285,7 +285,7 @@ pub(crate) fn search(
         resumed_states: 0,
         checkpoints: checkpoint_sink
             .map(|checkpoint_sink| Checkpoints::new(checkpoint_sink, component, program, view)),
-        began: Instant::now(),
+        start_time: Instant::now(),
         last_report: Instant::now(),
         deadlocks: [None; 2],
         native: None,
@@ -331,7 +331,7 @@ struct Search<'a> {
     /// Number of states loaded from a checkpoint.
     resumed_states: usize,
     checkpoints: Option<Checkpoints<'a>>,
-    began: Instant,
+    start_time: Instant,
     last_report: Instant,
     deadlocks: [Option<usize>; 2],
     native: Option<Native>,
@@ -561,7 +561,7 @@ impl Search<'_> {
             },
             memory: self.store.memory(),
             rate: (states - self.resumed_states as u64) as f64
-                / self.began.elapsed().as_secs_f64().max(1e-9),
+                / self.start_time.elapsed().as_secs_f64().max(1e-9),
         });
     }
 

@@ -106,7 +106,7 @@ pub(crate) fn walk(
         fired_rules: FxHashSet::default(),
         memory: 0,
     };
-    let (began, mut last_report) = (Instant::now(), Instant::now());
+    let (start_time, mut last_report) = (Instant::now(), Instant::now());
     let mut counted_steps = 0;
     'batches: while counted_steps < parameters.steps {
         let first = results.walks;
@@ -162,7 +162,7 @@ pub(crate) fn walk(
                     queue: parameters.steps.saturating_sub(counted_steps),
                     ahead: Some(parameters.steps.saturating_sub(counted_steps)),
                     memory: memory(&known_hashes),
-                    rate: results.steps as f64 / began.elapsed().as_secs_f64().max(1e-9),
+                    rate: results.steps as f64 / start_time.elapsed().as_secs_f64().max(1e-9),
                 });
             }
         }

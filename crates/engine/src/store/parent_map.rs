@@ -222,14 +222,14 @@ mod tests {
             undivided.append_child(1);
             joined.append_child(1);
             for first in (1..=400u64).step_by(piece) {
-                let mut part = joined.new_fragment(first - 1);
+                let mut fragment = joined.new_fragment(first - 1);
                 for parent in first..(first + piece as u64).min(401) {
                     for _ in 0..children(parent) {
                         undivided.append_child(parent);
-                        part.append_child(parent);
+                        fragment.append_child(parent);
                     }
                 }
-                joined.append(&part);
+                joined.append(&fragment);
                 let joined_contents = (&joined.bits, joined.len, joined.parent);
                 assert_eq!(
                     joined_contents,

@@ -443,21 +443,22 @@ impl Table {
                 false => (end * old_bucket_count).div_ceil(buckets),
             };
             let threads = team.len().min((end - start).div_ceil(MIN_ITEMS_PER_THREAD));
-            let part = (end - start).div_ceil(threads);
-            let parts = (start..end).step_by(part).map(|start| {
-                let part = start..end.min(start + part);
-                // Each part of the old buckets has a disjoint range of new ones.
-                let [from, to] = [part.start, part.end]
+            let chunk_size = (end - start).div_ceil(threads);
+            let chunks = (start..end).step_by(chunk_size).map(|start| {
+                let chunk = start..end.min(start + chunk_size);
+                // Each chunk of the old buckets has a disjoint range of new ones.
+                let [from, to] = [chunk.start, chunk.end]
                     .map(|i| first_bucket(least_hash(i, old_bucket_count), buckets));
-                match part.end == end {
-                    true => (part, from.max(end)..buckets),
-                    false => (part, from.max(end)..to),
+                match chunk.end == end {
+                    true => (chunk, from.max(end)..buckets),
+                    false => (chunk, from.max(end)..to),
                 }
             });
             let table = &*self;
-            let still_unplaced = team.run_in_parallel(parts.collect(), |(part, target_buckets)| {
-                table.move_entries(&old_layout, part, target_buckets, states)
-            });
+            let still_unplaced =
+                team.run_in_parallel(chunks.collect(), |(chunk, target_buckets)| {
+                    table.move_entries(&old_layout, chunk, target_buckets, states)
+                });
             unplaced.extend(still_unplaced.into_iter().flatten());
             end = start;
         }
@@ -503,7 +504,7 @@ impl Table {
     fn move_entries(
         &self,
         old: &OldLayout,
-        part: Range<usize>,
+        chunk: Range<usize>,
         target_buckets: Range<usize>,
         states: &impl StateHashes,
     ) -> Vec<(u32, u64)> {
@@ -511,9 +512,9 @@ impl Table {
         // Works in groups, so that the required states are prefetched together.
         let mut entries = Vec::with_capacity(GROUP * LANES);
         let mut target = TargetBuckets::default();
-        for start in part.clone().step_by(GROUP) {
+        for start in chunk.clone().step_by(GROUP) {
             entries.clear();
-            for bucket_index in start..part.end.min(start + GROUP) {
+            for bucket_index in start..chunk.end.min(start + GROUP) {
                 let bucket = &self.buckets[bucket_index];
                 let [mut tags, mut distances] = bucket.tags();
                 distances >>= 32;

@@ -129,7 +129,7 @@ pub(crate) struct Scratch {
     /// Packed value of each leaf.
     values: Vec<u64>,
     /// Element that each leaf holds, or `NONE`.
-    held: Vec<u32>,
+    held_elements: Vec<u32>,
     /// New position of each element.
     positions: Vec<u32>,
     image: Vec<u64>,
@@ -230,9 +230,9 @@ impl Bits {
 impl Member {
     /// Element of a packed value, if it is one.
     #[inline(always)]
-    fn held(self, value: u64) -> Option<u32> {
-        let held = value.wrapping_sub(self.low);
-        (held < self.count.into()).then(|| self.element + held as u32)
+    fn held_element(self, value: u64) -> Option<u32> {
+        let offset = value.wrapping_sub(self.low);
+        (offset < self.count.into()).then(|| self.element + offset as u32)
     }
 }
 
@@ -343,7 +343,7 @@ impl Layout {
         scratch.order = vec![0; elements];
         scratch.codes = vec![0; self.leaves.len()];
         scratch.values = vec![0; self.leaves.len()];
-        scratch.held = vec![NONE; self.leaves.len()];
+        scratch.held_elements = vec![NONE; self.leaves.len()];
         scratch.image = vec![0; self.leaves.len()];
         scratch.best_image = vec![0; self.leaves.len()];
         scratch.levels.push(Order {
@@ -404,7 +404,7 @@ impl Layout {
         }
         for holder in &self.holders {
             let value = holder.bits.get(words);
-            if let Some(element) = holder.member.held(value) {
+            if let Some(element) = holder.member.held_element(value) {
                 keys[element as usize] |= 1 << holder.shift;
             }
         }
@@ -466,7 +466,7 @@ impl Layout {
         }
         for holder in &self.holders {
             let value = holder.bits.get(words);
-            if let Some(element) = holder.member.held(value) {
+            if let Some(element) = holder.member.held_element(value) {
                 let step = scratch.positions[element as usize].wrapping_sub(element);
                 holder.bits.set(words, moved_by(value, step));
             }
@@ -477,10 +477,10 @@ impl Layout {
     #[inline]
     fn read_leaves(&self, words: &[u64], scratch: &mut Scratch) {
         if !self.arrows.is_empty() {
-            let targets = scratch.values.iter_mut().zip(&mut scratch.held);
+            let targets = scratch.values.iter_mut().zip(&mut scratch.held_elements);
             for (arrow, (value, held)) in self.arrows.iter().zip(targets) {
                 *value = arrow.bits.get(words);
-                *held = arrow.member.held(*value).unwrap_or(NONE);
+                *held = arrow.member.held_element(*value).unwrap_or(NONE);
             }
             return;
         }
@@ -495,8 +495,8 @@ impl Layout {
             };
             let held = members
                 .iter()
-                .find_map(|member| member.held(scratch.values[leaf_index]));
-            scratch.held[leaf_index] = held.unwrap_or(NONE);
+                .find_map(|member| member.held_element(scratch.values[leaf_index]));
+            scratch.held_elements[leaf_index] = held.unwrap_or(NONE);
         }
     }
 
@@ -507,7 +507,7 @@ impl Layout {
             // If no tied element is held, exact signatures describe tied elements completely.
             let tied = scratch.levels[level].tied;
             let holds = |&held: &u32| held != NONE && tied & bit(held) != 0;
-            if !scratch.held.iter().any(holds) {
+            if !scratch.held_elements.iter().any(holds) {
                 return self.apply_order(scratch, level);
             }
         }
@@ -599,7 +599,7 @@ impl Layout {
         for (arrow, (&value, &held)) in self
             .arrows
             .iter()
-            .zip(scratch.values.iter().zip(&scratch.held))
+            .zip(scratch.values.iter().zip(&scratch.held_elements))
         {
             let mut value = value;
             if held != NONE {
@@ -621,7 +621,7 @@ impl Layout {
                 let code = self.leaf_code(
                     leaf_index,
                     scratch.values[leaf_index],
-                    scratch.held[leaf_index],
+                    scratch.held_elements[leaf_index],
                     ranks,
                 );
                 scratch.codes[leaf_index] = code;
@@ -636,8 +636,9 @@ impl Layout {
                     let signature = &mut scratch.signatures[element as usize];
                     *signature = signature.wrapping_add(mix_bits(code.wrapping_mul(role)));
                 }
-                if scratch.held[leaf_index] != NONE {
-                    let signature = &mut scratch.signatures[scratch.held[leaf_index] as usize];
+                if scratch.held_elements[leaf_index] != NONE {
+                    let signature =
+                        &mut scratch.signatures[scratch.held_elements[leaf_index] as usize];
                     *signature = signature.wrapping_add(mix_bits(code));
                 }
             }
@@ -679,7 +680,7 @@ impl Layout {
             );
         }
         // Packed values of a set's elements are consecutive.
-        let value = match scratch.held[leaf_index] {
+        let value = match scratch.held_elements[leaf_index] {
             NONE => value,
             element => moved_by(value, new_position(element).wrapping_sub(element)),
         };
@@ -689,7 +690,7 @@ impl Layout {
     /// Applies a permutation of the elements to the leaves.
     fn apply_permutation(&self, scratch: &Scratch, positions: &[u32], image: &mut [u64]) {
         let step = |element: u32| positions[element as usize].wrapping_sub(element);
-        let values = scratch.values.iter().zip(&scratch.held);
+        let values = scratch.values.iter().zip(&scratch.held_elements);
         for (leaf_index, (arrow, (&value, &held))) in (0..).zip(self.arrows.iter().zip(values)) {
             let to = step(arrow.element)
                 .wrapping_mul(arrow.stride)

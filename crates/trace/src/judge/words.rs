@@ -40,8 +40,8 @@ pub(super) fn parse_access_report(report: &str) -> Option<(Access, Option<(u64, 
 /// Kind of a remote with this name; the first kind if no name matches.
 pub(super) fn kind_of(protocol: &Protocol, agent: &str) -> KindId {
     let has_name = |name: &str| {
-        let rest = agent.strip_prefix(name);
-        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+        let suffix = agent.strip_prefix(name);
+        suffix.is_some_and(|suffix| suffix.is_empty() || suffix.starts_with(' '))
     };
     let kinds = (0..).map(KindId).zip(&protocol.kinds);
     // The longest match, since one name may be a prefix of another.
