@@ -42,7 +42,7 @@ def trace(
     >>> verdicts = cohkit.check(cohkit.parse(faulty), remotes=2)
     >>> [verdict] = cohkit.trace(verdicts, "msi")
     >>> verdict.outcome, verdict.why
-    ('refused', 'cache 0 has to become I now')
+    ('refused', 'cache 0 must enter I in this step')
 
     """
     if isinstance(traces, str | os.PathLike):

@@ -208,7 +208,7 @@ impl SearchCheckpoints<'_> {
                  help: restore it, or delete the later ones to continue from the one before"
             }
             CheckpointErrorKind::Unreadable(error) => return read_failure(&path, error),
-            CheckpointErrorKind::NotKept(error) => {
+            CheckpointErrorKind::CannotStore(error) => {
                 let mut failure = files::cannot_write(&path, error);
                 if let Some(advice) = self.checkpoints.advice() {
                     failure.message += &format!("; {advice}");

@@ -393,7 +393,7 @@ pub fn counterexample(
             "steps": trace.steps,
             "fault": trace.fault,
         });
-        if trace.watched {
+        if trace.loops_checked {
             value["watched"] = json!(true);
         }
         value

@@ -15,7 +15,7 @@ use cohkit_check::system::progress::{kinds, lines_of, watching, Kind, PROGRESS};
 use cohkit_check::system::Modelled;
 use cohkit_engine::explain::{explain, Remark};
 use cohkit_engine::model::Model;
-use cohkit_engine::replay::{replay_trace, Ending};
+use cohkit_engine::replay::{replay_trace, FinalVerdict};
 use cohkit_engine::trace::Trace;
 use cohkit_engine::Property;
 use cohkit_protocol::controller::Controller;
@@ -210,17 +210,19 @@ impl Replay<'_> {
             match replay_trace(model, &recording.trace, claim.as_ref()) {
                 Ok((trace, ending)) => {
                     let ending = match (ending, &candidate.progress_check) {
-                        (Ending::Violated { .. }, Some((kind, home, size))) => Ending::Violated {
-                            property: progress::PROGRESS,
-                            message: progress::describe_violation(
-                                protocol,
-                                home,
-                                *size,
-                                *kind,
-                                &candidate.modelled,
-                                &trace,
-                            ),
-                        },
+                        (FinalVerdict::Violated { .. }, Some((kind, home, size))) => {
+                            FinalVerdict::Violated {
+                                property: progress::PROGRESS,
+                                message: progress::describe_violation(
+                                    protocol,
+                                    home,
+                                    *size,
+                                    *kind,
+                                    &candidate.modelled,
+                                    &trace,
+                                ),
+                            }
+                        }
                         (ending, _) => ending,
                     };
                     self.report_ending(model, remarks, title, entry, trace, ending);
@@ -240,16 +242,16 @@ impl Replay<'_> {
         title: &str,
         mut entry: Value,
         trace: Trace,
-        ending: Ending,
+        ending: FinalVerdict,
     ) {
         let is_chart = !model.agents.is_empty();
         let (outcome, verdict_word, violation) = match &ending {
-            Ending::Violated { property, message } => (
+            FinalVerdict::Violated { property, message } => (
                 ExitStatus::Violated,
                 "violated",
                 Some((kind(property), property.to_string(), message.clone())),
             ),
-            Ending::Exceeded(limit) if is_chart => (
+            FinalVerdict::LimitExceeded(limit) if is_chart => (
                 ExitStatus::Undecided,
                 "undecided",
                 Some((
@@ -258,13 +260,13 @@ impl Replay<'_> {
                     format!("{limit}: {CHECK_LIMIT_TEXT}"),
                 )),
             ),
-            Ending::Exceeded(limit) => (
+            FinalVerdict::LimitExceeded(limit) => (
                 ExitStatus::Undecided,
                 "undecided",
                 Some(("limit", limit.clone(), limit.clone())),
             ),
-            Ending::Sound => (ExitStatus::Success, "sound", None),
-            Ending::Open => (ExitStatus::Undecided, "undecided", None),
+            FinalVerdict::NoViolation => (ExitStatus::Success, "sound", None),
+            FinalVerdict::Undecided => (ExitStatus::Undecided, "undecided", None),
         };
         self.outcome = self.outcome.max(outcome);
         let verdict = match &violation {
@@ -277,7 +279,7 @@ impl Replay<'_> {
                 format!("{verdict_word}: {}", if is_chart { message } else { name })
             }
             Some((_, name, message)) => format!("{verdict_word}: {name}: {message}"),
-            None if ending == Ending::Open => {
+            None if ending == FinalVerdict::Undecided => {
                 "undecided: too many states are reachable from the last state".into()
             }
             None => "no violation in the last state".into(),
@@ -294,7 +296,7 @@ impl Replay<'_> {
             text += &cohkit_chart::text(sequence, &self.charts);
         }
         let explanation = match &ending {
-            Ending::Violated { property, .. } => {
+            FinalVerdict::Violated { property, .. } => {
                 explain(model, remarks, property, &trace, &cohkit_murphi::expression)
             }
             _ => None,

@@ -10,12 +10,12 @@ use cohkit_base::sequence::{Action, Sequence};
 use cohkit_base::words::counted;
 use cohkit_protocol::construct;
 use cohkit_protocol::protocol::Home;
-use cohkit_trace::{judge, remotes, traces, Refused, Summary, Trace};
+use cohkit_trace::{judge, remotes, traces, Rejection, Summary, Trace};
 use serde_json::{json, Value};
 use std::path::Path;
 
 /// A trace with its verdict.
-type JudgedTrace = (Trace, Result<Summary, Refused>);
+type JudgedTrace = (Trace, Result<Summary, Rejection>);
 
 pub(crate) fn run(options: &Options, console: &mut Console) -> Result<ExitStatus, Failure> {
     if let Some(file) = &options.output.out {
@@ -100,7 +100,7 @@ fn verdict_text(number: usize, (trace, result): &JudgedTrace) -> String {
                 counted(summary.values as u64, "value"),
             )
         }
-        Err(Refused { step, reason }) => match step_in_words(&trace.sequence, *step) {
+        Err(Rejection { step, reason }) => match step_in_words(&trace.sequence, *step) {
             Some(words) => {
                 format!("trace {number}: refused at step {step} of {steps}: {reason}\n  {words}\n")
             }

@@ -145,7 +145,7 @@ fn blocking(
     let remark = Remark {
         parameters: parameters.clone(),
         when: present.clone().and(entry.is_head),
-        words,
+        phrase: words,
     };
     let name = &frame.protocol.message(message).name;
     let rule = Rule {

@@ -10,7 +10,7 @@ use cohkit_protocol::controller::{Controller, Event};
 pub struct Modelled {
     /// The model.
     pub model: Model,
-    /// Rows of each group of its [`cohkit_engine::model::Note::Marks`].
+    /// Rows of each group of its [`cohkit_engine::model::Note::Mark`].
     pub marks: Vec<Mark>,
     /// Descriptions of waiting agents and messages.
     pub remarks: Vec<Remark>,

@@ -111,7 +111,7 @@ pub fn restarting(
 fn with_liveness(mut modelled: Modelled, holds: Expr) -> Modelled {
     modelled.model.liveness.push(Invariant {
         name: PROGRESS.into(),
-        why: String::new(),
+        reason: String::new(),
         parameters: Vec::new(),
         holds,
     });

@@ -191,7 +191,7 @@ impl<'s, 'p> Reactions<'s, 'p> {
             case,
             states: class.states.clone(),
         });
-        Stmt::Note(Note::Marks {
+        Stmt::Note(Note::Mark {
             group: self.marks.len() as u32 - 1,
             member: self.layout.agents.state(context).into(),
         })

@@ -77,7 +77,7 @@ pub(super) fn message_remark(
     Remark {
         parameters: parameters.to_vec(),
         when: present.clone(),
-        words,
+        phrase: words,
     }
 }
 
@@ -95,7 +95,7 @@ pub(super) fn other_remarks(layout: &Layout) -> Vec<Remark> {
     remarks.extend(waits.map(|(when, words)| Remark {
         parameters: vec![l],
         when,
-        words: [vec![text(words)], on_line(frame, &line)].concat(),
+        phrase: [vec![text(words)], on_line(frame, &line)].concat(),
     }));
     remarks
 }
@@ -118,7 +118,7 @@ fn agent_remarks(layout: &Layout, home: bool) -> Vec<Remark> {
         Remark {
             parameters: [l].into_iter().chain(r).collect(),
             when: agents.is_in(&context, &[number]),
-            words,
+            phrase: words,
         }
     });
     remarks.collect()

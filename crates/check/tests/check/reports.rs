@@ -8,7 +8,7 @@ use cohkit_engine::coverage::coverage;
 use cohkit_engine::explain::{explain, Explanation};
 use cohkit_engine::graph::graph;
 use cohkit_engine::model::*;
-use cohkit_engine::replay::{replay_trace, Ending};
+use cohkit_engine::replay::{replay_trace, FinalVerdict};
 use cohkit_engine::report::Status;
 use cohkit_engine::trace::Trace;
 use cohkit_engine::{check, Options, Outcome, Property, Report};
@@ -179,7 +179,7 @@ fn replay_reaches_recorded_violation() {
         for claim in [Some(&claim), None] {
             let (trace, ending) = replay_trace(&model, &recorded, claim).unwrap();
             assert_eq!(trace, recorded);
-            let Ending::Violated { property, .. } = ending else {
+            let FinalVerdict::Violated { property, .. } = ending else {
                 panic!("{}: {ending:?}", model.name);
             };
             assert_eq!(Some(&property), claim.or(Some(&property)), "{}", model.name);
@@ -188,7 +188,7 @@ fn replay_reaches_recorded_violation() {
         let mut shorter = recorded.clone();
         if shorter.steps.pop().is_some() && recorded.fault.is_none() {
             let (_, ending) = replay_trace(&model, &shorter, Some(&claim)).unwrap();
-            let expected_ending = Ending::Violated {
+            let expected_ending = FinalVerdict::Violated {
                 property: claim,
                 message: String::new(),
             };
@@ -442,7 +442,10 @@ fn deadlock_report_uses_source_expressions() {
     let (property, trace) = recorded(&report);
     let explanation = explain(&model, &[], &property, &trace, &cohkit_murphi::expression).unwrap();
     let lines = explanation.blocked.iter().map(|blocked| {
-        let reason = blocked.why.clone().unwrap_or(blocked.fails.join("; "));
+        let reason = blocked
+            .reason
+            .clone()
+            .unwrap_or(blocked.failed_conditions.join("; "));
         format!("{}: {reason}\n", blocked.rule)
     });
     expect![[r#"
@@ -475,12 +478,12 @@ fn deadlock_report_truncates_blocked_rules() {
     let (property, trace) = recorded(&report);
     let explanation = explain(&model, &[], &property, &trace, &cohkit_murphi::expression).unwrap();
     let Explanation {
-        blocked, unlisted, ..
+        blocked, omitted, ..
     } = explanation;
-    assert_eq!((blocked.len(), unlisted), (1000, 999_000));
-    assert_eq!(blocked[0].fails, ["x = 1"]);
+    assert_eq!((blocked.len(), omitted), (1000, 999_000));
+    assert_eq!(blocked[0].failed_conditions, ["x = 1"]);
     assert_eq!(blocked[1].rule, "go (i=0, j=1)");
-    assert_eq!(blocked[1].fails, ["x = 1", "i = j"]);
+    assert_eq!(blocked[1].failed_conditions, ["x = 1", "i = j"]);
 }
 
 #[test]
@@ -633,7 +636,7 @@ fn library_counterexamples_replay() {
             .unwrap_or_else(|reason| panic!("{}: {reason}", model.name));
         assert_eq!(trace, recorded, "{}", model.name);
         match ending {
-            Ending::Violated {
+            FinalVerdict::Violated {
                 property: replayed_property,
                 ..
             } => assert_eq!(replayed_property, property),

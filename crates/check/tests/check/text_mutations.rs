@@ -4,7 +4,7 @@
 use cohkit_testing::mutations::mistakes;
 
 use cohkit_check::system;
-use cohkit_engine::replay::{replay_trace, Ending};
+use cohkit_engine::replay::{replay_trace, FinalVerdict};
 use cohkit_engine::report::{check, Outcome};
 use cohkit_engine::search::Options;
 use cohkit_engine::trace::Trace;
@@ -98,7 +98,7 @@ fn consequence(mistake: &Mistake) -> (String, String) {
                 .unwrap_or_else(|reason| panic!("{}: {reason}", mistake.name));
             assert_eq!(replayed, *trace, "{}", mistake.name);
             match ending {
-                Ending::Violated {
+                FinalVerdict::Violated {
                     property: replayed_property,
                     ..
                 } => assert_eq!(replayed_property, property),

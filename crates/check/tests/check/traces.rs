@@ -214,7 +214,8 @@ fn a_copy_that_is_kept_when_its_core_acquires_is_noticed() {
         };
         assert_eq!(rejection(&faulty), None, "{seed}");
         let error = rejection(&correct);
-        detections += usize::from(error.is_some_and(|r| r.reason.contains("has to become I now")));
+        detections +=
+            usize::from(error.is_some_and(|r| r.reason.contains("must enter I in this step")));
     }
     assert!(detections > 10, "{detections}");
 }

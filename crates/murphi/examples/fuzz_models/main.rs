@@ -22,7 +22,7 @@ const MAX_PRINTED: u64 = 5;
 
 #[derive(Default)]
 struct Tally {
-    next: AtomicU64,
+    next_model: AtomicU64,
     verified: AtomicU64,
     violated: AtomicU64,
     rejected: AtomicU64,
@@ -56,11 +56,11 @@ fn main() -> ExitCode {
             scope.spawn(|| {
                 let folder = tempfile::tempdir().expect("a folder for Rumur's programs");
                 loop {
-                    let next = tally.next.fetch_add(1, Ordering::Relaxed);
-                    if next >= count {
+                    let index = tally.next_model.fetch_add(1, Ordering::Relaxed);
+                    if index >= count {
                         return;
                     }
-                    check_model(seed.wrapping_add(next), against, folder.path(), &tally);
+                    check_model(seed.wrapping_add(index), against, folder.path(), &tally);
                 }
             });
         }
@@ -101,8 +101,8 @@ fn check_model(seed: u64, against: &str, folder: &Path, tally: &Tally) {
             if add(&tally.failures, 1) >= MAX_PRINTED {
                 return;
             }
-            let fails_alike = |t: &str| matches!(judge(t), Err(Trouble::Differ(other_kind, _)) if other_kind == kind);
-            let shrunk = judge::shrink(&text, fails_alike);
+            let has_same_failure = |t: &str| matches!(judge(t), Err(Trouble::Differ(other_kind, _)) if other_kind == kind);
+            let shrunk = judge::shrink(&text, has_same_failure);
             let reason = match judge(&shrunk) {
                 Err(Trouble::Differ(_, reason)) => reason,
                 _ => reason,

@@ -94,7 +94,9 @@ pub(crate) fn kind_timings(
     let is_supported = match framing {
         Framing::Eci => line.is_multiple_of(32) && line <= 128,
         Framing::Ccix => line <= 128,
-        Framing::Cxl68 | Framing::Cxl256 | Framing::CxlCache68 => line == u32::from(cxl::LINE),
+        Framing::Cxl68 | Framing::Cxl256 | Framing::CxlCache68 => {
+            line == u32::from(cxl::LINE_BYTES)
+        }
     };
     if !is_supported {
         let (name, framing) = (&protocol.name, framing.name());
@@ -137,7 +139,7 @@ pub(crate) fn kind_timings(
             let up = protocol.channel_of(*id).from == End::Remote;
             let flits = cxl::Flits::Small;
             flits
-                .header(sender(framing, up), timing.circuits[0])
+                .header_bits(sender(framing, up), timing.circuits[0])
                 .is_none()
         });
         if let Some((id, _)) = unsupported {

@@ -89,7 +89,7 @@ impl Port {
                 EndKind::Eci(Parameters {
                     retry_timeout_slots: patience,
                     // Waiting messages are counted by the simulator.
-                    fifo: usize::MAX,
+                    queue_capacity: usize::MAX,
                     ..Parameters::ECI
                 })
             }),

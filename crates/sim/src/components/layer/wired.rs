@@ -99,7 +99,7 @@ impl EndKind {
             })),
             EndKind::Ccix(limit, bytes_in_flight) => {
                 let end = || {
-                    ccix::End::new(256, ccix::OPTIMISED, true, *limit)
+                    ccix::End::new(256, ccix::OPTIMISED_HEADER_BYTES, true, *limit)
                         .with_bytes_in_flight(*bytes_in_flight)
                 };
                 Links::Ccix(Wired::new(&plan, || [end(), end()]))
@@ -108,7 +108,7 @@ impl EndKind {
                 let end = |side| {
                     let parameters = cxl::Parameters::new(*flits, side);
                     cxl::End::new(cxl::Parameters {
-                        fifo: usize::MAX,
+                        queue_capacity: usize::MAX,
                         retry_timeout_flits: *patience,
                         ..parameters
                     })
@@ -214,7 +214,7 @@ impl Scale {
     /// Returns when a receiver that starts a message at `start` has taken it.
     #[inline]
     fn take_end(start: Time, clocks: u32) -> Time {
-        start + u64::from(clocks) * SECOND / end::CLOCK
+        start + u64::from(clocks) * SECOND / end::CLOCK_HZ
     }
 }
 
@@ -235,7 +235,7 @@ impl<L: Layer> Wired<L> {
                 (wire.bits, wire.idle, wire.units) = (0, 0, 0);
             }
             if plan.is_lossless() {
-                testbench.forget();
+                testbench.disable_replay();
             }
             testbench
         };
@@ -266,7 +266,7 @@ impl<L: Layer> Wired<L> {
             scale: Scale {
                 start_ticks,
                 pace: [pace, unit * byte.numerator / (ticks * byte.denominator)],
-                clock_ticks: ((u128::from(SECOND / end::CLOCK) * pace) >> FRACTION) as u64,
+                clock_ticks: ((u128::from(SECOND / end::CLOCK_HZ) * pace) >> FRACTION) as u64,
                 two_picoseconds: ((2 * pace) >> FRACTION) as u64 + 1,
             },
             queues: (0..plan.link_count)
@@ -448,7 +448,7 @@ impl<L: Layer> Wired<L> {
         let link = match (self.testbenches.len(), odd) {
             (1, _) => 0,
             (2, Some(odd)) => Balance::Address.choose(message.circuit, odd == 1, [0; 2]),
-            (2, None) => Balance::Room.choose(u8::MAX, false, [backlog(0), backlog(1)]),
+            (2, None) => Balance::QueueLength.choose(u8::MAX, false, [backlog(0), backlog(1)]),
             (links, Some(odd)) => odd % links,
             (links, None) => (0..links).min_by_key(|&link| backlog(link)).unwrap_or(0),
         };

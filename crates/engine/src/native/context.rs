@@ -8,7 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 /// Position of a slot in a packed state, in the memory layout that machine code reads.
 #[derive(Clone, Copy)]
 #[repr(C)]
-pub(super) struct Spot {
+pub(super) struct SlotLayout {
     /// First bit of the field, counted over all words.
     pub bit: u64,
     /// Mask of the unshifted value.
@@ -20,7 +20,7 @@ pub(super) struct Spot {
 }
 
 /// Context of the translation of pieces of code.
-pub(super) struct Setting<'a> {
+pub(super) struct TranslationContext<'a> {
     pub program: &'a Program,
     pub packing: &'a Packing,
     /// Values of the slots that are not packed.
@@ -35,22 +35,22 @@ pub(super) struct Setting<'a> {
 
 /// Memory that machine code reads.
 pub(super) struct Data {
-    pub spots: Box<[Spot]>,
+    pub slot_layouts: Box<[SlotLayout]>,
     pub tables: Box<[Box<[i32]>]>,
 }
 
 impl Data {
     pub fn new(program: &Program, packing: &Packing, frame: &[Number]) -> Data {
-        let spot = |slot: usize| {
+        let slot_layout = |slot: usize| {
             let field = packing.field(slot as Cell);
             match field.mask {
-                0 => Spot {
+                0 => SlotLayout {
                     bit: 0,
                     mask: 0,
                     add: frame[slot],
                     undefined: 0,
                 },
-                mask => Spot {
+                mask => SlotLayout {
                     bit: field.word as u64 * 64 + field.shift as u64,
                     mask,
                     add: field.lo.wrapping_sub(field.undefined.into()),
@@ -59,7 +59,7 @@ impl Data {
             }
         };
         Data {
-            spots: (0..program.slots.len()).map(spot).collect(),
+            slot_layouts: (0..program.slots.len()).map(slot_layout).collect(),
             tables: (program.tables.iter())
                 .map(|table| table.values.clone().into_boxed_slice())
                 .collect(),
@@ -67,13 +67,13 @@ impl Data {
     }
 }
 
-impl<'a> Setting<'a> {
+impl<'a> TranslationContext<'a> {
     pub fn new(
         program: &'a Program,
         packing: &'a Packing,
         frame: &'a [Number],
         data: &'a Data,
-    ) -> Setting<'a> {
+    ) -> TranslationContext<'a> {
         let mut written = FxHashSet::default();
         for op in &program.code {
             match *op {
@@ -92,13 +92,13 @@ impl<'a> Setting<'a> {
             }
         }
         let instances = program.rules.iter().chain(&program.starts);
-        let loops = instances.filter_map(|instance| instance.every.as_ref());
+        let loops = instances.filter_map(|instance| instance.parameter_loop.as_ref());
         let parameters: FxHashMap<Cell, Range> = (loops
-            .flat_map(|each_loop| &each_loop.parameters))
+            .flat_map(|parameter_loop| &parameter_loop.parameters))
         .map(|p| (p.cell, Range::between(p.lo, p.hi)))
         .collect();
         written.extend(parameters.keys());
-        Setting {
+        TranslationContext {
             program,
             packing,
             frame,
@@ -117,10 +117,10 @@ impl<'a> Setting<'a> {
     pub fn fixed_range(&self, cell: Cell) -> Option<Range> {
         let Some(slot) = self.program.slots.get(cell as usize) else {
             let constant = !self.written.contains(&cell);
-            return constant.then(|| Range::one(self.program.frame[cell as usize]));
+            return constant.then(|| Range::single(self.program.frame[cell as usize]));
         };
         Some(match self.packing.field(cell).mask {
-            0 => Range::one(self.frame[cell as usize]),
+            0 => Range::single(self.frame[cell as usize]),
             _ if slot.undefined => Range::between(UNDEFINED, slot.hi),
             _ => Range::between(slot.lo, slot.hi),
         })
@@ -147,7 +147,7 @@ impl<'a> Setting<'a> {
             Op::Load { base, len, .. } | Op::Store { base, len, .. } => {
                 (base as usize) < self.program.slots.len() || len < u16::MAX
             }
-            Op::Note { .. } | Op::Call { .. } | Op::Back => false,
+            Op::Note { .. } | Op::Call { .. } | Op::EndCall => false,
         })
     }
 }

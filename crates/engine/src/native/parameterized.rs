@@ -3,7 +3,7 @@
 
 use crate::program::{Parameter, ParameterLoop};
 
-/// A function of a packed state and of parameter values. Returns 1 for yes, 0 for no, 2 for a fault.
+/// A function of a packed state and of parameter values. Returns 1 for true, 0 for false, 2 for a fault.
 pub(super) type Function = unsafe extern "C" fn(*mut u64, *mut i64) -> u32;
 
 /// Maximum number of parameters; views with rules of more parameters are left to the interpreter.
@@ -35,7 +35,8 @@ impl ParameterizedRule {
         }
     }
 
-    pub fn first(&self) -> Values {
+    /// Least value of each parameter.
+    pub fn first_values(&self) -> Values {
         let mut values = [0; MAX_PARAMETERS];
         for (value, parameter) in values.iter_mut().zip(&self.parameter_loop.parameters) {
             *value = parameter.lo;
@@ -43,7 +44,7 @@ impl ParameterizedRule {
         values
     }
 
-    /// Advances to the next values, without a look at the guard; false after the last.
+    /// Advances to the next values, whether the guard holds or not; false after the last.
     pub fn advance(&self, values: &mut Values) -> bool {
         let parameters = self.parameter_loop.parameters.iter().zip(values).rev();
         for (&Parameter { lo, hi, .. }, value) in parameters {
@@ -57,21 +58,22 @@ impl ParameterizedRule {
     }
 
     /// Position of the values among all combinations.
-    pub fn place(&self, values: &Values) -> u32 {
-        self.parameter_loop.place(|i, _| values[i])
+    pub fn position(&self, values: &Values) -> u32 {
+        self.parameter_loop.position(|i, _| values[i])
     }
 
     /// Advances to the next values for which the guard holds, starting with the current ones.
     #[allow(unsafe_code)]
-    pub fn next(&self, state: &[u64], values: &mut Values) -> u32 {
+    pub fn next_enabled(&self, state: &[u64], values: &mut Values) -> u32 {
         // SAFETY: the function reads the words of a packed state, all of which exist, and accesses as many values as
         // there are parameters. It has no instruction that writes to the state.
         unsafe { (self.next)(state.as_ptr().cast_mut(), values.as_mut_ptr()) }
     }
 
+    /// Fires the rule with these values of its parameters.
     #[allow(unsafe_code)]
     pub fn fire(&self, state: &mut [u64], values: &mut Values) -> u32 {
-        // SAFETY: as in `next`; the state may be written.
+        // SAFETY: as in `next_enabled`; the state may be written.
         unsafe { (self.body)(state.as_mut_ptr(), values.as_mut_ptr()) }
     }
 }
