@@ -155,11 +155,6 @@ impl Receiver {
         self.expected
     }
 
-    /// True if a NAK was sent and the expected packet has not arrived since.
-    pub fn is_lost(&self) -> bool {
-        self.refused
-    }
-
     /// Processes a damaged packet.
     pub fn refuse(&mut self) -> Verdict {
         if std::mem::replace(&mut self.refused, true) {
