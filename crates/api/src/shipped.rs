@@ -34,7 +34,7 @@ pub const PROTOCOLS: &[(&str, &str)] = files![
 ];
 
 /// Name of the shipped protocol that a platform runs by default.
-pub fn default_protocol(platform: &Platform) -> &str {
+pub(crate) fn default_protocol(platform: &Platform) -> &str {
     platform.protocol.as_deref().unwrap_or("eci")
 }
 

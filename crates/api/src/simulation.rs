@@ -31,7 +31,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
 /// Default size of the accessed memory.
-pub const REGION: &str = "16MiB";
+const REGION: &str = "16MiB";
 
 /// Name of the workload of agents that do nothing.
 const IDLE: &str = "idle";

@@ -174,7 +174,7 @@ impl Core {
 
     /// Loads one copy of a value. With [`Grain::Line`], the copies fill a line, and `number` modulo the words per line
     /// selects one.
-    pub async fn load_value(&self, array: Array, number: u32) -> u64 {
+    pub(crate) async fn load_value(&self, array: Array, number: u32) -> u64 {
         let Place { line, word } = array.at(number);
         let word = match array.grain {
             Grain::Word => word,
@@ -309,7 +309,12 @@ pub struct FirstMismatch(Option<String>);
 
 impl FirstMismatch {
     /// Compares a value with the expected one and records the first mismatch.
-    pub fn check_value(&mut self, actual: u64, expected: u64, describe: impl FnOnce() -> String) {
+    pub(crate) fn check_value(
+        &mut self,
+        actual: u64,
+        expected: u64,
+        describe: impl FnOnce() -> String,
+    ) {
         if actual != expected && self.0.is_none() {
             self.0 = Some(format!(
                 "{} is {actual:#x} instead of {expected:#x}",
@@ -322,7 +327,7 @@ impl FirstMismatch {
     ///
     /// # Errors
     /// A sentence that describes the first mismatch.
-    pub fn into_result(self) -> Result<(), String> {
+    pub(crate) fn into_result(self) -> Result<(), String> {
         self.0.map_or(Ok(()), Err)
     }
 }

@@ -7,7 +7,7 @@
 use std::fmt;
 
 /// Maximum number of vertices of a graph.
-pub const MAX_VERTICES: u32 = 1 << 22;
+const MAX_VERTICES: u32 = 1 << 22;
 /// Maximum number of entries of a file.
 const MAX_ENTRIES: usize = 1 << 26;
 

@@ -45,7 +45,7 @@ impl SharedTable {
     }
 
     /// True if the device must make a given number of increments but the table has no contended row.
-    pub fn has_nothing_to_increment(&self) -> bool {
+    pub(crate) fn has_nothing_to_increment(&self) -> bool {
         self.device.is_some() && self.share(self.rows) == 0
     }
 }

@@ -59,7 +59,7 @@ impl Noise {
 
     /// True if the error rate is 0.
     #[inline]
-    pub fn is_error_free(&self) -> bool {
+    pub(crate) fn is_error_free(&self) -> bool {
         self.is_error_free
     }
 

@@ -65,7 +65,7 @@ impl From<[u8; SLOTS]> for Circuits {
 pub enum Control {
     /// Message words and credits. Blocks of this kind are numbered implicitly, by counting.
     Data {
-        /// Acknowledges [`crate::replay::BLOCKS_PER_ACK`] more blocks.
+        /// Acknowledges `BLOCKS_PER_ACK` more blocks.
         ack: bool,
         /// True if `credits` refers to circuits 8 to 12, false for circuits 0 to 7.
         high: bool,

@@ -14,7 +14,7 @@ pub const WORDS_PER_CREDIT: u32 = 8;
 /// Clock frequency of the receiver, in Hz.
 pub const CLOCK_HZ: u64 = 322_265_625;
 /// Words per clock that the receiver takes from each circuit with data.
-pub const WORDS_PER_CLOCK: u32 = 3;
+pub(crate) const WORDS_PER_CLOCK: u32 = 3;
 const CREDITED_CIRCUITS: usize = CIRCUITS - 1;
 
 /// Parameters of an end.

@@ -367,7 +367,7 @@ impl<L: Layer> Testbench<L> {
 
     /// The ends at the current time, with the traffic counters.
     #[inline]
-    pub fn ends_and_traffic(&mut self) -> (&mut [L; 2], &mut [Traffic; 2]) {
+    pub(crate) fn ends_and_traffic(&mut self) -> (&mut [L; 2], &mut [Traffic; 2]) {
         self.end_mut(0);
         self.end_mut(1);
         (&mut self.ends, &mut self.traffic)

@@ -22,7 +22,7 @@ const LOCATIONS: [char; 4] = ['x', 'y', 'z', 'w'];
 const MAX_THREADS: usize = 4;
 
 /// Maximum number of accesses of a thread.
-pub const MAX_ACCESSES: usize = 4;
+const MAX_ACCESSES: usize = 4;
 
 /// Reads a program from its name. Returns `None` if the name is not such a code.
 pub fn named(name: &str) -> Option<Program> {

@@ -20,7 +20,7 @@ use crate::program::{
 
 /// Named shapes with their cycles. The last relation of a cycle leads back to the first access, and from another thread
 /// if there are several.
-pub const FAMILIES: [(&str, &str); 36] = [
+pub(crate) const FAMILIES: [(&str, &str); 36] = [
     ("CoWW", "PosWW Coi"),
     ("CoRW1", "PosRW Rfi"),
     ("CoWR", "PosWR Fri"),

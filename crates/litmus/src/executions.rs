@@ -124,7 +124,7 @@ impl Relation {
     }
 
     /// Returns true if the relation has no cycle.
-    pub fn acyclic(&self) -> bool {
+    pub(crate) fn acyclic(&self) -> bool {
         // Remove events without successors until none is left (acyclic) or all have successors (a cycle).
         let mut remaining: u64 = (0..self.0.len()).map(|event| 1 << event).sum();
         loop {
@@ -158,12 +158,12 @@ impl Execution<'_> {
     }
 
     /// Returns true if both events access the same location.
-    pub fn same_location(&self, a: usize, b: usize) -> bool {
+    pub(crate) fn same_location(&self, a: usize, b: usize) -> bool {
         self.events[a].at == self.events[b].at
     }
 
     /// Returns true if `read` reads from `write` (herd's `rf`).
-    pub fn reads_from(&self, write: usize, read: usize) -> bool {
+    pub(crate) fn reads_from(&self, write: usize, read: usize) -> bool {
         self.from[read] == Some(write) && self.events[read].kind == Kind::Read
     }
 
@@ -174,7 +174,7 @@ impl Execution<'_> {
     }
 
     /// Returns true if `read` reads a value older than that of `write` to its location (herd's `fr`).
-    pub fn from_read(&self, read: usize, write: usize) -> bool {
+    pub(crate) fn from_read(&self, read: usize, write: usize) -> bool {
         let (a, b) = (&self.events[read], &self.events[write]);
         a.kind == Kind::Read
             && b.kind == Kind::Write
@@ -188,7 +188,7 @@ impl Execution<'_> {
     }
 
     /// Returns true if a fence orders `a` before `b` and the class of its earlier accesses satisfies `has_class`.
-    pub fn fenced_by(&self, a: usize, b: usize, has_class: &dyn Fn(Class) -> bool) -> bool {
+    pub(crate) fn fenced_by(&self, a: usize, b: usize, has_class: &dyn Fn(Class) -> bool) -> bool {
         let thread = self.events[a].thread;
         let (earlier, later) = (&self.events[a], &self.events[b]);
         let has = |class: Class, event: &Event| {
@@ -221,7 +221,7 @@ impl Execution<'_> {
     }
 
     /// Returns true if the thread of `a` and `b` writes the location of `b` between them.
-    pub fn written_between(&self, a: usize, b: usize) -> bool {
+    pub(crate) fn written_between(&self, a: usize, b: usize) -> bool {
         (a + 1..b).any(|event| {
             self.events[event].kind == Kind::Write && self.events[event].at == self.events[b].at
         })
@@ -234,7 +234,7 @@ impl Execution<'_> {
 
     /// Returns true if a branch or an address before `b` depends on `a`, with a fence of instruction fetches between it
     /// and `b`.
-    pub fn synchronised(&self, a: usize, b: usize) -> bool {
+    pub(crate) fn synchronised(&self, a: usize, b: usize) -> bool {
         self.program_order(a, b) && self.events[b].synchronised >> self.number(a) & 1 != 0
     }
 
@@ -246,7 +246,7 @@ impl Execution<'_> {
     /// Returns two choices for each pair of a read-side critical section and a grace period of another thread. The
     /// section precedes the grace period, or the reverse. A choice is a bit set of events and the bit set of the events
     /// ordered after them.
-    pub fn grace_periods(&self) -> Vec<[(u64, u64); 2]> {
+    pub(crate) fn grace_periods(&self) -> Vec<[(u64, u64); 2]> {
         let events = |thread: usize, numbers: std::ops::Range<usize>| {
             let indexed = self.events.iter().enumerate();
             let thread_events = indexed
@@ -302,7 +302,7 @@ impl Execution<'_> {
 ///
 /// # Errors
 /// The program has too many executions to decide this.
-pub fn stays_at_locations(program: &Program) -> Result<bool, String> {
+pub(crate) fn stays_at_locations(program: &Program) -> Result<bool, String> {
     if !program.has_addresses() {
         return Ok(true);
     }
@@ -330,7 +330,7 @@ pub fn each(program: &Program, show: &mut dyn FnMut(&Execution)) -> Result<(), S
 ///
 /// # Errors
 /// The program has too many candidates or too many events.
-pub fn for_each_coherent(
+pub(crate) fn for_each_coherent(
     program: &Program,
     show: &mut dyn FnMut(&Execution),
 ) -> Result<(), String> {

@@ -75,7 +75,7 @@ pub fn print(program: &Program) -> Result<String, String> {
 ///
 /// # Errors
 /// The test has a fence of stores alone or of instruction fetches, an atomic access, a branch, or a computed address.
-pub fn print_c(program: &Program) -> Result<String, String> {
+pub(crate) fn print_c(program: &Program) -> Result<String, String> {
     let program = &in_c(program);
     let mut text = format!("C {}\n{{ ", program.name);
     for (name, value) in program.locations.iter().zip(&program.initial) {

@@ -15,13 +15,13 @@ const ADDRESSES: i64 = 0x5a5a_0000_0000_0000;
 const STRIDE: i64 = 1 << 16;
 
 /// Returns the address of a location, as a value.
-pub fn address_of(location: Location) -> i64 {
+pub(crate) fn address_of(location: Location) -> i64 {
     ADDRESSES + i64::from(location) * STRIDE
 }
 
 /// Returns the location at an address, or `None` for a value that is not an address. The program may have fewer
 /// locations.
-pub fn location_at(address: i64) -> Option<Location> {
+pub(crate) fn location_at(address: i64) -> Option<Location> {
     let offset = address.wrapping_sub(ADDRESSES);
     let location = Location::try_from(offset / STRIDE).ok()?;
     (offset % STRIDE == 0).then_some(location)
@@ -374,7 +374,7 @@ impl Instruction {
     }
 
     /// Returns true for load-reserved and store-conditional instructions.
-    pub fn reserves(&self) -> bool {
+    pub(crate) fn reserves(&self) -> bool {
         matches!(
             self,
             Instruction::LoadReserved { .. } | Instruction::StoreConditional { .. }
@@ -540,7 +540,7 @@ impl Program {
     }
 
     /// Returns the name of the location whose address is `value`, if any.
-    pub fn pointee(&self, value: i64) -> Option<&str> {
+    fn pointee(&self, value: i64) -> Option<&str> {
         let location = usize::from(location_at(value)?);
         self.locations.get(location).map(String::as_str)
     }
@@ -552,7 +552,7 @@ impl Program {
     }
 
     /// Returns true if registers, initial values or instructions use addresses as data.
-    pub fn has_addresses(&self) -> bool {
+    pub(crate) fn has_addresses(&self) -> bool {
         let registers = self.threads.iter().flat_map(|thread| &thread.registers);
         let mut values = registers.chain(&self.initial);
         let mut code = self.threads.iter().flat_map(|thread| &thread.code);

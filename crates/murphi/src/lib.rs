@@ -69,7 +69,7 @@ pub struct ReadOutput {
 }
 
 /// Maximum length of a text, in bytes.
-pub const MAX_TEXT_BYTES: usize = 4 << 20;
+pub(crate) const MAX_TEXT_BYTES: usize = 4 << 20;
 
 /// Reads a Murphi text; `name` becomes the model's name.
 ///

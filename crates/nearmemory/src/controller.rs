@@ -25,9 +25,9 @@ pub const RELEASE: u64 = REGISTERS + register::RELEASE;
 /// See [`LOCK`].
 pub const UNLOCK: u64 = REGISTERS + register::UNLOCK;
 /// Register with the time in clock cycles.
-pub const NOW: u64 = REGISTERS + register::NOW;
+pub(crate) const NOW: u64 = REGISTERS + register::NOW;
 /// Length of the register block, in bytes.
-pub const REGISTERS_BYTES: u64 = 72;
+pub(crate) const REGISTERS_BYTES: u64 = 72;
 /// Base address of the registers that host and core share.
 pub const SHARED: u64 = 0x21_0000;
 /// Number of shared registers, of 64 bits each.
@@ -35,7 +35,7 @@ pub const SHARES: usize = 32;
 /// Base address of the stamps: per line, one word for the last read and one for the last write.
 pub const STAMPS: u64 = 0x30_0000;
 /// Value of the notice register if no notice is pending.
-pub const NONE: u64 = u64::MAX;
+pub(crate) const NONE: u64 = u64::MAX;
 
 /// Offsets of the registers from [`REGISTERS`].
 mod register {
@@ -187,12 +187,12 @@ impl Controller {
     }
 
     /// Returns the last invalid transfer, which caused a fault, with the reason.
-    pub fn invalid_transfer(&self) -> Option<(Transfer, TransferError)> {
+    pub(crate) fn invalid_transfer(&self) -> Option<(Transfer, TransferError)> {
         self.invalid_transfer
     }
 
     /// True if a line is waiting to be requested from far memory.
-    pub fn is_waiting(&self) -> bool {
+    pub(crate) fn is_waiting(&self) -> bool {
         self.copier.is_waiting()
     }
 

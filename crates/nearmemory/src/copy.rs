@@ -116,7 +116,7 @@ impl Copier {
     }
 
     /// True if a line is waiting to be requested from far memory.
-    pub fn is_waiting(&self) -> bool {
+    pub(crate) fn is_waiting(&self) -> bool {
         !self.waiting.is_empty()
     }
 

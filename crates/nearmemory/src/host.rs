@@ -19,7 +19,7 @@ use std::ops::Range;
 /// Base address of far memory, for cached accesses and for the copy engines.
 pub const FAR: u64 = 0x40_0000_0000;
 /// Base address of the uncached alias of far memory.
-pub const UNCACHED: u64 = 0x60_0000_0000;
+pub(crate) const UNCACHED: u64 = 0x60_0000_0000;
 /// Base address of the scratchpad of core 0 in the host's address space; core N's is N times [`SCRATCHPAD_STRIDE`]
 /// above.
 pub const SCRATCHPADS: u64 = 0x70_0000_0000;

@@ -30,7 +30,7 @@
 
 mod binaries;
 mod cache;
-pub mod control;
+mod control;
 pub mod controller;
 mod copy;
 pub mod device;

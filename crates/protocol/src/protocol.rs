@@ -130,7 +130,7 @@ pub struct Network {
 
 impl Network {
     /// Largest capacity that a file may state.
-    pub const MAX_CAPACITY: u16 = 64;
+    pub(crate) const MAX_CAPACITY: u16 = 64;
 
     /// Returns true if an input queue has room for one more message, besides those in flight to its receiver.
     pub fn has_room(&self, in_flight: usize) -> bool {

@@ -36,12 +36,12 @@ impl Inst {
     }
 
     /// True if the instruction accesses a control and status register.
-    pub fn is_csr(&self) -> bool {
+    pub(crate) fn is_csr(&self) -> bool {
         matches!(self.op, Op::Csrrw | Op::Csrrs | Op::Csrrc)
     }
 
     /// True if the instruction may change the control flow, the code, or state that later instructions must observe.
-    pub fn ends_block(&self) -> bool {
+    pub(crate) fn ends_block(&self) -> bool {
         use Op::*;
         matches!(
             self.op,

@@ -110,7 +110,7 @@ impl Latencies {
 
     /// Cost of an instruction.
     #[inline(always)]
-    pub fn cost_of(&self, inst: &Inst) -> Cost {
+    fn cost_of(&self, inst: &Inst) -> Cost {
         let costs = if inst.wide { &self.wide } else { &self.costs };
         costs[inst.op as usize]
     }

@@ -5,7 +5,7 @@
 //! checks each of them.
 //!
 //! The crate does not know `system`, `engine`, `check`, `sim` or `rtl`, the executors that write traces. It shares only
-//! the parsed protocol with them: [`table`] interprets rows a second time.
+//! the parsed protocol with them: `table` interprets rows a second time.
 //!
 //! CheckResult properties:
 //!
@@ -50,7 +50,7 @@
 
 mod bytes;
 mod judge;
-pub mod table;
+mod table;
 
 pub use judge::{judge, remotes, Rejection, Summary};
 

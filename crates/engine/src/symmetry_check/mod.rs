@@ -159,7 +159,7 @@ pub(crate) fn sets_in(model: &Model, ty: TypeId, sets: &mut Vec<TypeId>) {
 }
 
 /// Appends the scalarsets whose values occur in the first value of a type. The first value of a multiset is empty.
-pub fn sets_in_first(model: &Model, ty: TypeId, sets: &mut Vec<TypeId>) {
+fn sets_in_first(model: &Model, ty: TypeId, sets: &mut Vec<TypeId>) {
     match model.ty(ty) {
         Type::Union(members) => sets_in_first(model, members[0], sets),
         Type::Array { element, .. } => sets_in_first(model, *element, sets),

@@ -14,9 +14,9 @@ pub const NON_POSTED: u8 = 1;
 pub const COMPLETIONS: u8 = 2;
 const CIRCUIT_NAMES: [&str; 3] = ["posted", "non-posted", "completions"];
 /// Bytes of data per data credit.
-pub const DATA_CREDIT_BYTES: u64 = 16;
+const DATA_CREDIT_BYTES: u64 = 16;
 /// Bytes of a DLLP on the wire, including framing.
-pub const LINK_PACKET_BYTES: u64 = 8;
+pub(crate) const LINK_PACKET_BYTES: u64 = 8;
 /// Modulus of the transmitted credit counters for headers (8 bits) and data (12 bits). Fewer than half may be free.
 const COUNTER_MODULUS: [u64; 2] = [256, 4096];
 
@@ -434,7 +434,7 @@ impl<T: Body> End<T> {
 
     /// See [`Layer::transmit`].
     #[inline]
-    pub fn transmit_packet(&mut self, packet: &mut Packet<T>) {
+    pub(crate) fn transmit_packet(&mut self, packet: &mut Packet<T>) {
         if self.sender.is_settled() {
             self.bytes_since_progress = 0;
         } else if self.bytes_since_progress >= self.parameters.retry_timeout_bytes {

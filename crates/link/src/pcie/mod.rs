@@ -2,15 +2,14 @@
 
 pub mod dma;
 mod end;
-pub mod numbered;
+mod numbered;
 pub mod reads;
 
 use crate::lanes::Ratio;
 
-pub use end::{
-    Body, Content, End, Packet, Parameters, COMPLETIONS, DATA_CREDIT_BYTES, LINK_PACKET_BYTES,
-    NON_POSTED, POSTED,
-};
+pub use end::{Body, Content, End, Packet, Parameters, COMPLETIONS, NON_POSTED, POSTED};
+
+pub(crate) use end::LINK_PACKET_BYTES;
 
 /// Bytes of a write or read request without data: link and framing 8, common header 4, 64-bit address 12.
 pub const REQUEST_BYTES: u64 = 24;

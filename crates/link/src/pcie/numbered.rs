@@ -155,11 +155,6 @@ impl Receiver {
         self.expected
     }
 
-    /// True if a NAK was sent and the expected packet has not arrived since.
-    pub fn is_waiting_for_resend(&self) -> bool {
-        self.has_sent_nak
-    }
-
     /// Processes a damaged packet.
     pub fn reject(&mut self) -> Arrival {
         if std::mem::replace(&mut self.has_sent_nak, true) {

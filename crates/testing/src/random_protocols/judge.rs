@@ -119,7 +119,7 @@ fn brief(report: &Report) -> String {
 }
 
 /// Compares a verdict on all states with the result of the execution.
-pub fn check_agreement(name: &str, found: &Found, report: &Report) -> Result<Agreed, Trouble> {
+fn check_agreement(name: &str, found: &Found, report: &Report) -> Result<Agreed, Trouble> {
     let any_is = |errors: &[StepError], violated: bool| {
         (errors.iter()).any(|error| matches!(error, StepError::Violated(_)) == violated)
     };
