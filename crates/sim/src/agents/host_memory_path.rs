@@ -4,11 +4,11 @@ use cohkit_application::interface::{Action, Event, Refused, Step};
 use rustc_hash::FxHashSet;
 use std::collections::VecDeque;
 
-use super::host::Transfer;
+use super::host::{Host, HostEnvironment, Transfer};
 use super::port::{AccessOp, Completion, PortRequest, Requester};
 use crate::explain::FailureKind;
 use crate::kernel::Time;
-use crate::simulation::{Event as KernelEvent, Simulation};
+use crate::simulation::Event as KernelEvent;
 
 /// The path to the host's memory.
 #[derive(Default)]
@@ -22,50 +22,46 @@ pub(crate) struct HostMemoryPath {
     write_pending: bool,
 }
 
-impl Simulation {
-    /// Issues a thread's load or store of the host's memory. Returns false if that memory is not a separate space.
-    pub(crate) fn issue_host_access(&mut self, core: u16, step: Step) -> bool {
-        let now = self.local.now;
-        let Some(application) = &mut self.application else {
-            return false;
-        };
-        let Some(host_path) = &mut application.host_path else {
-            return false;
-        };
-        let (first, op) = match step {
-            Step::LoadHost { word } => {
-                let (words, cached) = (1, true);
-                (word, AccessOp::Load { words, cached })
-            }
-            Step::StoreHost { word, value } => {
-                let (words, cached) = ([value].into(), true);
-                (word, AccessOp::Store { words, cached })
-            }
-            _ => return false,
-        };
-        // Polling does not count as progress.
-        let is_progress = match step {
-            Step::LoadHost { word } => host_path.polled_words.insert((core, word)),
-            _ => {
-                host_path.polled_words.clear();
-                true
-            }
-        };
-        let requester = Requester::Thread(core);
-        host_path.requests.push(PortRequest {
+impl HostMemoryPath {
+    fn request(&mut self, requester: Requester, first: u32, op: AccessOp) {
+        self.requests.push(PortRequest {
             requester,
             first,
             op,
         });
-        application.threads[usize::from(core)].reading_since = Some(now);
+    }
+}
+
+impl Host {
+    /// Issues a thread's load or store of the host's memory.
+    pub(super) fn issue_thread_access(&mut self, env: &mut HostEnvironment, core: u16, step: Step) {
+        let now = env.context.now();
+        let Some(path) = &mut self.path else {
+            return;
+        };
+        let cached = true;
+        // Polling does not count as progress.
+        let (first, op, is_progress) = match step {
+            Step::LoadHost { word } => {
+                let op = AccessOp::Load { words: 1, cached };
+                (word, op, path.polled_words.insert((core, word)))
+            }
+            Step::StoreHost { word, value } => {
+                path.polled_words.clear();
+                let words = [value].into();
+                (word, AccessOp::Store { words, cached }, true)
+            }
+            _ => return,
+        };
+        path.request(Requester::Thread(core), first, op);
+        env.set_reading_since(core, Some(now));
         if is_progress {
-            self.postpone_watchdog(now);
+            env.context.tally.postpone_watchdog(now);
         }
-        true
     }
 
     /// Issues an access of the application to the host's memory.
-    pub(crate) fn issue_application_access(&mut self, action: Action) {
+    pub(super) fn issue_application_access(&mut self, env: &mut HostEnvironment, action: Action) {
         let (tag, first, op) = match action {
             Action::CoherentLoad {
                 tag,
@@ -82,129 +78,91 @@ impl Simulation {
             Action::CoherentUpdate { tag, word, update } => (tag, word, AccessOp::Update(update)),
             _ => return,
         };
-        let Some(application) = &mut self.application else {
-            return;
-        };
-        let Some(host_path) = &mut application.host_path else {
+        let Some(path) = &mut self.path else {
+            let threads = env.frontend.threads.as_ref();
+            let name = threads.map_or("", |threads| &threads.scenario.name);
             let text = format!(
-                "{} accesses the host's memory coherently, which is not an address space of this machine",
-                application.name()
+                "{name} accesses the host's memory coherently, which is not an address space of this machine"
             );
-            return self.fail(FailureKind::Incompatible, 0, text);
+            return env.context.fail(FailureKind::Incompatible, 0, text);
         };
-        host_path.polled_words.clear();
-        let requester = Requester::Application(tag);
-        host_path.requests.push(PortRequest {
-            requester,
-            first,
-            op,
-        });
+        path.polled_words.clear();
+        path.request(Requester::Application(tag), first, op);
     }
 
     /// Starts bus transfers in order. A transfer behind a write waits until that write has been performed. The write is
     /// then visible first, and an interrupt handler finds all earlier data.
-    pub(crate) fn start_bus_transfers(&mut self) {
-        loop {
-            let host_path = self
-                .application
-                .as_mut()
-                .and_then(|run| run.host_path.as_mut());
-            let Some(host_path) = host_path.filter(|host_path| !host_path.write_pending) else {
-                return;
-            };
-            host_path.polled_words.clear();
+    pub(super) fn start_bus_transfers(&mut self, env: &mut HostEnvironment) {
+        while let Some(path) = self.path.as_mut().filter(|path| !path.write_pending) {
+            path.polled_words.clear();
             let cached = false;
-            let (requester, first, op) = match host_path.transfers.pop_front() {
+            match path.transfers.pop_front() {
                 None => return,
-                Some(Transfer::Fetch { tag, first, words }) => (
-                    Requester::Transfer(tag),
-                    first,
-                    AccessOp::Load { words, cached },
-                ),
+                Some(Transfer::Fetch { tag, first, words }) => {
+                    let op = AccessOp::Load { words, cached };
+                    path.request(Requester::Transfer(tag), first, op);
+                }
                 Some(Transfer::Store { first, words }) => {
-                    host_path.write_pending = true;
-                    (
-                        Requester::Transfer(0),
-                        first,
-                        AccessOp::Store { words, cached },
-                    )
+                    path.write_pending = true;
+                    let op = AccessOp::Store { words, cached };
+                    path.request(Requester::Transfer(0), first, op);
                 }
-                Some(Transfer::Interrupt { thread }) => {
-                    self.deliver_interrupt(thread);
-                    continue;
-                }
-            };
-            host_path.requests.push(PortRequest {
-                requester,
-                first,
-                op,
-            });
+                Some(Transfer::Interrupt { thread }) => self.deliver_interrupt(env, thread),
+            }
         }
     }
 
     /// Delivers a completion from the other space.
-    pub(crate) fn complete_host_access(&mut self, completion: Completion) {
+    pub fn complete_access(&mut self, env: &mut HostEnvironment, completion: Completion) {
+        let time = completion.time;
         if let Some((word, refusal)) = completion.refused {
+            let why = refusal;
             return match completion.requester {
-                Requester::Application(tag) => self.schedule_application_event(
-                    completion.time,
-                    Event::Refused {
-                        tag,
-                        word,
-                        why: refusal,
-                    },
-                ),
-                Requester::Thread(core) => {
-                    self.reject_host_access(core, word, refusal, completion.time)
+                Requester::Application(tag) => {
+                    env.schedule_event(time, Event::Refused { tag, word, why })
                 }
+                Requester::Thread(core) => refuse_thread_access(env, core, word, refusal, time),
                 // Transfers use physical addresses.
                 Requester::Transfer(_) => {}
             };
         }
         match (completion.requester, completion.words) {
             (Requester::Application(tag), Some(words)) => {
-                self.schedule_application_event(
-                    completion.time,
-                    Event::CoherentLoaded { tag, words },
-                );
+                env.schedule_event(time, Event::CoherentLoaded { tag, words });
             }
             (Requester::Application(tag), None) => {
-                self.schedule_application_event(completion.time, Event::CoherentStored { tag })
+                env.schedule_event(time, Event::CoherentStored { tag })
             }
             (Requester::Transfer(tag), Some(words)) => {
-                self.return_fetched_words(tag, words, completion.time)
+                self.return_fetched_words(env, tag, words, time)
             }
             (Requester::Transfer(_), None) => {
-                if let Some(host_path) = self
-                    .application
-                    .as_mut()
-                    .and_then(|run| run.host_path.as_mut())
-                {
-                    host_path.write_pending = false;
+                if let Some(path) = &mut self.path {
+                    path.write_pending = false;
                 }
-                self.start_bus_transfers();
+                self.start_bus_transfers(env);
             }
             (Requester::Thread(core), words) => {
                 if let Some(word) = words.and_then(|words| words.first().copied()) {
-                    self.set_thread_result(core, word);
+                    env.frontend.set_thread_result(core, word);
                 }
-                if let Some(application) = &mut self.application {
-                    application.threads[usize::from(core)].reading_since = None;
-                }
-                self.local
-                    .queue
-                    .push(completion.time, KernelEvent::Thread(core));
+                env.set_reading_since(core, None);
+                env.context.schedule(time, KernelEvent::Thread(core));
             }
         }
     }
+}
 
-    /// Reports to a thread that the page table of the other space does not permit its access.
-    fn reject_host_access(&mut self, core: u16, word: u32, refusal: Refused, time: Time) {
-        if let Some(application) = &mut self.application {
-            application.threads[usize::from(core)].reading_since = None;
-        }
-        let address = 8 * u64::from(word);
-        let target = format!("word {word} of the host's memory, address {address:#x}");
-        self.refuse_thread(core, refusal, &target, 0, time);
-    }
+/// Reports to a thread that the page table of the other space does not permit its access.
+fn refuse_thread_access(
+    env: &mut HostEnvironment,
+    core: u16,
+    word: u32,
+    refusal: Refused,
+    time: Time,
+) {
+    env.set_reading_since(core, None);
+    let address = 8 * u64::from(word);
+    let target = format!("word {word} of the host's memory, address {address:#x}");
+    (env.frontend).refuse_thread(env.context, core, refusal, (0, &target), time);
 }

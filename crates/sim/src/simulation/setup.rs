@@ -1,6 +1,8 @@
 //! Configuration of a run, and its validation.
 
 use super::*;
+use cohkit_protocol::controller::Event as Cause;
+use cohkit_protocol::protocol::Home;
 
 use cohkit_protocol::construct::construction_cache::constructed;
 use cohkit_protocol::construct::rights::KnownRights;
@@ -411,6 +413,28 @@ fn check_spaces(setup: &Setup) -> Result<(), String> {
     }
 }
 
+/// Rejects several homes, or several remotes, where the setup supports only one.
+fn check_single_home(setup: &Setup) -> Result<(), String> {
+    let platform = &setup.platform;
+    let single_home_feature = match (&setup.clocked, &setup.play) {
+        (Some(_), _) => Some("a home in hardware"),
+        (_, Some(play)) if !play.scenario.threads_only() => Some("a device application"),
+        _ => None,
+    };
+    if let (Some(feature), homes @ 2..) = (single_home_feature, platform.homes()) {
+        return Err(format!(
+            "{feature} needs a machine with one home, not {homes}"
+        ));
+    }
+    if setup.clocked.is_some() && platform.all_remotes() != 1 {
+        let remotes = platform.all_remotes();
+        return Err(format!(
+            "a home in hardware serves one remote, not {remotes}"
+        ));
+    }
+    Ok(())
+}
+
 /// Validates a setup.
 pub(super) fn check(setup: &Setup) -> Result<(), String> {
     let platform = &setup.platform;
@@ -455,22 +479,7 @@ pub(super) fn check(setup: &Setup) -> Result<(), String> {
         check_workload(workload, remote_count, platform.lines)?;
     }
     check_spaces(setup)?;
-    let single_home_feature = match (&setup.clocked, &setup.play) {
-        (Some(_), _) => Some("a home in hardware"),
-        (_, Some(play)) if !play.scenario.threads_only() => Some("a device application"),
-        _ => None,
-    };
-    if let (Some(feature), homes @ 2..) = (single_home_feature, platform.homes()) {
-        return Err(format!(
-            "{feature} needs a machine with one home, not {homes}"
-        ));
-    }
-    if setup.clocked.is_some() && platform.all_remotes() != 1 {
-        let remotes = platform.all_remotes();
-        return Err(format!(
-            "a home in hardware serves one remote, not {remotes}"
-        ));
-    }
+    check_single_home(setup)?;
     platform.check()?;
     check_range(
         "lines of memory",

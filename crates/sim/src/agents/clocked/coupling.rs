@@ -6,12 +6,14 @@
 use std::ops::Range;
 
 use super::{Admission, ApplicationEvent, Bytes, ClockedHome, CycleOutput, WORDS};
-use crate::agents::program::{Answer, ConfigurationId, Transition};
-use crate::data::Copy;
+use crate::agents::application::ApplicationEnvironment;
+use crate::agents::home::{Home, HomeEnvironment, TakenInput};
+use crate::agents::program::{Answer, ConfigurationId, Input, Transition};
+use crate::data::{Copy, Data};
 use crate::explain::FailureKind;
-use crate::kernel::Time;
 use crate::message::{Line, Message, Work, HOME};
-use crate::simulation::{Event as KernelEvent, Simulation};
+use crate::simulation::{Context, Event as KernelEvent, Tables};
+use crate::statistics::Stall;
 use cohkit_protocol::controller::Event;
 use cohkit_protocol::protocol::MessageId;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -54,6 +56,71 @@ impl Clocked {
         }
     }
 
+    /// Starts the clock if it is stopped.
+    fn start_clock(&mut self, context: &mut Context) {
+        if !std::mem::replace(&mut self.is_running, true) {
+            let edge = context.now().next_multiple_of(self.home.period());
+            context.schedule(edge, KernelEvent::Clock);
+        }
+    }
+
+    /// Records an input in front of the home, and starts the clock if it is stopped.
+    fn queue_input(&mut self, context: &mut Context, line: Line, work: Work) {
+        self.pending_inputs.entry(line).or_default().push(work);
+        self.start_clock(context);
+    }
+
+    /// Removes the message that has entered the home from those in front of it.
+    fn remove_entering(&mut self, context: &Context, kind: MessageId, line: Line) -> Option<u32> {
+        let mut entering = self.entering.iter();
+        let position = entering.position(|&index| {
+            let message = &context.local.messages[index];
+            (message.kind, message.line) == (kind, line)
+        })?;
+        self.entering.remove(position)
+    }
+
+    /// Removes the next message of a circuit that is expected to leave for a line.
+    fn remove_expected(&mut self, tables: &Tables, kind: MessageId, line: Line) -> Option<Message> {
+        let circuit = |kind: MessageId| tables.kinds[kind.index()].circuit;
+        let line_messages = self.expected_messages.get_mut(&line)?;
+        let mut messages = line_messages.iter();
+        let position = messages.position(|message| circuit(message.kind) == circuit(kind))?;
+        let message = line_messages.remove(position)?;
+        if line_messages.is_empty() {
+            self.expected_messages.remove(&line);
+        }
+        Some(message)
+    }
+
+    /// Returns the place of an event's cause among the inputs given for its line, and that input.
+    fn find_input(&self, context: &Context, line: Line, event: Event) -> Option<(usize, Work)> {
+        let inputs = self.pending_inputs.get(&line)?;
+        let position = inputs.iter().position(|&work| match (work, event) {
+            (Work::Message(index), Event::Message(kind)) => {
+                context.local.messages[index].kind == kind
+            }
+            (Work::Local(_, operation), Event::Local(taken_operation)) => {
+                operation == taken_operation
+            }
+            (Work::Unlock(_), Event::Unlock)
+            | (Work::Read(_), Event::MemoryData(_))
+            | (Work::Written(_), Event::MemoryDone) => true,
+            _ => false,
+        })?;
+        Some((position, inputs[position]))
+    }
+
+    /// Removes an input that a unit has taken or refused.
+    fn remove_input(&mut self, line: Line, position: usize) {
+        if let Some(inputs) = self.pending_inputs.get_mut(&line) {
+            inputs.remove(position);
+            if inputs.is_empty() {
+                self.pending_inputs.remove(&line);
+            }
+        }
+    }
+
     /// Returns an output that is still expected although the home is idle, with its line.
     fn missing_output(&self) -> Option<(Line, &'static str)> {
         let first_missing =
@@ -81,215 +148,241 @@ impl Clocked {
     }
 }
 
+/// Error of an output: its line, and a description.
+type OutputError = (Line, String);
+
 /// Returns a mask with a bit for each of these words.
 fn word_mask(words: Range<u16>) -> u16 {
     words.fold(0, |mask, word| mask | 1 << word)
 }
 
-impl Simulation {
+/// Returns a mask with a bit for each word of a line.
+fn line_mask(data: &Data) -> u16 {
+    (u32::from(u16::MAX) >> (WORDS - usize::from(data.words()).min(WORDS))) as u16
+}
+
+/// Returns the words of a copy of a line.
+fn line_words(data: &Data, line: Line, copy: Copy) -> Bytes {
+    let mut bytes = [0; WORDS];
+    for (target, word) in bytes.iter_mut().zip(0..data.words()) {
+        *target = data.word(line, copy, word);
+    }
+    bytes
+}
+
+/// Names an event in messages.
+fn event_text(tables: &Tables, event: Event) -> String {
+    match event {
+        Event::Message(kind) => tables.protocol_messages[kind.index()].name.clone(),
+        Event::Local(operation) => {
+            let local = tables.locals.get(usize::from(operation));
+            local.map_or("no operation".into(), |local| local.name.clone())
+        }
+        event => format!("{event:?}"),
+    }
+}
+
+impl Home {
     /// Gives a message to the clocked home.
-    pub(crate) fn submit_message(&mut self, index: u32) {
-        let message = self.local.messages[index];
-        let kind = &self.tables.kinds[message.kind.index()];
-        let (mut bytes, mut mask) = ([0; WORDS], self.line_mask());
+    pub fn submit_message(&mut self, context: &mut Context, index: u32) {
+        let Some(clocked) = &mut self.clocked else {
+            return;
+        };
+        let message = context.local.messages[index];
+        let kind = context.tables.kind_of(&message);
+        let data = &context.contents.data;
+        let (mut bytes, mut mask) = ([0; WORDS], line_mask(data));
         if kind.carries_whole_line {
-            bytes = self.line_words(message.line, message.copy);
+            bytes = line_words(data, message.line, message.copy);
         } else if kind.store {
             // The copy of a partial store holds its value in word 0.
             let words = message.word..message.word + message.words.max(1);
-            let value = self.contents.data.word(message.line, message.copy, 0);
+            let value = data.word(message.line, message.copy, 0);
             bytes[usize::from(words.start)..usize::from(words.end)].fill(value);
             mask = word_mask(words);
         }
-        if let Some(clocked) = &mut self.home.clocked {
-            clocked
-                .home
-                .message(message.kind, message.line, bytes, mask);
-            clocked.entering.push_back(index);
-        }
-        self.queue_input(message.line, Work::Message(index));
+        (clocked.home).message(message.kind, message.line, bytes, mask);
+        clocked.entering.push_back(index);
+        clocked.queue_input(context, message.line, Work::Message(index));
     }
 
     /// Gives a local operation or an unlock to the clocked home.
-    pub(crate) fn submit_local(&mut self, line: Line, work: Work) {
-        if let Some(clocked) = &mut self.home.clocked {
+    pub fn submit_local(&mut self, context: &mut Context, line: Line, work: Work) {
+        if let Some(clocked) = &mut self.clocked {
             match work {
                 Work::Local(_, operation) => clocked.home.local(line, operation),
                 _ => clocked.home.unlock(line),
             }
+            clocked.queue_input(context, line, work);
         }
-        self.queue_input(line, work);
     }
 
-    /// Returns the result of a memory operation to the clocked home.
-    pub(crate) fn submit_memory_result(&mut self, line: Line, work: Work) {
-        let bytes = self.line_words(line, self.contents.data.memory(line));
-        if let Some(clocked) = &mut self.home.clocked {
+    /// Returns the result of a memory operation to the clocked home. `copy` is memory's copy of the line.
+    pub fn submit_memory_result(
+        &mut self,
+        context: &mut Context,
+        (line, copy): (Line, Copy),
+        work: Work,
+    ) {
+        if let Some(clocked) = &mut self.clocked {
             match work {
-                Work::Read(_) => clocked.home.memory_read(line, bytes),
+                Work::Read(_) => {
+                    let bytes = line_words(&context.contents.data, line, copy);
+                    clocked.home.memory_read(line, bytes);
+                }
                 _ => clocked.home.memory_written(line),
             }
+            clocked.queue_input(context, line, work);
         }
-        self.queue_input(line, work);
     }
 
     /// Gives an event to the application in the clocked home.
-    pub(crate) fn submit_application_event(&mut self, event: ApplicationEvent) {
-        if let Some(clocked) = &mut self.home.clocked {
+    pub fn submit_application_event(&mut self, context: &mut Context, event: ApplicationEvent) {
+        if let Some(clocked) = &mut self.clocked {
             clocked.home.application(event);
-        }
-        self.run_clock();
-    }
-
-    /// Records an input in front of the home, and starts the clock if it is stopped.
-    pub(crate) fn queue_input(&mut self, line: Line, work: Work) {
-        if let Some(clocked) = &mut self.home.clocked {
-            clocked.pending_inputs.entry(line).or_default().push(work);
-        }
-        self.run_clock();
-    }
-
-    fn run_clock(&mut self) {
-        let now = self.local.now;
-        let Some(clocked) = &mut self.home.clocked else {
-            return;
-        };
-        if !std::mem::replace(&mut clocked.is_running, true) {
-            let edge = now.next_multiple_of(clocked.home.period());
-            self.local.queue.push(edge, KernelEvent::Clock);
+            clocked.start_clock(context);
         }
     }
 
     /// Executes a clock edge.
-    pub(crate) fn run_clock_edge(&mut self) {
-        let Some(clocked) = &mut self.home.clocked else {
+    pub fn run_clock_edge(&mut self, env: &mut HomeEnvironment) {
+        let Some(clocked) = &mut self.clocked else {
             return;
         };
         let mut outputs = std::mem::take(&mut clocked.outputs);
         if let Err(error) = clocked.home.cycle(&mut outputs) {
-            return self.fail(FailureKind::Hardware, 0, error);
+            return env.context.fail(FailureKind::Hardware, 0, error);
         }
         for output in outputs.drain(..) {
-            if let Err((line, text)) = self.handle_output(output) {
-                return self.fail(FailureKind::Hardware, line, text);
+            if let Err((line, text)) = self.handle_output(env, output) {
+                return env.context.fail(FailureKind::Hardware, line, text);
             }
         }
-        let Some(clocked) = &mut self.home.clocked else {
+        let Some(clocked) = &mut self.clocked else {
             return;
         };
         clocked.outputs = outputs;
         clocked.is_running = !clocked.home.idle();
         if clocked.is_running {
-            let edge = self.local.now + clocked.home.period();
-            return self.local.queue.push(edge, KernelEvent::Clock);
+            let edge = env.context.now() + clocked.home.period();
+            return env.context.schedule(edge, KernelEvent::Clock);
         }
         // A home that waits for memory is not idle. A memory operation that it has not requested will never come.
         if let Some((line, missing)) = clocked.missing_output() {
-            self.fail(
-                FailureKind::Hardware,
-                line,
-                format!("the home became idle, but still owes {missing}"),
-            );
+            let text = format!("the home became idle, but still owes {missing}");
+            env.context.fail(FailureKind::Hardware, line, text);
         }
     }
 
-    fn handle_output(&mut self, output: CycleOutput) -> Result<(), (Line, String)> {
+    fn handle_output(
+        &mut self,
+        env: &mut HomeEnvironment,
+        output: CycleOutput,
+    ) -> Result<(), OutputError> {
         match output {
-            CycleOutput::Entered { kind, line } => self.handle_entered(kind, line),
-            CycleOutput::Stepped {
-                line,
-                event,
-                state,
-                next,
-                admission,
-                is_directory_eviction,
-            } => self
-                .handle_stepped(line, event, (state, next), admission, is_directory_eviction)
-                .map_err(|error| {
-                    let state_text = self.state_text(HOME, line, self.home.directory.get(line));
-                    (
-                        line,
-                        format!("{} in {state_text}: {error}", self.event_text(event)),
-                    )
-                }),
-            CycleOutput::Left { kind, line, bytes } => self.handle_left(kind, line, bytes),
+            CycleOutput::Entered { kind, line } => self.handle_entered(env, kind, line),
+            CycleOutput::Stepped { line, event, .. } => {
+                self.handle_stepped(env, &output).map_err(|error| {
+                    let tables = env.context.tables;
+                    let state_text = self.state_text(tables, line, self.directory.get(line));
+                    let event_text = event_text(tables, event);
+                    (line, format!("{event_text} in {state_text}: {error}"))
+                })
+            }
+            CycleOutput::Left { kind, line, bytes } => self.handle_left(env, kind, line, bytes),
             CycleOutput::Answered {
                 line,
                 operation,
                 refused,
-            } => self.handle_answered(line, operation, refused),
-            CycleOutput::Reads { line } => self.start_requested_read(line),
+            } => self.handle_answered(env, line, operation, refused),
+            CycleOutput::Reads { line } => self.start_requested_read(env, line),
             CycleOutput::Writes { line, bytes, mask } => {
-                self.start_requested_write(line, bytes, mask)
+                self.start_requested_write(env, line, bytes, mask)
             }
             output => {
-                self.apply_hardware_action(output);
+                self.apply_hardware_action(env, output);
                 Ok(())
             }
         }
     }
 
-    fn handle_entered(&mut self, kind: MessageId, line: Line) -> Result<(), (Line, String)> {
-        let messages = &self.local.messages;
-        let is_same = |&index: &u32| {
-            let message = &messages[index];
-            (message.kind, message.line) == (kind, line)
+    /// Carries out an action of the application in hardware. The RTL has modelled its latency: an action for the home
+    /// reaches it at once.
+    fn apply_hardware_action(&mut self, env: &mut HomeEnvironment, mut output: CycleOutput) {
+        let line = *output.line_mut();
+        env.context.tally.postpone_watchdog(env.context.local.now);
+        let Some(application) = env.application.as_deref_mut() else {
+            let text = "no application is known".into();
+            return env.context.fail(FailureKind::Hardware, line, text);
         };
-        let entering = self
-            .home
-            .clocked
-            .as_mut()
-            .map(|clocked| &mut clocked.entering);
-        let entered = entering.and_then(|entering| {
-            let position = entering.iter().position(is_same)?;
-            entering.remove(position)
-        });
+        let mut environment = ApplicationEnvironment {
+            context: env.context.reborrow(),
+            frontend: env.frontend,
+            memory: env.memory,
+            caches: env.caches,
+        };
+        let work = application.apply_hardware_action(&mut environment, output);
+        if let (Some(work), Some(clocked)) = (work, &mut self.clocked) {
+            clocked.queue_input(&mut env.context, line, work);
+        }
+    }
+
+    fn handle_entered(
+        &mut self,
+        env: &mut HomeEnvironment,
+        kind: MessageId,
+        line: Line,
+    ) -> Result<(), OutputError> {
+        let clocked = self.clocked.as_mut();
+        let entered = clocked.and_then(|clocked| clocked.remove_entering(&env.context, kind, line));
         let Some(index) = entered else {
-            let name = &self.tables.protocol_messages[kind.index()].name;
+            let name = &env.context.tables.protocol_messages[kind.index()].name;
             return Err((line, format!("{name} entered, but no agent had sent it")));
         };
-        self.dequeue_from_circuit(index);
+        (env.interconnect).dequeue_from_circuit(&mut env.context, index);
         Ok(())
     }
 
+    /// Takes a step of the RTL with the controller, too.
     fn handle_stepped(
         &mut self,
-        line: Line,
-        event: Event,
-        (state, next): (usize, usize),
-        admission: Admission,
-        by_directory: bool,
+        env: &mut HomeEnvironment,
+        output: &CycleOutput,
     ) -> Result<(), String> {
-        let configuration = self.home.directory.get(line);
-        if self.home.program.state(configuration) != state {
-            let states = &self.home.program.controller().states;
+        let CycleOutput::Stepped {
+            line,
+            event,
+            state,
+            next,
+            admission,
+            is_directory_eviction,
+        } = *output
+        else {
+            return Ok(());
+        };
+        let configuration = self.directory.get(line);
+        let program = &mut self.executor.program;
+        if program.state(configuration) != state {
+            let states = &program.controller().states;
             let state_name = states.get(state).map_or("no state", |state| &state.name);
             return Err(format!("the RTL sees it in {state_name}"));
         }
-        let position = self.input_position(line, event);
-        let work = match (event, by_directory) {
-            (Event::Local(operation), true) => Work::Local(line, operation),
-            _ => {
-                let inputs = self
-                    .home
-                    .clocked
-                    .as_ref()
-                    .and_then(|c| c.pending_inputs.get(&line));
-                match position.and_then(|position| inputs?.get(position).copied()) {
-                    Some(work) => work,
-                    None => return Err("no such input has arrived".into()),
-                }
-            }
+        let clocked = self.clocked.as_ref();
+        let pending = clocked.and_then(|clocked| clocked.find_input(&env.context, line, event));
+        let work = match (event, is_directory_eviction, pending) {
+            (Event::Local(operation), true, _) => Work::Local(line, operation),
+            (_, _, Some((_, work))) => work,
+            (_, _, None) => return Err("no such input has arrived".into()),
         };
         let message = match work {
-            Work::Message(index) => Some(self.local.messages[index]),
+            Work::Message(index) => Some(env.context.local.messages[index]),
             _ => None,
         };
         let input = match &message {
-            Some(message) => Self::input(message),
-            None => Self::local_input(&self.home.program, event, HOME),
+            Some(message) => Input::from_message(message),
+            None => program.input(event, HOME),
         };
-        let transition = self.home.program.step(configuration, &input);
+        let transition = program.step(configuration, &input);
         let expected = match transition.answer {
             Answer::Take => Admission::Taken,
             Answer::Leave => Admission::Left,
@@ -302,279 +395,210 @@ impl Simulation {
             ));
         }
         if admission == Admission::Left {
-            self.tally.counters.stall(crate::statistics::Stall::Left);
+            env.context.tally.counters.stall(Stall::Left);
             return Ok(());
         }
-        if let (Some(position), false, Some(clocked)) =
-            (position, by_directory, &mut self.home.clocked)
+        if let (Some((position, _)), false, Some(clocked)) =
+            (pending, is_directory_eviction, &mut self.clocked)
         {
-            if let Some(inputs) = clocked.pending_inputs.get_mut(&line) {
-                inputs.remove(position);
-                if inputs.is_empty() {
-                    clocked.pending_inputs.remove(&line);
-                }
-            }
+            clocked.remove_input(line, position);
         }
         match admission {
-            Admission::Taken => {
-                if self.home.program.state(transition.next) != next {
-                    let states = &self.home.program.controller().states;
-                    let next_name = states.get(next).map_or("no state", |state| &state.name);
-                    let state_text = self.state_text(HOME, line, transition.next);
-                    return Err(format!(
-                        "the RTL goes to {next_name}; by the controller it is {state_text}"
-                    ));
-                }
-                if let (true, Some(clocked)) = (by_directory, &mut self.home.clocked) {
-                    clocked.directory_evictions.insert(line);
-                }
-                self.take_step(work, line, message.as_ref(), configuration, &transition);
-                Ok(())
-            }
-            Admission::Refused => Ok(()),
-            _ => Err("there is no row for it".into()),
+            Admission::Taken => {}
+            Admission::Refused => return Ok(()),
+            _ => return Err("there is no row for it".into()),
         }
+        self.check_next_state(env.context.tables, line, transition.next, next)?;
+        if let (true, Some(clocked)) = (is_directory_eviction, &mut self.clocked) {
+            clocked.directory_evictions.insert(line);
+        }
+        let input = TakenInput {
+            work,
+            line,
+            message: message.as_ref(),
+            before: configuration,
+            transition: &transition,
+        };
+        self.apply_transition(env, &input);
+        Ok(())
     }
 
-    /// Returns the place of an event's cause among the inputs given for its line.
-    fn input_position(&self, line: Line, event: Event) -> Option<usize> {
-        let inputs = self.home.clocked.as_ref()?.pending_inputs.get(&line)?;
-        inputs.iter().position(|&work| match (work, event) {
-            (Work::Message(index), Event::Message(kind)) => self.local.messages[index].kind == kind,
-            (Work::Local(_, operation), Event::Local(taken_operation)) => {
-                operation == taken_operation
-            }
-            (Work::Unlock(_), Event::Unlock)
-            | (Work::Read(_), Event::MemoryData(_))
-            | (Work::Written(_), Event::MemoryDone) => true,
-            _ => false,
-        })
+    /// Checks that the RTL goes to the state of a configuration.
+    fn check_next_state(
+        &self,
+        tables: &Tables,
+        line: Line,
+        configuration: ConfigurationId,
+        next: usize,
+    ) -> Result<(), String> {
+        let program = &self.executor.program;
+        if program.state(configuration) == next {
+            return Ok(());
+        }
+        let states = &program.controller().states;
+        let next_name = states.get(next).map_or("no state", |state| &state.name);
+        let state_text = self.state_text(tables, line, configuration);
+        Err(format!(
+            "the RTL goes to {next_name}; by the controller it is {state_text}"
+        ))
     }
 
-    fn event_text(&self, event: Event) -> String {
-        match event {
-            Event::Message(kind) => self.tables.protocol_messages[kind.index()].name.clone(),
-            Event::Local(operation) => {
-                let locals = &self.home.program.controller().locals;
-                let local = locals.get(usize::from(operation));
-                local.map_or("no operation".into(), |local| local.name.clone())
-            }
-            event => format!("{event:?}"),
-        }
-    }
-
-    /// Sends a message of the controller at once, or with a clocked home when the message leaves the RTL.
-    pub(crate) fn send_or_hold(&mut self, message: Message, ready: Time) {
-        match &mut self.home.clocked {
-            Some(clocked) => clocked
-                .expected_messages
-                .entry(message.line)
-                .or_default()
-                .push_back(message),
-            None => self.send(message, ready),
-        }
+    /// Keeps a message of the controller until it leaves the RTL. Returns the message without a clocked home.
+    pub fn hold_message(&mut self, message: Message) -> Option<Message> {
+        let Some(clocked) = &mut self.clocked else {
+            return Some(message);
+        };
+        let expected_messages = clocked.expected_messages.entry(message.line);
+        expected_messages.or_default().push_back(message);
+        None
     }
 
     fn handle_left(
         &mut self,
+        env: &mut HomeEnvironment,
         kind: MessageId,
         line: Line,
         bytes: Option<Bytes>,
-    ) -> Result<(), (Line, String)> {
-        let name = &self.tables.protocol_messages[kind.index()].name;
-        let circuit = |kind: MessageId| self.tables.kinds[kind.index()].circuit;
-        let expected_messages = self
-            .home
-            .clocked
-            .as_mut()
-            .map(|clocked| &mut clocked.expected_messages);
-        let sent_message = expected_messages.and_then(|expected_messages| {
-            let line_messages = expected_messages.get_mut(&line)?;
-            let is_in_circuit = |message: &Message| circuit(message.kind) == circuit(kind);
-            let position = line_messages.iter().position(is_in_circuit)?;
-            let message = line_messages.remove(position)?;
-            if line_messages.is_empty() {
-                expected_messages.remove(&line);
-            }
-            Some(message)
-        });
-        let message = sent_message
-            .filter(|message| message.kind == kind)
-            .ok_or_else(|| {
-                (
-                    line,
-                    format!("{name} left, but the controller had not sent it"),
-                )
-            })?;
-        if let Some(bytes) = bytes {
-            if bytes != self.line_words(line, message.copy) {
-                return Err((
-                    line,
-                    format!("{name} left with data that differ from the line"),
-                ));
-            }
+    ) -> Result<(), OutputError> {
+        let tables = env.context.tables;
+        let name = &tables.protocol_messages[kind.index()].name;
+        let clocked = self.clocked.as_mut();
+        let sent = clocked.and_then(|clocked| clocked.remove_expected(tables, kind, line));
+        let Some(message) = sent.filter(|message| message.kind == kind) else {
+            let text = format!("{name} left, but the controller had not sent it");
+            return Err((line, text));
+        };
+        let data = &env.context.contents.data;
+        if bytes.is_some_and(|bytes| bytes != line_words(data, line, message.copy)) {
+            let text = format!("{name} left with data that differ from the line");
+            return Err((line, text));
         }
-        self.send(message, self.local.now);
+        let now = env.context.now();
+        self.send(env, message, now);
         Ok(())
     }
 
     /// Returns true, once, if a completed operation was the directory's own: no agent behind the home is notified of
     /// it.
-    pub(crate) fn take_directory_eviction(&mut self, line: Line) -> bool {
-        let clocked = self.home.clocked.as_mut();
+    pub fn take_directory_eviction(&mut self, line: Line) -> bool {
+        let clocked = self.clocked.as_mut();
         clocked.is_some_and(|clocked| clocked.directory_evictions.remove(&line))
     }
 
     /// True if the directory is evicting this line to make room.
-    pub(crate) fn is_directory_eviction(&self, line: Line) -> bool {
-        let clocked = self.home.clocked.as_ref();
+    pub fn is_directory_eviction(&self, line: Line) -> bool {
+        let clocked = self.clocked.as_ref();
         clocked.is_some_and(|clocked| clocked.directory_evictions.contains(&line))
     }
 
     /// Defers an acknowledgement until the RTL gives it. Returns false without a clocked home: the device is notified
     /// at once.
-    pub(crate) fn defer_acknowledgement(&mut self, line: Line, operation: u8) -> bool {
-        match &mut self.home.clocked {
-            Some(clocked) => {
-                clocked.expected_acknowledgements.insert(line, operation);
-                true
-            }
-            None => false,
-        }
+    pub fn defer_acknowledgement(&mut self, line: Line, operation: u8) -> bool {
+        let clocked = self.clocked.as_mut();
+        let acknowledgements = clocked.map(|clocked| &mut clocked.expected_acknowledgements);
+        acknowledgements
+            .map(|lines| lines.insert(line, operation))
+            .is_some()
     }
 
     fn handle_answered(
         &mut self,
+        env: &mut HomeEnvironment,
         line: Line,
         operation: Option<u8>,
         refused: bool,
-    ) -> Result<(), (Line, String)> {
+    ) -> Result<(), OutputError> {
+        let error = |text: &str| Err((line, text.to_string()));
         let Some(operation) = operation else {
             return match refused {
-                true => Err((line, "an unlock was refused".into())),
+                true => error("an unlock was refused"),
                 false => Ok(()),
             };
         };
         if refused {
-            if self.application.is_some() {
-                return Err((
-                    line,
-                    "a local operation of the application was refused".into(),
-                ));
+            if env.application.is_some() {
+                return error("a local operation of the application was refused");
             }
-            self.refuse_local_operation();
+            env.device.refuse(&mut env.context);
             return Ok(());
         }
-        let clocked = self.home.clocked.as_mut();
+        let clocked = self.clocked.as_mut();
         if clocked.and_then(|clocked| clocked.expected_acknowledgements.remove(&line))
             != Some(operation)
         {
-            let name = self.event_text(Event::Local(operation));
-            return Err((
-                line,
-                format!("{name} was acknowledged before it was complete"),
-            ));
+            let name = event_text(env.context.tables, Event::Local(operation));
+            let text = format!("{name} was acknowledged before it was complete");
+            return Err((line, text));
         }
-        self.notify_device(line, operation);
+        self.notify_device(env, line, operation);
         Ok(())
     }
 
     /// Defers a memory read until the RTL requests it. Returns false without a clocked home: the read starts at once.
-    pub(crate) fn defer_memory_read(&mut self, line: Line, transition: &Transition) -> bool {
-        match &mut self.home.clocked {
-            Some(clocked) => {
-                clocked.expected_reads.insert(line, *transition);
-                true
-            }
-            None => false,
-        }
+    pub fn defer_memory_read(&mut self, line: Line, transition: &Transition) -> bool {
+        let expected_reads = self
+            .clocked
+            .as_mut()
+            .map(|clocked| &mut clocked.expected_reads);
+        expected_reads
+            .map(|lines| lines.insert(line, *transition))
+            .is_some()
     }
 
     /// Defers a memory write until the RTL requests it. Returns false without a clocked home: the write starts at once.
     /// `words` are the only words written; `None` means all.
-    pub(crate) fn defer_memory_write(
+    pub fn defer_memory_write(
         &mut self,
+        context: &Context,
         line: Line,
         next: ConfigurationId,
         words: Option<Range<u16>>,
     ) -> bool {
-        let mask = words.map_or(self.line_mask(), word_mask);
-        match &mut self.home.clocked {
-            Some(clocked) => {
-                clocked.expected_writes.insert(line, (next, mask));
-                true
-            }
-            None => false,
-        }
+        let Some(clocked) = &mut self.clocked else {
+            return false;
+        };
+        let mask = words.map_or_else(|| line_mask(&context.contents.data), word_mask);
+        clocked.expected_writes.insert(line, (next, mask));
+        true
     }
 
-    fn start_requested_read(&mut self, line: Line) -> Result<(), (Line, String)> {
-        let expected_reads = self
-            .home
-            .clocked
-            .as_mut()
-            .map(|clocked| &mut clocked.expected_reads);
-        let Some(transition) =
-            expected_reads.and_then(|expected_reads| expected_reads.remove(&line))
-        else {
-            return Err((
-                line,
-                "memory is read without a request of the controller".into(),
-            ));
+    fn start_requested_read(
+        &mut self,
+        env: &mut HomeEnvironment,
+        line: Line,
+    ) -> Result<(), OutputError> {
+        let clocked = self.clocked.as_mut();
+        let expected = clocked.and_then(|clocked| clocked.expected_reads.remove(&line));
+        let Some(transition) = expected else {
+            let text = "memory is read without a request of the controller";
+            return Err((line, text.into()));
         };
-        self.read_memory(self.local.now, line, &transition);
+        let now = env.context.now();
+        self.read_memory(env, now, line, &transition);
         Ok(())
     }
 
     fn start_requested_write(
         &mut self,
+        env: &mut HomeEnvironment,
         line: Line,
         bytes: Bytes,
         mask: u16,
-    ) -> Result<(), (Line, String)> {
-        let expected_writes = self
-            .home
-            .clocked
-            .as_mut()
-            .map(|clocked| &mut clocked.expected_writes);
-        let Some((next, expected_mask)) =
-            expected_writes.and_then(|expected_writes| expected_writes.remove(&line))
-        else {
-            return Err((
-                line,
-                "memory is written without a request of the controller".into(),
-            ));
+    ) -> Result<(), OutputError> {
+        let clocked = self.clocked.as_mut();
+        let expected = clocked.and_then(|clocked| clocked.expected_writes.remove(&line));
+        let Some((next, expected_mask)) = expected else {
+            let text = "memory is written without a request of the controller";
+            return Err((line, text.into()));
         };
-        let words = self.line_words(line, self.contents.data.memory(line));
-        let written_words = (0..WORDS).filter(|word| mask >> word & 1 != 0);
-        if mask != expected_mask
-            || written_words
-                .into_iter()
-                .any(|word| words[word] != bytes[word])
-        {
-            return Err((
-                line,
-                "memory is written with data that differ from the message".into(),
-            ));
+        let words = line_words(&env.context.contents.data, line, env.memory.copy(line));
+        let mut written_words = (0..WORDS).filter(|word| mask >> word & 1 != 0);
+        if mask != expected_mask || written_words.any(|word| words[word] != bytes[word]) {
+            let text = "memory is written with data that differ from the message";
+            return Err((line, text.into()));
         }
-        self.write_memory(self.local.now, line, next);
+        let now = env.context.now();
+        self.write_memory(env, now, line, next);
         Ok(())
-    }
-
-    /// Returns a mask with a bit for each word of a line.
-    fn line_mask(&self) -> u16 {
-        (u32::from(u16::MAX) >> (WORDS - usize::from(self.contents.data.words()).min(WORDS))) as u16
-    }
-
-    pub(crate) fn line_words(&self, line: Line, copy: Copy) -> Bytes {
-        let mut bytes = [0; WORDS];
-        for (word, target) in bytes
-            .iter_mut()
-            .enumerate()
-            .take(self.contents.data.words().into())
-        {
-            *target = self.contents.data.word(line, copy, word as u16);
-        }
-        bytes
     }
 }

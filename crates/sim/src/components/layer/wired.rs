@@ -218,27 +218,27 @@ impl Scale {
     }
 }
 
+/// Creates the testbench of a link that has come up.
+fn new_testbench<L: Layer>(plan: &Plan, ends: [L; 2], link: usize) -> Testbench<L> {
+    let seed = plan.seed ^ (link as u64) << 32;
+    let mut testbench = Testbench::new(ends, plan.lanes.count, plan.delay_ticks, 0.0, seed);
+    // The links have come up, and the credits have arrived.
+    testbench.settle(1 << 20);
+    testbench.advance(testbench.now + 4 * plan.delay_ticks + 1024 * LANE_BYTE);
+    for (wire, side) in testbench.wires.iter_mut().zip(0..) {
+        wire.noise =
+            cohkit_link::bit_errors::Noise::new(plan.bit_error_rate, seed ^ (0x1111 << side));
+        (wire.bits, wire.idle, wire.units) = (0, 0, 0);
+    }
+    if plan.is_lossless() {
+        testbench.disable_replay();
+    }
+    testbench
+}
+
 impl<L: Layer> Wired<L> {
     fn new(plan: &Plan, ends: impl Fn() -> [L; 2]) -> Wired<L> {
-        let new_testbench = |link: usize| {
-            let seed = plan.seed ^ (link as u64) << 32;
-            let mut testbench =
-                Testbench::new(ends(), plan.lanes.count, plan.delay_ticks, 0.0, seed);
-            // The links have come up, and the credits have arrived.
-            testbench.settle(1 << 20);
-            testbench.advance(testbench.now + 4 * plan.delay_ticks + 1024 * LANE_BYTE);
-            for (wire, side) in testbench.wires.iter_mut().zip(0..) {
-                wire.noise = cohkit_link::bit_errors::Noise::new(
-                    plan.bit_error_rate,
-                    seed ^ (0x1111 << side),
-                );
-                (wire.bits, wire.idle, wire.units) = (0, 0, 0);
-            }
-            if plan.is_lossless() {
-                testbench.disable_replay();
-            }
-            testbench
-        };
+        let new_testbench = |link: usize| new_testbench(plan, ends(), link);
         let mut testbenches: Vec<Testbench<L>> = (0..plan.link_count).map(new_testbench).collect();
         let start_ticks = testbenches
             .iter()
