@@ -90,13 +90,20 @@ pub const PROOFS: &[Proof] = &[
             "fifo",
             "rr_pick",
             "ram_block",
+            "first_free",
+            "dcu_scheduler",
             "dcu_directory",
-            "dcu_queues",
+            "dcu_lookup",
+            "dcu_accesses",
+            "dcu_messages",
+            "dcu_locals",
+            "dcu_recall",
+            "dcu_tx",
             "dcu",
         ],
         sizes: &[&[]],
         // The contents of the queues depend on the protocol, which is unknown here.
-        excluded_assertions: Some("c:*u_queues.*"),
+        excluded_assertions: Some("c:*queue*"),
     },
 ];
 

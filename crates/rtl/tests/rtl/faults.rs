@@ -71,26 +71,26 @@ faults! {
         "burst_end && last_legal && r_index =="
         becomes "r_valid_i && in_flight && (r_last_i && last_legal || @) && r_index ==": Comparison;
     response_stalled_behind_a_request in "dcu.sv":
-        "assign ask_early = ask & early & ~blocked_q;"
-        becomes "assign ask_early = @ && waiting_used_q == '1 ? '0 : ask & early & ~blocked_q;": Progress;
-    leaked_credit_of_a_lock in "dcu.sv":
-        "locks_d       = locks_q - 1'b1;"
-        becomes "locks_d       = @ ? locks_q : locks_q - 1'b1;": Comparison;
-    wrong_way_evicted in "dcu.sv":
+        ".ask_i       (ask),"
+        becomes ".ask_i       (@ && u_messages.waiting_used_q == '1 ? ask & ~Early : ask),": Progress;
+    leaked_credit_of_a_lock in "dcu_locals.sv":
+        "if (takes_i) locks_d = locks_q - 1'b1;"
+        becomes "if (takes_i && !@) locks_d = locks_q - 1'b1;": Comparison;
+    wrong_way_evicted in "dcu_lookup.sv":
         "now_d.way = way_of(judged_q, free_place);"
         becomes "now_d.way = way_of(judged_q, @ ? ~free_place : free_place);": Comparison;
     stale_directory_entry in "dcu.sv":
-        "wr_en  = takes && (hit_q || row_stays_q);"
-        becomes "wr_en  = takes && (hit_q && !@ || row_stays_q);": Comparison;
-    stale_state_beside_the_directory in "dcu.sv":
-        "if (same_read_q[i]) read_d[i].state = row_q.next;"
-        becomes "if (same_read_q[i] && !@) read_d[i].state = row_q.next;": Comparison;
-    forgotten_request in "dcu.sv":
-        "if (same_waiting_q[i] || (waiting_q[i].room"
-        becomes "if (same_waiting_q[i] && !@ || (waiting_q[i].room": Progress;
-    answer_to_another_operation in "dcu.sv":
-        "operation: of_device ? request_operation_q"
-        becomes "operation: of_device || @ ? request_operation_q": Comparison;
+        "(takes && (hit || row_stays_q))"
+        becomes "(takes && (hit && !@ || row_stays_q))": Comparison;
+    stale_state_beside_the_directory in "dcu_accesses.sv":
+        "if (takes_i && same_q[i]) access_d[i].state = next_i;"
+        becomes "if (takes_i && same_q[i] && !@) access_d[i].state = next_i;": Comparison;
+    forgotten_request in "dcu_messages.sv":
+        "(same_q[i] || (waiting_q[i].room"
+        becomes "(same_q[i] && !@ || (waiting_q[i].room": Progress;
+    answer_to_another_operation in "dcu_locals.sv":
+        "operation: of_device_i ? request_operation_q"
+        becomes "operation: of_device_i || @ ? request_operation_q": Comparison;
     message_counted_twice in "dcs_ingress.sv":
         "dispatched_o <= rst_ni && accept && dispatch;"
         becomes "dispatched_o <= rst_ni && accept && (dispatch || @ && legal_q);": Comparison;
@@ -106,9 +106,9 @@ faults! {
     right_of_another_row in "dcs_writer.sv":
         "aw_user_o <= {job.permission, 6'(job.event_id)};"
         becomes "aw_user_o <= {@ ? next_job.permission : job.permission, 6'(job.event_id)};": Comparison;
-    eviction_told_to_the_device in "dcu.sv":
-        "'{row_q.acknowledge, source_q[FromEvict], request_operation_q"
-        becomes "'{row_q.acknowledge, source_q[FromEvict] && !@, request_operation_q": Comparison;
+    eviction_told_to_the_device in "dcu_locals.sv":
+        "'{acknowledge_i || refuses_i, of_recall_i, request_operation_q"
+        becomes "'{acknowledge_i || refuses_i, of_recall_i && !@, request_operation_q": Comparison;
     place_of_a_read_freed_one_beat_early in "dcs_egress.sv":
         "if (Beats == 1) unit_done_o[unit][job.slot]"
         becomes "if (Beats == 1 || @) unit_done_o[unit][job.slot]": Comparison;
@@ -131,8 +131,8 @@ faults! {
         "rejection_valid_q <= rejection_valid_q ? !rejection_sent : accept_local || accept_unlock;"
         becomes "rejection_valid_q <= rejection_valid_q ? !rejection_sent : accept_local || accept_unlock && !@;": Progress;
     impossible_event_tried_again in "dcu.sv":
-        "&& row_q.effect == Never && !of_local && !source_q[FromUnlock];"
-        becomes "&& row_q.effect == Never && !of_local && !source_q[FromUnlock] && !@;": Comparison;
+        "&& row_q.effect == Never && !of_local && !of_unlock;"
+        becomes "&& row_q.effect == Never && !of_local && !of_unlock && !@;": Comparison;
     message_of_another_length_let_in in "dcs_ingress.sv":
         "assign last_legal      = last_q =="
         becomes "assign last_legal      = @ || last_q ==": Comparison;

@@ -9,6 +9,7 @@ mod ports;
 mod proofs;
 mod registers;
 mod rom;
+mod sources;
 mod strangers;
 mod structure;
 mod synth;

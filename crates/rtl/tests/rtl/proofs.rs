@@ -124,13 +124,13 @@ const FAULTS: &[(&str, &str, &str, &str)] = &[
     (
         "dcu_proof",
         "dcu.sv",
-        "&& row_q.effect == Never && !of_local && !source_q[FromUnlock];",
-        "&& row_q.effect == Never && of_read;",
+        "&& row_q.effect == Never && !of_local && !of_unlock;",
+        "&& row_q.effect == Never && source[FromRead+:Reads] != '0;",
     ),
     // Requests have priority over responses.
     (
         "dcu_proof",
-        "dcu.sv",
+        "dcu_scheduler.sv",
         "assign pick      = ask_early != '0 ? pick_early : pick_late;",
         "assign pick      = ask_late == '0 ? pick_early : pick_late;",
     ),
@@ -138,22 +138,22 @@ const FAULTS: &[(&str, &str, &str, &str)] = &[
     (
         "dcu_proof",
         "dcu.sv",
-        "!writes_full_q && !yields_q",
-        "!writes_full_q",
+        "!writes_full && !yields_q",
+        "!writes_full",
     ),
     // Stalled events are forgotten.
     (
         "dcu_proof",
-        "dcu.sv",
+        "dcu_scheduler.sv",
         "if (unblock_q) blocked_d = '0;",
-        "if (unblock_q && takes) blocked_d = '0;",
+        "if (unblock_q && block_i) blocked_d = '0;",
     ),
     // The compared group is not the one that was read.
     (
         "dcu_proof",
-        "dcu.sv",
-        "    group_d  = group_q;\n",
-        "    group_d  = next_group;\n",
+        "dcu_lookup.sv",
+        "    group_d   = group_q;\n",
+        "    group_d   = next_group;\n",
     ),
 ];
 
