@@ -29,7 +29,7 @@ pub struct RemoteWrites {
 }
 
 /// Polling interval of a flag, in picoseconds.
-const PAUSE: Time = 5_000;
+const POLL_INTERVAL: Time = 5_000;
 
 impl RemoteWrites {
     /// Maximum number of stores to one target between two releases.
@@ -169,7 +169,7 @@ impl Worker {
         let check_limit = self.parameters.next_check(self.checked);
         if releases < check_limit {
             self.state = ThreadState::Pauses;
-            return Step::Work(PAUSE);
+            return Step::Work(POLL_INTERVAL);
         }
         self.check_limit = check_limit;
         self.state = match self.number < self.parameters.stores {
@@ -319,7 +319,7 @@ impl Scenario for RemoteWrites {
                 let (line, expected) = (self.line(released, store), self.value(released, store));
                 let released = released + 1;
                 return Err(format!(
-                    "thread {number} has acquired a flag that was released after store {store} before release {released}, and finds {value:#x} in line {line} instead of {expected:#x}; {mismatches} words are wrong"
+                    "release violated: thread {number} acquired the flag of release {released}, but line {line} of its store {store} holds {value:#x} instead of {expected:#x}; {mismatches} words are wrong"
                 ));
             }
             if !worker.is_writer() && worker.checked != self.releases {

@@ -50,7 +50,7 @@ pub struct Event {
     /// True unless the event is the read of an atomic access that returns no value.
     pub returns: bool,
     /// True for events of an atomic access that both acquires and releases.
-    pub both: bool,
+    pub acquire_release: bool,
     /// For a write: number in the thread of the read with which it forms an atomic access, or a pair of load-reserved
     /// and store-conditional.
     reads: Option<usize>,
@@ -62,7 +62,8 @@ pub struct Event {
     pick: u64,
     /// Control dependencies, in the same form.
     control: u64,
-    /// Control dependencies, and address dependencies of earlier events, that a fence of instruction fetches follows.
+    /// Control dependencies, and address dependencies of earlier events, that an instruction-synchronisation fence
+    /// (ISB, `fence.i`) follows.
     synchronised: u64,
 }
 
@@ -109,8 +110,8 @@ impl Relation {
         self.0[from] |= 1 << to;
     }
 
-    /// Adds all pairs of an event in `before` and an event in `after`, which are bit sets.
-    pub fn join(&mut self, before: u64, after: u64) {
+    /// Adds the Cartesian product of two bit sets of events.
+    pub fn add_product(&mut self, before: u64, after: u64) {
         for (event, row) in self.0.iter_mut().enumerate() {
             if before >> event & 1 != 0 {
                 *row |= after;
@@ -232,8 +233,8 @@ impl Execution<'_> {
         self.program_order(a, b) && self.events[b].control >> self.number(a) & 1 != 0
     }
 
-    /// Returns true if a branch or an address before `b` depends on `a`, with a fence of instruction fetches between it
-    /// and `b`.
+    /// Returns true if a branch or an address before `b` depends on `a`, and an instruction-synchronisation fence
+    /// follows that branch or address before `b` (herd's `ctrlisync`).
     pub fn synchronised(&self, a: usize, b: usize) -> bool {
         self.program_order(a, b) && self.events[b].synchronised >> self.number(a) & 1 != 0
     }
@@ -282,7 +283,7 @@ impl Execution<'_> {
     }
 
     /// Returns the outcome of the execution, or `None` if the test's filter excludes it.
-    pub fn end(&self, program: &Program) -> Option<Outcome> {
+    pub fn outcome(&self, program: &Program) -> Option<Outcome> {
         program.outcome(|observed| match *observed {
             Observed::Register(thread, register) => self.paths[thread].registers[register],
             Observed::Location(location) => {
@@ -298,7 +299,7 @@ impl Execution<'_> {
     }
 }
 
-/// Returns true if every access of a program is to the address of a location.
+/// Returns true if every address that the program computes is that of a location.
 ///
 /// # Errors
 /// The program has too many executions to decide this.
@@ -685,7 +686,7 @@ struct Walk<'w> {
     control: u64,
     /// Events that only selected the values that `control` depends on.
     control_picks: u64,
-    /// Control and address dependencies at the last fence of instruction fetches.
+    /// Control and address dependencies at the last instruction-synchronisation fence.
     synchronised: u64,
     paths: Vec<ThreadPath>,
     /// Number of events of all paths found.

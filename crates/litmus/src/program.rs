@@ -1,4 +1,4 @@
-//! Programs of a few threads.
+//! Litmus tests: programs of a few threads, their conditions, and their outcomes.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -178,9 +178,9 @@ pub enum Fence {
     Loads,
     /// Earlier stores before later stores.
     Stores,
-    /// Refetch of later instructions once earlier branches are resolved. Reads after a branch on a loaded value and
-    /// this fence come after that load.
-    Fetch,
+    /// Instruction synchronisation (AArch64's `ISB`, Power's `isync`): later instructions are fetched again once
+    /// earlier branches are resolved. Reads after a branch on a loaded value and this fence come after that load.
+    InstructionSync,
     /// Earlier accesses of the first class before later accesses of the second. Created by [`Fence::between`] for
     /// classes that no other variant has.
     Other(Class, Class),
@@ -225,7 +225,7 @@ pub enum Rcu {
 pub enum StoreVariant {
     /// The default store or atomic access of the protocol.
     #[default]
-    Text,
+    ProtocolDefault,
     /// `write_back`: performed in the core's own copy.
     Back,
     /// `write_partial`: performed and acknowledged by the home.
@@ -577,12 +577,12 @@ impl Program {
     }
 
     /// Returns true if the set of all outcomes satisfies the quantified claim.
-    pub fn is_satisfied<'e>(&self, ends: impl IntoIterator<Item = &'e Outcome>) -> bool {
-        let mut ends = ends.into_iter();
+    pub fn is_satisfied<'e>(&self, outcomes: impl IntoIterator<Item = &'e Outcome>) -> bool {
+        let mut outcomes = outcomes.into_iter();
         match self.quantifier {
-            Quantifier::Exists => ends.any(|end| self.holds(end)),
-            Quantifier::NotExists => !ends.any(|end| self.holds(end)),
-            Quantifier::Forall => ends.all(|end| self.holds(end)),
+            Quantifier::Exists => outcomes.any(|outcome| self.holds(outcome)),
+            Quantifier::NotExists => !outcomes.any(|outcome| self.holds(outcome)),
+            Quantifier::Forall => outcomes.all(|outcome| self.holds(outcome)),
         }
     }
 }

@@ -333,7 +333,7 @@ fn check_instructions(image: &Image, manifest: &Manifest, grant: &Grant) -> Resu
                 let text = Decoder::new(Extensions::HOST).text(word);
                 return Err(refusal_at(
                     address,
-                    format!("{text} is no instruction of this core"),
+                    format!("{text} is not an instruction of this core"),
                 ));
             };
             check_instruction(&inst, manifest).map_err(|reason| {
@@ -359,7 +359,7 @@ fn check_instructions(image: &Image, manifest: &Manifest, grant: &Grant) -> Resu
     }
     for (from, to) in targets {
         if boundaries.binary_search(&to).is_err() {
-            let reason = format!("it goes to {to:#x}, which is not an instruction boundary");
+            let reason = format!("its target {to:#x} is not an instruction boundary");
             return Err(refusal_at(from, reason));
         }
     }

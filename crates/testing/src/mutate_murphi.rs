@@ -1,9 +1,9 @@
-//! Mutated texts, and the properties that hold for every one of them.
+//! Mutated Murphi models, and the reader's properties that every mutant must satisfy.
 
 use cohkit_murphi::{print, read, Diagnostic, Dialect, Style};
 use std::path::Path;
 
-/// Words to insert, beside parts of other texts.
+/// Tokens that mutations insert.
 const WORDS: [&str; 56] = [
     "n",
     "x",
@@ -63,7 +63,7 @@ const WORDS: [&str; 56] = [
     "/*",
 ];
 
-/// Whole models from which mutations start.
+/// Valid models that mutations start from.
 pub struct Corpus(Vec<String>);
 
 /// Pseudorandom numbers, the same on every machine.
@@ -79,7 +79,7 @@ impl Random {
     }
 }
 
-/// Splits a text into words, spaces and signs.
+/// Splits a text into tokens: words, runs of white space, and single punctuation characters.
 fn pieces(text: &str) -> Vec<&str> {
     let kind = |c: char| match c {
         _ if c.is_alphanumeric() || c == '_' => 0,
@@ -117,9 +117,9 @@ impl Corpus {
         Corpus(texts.filter(|text| text.len() < 4000).collect())
     }
 
-    /// The text of this number: a model with a few changes.
-    pub fn text(&self, number: u64) -> String {
-        let mut random = Random(number);
+    /// Returns the mutant of a seed: a model with one to four changes.
+    pub fn text(&self, seed: u64) -> String {
+        let mut random = Random(seed);
         let base = random.below(self.0.len());
         let mut words: Vec<String> = pieces(&self.0[base])
             .iter()
@@ -158,17 +158,21 @@ fn check_positions(text: &str, diagnostics: &[Diagnostic]) -> Result<(), String>
     Ok(())
 }
 
-/// Reads a text. Returns whether it is accepted.
+/// Reads a text. Returns true if the reader accepts it.
+///
+/// # Errors
+/// The reader violates a property: a rejection without a diagnostic, a span outside the text, or a printed model that
+/// cannot be read again.
 pub fn check(text: &str, dialect: Dialect) -> Result<bool, String> {
     match read("fuzzed", text, dialect) {
-        Err(errors) if errors.is_empty() => Err("refused without a reason".into()),
+        Err(errors) if errors.is_empty() => Err("rejected without a diagnostic".into()),
         Err(errors) => check_positions(text, &errors).map(|()| false),
         Ok(accepted) => {
             check_positions(text, &accepted.warnings)?;
             if let Ok(printed) = print(&accepted.model, Style::Plain) {
                 if let Err(errors) = read("printed", &printed, Dialect::Any) {
                     let error = errors[0].render("printed.m", &printed, false);
-                    return Err(format!("printed, it is refused: {error}"));
+                    return Err(format!("the printed model is rejected: {error}"));
                 }
             }
             Ok(true)

@@ -1,8 +1,8 @@
 //! A materialised view: sums per customer over a table of orders, maintained by the device.
 //!
 //! Base table and view are two ranges of coherent memory. The CPU appends rows to the base table and then reads a
-//! synchronisation address. The device withholds the answer: it takes the lines that the CPU may have written by
-//! clean-invalidates, reads the base table or only its new rows, updates the view and answers.
+//! synchronisation address. The device delays the response: it clean-invalidates the lines that the CPU may have
+//! written, reads the base table or only its new rows, updates the view, and responds.
 //! The CPU then reads the view: `SELECT SUM(O_TOTALPRICE) FROM ORDERS GROUP BY O_CUSTKEY ORDER BY O_CUSTKEY`.
 
 mod device;
@@ -139,7 +139,7 @@ impl Client {
     }
 
     /// Compares the view that was read with the expected sums.
-    fn judge(&mut self) {
+    fn check_view(&mut self) {
         let is_correct = self.read.iter().eq(self.sums.values());
         self.mismatches += u64::from(!is_correct);
         self.completed += 1;
@@ -186,7 +186,7 @@ impl Thread for Client {
                 }
                 // Limits a wrong count from the device to the size of the view.
                 if word_index >= self.groups.min(self.layout.groups) {
-                    self.judge();
+                    self.check_view();
                     self.phase = Phase::Seen;
                     return Step::End { what: "view read" };
                 }
@@ -220,7 +220,7 @@ impl Scenario for View {
     }
 
     fn requested_operations(&self) -> Vec<(Operation, bool)> {
-        // Appended rows are taken without a lock; lines of the view are locked while they are written.
+        // The device reads appended rows without a lock, and locks lines of the view while it writes them.
         match self.updates == 0 || self.transactions == 0 {
             true => Vec::new(),
             false => vec![
@@ -262,12 +262,14 @@ impl Scenario for View {
             if thread.mismatches > 0 {
                 let (mismatches, completed) = (thread.mismatches, thread.completed);
                 return Err(format!(
-                    "after {mismatches} of {completed} transactions the view was wrong"
+                    "the view was wrong after {mismatches} of {completed} transactions"
                 ));
             }
             let (device_rows, rows) = (application.rows(), thread.rows(thread.completed));
             if device_rows < rows {
-                return Err(format!("the device knows {device_rows} rows of {rows}"));
+                return Err(format!(
+                    "the device has processed {device_rows} of {rows} rows"
+                ));
             }
         }
         Ok(())

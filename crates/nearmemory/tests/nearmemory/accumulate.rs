@@ -1,6 +1,7 @@
-//! A compiled program on a near-memory core adds up the host's write-backs to a locked line and answers the host's held
-//! reads of another line. The test varies the interleaving of core and host. A second program does so by register
-//! pipes.
+//! Compiled programs on a near-memory core that sum words sent by the host.
+//!
+//! One program receives words as write-backs to a locked line, and responds to delayed reads of another line. The other
+//! receives and sends words through register pipes. The tests vary the interleaving of core and host.
 
 use cohkit_testing::require;
 
@@ -58,7 +59,7 @@ fn line(words: &[u64]) -> [u8; LINE] {
     line
 }
 
-/// Runs the core until there is an answer to the host.
+/// Runs the core until it responds to the host.
 fn run_until_answer(
     hart: &mut Hart,
     fast: &mut Fast,
@@ -71,7 +72,7 @@ fn run_until_answer(
             return answer;
         }
     }
-    panic!("no answer, and the core is at {:#x}", hart.pc);
+    panic!("no response after 10,000 slices; pc = {:#x}", hart.pc);
 }
 
 #[test]
@@ -106,7 +107,7 @@ fn compiled_program_sums_host_write_backs() {
             let Answer::Read { request, data } =
                 run_until_answer(&mut hart, &mut fast, &mut memory, max_instructions)
             else {
-                panic!("this is no read");
+                panic!("expected a read response");
             };
             let read = (request, word(&data, 0), word(&data, 1), word(&data, 2));
             assert_eq!(read, (i, sum, count, 1000 + i));
@@ -128,7 +129,7 @@ fn compiled_program_sums_host_write_backs() {
 #[test]
 fn oversized_images_and_missing_lines_are_rejected() {
     let mut memory = Controller::new(4096, 4);
-    let error = memory.read(4, 0).expect_err("there are four");
+    let error = memory.read(4, 0).expect_err("line 4 does not exist");
     assert_eq!(
         error.to_string(),
         "no line 4: the scratchpad has 4, from 0 on"
@@ -138,7 +139,9 @@ fn oversized_images_and_missing_lines_are_rejected() {
     }
     let file = compile("accumulate.c");
     let image = Image::read(&file).expect("it is a program");
-    let error = Controller::new(64, 4).put(&image).expect_err("64 bytes");
+    let error = Controller::new(64, 4)
+        .put(&image)
+        .expect_err("the image does not fit in 64 bytes");
     assert!(
         error.ends_with("not in private memory, which is 0x10000 to 0x1003f"),
         "{error}"
@@ -146,7 +149,7 @@ fn oversized_images_and_missing_lines_are_rejected() {
 }
 
 #[test]
-fn a_compiled_program_adds_up_words_of_a_register_pipe() {
+fn compiled_program_sums_words_of_a_register_pipe() {
     const TAKEN: u64 = 0;
     const FULL: u64 = 1;
     const ENDED: u64 = 2;
@@ -179,7 +182,7 @@ fn a_compiled_program_adds_up_words_of_a_register_pipe() {
             }
             run_instructions(&mut hart, &mut fast, &mut memory, max_instructions)
         });
-        assert!(ended, "it is at {:#x}", hart.pc);
+        assert!(ended, "the program has not ended; pc = {:#x}", hart.pc);
         assert_eq!((received, register(&mut memory, 3)), (500, ENDED));
     }
 }

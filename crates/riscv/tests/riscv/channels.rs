@@ -1,5 +1,5 @@
-//! Verification of channel programs: valid programs pass, hostile ones are rejected with address and reason, and no
-//! file causes a crash.
+//! Tests of the verifier of channel programs: valid programs pass, invalid ones are rejected with address and reason,
+//! and no input causes a panic.
 
 use cohkit_testing::require;
 use cohkit_testing::riscv_oracle;
@@ -125,7 +125,7 @@ impl Channel {
 #[test]
 fn program_within_its_grant_passes() {
     let elf = valid_channel().elf();
-    let (image, manifest) = verify(&elf, &grant()).expect("it is good");
+    let (image, manifest) = verify(&elf, &grant()).expect("a valid program passes");
     assert_eq!(
         (image.entry, image.name(0x1004)),
         (0x1000, Some(("main", 4)))
@@ -134,9 +134,9 @@ fn program_within_its_grant_passes() {
     assert_eq!(manifest.far.first(), Some(&(0x10_0000..0x10_1000)));
 }
 
-/// Each case changes one thing of the valid program.
+/// Each case makes one change to a valid program.
 #[test]
-fn hostile_programs_are_refused_with_address_and_reason() {
+fn invalid_programs_are_rejected_with_address_and_reason() {
     let check_refusal = |change: &dyn Fn(&mut Channel), reason: &str| {
         let mut channel = valid_channel();
         change(&mut channel);
@@ -291,7 +291,7 @@ fn stray_access_stops_the_program_at_its_position() {
         let (exception, pc, memory) = run(case);
         assert_eq!(exception, fault, "case {case}");
         if !line.is_empty() {
-            let (_, number) = line_of(&elf, pc).expect("it is told");
+            let (_, number) = line_of(&elf, pc).expect("the address has line information");
             let source_line = source.lines().nth(number as usize - 1);
             assert!(
                 source_line.expect("there is one").contains(line),
@@ -328,7 +328,7 @@ fn stray_access_stops_the_program_at_its_position() {
 
 /// Compilers link code and data into disjoint segments, which pass verification.
 #[test]
-fn a_compiled_program_passes_and_with_double_precision_does_not() {
+fn compiled_program_passes_and_double_precision_is_rejected() {
     if !require::require("riscv-gcc") {
         return;
     }
@@ -367,8 +367,8 @@ fn a_compiled_program_passes_and_with_double_precision_does_not() {
     );
 }
 
-/// Random mutations of a valid file are read or rejected, and programs that pass stay within their grants. COHKIT_SEEDS
-/// is the number of files in thousands, and COHKIT_SEED the first seed.
+/// Randomly mutated ELF files are read or rejected, and programs that pass stay within their grants. COHKIT_SEEDS is
+/// the number of files in thousands; COHKIT_SEED runs the thousand files of one seed.
 #[test]
 fn mutated_programs_stay_within_their_grants() {
     let valid = valid_channel().elf();
