@@ -614,7 +614,10 @@ fn outcome_list<'e>(
             true => String::new(),
             false => format!(" (forbidden by {})", litmus_options.model),
         };
-        format!("  {mark} {}{suffix}{forbidden}\n", program.words(end))
+        format!(
+            "  {mark} {}{suffix}{forbidden}\n",
+            program.format_outcome(end)
+        )
     };
     ends.map(line).collect()
 }

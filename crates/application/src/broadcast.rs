@@ -115,9 +115,9 @@ impl BroadcastThread {
             false => ThreadState::Stores(0),
         };
         match self.state {
-            ThreadState::Ends => Step::End { what: "broadcasts" },
+            ThreadState::Ends => Step::End { name: "broadcasts" },
             _ => Step::Count {
-                what: "rounds",
+                name: "rounds",
                 by: 1,
             },
         }

@@ -214,10 +214,10 @@ impl CopyThread {
             };
             return (Phase::Read(number, word + 1), load);
         }
-        let (what, by) = ("rings", 1);
+        let (name, by) = ("rings", 1);
         match number + 1 < copies.descriptors {
             true => (Phase::Read(number + 1, 0), load_completion_word(number + 1)),
-            false => (Phase::Rest, Step::Count { what, by }),
+            false => (Phase::Rest, Step::Count { name, by }),
         }
     }
 }
@@ -237,7 +237,7 @@ impl Thread for CopyThread {
                 (Phase::Polled, Step::LoadHost { word })
             }
             Phase::Polled => match self.copies.interrupts || result == self.ring {
-                true => (Phase::Check(0), Step::End { what: "ring" }),
+                true => (Phase::Check(0), Step::End { name: "ring" }),
                 false => {
                     self.phase = Phase::Poll;
                     return self.step(0);

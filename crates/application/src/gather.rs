@@ -237,15 +237,15 @@ impl Thread for QueryThread {
             }
             Phase::Asked => {
                 self.mismatches += u64::from(result != self.gather.answer(thread, query));
-                (Phase::Mark(0), Step::End { what: "query" })
+                (Phase::Mark(0), Step::End { name: "query" })
             }
             Phase::Mark(node) => {
                 self.mismatches += u64::from(node > 0 && result != query);
                 if node == self.gather.nodes {
                     self.completed += 1;
                     self.phase = Phase::Rest;
-                    let (what, by) = ("queries", 1);
-                    return Step::Count { what, by };
+                    let (name, by) = ("queries", 1);
+                    return Step::Count { name, by };
                 }
                 let word = self.gather.node(thread, node) + MARK;
                 (Phase::Mark(node + 1), Step::LoadHost { word })

@@ -384,12 +384,12 @@ pub enum Action {
         /// Identifier of the interval.
         tag: u32,
         /// Label of the interval since the last [`Action::Begin`] with this tag.
-        what: &'static str,
+        name: &'static str,
     },
     /// Adds to a counter of the statistics. It has no other effect.
     Count {
         /// Name of the counter.
-        what: &'static str,
+        name: &'static str,
         /// Amount to add.
         by: u64,
     },
@@ -540,13 +540,13 @@ impl Actions {
     }
 
     /// Appends an [`Action::End`].
-    pub fn end(&mut self, tag: u32, what: &'static str) {
-        self.push(Action::End { tag, what });
+    pub fn end(&mut self, tag: u32, name: &'static str) {
+        self.push(Action::End { tag, name });
     }
 
     /// Appends an [`Action::Count`].
-    pub fn count(&mut self, what: &'static str, by: u64) {
-        self.push(Action::Count { what, by });
+    pub fn count(&mut self, name: &'static str, by: u64) {
+        self.push(Action::Count { name, by });
     }
 }
 
@@ -668,7 +668,7 @@ pub enum Step {
     /// Adds to a counter of the statistics; completes immediately.
     Count {
         /// Name of the counter.
-        what: &'static str,
+        name: &'static str,
         /// Amount to add.
         by: u64,
     },
@@ -677,7 +677,7 @@ pub enum Step {
     /// Ends the timed interval; completes immediately.
     End {
         /// Label of the interval since the last [`Step::Begin`].
-        what: &'static str,
+        name: &'static str,
     },
     /// Ends the thread.
     Stop,

@@ -134,7 +134,7 @@ impl AccessThread {
             },
             // An observer of this count can verify that the lines were accessed before the engine started.
             (1, false) => Step::Count {
-                what: "touched",
+                name: "touched",
                 by: self.lines.into(),
             },
             _ => Step::Stop,
@@ -178,12 +178,12 @@ impl CachingEngine {
             EngineStep::End => {
                 self.next = self.next.saturating_add(self.step);
                 self.lines_taken += 1;
-                let what = "line taken";
-                (EngineStep::Count, Step::End { what })
+                let name = "line taken";
+                (EngineStep::Count, Step::End { name })
             }
             EngineStep::Count => {
-                let (what, by) = ("invalidated", 1);
-                (EngineStep::Begin, Step::Count { what, by })
+                let (name, by) = ("invalidated", 1);
+                (EngineStep::Begin, Step::Count { name, by })
             }
         };
         self.next_step = next_step;

@@ -243,17 +243,17 @@ impl Core {
         self.step(Step::Begin).await;
     }
 
-    /// Ends the timed interval with the label `what`.
-    pub async fn end(&self, what: &'static str) {
-        self.step(Step::End { what }).await;
+    /// Ends the timed interval with the label `name`.
+    pub async fn end(&self, name: &'static str) {
+        self.step(Step::End { name }).await;
     }
 }
 
 /// A thread's stores to other hosts, with a release after a fixed number of bytes.
 ///
 /// A release within a round raises the flag of the host that is about to be written, with its present count.
-/// [`Stream::release_flags`], at the end of a round, notifies every host that was written: all earlier stores are then visible
-/// there.
+/// [`Stream::release_flags`], at the end of a round, notifies every host that was written: all earlier stores are then
+/// visible there.
 pub struct Stream {
     core: Core,
     /// Flags of this thread, one per destination.

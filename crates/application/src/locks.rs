@@ -422,7 +422,7 @@ impl Thread for LockThread {
             true => ("device lock", "device locks"),
             false => ("host lock", "host locks"),
         };
-        let lock_taken = (Phase::Locked, Step::End { what: lock });
+        let lock_taken = (Phase::Locked, Step::End { name: lock });
         let (next, step) = match self.phase {
             Phase::Rest if self.table.transactions == Some(self.started) => return Step::Stop,
             Phase::Rest => {
@@ -446,8 +446,8 @@ impl Thread for LockThread {
             Phase::GiveBack => (Phase::GivenBack, self.request(mark, 0)),
             Phase::GivenBack => {
                 self.mismatches += u64::from(!messages && result != mark);
-                let (what, by) = (locks, 1);
-                (Phase::Rest, Step::Count { what, by })
+                let (name, by) = (locks, 1);
+                (Phase::Rest, Step::Count { name, by })
             }
         };
         self.phase = next;

@@ -32,12 +32,12 @@ pub struct SyntaxError {
     /// Line number, from 1.
     pub line: usize,
     /// Description of the error, as a sentence.
-    pub what: String,
+    pub message: String,
 }
 
-fn syntax_error<T>(line: usize, what: impl Into<String>) -> Result<T, SyntaxError> {
-    let what = what.into();
-    Err(SyntaxError { line, what })
+fn syntax_error<T>(line: usize, message: impl Into<String>) -> Result<T, SyntaxError> {
+    let message = message.into();
+    Err(SyntaxError { line, message })
 }
 
 /// Numbers that follow row and column of an entry, by the field keyword of the banner.
@@ -70,8 +70,8 @@ pub fn read(text: &str) -> Result<Edges, SyntaxError> {
         );
     };
     if rows != columns {
-        let what = format!("a graph needs a square matrix, but this one is {rows} by {columns}");
-        return syntax_error(line_number, what);
+        let message = format!("a graph needs a square matrix, but this one is {rows} by {columns}");
+        return syntax_error(line_number, message);
     }
     if rows == 0 || rows > MAX_VERTICES as usize {
         return syntax_error(
@@ -96,11 +96,11 @@ pub fn read(text: &str) -> Result<Edges, SyntaxError> {
         ends.push(entry(line_number, line, rows, values)?);
     }
     if ends.len() < entries {
-        let what = format!(
+        let message = format!(
             "the header declares {entries} entries, but the file has {}",
             ends.len()
         );
-        return syntax_error(last_line, what);
+        return syntax_error(last_line, message);
     }
     let vertices = rows as u32;
     Ok(Edges { vertices, ends })
@@ -156,11 +156,11 @@ fn entry(
     };
     let ends = (end(from)?, end(to)?);
     if value.len() != values {
-        let what = format!(
+        let message = format!(
             "expected {values} numbers after row and column, found {}",
             value.len()
         );
-        return syntax_error(line_number, what);
+        return syntax_error(line_number, message);
     }
     match value.iter().find(|word| word.parse::<f64>().is_err()) {
         Some(word) => syntax_error(line_number, format!("`{word}` is no number")),
@@ -186,8 +186,8 @@ mod tests {
     fn matrix_market_errors_name_their_line() {
         const PATTERN: &str = "%%MatrixMarket matrix coordinate pattern general";
         let error_text = |text: &str| {
-            let SyntaxError { line, what } = read(text).unwrap_err();
-            format!("{line}: {what}")
+            let SyntaxError { line, message } = read(text).unwrap_err();
+            format!("{line}: {message}")
         };
         for (text, expected) in [
             (

@@ -253,7 +253,7 @@ impl Thread for Reader {
                     u64::from(written_value.is_some_and(|&written_value| written_value != result));
             }
             return Step::Count {
-                what: counter,
+                name: counter,
                 by: 1,
             };
         }

@@ -232,7 +232,7 @@ impl Thread for Caller {
                 }
                 self.side = 1 - self.side;
                 self.phase = Phase::Rest;
-                Step::End { what: "call" }
+                Step::End { name: "call" }
             }
         }
     }

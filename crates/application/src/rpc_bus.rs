@@ -205,7 +205,7 @@ impl Thread for BusCaller {
                 }
                 if word == words {
                     self.phase = Phase::Rest;
-                    return Step::End { what: "call" };
+                    return Step::End { name: "call" };
                 }
                 let step = match descriptors {
                     true => Step::LoadHost {

@@ -189,7 +189,7 @@ impl Thread for Scanner {
         if std::mem::take(&mut self.increment_outstanding) {
             self.increments += 1;
             return Step::Count {
-                what: self.counter,
+                name: self.counter,
                 by: 1,
             };
         }

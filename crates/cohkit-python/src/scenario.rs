@@ -452,14 +452,14 @@ fn action(object: &Bound<'_, PyAny>) -> PyResult<Action> {
             Action::Begin { tag }
         }
         "End" => {
-            let (tag, what) = values.extract()?;
-            let what = leak_name(what);
-            Action::End { tag, what }
+            let (tag, name) = values.extract()?;
+            let name = leak_name(name);
+            Action::End { tag, name }
         }
         "Count" => {
-            let (what, amount) = values.extract()?;
-            let what = leak_name(what);
-            Action::Count { what, by: amount }
+            let (name, amount) = values.extract()?;
+            let name = leak_name(name);
+            Action::Count { name, by: amount }
         }
         unknown_kind => return Err(unknown_error("action", unknown_kind)),
     })
@@ -534,15 +534,15 @@ fn step(object: &Bound<'_, PyAny>) -> PyResult<Step> {
         }
         "Fence" => Step::Fence,
         "Count" => {
-            let (what, amount) = values.extract()?;
-            let what = leak_name(what);
-            Step::Count { what, by: amount }
+            let (name, amount) = values.extract()?;
+            let name = leak_name(name);
+            Step::Count { name, by: amount }
         }
         "Begin" => Step::Begin,
         "End" => {
-            let (what,) = values.extract()?;
-            let what = leak_name(what);
-            Step::End { what }
+            let (name,) = values.extract()?;
+            let name = leak_name(name);
+            Step::End { name }
         }
         unknown_kind => return Err(unknown_error("step", unknown_kind)),
     })

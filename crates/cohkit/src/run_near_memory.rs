@@ -16,7 +16,7 @@ use cohkit_nearmemory::{CoreId, Poll, Race, RaceKind, Site, Transfer, TransferEr
 use cohkit_riscv::channel::{self, Grant};
 use cohkit_riscv::elf::{Image, Segment};
 use cohkit_riscv::system::System;
-use cohkit_riscv::{Exception, Extensions, Flat};
+use cohkit_riscv::{Exception, Extensions, FlatMemory};
 use std::path::Path;
 
 /// Events between two checks for an interrupt by the user.
@@ -38,7 +38,7 @@ pub(crate) fn run(
     options: &options::Run,
     file: &[u8],
     image: &Image,
-    (main, system): ((Flat, u64), System),
+    (main, system): ((FlatMemory, u64), System),
     mut guest_io: GuestIo,
 ) -> Result<ExitStatus, Failure> {
     let colour = guest_io.console.terminal.colour;
@@ -155,7 +155,7 @@ fn create_machine(
     options: &options::Run,
     platform: &Platform,
     channels: &[Channel],
-    (main, system): ((Flat, u64), System),
+    (main, system): ((FlatMemory, u64), System),
     entry: u64,
 ) -> Result<Machine, Failure> {
     let mut binaries = Binaries::default();
@@ -643,8 +643,8 @@ fn read_channels(options: &options::Run, platform: &Platform) -> Result<Vec<Chan
         )?;
         if !options.unverified {
             let result = channel::verify(&file, &grant);
-            result.map_err(|refusal| {
-                let mut message = refusal.to_string();
+            result.map_err(|rejection| {
+                let mut message = rejection.to_string();
                 if !message.contains("\n  help: ") {
                     message += HELP;
                 }

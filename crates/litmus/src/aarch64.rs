@@ -109,9 +109,9 @@ fn instruction<'t>(code: &mut Code<'_, 't>, cell: Cell<'t>) -> Result<()> {
             let (from, post_increment) = accessed_address(code, &cell, 1)?;
             let to = code.result(parts[0])?;
             let acquire = match name {
-                "LDAR" | "LDAXR" | "LDA" | "LDAEX" => Acquire::Full,
-                "LDAPR" | "LDAPUR" => Acquire::Later,
-                _ => Acquire::No,
+                "LDAR" | "LDAXR" | "LDA" | "LDAEX" => Acquire::Rcsc,
+                "LDAPR" | "LDAPUR" => Acquire::Rcpc,
+                _ => Acquire::None,
             };
             let load = match name {
                 "LDXR" | "LDAXR" | "LDREX" | "LDAEX" => Instruction::LoadReserved {
@@ -135,7 +135,7 @@ fn instruction<'t>(code: &mut Code<'_, 't>, cell: Cell<'t>) -> Result<()> {
                 to,
                 value,
                 release: matches!(name, "STLR" | "STLUR" | "STL"),
-                via: StoreVariant::Text,
+                via: StoreVariant::ProtocolDefault,
             };
             code.emit(piece, store)?;
             emit_post_increment(code, piece, post_increment)
@@ -168,7 +168,7 @@ fn instruction<'t>(code: &mut Code<'_, 't>, cell: Cell<'t>) -> Result<()> {
             cell.check_operand_count(parts.len().min(1))?;
             code.emit(piece, Instruction::Fence(fence))
         }
-        "ISB" => code.emit(piece, Instruction::Fence(Fence::Fetch)),
+        "ISB" => code.emit(piece, Instruction::Fence(Fence::InstructionSync)),
         "CBZ" | "CBNZ" => {
             cell.check_operand_count(2)?;
             let on = match code.operand(parts[0], "#")? {
@@ -357,16 +357,16 @@ fn address<'t>(code: &mut Code<'_, 't>, piece: Piece<'t>) -> Result<Address> {
 
 /// Atomic instructions without their order. Those that begin with `ST` return no value.
 const ATOMIC: [(&str, Change); 10] = [
-    ("SWP", Change::Set),
-    ("LDADD", Change::Add),
-    ("LDSET", Change::Apply(Operation::Or)),
-    ("LDCLR", Change::Apply(Operation::And)),
-    ("LDEOR", Change::Apply(Operation::Xor)),
-    ("STADD", Change::Add),
-    ("STSET", Change::Apply(Operation::Or)),
-    ("STCLR", Change::Apply(Operation::And)),
-    ("STEOR", Change::Apply(Operation::Xor)),
-    ("CAS", Change::SetIf(Operand::Number(0))),
+    ("SWP", Change::Exchange),
+    ("LDADD", Change::FetchAdd),
+    ("LDSET", Change::FetchOp(Operation::Or)),
+    ("LDCLR", Change::FetchOp(Operation::And)),
+    ("LDEOR", Change::FetchOp(Operation::Xor)),
+    ("STADD", Change::FetchAdd),
+    ("STSET", Change::FetchOp(Operation::Or)),
+    ("STCLR", Change::FetchOp(Operation::And)),
+    ("STEOR", Change::FetchOp(Operation::Xor)),
+    ("CAS", Change::CompareAndSwap(Operand::Number(0))),
 ];
 
 /// Splits the name of an atomic instruction into its base and its order.
@@ -411,7 +411,7 @@ fn emit_atomic<'t>(
         to,
         at: address,
         change: match change {
-            Change::SetIf(_) => Change::SetIf(first_value),
+            Change::CompareAndSwap(_) => Change::CompareAndSwap(first_value),
             change => change,
         },
         value,
@@ -419,7 +419,7 @@ fn emit_atomic<'t>(
         acquire: order.contains('A') && returns,
         release: order.contains('L'),
         returns,
-        via: StoreVariant::Text,
+        via: StoreVariant::ProtocolDefault,
     };
     code.emit(piece, atomic)
 }

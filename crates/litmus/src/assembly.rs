@@ -8,7 +8,7 @@ use cohkit_protocol::text::suggestion;
 use rustc_hash::FxHashMap;
 
 use crate::condition::{location, thread_number, value, MAX_INSTRUCTIONS, MAX_THREADS};
-use crate::executions::stays_at_locations;
+use crate::executions::computes_only_location_addresses;
 use crate::piece::{error_at, error_with_help, number, Piece, Result};
 use crate::program::{
     location_at, Address, Change, Claim, Instruction, Observed, Operand, Operation, Program,
@@ -257,7 +257,7 @@ pub(crate) fn finish(program: &mut Program, indirect: Option<Piece>) -> Result<(
     let Some(indirect) = indirect else {
         return Ok(());
     };
-    match stays_at_locations(program) {
+    match computes_only_location_addresses(program) {
         Ok(true) => Ok(()),
         Ok(false) => error_at(indirect, "this may be the address of no location"),
         Err(reason) => error_at(indirect, reason),
@@ -267,12 +267,12 @@ pub(crate) fn finish(program: &mut Program, indirect: Option<Piece>) -> Result<(
 /// Returns the registers of a thread that a claim names.
 fn observed_registers(claim: &Claim, thread: usize) -> Vec<Register> {
     match claim {
-        Claim::Is(Observed::Register(observed_thread, register), _)
+        Claim::Equals(Observed::Register(observed_thread, register), _)
             if *observed_thread == thread =>
         {
             vec![*register]
         }
-        Claim::Is(..) | Claim::True => Vec::new(),
+        Claim::Equals(..) | Claim::True => Vec::new(),
         Claim::And(a, b) | Claim::Or(a, b) => {
             let mut registers = observed_registers(a, thread);
             registers.extend(observed_registers(b, thread));
@@ -299,7 +299,7 @@ fn instruction_sources(instruction: &Instruction) -> Vec<Register> {
         }
         Instruction::Atomic {
             value,
-            change: Change::SetIf(expected),
+            change: Change::CompareAndSwap(expected),
             ..
         } => vec![value, expected],
         Instruction::Atomic { value, .. } => vec![value],
@@ -548,7 +548,7 @@ impl<'t> Code<'_, 't> {
             is_repeated = self.compute(cell, None, Operation::Xor, a, b)?;
         }
         let observed = Observed::Register(self.thread, is_repeated);
-        self.program.require(Claim::Is(observed, 0));
+        self.program.require(Claim::Equals(observed, 0));
         Ok(())
     }
 

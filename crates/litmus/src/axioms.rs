@@ -31,12 +31,12 @@ pub fn allows(model: Model, execution: &Execution) -> bool {
     let count = e.events.len();
     let conflict = |a, b| e.reads_from(a, b) || e.coherence(a, b) || e.from_read(a, b);
     let location = |a, b| e.program_order(a, b) && e.same_location(a, b) || conflict(a, b);
-    if !Relation::of(count, location).acyclic() || !atomic(e) {
+    if !Relation::from_predicate(count, location).acyclic() || !atomic(e) {
         return false;
     }
     let outside = |a: usize, b: usize| e.events[a].thread != e.events[b].thread;
     let seen_by_others = |a, b| outside(a, b) && conflict(a, b);
-    let order = Relation::of(count, |a, b| match model {
+    let order = Relation::from_predicate(count, |a, b| match model {
         Model::Sc => e.program_order(a, b) || conflict(a, b),
         Model::Tso => {
             e.program_order(a, b) && preserved_by_tso(e, a, b)
@@ -67,7 +67,7 @@ fn grace_periods_fit(order: Relation, choices: &[[(u64, u64); 2]]) -> bool {
     };
     let fits = |&(before, after): &(u64, u64)| {
         let mut next = order.clone();
-        next.join(before, after);
+        next.add_product(before, after);
         grace_periods_fit(next, rest)
     };
     order.acyclic() && choice.iter().any(fits)
@@ -81,7 +81,7 @@ pub fn ends(program: &Program, model: Model) -> Result<BTreeSet<Outcome>, String
     let mut ends = BTreeSet::new();
     for_each_coherent(program, &mut |execution| {
         if allows(model, execution) {
-            ends.extend(execution.end(program));
+            ends.extend(execution.outcome(program));
         }
     })?;
     Ok(ends)
@@ -104,7 +104,7 @@ pub fn allowed(program: &Program, model: Model) -> Result<BTreeSet<Outcome>, Str
         models::outcomes_within(program, cores, MAX_STATES).ok_or_else(too_large)
     };
     match model {
-        _ if program.needs_axioms() => ends(program, model),
+        _ if program.requires_axiomatic_model() => ends(program, model),
         Model::Sc => run(Cores::InOrder),
         Model::Tso => run(Cores::StoreBuffer),
         Model::Rc | Model::Armv8 | Model::RiscV => ends(program, model),
@@ -132,7 +132,7 @@ fn preserved_by_tso(e: &Execution, a: usize, b: usize) -> bool {
         return true;
     }
     let between = (a + 1..b).any(|event| e.events[event].atomic);
-    let releases = earlier.release && later.acquire == Acquire::Full;
+    let releases = earlier.release && later.acquire == Acquire::Rcsc;
     earlier.atomic || later.atomic || between || releases || e.fenced(a, b)
 }
 
@@ -141,9 +141,9 @@ fn preserved_by_rc(e: &Execution, a: usize, b: usize) -> bool {
     let (earlier, later) = (&e.events[a], &e.events[b]);
     let (reads, writes) = (earlier.kind == Kind::Read, later.kind == Kind::Write);
     e.fenced(a, b)
-        || earlier.acquire != Acquire::No
+        || earlier.acquire != Acquire::None
         || later.release
-        || earlier.release && later.acquire == Acquire::Full
+        || earlier.release && later.acquire == Acquire::Rcsc
         || e.atomic(a, b)
         || writes && e.same_location(a, b)
         || reads && (e.data(a, b) || e.address(a, b) || writes && e.pick(a, b))
@@ -182,13 +182,13 @@ fn locally_ordered(e: &Execution, a: usize, b: usize) -> bool {
             || writes && between(&chosen)
             || between(&|c| (e.address(a, c) || e.data(a, c)) && read_next(c)));
     let atomic = e.atomic(a, b)
-        || later.acquire != Acquire::No && between(&|c| e.atomic(a, c) && read_next(c));
+        || later.acquire != Acquire::None && between(&|c| e.atomic(a, c) && read_next(c));
     // A fence of loads does not wait for atomic accesses that return no value.
     let barrier = e.fenced_by(a, b, &|before| before != Class::Reads || earlier.returns)
-        || earlier.release && later.acquire == Acquire::Full
-        || earlier.acquire != Acquire::No
+        || earlier.release && later.acquire == Acquire::Rcsc
+        || earlier.acquire != Acquire::None
         || later.release
-        || earlier.atomic && earlier.both && earlier.kind == Kind::Write;
+        || earlier.atomic && earlier.acquire_release && earlier.kind == Kind::Write;
     local_write || dependence || atomic || barrier
 }
 
@@ -204,8 +204,8 @@ fn preserved_by_rvwmo(e: &Execution, a: usize, b: usize) -> bool {
     let between = |holds: &dyn Fn(usize) -> bool| (a + 1..b).any(holds);
     let special = |event: &Event| event.atomic || event.exclusive;
     // Both parts of an atomic access that acquires and releases do so.
-    let acquires = |event: &Event| event.acquire != Acquire::No || event.both;
-    let releases = |event: &Event| event.release || event.both;
+    let acquires = |event: &Event| event.acquire != Acquire::None || event.acquire_release;
+    let releases = |event: &Event| event.release || event.acquire_release;
     let annotated = |event: &Event| special(event) && (acquires(event) || releases(event));
     let overlapping = e.same_location(a, b)
         && (writes

@@ -4,9 +4,10 @@
 //! not awaited, a count is not reset, or an epoch has two releases. These programs have up to four accesses per thread;
 //! classic shapes have two.
 //!
-//! The name of a program is its code, thread by thread: `WxWyLz+AzRxRy` stores x, stores y and releases z in one thread, and
-//! acquires z, reads x and reads y in the other. `W` is a store, `L` a release, `R` a load, `A` an acquire, `Q` an acquire
-//! that may pass earlier releases, `F` a full fence. All outcomes are of interest, so the condition is empty.
+//! The name of a program is its code, thread by thread: `WxWyLz+AzRxRy` stores x, stores y and releases z in one
+//! thread, and acquires z, reads x and reads y in the other. `W` is a store, `L` a release, `R` a load, `A` an acquire,
+//! `Q` an acquire that may pass earlier releases, `F` a full fence. All outcomes are of interest, so the condition is
+//! empty.
 
 use std::collections::BTreeSet;
 
@@ -60,7 +61,7 @@ pub fn named(name: &str) -> Option<Program> {
                     to: (index as Location).into(),
                     value: Operand::Number(written[index]),
                     release,
-                    via: StoreVariant::Text,
+                    via: StoreVariant::ProtocolDefault,
                 }
             };
             let instruction = match letter {
@@ -74,9 +75,9 @@ pub fn named(name: &str) -> Option<Program> {
                         to,
                         from: (index as Location).into(),
                         acquire: match letter {
-                            'A' => Acquire::Full,
-                            'Q' => Acquire::Later,
-                            _ => Acquire::No,
+                            'A' => Acquire::Rcsc,
+                            'Q' => Acquire::Rcpc,
+                            _ => Acquire::None,
                         },
                     }
                 }
@@ -95,7 +96,8 @@ pub fn named(name: &str) -> Option<Program> {
 /// Returns the programs that check a protocol against a model, unique up to the order of threads and the names of
 /// locations:
 ///
-/// * two or three stores and releases, the last a release, whose effects another thread acquires; the same with a fence;
+/// * two or three stores and releases, the last a release, whose effects another thread acquires; the same with a
+///   fence;
 /// * the same before an acquire of another thread's release (store buffering);
 /// * two stores and a release that a second thread hands on to a third;
 /// * two stores and a release while other threads have copies of what is stored;

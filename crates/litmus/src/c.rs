@@ -77,19 +77,19 @@ enum ReturnedValue {
 const FUNCTIONS: [(&str, Function); 60] = {
     use self::Function as F;
     use self::Order::{Acquire, Both, Relaxed, Release, Sequential};
-    const AND: Change = Change::Apply(Operation::And);
-    const OR: Change = Change::Apply(Operation::Or);
-    const XOR: Change = Change::Apply(Operation::Xor);
+    const AND: Change = Change::FetchOp(Operation::And);
+    const OR: Change = Change::FetchOp(Operation::Or);
+    const XOR: Change = Change::FetchOp(Operation::Xor);
     [
         ("atomic_load", F::Load(Sequential)),
         ("atomic_store", F::Store(Sequential)),
         (
             "atomic_exchange",
-            F::Update(Change::Set, Sequential, ReturnedValue::Before),
+            F::Update(Change::Exchange, Sequential, ReturnedValue::Before),
         ),
         (
             "atomic_fetch_add",
-            F::Update(Change::Add, Both, ReturnedValue::Before),
+            F::Update(Change::FetchAdd, Both, ReturnedValue::Before),
         ),
         (
             "atomic_fetch_sub",
@@ -126,11 +126,14 @@ const FUNCTIONS: [(&str, Function); 60] = {
         ("synchronize_rcu_expedited", F::Rcu(Rcu::Synchronize)),
         ("rcu_dereference", F::Load(Relaxed)),
         ("rcu_assign_pointer", F::Store(Release)),
-        ("xchg", F::Update(Change::Set, Both, ReturnedValue::Before)),
+        (
+            "xchg",
+            F::Update(Change::Exchange, Both, ReturnedValue::Before),
+        ),
         ("cmpxchg", F::CompareExchange(Both)),
         (
             "atomic_xchg",
-            F::Update(Change::Set, Both, ReturnedValue::Before),
+            F::Update(Change::Exchange, Both, ReturnedValue::Before),
         ),
         ("atomic_cmpxchg", F::CompareExchange(Both)),
         ("atomic_read", F::Load(Relaxed)),
@@ -139,7 +142,7 @@ const FUNCTIONS: [(&str, Function); 60] = {
         ("atomic_set_release", F::Store(Release)),
         (
             "atomic_add",
-            F::Update(Change::Add, Relaxed, ReturnedValue::Nothing),
+            F::Update(Change::FetchAdd, Relaxed, ReturnedValue::Nothing),
         ),
         (
             "atomic_sub",
@@ -156,7 +159,7 @@ const FUNCTIONS: [(&str, Function); 60] = {
         ),
         (
             "atomic_add_return",
-            F::Update(Change::Add, Both, ReturnedValue::After),
+            F::Update(Change::FetchAdd, Both, ReturnedValue::After),
         ),
         (
             "atomic_sub_return",
@@ -184,7 +187,7 @@ const FUNCTIONS: [(&str, Function); 60] = {
 };
 
 /// Change of `atomic_fetch_sub`.
-const SUBTRACT: Change = Change::Apply(Operation::Subtract);
+const SUBTRACT: Change = Change::FetchOp(Operation::Subtract);
 
 /// Returns the function of a name, which may end in a memory order. The flag is true if the last arguments are the
 /// orders.
@@ -700,7 +703,7 @@ impl<'t> Reader<'_, 't> {
     fn require(&mut self, register: Register, value: i64) {
         let thread = self.program.threads.len();
         let observed = Observed::Register(thread, register);
-        self.program.require(Claim::Is(observed, value));
+        self.program.require(Claim::Equals(observed, value));
     }
 
     /// Parses operators of this precedence level or of a higher one. The result of a single access goes to `target`.
@@ -926,9 +929,9 @@ impl<'t> Reader<'_, 't> {
     ) -> Result<Operand> {
         let to = self.target(target);
         let acquire = match order {
-            Order::Sequential => Acquire::Full,
-            order if order.acquires() => Acquire::Later,
-            _ => Acquire::No,
+            Order::Sequential => Acquire::Rcsc,
+            order if order.acquires() => Acquire::Rcpc,
+            _ => Acquire::None,
         };
         self.emit(token, Instruction::Load { to, from, acquire })?;
         Ok(Operand::Register(to))
@@ -939,7 +942,7 @@ impl<'t> Reader<'_, 't> {
             to,
             value,
             release: order.releases(),
-            via: StoreVariant::Text,
+            via: StoreVariant::ProtocolDefault,
         };
         self.emit(token, store)
     }
@@ -1059,7 +1062,7 @@ impl<'t> Reader<'_, 't> {
             Function::Step(amount, order, returned_value) => {
                 let address = self.location_argument(depth, false)?;
                 self.expect(")")?;
-                let change = (address, Change::Add, Operand::Number(amount));
+                let change = (address, Change::FetchAdd, Operand::Number(amount));
                 self.update(name, change, order, returned_value, target)
             }
             Function::CompareExchange(order) => {
@@ -1069,7 +1072,7 @@ impl<'t> Reader<'_, 't> {
                 self.expect(",")?;
                 let value = self.expression(0, depth + 1, None)?;
                 self.expect(")")?;
-                let change = (address, Change::SetIf(expected), value);
+                let change = (address, Change::CompareAndSwap(expected), value);
                 self.update(name, change, order, ReturnedValue::Before, target)
             }
             Function::ExchangeIf(order) => {
@@ -1113,7 +1116,7 @@ impl<'t> Reader<'_, 't> {
                 let address = self.location_argument(depth, is_macro)?;
                 self.expect(")")?;
                 let free = Operand::Number(0);
-                let change = (address, Change::SetIf(free), Operand::Number(1));
+                let change = (address, Change::CompareAndSwap(free), Operand::Number(1));
                 let old_value =
                     self.update(name, change, Order::Acquire, ReturnedValue::Before, None)?;
                 match (function, old_value) {
@@ -1186,7 +1189,7 @@ impl<'t> Reader<'_, 't> {
     ) -> Result<Operand> {
         let (mut change, mut value) = (change, operand);
         if change == SUBTRACT {
-            change = Change::Add;
+            change = Change::FetchAdd;
             value = self.compute(name, Operation::Subtract, Operand::Number(0), value)?;
         }
         let to = match returned_value {
@@ -1201,7 +1204,7 @@ impl<'t> Reader<'_, 't> {
             acquire: order.acquires(),
             release: order.releases(),
             returns: returned_value != ReturnedValue::Nothing,
-            via: StoreVariant::Text,
+            via: StoreVariant::ProtocolDefault,
         };
         self.emit(name, atomic)?;
         match returned_value {
@@ -1267,12 +1270,12 @@ impl<'t> Reader<'_, 't> {
         let atomic = Instruction::Atomic {
             to,
             at: address,
-            change: Change::SetIf(expected_value),
+            change: Change::CompareAndSwap(expected_value),
             value,
             acquire: order.acquires(),
             release: order.releases(),
             returns: true,
-            via: StoreVariant::Text,
+            via: StoreVariant::ProtocolDefault,
         };
         self.emit(name, atomic)?;
         let old_value = Operand::Register(to);
@@ -1300,7 +1303,7 @@ impl<'t> Reader<'_, 't> {
         };
         let branch = self.skip(name, register)?;
         let value = self.compute(name, Operation::Add, old_value, amount)?;
-        let change = (address, Change::SetIf(old_value), value);
+        let change = (address, Change::CompareAndSwap(old_value), value);
         let exchanged = self.update(name, change, Order::Both, ReturnedValue::Before, None)?;
         let failed = self.compute(name, Operation::Subtract, exchanged, old_value)?;
         if let Operand::Register(failed) = failed {

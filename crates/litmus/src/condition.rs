@@ -265,7 +265,7 @@ impl Reader<'_> {
             )?),
             false => number(right)?,
         };
-        let claim = Claim::Is(observed, value);
+        let claim = Claim::Equals(observed, value);
         Ok(if differs { negate(claim) } else { claim })
     }
 

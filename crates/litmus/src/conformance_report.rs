@@ -74,8 +74,8 @@ pub struct TestRun {
     pub gives_up: u8,
 }
 
-/// Returns the classic programs of at most `max_threads` threads. Spontaneous evictions add many states, so variations with
-/// three or more threads run without them.
+/// Returns the classic programs of at most `max_threads` threads. Spontaneous evictions add many states, so variations
+/// with three or more threads run without them.
 pub fn classic(protocol: &Protocol, max_threads: usize) -> Vec<TestRun> {
     let programs = conformance_programs(protocol).into_iter();
     let programs = programs.filter(|program| program.threads.len() <= max_threads);
@@ -100,8 +100,8 @@ pub fn bursts(model: Model, max_threads: usize) -> Vec<TestRun> {
 /// Runs programs in every placement of threads on kinds of remotes, and compares their outcomes with the model.
 ///
 /// The cores keep the orders that the protocol declares for its accesses, or else those of the model itself. `home`
-/// returns the home for a number of caches. `states` limits the states of each program. The runs poll `should_continue` and
-/// stop when it returns false.
+/// returns the home for a number of caches. `states` limits the states of each program. The runs poll `should_continue`
+/// and stop when it returns false.
 pub fn judge<'h>(
     protocol: &Protocol,
     model: Model,
@@ -281,7 +281,10 @@ fn verdict(
             };
             let forbidden_outcome = ends.into_iter().find(|end| !allowed.contains(end))?;
             violated(
-                format!("its outcome is {}", program.words(&forbidden_outcome)),
+                format!(
+                    "its outcome is {}",
+                    program.format_outcome(&forbidden_outcome)
+                ),
                 Some(forbidden_outcome),
             )
         }

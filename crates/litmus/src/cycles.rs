@@ -12,7 +12,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::executions::{each, Execution, Kind};
+use crate::executions::{for_each, Execution, Kind};
 use crate::program::{
     Acquire, Address, Change, Claim, Fence, Instruction, Location, Observed, Operand, Operation,
     Program, Quantifier, StoreVariant, Thread,
@@ -85,8 +85,8 @@ impl Edge {
             "Fre" | "Fri" => Edge::Fr { external },
             "Coe" | "Coi" => Edge::Co { external },
             _ => match *word.strip_prefix("Po")?.as_bytes() {
-                [place @ (b'd' | b's'), from, to] => Edge::Po {
-                    same: place == b's',
+                [location @ (b'd' | b's'), from, to] => Edge::Po {
+                    same: location == b's',
                     from: kind(from)?,
                     to: kind(to)?,
                 },
@@ -135,9 +135,9 @@ pub enum EdgeOrder {
     Data,
     /// Control dependency of a write on the read; a full fence between other accesses.
     Control,
-    /// Acquiring reads ([`Acquire::Full`]) and releasing writes.
+    /// Acquiring reads ([`Acquire::Rcsc`]) and releasing writes.
     Orders,
-    /// Acquiring reads that may pass earlier releases ([`Acquire::Later`]), and releasing writes.
+    /// Acquiring reads that may pass earlier releases ([`Acquire::Rcpc`]), and releasing writes.
     LaterOrders,
     /// Acquire if the first access is a read, and release if the second is a write: the minimum for message passing.
     HandsOver,
@@ -216,7 +216,7 @@ pub fn shape(name: &str, cycle: &str, edge_orders: &[EdgeOrder]) -> Result<Progr
     let mut claims = BTreeSet::new();
     let observables = observed_by_condition(&program, &accesses);
     for_each_fitting(&program, &edges, &accesses, |execution, _| {
-        let Some(end) = execution.end(&program) else {
+        let Some(end) = execution.outcome(&program) else {
             return;
         };
         let values = observables
@@ -225,7 +225,7 @@ pub fn shape(name: &str, cycle: &str, edge_orders: &[EdgeOrder]) -> Result<Progr
         claims.insert(values.collect::<Vec<_>>());
     })?;
     let conjunction = |claim: Vec<(Observed, i64)>| {
-        let parts = claim.into_iter().map(|(o, value)| Claim::Is(o, value));
+        let parts = claim.into_iter().map(|(o, value)| Claim::Equals(o, value));
         parts.reduce(|a, b| Claim::And(Box::new(a), Box::new(b)))
     };
     let disjunction = claims.into_iter().filter_map(conjunction);
@@ -286,7 +286,7 @@ fn for_each_fitting(
     accesses: &[Access],
     mut show: impl FnMut(&Execution, &[usize]),
 ) -> Result<(), String> {
-    each(program, &mut |execution| {
+    for_each(program, &mut |execution| {
         // Accesses and events are in the same order. The event of an exchange is its write.
         let mut event_indices = Vec::new();
         for access in accesses {
@@ -298,7 +298,7 @@ fn for_each_fitting(
             };
             let mut events = events.filter(is_event);
             match events.next() {
-                Some((place, _)) => event_indices.push(place),
+                Some((event, _)) => event_indices.push(event),
                 None => return,
             }
         }
@@ -393,10 +393,10 @@ fn add_access(thread: &mut Thread, access: &Access) {
             to,
             from: access.at.into(),
             acquire: match () {
-                () if has_order(EdgeOrder::Orders) => Acquire::Full,
-                () if order_after == Some(EdgeOrder::HandsOver) => Acquire::Full,
-                () if has_order(EdgeOrder::LaterOrders) => Acquire::Later,
-                () => Acquire::No,
+                () if has_order(EdgeOrder::Orders) => Acquire::Rcsc,
+                () if order_after == Some(EdgeOrder::HandsOver) => Acquire::Rcsc,
+                () if has_order(EdgeOrder::LaterOrders) => Acquire::Rcpc,
+                () => Acquire::None,
             },
         });
         return;
@@ -436,12 +436,12 @@ fn add_access(thread: &mut Thread, access: &Access) {
         thread.code.push(Instruction::Atomic {
             to,
             at: access.at.into(),
-            change: Change::Set,
+            change: Change::Exchange,
             value: operand,
             acquire: true,
             release: true,
             returns: true,
-            via: StoreVariant::Text,
+            via: StoreVariant::ProtocolDefault,
         });
     } else {
         thread.code.push(Instruction::Store {
@@ -450,7 +450,7 @@ fn add_access(thread: &mut Thread, access: &Access) {
             release: has_order(EdgeOrder::Orders)
                 || has_order(EdgeOrder::LaterOrders)
                 || order_before == Some(EdgeOrder::HandsOver),
-            via: StoreVariant::Text,
+            via: StoreVariant::ProtocolDefault,
         });
     }
 }

@@ -194,13 +194,13 @@ fn own_table(protocol: &Protocol, kind: KindId) -> KindId {
     protocol.kind_of(protocol.kinds[kind.index()].initial)
 }
 
-/// Returns the access that performs a write. Only writes with [`StoreVariant::Text`] use the protocol's release; the thread
-/// orders other releases.
+/// Returns the access that performs a write. Only writes with [`StoreVariant::ProtocolDefault`] use the protocol's
+/// release; the thread orders other releases.
 pub(crate) fn write(accesses: &Accesses, via: StoreVariant, release: bool) -> Option<Access> {
     match via {
-        StoreVariant::Text if release => accesses.release,
-        StoreVariant::Text => accesses.write,
-        StoreVariant::Back => accesses.back,
+        StoreVariant::ProtocolDefault if release => accesses.release,
+        StoreVariant::ProtocolDefault => accesses.write,
+        StoreVariant::WriteBack => accesses.back,
         StoreVariant::Acknowledged => accesses.acknowledged,
     }
 }
@@ -212,13 +212,13 @@ fn needed_access(
     instruction: &Instruction,
 ) -> Option<(Option<Access>, &'static str)> {
     let description = |via: StoreVariant| match via {
-        StoreVariant::Text => "writes",
-        StoreVariant::Back => "writes in a copy of its own",
+        StoreVariant::ProtocolDefault => "writes",
+        StoreVariant::WriteBack => "writes in a copy of its own",
         StoreVariant::Acknowledged => "writes with an acknowledgement",
     };
     Some(match *instruction {
         Instruction::Load {
-            acquire: Acquire::No,
+            acquire: Acquire::None,
             ..
         } => (accesses.read, "reads"),
         Instruction::Load { .. } => (accesses.acquire, "reads"),
@@ -226,9 +226,9 @@ fn needed_access(
             (write(accesses, via, release), description(via))
         }
         Instruction::Atomic {
-            via: StoreVariant::Text,
+            via: StoreVariant::ProtocolDefault,
             ..
-        } => (accesses.update, description(StoreVariant::Text)),
+        } => (accesses.update, description(StoreVariant::ProtocolDefault)),
         Instruction::Atomic { via, .. } => (write(accesses, via, false), description(via)),
         Instruction::LoadReserved { .. } | Instruction::StoreConditional { .. } => {
             (None, "reserves a line and writes it if no other cache has")

@@ -352,12 +352,14 @@ impl<'p> Lines<'p> {
     ) -> Result<Option<Rc<Move>>, StepError> {
         let accesses = &self.accesses[usize::from(thread)];
         let (access, update) = match request {
-            MemoryRequest::Read(_, true) => (accesses.acquire, Update::Add(0)),
-            MemoryRequest::Read(_, false) => (accesses.read, Update::Add(0)),
+            MemoryRequest::Read(_, true) => (accesses.acquire, Update::FetchAdd(0)),
+            MemoryRequest::Read(_, false) => (accesses.read, Update::FetchAdd(0)),
             MemoryRequest::Write(_, value, release, via) => {
-                (write(accesses, via, release), Update::Set(value))
+                (write(accesses, via, release), Update::Exchange(value))
             }
-            MemoryRequest::Update(_, update, StoreVariant::Text) => (accesses.update, update),
+            MemoryRequest::Update(_, update, StoreVariant::ProtocolDefault) => {
+                (accesses.update, update)
+            }
             MemoryRequest::Update(_, update, via) => (write(accesses, via, false), update),
         };
         let access = access.expect("nothing is run that a cache lacks a row for");
@@ -380,7 +382,7 @@ impl<'p> Lines<'p> {
             FenceKind::Acquired => accesses.acquired,
         };
         let access = access.expect("threads ask for what there is");
-        let begun = self.begin_cached(line, 0, thread, (access, Update::Add(0)))?;
+        let begun = self.begin_cached(line, 0, thread, (access, Update::FetchAdd(0)))?;
         // A completion in this step is that of the fence or acquire, not of an access to the line.
         Ok(begun.map(|begun| {
             let ended = begun

@@ -52,7 +52,7 @@ fn instruction<'t>(code: &mut Code<'_, 't>, cell: Cell<'t>) -> Result<()> {
         "LWZ" | "LD" | "LWZX" | "LDX" | "LWARX" | "LDARX" => {
             let from = address(code, &cell)?;
             let to = code.result(parts[0])?;
-            let acquire = Acquire::No;
+            let acquire = Acquire::None;
             let load = match name {
                 "LWARX" | "LDARX" => Instruction::LoadReserved {
                     to,
@@ -70,7 +70,7 @@ fn instruction<'t>(code: &mut Code<'_, 't>, cell: Cell<'t>) -> Result<()> {
                 to,
                 value: code.operand(parts[0], "")?,
                 release: false,
-                via: StoreVariant::Text,
+                via: StoreVariant::ProtocolDefault,
             };
             code.emit(piece, store)
         }
@@ -93,7 +93,7 @@ fn instruction<'t>(code: &mut Code<'_, 't>, cell: Cell<'t>) -> Result<()> {
             code.emit(piece, Instruction::Fence(Fence::Stores))
         }
         "EIEIO" => code.emit(piece, Instruction::Fence(Fence::Stores)),
-        "ISYNC" => code.emit(piece, Instruction::Fence(Fence::Fetch)),
+        "ISYNC" => code.emit(piece, Instruction::Fence(Fence::InstructionSync)),
         "CMPW" | "CMPWI" | "CMPD" => {
             cell.check_operand_count(2)?;
             let (a, b) = (code.operand(parts[0], "")?, code.operand(parts[1], "")?);

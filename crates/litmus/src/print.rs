@@ -135,9 +135,9 @@ fn statement(
     Ok(match *instruction {
         Instruction::Load { to, from, acquire } => {
             let order = match acquire {
-                Acquire::No => "relaxed",
-                Acquire::Later => "acquire",
-                Acquire::Full => "seq_cst",
+                Acquire::None => "relaxed",
+                Acquire::Rcpc => "acquire",
+                Acquire::Rcsc => "seq_cst",
             };
             let (to, from) = (&thread.names[to], location(from)?);
             format!("int {to} = atomic_load_explicit({from}, memory_order_{order})")
@@ -152,7 +152,7 @@ fn statement(
         Instruction::Fence(Fence::Full) => "atomic_thread_fence(memory_order_seq_cst)".into(),
         Instruction::Fence(Fence::Loads) => "atomic_thread_fence(memory_order_acquire)".into(),
         Instruction::Fence(Fence::Stores) => return unsupported("a fence of stores alone"),
-        Instruction::Fence(Fence::Fetch) => return unsupported("an instruction barrier"),
+        Instruction::Fence(Fence::InstructionSync) => return unsupported("an instruction barrier"),
         Instruction::Fence(Fence::Other(..)) => return unsupported("a fence of some accesses"),
         Instruction::LoadReserved { .. } | Instruction::StoreConditional { .. } => {
             return unsupported("a location that is reserved")
@@ -219,7 +219,7 @@ fn condition_text(program: &Program) -> String {
 
 fn claim(program: &Program, formula: &Claim) -> String {
     match formula {
-        Claim::Is(observed, value) => {
+        Claim::Equals(observed, value) => {
             format!(
                 "{}={}",
                 program.name_of(observed),
@@ -359,9 +359,9 @@ impl Column {
         let row = match instruction {
             Instruction::Load { to, from, acquire } => {
                 let word = match acquire {
-                    Acquire::No => "LDR",
-                    Acquire::Later => "LDAPR",
-                    Acquire::Full => "LDAR",
+                    Acquire::None => "LDR",
+                    Acquire::Rcpc => "LDAPR",
+                    Acquire::Rcsc => "LDAR",
                 };
                 format!("{word} {},{}", name(thread, to), self.address(thread, from))
             }
@@ -392,15 +392,15 @@ impl Column {
                     true => to,
                     false => "WZR".to_string(),
                 };
-                if change == Change::Apply(Operation::And) {
+                if change == Change::FetchOp(Operation::And) {
                     let mask = format!("W{}", self.allocate_register());
                     self.rows.push(format!("EOR {mask},{value},#-1"));
                     value = mask;
                 }
                 match change {
-                    Change::Set => format!("SWP{a}{l} {value},{to},{address}"),
-                    Change::Add => format!("LDADD{a}{l} {value},{to},{address}"),
-                    Change::Apply(operation) => {
+                    Change::Exchange => format!("SWP{a}{l} {value},{to},{address}"),
+                    Change::FetchAdd => format!("LDADD{a}{l} {value},{to},{address}"),
+                    Change::FetchOp(operation) => {
                         let word = match operation {
                             Operation::And => "LDCLR",
                             Operation::Or => "LDSET",
@@ -409,7 +409,7 @@ impl Column {
                         };
                         format!("{word}{a}{l} {value},{to},{address}")
                     }
-                    Change::SetIf(expected) => {
+                    Change::CompareAndSwap(expected) => {
                         let expected = Column::operand(thread, expected);
                         if expected != to {
                             self.rows.push(format!("MOV {to},{expected}"));
@@ -421,7 +421,7 @@ impl Column {
             Instruction::Fence(Fence::Full) => "DMB SY".into(),
             Instruction::Fence(Fence::Loads) => "DMB LD".into(),
             Instruction::Fence(Fence::Stores) => "DMB ST".into(),
-            Instruction::Fence(Fence::Fetch) => "ISB".into(),
+            Instruction::Fence(Fence::InstructionSync) => "ISB".into(),
             Instruction::Fence(Fence::Other(..)) => return Err("a fence of its kind"),
             Instruction::Rcu(_) => return Err("read-copy-update"),
             Instruction::LoadReserved { release: true, .. } => {
@@ -434,8 +434,8 @@ impl Column {
                 to, from, acquire, ..
             } => {
                 let word = match acquire {
-                    Acquire::No => "LDXR",
-                    Acquire::Later | Acquire::Full => "LDAXR",
+                    Acquire::None => "LDXR",
+                    Acquire::Rcpc | Acquire::Rcsc => "LDAXR",
                 };
                 format!("{word} {},{}", name(thread, to), self.address(thread, from))
             }

@@ -101,17 +101,17 @@ fn instruction<'t>(code: &mut Code<'_, 't>, cell: Cell<'t>) -> Result<()> {
         let address = address(code, parts[2])?;
         let orders_both = acquires && releases;
         // A swap without a destination is a store, and an addition or OR of zero is a load.
-        if !orders_both && change == Change::Set && code.is_zero(parts[0]) {
+        if !orders_both && change == Change::Exchange && code.is_zero(parts[0]) {
             let store = Instruction::Store {
                 to: address,
                 value,
                 release: releases,
-                via: StoreVariant::Text,
+                via: StoreVariant::ProtocolDefault,
             };
             return code.emit(piece, store);
         }
         let to = code.result(parts[0])?;
-        let zero_is_identity = matches!(change, Change::Add | Change::Apply(Operation::Or));
+        let zero_is_identity = matches!(change, Change::FetchAdd | Change::FetchOp(Operation::Or));
         if !orders_both && zero_is_identity && code.is_zero(parts[1]) {
             let load = Instruction::Load {
                 to,
@@ -128,7 +128,7 @@ fn instruction<'t>(code: &mut Code<'_, 't>, cell: Cell<'t>) -> Result<()> {
             acquire: acquires,
             release: releases,
             returns: true,
-            via: StoreVariant::Text,
+            via: StoreVariant::ProtocolDefault,
         };
         return code.emit(piece, atomic);
     }
@@ -167,7 +167,7 @@ fn instruction<'t>(code: &mut Code<'_, 't>, cell: Cell<'t>) -> Result<()> {
                 to: address(code, parts[1])?,
                 value,
                 release: releases,
-                via: StoreVariant::Text,
+                via: StoreVariant::ProtocolDefault,
             };
             code.emit(piece, store)
         }
@@ -176,8 +176,8 @@ fn instruction<'t>(code: &mut Code<'_, 't>, cell: Cell<'t>) -> Result<()> {
             let from = address(code, parts[1])?;
             let to = code.result(parts[0])?;
             let acquire = match acquires {
-                true => Acquire::Full,
-                false => Acquire::No,
+                true => Acquire::Rcsc,
+                false => Acquire::None,
             };
             let load = Instruction::LoadReserved {
                 to,
@@ -216,7 +216,7 @@ fn instruction<'t>(code: &mut Code<'_, 't>, cell: Cell<'t>) -> Result<()> {
             code.emit(piece, Instruction::Fence(Fence::Loads))?;
             code.emit(piece, Instruction::Fence(Fence::Stores))
         }
-        "FENCE.I" => code.emit(piece, Instruction::Fence(Fence::Fetch)),
+        "FENCE.I" => code.emit(piece, Instruction::Fence(Fence::InstructionSync)),
         "BEQ" | "BNE" | "BLT" | "BGE" | "BGT" | "BLE" => {
             cell.check_operand_count(3)?;
             let (a, b) = (code.operand(parts[0], "")?, code.operand(parts[1], "")?);
@@ -259,8 +259,8 @@ fn split_annotation(name: &str) -> (&str, bool, bool) {
 /// Returns the acquire ordering of a load.
 fn load_ordering(acquires: bool) -> Acquire {
     match acquires {
-        true => Acquire::Later,
-        false => Acquire::No,
+        true => Acquire::Rcpc,
+        false => Acquire::None,
     }
 }
 
@@ -305,11 +305,11 @@ fn operation(name: &str) -> Option<Operation> {
 fn atomic(name: &str) -> Option<Change> {
     let name = name.strip_suffix(".W").or(name.strip_suffix(".D"))?;
     Some(match name {
-        "AMOSWAP" => Change::Set,
-        "AMOADD" => Change::Add,
-        "AMOAND" => Change::Apply(Operation::And),
-        "AMOOR" => Change::Apply(Operation::Or),
-        "AMOXOR" => Change::Apply(Operation::Xor),
+        "AMOSWAP" => Change::Exchange,
+        "AMOADD" => Change::FetchAdd,
+        "AMOAND" => Change::FetchOp(Operation::And),
+        "AMOOR" => Change::FetchOp(Operation::Or),
+        "AMOXOR" => Change::FetchOp(Operation::Xor),
         _ => return None,
     })
 }

@@ -13,11 +13,11 @@ use crate::program::{Fence, Instruction, Program, StoreVariant};
 /// Store variants, each with its letter in a mix and its description.
 pub const LETTERS: [(StoreVariant, char, &str); 3] = [
     (
-        StoreVariant::Text,
+        StoreVariant::ProtocolDefault,
         't',
         "by the default store of the protocol",
     ),
-    (StoreVariant::Back, 'b', "written back"),
+    (StoreVariant::WriteBack, 'b', "written back"),
     (StoreVariant::Acknowledged, 'a', "acknowledged by the home"),
 ];
 
@@ -25,8 +25,8 @@ pub const LETTERS: [(StoreVariant, char, &str); 3] = [
 pub fn others(protocol: &Protocol) -> Vec<&'static str> {
     let accesses = Accesses::of(protocol);
     let has = |via: StoreVariant| match via {
-        StoreVariant::Text => false,
-        StoreVariant::Back => accesses.back.is_some(),
+        StoreVariant::ProtocolDefault => false,
+        StoreVariant::WriteBack => accesses.back.is_some(),
         StoreVariant::Acknowledged => accesses.acknowledged.is_some(),
     };
     let variants = LETTERS.iter().filter(|(via, ..)| has(*via));
@@ -45,15 +45,15 @@ pub fn letters(mix: &[StoreVariant]) -> String {
 /// Returns the store variants that a protocol has for each write of a program, thread by thread.
 fn choices(protocol: &Protocol, kinds: &Kinds, program: &Program) -> Vec<Vec<StoreVariant>> {
     let variants_of = |accesses: &Accesses, instruction: &Instruction| {
-        let mut variants = vec![StoreVariant::Text];
+        let mut variants = vec![StoreVariant::ProtocolDefault];
         match instruction {
             Instruction::Store { .. } => {
-                variants.extend(accesses.back.map(|_| StoreVariant::Back));
+                variants.extend(accesses.back.map(|_| StoreVariant::WriteBack));
                 variants.extend(accesses.acknowledged.map(|_| StoreVariant::Acknowledged));
             }
             // A write that the home performs without returning the old value cannot implement an atomic access.
             Instruction::Atomic { .. } if accesses.update == Some(Access::Atomic) => {
-                variants.extend(accesses.back.map(|_| StoreVariant::Back));
+                variants.extend(accesses.back.map(|_| StoreVariant::WriteBack));
             }
             _ => {}
         }
@@ -156,7 +156,7 @@ pub fn ordered(protocol: &Protocol, kinds: &Kinds, program: &Program) -> Program
     let orders_stores = orders.waits(Issue::Store, Issue::Store);
     let needs_fence = |instruction: &Instruction| match *instruction {
         Instruction::Store { release, via, .. } => {
-            via != StoreVariant::Text && (release || orders_stores)
+            via != StoreVariant::ProtocolDefault && (release || orders_stores)
         }
         Instruction::Atomic {
             acquire, release, ..
@@ -246,7 +246,10 @@ mod tests {
         let ordered_program = ordered(
             &protocol,
             &2.into(),
-            &mixed(&branches, &[StoreVariant::Text, StoreVariant::Back]),
+            &mixed(
+                &branches,
+                &[StoreVariant::ProtocolDefault, StoreVariant::WriteBack],
+            ),
         );
         let Instruction::Branch { to, .. } = ordered_program.threads[0].code[0] else {
             panic!("the branch")

@@ -175,7 +175,9 @@ impl PartialSymmetry {
                 },
             ) => {
                 let changes = match (change, c) {
-                    (Change::SetIf(a), Change::SetIf(b)) => self.map_operand(a, b),
+                    (Change::CompareAndSwap(a), Change::CompareAndSwap(b)) => {
+                        self.map_operand(a, b)
+                    }
                     (a, b) => a == b,
                 };
                 changes
@@ -272,7 +274,7 @@ impl PartialSymmetry {
         let map_both =
             |a: &Claim, b: &Claim| Some((Box::new(self.image(a)?), Box::new(self.image(b)?)));
         Some(match claim {
-            Claim::Is(observed, value) => Claim::Is(self.observed(observed)?, *value),
+            Claim::Equals(observed, value) => Claim::Equals(self.observed(observed)?, *value),
             Claim::And(a, b) => map_both(a, b).map(|(a, b)| Claim::And(a, b))?,
             Claim::Or(a, b) => map_both(a, b).map(|(a, b)| Claim::Or(a, b))?,
             Claim::Not(a) => Claim::Not(Box::new(self.image(a)?)),
@@ -298,7 +300,7 @@ fn normal_form(claim: &Claim) -> String {
         format!("({})", operands.join(separator))
     };
     match claim {
-        Claim::Is(observed, value) => format!("{observed:?}={value}"),
+        Claim::Equals(observed, value) => format!("{observed:?}={value}"),
         Claim::And(..) => join_operands(true, " and "),
         Claim::Or(..) => join_operands(false, " or "),
         Claim::Not(a) => format!("not {}", normal_form(a)),
@@ -336,7 +338,7 @@ mod tests {
     fn claims_and_initial_values_restrict_symmetry() {
         let sb = named("SB").expect("a shape");
         let mut with_claim = sb.clone();
-        with_claim.claim = Claim::Is(Observed::Location(0), 1);
+        with_claim.claim = Claim::Equals(Observed::Location(0), 1);
         assert_eq!(symmetries(&with_claim).len(), 1);
         let mut with_initial_value = sb;
         with_initial_value.initial[1] = 7;

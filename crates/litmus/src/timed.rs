@@ -1,7 +1,7 @@
 //! Programs in the simulator: each run is one order of events, from random delays of messages and threads.
 
 use cohkit_application::interface::{
-    Actions, Application, Contents, Event, Placement, Step, Table, Update as Change,
+    Actions, Application, Contents, Event, Placement, Step, Table, Update as WordUpdate,
 };
 use cohkit_protocol::controller::{Access, Controller};
 use cohkit_protocol::protocol::{Protocol, Right, StateId};
@@ -19,7 +19,7 @@ use std::sync::Arc;
 use crate::cores::{Core, Cores, FenceKind, FenceSupport, MemoryRequest};
 use crate::kinds::{write, Kinds};
 use crate::models::end;
-use crate::program::{Change as Becomes, Instruction, Outcome, Program, StoreVariant, Update};
+use crate::program::{Change, Instruction, Outcome, Program, StoreVariant, Update};
 use crate::store_variants::ordered;
 
 /// Observations of runs with consecutive seeds.
@@ -258,7 +258,7 @@ fn check_atomics(
             matches!(
                 instruction,
                 Instruction::Atomic {
-                    change: Becomes::Apply(_),
+                    change: Change::FetchOp(_),
                     ..
                 }
             )
@@ -422,8 +422,8 @@ struct Running {
 }
 
 impl Running {
-    /// Returns the difference between a word of the simulator and the value of location `location`. The simulator chooses the
-    /// initial words.
+    /// Returns the difference between a word of the simulator and the value of location `location`. The simulator
+    /// chooses the initial words.
     fn difference(&self, location: u8) -> u64 {
         let line = self.lines[usize::from(location)];
         let initial = self.test.program.initial[usize::from(location)] as u64;
@@ -445,13 +445,17 @@ impl Running {
                 let value = word_of(value);
                 return Step::Release { line, word, value };
             }
-            MemoryRequest::Update(_, Update::Set(value), _) => Change::Swap(word_of(value)),
-            MemoryRequest::Update(_, Update::Add(amount), _) => Change::Add(amount as u64),
-            MemoryRequest::Update(_, Update::SetIf(old, new), _) => Change::CompareSwap {
-                old: word_of(old),
-                new: word_of(new),
-            },
-            MemoryRequest::Update(_, Update::Apply(..), _) => {
+            MemoryRequest::Update(_, Update::Exchange(value), _) => {
+                WordUpdate::Swap(word_of(value))
+            }
+            MemoryRequest::Update(_, Update::FetchAdd(amount), _) => WordUpdate::Add(amount as u64),
+            MemoryRequest::Update(_, Update::CompareAndSwap(old, new), _) => {
+                WordUpdate::CompareSwap {
+                    old: word_of(old),
+                    new: word_of(new),
+                }
+            }
+            MemoryRequest::Update(_, Update::FetchOp(..), _) => {
                 unreachable!("`changes_copies` refuses it")
             }
         };
@@ -580,7 +584,7 @@ impl ScenarioRun for Running {
             _ => return None,
         };
         match via {
-            StoreVariant::Text => None,
+            StoreVariant::ProtocolDefault => None,
             via => write(&self.test.accesses[thread], via, release),
         }
     }

@@ -121,8 +121,8 @@ impl<'s> Story<'s> {
             ThreadStep::Begins(_, MemoryRequest::Write(location, value, release, via)) => {
                 let verb = if release { "releases" } else { "stores" };
                 let suffix = match via {
-                    StoreVariant::Text => "",
-                    StoreVariant::Back => ", written back",
+                    StoreVariant::ProtocolDefault => "",
+                    StoreVariant::WriteBack => ", written back",
                     StoreVariant::Acknowledged => ", acknowledged",
                 };
                 Some(format!("{verb} {} = {value}{suffix}", name(location)))
@@ -226,7 +226,7 @@ impl<'s> Story<'s> {
             let name = &self.program.locations[usize::from(location)];
             parts.push(match &flight.carried {
                 Payload::Line((_, value))
-                | Payload::Write(WrittenValue(Some(Update::Set(value))), _) => {
+                | Payload::Write(WrittenValue(Some(Update::Exchange(value))), _) => {
                     format!("{name}={value}")
                 }
                 _ => name.clone(),

@@ -118,8 +118,8 @@ fn emit_instruction<'t>(code: &mut Code<'_, 't>, cell: &Cell<'t>, locked: bool) 
                 return error_at(piece, "a location and a register is expected here");
             };
             let change = match name {
-                "XCHG" => Change::Set,
-                _ if locked => Change::Add,
+                "XCHG" => Change::Exchange,
+                _ if locked => Change::FetchAdd,
                 _ => return error_at(cell.word, "`XADD` is supported only after `LOCK`"),
             };
             emit_atomic(code, piece, (to, address), change, Operand::Register(to))
@@ -145,7 +145,7 @@ fn emit_instruction<'t>(code: &mut Code<'_, 't>, cell: &Cell<'t>, locked: bool) 
                 code,
                 piece,
                 (accumulator, address),
-                Change::SetIf(expected),
+                Change::CompareAndSwap(expected),
                 value,
             )?;
             emit_comparison(code, piece, Operand::Register(accumulator), expected)
@@ -216,7 +216,13 @@ fn emit_update<'t>(
         Place::Value(_) => error_at(piece, "a register or a location is expected here"),
         Place::Memory(address) if locked => {
             let to = code.temporary();
-            emit_atomic(code, cell, (to, address), Change::Apply(operation), operand)?;
+            emit_atomic(
+                code,
+                cell,
+                (to, address),
+                Change::FetchOp(operation),
+                operand,
+            )?;
             let result = code.compute(cell, None, operation, Operand::Register(to), operand)?;
             emit_comparison(code, cell, Operand::Register(result), Operand::Number(0))
         }
@@ -232,7 +238,7 @@ fn emit_update<'t>(
 }
 
 fn emit_load(code: &mut Code, cell: Piece, to: usize, from: Address) -> Result<()> {
-    let acquire = Acquire::No;
+    let acquire = Acquire::None;
     code.emit(cell, Instruction::Load { to, from, acquire })
 }
 
@@ -241,7 +247,7 @@ fn emit_store(code: &mut Code, cell: Piece, to: Address, value: Operand) -> Resu
         to,
         value,
         release: false,
-        via: StoreVariant::Text,
+        via: StoreVariant::ProtocolDefault,
     };
     code.emit(cell, store)
 }
@@ -262,7 +268,7 @@ fn emit_atomic(
         acquire: true,
         release: true,
         returns: true,
-        via: StoreVariant::Text,
+        via: StoreVariant::ProtocolDefault,
     };
     code.emit(cell, atomic)
 }

@@ -1,9 +1,9 @@
 //! Memory of a near-memory core: private memory, the scratchpad, and registers for its locks and notices.
 
-use crate::copy::{Access, Copier, Direction, Refusal, Transfer, TransferError};
-use crate::scratchpad::{Answer, Data, Kind, NoLine, Notice, Scratchpad, LINE};
+use crate::copy::{Access, Copier, Direction, Rejection, Transfer, TransferError};
+use crate::scratchpad::{Data, HostResponse, Kind, NoLine, Notice, Scratchpad, LINE};
 use cohkit_riscv::elf::Image;
-use cohkit_riscv::{Amo, Cbo, Fence, Flat, Memory, Prefetch, Reply, Size};
+use cohkit_riscv::{Amo, Cbo, Fence, FlatMemory, Memory, Prefetch, Reply, Size};
 use std::collections::VecDeque;
 use std::ops::Range;
 
@@ -62,9 +62,9 @@ fn encode_notice(notice: Notice) -> u64 {
 /// exception.
 #[derive(Clone, Debug)]
 pub struct Controller {
-    private: Flat,
+    private: FlatMemory,
     scratchpad: Scratchpad,
-    answers: VecDeque<Answer>,
+    answers: VecDeque<HostResponse>,
     copier: Copier,
     shared: [u64; SHARES],
     /// Far address and number of lines for the next transfer, as set by registers.
@@ -78,7 +78,7 @@ impl Controller {
     /// Creates a core's memory with `private` bytes of private memory and `lines` lines, without far memory.
     pub fn new(private: usize, lines: usize) -> Controller {
         Controller {
-            private: Flat::new(PRIVATE, private),
+            private: FlatMemory::new(PRIVATE, private),
             scratchpad: Scratchpad::new(lines),
             answers: VecDeque::new(),
             copier: Copier::new(Vec::new(), 0),
@@ -101,7 +101,7 @@ impl Controller {
         self.copier.give(far, max_transfers);
     }
 
-    /// Returns a shared register for the host to access, if the number is valid. Shared registers have no lock.
+    /// Returns a shared register for the host to access, if the number is valid. SharedMemory registers have no lock.
     pub fn shared(&mut self, number: usize) -> Option<&mut u64> {
         self.shared.get_mut(number)
     }
@@ -142,8 +142,8 @@ impl Controller {
         };
         match self.copier.begin(transfer, self.scratchpad.lines()) {
             Ok(()) => Reply::Done(()),
-            Err(Refusal::Busy) => Reply::Wait,
-            Err(Refusal::Wrong(error)) => {
+            Err(Rejection::Busy) => Reply::Wait,
+            Err(Rejection::Invalid(error)) => {
                 self.invalid_transfer = Some((transfer, error));
                 Reply::Fault
             }
@@ -171,7 +171,7 @@ impl Controller {
     /// program or of the transmitted binary remains.
     pub fn clear(&mut self, image: &Image) -> Result<(), String> {
         let length = (self.private.end() - PRIVATE) as usize;
-        self.private = Flat::new(PRIVATE, length);
+        self.private = FlatMemory::new(PRIVATE, length);
         self.next = (0, 0);
         self.invalid_transfer = None;
         self.shared = [0; SHARES];
@@ -229,7 +229,7 @@ impl Controller {
     }
 
     /// Takes the next answer to the host.
-    pub fn answer(&mut self) -> Option<Answer> {
+    pub fn answer(&mut self) -> Option<HostResponse> {
         self.answers.pop_front()
     }
 

@@ -29,11 +29,11 @@ pub struct Transfer {
 
 /// Reason for which a transfer does not start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
+pub enum Rejection {
     /// The maximum number of transfers is outstanding; a later attempt may succeed.
     Busy,
     /// The transfer is invalid.
-    Wrong(TransferError),
+    Invalid(TransferError),
 }
 
 /// Reason for which a transfer is invalid.
@@ -142,11 +142,11 @@ impl Copier {
     }
 
     /// Starts a transfer. `lines` is the number of lines of the scratchpad.
-    pub fn begin(&mut self, transfer: Transfer, lines: usize) -> Result<(), Refusal> {
+    pub fn begin(&mut self, transfer: Transfer, lines: usize) -> Result<(), Rejection> {
         self.validate_transfer(transfer, lines)
-            .map_err(Refusal::Wrong)?;
+            .map_err(Rejection::Invalid)?;
         if self.remaining_lines.len() >= self.max_transfers {
-            return Err(Refusal::Busy);
+            return Err(Rejection::Busy);
         }
         let number = self.transfers;
         self.transfers += 1;

@@ -11,7 +11,7 @@ use crate::host::{FAR, REGISTERS, REGISTERS_STRIDE, SCRATCHPADS, SCRATCHPAD_STRI
 use crate::platform::Platform;
 use crate::queue::Queue;
 use crate::races::SyncChannel;
-use crate::scratchpad::{Answer, Data, Kind, LINE};
+use crate::scratchpad::{Data, HostResponse, Kind, LINE};
 use cohkit_riscv::channel::{self, Grant, Manifest};
 use cohkit_riscv::elf::Image;
 use cohkit_riscv::{Exception, Extensions, Sandbox};
@@ -136,7 +136,7 @@ pub(crate) struct Mcc {
     /// The binary, once loaded.
     pub(crate) file: Vec<u8>,
     /// Reason for which the binary was rejected.
-    pub(crate) refusal: Option<String>,
+    pub(crate) rejection: Option<String>,
     /// True while the copy engine's next request is scheduled; then the number of its outstanding lines.
     copy_scheduled: bool,
     requested_lines: u64,
@@ -189,7 +189,7 @@ impl Device {
             permissions: None,
             binary: (0, true),
             file: Vec::new(),
-            refusal: None,
+            rejection: None,
             copy_scheduled: false,
             requested_lines: 0,
             fifos: vec![VecDeque::new(); count],
@@ -383,13 +383,13 @@ impl Device {
         while let Some(answer) = self.mccs[mcc].controller.answer() {
             has_answers = true;
             let (number, response) = match answer {
-                Answer::Read { request, data } => {
+                HostResponse::Read { request, data } => {
                     if let Some(races) = &mut queue.races {
                         races.answer_read(request, releaser);
                     }
                     (request, Response::Line(data))
                 }
-                Answer::Written { request } => {
+                HostResponse::Written { request } => {
                     if let Some(races) = &mut queue.races {
                         races.add_releaser_knowledge(request, releaser);
                     }
@@ -521,7 +521,7 @@ impl Device {
             false => channel::read_unverified(&file),
         };
         let start_result = parsed
-            .map_err(|refusal| refusal.to_string())
+            .map_err(|rejection| rejection.to_string())
             .and_then(|(image, manifest)| self.prepare_program(number, &image, &manifest));
         let mcc = &mut self.mccs[number];
         mcc.file = file;
@@ -536,9 +536,9 @@ impl Device {
                     arguments,
                 });
             }
-            Err(refusal) => {
+            Err(rejection) => {
                 mcc.state = State::Refused;
-                mcc.refusal = Some(refusal);
+                mcc.rejection = Some(rejection);
             }
         }
         true

@@ -11,7 +11,7 @@ use crate::platform::Platform;
 use crate::queue::Queue;
 use crate::scratchpad::{Data, LINE};
 use cohkit_riscv::system::Bytes;
-use cohkit_riscv::{Flat, Shared, Size};
+use cohkit_riscv::{FlatMemory, SharedMemory, Size};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -157,7 +157,7 @@ struct Core {
 }
 
 pub(crate) struct Host {
-    pub(crate) main: Shared,
+    pub(crate) main: SharedMemory,
     main_range: Range<u64>,
     cores: Vec<Core>,
     llc: Cache,
@@ -189,7 +189,7 @@ enum Region {
 impl Host {
     pub(crate) fn new(
         platform: &Platform,
-        main: Flat,
+        main: FlatMemory,
         start: u64,
         evictions: Option<Evictions>,
     ) -> Host {
@@ -198,7 +198,7 @@ impl Host {
         let l1 = Cache::new(platform.l1.value, platform.l1_ways.value, false);
         Host {
             main_range: start..main.end(),
-            main: Shared::new(main, cores),
+            main: SharedMemory::new(main, cores),
             cores: vec![
                 Core {
                     l1,

@@ -13,7 +13,7 @@
 //! The crate uses only those components of `cohkit_sim` that execute no controller.
 //!
 //! ```
-//! use cohkit_nearmemory::{Answer, Kind, Notice, Scratchpad};
+//! use cohkit_nearmemory::{HostResponse, Kind, Notice, Scratchpad};
 //!
 //! let mut scratchpad = Scratchpad::new(512);
 //! scratchpad.lock(3, Kind::Read)?;
@@ -23,7 +23,7 @@
 //! // The core changes the line and releases the read, which returns the new contents.
 //! scratchpad.line_mut(3).unwrap()[0] = 42;
 //! let answers = scratchpad.release(3, Kind::Read, 130)?;
-//! let [Answer::Read { request: 7, data }] = &answers[..] else { panic!() };
+//! let [HostResponse::Read { request: 7, data }] = &answers[..] else { panic!() };
 //! assert_eq!((data[0], scratchpad.stamps(3).unwrap().read), (42, 130));
 //! # Ok::<(), cohkit_nearmemory::NoLine>(())
 //! ```
@@ -47,11 +47,11 @@ mod timeline;
 
 pub use binaries::{Binaries, FOLDER};
 pub use controller::Controller;
-pub use copy::{Access, Copier, Direction, Refusal, Transfer, TransferError};
+pub use copy::{Access, Copier, Direction, Rejection, Transfer, TransferError};
 pub use events::CoreId;
 pub use host::Evictions;
 pub use machine::{Machine, RunOutcome};
 pub use platform::Platform;
 pub use polling::Poll;
 pub use races::{Race, RaceKind, Site};
-pub use scratchpad::{Answer, Data, Kind, NoLine, Notice, Scratchpad, Stamps, LINE};
+pub use scratchpad::{Data, HostResponse, Kind, NoLine, Notice, Scratchpad, Stamps, LINE};

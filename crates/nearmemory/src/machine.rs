@@ -15,8 +15,8 @@ use crate::timeline::Timeline;
 use cohkit_riscv::elf::Image;
 use cohkit_riscv::system::{Errno, Open, Place, ServiceOutcome, System, World};
 use cohkit_riscv::{
-    Exception, Extensions, Fast, Flat, Hart, Latencies, Memory, Mode, Op, Paged, Pages, Reply,
-    Stop, Timed,
+    Exception, Extensions, FastInterpreter, FlatMemory, Hart, Latencies, Memory, Mode, Op,
+    PagedMemory, Pages, Reply, Stop, TimedInterpreter,
 };
 use cohkit_sim::timeline::{Filter, Recorded};
 
@@ -40,8 +40,8 @@ mod hsm {
 /// A core with its pipeline models and its schedule.
 struct Runner {
     hart: Hart,
-    timed: Timed,
-    fast: Fast,
+    timed: TimedInterpreter,
+    fast: FastInterpreter,
     /// Address translation, and true while the core is started; for cores of the host.
     pages: Pages,
     started: bool,
@@ -54,8 +54,8 @@ impl Runner {
     fn new(number: usize, extensions: Extensions, latencies: Latencies) -> Runner {
         Runner {
             hart: Hart::new(number as u64, extensions),
-            timed: Timed::new(latencies),
-            fast: Fast::default(),
+            timed: TimedInterpreter::new(latencies),
+            fast: FastInterpreter::default(),
             pages: Pages::default(),
             started: false,
             due: None,
@@ -174,7 +174,7 @@ impl Machine {
     /// may start.
     pub fn new(
         platform: &Platform,
-        (main, start): (Flat, u64),
+        (main, start): (FlatMemory, u64),
         system: System,
         entry: u64,
         binaries: Binaries,
@@ -455,8 +455,8 @@ impl Machine {
                 let file = std::mem::take(&mut device.mccs[mcc].file);
                 let name = self.binaries.name_of(&file).map(str::to_string);
                 self.names[mcc].clone_from(&name);
-                let refusal = device.mccs[mcc].refusal.take();
-                let refused = refusal.map(|reason| RunOutcome::Refused { mcc, name, reason });
+                let rejection = device.mccs[mcc].rejection.take();
+                let refused = rejection.map(|reason| RunOutcome::Refused { mcc, name, reason });
                 self.outcomes.extend(refused);
             }
             Event::Passed(from, mcc) => device.deliver_word(queue, from, mcc),
@@ -540,7 +540,7 @@ impl Machine {
             end = runner.run_fast(&mut port, next_event_time, cycle);
             stall_reason = port.stall_reason;
         } else {
-            let mut port = Paged::new(port, std::mem::take(&mut runner.pages));
+            let mut port = PagedMemory::new(port, std::mem::take(&mut runner.pages));
             end = runner.timed.run(&mut runner.hart, &mut port, until).1;
             stall_reason = port.memory.stall_reason;
             runner.pages = port.pages;
@@ -816,7 +816,7 @@ pub fn load_program(
     image: &Image,
     bytes: u64,
     command: &str,
-) -> Result<((Flat, u64), System), String> {
+) -> Result<((FlatMemory, u64), System), String> {
     const PAGE: u64 = 4096;
     let segments = image.segments.iter();
     let places = segments.flat_map(|segment| {
@@ -847,7 +847,7 @@ pub fn load_program(
         ));
     }
     let length = usize::try_from(bytes).map_err(|error| error.to_string())?;
-    let mut memory = Flat::new(start, length);
+    let mut memory = FlatMemory::new(start, length);
     for segment in &image.segments {
         let place = memory.bytes_mut(segment.load_address, segment.bytes.len());
         let place = place.ok_or("its segments are outside memory")?;

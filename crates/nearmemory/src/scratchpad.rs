@@ -28,9 +28,9 @@ pub struct Notice {
     pub kind: Kind,
 }
 
-/// Answer to the host. `request` is the number that the host gave to its request.
+/// HostResponse to the host. `request` is the number that the host gave to its request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum HostResponse {
     /// Completion of a read.
     Read {
         /// Number of the request.
@@ -142,7 +142,12 @@ impl Scratchpad {
     }
 
     /// Handles a host read. Returns the answer, or `None` if the read is held.
-    pub fn read(&mut self, line: usize, request: u64, now: u64) -> Result<Option<Answer>, NoLine> {
+    pub fn read(
+        &mut self,
+        line: usize,
+        request: u64,
+        now: u64,
+    ) -> Result<Option<HostResponse>, NoLine> {
         let slot = self.slot(line)?;
         if !slot.waiting.is_empty() {
             slot.waiting.push_back((request, None));
@@ -152,7 +157,7 @@ impl Scratchpad {
     }
 
     /// Handles a read without a write-back before it.
-    fn read_now(&mut self, line: usize, request: u64, now: u64) -> Option<Answer> {
+    fn read_now(&mut self, line: usize, request: u64, now: u64) -> Option<HostResponse> {
         let slot = &mut self.slots[line];
         if !slot.read_locked {
             return Some(slot.answer_read(request, now));
@@ -170,7 +175,7 @@ impl Scratchpad {
         request: u64,
         data: &Data,
         now: u64,
-    ) -> Result<Option<Answer>, NoLine> {
+    ) -> Result<Option<HostResponse>, NoLine> {
         let slot = self.slot(line)?;
         if slot.held_write_back.is_some() {
             slot.waiting.push_back((request, Some(Box::new(*data))));
@@ -178,7 +183,7 @@ impl Scratchpad {
         }
         slot.put(data, now);
         if !slot.write_locked {
-            return Ok(Some(Answer::Written { request }));
+            return Ok(Some(HostResponse::Written { request }));
         }
         self.hold_acknowledgement(line, request);
         Ok(None)
@@ -203,7 +208,12 @@ impl Scratchpad {
 
     /// Releases the oldest held request of this kind, with the reads that waited only for it, and keeps the lock. Does
     /// nothing if no request is held.
-    pub fn release(&mut self, line: usize, kind: Kind, now: u64) -> Result<Vec<Answer>, NoLine> {
+    pub fn release(
+        &mut self,
+        line: usize,
+        kind: Kind,
+        now: u64,
+    ) -> Result<Vec<HostResponse>, NoLine> {
         let slot = self.slot(line)?;
         if kind == Kind::Read {
             let request = slot.held_reads.pop_front();
@@ -211,8 +221,8 @@ impl Scratchpad {
             return Ok(answer.into_iter().collect());
         }
         let acknowledged = slot.held_write_back.take();
-        let mut answers: Vec<Answer> = (acknowledged.into_iter())
-            .map(|request| Answer::Written { request })
+        let mut answers: Vec<HostResponse> = (acknowledged.into_iter())
+            .map(|request| HostResponse::Written { request })
             .collect();
         // Store the next write-back; the reads behind it, up to the following write-back, observe it.
         let next = self.slots[line].waiting.pop_front();
@@ -230,7 +240,12 @@ impl Scratchpad {
 
     /// Removes the lock and releases all held requests of this kind, oldest first. Withdraws their notices that the
     /// core has not taken.
-    pub fn unlock(&mut self, line: usize, kind: Kind, now: u64) -> Result<Vec<Answer>, NoLine> {
+    pub fn unlock(
+        &mut self,
+        line: usize,
+        kind: Kind,
+        now: u64,
+    ) -> Result<Vec<HostResponse>, NoLine> {
         let slot = self.slot(line)?;
         let mut answers = Vec::new();
         match kind {
@@ -291,10 +306,10 @@ impl Scratchpad {
 }
 
 impl Slot {
-    fn answer_read(&mut self, request: u64, now: u64) -> Answer {
+    fn answer_read(&mut self, request: u64, now: u64) -> HostResponse {
         self.stamps.read = now;
         let data = self.data.clone();
-        Answer::Read { request, data }
+        HostResponse::Read { request, data }
     }
 
     fn put(&mut self, data: &Data, now: u64) {

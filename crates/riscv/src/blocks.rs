@@ -1,4 +1,4 @@
-//! Cache of decoded instructions, in straight-line blocks, and the engine [`Fast`] that executes them.
+//! Cache of decoded instructions, in straight-line blocks, and the engine [`FastInterpreter`] that executes them.
 
 use crate::decode::Inst;
 use crate::hart::{Hart, Stop};
@@ -95,13 +95,13 @@ impl Blocks {
 /// Functional engine: executes as fast as possible, without time.
 ///
 /// Decoded instructions are kept until the core executes `fence.i`. If code changes in another way, the caller must
-/// call [`Fast::invalidate_blocks`].
+/// call [`FastInterpreter::invalidate_blocks`].
 #[derive(Clone, Debug, Default)]
-pub struct Fast {
+pub struct FastInterpreter {
     blocks: Blocks,
 }
 
-impl Fast {
+impl FastInterpreter {
     /// Drops all decoded instructions.
     pub fn invalidate_blocks(&mut self) {
         self.blocks.invalidate_blocks();

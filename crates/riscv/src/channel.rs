@@ -53,7 +53,7 @@ pub struct Grant {
 
 /// Reason why a program is rejected.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal {
+pub struct Rejection {
     /// Address of the defect; `None` for a defect of the file or its manifest.
     pub address: Option<u64>,
     /// Symbol that contains the address, and the offset from its start in bytes.
@@ -62,7 +62,7 @@ pub struct Refusal {
     pub reason: String,
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for Rejection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.address, &self.name) {
             (Some(address), Some((name, offset))) => {
@@ -75,20 +75,20 @@ impl fmt::Display for Refusal {
     }
 }
 
-impl std::error::Error for Refusal {}
+impl std::error::Error for Rejection {}
 
-fn file_refusal(reason: impl Into<String>) -> Refusal {
-    Refusal {
+fn file_rejection(reason: impl Into<String>) -> Rejection {
+    Rejection {
         address: None,
         name: None,
         reason: reason.into(),
     }
 }
 
-fn refusal_at(address: u64, reason: impl Into<String>) -> Refusal {
-    Refusal {
+fn rejection_at(address: u64, reason: impl Into<String>) -> Rejection {
+    Rejection {
         address: Some(address),
-        ..file_refusal(reason)
+        ..file_rejection(reason)
     }
 }
 
@@ -139,9 +139,9 @@ impl Manifest {
     }
 
     /// Rejects a manifest that requests resources that are not granted.
-    fn compare(&self, grant: &Grant) -> Result<(), Refusal> {
+    fn compare(&self, grant: &Grant) -> Result<(), Rejection> {
         if let Some(pipe) = self.pipes.iter().find(|pipe| !grant.pipes.contains(pipe)) {
-            return Err(file_refusal(format!(
+            return Err(file_rejection(format!(
                 "the manifest requests pipe {pipe}, which is not granted"
             )));
         }
@@ -149,7 +149,7 @@ impl Manifest {
             |range: &Range<u64>| grant.far.iter().any(|granted| is_within(range, granted));
         if let Some(range) = self.far.iter().find(|range| !is_granted(range)) {
             let reason = "the manifest requests far memory here that is not granted";
-            return Err(refusal_at(range.start, reason));
+            return Err(rejection_at(range.start, reason));
         }
         Ok(())
     }
@@ -166,16 +166,16 @@ impl Manifest {
 ///
 /// # Errors
 /// The first violated rule, with its address.
-pub fn verify<'a>(file: &'a [u8], grant: &Grant) -> Result<(Image<'a>, Manifest), Refusal> {
-    let image = Image::read(file).map_err(file_refusal)?;
-    let manifest = Manifest::read(file).map_err(file_refusal)?;
+pub fn verify<'a>(file: &'a [u8], grant: &Grant) -> Result<(Image<'a>, Manifest), Rejection> {
+    let image = Image::read(file).map_err(file_rejection)?;
+    let manifest = Manifest::read(file).map_err(file_rejection)?;
     manifest.compare(grant)?;
-    let with_symbol = |refusal: Refusal| Refusal {
-        name: refusal
+    let with_symbol = |rejection: Rejection| Rejection {
+        name: rejection
             .address
             .and_then(|address| image.name(address))
             .map(|(name, offset)| (name.to_string(), offset)),
-        ..refusal
+        ..rejection
     };
     check_layout(&image, &manifest, grant).map_err(with_symbol)?;
     check_instructions(&image, &manifest, grant).map_err(with_symbol)?;
@@ -183,9 +183,9 @@ pub fn verify<'a>(file: &'a [u8], grant: &Grant) -> Result<(Image<'a>, Manifest)
 }
 
 /// Reads a program and its manifest without verifying them.
-pub fn read_unverified(file: &[u8]) -> Result<(Image<'_>, Manifest), Refusal> {
-    let image = Image::read(file).map_err(file_refusal)?;
-    Ok((image, Manifest::read(file).map_err(file_refusal)?))
+pub fn read_unverified(file: &[u8]) -> Result<(Image<'_>, Manifest), Rejection> {
+    let image = Image::read(file).map_err(file_rejection)?;
+    Ok((image, Manifest::read(file).map_err(file_rejection)?))
 }
 
 /// Returns the program without symbols and line tables, as it is sent to a core: segments and manifest.
@@ -259,12 +259,12 @@ pub fn strip(file: &[u8]) -> Result<Vec<u8>, String> {
 }
 
 /// Rejects segments and a stack outside private memory, or overlapping.
-fn check_layout(image: &Image, manifest: &Manifest, grant: &Grant) -> Result<(), Refusal> {
+fn check_layout(image: &Image, manifest: &Manifest, grant: &Grant) -> Result<(), Rejection> {
     let private = &grant.private;
     let stack = private.end.checked_sub(manifest.stack);
     let stack = stack.filter(|stack| *stack >= private.start && manifest.stack > 0);
     let Some(stack) = stack else {
-        return Err(file_refusal(format!(
+        return Err(file_rejection(format!(
             "the manifest requests a stack of {:#x} bytes, and private memory is {:#x} to {:#x}",
             manifest.stack, private.start, private.end
         )));
@@ -280,7 +280,7 @@ fn check_layout(image: &Image, manifest: &Manifest, grant: &Grant) -> Result<(),
             } else {
                 range.start.max(private.end)
             };
-            return Err(refusal_at(
+            return Err(rejection_at(
                 outside_address,
                 format!(
                     "the segment from {:#x} to {:#x} is not in private memory, which is {:#x} to {:#x}",
@@ -289,19 +289,19 @@ fn check_layout(image: &Image, manifest: &Manifest, grant: &Grant) -> Result<(),
             ));
         }
         if segment.writable && segment.executable {
-            return Err(refusal_at(
+            return Err(rejection_at(
                 segment.address,
                 "this segment is both written and executed",
             ));
         }
         if let Some(previous) = previous.filter(|previous| previous.end > range.start) {
-            return Err(refusal_at(
+            return Err(rejection_at(
                 range.start,
                 format!("this segment and the one at {:#x} overlap", previous.start),
             ));
         }
         if range.end > stack {
-            return Err(refusal_at(
+            return Err(rejection_at(
                 range.start.max(stack),
                 format!("a segment reaches into the stack, which begins at {stack:#x}"),
             ));
@@ -312,7 +312,7 @@ fn check_layout(image: &Image, manifest: &Manifest, grant: &Grant) -> Result<(),
 }
 
 /// Rejects executable segments with anything but legal instructions, and direct jumps to other targets.
-fn check_instructions(image: &Image, manifest: &Manifest, grant: &Grant) -> Result<(), Refusal> {
+fn check_instructions(image: &Image, manifest: &Manifest, grant: &Grant) -> Result<(), Rejection> {
     let decoder = Decoder::new(grant.extensions.without(Extension::Machine));
     let mut boundaries = Vec::new();
     let mut targets = Vec::new();
@@ -331,13 +331,13 @@ fn check_instructions(image: &Image, manifest: &Manifest, grant: &Grant) -> Resu
             let Some(inst) = inst else {
                 // Disassemble an instruction of an extension that this core lacks.
                 let text = Decoder::new(Extensions::HOST).text(word);
-                return Err(refusal_at(
+                return Err(rejection_at(
                     address,
                     format!("{text} is not an instruction of this core"),
                 ));
             };
             check_instruction(&inst, manifest).map_err(|reason| {
-                refusal_at(address, format!("{} {reason}", decoder.text(word)))
+                rejection_at(address, format!("{} {reason}", decoder.text(word)))
             })?;
             if matches!(
                 inst.op,
@@ -350,17 +350,17 @@ fn check_instructions(image: &Image, manifest: &Manifest, grant: &Grant) -> Resu
         }
         if segment.length > offset as u64 {
             let reason = "the instructions executed here are not in the file";
-            return Err(refusal_at(segment.address + offset as u64, reason));
+            return Err(rejection_at(segment.address + offset as u64, reason));
         }
     }
     if boundaries.binary_search(&image.entry).is_err() {
         let reason = "the program's entry point is not an instruction boundary";
-        return Err(refusal_at(image.entry, reason));
+        return Err(rejection_at(image.entry, reason));
     }
     for (from, to) in targets {
         if boundaries.binary_search(&to).is_err() {
             let reason = format!("its target {to:#x} is not an instruction boundary");
-            return Err(refusal_at(from, reason));
+            return Err(rejection_at(from, reason));
         }
     }
     Ok(())

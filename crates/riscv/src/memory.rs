@@ -195,23 +195,23 @@ pub trait Memory {
 /// A range of bytes for one core. Accesses complete at once, misaligned accesses are allowed, and block management has
 /// no effect.
 #[derive(Clone)]
-pub struct Flat {
+pub struct FlatMemory {
     start: u64,
     bytes: Vec<u8>,
     /// Reserved address, if any.
     reserved: Option<u64>,
 }
 
-impl fmt::Debug for Flat {
+impl fmt::Debug for FlatMemory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} bytes from {:#x}", self.bytes.len(), self.start)
     }
 }
 
-impl Flat {
+impl FlatMemory {
     /// Creates `length` zero bytes from address `start` on.
-    pub fn new(start: u64, length: usize) -> Flat {
-        Flat {
+    pub fn new(start: u64, length: usize) -> FlatMemory {
+        FlatMemory {
             start,
             bytes: vec![0; length],
             reserved: None,
@@ -272,7 +272,7 @@ impl<T> From<Option<T>> for Reply<T> {
     }
 }
 
-impl Memory for Flat {
+impl Memory for FlatMemory {
     #[inline(always)]
     fn fetch(&mut self, address: u64) -> Reply<u16> {
         self.read(address).map(u16::from_le_bytes).into()

@@ -253,7 +253,7 @@ impl Pages {
 /// prefetch that misses is dropped. Instruction translations are separate and always hit. An access that crosses the
 /// end of a page is misaligned.
 #[derive(Clone, Debug)]
-pub struct Paged<M> {
+pub struct PagedMemory<M> {
     /// Memory behind the page table.
     pub memory: M,
     /// Page table. It may be moved to another memory.
@@ -262,10 +262,10 @@ pub struct Paged<M> {
     now: u64,
 }
 
-impl<M> Paged<M> {
+impl<M> PagedMemory<M> {
     /// Puts this page table in front of this memory.
-    pub fn new(memory: M, pages: Pages) -> Paged<M> {
-        Paged {
+    pub fn new(memory: M, pages: Pages) -> PagedMemory<M> {
+        PagedMemory {
             memory,
             pages,
             now: 0,
@@ -273,7 +273,7 @@ impl<M> Paged<M> {
     }
 }
 
-impl<M: TimedMemory> Paged<M> {
+impl<M: TimedMemory> PagedMemory<M> {
     /// Translates an access. An access that its page does not permit is answered like one without a page.
     #[inline(always)]
     fn translate<T>(
@@ -317,7 +317,7 @@ macro_rules! translated {
     };
 }
 
-impl<M: TimedMemory> Memory for Paged<M> {
+impl<M: TimedMemory> Memory for PagedMemory<M> {
     const SPLIT: bool = M::SPLIT;
 
     fn fetch(&mut self, address: u64) -> Reply<u16> {
@@ -390,7 +390,7 @@ impl<M: TimedMemory> Memory for Paged<M> {
     }
 }
 
-impl<M: TimedMemory> TimedMemory for Paged<M> {
+impl<M: TimedMemory> TimedMemory for PagedMemory<M> {
     #[inline(always)]
     fn set_cycle(&mut self, cycle: u64) {
         self.now = cycle;

@@ -1,6 +1,6 @@
 //! Memory shared by several cores, without time.
 
-use crate::memory::{Amo, AmoOp, Cbo, Fence, Flat, Memory, Prefetch, Reply, Size};
+use crate::memory::{Amo, AmoOp, Cbo, Fence, FlatMemory, Memory, Prefetch, Reply, Size};
 use crate::system::Bytes;
 use crate::timed::TimedMemory;
 
@@ -9,19 +9,19 @@ const BLOCK: u64 = 64;
 
 /// Sequentially consistent memory of several cores: each access is performed at once and visible to all.
 #[derive(Clone, Debug)]
-pub struct Shared {
+pub struct SharedMemory {
     /// Contents.
-    pub memory: Flat,
+    pub memory: FlatMemory,
     /// Reserved address of each core, if any.
     reserved: Vec<Option<u64>>,
     /// Number of reservations.
     reservation_count: usize,
 }
 
-impl Shared {
+impl SharedMemory {
     /// Shares `memory` among `cores` cores.
-    pub fn new(memory: Flat, cores: usize) -> Shared {
-        Shared {
+    pub fn new(memory: FlatMemory, cores: usize) -> SharedMemory {
+        SharedMemory {
             memory,
             reserved: vec![None; cores],
             reservation_count: 0,
@@ -73,7 +73,7 @@ impl Shared {
 /// Shared memory as seen by one core.
 #[derive(Debug)]
 pub struct Port<'a> {
-    shared: &'a mut Shared,
+    shared: &'a mut SharedMemory,
     core: usize,
 }
 

@@ -3,7 +3,7 @@
 
 use crate::csr::Exception;
 use crate::hart::Hart;
-use crate::memory::Flat;
+use crate::memory::FlatMemory;
 use std::ops::Range;
 
 /// Linux error number of a failed call.
@@ -89,7 +89,7 @@ pub trait Bytes {
     fn put(&mut self, address: u64, bytes: &[u8]) -> bool;
 }
 
-impl Bytes for Flat {
+impl Bytes for FlatMemory {
     fn get(&mut self, address: u64, bytes: &mut [u8]) -> bool {
         let memory_bytes = self.bytes(address, bytes.len());
         memory_bytes.is_some_and(|memory_bytes| {

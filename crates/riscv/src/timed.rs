@@ -3,7 +3,7 @@
 use crate::blocks::Blocks;
 use crate::decode::Inst;
 use crate::hart::{Hart, Stop};
-use crate::memory::{Flat, Memory};
+use crate::memory::{FlatMemory, Memory};
 use crate::table::Op;
 
 /// Memory with latency.
@@ -31,7 +31,7 @@ pub trait TimedMemory: Memory {
     }
 }
 
-impl TimedMemory for Flat {}
+impl TimedMemory for FlatMemory {}
 
 /// Cost of one kind of instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,7 +118,7 @@ impl Latencies {
 
 /// Timed engine for a core. Instruction fetch takes no cycles.
 #[derive(Clone, Debug)]
-pub struct Timed {
+pub struct TimedInterpreter {
     blocks: Blocks,
     latencies: Latencies,
     /// Cycle in which the next instruction can start. A caller that stalls the core sets it to the cycle of resumption.
@@ -127,10 +127,10 @@ pub struct Timed {
     ready: [u64; 64],
 }
 
-impl Timed {
+impl TimedInterpreter {
     /// Creates an engine at cycle 0.
-    pub fn new(latencies: Latencies) -> Timed {
-        Timed {
+    pub fn new(latencies: Latencies) -> TimedInterpreter {
+        TimedInterpreter {
             blocks: Blocks::default(),
             latencies,
             now: 0,
@@ -154,8 +154,8 @@ impl Timed {
     /// Returns the number of completed instructions, and the reason for any other stop.
     ///
     /// After [`Stop::Wait`], `now` is the earliest cycle in which the instruction could have started.
-    /// [`Timed::deliver`] ends the wait for a register. If memory stalled, the next run retries the same access in
-    /// cycle `now`.
+    /// [`TimedInterpreter::deliver`] ends the wait for a register. If memory stalled, the next run retries the same
+    /// access in cycle `now`.
     pub fn run<M: TimedMemory>(
         &mut self,
         hart: &mut Hart,

@@ -4,7 +4,7 @@ use cohkit_murphi::{print, read, Diagnostic, Dialect, Style};
 use std::path::Path;
 
 /// Tokens that mutations insert.
-const WORDS: [&str; 56] = [
+const INSERTED_TOKENS: [&str; 56] = [
     "n",
     "x",
     "i",
@@ -80,7 +80,7 @@ impl Random {
 }
 
 /// Splits a text into tokens: words, runs of white space, and single punctuation characters.
-fn pieces(text: &str) -> Vec<&str> {
+fn tokens(text: &str) -> Vec<&str> {
     let kind = |c: char| match c {
         _ if c.is_alphanumeric() || c == '_' => 0,
         _ if c.is_whitespace() => 1,
@@ -118,29 +118,32 @@ impl Corpus {
     }
 
     /// Returns the mutant of a seed: a model with one to four changes.
-    pub fn text(&self, seed: u64) -> String {
+    pub fn mutant(&self, seed: u64) -> String {
         let mut random = Random(seed);
         let base = random.below(self.0.len());
-        let mut words: Vec<String> = pieces(&self.0[base])
+        let mut tokens: Vec<String> = tokens(&self.0[base])
             .iter()
-            .map(|w| w.to_string())
+            .map(|token| token.to_string())
             .collect();
         for _ in 0..1 + random.below(4) {
-            let position = random.below(words.len());
+            let position = random.below(tokens.len());
             match random.below(5) {
-                0 => words[position].clear(),
-                1 => words[position] = WORDS[random.below(WORDS.len())].into(),
-                2 => words.insert(position, format!(" {} ", WORDS[random.below(WORDS.len())])),
-                3 => words[position] = words[random.below(words.len())].clone(),
+                0 => tokens[position].clear(),
+                1 => tokens[position] = INSERTED_TOKENS[random.below(INSERTED_TOKENS.len())].into(),
+                2 => tokens.insert(
+                    position,
+                    format!(" {} ", INSERTED_TOKENS[random.below(INSERTED_TOKENS.len())]),
+                ),
+                3 => tokens[position] = tokens[random.below(tokens.len())].clone(),
                 _ => {
-                    let to = (position + random.below(20)).min(words.len());
-                    let part = words[position..to].to_vec();
-                    let target = random.below(words.len());
-                    words.splice(target..target, part);
+                    let to = (position + random.below(20)).min(tokens.len());
+                    let part = tokens[position..to].to_vec();
+                    let target = random.below(tokens.len());
+                    tokens.splice(target..target, part);
                 }
             }
         }
-        words.concat()
+        tokens.concat()
     }
 }
 

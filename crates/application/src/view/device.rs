@@ -1,6 +1,6 @@
 //! The device's side of the view: it takes written lines, reads the base table and writes the view.
 
-use super::{add, Layout, Order, Sums, View, ADDRESSES};
+use super::{add_order, Layout, Order, Sums, View, SYNC_LINES};
 use crate::interface::{Actions, Application, Event, Line, Operation, Placement, Words};
 use cohkit_protocol::protocol::Right;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -88,9 +88,9 @@ impl Maintainer {
         let layout = view.layout();
         let initial_rows = view.initial_rows();
         Maintainer {
-            end: ADDRESSES + layout.lines(2 * initial_rows as u64),
+            end: SYNC_LINES + layout.lines(2 * initial_rows as u64),
             phase: Phase::Load {
-                next: ADDRESSES,
+                next: SYNC_LINES,
                 in_flight: 0,
             },
             layout,
@@ -195,8 +195,8 @@ impl Maintainer {
         else {
             return false;
         };
-        let base = self.layout.base();
-        while next < self.layout.view().end && in_flight < self.outstanding {
+        let base = self.layout.base_table();
+        while next < self.layout.view_table().end && in_flight < self.outstanding {
             let word = |index: u64| {
                 let order = self.orders[..self.initial_rows].get((index / 2) as usize)?;
                 Some([order.customer, order.price][(index % 2) as usize])
@@ -222,7 +222,7 @@ impl Maintainer {
         let Some(&line) = self.waiting.front() else {
             return false;
         };
-        let other_address = ADDRESSES - 1 - line;
+        let other_address = SYNC_LINES - 1 - line;
         let written_lines = std::mem::take(&mut self.written_lines);
         actions.count("lines taken", written_lines.len() as u64);
         let remaining = std::iter::once(other_address)
@@ -242,7 +242,9 @@ impl Maintainer {
             self.sums.clear();
         }
         let word_index = 2 * self.rows;
-        let (first, _) = self.layout.line_and_word(self.layout.base(), word_index);
+        let (first, _) = self
+            .layout
+            .line_and_word(self.layout.base_table(), word_index);
         self.phase = Phase::Scan(Scan {
             next_request: first,
             end: self.end.max(first),
@@ -281,7 +283,7 @@ impl Maintainer {
                     );
                 }
                 let price = word;
-                add(&mut self.sums, Order { customer, price });
+                add_order(&mut self.sums, Order { customer, price });
                 scan.changed.insert(customer);
                 self.rows += 1;
             }
@@ -296,7 +298,7 @@ impl Maintainer {
         let Phase::Scan(scan) = &self.phase else {
             return;
         };
-        let first = self.layout.view().start;
+        let first = self.layout.view_table().start;
         let mut lines = BTreeSet::new();
         for (position, customer) in self.sums.keys().enumerate() {
             // A new customer shifts all sums that follow.
@@ -321,7 +323,7 @@ impl Maintainer {
             return;
         };
         let word = |index: u64| column.get(index as usize).copied();
-        let words = self.build_line(word, line, self.layout.view().start);
+        let words = self.build_line(word, line, self.layout.view_table().start);
         actions.store(line, line, words);
     }
 
@@ -345,14 +347,14 @@ impl Maintainer {
         if !self.is_initialised {
             return self.deferred_reads.push((line, wants));
         }
-        if line < ADDRESSES {
+        if line < SYNC_LINES {
             self.waiting.push_back(line);
             if self.phase == Phase::Rest {
                 self.advance(actions);
             }
             return;
         }
-        if self.layout.base().contains(&line) && wants == Right::Write {
+        if self.layout.base_table().contains(&line) && wants == Right::Write {
             self.written_lines.insert(line);
             self.end = self.end.max(line + 1);
         }
@@ -363,7 +365,7 @@ impl Maintainer {
     fn handle_stored_line(&mut self, line: Line, actions: &mut Actions) {
         match &mut self.phase {
             Phase::Load { in_flight, .. } => *in_flight -= 1,
-            Phase::Write { in_flight, .. } if self.layout.view().contains(&line) => {
+            Phase::Write { in_flight, .. } if self.layout.view_table().contains(&line) => {
                 *in_flight -= 1;
                 actions.unlock(line);
             }
@@ -379,7 +381,7 @@ impl Application for Maintainer {
     }
 
     fn placement(&self) -> Placement {
-        Placement::Between(0..self.layout.view().end)
+        Placement::Between(0..self.layout.view_table().end)
     }
 
     fn handle(&mut self, event: Event, actions: &mut Actions) {
@@ -389,7 +391,7 @@ impl Application for Maintainer {
                 self.advance(actions);
             }
             Event::Read { line, wants, .. } => self.read(line, wants, actions),
-            Event::Write { line, words, .. } if self.layout.base().contains(&line) => {
+            Event::Write { line, words, .. } if self.layout.base_table().contains(&line) => {
                 actions.store(line, line, words);
             }
             // The CPU writes nothing in the other ranges.

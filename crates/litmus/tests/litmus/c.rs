@@ -132,7 +132,7 @@ forall ((0:r1=1 /\\ 0:r2=5 /\\ 0:r3=3 /\\ n=7 /\\ (1:r1=1 /\\ 1:r0=7 /\\ l=4 \\/
     let program = test(text);
     for cores in [Cores::InOrder, Cores::StoreBuffer] {
         let ends = ends(&program, cores);
-        let outcomes: Vec<String> = ends.iter().map(|end| program.words(end)).collect();
+        let outcomes: Vec<String> = ends.iter().map(|end| program.format_outcome(end)).collect();
         assert!(program.is_satisfied(&ends), "{}", outcomes.join("\n"));
         assert!(ends.len() >= 2, "{}", outcomes.join("\n"));
     }

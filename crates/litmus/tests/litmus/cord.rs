@@ -295,7 +295,7 @@ fn by_program(protocol: &Protocol, program: &Program) -> Option<String> {
         Found::Ends { ends, .. } => {
             let allowed = allowed(program, Model::Rc).unwrap();
             let forbidden = ends.iter().find(|end| !allowed.contains(end))?;
-            Some(program.words(forbidden))
+            Some(program.format_outcome(forbidden))
         }
         Found::Stuck { .. } => Some(FOR_EVER.to_string()),
         Found::Wrong(StepError::Violated(violation)) => Some(violation.what),

@@ -83,7 +83,7 @@ fn layout_does_not_change_a_test() {
     // Compare by name: register numbers may differ.
     let named_outcomes = |test: &Program| {
         let ends = ends(test, Cores::StoreBuffer).into_iter();
-        let outcomes = ends.map(|end| (test.words(&end), test.holds(&end)));
+        let outcomes = ends.map(|end| (test.format_outcome(&end), test.holds(&end)));
         outcomes.collect::<BTreeSet<_>>()
     };
     for (from, to) in [
@@ -358,7 +358,7 @@ fn no_text_makes_the_reader_fail() {
 /// Returns the outcomes of a test under a model, formatted.
 fn formatted_outcomes(test: &Program, model: Model) -> BTreeSet<String> {
     let ends = axioms::allowed(test, model).unwrap();
-    ends.iter().map(|end| test.words(end)).collect()
+    ends.iter().map(|end| test.format_outcome(end)).collect()
 }
 
 fn parse_test(text: &str) -> Program {
@@ -546,9 +546,9 @@ fn coherent_candidates_have_all_allowed_outcomes() {
     for test in tests {
         for model in [Model::Tso, Model::Armv8, Model::RiscV] {
             let mut outcomes = BTreeSet::new();
-            let result = executions::each(&test, &mut |execution| {
+            let result = executions::for_each(&test, &mut |execution| {
                 if axioms::allows(model, execution) {
-                    outcomes.extend(execution.end(&test));
+                    outcomes.extend(execution.outcome(&test));
                 }
             });
             if result.is_ok() {
@@ -611,7 +611,7 @@ fn dialects_of_public_suites_have_their_verdicts() {
         let test = read(text).unwrap_or_else(|e| panic!("{}", e.render(file, text, false)));
         let ends = axioms::allowed(&test, model).unwrap();
         if test.is_satisfied(&ends) != is_satisfied {
-            let outcomes: Vec<String> = ends.iter().map(|end| test.words(end)).collect();
+            let outcomes: Vec<String> = ends.iter().map(|end| test.format_outcome(end)).collect();
             failures.push(format!("{name}, {model}:\n  {}", outcomes.join("\n  ")));
         }
         // The operational and the axiomatic models agree.
@@ -619,7 +619,7 @@ fn dialects_of_public_suites_have_their_verdicts() {
             (Model::Sc, Cores::InOrder),
             (Model::Tso, Cores::StoreBuffer),
         ] {
-            if !test.needs_axioms() {
+            if !test.requires_axiomatic_model() {
                 let axioms = axioms::ends(&test, model).unwrap();
                 assert_eq!(axioms, models::ends(&test, cores), "{name}, {model}");
             }

@@ -25,8 +25,8 @@ const MP_TSO: &str = include_str!("../../../../ordering/tso/mp.coh");
 const SEQ_TSO: &str = include_str!("../../../../ordering/tso/seq.coh");
 const ORDERED: &str = include_str!("../../../../tests/homes/ordered-at-homes.coh");
 
-/// Returns the first classic program of at most `max_threads` threads with an outcome that the guaranteed model forbids, or
-/// with another violation.
+/// Returns the first classic program of at most `max_threads` threads with an outcome that the guaranteed model
+/// forbids, or with another violation.
 fn refuted(protocol: &Protocol, max_threads: usize) -> Option<String> {
     let Home::Controller(home) = &protocol.home else {
         panic!("a home written as rows")
@@ -50,7 +50,7 @@ fn refuted(protocol: &Protocol, max_threads: usize) -> Option<String> {
                 Found::Ends { ends, .. } => {
                     let allowed = allowed(program, model).unwrap();
                     let failure = ends.iter().find(|end| !allowed.contains(end));
-                    failure.map(|end| format!("ends with {}", program.words(end)))
+                    failure.map(|end| format!("ends with {}", program.format_outcome(end)))
                 }
                 // Atomic accesses need a cached copy.
                 Found::Cannot(_) => continue,

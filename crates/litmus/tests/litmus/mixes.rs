@@ -143,7 +143,7 @@ exists (0:X4=100)
         let observed = simulate(&protocol, &program, 100);
         assert_eq!(observed.failure, None, "{}", protocol.name);
         let forbidden = observed.ends.keys().find(|end| !allowed.contains(end));
-        let forbidden_text = forbidden.map(|end| program.words(end));
+        let forbidden_text = forbidden.map(|end| program.format_outcome(end));
         assert_eq!(forbidden_text, None, "{}", protocol.name);
         assert!(observed.ends.len() > 2, "{}", protocol.name);
     }
@@ -216,7 +216,7 @@ fn refutations(text: &str, name: &str) -> Vec<(String, String)> {
         ) {
             Found::Ends { ends, .. } => {
                 let forbidden = ends.iter().find(|end| !allowed.contains(end));
-                forbidden.map(|end| program.words(end))
+                forbidden.map(|end| program.format_outcome(end))
             }
             Found::Stuck { .. } => Some("waits for ever".to_string()),
             other => Some(format!("{other:?}")),

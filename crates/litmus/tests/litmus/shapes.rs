@@ -184,7 +184,7 @@ fn printed_shapes_round_trip() {
             let outcomes = |program: &Program| -> BTreeSet<(String, bool)> {
                 let ends = axioms::ends(program, model).unwrap();
                 ends.iter()
-                    .map(|end| (program.words(end), program.holds(end)))
+                    .map(|end| (program.format_outcome(end), program.holds(end)))
                     .collect()
             };
             assert_eq!(outcomes(&read), outcomes(&shape), "{model}: {text}");

@@ -81,10 +81,10 @@ fn accesses(program: &Program, thread: usize) -> Vec<Access> {
                 list.push(Access {
                     location: from.direct().expect("a location").into(),
                     issue: match acquire {
-                        Acquire::No => Issue::Load,
+                        Acquire::None => Issue::Load,
                         _ => Issue::Acquire,
                     },
-                    full: acquire == Acquire::Full,
+                    full: acquire == Acquire::Rcsc,
                     operand: Ok(to),
                 });
                 registers[to] = None;

@@ -172,7 +172,7 @@ fn first_violation(text: &str, tables: Tables, programs: &[Program]) -> Option<S
                 Found::Ends { ends, .. } => {
                     let allowed = allowed(program, Model::Rc).expect("a small program");
                     if let Some(end) = ends.iter().find(|end| !allowed.contains(end)) {
-                        return Some(format!("{name} ends with {}", program.words(end)));
+                        return Some(format!("{name} ends with {}", program.format_outcome(end)));
                     }
                 }
                 Found::Stuck { .. } => return Some(format!("{name} waits for ever")),
@@ -301,7 +301,7 @@ fn rounds(name: &str, locations: usize, rounds: &[(&[u8], usize)]) -> Program {
     let mut value = 0;
     let mut store = |to: u8, release: bool| {
         value += 1;
-        let (value, via) = (Operand::Number(value), StoreVariant::Text);
+        let (value, via) = (Operand::Number(value), StoreVariant::ProtocolDefault);
         code.push(Instruction::Store {
             to: to.into(),
             value,

@@ -75,7 +75,7 @@ fn check_each_shape<'p>(
             assert_eq!(observed.failure, None, "{name}: {}, {cores:?}", shape.name);
             let allowed = ends(&shape, cores);
             for (end, (_, seed)) in &observed.ends {
-                let outcome = shape.words(end);
+                let outcome = shape.format_outcome(end);
                 let test = &shape.name;
                 assert!(
                     allowed.contains(end),
@@ -269,7 +269,7 @@ fn caches_that_are_written_through_run_all_but_atomic_accesses() {
                         allowed.contains(end),
                         "{}: {}",
                         shape.name,
-                        shape.words(end)
+                        shape.format_outcome(end)
                     );
                 }
                 ran += 1;
@@ -310,7 +310,10 @@ fn run_classic(text: &str, runs: u64) -> Result<(usize, usize), String> {
         let allowed = axioms::allowed(&shape, Model::Rc).unwrap();
         for (end, (_, seed)) in &observed.ends {
             if !allowed.contains(end) {
-                return Err(format!("{name}, seed {seed}: {}", shape.words(end)));
+                return Err(format!(
+                    "{name}, seed {seed}: {}",
+                    shape.format_outcome(end)
+                ));
             }
         }
         sum = (sum.0 + observed.ends.len(), sum.1 + allowed.len());

@@ -5,9 +5,9 @@
 
 use cohkit_testing::require;
 
-use cohkit_nearmemory::{Answer, Controller, LINE};
+use cohkit_nearmemory::{Controller, HostResponse, LINE};
 use cohkit_riscv::elf::Image;
-use cohkit_riscv::{Exception, Extensions, Fast, Hart, Stop};
+use cohkit_riscv::{Exception, Extensions, FastInterpreter, Hart, Stop};
 use std::path::Path;
 use std::process::Command;
 
@@ -34,7 +34,7 @@ fn compile(name: &str) -> Vec<u8> {
 /// Executes at most `max_instructions` instructions. Returns true if the program has ended.
 fn run_instructions(
     hart: &mut Hart,
-    fast: &mut Fast,
+    fast: &mut FastInterpreter,
     memory: &mut Controller,
     max_instructions: u64,
 ) -> bool {
@@ -60,16 +60,16 @@ fn line(words: &[u64]) -> [u8; LINE] {
 }
 
 /// Runs the core until it responds to the host.
-fn run_until_answer(
+fn run_until_response(
     hart: &mut Hart,
-    fast: &mut Fast,
+    fast: &mut FastInterpreter,
     memory: &mut Controller,
     max_instructions: u64,
-) -> Answer {
+) -> HostResponse {
     for _ in 0..10_000 {
         run_instructions(hart, fast, memory, max_instructions);
-        if let Some(answer) = memory.answer() {
-            return answer;
+        if let Some(response) = memory.response() {
+            return response;
         }
     }
     panic!("no response after 10,000 slices; pc = {:#x}", hart.pc);
@@ -87,7 +87,7 @@ fn compiled_program_sums_host_write_backs() {
         memory.put(&image).expect("it fits");
         let mut hart = Hart::new(0, Extensions::NEAR_MEMORY);
         hart.pc = image.entry;
-        let mut fast = Fast::default();
+        let mut fast = FastInterpreter::default();
         // The program has locked its lines by then.
         run_instructions(&mut hart, &mut fast, &mut memory, 200);
         let (mut sum, mut count) = (0_u64, 0);
@@ -99,13 +99,13 @@ fn compiled_program_sums_host_write_backs() {
             count += words.len() as u64;
             memory.set_time(1000 + i);
             memory.write_back(0, i, &line(&words)).expect("it is there");
-            assert_eq!(memory.answer(), None, "the acknowledgement is held");
-            let answer = run_until_answer(&mut hart, &mut fast, &mut memory, max_instructions);
-            assert_eq!(answer, Answer::Written { request: i });
+            assert_eq!(memory.response(), None, "the acknowledgement is held");
+            let response = run_until_response(&mut hart, &mut fast, &mut memory, max_instructions);
+            assert_eq!(response, HostResponse::Written { request: i });
             memory.read(1, i).expect("it is there");
-            assert_eq!(memory.answer(), None, "the read is held");
-            let Answer::Read { request, data } =
-                run_until_answer(&mut hart, &mut fast, &mut memory, max_instructions)
+            assert_eq!(memory.response(), None, "the read is held");
+            let HostResponse::Read { request, data } =
+                run_until_response(&mut hart, &mut fast, &mut memory, max_instructions)
             else {
                 panic!("expected a read response");
             };
@@ -119,10 +119,13 @@ fn compiled_program_sums_host_write_backs() {
             &mut memory,
             max_instructions
         )));
-        assert_eq!(memory.answer(), Some(Answer::Written { request: 1000 }));
+        assert_eq!(
+            memory.response(),
+            Some(HostResponse::Written { request: 1000 })
+        );
         // Requests to unlocked lines are not held.
         memory.read(1, 1001).expect("it is there");
-        assert!(memory.answer().is_some());
+        assert!(memory.response().is_some());
     }
 }
 
@@ -150,7 +153,7 @@ fn oversized_images_and_missing_lines_are_rejected() {
 
 #[test]
 fn compiled_program_sums_words_of_a_register_pipe() {
-    const TAKEN: u64 = 0;
+    const EMPTY: u64 = 0;
     const FULL: u64 = 1;
     const ENDED: u64 = 2;
     if !require::require("riscv-gcc") {
@@ -164,12 +167,12 @@ fn compiled_program_sums_words_of_a_register_pipe() {
         assert_eq!(memory.shared(32), None);
         let mut hart = Hart::new(0, Extensions::NEAR_MEMORY);
         hart.pc = image.entry;
-        let mut fast = Fast::default();
+        let mut fast = FastInterpreter::default();
         let (mut sent, mut received, mut sum) = (0_u64, 0_u64, 0_u64);
         let word = |i: u64| (i + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let register = |memory: &mut Controller, number| *memory.shared(number).expect("32");
         let ended = (0..1_000_000).any(|_| {
-            if register(&mut memory, 1) == TAKEN {
+            if register(&mut memory, 1) == EMPTY {
                 *memory.shared(0).expect("32") = word(sent);
                 *memory.shared(1).expect("32") = if sent < 500 { FULL } else { ENDED };
                 sent += 1;
@@ -177,7 +180,7 @@ fn compiled_program_sums_words_of_a_register_pipe() {
             if register(&mut memory, 3) == FULL {
                 sum = sum.wrapping_add(word(received));
                 assert_eq!(register(&mut memory, 2), sum);
-                *memory.shared(3).expect("32") = TAKEN;
+                *memory.shared(3).expect("32") = EMPTY;
                 received += 1;
             }
             run_instructions(&mut hart, &mut fast, &mut memory, max_instructions)

@@ -4,10 +4,10 @@
 use cohkit_testing::require;
 
 use cohkit_nearmemory::{
-    Access, Controller, Copier, Direction, Refusal, Scratchpad, Transfer, TransferError, LINE,
+    Access, Controller, Copier, Direction, Rejection, Scratchpad, Transfer, TransferError, LINE,
 };
 use cohkit_riscv::elf::Image;
-use cohkit_riscv::{Exception, Extensions, Fast, Hart, Stop};
+use cohkit_riscv::{Exception, Extensions, FastInterpreter, Hart, Stop};
 use proptest::prelude::*;
 use std::path::Path;
 use std::process::Command;
@@ -66,7 +66,7 @@ proptest! {
                 let far_line = 100 - scratchpad_line - count;
                 let transfer = Transfer { direction, line: scratchpad_line, lines: count, far: FAR + (far_line * LINE) as u64 };
                 let busy = copier.outstanding_transfers() == max_transfers;
-                prop_assert_eq!(copier.begin(transfer, 100), if busy { Err(Refusal::Busy) } else { Ok(()) });
+                prop_assert_eq!(copier.begin(transfer, 100), if busy { Err(Rejection::Busy) } else { Ok(()) });
                 if !busy {
                     let (scratchpad_lines, far_lines) = (&mut lines[scratchpad_line..scratchpad_line + count], &mut expected.0[far_line..far_line + count]);
                     if fetch { scratchpad_lines.copy_from_slice(far_lines) } else { far_lines.copy_from_slice(scratchpad_lines) }
@@ -118,7 +118,7 @@ fn a_transfer_that_is_not_there_with_all_its_lines_is_refused() {
             far,
             ..valid
         };
-        let refused = Err(Refusal::Wrong(error));
+        let refused = Err(Rejection::Invalid(error));
         assert_eq!(copier.begin(invalid, 16), refused, "{invalid:?}");
     }
     assert_eq!(copier.begin(valid, 16), Ok(()));
@@ -157,7 +157,7 @@ fn run(image: &Image, lines: usize, max_transfers: usize, newest_first: bool) ->
         hart.set_x(register, value);
     }
     let (mut fast, mut outstanding, mut max_outstanding) =
-        (Fast::default(), Vec::<Access>::new(), 0);
+        (FastInterpreter::default(), Vec::<Access>::new(), 0);
     for now in 1..100_000 {
         memory.set_time(now);
         match fast.run(&mut hart, &mut memory, 7).1 {

@@ -6,8 +6,8 @@ use cohkit_testing::riscv_oracle;
 
 use cohkit_riscv::channel::{strip, verify, Grant};
 use cohkit_riscv::elf::{line as line_of, Image};
-use cohkit_riscv::{Exception, Extensions, Fast, Flat, Hart, Sandbox, Stop};
-use riscv_oracle::{b_type, bits, i_type, Random};
+use cohkit_riscv::{Exception, Extensions, FastInterpreter, FlatMemory, Hart, Sandbox, Stop};
+use riscv_oracle::{b_type, encode, i_type, Random};
 use std::path::Path;
 use std::process::Command;
 
@@ -40,10 +40,10 @@ fn valid_channel() -> Channel {
         i_type("addi", 2, 2, -64),
         i_type("addi", 12, 0, 8),
         i_type("ld", 10, 11, 0),
-        bits("c.add", 13 << 7 | 10 << 2),
+        encode("c.add", 13 << 7 | 10 << 2),
         i_type("addi", 12, 12, -1),
         b_type("bne", 12, 0, -10),
-        bits("jal", 0),
+        encode("jal", 0),
     ];
     Channel {
         entry: 0x1000,
@@ -137,11 +137,11 @@ fn program_within_its_grant_passes() {
 /// Each case makes one change to a valid program.
 #[test]
 fn invalid_programs_are_rejected_with_address_and_reason() {
-    let check_refusal = |change: &dyn Fn(&mut Channel), reason: &str| {
+    let check_rejection = |change: &dyn Fn(&mut Channel), reason: &str| {
         let mut channel = valid_channel();
         change(&mut channel);
-        let refusal = verify(&channel.elf(), &grant()).expect_err(reason);
-        assert_eq!(refusal.to_string(), reason);
+        let rejection = verify(&channel.elf(), &grant()).expect_err(reason);
+        assert_eq!(rejection.to_string(), reason);
     };
     let put_word = |offset: usize, word: u32| {
         move |channel: &mut Channel| {
@@ -149,69 +149,69 @@ fn invalid_programs_are_rejected_with_address_and_reason() {
             channel.segments[0].2[offset..offset + bytes.len()].copy_from_slice(&bytes);
         }
     };
-    check_refusal(
-        &put_word(4, bits("fadd.d", 7 << 12)),
-        "0x1004 (main + 4): fadd.d ft0, ft0, ft0 is no instruction of this core",
+    check_rejection(
+        &put_word(4, encode("fadd.d", 7 << 12)),
+        "0x1004 (main + 4): fadd.d ft0, ft0, ft0 is not an instruction of this core",
     );
-    check_refusal(
-        &put_word(4, bits("amoadd.d", 10 << 7)),
-        "0x1004 (main + 4): amoadd.d a0, zero, (zero) is no instruction of this core",
+    check_rejection(
+        &put_word(4, encode("amoadd.d", 10 << 7)),
+        "0x1004 (main + 4): amoadd.d a0, zero, (zero) is not an instruction of this core",
     );
-    check_refusal(
-        &put_word(8, bits("mret", 0)),
-        "0x1008 (main + 8): mret is no instruction of this core",
+    check_rejection(
+        &put_word(8, encode("mret", 0)),
+        "0x1008 (main + 8): mret is not an instruction of this core",
     );
-    check_refusal(
-        &put_word(8, bits("csrrw", 0x305 << 20)),
+    check_rejection(
+        &put_word(8, encode("csrrw", 0x305 << 20)),
         "0x1008 (main + 8): csrrw zero, 0x305, zero uses a register that is reserved for the system",
     );
-    check_refusal(
+    check_rejection(
         &put_word(0, i_type("addi", 2, 2, -2048)),
         "0x1000 (main + 0): addi sp, sp, -2048 makes a frame of 0x800 bytes, and the stack has 0x400",
     );
-    check_refusal(
+    check_rejection(
         &|channel| channel.segments[0].1 = 7,
         "0x1000 (main + 0): this segment is both written and executed",
     );
-    check_refusal(
+    check_rejection(
         &|channel| channel.segments[2].0 = 0x1_0000,
         "0x10000: the segment from 0x10000 to 0x10074 is not in private memory, which is 0x1000 to 0x8000",
     );
-    check_refusal(
+    check_rejection(
         &|channel| channel.segments[2].3 = 0x4bff,
         "0x7c00: a segment reaches into the stack, which begins at 0x7c00",
     );
     // Writable data overlap instructions.
-    check_refusal(
+    check_rejection(
         &|channel| channel.segments[2].0 = 0x1004,
         "0x1004 (main + 4): this segment and the one at 0x1000 overlap",
     );
-    check_refusal(
+    check_rejection(
         &|channel| channel.entry = 0x2000,
         "0x2000: the program's entry point is not an instruction boundary",
     );
     // The upper half of an instruction may encode another instruction.
-    check_refusal(
+    check_rejection(
         &put_word(18, b_type("bne", 12, 0, -8)),
-        "0x1012 (main + 18): it goes to 0x100a, which is not an instruction boundary",
+        "0x1012 (main + 18): its target 0x100a is not an instruction boundary",
     );
-    check_refusal(
+    check_rejection(
         &|channel| channel.segments[0].3 = 4,
         "0x101a (main + 26): the instructions executed here are not in the file",
     );
-    check_refusal(
+    check_rejection(
         &|channel| channel.manifest[2] = 4,
         "the manifest requests pipe 4, which is not granted",
     );
-    check_refusal(
+    check_rejection(
         &|channel| channel.manifest[6] = 0x10_0001,
         "0x100000: the manifest requests far memory here that is not granted",
     );
-    check_refusal(
+    check_rejection(
         &|channel| channel.manifest[0] = 0x7001,
         "the manifest requests a stack of 0x7001 bytes, and private memory is 0x1000 to 0x8000",
     );
-    check_refusal(
+    check_rejection(
         &|channel| channel.manifest[6] = u64::MAX,
         "the manifest requests far memory from 0x100000 on that is 0xffffffffffffffff bytes long, which ends beyond the last address",
     );
@@ -249,7 +249,7 @@ fn stray_access_stops_the_program_at_its_position() {
         private: 0x1_0000..0x4_0000,
         ..grant()
     };
-    let (image, manifest) = verify(&elf, &grant).unwrap_or_else(|refusal| panic!("{refusal}"));
+    let (image, manifest) = verify(&elf, &grant).unwrap_or_else(|rejection| panic!("{rejection}"));
     let address = |name| image.address(name).expect("it is there");
     let store_fault = |address| Exception::StoreFault(address);
     let expected = [
@@ -262,7 +262,7 @@ fn stray_access_stops_the_program_at_its_position() {
         (8, Exception::LoadFault(0x10_0ffe), "case 8:"),
     ];
     let run = |case: u64| {
-        let mut memory = Flat::new(0x1_0000, 0x20_0000);
+        let mut memory = FlatMemory::new(0x1_0000, 0x20_0000);
         for segment in &image.segments {
             let destination = memory.bytes_mut(segment.address, segment.bytes.len());
             destination.expect("it fits").copy_from_slice(segment.bytes);
@@ -278,7 +278,10 @@ fn stray_access_stops_the_program_at_its_position() {
         hart.pc = image.entry;
         hart.set_x(2, grant.private.end);
         hart.set_x(10, case);
-        match Fast::default().run(&mut hart, &mut sandbox, 1_000_000).1 {
+        match FastInterpreter::default()
+            .run(&mut hart, &mut sandbox, 1_000_000)
+            .1
+        {
             Err(Stop::Exception(exception)) => (exception, hart.pc, sandbox.memory),
             result => panic!("case {case}: {result:?}"),
         }
@@ -337,13 +340,13 @@ fn compiled_program_passes_and_double_precision_is_rejected() {
         ..grant()
     };
     let elf = compile("channel.c", "-march=rv64imfc_zba_zbb_zbs -mabi=lp64f");
-    let (image, manifest) = verify(&elf, &grant).unwrap_or_else(|refusal| panic!("{refusal}"));
+    let (image, manifest) = verify(&elf, &grant).unwrap_or_else(|rejection| panic!("{rejection}"));
     assert_eq!(image.address("_start"), Some(image.entry));
     assert_eq!((manifest.stack, &manifest.pipes), (4096, &vec![2]));
     // A stripped file contains the same program without symbols.
     let stripped_elf = strip(&elf).expect("it can be read");
     let (stripped_image, stripped_manifest) =
-        verify(&stripped_elf, &grant).unwrap_or_else(|refusal| panic!("{refusal}"));
+        verify(&stripped_elf, &grant).unwrap_or_else(|rejection| panic!("{rejection}"));
     assert_eq!(
         (stripped_image.entry, stripped_image.segments),
         (image.entry, image.segments)
@@ -354,16 +357,16 @@ fn compiled_program_passes_and_double_precision_is_rejected() {
     );
     assert!(stripped_elf.len() < elf.len() / 2);
 
-    let refusal = verify(
+    let rejection = verify(
         &compile("channel.c", "-march=rv64imafdc -mabi=lp64d"),
         &grant,
     )
     .expect_err("doubles");
-    assert_eq!(refusal.name.expect("it has one").0, "mean");
+    assert_eq!(rejection.name.expect("it has one").0, "mean");
     assert!(
-        refusal.reason.contains("no instruction"),
+        rejection.reason.contains("not an instruction"),
         "{}",
-        refusal.reason
+        rejection.reason
     );
 }
 

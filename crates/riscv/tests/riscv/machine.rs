@@ -3,10 +3,10 @@
 use cohkit_testing::riscv_oracle;
 
 use cohkit_riscv::{
-    Amo, AmoOp, Cbo, Exception, Extension, Extensions, Fence, Flat, Hart, Memory, Mode, Prefetch,
-    Reply, Shared, Size, Stop,
+    Amo, AmoOp, Cbo, Exception, Extension, Extensions, Fence, FlatMemory, Hart, Memory, Mode,
+    Prefetch, Reply, SharedMemory, Size, Stop,
 };
-use riscv_oracle::{bits, i_type, r_type, s_type};
+use riscv_oracle::{encode, i_type, r_type, s_type};
 use std::collections::BTreeMap;
 
 const CODE: u64 = 0x1000;
@@ -14,7 +14,7 @@ const LINE: u64 = 64;
 
 /// Reference model: memory behind a non-coherent cache, of loads and stores only.
 struct Oracle {
-    memory_behind: Flat,
+    memory_behind: FlatMemory,
     cache: BTreeMap<u64, [u8; LINE as usize]>,
     prefetches: Vec<(u64, Prefetch)>,
     fences: Vec<Fence>,
@@ -27,7 +27,7 @@ impl Oracle {
     fn new() -> Oracle {
         let (cache, prefetches, fences) = (BTreeMap::new(), Vec::new(), Vec::new());
         Oracle {
-            memory_behind: Flat::new(0, 0x4000),
+            memory_behind: FlatMemory::new(0, 0x4000),
             cache,
             prefetches,
             fences,
@@ -146,11 +146,11 @@ impl Memory for Oracle {
 }
 
 fn csr(name: &str, rd: u32, number: u32, operand: u32) -> u32 {
-    bits(name, rd << 7 | operand << 15 | number << 20)
+    encode(name, rd << 7 | operand << 15 | number << 20)
 }
 
 fn cbo(name: &str, register: u32) -> u32 {
-    bits(name, register << 15)
+    encode(name, register << 15)
 }
 
 /// A core with a program loaded.
@@ -258,7 +258,7 @@ fn cache_block_operations_follow_menvcfg() {
 
 #[test]
 fn hints_and_fences_report_their_operands() {
-    let prefetch = |name, imm: u32| bits(name, 10 << 15 | imm << 20);
+    let prefetch = |name, imm: u32| encode(name, 10 << 15 | imm << 20);
     let words = [
         prefetch("prefetch.i", 0xfe0),
         prefetch("prefetch.r", 0x20),
@@ -288,10 +288,10 @@ fn hints_and_fences_report_their_operands() {
 fn trap_enters_its_handler_and_returns() {
     let words = [
         csr("csrrw", 0, 0x305, 10),
-        bits("mret", 0),
+        encode("mret", 0),
         csr("csrrs", 5, 0x300, 0),
-        bits("ecall", 0),
-        bits("ebreak", 0),
+        encode("ecall", 0),
+        encode("ebreak", 0),
     ];
     let (mut hart, mut memory) = core(&words);
     hart.set_x(10, 0x2003);
@@ -364,7 +364,7 @@ fn enabled_interrupts_are_taken_in_priority_order() {
 }
 
 #[test]
-fn csr_writes_keep_only_implemented_bits() {
+fn csr_writes_keep_only_implemented_encode() {
     let (mut hart, mut memory) = core(&[
         csr("csrrw", 5, 0xf14, 0),
         csr("csrrs", 5, 0xf14, 0),
@@ -416,9 +416,9 @@ fn csr_writes_keep_only_implemented_bits() {
 #[test]
 fn invalid_rounding_mode_makes_rounding_illegal() {
     let words = [
-        bits("fadd.d", 7 << 12),
-        bits("fadd.d", 0),
-        bits("fsgnj.d", 0),
+        encode("fadd.d", 7 << 12),
+        encode("fadd.d", 0),
+        encode("fsgnj.d", 0),
     ];
     let (mut hart, mut memory) = core(&words);
     hart.csrs.frm = 5;
@@ -434,7 +434,7 @@ fn invalid_rounding_mode_makes_rounding_illegal() {
 #[test]
 fn forbidden_misalignment_raises_an_exception() {
     let words = [
-        bits("jal", 6 << 20),
+        encode("jal", 6 << 20),
         r_type("lr.d", 5, 10, 0),
         r_type("amoadd.w", 5, 10, 11),
         i_type("ld", 5, 10, 0),
@@ -503,7 +503,7 @@ impl Memory for Split {
             r_type("add", 8, 5, 7),
             i_type("addi", 6, 0, 0),
             r_type("amoswap.w", 9, 10, 7),
-            bits("fadd.s", 6 << 7 | 5 << 15 | 5 << 20),
+            encode("fadd.s", 6 << 7 | 5 << 15 | 5 << 20),
             i_type("ld", 0, 10, 0),
             i_type("addi", 7, 9, 0),
         ];
@@ -580,7 +580,7 @@ fn core_stalls_only_at_the_use_of_a_load() {
 
 #[test]
 fn external_stores_break_reservations() {
-    let mut shared = Shared::new(Flat::new(0, 4096), 2);
+    let mut shared = SharedMemory::new(FlatMemory::new(0, 4096), 2);
     let amo = |op, operand| Amo {
         op,
         size: Size::Double,

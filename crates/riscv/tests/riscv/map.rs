@@ -4,14 +4,14 @@ use cohkit_testing::riscv_oracle;
 
 use cohkit_riscv::map::{Kind, Mapped, Region, Regional};
 use cohkit_riscv::{
-    Amo, AmoOp, Cbo, Exception, Extensions, Fence, Flat, Hart, Latencies, Memory, Page, PageSize,
-    Paged, Pages, Prefetch, Reply, Size, Stop, Timed, TimedMemory,
+    Amo, AmoOp, Cbo, Exception, Extensions, Fence, FlatMemory, Hart, Latencies, Memory, Page,
+    PageSize, PagedMemory, Pages, Prefetch, Reply, Size, Stop, TimedInterpreter, TimedMemory,
 };
-use riscv_oracle::{bits, i_type, s_type};
+use riscv_oracle::{encode, i_type, s_type};
 
 /// Flat memory that records each access with its region, and can stall all of them.
 struct RecordingMemory {
-    flat: Flat,
+    flat: FlatMemory,
     region_kind: Option<Kind>,
     accesses: Vec<(Option<Kind>, &'static str, u64)>,
     stalls: bool,
@@ -90,7 +90,7 @@ fn machine() -> Mapped<RecordingMemory> {
         });
     }
     let recording_memory = RecordingMemory {
-        flat: Flat::new(0x8000, 0x5000),
+        flat: FlatMemory::new(0x8000, 0x5000),
         region_kind: None,
         accesses: Vec::new(),
         stalls: false,
@@ -180,13 +180,13 @@ fn load_latency_follows_the_region() {
             i_type("ld", 6, 5, 0),
             i_type("addi", 6, 6, 1),
             s_type("sd", 6, 5, 8),
-            bits("prefetch.r", 5 << 15 | 32 << 20),
-            bits("ecall", 0),
+            encode("prefetch.r", 5 << 15 | 32 << 20),
+            encode("ecall", 0),
         ];
         let code: Vec<u8> = program.iter().flat_map(|word| word.to_le_bytes()).collect();
         let code_bytes = mapped.memory.flat.bytes_mut(0x8000, code.len());
         code_bytes.expect("it is there").copy_from_slice(&code);
-        let mut paged = Paged::new(mapped, Pages::new(4, 0));
+        let mut paged = PagedMemory::new(mapped, Pages::new(4, 0));
         for address in (0x1000..0x6000).step_by(0x1000) {
             let page = Page {
                 virtual_start: address << 8,
@@ -201,7 +201,7 @@ fn load_latency_follows_the_region() {
         let mut hart = Hart::new(0, Extensions::HOST);
         hart.pc = 0x1000 << 8;
         hart.set_x(5, ((0x1000 + number * LENGTH) << 8) + 0x800);
-        let mut timed = Timed::new(Latencies::default());
+        let mut timed = TimedInterpreter::new(Latencies::default());
         let (_, result) = timed.run(&mut hart, &mut paged, 1000);
         assert_eq!(
             result,

@@ -5,7 +5,8 @@ use cohkit_testing::require;
 
 use cohkit_riscv::elf::Image;
 use cohkit_riscv::{
-    Amo, Cbo, Exception, Extensions, Fast, Fence, Flat, Hart, Memory, Prefetch, Reply, Size, Stop,
+    Amo, Cbo, Exception, Extensions, FastInterpreter, Fence, FlatMemory, Hart, Memory, Prefetch,
+    Reply, Size, Stop,
 };
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -27,7 +28,7 @@ impl Random {
 
 /// Memory behind one private cache per core. A cache keeps its copies until it evicts them, regardless of other stores.
 struct NonCoherentMemory {
-    memory: Flat,
+    memory: FlatMemory,
     /// Per core: cached lines by address, each with its dirty flag.
     caches: [BTreeMap<u64, ([u8; LINE as usize], bool)>; 2],
     /// True if lines are evicted at random.
@@ -199,7 +200,7 @@ const REGISTERS: u64 = 2;
 /// Alternates between the cores, each for a random number of instructions. Returns the receiver's exit code, or `None`
 /// if the programs do not end.
 fn run(image: &Image, arguments: PipeArguments) -> Option<u64> {
-    let mut memory = Flat::new(0x1_0000, 0x20_0000);
+    let mut memory = FlatMemory::new(0x1_0000, 0x20_0000);
     for segment in &image.segments {
         let destination = memory.bytes_mut(segment.address, segment.bytes.len());
         destination.expect("it fits").copy_from_slice(segment.bytes);
@@ -221,7 +222,7 @@ fn run(image: &Image, arguments: PipeArguments) -> Option<u64> {
         ] {
             hart.set_x(register, value);
         }
-        (hart, Fast::default(), None)
+        (hart, FastInterpreter::default(), None)
     });
     let max_turn = [3, 40, 400][arguments.seed as usize % 3];
     let max_instructions = 100_000 + 2000 * arguments.words;

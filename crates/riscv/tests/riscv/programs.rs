@@ -7,7 +7,8 @@ use cohkit_testing::riscv_oracle;
 use cohkit_riscv::elf::{self, Image};
 use cohkit_riscv::system::{Errno, Open, Place, ServiceOutcome, System, World};
 use cohkit_riscv::{
-    Exception, Extensions, Fast, Flat, Hart, Latencies, Op, Port, Shared, Stop, Timed,
+    Exception, Extensions, FastInterpreter, FlatMemory, Hart, Latencies, Op, Port, SharedMemory,
+    Stop, TimedInterpreter,
 };
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -114,9 +115,9 @@ fn compile(name: &str, folder: &Path, options: &[&str]) -> PathBuf {
 fn run(
     image: &Image,
     bare: bool,
-    memory: &mut Flat,
+    memory: &mut FlatMemory,
     system: &mut System,
-    mut engine: impl FnMut(&mut Hart, &mut Flat) -> Result<(), Stop>,
+    mut engine: impl FnMut(&mut Hart, &mut FlatMemory) -> Result<(), Stop>,
 ) -> (i32, MemoryFiles) {
     for segment in &image.segments {
         let start = if bare {
@@ -173,8 +174,8 @@ fn linux_program_matches_qemu() {
     let image = Image::read(&bytes).expect("it is a program");
     assert_eq!(image.address("_start"), Some(image.entry));
     assert_eq!(image.name(image.entry + 4), Some(("_start", 4)));
-    let run_with = |engine: &mut dyn FnMut(&mut Hart, &mut Flat) -> Result<(), Stop>| {
-        let mut memory = Flat::new(0x1_0000, 0x40_0000);
+    let run_with = |engine: &mut dyn FnMut(&mut Hart, &mut FlatMemory) -> Result<(), Stop>| {
+        let mut memory = FlatMemory::new(0x1_0000, 0x40_0000);
         let mut system = System::new(0x20_0000..0x30_0000, 0x30_0000..0x41_0000, "program");
         let (code, world) = run(&image, false, &mut memory, &mut system, engine);
         assert_eq!(world.files["numbers.txt"], b"some text\n");
@@ -188,12 +189,12 @@ fn linux_program_matches_qemu() {
         String::from_utf8(qemu_result.stdout).expect("it is text"),
     );
     assert_eq!(qemu_result.0, Some(7));
-    let mut fast = Fast::default();
+    let mut fast = FastInterpreter::default();
     assert_eq!(
         run_with(&mut |hart, memory| fast.run(hart, memory, 1 << 20).1),
         qemu_result
     );
-    let mut timed = Timed::new(Latencies::default());
+    let mut timed = TimedInterpreter::new(Latencies::default());
     let timed_result =
         run_with(&mut |hart, memory| timed.run(hart, memory, timed.now + (1 << 20)).1);
     assert_eq!(timed_result, qemu_result);
@@ -215,13 +216,13 @@ fn c_library_program_uses_files_by_semihosting() {
     let program = compile("hosted.c", folder.path(), &options);
     let bytes = std::fs::read(&program).expect("it is there");
     let image = Image::read(&bytes).expect("it is a program");
-    let mut memory = Flat::new(0x8000_0000, 0x40_0000);
+    let mut memory = FlatMemory::new(0x8000_0000, 0x40_0000);
     let mut system = System::new(
         0x8020_0000..0x8030_0000,
         0x8030_0000..0x8040_0000,
         "one two",
     );
-    let mut fast = Fast::default();
+    let mut fast = FastInterpreter::default();
     let (code, world) = run(&image, true, &mut memory, &mut system, |hart, memory| {
         fast.run(hart, memory, 1 << 20).1
     });
@@ -330,12 +331,13 @@ fn several_cores_count_together_in_shared_memory() {
     let image = Image::read(&bytes).expect("it is a program");
     for (cores, turn) in [(1, 1000), (2, 1), (3, 7), (4, 3), (4, 64), (8, 1000)] {
         let functional_code = count_together(&image, cores, |_| {
-            let mut fast = Fast::default();
+            let mut fast = FastInterpreter::default();
             move |hart: &mut Hart, port: &mut Port| fast.run(hart, port, turn).1
         });
         let timed_code = count_together(&image, cores, |core| {
             let loads = [Op::Ld, Op::Lw, Op::Lr];
-            let mut timed = Timed::new(Latencies::default().with(&loads, 2 + core as u16, 1));
+            let mut timed =
+                TimedInterpreter::new(Latencies::default().with(&loads, 2 + core as u16, 1));
             move |hart: &mut Hart, port: &mut Port| timed.run(hart, port, timed.now + turn).1
         });
         assert_eq!(
@@ -352,12 +354,12 @@ fn count_together<E: FnMut(&mut Hart, &mut Port) -> Result<(), Stop>>(
     cores: usize,
     engine: impl Fn(usize) -> E,
 ) -> u64 {
-    let mut memory = Flat::new(0x1_0000, 0x4_0000);
+    let mut memory = FlatMemory::new(0x1_0000, 0x4_0000);
     for segment in &image.segments {
         let destination = memory.bytes_mut(segment.address, segment.bytes.len());
         destination.expect("it fits").copy_from_slice(segment.bytes);
     }
-    let mut shared = Shared::new(memory, cores);
+    let mut shared = SharedMemory::new(memory, cores);
     let mut running: Vec<_> = (0..cores)
         .map(|core| {
             let mut hart = Hart::new(core as u64, Extensions::HOST);

@@ -6,7 +6,7 @@ use cohkit_testing::riscv_oracle;
 use cohkit_riscv::table::{Extension, Form, Op, Row, ROWS};
 use cohkit_riscv::{Decoder, Extensions, Inst};
 use riscv_oracle::{
-    b_type, bits, i_type, r_type, s_type, Program, DOUBLES, INTEGERS, SINGLES, START,
+    b_type, encode, i_type, r_type, s_type, Program, DOUBLES, INTEGERS, SINGLES, START,
 };
 
 /// Registers of the test loop: start and end of the operands, results, and memory.
@@ -80,7 +80,7 @@ fn operands(operand_set: OperandSet) -> Vec<[u64; 3]> {
                 (0x3ff0_0000_0000_0001, 0x3ff0_0000_0000_0001_u64),
                 (0x3fff_ffff_ffff_ffff, 0x3ff0_0000_0000_0003),
             ] {
-                let product = (f64::from_bits(a) * f64::from_bits(b)).to_bits();
+                let product = (f64::from_encode(a) * f64::from_encode(b)).to_encode();
                 combinations.extend([
                     [a, b, product ^ 1 << 63],
                     [a, b, product],
@@ -204,8 +204,8 @@ fn emit(program: &mut Program, case: &TestCase, operands: (u64, u64), results: u
         program.push(r_type("sc.d", RESULT, CELL, 0));
     }
     let start = program.code.len();
-    program.push(bits("csrrwi", case.frm << 15 | 2 << 20));
-    program.push(bits("csrrwi", 1 << 20));
+    program.push(encode("csrrwi", case.frm << 15 | 2 << 20));
+    program.push(encode("csrrwi", 1 << 20));
     program.li(2, cell);
     program.li(CELL, cell);
     for (register, offset) in [(A, 0), (B, 8), (C, 16)] {
@@ -236,7 +236,7 @@ fn emit(program: &mut Program, case: &TestCase, operands: (u64, u64), results: u
         0,
     ));
     program.li(CELL, cell);
-    program.push(bits("csrrs", C << 7 | 3 << 20));
+    program.push(encode("csrrs", C << 7 | 3 << 20));
     program.push(s_type("sd", C, RESULTS, 8));
     for offset in [0, 8] {
         program.push(i_type("ld", C, CELL, offset));
@@ -430,7 +430,7 @@ fn illegal_encodings_match_qemu() {
     let (action, trapped) = (program.data_at, program.data_at + 64);
     // sigaction(SIGILL); the handler is 14 instructions after the instruction that takes its address.
     program.li(11, action);
-    program.push(bits("auipc", 10 << 7));
+    program.push(encode("auipc", 10 << 7));
     program.push(i_type("addi", 10, 10, 4 * 14));
     program.push(s_type("sd", 10, 11, 0));
     program.push(i_type("addi", 10, 0, 4));
@@ -438,17 +438,17 @@ fn illegal_encodings_match_qemu() {
     program.push(i_type("addi", 12, 0, 0));
     program.push(i_type("addi", 13, 0, 8));
     program.push(i_type("addi", 17, 0, 134));
-    program.push(bits("ecall", 0));
+    program.push(encode("ecall", 0));
     // Start of the tested instructions, for the handler: at the same distance.
-    program.push(bits("auipc", 8 << 7));
+    program.push(encode("auipc", 8 << 7));
     program.push(i_type("addi", 8, 8, 4 * 14));
     program.li(9, trapped);
     // Jump over the handler.
-    program.push(bits("jal", 40 << 20));
+    program.push(encode("jal", 40 << 20));
     let handler = [
         i_type("ld", 5, 12, 176),
         r_type("sub", 6, 5, 8),
-        bits("srli", 6 << 7 | 6 << 15 | 2 << 20),
+        encode("srli", 6 << 7 | 6 << 15 | 2 << 20),
         r_type("add", 6, 6, 9),
         i_type("addi", 7, 0, 1),
         s_type("sb", 7, 6, 0),

@@ -756,12 +756,12 @@ impl Simulation {
             | Action::CoherentStore { .. }
             | Action::CoherentUpdate { .. } => self.issue_application_access(action),
             Action::Begin { tag } => drop(application.measurement_starts.insert(tag, now)),
-            Action::End { tag, what } => {
+            Action::End { tag, name } => {
                 if let Some(since) = application.measurement_starts.remove(&tag) {
-                    application.record_duration(what, since, now);
+                    application.record_duration(name, since, now);
                 }
             }
-            Action::Count { what, by } => application.add_count(what, by, now),
+            Action::Count { name, by } => application.add_count(name, by, now),
         }
     }
 

@@ -86,11 +86,11 @@ impl Simulation {
                     }
                 }
                 Step::Begin => thread.measurement_start = time,
-                Step::End { what } => {
+                Step::End { name } => {
                     let since = thread.measurement_start;
-                    application.record_duration(what, since, time);
+                    application.record_duration(name, since, time);
                 }
-                Step::Count { what, by } => application.add_count(what, by, time),
+                Step::Count { name, by } => application.add_count(name, by, time),
                 Step::Fence => {
                     if self.has_buffered_stores(core) {
                         if let Some(application) = &mut self.application {

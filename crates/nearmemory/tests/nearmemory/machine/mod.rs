@@ -118,7 +118,7 @@ fn run_watched(
 enum RunMode {
     InTime,
     Watched,
-    Fast,
+    FastInterpreter,
 }
 
 fn run_as(
@@ -139,7 +139,7 @@ fn run_as(
     match mode {
         RunMode::InTime => {}
         RunMode::Watched => machine.enable_race_detection(),
-        RunMode::Fast => machine.run_functionally(),
+        RunMode::FastInterpreter => machine.run_functionally(),
     }
     // Requested long runs have no limit on events.
     let max_instructions = match std::env::var_os("COHKIT_WORDS") {

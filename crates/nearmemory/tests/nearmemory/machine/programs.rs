@@ -165,7 +165,7 @@ fn programs_do_the_same_without_time() {
                 arguments,
                 &channels,
                 evictions,
-                RunMode::Fast,
+                RunMode::FastInterpreter,
             );
             let context = format!("{name} {arguments} {interval:?}: {}", result.text);
             assert_eq!(result.outcomes, [RunOutcome::Exit(0)], "{context}");
@@ -182,7 +182,7 @@ fn loads_return_only_stores_before_them() {
     }
     let source = "crates/nearmemory/tests/programs/order-host.c";
     let program = compile("host", source, &[]);
-    for mode in [RunMode::InTime, RunMode::Fast] {
+    for mode in [RunMode::InTime, RunMode::FastInterpreter] {
         let result = run_as(&Platform::enzian(), &program, "order", &[], None, mode);
         assert_eq!(result.text, "0 3 0x30004 9\n");
         assert_eq!(result.outcomes, [RunOutcome::Exit(0)]);
@@ -200,7 +200,7 @@ fn pipe_state_is_reset_between_programs() {
     small.scratchpad.value = 420;
     for (platform, mode) in [
         (Platform::enzian(), RunMode::InTime),
-        (Platform::enzian(), RunMode::Fast),
+        (Platform::enzian(), RunMode::FastInterpreter),
         (small, RunMode::InTime),
     ] {
         let result = run_as(&platform, &host, "", &[("again", &again)], None, mode);
@@ -262,7 +262,7 @@ fn consecutive_streams_reuse_lines() {
     });
     for (evictions, mode) in [
         (None, RunMode::InTime),
-        (None, RunMode::Fast),
+        (None, RunMode::FastInterpreter),
         (evictions, RunMode::InTime),
     ] {
         let channels = [("streams", &streams[..])];

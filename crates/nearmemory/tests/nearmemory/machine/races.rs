@@ -267,7 +267,7 @@ fn shipped_programs_have_no_races() {
     }
     let host = compile("host", "nearmemory/programs/measure-host.c", &[]);
     let measure = compile("channel", "nearmemory/programs/measure.c", &[]);
-    for mode in [RunMode::Watched, RunMode::Fast] {
+    for mode in [RunMode::Watched, RunMode::FastInterpreter] {
         let channels: [(&str, &[u8]); 1] = [("measure", &measure)];
         let result = run_as(&Platform::enzian(), &host, "", &channels, None, mode);
         assert_eq!(result.outcomes, [RunOutcome::Exit(0)], "{}", result.text);

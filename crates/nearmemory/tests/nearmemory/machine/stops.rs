@@ -138,7 +138,7 @@ fn a_program_has_ended_once_its_copies_have() {
     let host = compile("host", &format!("{programs}/unwaited-host.c"), &[]);
     let unwaited = compile("channel", &format!("{programs}/unwaited.c"), &[]);
     let channels: &[(&str, &[u8])] = &[("unwaited", &unwaited)];
-    for mode in [RunMode::InTime, RunMode::Fast, RunMode::Watched] {
+    for mode in [RunMode::InTime, RunMode::FastInterpreter, RunMode::Watched] {
         let result = run_as(&Platform::enzian(), &host, "", channels, None, mode);
         assert_eq!(
             result.text, "all is right\n",
@@ -160,7 +160,7 @@ fn printed_lines_are_complete_when_cores_are_stopped() {
     let host = compile("host", &format!("{programs}/prints-host.c"), &[]);
     let prints = compile("channel", &format!("{programs}/prints.c"), &[]);
     let channels: &[(&str, &[u8])] = &[("prints", &prints)];
-    for mode in [RunMode::InTime, RunMode::Fast] {
+    for mode in [RunMode::InTime, RunMode::FastInterpreter] {
         let result = run_as(&Platform::enzian(), &host, "", channels, None, mode);
         assert_eq!(
             result.outcomes.last(),
@@ -188,7 +188,7 @@ fn sender_to_an_ended_program_continues() {
     let host = compile("host", &format!("{programs}/astray-host.c"), &[]);
     let astray = compile("channel", &format!("{programs}/astray.c"), &[]);
     let channels: &[(&str, &[u8])] = &[("astray", &astray)];
-    for mode in [RunMode::InTime, RunMode::Fast] {
+    for mode in [RunMode::InTime, RunMode::FastInterpreter] {
         let result = run_as(&Platform::enzian(), &host, "5", channels, None, mode);
         assert_eq!(result.outcomes, [RunOutcome::Exit(0)], "{mode:?}");
         assert_eq!(result.text, "state 3\n", "{mode:?}");
@@ -222,7 +222,7 @@ fn polling_without_a_possible_writer_ends_the_run() {
     for (host, channel) in [(&[][..], &[][..]), (&["-DSTOPS"], &["-DWAITS"])] {
         for (evictions, mode) in [
             (None, RunMode::InTime),
-            (None, RunMode::Fast),
+            (None, RunMode::FastInterpreter),
             (None, RunMode::Watched),
             (evictions, RunMode::InTime),
         ] {
@@ -255,7 +255,7 @@ fn late_polling_continues() {
         return;
     }
     for late in ["-DLATE", "-DBUSY"] {
-        for mode in [RunMode::InTime, RunMode::Fast] {
+        for mode in [RunMode::InTime, RunMode::FastInterpreter] {
             let result = run_waiting(&["-DWAITS"], &[late], None, mode);
             assert_eq!(result.outcomes, [RunOutcome::Exit(0)], "{late} {mode:?}");
         }

@@ -70,8 +70,8 @@ fn programs_that_measure_prove_their_results_and_race_nowhere() {
         for (mode, interval) in [
             (RunMode::Watched, None),
             (RunMode::Watched, Some(50)),
-            (RunMode::Fast, None),
-            (RunMode::Fast, Some(50)),
+            (RunMode::FastInterpreter, None),
+            (RunMode::FastInterpreter, Some(50)),
         ] {
             let evictions = interval.map(|interval| Evictions {
                 mean_interval: interval,
@@ -241,7 +241,12 @@ fn each_seeded_fault_of_a_program_is_found_by_its_verifier() {
     for &fault in FAULTS {
         let mut known = PROGRAMS.iter().filter(|known| known.0 == fault.0);
         let arguments = known.next_back().expect("it is one of them").1;
-        check_fault(fault, arguments, "", &[RunMode::Watched, RunMode::Fast]);
+        check_fault(
+            fault,
+            arguments,
+            "",
+            &[RunMode::Watched, RunMode::FastInterpreter],
+        );
     }
 }
 
@@ -253,6 +258,6 @@ fn each_seeded_fault_of_a_host_is_found_by_its_verifier() {
     for &fault in HOST_FAULTS {
         let known = PROGRAMS.iter().find(|known| known.0 == fault.0);
         let arguments = known.expect("it is one of them").1;
-        check_fault(fault, arguments, "-host", &[RunMode::Fast]);
+        check_fault(fault, arguments, "-host", &[RunMode::FastInterpreter]);
     }
 }
