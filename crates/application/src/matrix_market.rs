@@ -35,6 +35,7 @@ pub struct SyntaxError {
     pub message: String,
 }
 
+/// Returns a syntax error.
 fn syntax_error<T>(line: usize, message: impl Into<String>) -> Result<T, SyntaxError> {
     let message = message.into();
     Err(SyntaxError { line, message })
@@ -42,6 +43,7 @@ fn syntax_error<T>(line: usize, message: impl Into<String>) -> Result<T, SyntaxE
 
 /// Numbers that follow row and column of an entry, by the field keyword of the banner.
 const FIELDS: [(&str, usize); 4] = [("pattern", 0), ("integer", 1), ("real", 1), ("complex", 2)];
+/// Symmetry keywords of the banner.
 const SYMMETRIES: [&str; 4] = ["general", "symmetric", "skew-symmetric", "hermitian"];
 
 /// Reads a graph.
@@ -51,7 +53,7 @@ const SYMMETRIES: [&str; 4] = ["general", "symmetric", "skew-symmetric", "hermit
 /// or it exceeds the limits. Or an entry lies outside the matrix or lacks the value that the banner declares, or the
 /// number of entries is wrong.
 pub fn read(text: &str) -> Result<Edges, SyntaxError> {
-    let values = banner(text.lines().next().unwrap_or_default())?;
+    let values = parse_banner(text.lines().next().unwrap_or_default())?;
     let mut lines = (1..).zip(text.lines()).skip(1).filter(|(_, line)| {
         let line = line.trim_start();
         !line.is_empty() && !line.starts_with('%')
@@ -93,7 +95,7 @@ pub fn read(text: &str) -> Result<Edges, SyntaxError> {
                 format!("the header declares {entries} entries, but the file has more"),
             );
         }
-        ends.push(entry(line_number, line, rows, values)?);
+        ends.push(parse_entry(line_number, line, rows, values)?);
     }
     if ends.len() < entries {
         let message = format!(
@@ -107,7 +109,7 @@ pub fn read(text: &str) -> Result<Edges, SyntaxError> {
 }
 
 /// Parses the banner and returns the number of values per entry.
-fn banner(line: &str) -> Result<usize, SyntaxError> {
+fn parse_banner(line: &str) -> Result<usize, SyntaxError> {
     let words: Vec<String> = line.split_whitespace().map(str::to_lowercase).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let ["%%matrixmarket", "matrix", format, field, symmetry] = words[..] else {
@@ -137,7 +139,7 @@ fn banner(line: &str) -> Result<usize, SyntaxError> {
 }
 
 /// Parses an entry and returns its two vertices, from 0.
-fn entry(
+fn parse_entry(
     line_number: usize,
     line: &str,
     vertices: usize,

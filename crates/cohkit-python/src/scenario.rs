@@ -3,7 +3,7 @@
 //! An exception stops them; the caller of the run raises it.
 
 use cohkit_application::interface::{
-    Action, Actions, Application, Contents, Event, Line, Operation, Placement, Refused, Step,
+    Action, Actions, Application, Contents, Event, Line, Operation, PageFault, Placement, Step,
     Table, Update, Words,
 };
 use cohkit_protocol::protocol::Right;
@@ -140,7 +140,7 @@ impl ScenarioRun for PyScenarioRun {
         self.raised.record(step).unwrap_or(Step::Stop)
     }
 
-    fn refused(&mut self, thread: usize, refusal: Refused) -> Option<Step> {
+    fn handle_page_fault(&mut self, thread: usize, refusal: PageFault) -> Option<Step> {
         if self.raised.is_set() {
             return Some(Step::Stop);
         }
@@ -283,9 +283,9 @@ fn event_values(py: Python<'_>, event: Event) -> PyResult<(&'static str, Bound<'
             ("coherent_loaded", (tag, words(loaded)).into_pyobject(py)?)
         }
         Event::CoherentStored { tag } => ("coherent_stored", (tag,).into_pyobject(py)?),
-        Event::Refused { tag, word, why } => (
+        Event::PageFault { tag, word, fault } => (
             "refused",
-            (tag, word, why.write, permission_name(why.permits)).into_pyobject(py)?,
+            (tag, word, fault.write, permission_name(fault.permits)).into_pyobject(py)?,
         ),
         Event::Stop => ("stop", PyTuple::empty(py)),
     })
@@ -510,7 +510,7 @@ fn step(object: &Bound<'_, PyAny>) -> PyResult<Step> {
         }
         "Hint" => {
             let (line,) = values.extract()?;
-            Step::Hint { line }
+            Step::Prefetch { line }
         }
         "ReadRegister" => {
             let (register,) = values.extract()?;

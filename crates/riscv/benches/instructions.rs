@@ -83,9 +83,9 @@ fn program(words: &[u32], times: u64) -> Program {
     program.data.resize(512 * 8 + 32, 0);
     let numbers = [
         6_364_136_223_846_793_005,
-        1.0_f64.to_encode(),
-        0.999_f64.to_encode(),
-        0.125_f64.to_encode(),
+        1.0_f64.to_bits(),
+        0.999_f64.to_bits(),
+        0.125_f64.to_bits(),
     ];
     for (bytes, number) in program.data[512 * 8..].chunks_mut(8).zip(numbers) {
         bytes.copy_from_slice(&number.to_le_bytes());

@@ -199,7 +199,7 @@ impl Random {
             2 => self.one_of(&DOUBLES),
             3 => 0xffff_ffff_0000_0000 | self.one_of(&SINGLES),
             4 => random_bits % 64,
-            5 => (random_bits as i32 as f64 / 64.0).to_encode(),
+            5 => (random_bits as i32 as f64 / 64.0).to_bits(),
             // Double- and single-precision numbers with random signs and fractions, and exponents near that of one.
             6 => random_bits & 0x801f_ffff_ffff_ffff | (1023 - 40 + self.below(80)) << 52,
             _ => {

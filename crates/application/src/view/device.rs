@@ -8,11 +8,11 @@ use std::sync::Arc;
 
 /// Lines per memory burst, and the maximum distance of fetches ahead of the scan, in bursts: enough to keep memory
 /// busy.
-const BURST: Line = 64;
-const BURSTS: Line = 8;
+const BURST_LINES: Line = 64;
+const MAX_BURSTS_AHEAD: Line = 8;
 
 /// Tags of memory reads: answers to the CPU, or lines to be summed.
-const ANSWER: u32 = 0;
+const CPU_READ: u32 = 0;
 const SCAN: u32 = 1;
 
 /// Activity of the device.
@@ -21,7 +21,7 @@ enum Phase {
     /// Writes the initial rows to memory: the next line, and the number of outstanding writes.
     Load { next: Line, in_flight: usize },
     /// Waits for a read of a synchronisation address.
-    Rest,
+    Idle,
     /// Takes lines from the CPU.
     Take {
         remaining: VecDeque<Line>,
@@ -113,7 +113,7 @@ impl Maintainer {
         self.rows
     }
 
-    /// Builds a line whose words are those of the range that starts at line `initial_rows`; missing words are zero.
+    /// Builds a line whose words are those of the range that starts at line `first`; missing words are zero.
     fn build_line(&self, word: impl Fn(u64) -> Option<u64>, line: Line, first: Line) -> Words {
         let used = self.layout.words;
         let begin = u64::from(line - first) * used;
@@ -128,8 +128,8 @@ impl Maintainer {
     fn advance(&mut self, actions: &mut Actions) {
         loop {
             let has_advanced = match &mut self.phase {
-                Phase::Load { .. } => self.load(actions),
-                Phase::Rest => self.start_synchronisation(actions),
+                Phase::Load { .. } => self.initialise(actions),
+                Phase::Idle => self.start_synchronisation(actions),
                 Phase::Take {
                     remaining,
                     in_flight,
@@ -148,9 +148,9 @@ impl Maintainer {
                     is_over
                 }
                 Phase::Scan(scan) => {
-                    let limit = scan.next.saturating_add(BURST * BURSTS);
-                    while scan.next_request < scan.end && scan.next_request + BURST <= limit {
-                        let lines = BURST.min(scan.end - scan.next_request);
+                    let limit = scan.next.saturating_add(BURST_LINES * MAX_BURSTS_AHEAD);
+                    while scan.next_request < scan.end && scan.next_request + BURST_LINES <= limit {
+                        let lines = BURST_LINES.min(scan.end - scan.next_request);
                         actions.fetch(SCAN, scan.next_request, lines);
                         scan.next_request += lines;
                     }
@@ -187,7 +187,7 @@ impl Maintainer {
 
     /// Continues the initialisation of memory. Returns true once it is complete and the scan for the first view has
     /// started.
-    fn load(&mut self, actions: &mut Actions) -> bool {
+    fn initialise(&mut self, actions: &mut Actions) -> bool {
         let Phase::Load {
             mut next,
             mut in_flight,
@@ -318,7 +318,7 @@ impl Maintainer {
     }
 
     /// Writes a line of the view, which is locked.
-    fn write(&mut self, line: Line, actions: &mut Actions) {
+    fn write_view_line(&mut self, line: Line, actions: &mut Actions) {
         let Phase::Write { column, .. } = &self.phase else {
             return;
         };
@@ -329,7 +329,7 @@ impl Maintainer {
 
     /// Answers the synchronisation with the number of sums, or the early reads after initialisation.
     fn respond(&mut self, actions: &mut Actions) {
-        self.phase = Phase::Rest;
+        self.phase = Phase::Idle;
         if !std::mem::replace(&mut self.is_initialised, true) {
             for (line, wants) in std::mem::take(&mut self.deferred_reads) {
                 self.read(line, wants, actions);
@@ -349,7 +349,7 @@ impl Maintainer {
         }
         if line < SYNC_LINES {
             self.waiting.push_back(line);
-            if self.phase == Phase::Rest {
+            if self.phase == Phase::Idle {
                 self.advance(actions);
             }
             return;
@@ -358,7 +358,7 @@ impl Maintainer {
             self.written_lines.insert(line);
             self.end = self.end.max(line + 1);
         }
-        actions.fetch(ANSWER, line, 1);
+        actions.fetch(CPU_READ, line, 1);
     }
 
     /// Handles the completion of a memory write.
@@ -406,7 +406,7 @@ impl Application for Maintainer {
                     *in_flight -= 1;
                     self.advance(actions);
                 }
-                _ => self.write(line, actions),
+                _ => self.write_view_line(line, actions),
             },
             _ => {}
         }

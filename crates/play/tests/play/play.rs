@@ -683,7 +683,7 @@ fn hints_keep_the_bounds_of_the_text() {
         per_message: vec![(read.expect("it is there"), bound(0))],
         ..Bounds::default()
     };
-    let prefetch_line = Steps(vec![vec![Step::Hint { line: 0 }]]);
+    let prefetch_line = Steps(vec![vec![Step::Prefetch { line: 0 }]]);
     let states = |bounds: &Bounds| {
         assert_verified(&explore_protocol(
             &protocol,

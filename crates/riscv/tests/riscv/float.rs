@@ -78,7 +78,7 @@ fn check_arithmetic<F: Float + std::fmt::Debug>(
     let mut state = seed;
     for _ in 0..100_000 {
         let [a, b, c] = [(); 3].map(|()| random_number(&mut state, fraction, exponent));
-        let [fa, fb, fc] = [a, b, c].map(|n| F::from_encode(n.into()));
+        let [fa, fb, fc] = [a, b, c].map(|n| F::from_bits(n.into()));
         let (mode, round) = MODES[(next(&mut state) % 5) as usize];
         let check = |name: &str,
                      library_result: StatusAnd<F>,
@@ -88,7 +88,7 @@ fn check_arithmetic<F: Float + std::fmt::Debug>(
             let result = if library_result.value.is_nan() {
                 format.nan().into()
             } else {
-                library_result.value.to_encode()
+                library_result.value.to_bits()
             };
             let ignored_flags = unreported_flags(crate_result, fraction, exponent);
             let is_same = result == crate_result.into()
@@ -127,13 +127,13 @@ fn conversions_match_the_library() {
         let (mode, round) = MODES[(next(&mut state) % 5) as usize];
         let (mut raised, mut loses_info) = (0, false);
         let library_result: StatusAnd<Single> =
-            Double::from_encode(a.into()).convert_r(round, &mut loses_info);
+            Double::from_bits(a.into()).convert_r(round, &mut loses_info);
         let crate_result = DOUBLE.convert(a, SINGLE, mode, &mut raised);
         if !library_result.value.is_nan() {
             let mask = !unreported_flags(crate_result, 23, 8);
             assert_eq!(
                 (
-                    library_result.value.to_encode(),
+                    library_result.value.to_bits(),
                     flags(library_result.status) & mask
                 ),
                 (crate_result.into(), raised & mask),
@@ -145,19 +145,16 @@ fn conversions_match_the_library() {
         let mut raised = 0;
         let crate_result = SINGLE.from_integer(integer.into(), mode, &mut raised);
         assert_eq!(
-            (
-                library_result.value.to_encode(),
-                flags(library_result.status)
-            ),
+            (library_result.value.to_bits(), flags(library_result.status)),
             (crate_result.into(), raised),
             "{integer} {mode:?}"
         );
         let mut is_exact = false;
-        let library_result = Double::from_encode(a.into()).to_i128_r(64, round, &mut is_exact);
+        let library_result = Double::from_bits(a.into()).to_i128_r(64, round, &mut is_exact);
         let mut raised = 0;
         let crate_result =
             DOUBLE.to_integer(a, i64::MIN.into(), i64::MAX.into(), mode, &mut raised);
-        if !Double::from_encode(a.into()).is_nan() {
+        if !Double::from_bits(a.into()).is_nan() {
             assert_eq!(
                 (library_result.value, flags(library_result.status)),
                 (crate_result, raised),
@@ -175,11 +172,11 @@ fn square_roots_match_the_host_in_every_rounding_mode() {
         let a = random_number(&mut state, 52, 11) & !(1 << 63);
         let mut raised = 0;
         let root = DOUBLE.square_root(a, Rounding::NearestEven, &mut raised);
-        let host = f64::from_encode(a).sqrt();
+        let host = f64::from_bits(a).sqrt();
         if host.is_nan() {
             continue;
         }
-        assert_eq!(root, host.to_encode(), "{a:#x}");
+        assert_eq!(root, host.to_bits(), "{a:#x}");
         let [down, up, zero] = [Rounding::Down, Rounding::Up, Rounding::Zero]
             .map(|mode| DOUBLE.square_root(a, mode, &mut 0));
         let is_exact = raised & INEXACT == 0;
@@ -189,16 +186,16 @@ fn square_roots_match_the_host_in_every_rounding_mode() {
             // The remainder of the lower neighbour is not negative, that of the upper one not positive.
             let remainder = |root: u64| {
                 // Scaled to avoid subnormal numbers.
-                let scale = f64::from_encode(if a < 1 << 60 { 1529 << 52 } else { 1023 << 52 });
+                let scale = f64::from_bits(if a < 1 << 60 { 1529 << 52 } else { 1023 << 52 });
                 let (r, a) = (
-                    f64::from_encode(root) * scale,
-                    f64::from_encode(a) * scale * scale,
+                    f64::from_bits(root) * scale,
+                    f64::from_bits(a) * scale * scale,
                 );
-                let negated = (-r).to_encode();
-                f64::from_encode(DOUBLE.multiply_add(
+                let negated = (-r).to_bits();
+                f64::from_bits(DOUBLE.multiply_add(
                     negated,
-                    r.to_encode(),
-                    a.to_encode(),
+                    r.to_bits(),
+                    a.to_bits(),
                     Rounding::NearestEven,
                     &mut 0,
                 ))

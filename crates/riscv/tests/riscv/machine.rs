@@ -364,7 +364,7 @@ fn enabled_interrupts_are_taken_in_priority_order() {
 }
 
 #[test]
-fn csr_writes_keep_only_implemented_encode() {
+fn csr_writes_keep_only_implemented_bits() {
     let (mut hart, mut memory) = core(&[
         csr("csrrw", 5, 0xf14, 0),
         csr("csrrs", 5, 0xf14, 0),

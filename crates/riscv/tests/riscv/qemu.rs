@@ -80,7 +80,7 @@ fn operands(operand_set: OperandSet) -> Vec<[u64; 3]> {
                 (0x3ff0_0000_0000_0001, 0x3ff0_0000_0000_0001_u64),
                 (0x3fff_ffff_ffff_ffff, 0x3ff0_0000_0000_0003),
             ] {
-                let product = (f64::from_encode(a) * f64::from_encode(b)).to_encode();
+                let product = (f64::from_bits(a) * f64::from_bits(b)).to_bits();
                 combinations.extend([
                     [a, b, product ^ 1 << 63],
                     [a, b, product],

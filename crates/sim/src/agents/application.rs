@@ -280,7 +280,7 @@ impl ApplicationRun {
 
     /// True if no event, local operation or transfer of the application is outstanding.
     pub fn is_done(&self) -> bool {
-        let has_obligations = self.contract.open().next().is_some();
+        let has_obligations = self.contract.obligations().next().is_some();
         let has_transfers = self.host.as_ref().is_some_and(|host| !host.done());
         self.pending_events.is_empty()
             && self.pending_operations.is_empty()
@@ -313,7 +313,7 @@ impl ApplicationRun {
 
     /// Returns the outstanding obligations of the application's contract as (line, description).
     pub fn open_obligations(&self) -> Vec<(Line, String)> {
-        let obligations = self.contract.open();
+        let obligations = self.contract.obligations();
         obligations
             .map(|obligation| {
                 (
@@ -594,7 +594,7 @@ impl Simulation {
         let Some(event) = application.pending_events.remove(&number) else {
             return;
         };
-        application.contract.event(&event);
+        application.contract.record_event(&event);
         let is_timer = matches!(event, Event::Timer { .. });
         let hardware_event = hardware::hardware_event(&event).filter(|_| application.is_hardware);
         let mut actions = Actions::new();
@@ -644,7 +644,7 @@ impl Simulation {
             );
             return self.fail(FailureKind::Contract, 0, text);
         }
-        if let Err(breach) = application.contract.action(&action) {
+        if let Err(breach) = application.contract.check_action(&action) {
             let text = format!("{} {}", application.name, breach.description);
             return self.fail(FailureKind::Contract, breach.line, text);
         }
@@ -805,7 +805,7 @@ impl Simulation {
     fn update_memory_word(&mut self, tag: u32, line: Line, word: usize, update: Update) {
         let mut line_words = self.memory_words(line);
         let old_value = line_words[word];
-        line_words[word] = update.of(old_value);
+        line_words[word] = update.apply(old_value);
         let completion = self.operate_on_words(line, word..word + 1);
         if line_words[word] != old_value {
             self.set_memory_words(line, line_words);

@@ -1,6 +1,6 @@
 //! Accesses of threads and of the application to the host's memory where that memory is a separate space.
 
-use cohkit_application::interface::{Action, Event, Refused, Step};
+use cohkit_application::interface::{Action, Event, PageFault, Step};
 use rustc_hash::FxHashSet;
 use std::collections::VecDeque;
 
@@ -148,10 +148,10 @@ impl Simulation {
             return match completion.requester {
                 Requester::Application(tag) => self.schedule_application_event(
                     completion.time,
-                    Event::Refused {
+                    Event::PageFault {
                         tag,
                         word,
-                        why: refusal,
+                        fault: refusal,
                     },
                 ),
                 Requester::Thread(core) => {
@@ -199,7 +199,7 @@ impl Simulation {
     }
 
     /// Reports to a thread that the page table of the other space does not permit its access.
-    fn reject_host_access(&mut self, core: u16, word: u32, refusal: Refused, time: Time) {
+    fn reject_host_access(&mut self, core: u16, word: u32, refusal: PageFault, time: Time) {
         if let Some(application) = &mut self.application {
             application.threads[usize::from(core)].reading_since = None;
         }

@@ -121,7 +121,7 @@ impl Simulation {
                         return;
                     }
                 },
-                Step::Hint { line } => {
+                Step::Prefetch { line } => {
                     self.issue_thread_access(core, (line, 0), Access::Load, Purpose::Hint, time);
                 }
                 Step::Load { line, word } => {
@@ -374,7 +374,7 @@ impl Simulation {
         match thread.step {
             Step::Update { update, .. } => match update {
                 Update::CompareSwap { old, .. } if old != word => None,
-                update => Some(update.of(word)),
+                update => Some(update.apply(word)),
             },
             _ => None,
         }

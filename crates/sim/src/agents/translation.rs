@@ -10,7 +10,7 @@
 //! An access that the page table does not permit is not made. Its requester is notified: a thread in place of its next
 //! step, an application by an event.
 
-use cohkit_application::interface::Refused;
+use cohkit_application::interface::PageFault;
 use cohkit_protocol::controller::Access;
 use cohkit_protocol::protocol::Right;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -260,10 +260,10 @@ impl Translations {
     }
 
     /// Returns the page fault of an access to a page, or `None` if the access is permitted.
-    fn page_fault(&self, page: Page, access: Access) -> Option<Refused> {
+    fn page_fault(&self, page: Page, access: Access) -> Option<PageFault> {
         let (permits, write) = (self.page_permission(page), access.writes());
         let is_refused = permits == Right::None || write && permits == Right::Read;
-        is_refused.then_some(Refused { write, permits })
+        is_refused.then_some(PageFault { write, permits })
     }
 
     /// Records the translation that an access uses, by the access's index.
@@ -452,7 +452,7 @@ impl Simulation {
 
     /// Ends an access that the page table does not permit, and notifies its requester.
     #[cold]
-    fn refuse_access(&mut self, index: u32, page: Page, refusal: Refused) {
+    fn refuse_access(&mut self, index: u32, page: Page, refusal: PageFault) {
         let access = self.local.accesses.remove(index);
         self.observe(Fact::Completed {
             index,
@@ -507,7 +507,7 @@ impl Simulation {
     pub(crate) fn refuse_thread(
         &mut self,
         core: u16,
-        refusal: Refused,
+        refusal: PageFault,
         target: &str,
         line: Line,
         time: Time,
@@ -516,7 +516,9 @@ impl Simulation {
             return;
         };
         let thread_index = usize::from(core);
-        let step = application.scenario_run.refused(thread_index, refusal);
+        let step = application
+            .scenario_run
+            .handle_page_fault(thread_index, refusal);
         let (Some(thread), Some(step)) = (application.threads.get_mut(thread_index), step) else {
             let text =
                 format!("thread {core} {refusal} ({target}), and does not handle the page fault");

@@ -82,7 +82,7 @@ impl Simulation {
             },
             _ => return,
         };
-        if let Err(breach) = application.contract.action(&action) {
+        if let Err(breach) = application.contract.check_action(&action) {
             let text = format!("{} {}", application.name, breach.description);
             return self.fail(FailureKind::Contract, breach.line, text);
         }
