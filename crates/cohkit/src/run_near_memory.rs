@@ -88,7 +88,7 @@ pub(crate) fn run(
                 outcome = ExitStatus::Violated;
                 break;
             }
-            Some(RunOutcome::Stuck(reason)) => {
+            Some(RunOutcome::Deadlock(reason)) => {
                 guest_io.say(&format!(
                     "error: {program_name}: deadlock: the host waits for {reason}\n{}",
                     program_positions((file, image), &machine, &channels)
@@ -96,7 +96,7 @@ pub(crate) fn run(
                 outcome = ExitStatus::Violated;
                 break;
             }
-            Some(RunOutcome::Polling(polls)) => {
+            Some(RunOutcome::Livelock(polls)) => {
                 let polls = polls.iter();
                 let polls: Vec<String> = polls
                     .map(|poll| describe_poll(poll, (file, image), &machine, &channels))
@@ -218,7 +218,7 @@ fn report_rejection(
         None => "a channel program".to_string(),
     };
     match outcome {
-        RunOutcome::Refused { mcc, name, reason } => {
+        RunOutcome::Rejected { mcc, name, reason } => {
             guest_io.say(&format!(
                 "core {mcc} refuses {}: {reason}",
                 named_program(name)
@@ -458,7 +458,7 @@ fn polled_place(core_id: CoreId, address: u64) -> String {
 
 /// Programs that have ended on cores beside far memory, with the reason and the place.
 fn ended_programs(host: (&[u8], &Image), machine: &Machine, channels: &[Channel]) -> Vec<String> {
-    let programs = machine.ended().into_iter();
+    let programs = machine.ended_programs().into_iter();
     let places = programs.map(|(site, state, code)| {
         let action = match state {
             State::Stopped => "was stopped by a fault, at".to_string(),
@@ -491,7 +491,7 @@ fn describe_place(
             format!("the host's core {core} {action} {place}")
         }
         CoreId::Mcc(mcc) => {
-            let name = machine.name(mcc);
+            let name = machine.binary_name(mcc);
             let channel = channels
                 .iter()
                 .find(|channel| Some(channel.name.as_str()) == name);

@@ -68,7 +68,7 @@ fn run_until_response(
 ) -> HostResponse {
     for _ in 0..10_000 {
         run_instructions(hart, fast, memory, max_instructions);
-        if let Some(response) = memory.response() {
+        if let Some(response) = memory.next_response() {
             return response;
         }
     }
@@ -84,7 +84,7 @@ fn compiled_program_sums_host_write_backs() {
     let image = Image::read(&file).expect("it is a program");
     for max_instructions in [1, 3, 17, 1000] {
         let mut memory = Controller::new(128 << 10, 512);
-        memory.put(&image).expect("it fits");
+        memory.load_program(&image).expect("it fits");
         let mut hart = Hart::new(0, Extensions::NEAR_MEMORY);
         hart.pc = image.entry;
         let mut fast = FastInterpreter::default();
@@ -99,11 +99,11 @@ fn compiled_program_sums_host_write_backs() {
             count += words.len() as u64;
             memory.set_time(1000 + i);
             memory.write_back(0, i, &line(&words)).expect("it is there");
-            assert_eq!(memory.response(), None, "the acknowledgement is held");
+            assert_eq!(memory.next_response(), None, "the acknowledgement is held");
             let response = run_until_response(&mut hart, &mut fast, &mut memory, max_instructions);
             assert_eq!(response, HostResponse::Written { request: i });
             memory.read(1, i).expect("it is there");
-            assert_eq!(memory.response(), None, "the read is held");
+            assert_eq!(memory.next_response(), None, "the read is held");
             let HostResponse::Read { request, data } =
                 run_until_response(&mut hart, &mut fast, &mut memory, max_instructions)
             else {
@@ -120,12 +120,12 @@ fn compiled_program_sums_host_write_backs() {
             max_instructions
         )));
         assert_eq!(
-            memory.response(),
+            memory.next_response(),
             Some(HostResponse::Written { request: 1000 })
         );
         // Requests to unlocked lines are not held.
         memory.read(1, 1001).expect("it is there");
-        assert!(memory.response().is_some());
+        assert!(memory.next_response().is_some());
     }
 }
 
@@ -143,7 +143,7 @@ fn oversized_images_and_missing_lines_are_rejected() {
     let file = compile("accumulate.c");
     let image = Image::read(&file).expect("it is a program");
     let error = Controller::new(64, 4)
-        .put(&image)
+        .load_program(&image)
         .expect_err("the image does not fit in 64 bytes");
     assert!(
         error.ends_with("not in private memory, which is 0x10000 to 0x1003f"),
@@ -163,7 +163,7 @@ fn compiled_program_sums_words_of_a_register_pipe() {
     let image = Image::read(&file).expect("it is a program");
     for max_instructions in [1, 3, 17, 1000] {
         let mut memory = Controller::new(128 << 10, 512);
-        memory.put(&image).expect("it fits");
+        memory.load_program(&image).expect("it fits");
         assert_eq!(memory.shared(32), None);
         let mut hart = Hart::new(0, Extensions::NEAR_MEMORY);
         hart.pc = image.entry;

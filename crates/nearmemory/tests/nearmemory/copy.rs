@@ -66,7 +66,7 @@ proptest! {
                 let far_line = 100 - scratchpad_line - count;
                 let transfer = Transfer { direction, line: scratchpad_line, lines: count, far: FAR + (far_line * LINE) as u64 };
                 let busy = copier.outstanding_transfers() == max_transfers;
-                prop_assert_eq!(copier.begin(transfer, 100), if busy { Err(Rejection::Busy) } else { Ok(()) });
+                prop_assert_eq!(copier.start_transfer(transfer, 100), if busy { Err(Rejection::Busy) } else { Ok(()) });
                 if !busy {
                     let (scratchpad_lines, far_lines) = (&mut lines[scratchpad_line..scratchpad_line + count], &mut expected.0[far_line..far_line + count]);
                     if fetch { scratchpad_lines.copy_from_slice(far_lines) } else { far_lines.copy_from_slice(scratchpad_lines) }
@@ -75,13 +75,13 @@ proptest! {
                 }
                 prop_assert!(copier.outstanding_transfers() <= max_transfers);
             }
-            outstanding.extend(copier.ask(&scratchpad));
+            outstanding.extend(copier.next_access(&scratchpad));
             if now % 2 == 0 && !outstanding.is_empty() {
                 let index = order.next().map_or(0, |index| index.index(outstanding.len()));
                 let access = outstanding.remove(index);
                 let data = far.serve(&access);
-                prop_assert!(copier.done(&mut scratchpad, access.number, &data, now));
-                prop_assert!(!copier.done(&mut scratchpad, access.number, &data, now), "it is done once");
+                prop_assert!(copier.complete_access(&mut scratchpad, access.number, &data, now));
+                prop_assert!(!copier.complete_access(&mut scratchpad, access.number, &data, now), "it is done once");
             }
         }
         prop_assert!(outstanding.is_empty() && far.0 == expected.0);
@@ -119,9 +119,9 @@ fn a_transfer_that_is_not_there_with_all_its_lines_is_refused() {
             ..valid
         };
         let refused = Err(Rejection::Invalid(error));
-        assert_eq!(copier.begin(invalid, 16), refused, "{invalid:?}");
+        assert_eq!(copier.start_transfer(invalid, 16), refused, "{invalid:?}");
     }
-    assert_eq!(copier.begin(valid, 16), Ok(()));
+    assert_eq!(copier.start_transfer(valid, 16), Ok(()));
 }
 
 /// Compiles the program.
@@ -148,8 +148,8 @@ fn compile() -> Vec<u8> {
 /// accesses.
 fn run(image: &Image, lines: usize, max_transfers: usize, newest_first: bool) -> usize {
     let mut far = Plain::new(100);
-    let mut memory = Controller::new(128 << 10, 512).copying(FAR..far.end(), max_transfers);
-    memory.put(image).expect("it fits");
+    let mut memory = Controller::new(128 << 10, 512).with_far_memory(FAR..far.end(), max_transfers);
+    memory.load_program(image).expect("it fits");
     let mut hart = Hart::new(0, Extensions::NEAR_MEMORY);
     hart.pc = image.entry;
     let destination = FAR + 50 * LINE as u64;
@@ -171,8 +171,8 @@ fn run(image: &Image, lines: usize, max_transfers: usize, newest_first: bool) ->
             }
             Err(stop) => panic!("at {:#x}: {stop:?}", hart.pc),
         }
-        max_outstanding = max_outstanding.max(memory.copies());
-        outstanding.extend(memory.ask());
+        max_outstanding = max_outstanding.max(memory.outstanding_transfers());
+        outstanding.extend(memory.next_access());
         if now % 5 == 0 && !outstanding.is_empty() {
             let access = outstanding.remove(if newest_first {
                 outstanding.len() - 1
@@ -180,7 +180,7 @@ fn run(image: &Image, lines: usize, max_transfers: usize, newest_first: bool) ->
                 0
             });
             let data = far.serve(&access);
-            assert!(memory.done(access.number, &data));
+            assert!(memory.complete_access(access.number, &data));
         }
     }
     panic!("it does not end, and is at {:#x}", hart.pc);

@@ -168,13 +168,13 @@ fn run(steps: Vec<Step>) -> Result<(), TestCaseError> {
         }
         // Every third step, the core takes a notice.
         if i % 3 == 0 {
-            prop_assert_eq!(scratchpad.notice(), oracle.notices.pop_front());
+            prop_assert_eq!(scratchpad.take_notice(), oracle.notices.pop_front());
         }
     }
     while let Some(notice) = oracle.notices.pop_front() {
-        prop_assert_eq!(scratchpad.notice(), Some(notice));
+        prop_assert_eq!(scratchpad.take_notice(), Some(notice));
     }
-    prop_assert_eq!(scratchpad.notice(), None);
+    prop_assert_eq!(scratchpad.take_notice(), None);
     Ok(())
 }
 
@@ -220,13 +220,13 @@ fn second_write_back_applies_after_the_release() {
         "it is stored before it is released"
     );
     // The stored write-back has a notice; the second one gets its notice when it is stored.
-    assert_eq!(scratchpad.notice(), Some(Notice { line: 0, kind }));
-    assert_eq!(scratchpad.notice(), None);
+    assert_eq!(scratchpad.take_notice(), Some(Notice { line: 0, kind }));
+    assert_eq!(scratchpad.take_notice(), None);
     let answer = scratchpad.release(0, kind, 7);
     assert_eq!(answer, Ok(vec![HostResponse::Written { request: 1 }]));
     assert_eq!(scratchpad.line(0), Some(&[2; LINE]));
     assert_eq!(scratchpad.stamps(0).unwrap().write, 7);
-    assert_eq!(scratchpad.notice(), Some(Notice { line: 0, kind }));
+    assert_eq!(scratchpad.take_notice(), Some(Notice { line: 0, kind }));
     let answers = scratchpad.unlock(0, kind, 8);
     assert_eq!(answers, Ok(vec![HostResponse::Written { request: 2 }]));
 }

@@ -151,9 +151,9 @@ fn run_as(
     loop {
         let outcome = machine.run(1 << 16, &mut output);
         let has_ended = match &outcome {
-            Some(RunOutcome::Refused { .. } | RunOutcome::Stopped { .. } | RunOutcome::Race(_)) => {
-                false
-            }
+            Some(
+                RunOutcome::Rejected { .. } | RunOutcome::Stopped { .. } | RunOutcome::Race(_),
+            ) => false,
             Some(_) => true,
             None => machine.instructions() > max_instructions,
         };

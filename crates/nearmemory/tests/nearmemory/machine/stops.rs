@@ -97,7 +97,7 @@ fn a_core_refuses_a_program_that_the_host_did_not_look_through() {
         &["-DELSEWHERE"],
     );
     let result = run(&Platform::enzian(), &host, "0", &[("stray", &wants)], None);
-    let [RunOutcome::Refused { mcc: 0, reason, .. }, RunOutcome::Exit(1)] = &result.outcomes[..]
+    let [RunOutcome::Rejected { mcc: 0, reason, .. }, RunOutcome::Exit(1)] = &result.outcomes[..]
     else {
         panic!("{:?} {}", result.outcomes, result.text);
     };
@@ -227,7 +227,7 @@ fn polling_without_a_possible_writer_ends_the_run() {
             (evictions, RunMode::InTime),
         ] {
             let result = run_waiting(host, channel, evictions, mode);
-            let [RunOutcome::Polling(polls)] = &result.outcomes[..] else {
+            let [RunOutcome::Livelock(polls)] = &result.outcomes[..] else {
                 panic!("{host:?} {evictions:?} {mode:?}: {:?}", result.outcomes);
             };
             let [poll] = polls[..] else {
@@ -242,7 +242,7 @@ fn polling_without_a_possible_writer_ends_the_run() {
     }
     // Both sides wait for each other.
     let result = run_waiting(&["-DWAITS"], &["-DWAITS"], None, RunMode::InTime);
-    let [RunOutcome::Polling(polls)] = &result.outcomes[..] else {
+    let [RunOutcome::Livelock(polls)] = &result.outcomes[..] else {
         panic!("{:?}", result.outcomes);
     };
     let core_ids: Vec<CoreId> = polls.iter().map(|poll| poll.core_id).collect();
