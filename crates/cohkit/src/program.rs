@@ -170,5 +170,5 @@ fn instruction(hart: &Hart, memory: &FlatMemory) -> String {
     };
     let mut word = [0; 4];
     word[..bytes.len()].copy_from_slice(bytes);
-    hart.decoder().text(u32::from_le_bytes(word))
+    hart.decoder().disassemble(u32::from_le_bytes(word))
 }

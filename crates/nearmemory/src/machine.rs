@@ -13,7 +13,7 @@ use crate::queue::Queue;
 use crate::races::{Race, RaceDetector, Site};
 use crate::timeline::Timeline;
 use cohkit_riscv::elf::Image;
-use cohkit_riscv::system::{Errno, Open, Place, ServiceOutcome, System, World};
+use cohkit_riscv::system::{Errno, FilePosition, OpenMode, ServiceOutcome, System, World};
 use cohkit_riscv::{
     Exception, Extensions, FastInterpreter, FlatMemory, Hart, Latencies, Memory, Mode, Op,
     PagedMemory, Pages, Reply, Stop, TimedInterpreter,
@@ -812,7 +812,7 @@ fn disassemble(hart: &Hart, mut fetch: impl FnMut(u64) -> Reply<u16>) -> String 
         3 => half(hart.pc.wrapping_add(2)).map_or(low, |high| high << 16 | low),
         _ => low,
     });
-    word.map_or_else(String::new, |word| hart.decoder().text(word))
+    word.map_or_else(String::new, |word| hart.decoder().disassemble(word))
 }
 
 /// Loads a program into a host's memory of `bytes` bytes, starting at the program's first page. The last eighth of that
@@ -875,7 +875,7 @@ struct ClockedWorld<'a, W> {
 }
 
 impl<W: World> World for ClockedWorld<'_, W> {
-    fn open(&mut self, name: &str, mode: Open) -> Result<u32, Errno> {
+    fn open(&mut self, name: &str, mode: OpenMode) -> Result<u32, Errno> {
         let binaries = self.binaries.as_mut().ok_or(Errno::Denied)?;
         match binaries.open(name) {
             Some(_) if mode.write => Err(Errno::Denied),
@@ -912,7 +912,7 @@ impl<W: World> World for ClockedWorld<'_, W> {
         }
     }
 
-    fn seek(&mut self, file: u32, place: Place) -> Result<u64, Errno> {
+    fn seek(&mut self, file: u32, place: FilePosition) -> Result<u64, Errno> {
         let binaries = self.binaries.as_mut().ok_or(Errno::Denied)?;
         match binaries.seek(file, place) {
             Some(place) => Ok(place),

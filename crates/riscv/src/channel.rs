@@ -19,6 +19,7 @@ use std::ops::Range;
 
 /// Name of the manifest section.
 const SECTION: &str = ".channel";
+/// First bytes of a manifest.
 const MAGIC: &[u8; 8] = b"CHANNEL1";
 /// Maximum total size of the segments sent to a core, in bytes.
 const MAX_SEGMENT_BYTES: usize = 1 << 20;
@@ -110,7 +111,8 @@ impl Manifest {
             .filter(|words| words.len() % 8 == 0);
         let words = words.ok_or("the section `.channel` is no manifest of this version")?;
         let words = words.chunks_exact(8);
-        let mut words = words.map(|word| u64::from_le_bytes(word.try_into().expect("it is eight")));
+        let mut words =
+            words.map(|word| u64::from_le_bytes(word.try_into().expect("a chunk of eight bytes")));
         let mut manifest = Manifest {
             stack: words.next().ok_or("the manifest has no stack size")?,
             ..Manifest::default()
@@ -139,7 +141,7 @@ impl Manifest {
     }
 
     /// Rejects a manifest that requests resources that are not granted.
-    fn compare(&self, grant: &Grant) -> Result<(), Rejection> {
+    fn check_grant(&self, grant: &Grant) -> Result<(), Rejection> {
         if let Some(pipe) = self.pipes.iter().find(|pipe| !grant.pipes.contains(pipe)) {
             return Err(file_rejection(format!(
                 "the manifest requests pipe {pipe}, which is not granted"
@@ -169,11 +171,11 @@ impl Manifest {
 pub fn verify<'a>(file: &'a [u8], grant: &Grant) -> Result<(Image<'a>, Manifest), Rejection> {
     let image = Image::read(file).map_err(file_rejection)?;
     let manifest = Manifest::read(file).map_err(file_rejection)?;
-    manifest.compare(grant)?;
+    manifest.check_grant(grant)?;
     let with_symbol = |rejection: Rejection| Rejection {
         name: rejection
             .address
-            .and_then(|address| image.name(address))
+            .and_then(|address| image.symbol_at(address))
             .map(|(name, offset)| (name.to_string(), offset)),
         ..rejection
     };
@@ -330,14 +332,14 @@ fn check_instructions(image: &Image, manifest: &Manifest, grant: &Grant) -> Resu
             let inst = decoder.decode(word).filter(|_| available == length);
             let Some(inst) = inst else {
                 // Disassemble an instruction of an extension that this core lacks.
-                let text = Decoder::new(Extensions::HOST).text(word);
+                let text = Decoder::new(Extensions::HOST).disassemble(word);
                 return Err(rejection_at(
                     address,
                     format!("{text} is not an instruction of this core"),
                 ));
             };
             check_instruction(&inst, manifest).map_err(|reason| {
-                rejection_at(address, format!("{} {reason}", decoder.text(word)))
+                rejection_at(address, format!("{} {reason}", decoder.disassemble(word)))
             })?;
             if matches!(
                 inst.op,

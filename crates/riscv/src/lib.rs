@@ -27,7 +27,7 @@
 //!     hart.step(&mut memory).unwrap();
 //! }
 //! assert_eq!(hart.x(10), 42);
-//! assert_eq!(hart.decoder().text(program[1]), "slli a0, a0, 1");
+//! assert_eq!(hart.decoder().disassemble(program[1]), "slli a0, a0, 1");
 //! ```
 
 mod alu;

@@ -77,13 +77,13 @@ impl AccessKind {
 
 /// A run of pages with consecutive virtual and consecutive physical addresses.
 #[derive(Clone, Copy, Debug)]
-struct Run {
+struct PageRun {
     first: Page,
     /// Last virtual address.
     last: u64,
 }
 
-impl Run {
+impl PageRun {
     /// Page that contains `address`, which must lie in the run.
     fn page(&self, address: u64) -> Page {
         let offset = (address - self.first.virtual_start) & !(self.first.size.bytes() - 1);
@@ -98,7 +98,7 @@ impl Run {
 /// Page table of a core, with a fully associative TLB and LRU replacement.
 #[derive(Clone, Debug, Default)]
 pub struct Pages {
-    runs: BTreeMap<u64, Run>,
+    runs: BTreeMap<u64, PageRun>,
     /// TLB entries: page, and value of `use_count` at its last use. `last_index` is the index of the entry used last,
     /// or no valid index.
     tlb: Vec<(Page, u64)>,
@@ -161,7 +161,7 @@ impl Pages {
                 run.page(start.max(run.first.virtual_start)).virtual_start
             ));
         }
-        self.runs.insert(start, Run { first, last });
+        self.runs.insert(start, PageRun { first, last });
         Ok(())
     }
 
@@ -209,13 +209,13 @@ impl Pages {
     fn find(&mut self, address: u64) -> Option<Page> {
         match self.tlb.get(self.last_index) {
             Some((page, _)) if page.contains(address) => Some(*page),
-            _ => self.look_up_slow(address),
+            _ => self.look_up_in_tlb(address),
         }
     }
 
     /// Looks up an address that is not in the entry used last.
     #[inline(never)]
-    fn look_up_slow(&mut self, address: u64) -> Option<Page> {
+    fn look_up_in_tlb(&mut self, address: u64) -> Option<Page> {
         let index = self.tlb.iter().position(|(page, _)| page.contains(address));
         self.last_index = match index {
             Some(index) => index,
@@ -287,7 +287,7 @@ impl<M: TimedMemory> PagedMemory<M> {
             .find(address)
             .filter(|page| kind.is_permitted_by(page))
         else {
-            return Err(Reply::Unmapped);
+            return Err(Reply::PageFault);
         };
         let offset = address - page.virtual_start;
         if offset + length > page.size.bytes() {
@@ -329,7 +329,7 @@ impl<M: TimedMemory> Memory for PagedMemory<M> {
             Some(page) => self
                 .memory
                 .fetch(page.physical_start + (address - page.virtual_start)),
-            None => Reply::Unmapped,
+            None => Reply::PageFault,
         }
     }
 

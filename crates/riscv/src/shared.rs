@@ -41,6 +41,7 @@ impl SharedMemory {
         self.memory.put(address, bytes)
     }
 
+    /// Sets or clears the reservation of a core. Returns the previous one.
     fn reserve(&mut self, core: usize, address: Option<u64>) -> Option<u64> {
         let previous = std::mem::replace(&mut self.reserved[core], address);
         self.reservation_count = self.reservation_count + usize::from(address.is_some())
@@ -59,11 +60,11 @@ impl SharedMemory {
     #[cold]
     fn break_reservations(&mut self, core: usize, address: u64, length: u64) {
         for other_core in (0..self.reserved.len()).filter(|other_core| *other_core != core) {
-            let is_hit = self.reserved[other_core].is_some_and(|reserved_address| {
+            let is_overlapped = self.reserved[other_core].is_some_and(|reserved_address| {
                 let last_address = address.wrapping_add(length - 1);
                 (address / BLOCK..=last_address / BLOCK).contains(&(reserved_address / BLOCK))
             });
-            if is_hit {
+            if is_overlapped {
                 self.reserve(other_core, None);
             }
         }
@@ -107,12 +108,12 @@ impl Memory for Port<'_> {
             AmoOp::LoadReserved => self.shared.memory.load(address, amo.size, destination),
             AmoOp::StoreConditional if reservation != Some(address) => {
                 // Nothing is stored, but an invalid address must still fault.
-                let loaded = self.shared.memory.load(address, amo.size, destination);
-                loaded.map(|_| 1)
+                let reply = self.shared.memory.load(address, amo.size, destination);
+                reply.map(|_| 1)
             }
             AmoOp::StoreConditional => {
-                let stored = self.store(address, amo.size, amo.operand);
-                stored.map(|()| 0)
+                let reply = self.store(address, amo.size, amo.operand);
+                reply.map(|()| 0)
             }
             _ => {
                 self.shared.note_store(self.core, address, amo.size as u64);

@@ -46,7 +46,8 @@ pub struct Cost {
 #[derive(Clone, Debug)]
 pub struct Latencies {
     costs: [Cost; 256],
-    wide: [Cost; 256],
+    /// Costs in double precision, or of atomic accesses to double words.
+    wide_costs: [Cost; 256],
     /// Penalty of a jump or taken branch, in cycles.
     pub taken_penalty: u16,
 }
@@ -60,7 +61,7 @@ impl Default for Latencies {
         };
         Latencies {
             costs: [ideal; 256],
-            wide: [ideal; 256],
+            wide_costs: [ideal; 256],
             taken_penalty: 0,
         }
     }
@@ -100,7 +101,7 @@ impl Latencies {
     /// Sets the cost of some operations in double precision, or of atomic accesses to double words.
     pub fn with_wide(mut self, ops: &[Op], latency: u16, busy: u16) -> Latencies {
         for &op in ops {
-            self.wide[op as usize] = Cost {
+            self.wide_costs[op as usize] = Cost {
                 latency,
                 busy: busy.max(1),
             };
@@ -111,7 +112,11 @@ impl Latencies {
     /// Cost of an instruction.
     #[inline(always)]
     pub fn cost_of(&self, inst: &Inst) -> Cost {
-        let costs = if inst.wide { &self.wide } else { &self.costs };
+        let costs = if inst.wide {
+            &self.wide_costs
+        } else {
+            &self.costs
+        };
         costs[inst.op as usize]
     }
 }
@@ -164,7 +169,7 @@ impl TimedInterpreter {
     ) -> (u64, Result<(), Stop>) {
         let mut completed = 0;
         while self.now < until {
-            let block = match self.blocks.next(hart, memory) {
+            let block = match self.blocks.block_at_pc(hart, memory) {
                 Ok(block) => block,
                 Err(stop) => return (completed, Err(stop)),
             };

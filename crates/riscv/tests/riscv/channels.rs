@@ -127,7 +127,7 @@ fn program_within_its_grant_passes() {
     let elf = valid_channel().elf();
     let (image, manifest) = verify(&elf, &grant()).expect("a valid program passes");
     assert_eq!(
-        (image.entry, image.name(0x1004)),
+        (image.entry, image.symbol_at(0x1004)),
         (0x1000, Some(("main", 4)))
     );
     assert_eq!((manifest.stack, manifest.pipes), (0x400, vec![3]));
@@ -250,7 +250,7 @@ fn stray_access_stops_the_program_at_its_position() {
         ..grant()
     };
     let (image, manifest) = verify(&elf, &grant).unwrap_or_else(|rejection| panic!("{rejection}"));
-    let address = |name| image.address(name).expect("it is there");
+    let address = |name| image.symbol_address(name).expect("it is there");
     let store_fault = |address| Exception::StoreFault(address);
     let expected = [
         (1, store_fault(0x10_1000), "case 1:"),
@@ -326,7 +326,7 @@ fn stray_access_stops_the_program_at_its_position() {
         matches!(exception, Exception::StoreFault(address) if address < end && address >= end - 0x200),
         "{exception:?}"
     );
-    assert_eq!(image.name(pc).expect("it is named").0, "deep");
+    assert_eq!(image.symbol_at(pc).expect("it is named").0, "deep");
 }
 
 /// Compilers link code and data into disjoint segments, which pass verification.
@@ -341,7 +341,7 @@ fn compiled_program_passes_and_double_precision_is_rejected() {
     };
     let elf = compile("channel.c", "-march=rv64imfc_zba_zbb_zbs -mabi=lp64f");
     let (image, manifest) = verify(&elf, &grant).unwrap_or_else(|rejection| panic!("{rejection}"));
-    assert_eq!(image.address("_start"), Some(image.entry));
+    assert_eq!(image.symbol_address("_start"), Some(image.entry));
     assert_eq!((manifest.stack, &manifest.pipes), (4096, &vec![2]));
     // A stripped file contains the same program without symbols.
     let stripped_elf = strip(&elf).expect("it can be read");
@@ -395,7 +395,7 @@ fn mutated_programs_stay_within_their_grants() {
                 let is_in_bounds = segment.bytes.len() as u64 <= segment.length && end.is_some();
                 assert!(is_in_bounds, "COHKIT_SEED={seed}: {segment:?}");
             }
-            let _ = image.name(random.next_u64());
+            let _ = image.symbol_at(random.next_u64());
             if let Ok(stripped) = strip(&elf) {
                 let stripped_image = Image::read(&stripped).expect("what was read is read again");
                 assert_eq!(

@@ -230,7 +230,7 @@ fn cache_block_operations_follow_menvcfg() {
         hart.csrs.mode = Mode::User;
         hart.set_x(10, 0x2000);
         memory.line(0x2000).expect("there")[0] = 1;
-        let illegal = |word| Err(Stop::Exception(Exception::Illegal(word)));
+        let illegal = |word| Err(Stop::Exception(Exception::IllegalInstruction(word)));
         let is_permitted = menvcfg & 0x30 != 0;
         assert_eq!(
             hart.step(&mut memory),
@@ -306,7 +306,12 @@ fn trap_enters_its_handler_and_returns() {
     steps(&mut hart, &mut memory, 1);
     assert_eq!((hart.pc, hart.csrs.mode), (CODE + 8, Mode::User));
     for (address, exception, cause, value) in [
-        (8, Exception::Illegal(words[2]), 2, u64::from(words[2])),
+        (
+            8,
+            Exception::IllegalInstruction(words[2]),
+            2,
+            u64::from(words[2]),
+        ),
         (12, Exception::UserCall, 8, 0),
         (16, Exception::Breakpoint(CODE + 16), 3, CODE + 16),
     ] {
@@ -326,7 +331,7 @@ fn trap_enters_its_handler_and_returns() {
     (hart.pc, hart.csrs.mode) = (CODE + 4, Mode::User);
     assert_eq!(
         hart.step(&mut memory),
-        Err(Exception::Illegal(words[1]).into()),
+        Err(Exception::IllegalInstruction(words[1]).into()),
         "programs cannot return from traps"
     );
 }
@@ -372,7 +377,7 @@ fn csr_writes_keep_only_implemented_bits() {
     ]);
     assert_eq!(
         hart.step(&mut memory),
-        Err(Exception::Illegal(csr("csrrw", 5, 0xf14, 0)).into()),
+        Err(Exception::IllegalInstruction(csr("csrrw", 5, 0xf14, 0)).into()),
         "it is read-only"
     );
     hart.pc += 4;
@@ -424,7 +429,7 @@ fn invalid_rounding_mode_makes_rounding_illegal() {
     hart.csrs.frm = 5;
     assert_eq!(
         hart.step(&mut memory),
-        Err(Exception::Illegal(words[0]).into())
+        Err(Exception::IllegalInstruction(words[0]).into())
     );
     hart.pc += 4;
     steps(&mut hart, &mut memory, 2);

@@ -2,7 +2,7 @@
 
 use cohkit_testing::riscv_oracle;
 
-use cohkit_riscv::map::{Kind, Mapped, Region, Regional};
+use cohkit_riscv::map::{Kind, MappedMemory, Region, RegionMemory};
 use cohkit_riscv::{
     Amo, AmoOp, Cbo, Exception, Extensions, Fence, FlatMemory, Hart, Latencies, Memory, Page,
     PageSize, PagedMemory, Pages, Prefetch, Reply, Size, Stop, TimedInterpreter, TimedMemory,
@@ -60,7 +60,7 @@ impl Memory for RecordingMemory {
 
 impl TimedMemory for RecordingMemory {}
 
-impl Regional for RecordingMemory {
+impl RegionMemory for RecordingMemory {
     fn region(&mut self, region: &Region) {
         self.region_kind = Some(region.kind);
     }
@@ -76,7 +76,7 @@ const KINDS: [Kind; 5] = [
 const LENGTH: u64 = 0x1000;
 
 /// One region of each kind, from 0x1000 on. Far memory and the uncached region are aliases.
-fn machine() -> Mapped<RecordingMemory> {
+fn machine() -> MappedMemory<RecordingMemory> {
     let mut regions = Vec::new();
     for (number, kind) in (0..).zip(KINDS) {
         let target_number = if kind == Kind::Uncached { 1 } else { number };
@@ -97,7 +97,7 @@ fn machine() -> Mapped<RecordingMemory> {
     };
     // The order of the list is irrelevant.
     regions.rotate_left(2);
-    Mapped::new(recording_memory, regions).expect("they are apart")
+    MappedMemory::new(recording_memory, regions).expect("they are apart")
 }
 
 #[test]
@@ -240,7 +240,7 @@ fn invalid_maps_are_rejected_with_region_names() {
         extra_latency: 0,
     };
     let map_error = |regions: Vec<Region>| {
-        Mapped::new((), regions)
+        MappedMemory::new((), regions)
             .map(|_| ())
             .expect_err("it is wrong")
     };
@@ -254,7 +254,8 @@ fn invalid_maps_are_rejected_with_region_names() {
         assert!(error.starts_with("the region `odd` has "), "{error}");
     }
     // The last address is usable.
-    let full_map = Mapped::new((), vec![region("last", u64::MAX, 1, u64::MAX)]).expect("it is one");
+    let full_map =
+        MappedMemory::new((), vec![region("last", u64::MAX, 1, u64::MAX)]).expect("it is one");
     assert_eq!(
         full_map
             .find(u64::MAX)

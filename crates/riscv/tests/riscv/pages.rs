@@ -146,8 +146,8 @@ fn unmapped_and_forbidden_accesses_raise_exceptions() {
             .collect::<Vec<_>>()
     };
     let (load_error, store_error) = (
-        |address| Some(Stop::Exception(Exception::LoadUnmapped(address))),
-        |address| Some(Stop::Exception(Exception::StoreUnmapped(address))),
+        |address| Some(Stop::Exception(Exception::LoadPageFault(address))),
+        |address| Some(Stop::Exception(Exception::StorePageFault(address))),
     );
     assert_eq!(step_errors(0x5000_0000), [None; 5]);
     // A read-only page; an execute-only page; addresses before, after and between pages.
@@ -194,14 +194,14 @@ fn unmapped_and_forbidden_accesses_raise_exceptions() {
     hart.pc = 0x5000_0000;
     assert_eq!(
         hart.step(&mut memory),
-        Err(Exception::FetchUnmapped(0x5000_0000).into()),
+        Err(Exception::FetchPageFault(0x5000_0000).into()),
         "it is not to be executed"
     );
     hart.pc = 0x4000;
     memory.pages.unmap(0x4000).expect("it was there");
     assert_eq!(
         hart.step(&mut memory),
-        Err(Exception::FetchUnmapped(0x4000).into())
+        Err(Exception::FetchPageFault(0x4000).into())
     );
 }
 
@@ -550,7 +550,7 @@ fn fetch_fault_reports_the_second_page() {
                 (completed, stop, hart.pc, hart.x(5), hart.x(6)),
                 (
                     1,
-                    Some(Exception::FetchUnmapped(0x9000).into()),
+                    Some(Exception::FetchPageFault(0x9000).into()),
                     0x8ffe,
                     1,
                     0

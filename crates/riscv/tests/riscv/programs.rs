@@ -5,7 +5,7 @@ use cohkit_testing::require;
 use cohkit_testing::riscv_oracle;
 
 use cohkit_riscv::elf::{self, Image};
-use cohkit_riscv::system::{Errno, Open, Place, ServiceOutcome, System, World};
+use cohkit_riscv::system::{Errno, FilePosition, OpenMode, ServiceOutcome, System, World};
 use cohkit_riscv::{
     Exception, Extensions, FastInterpreter, FlatMemory, Hart, Latencies, Op, Port, SharedMemory,
     Stop, TimedInterpreter,
@@ -24,7 +24,7 @@ struct MemoryFiles {
 }
 
 impl World for MemoryFiles {
-    fn open(&mut self, name: &str, mode: Open) -> Result<u32, Errno> {
+    fn open(&mut self, name: &str, mode: OpenMode) -> Result<u32, Errno> {
         if !mode.create && !self.files.contains_key(name) {
             return Err(Errno::NotFound);
         }
@@ -65,12 +65,12 @@ impl World for MemoryFiles {
         Ok(bytes.len())
     }
 
-    fn seek(&mut self, file: u32, place: Place) -> Result<u64, Errno> {
+    fn seek(&mut self, file: u32, place: FilePosition) -> Result<u64, Errno> {
         let (name, position) = self.open.get_mut(&file).ok_or(Errno::BadFile)?;
         let new_position = match place {
-            Place::Start(at) => at as i64,
-            Place::Current(offset) => *position as i64 + offset,
-            Place::End(offset) => self.files[name].len() as i64 + offset,
+            FilePosition::Start(at) => at as i64,
+            FilePosition::Current(offset) => *position as i64 + offset,
+            FilePosition::End(offset) => self.files[name].len() as i64 + offset,
         };
         *position = usize::try_from(new_position).map_err(|_| Errno::Invalid)?;
         Ok(*position as u64)
@@ -148,7 +148,7 @@ fn run(
                 panic!(
                     "{exception}, at {:#x} in {:?}",
                     hart.pc,
-                    image.name(hart.pc)
+                    image.symbol_at(hart.pc)
                 );
             }
         }
@@ -172,8 +172,8 @@ fn linux_program_matches_qemu() {
         .expect("it starts");
     let bytes = std::fs::read(&program).expect("it is there");
     let image = Image::read(&bytes).expect("it is a program");
-    assert_eq!(image.address("_start"), Some(image.entry));
-    assert_eq!(image.name(image.entry + 4), Some(("_start", 4)));
+    assert_eq!(image.symbol_address("_start"), Some(image.entry));
+    assert_eq!(image.symbol_at(image.entry + 4), Some(("_start", 4)));
     let run_with = |engine: &mut dyn FnMut(&mut Hart, &mut FlatMemory) -> Result<(), Stop>| {
         let mut memory = FlatMemory::new(0x1_0000, 0x40_0000);
         let mut system = System::new(0x20_0000..0x30_0000, 0x30_0000..0x41_0000, "program");
@@ -290,7 +290,7 @@ fn line_tables_are_read_and_corrupt_ones_do_not_crash() {
     let valid = std::fs::read(&program).expect("it is there");
     let source = include_str!("../programs/linux.c");
     let address = Image::read(&valid).expect("it is a program");
-    let address = address.address("_start").expect("it is there");
+    let address = address.symbol_address("_start").expect("it is there");
     let (file, line) = elf::line(&valid, address).expect("it is told");
     assert_eq!(file, "linux.c");
     let line = source.lines().nth(line as usize - 1).expect("there is one");

@@ -317,7 +317,7 @@ fn compare(cases: &[TestCase]) {
             if qemu_output != crate_output && !is_known_bug {
                 differences.push(format!(
                     "{} of {operands:x?}, frm {}: {qemu_output:x?} by QEMU, {crate_output:x?} by ours",
-                    decoder.text(case.word),
+                    decoder.disassemble(case.word),
                     case.frm
                 ));
             }

@@ -21,7 +21,7 @@ impl RandomReplies {
             0 => Reply::Wait,
             1 => Reply::Fault,
             2 => Reply::Misaligned,
-            3 => Reply::Unmapped,
+            3 => Reply::PageFault,
             4 => Reply::Later,
             _ => Reply::Done(value),
         }
@@ -105,7 +105,7 @@ fn any_word_decodes_to_an_executable_or_no_instruction() {
         .collect::<Vec<_>>();
     let mut decoded = 0;
     for word in (0..=0xffff).chain(random) {
-        let text = decoder.text(word);
+        let text = decoder.disassemble(word);
         decoded += u32::from(decoder.decode(word).is_some());
         assert!(!text.is_empty() && !text.ends_with(','));
         // At the end of memory, so that some instructions are truncated.
