@@ -145,11 +145,11 @@ impl RunOptions {
             return vec![program];
         }
         let mixed = |mix: Vec<_>| Program {
-            name: format!("{} {}", program.name, store_variants::letters(&mix)),
-            ..store_variants::mixed(&program, &mix)
+            name: format!("{} {}", program.name, store_variants::format_mix(&mix)),
+            ..store_variants::with_mix(&program, &mix)
         };
         let kinds = (program.threads.len() as u8).into();
-        let mixes = store_variants::every(protocol, &kinds, &program).into_iter();
+        let mixes = store_variants::all_mixes(protocol, &kinds, &program).into_iter();
         mixes.map(mixed).collect()
     }
 }

@@ -25,19 +25,20 @@ fn register(name: &str) -> Option<Name> {
         return Some(Name::Zero);
     }
     if name == "SP" {
-        return Some(Name::Is(name));
+        return Some(Name::Register(name));
     }
     let number: u8 = name.strip_prefix(['W', 'X'])?.parse().ok()?;
-    (number <= 30).then(|| Name::Is(format!("X{number}")))
+    (number <= 30).then(|| Name::Register(format!("X{number}")))
 }
 
+/// Resolves a register of 32-bit Arm.
 fn arm_register(name: &str) -> Option<Name> {
     let number: u8 = name.strip_prefix(['R', 'r'])?.parse().ok()?;
-    (number <= 14).then(|| Name::Is(format!("R{number}")))
+    (number <= 14).then(|| Name::Register(format!("R{number}")))
 }
 
 /// Supported instructions, for suggestions; atomic accesses without their orders.
-const KNOWN: [&str; 40] = [
+const KNOWN_INSTRUCTIONS: [&str; 40] = [
     "MOV", "ADD", "SUB", "SUBS", "AND", "ORR", "EOR", "LSL", "ASR", "RET", "CMP", "CSEL", "CSET",
     "LDR", "LDUR", "LDAR", "LDAPR", "STR", "STUR", "STLR", "LDXR", "LDAXR", "STXR", "STLXR", "SWP",
     "LDADD", "LDSET", "LDCLR", "LDEOR", "STADD", "STSET", "STCLR", "STEOR", "CAS", "DMB", "DSB",
@@ -187,7 +188,7 @@ fn instruction<'t>(code: &mut Code<'_, 't>, cell: Cell<'t>) -> Result<()> {
             format!("`{}` is not a supported instruction", cell.word.text),
             "an access is of one word, and a location has one",
         ),
-        _ => cell.reject_unknown(&KNOWN),
+        _ => cell.reject_unknown(&KNOWN_INSTRUCTIONS),
     }
 }
 
@@ -220,7 +221,7 @@ fn emit_arithmetic(
     }
     let (a, b) = (code.operand(parts[1], "#")?, code.operand(parts[2], "#")?);
     if sets_flags {
-        self::emit_comparison(code, cell.piece, a, b)?;
+        emit_comparison(code, cell.piece, a, b)?;
     }
     let to = code.result(parts[0])?;
     code.compute(cell.piece, Some(to), operation, a, b)
@@ -289,8 +290,8 @@ fn branch(name: &str) -> Option<&'static str> {
     CONDITIONS.into_iter().find(|known| *known == condition)
 }
 
-/// Parses the address after the first `before` operands. Returns the location, and for a post-indexed address the base
-/// register with its increment.
+/// Parses the address after the first `operand_count` operands. Returns the location, and for a post-indexed address
+/// the base register with its increment.
 fn accessed_address<'t>(
     code: &mut Code<'_, 't>,
     cell: &Cell<'t>,

@@ -17,6 +17,7 @@ use crate::program::{
     Thread,
 };
 
+/// Names of the locations, in the order of their first use.
 const LOCATIONS: [char; 4] = ['x', 'y', 'z', 'w'];
 
 /// Maximum number of threads of a program read from its name.
@@ -104,28 +105,40 @@ pub fn named(name: &str) -> Option<Program> {
 /// * two rounds of a store and a release, and two threads that both release and acquire.
 pub fn programs(model: Model) -> Vec<Program> {
     let mut names = Vec::new();
-    let (two, three) = (sequences(2, 0), sequences(3, 0));
-    for burst in sequences(2, 2).iter().chain(&sequences(3, 1)) {
-        let (code, flag, reads) = (burst.code(), burst.free(), burst.each('R'));
+    let (two, three) = (all_bursts(2, 0), all_bursts(3, 0));
+    for burst in all_bursts(2, 2).iter().chain(&all_bursts(3, 1)) {
+        let (code, flag, reads) = (
+            burst.code(),
+            burst.first_unused_location(),
+            burst.access_each('R'),
+        );
         names.push(format!("{code}L{flag}+A{flag}{reads}"));
     }
-    for burst in &sequences(2, 2) {
-        let (code, flag, acquires) = (burst.code(), burst.free(), burst.each('A'));
-        let second_flag = LOCATIONS[burst.locations + 1];
+    for burst in &all_bursts(2, 2) {
+        let (code, flag, acquires) = (
+            burst.code(),
+            burst.first_unused_location(),
+            burst.access_each('A'),
+        );
+        let second_flag = LOCATIONS[burst.location_count + 1];
         names.push(format!(
             "{code}L{flag}A{second_flag}+L{second_flag}{acquires}"
         ));
     }
     for burst in two.iter().chain(&three) {
-        let (code, flag) = (burst.code(), burst.free());
-        let (reads, acquires) = (burst.each('R'), burst.each('A'));
+        let (code, flag) = (burst.code(), burst.first_unused_location());
+        let (reads, acquires) = (burst.access_each('R'), burst.access_each('A'));
         names.push(format!("{code}FW{flag}+R{flag}F{reads}"));
         names.push(format!("{code}FR{flag}+W{flag}F{reads}"));
         names.push(format!("{code}A{flag}+L{flag}{acquires}"));
     }
     for burst in &two {
-        let (code, flag, reads) = (burst.code(), burst.free(), burst.each('R'));
-        let second_flag = LOCATIONS[burst.locations + 1];
+        let (code, flag, reads) = (
+            burst.code(),
+            burst.first_unused_location(),
+            burst.access_each('R'),
+        );
+        let second_flag = LOCATIONS[burst.location_count + 1];
         names.push(format!(
             "{code}L{flag}+A{flag}L{second_flag}+A{second_flag}{reads}"
         ));
@@ -151,14 +164,15 @@ struct Burst {
     /// True for a release.
     releases: Vec<bool>,
     /// Location of each access.
-    places: Vec<usize>,
+    access_locations: Vec<usize>,
     /// Number of distinct locations.
-    locations: usize,
+    location_count: usize,
 }
 
 impl Burst {
+    /// Returns the code of the accesses.
     fn code(&self) -> String {
-        let accesses = self.releases.iter().zip(&self.places);
+        let accesses = self.releases.iter().zip(&self.access_locations);
         let access = |(&release, &location): (&bool, &usize)| {
             let letter = if release { 'L' } else { 'W' };
             [letter, LOCATIONS[location]]
@@ -167,33 +181,33 @@ impl Burst {
     }
 
     /// Returns the first location that the burst does not access.
-    fn free(&self) -> char {
-        LOCATIONS[self.locations]
+    fn first_unused_location(&self) -> char {
+        LOCATIONS[self.location_count]
     }
 
     /// Returns the code of one access to each location.
-    fn each(&self, letter: char) -> String {
-        let locations = LOCATIONS[..self.locations].iter();
+    fn access_each(&self, letter: char) -> String {
+        let locations = LOCATIONS[..self.location_count].iter();
         locations.flat_map(|&location| [letter, location]).collect()
     }
 }
 
 /// Returns all bursts of a length with at most `max_releases` releases, up to the names of locations.
-fn sequences(length: usize, max_releases: usize) -> Vec<Burst> {
+fn all_bursts(length: usize, max_releases: usize) -> Vec<Burst> {
     let mut bursts = vec![Burst {
         releases: Vec::new(),
-        places: Vec::new(),
-        locations: 0,
+        access_locations: Vec::new(),
+        location_count: 0,
     }];
     for _ in 0..length {
         let mut extended = Vec::new();
         for burst in &bursts {
-            for location in 0..=burst.locations {
+            for location in 0..=burst.location_count {
                 for release in [false, true] {
                     extended.push(Burst {
                         releases: [&burst.releases[..], &[release]].concat(),
-                        places: [&burst.places[..], &[location]].concat(),
-                        locations: burst.locations.max(location + 1),
+                        access_locations: [&burst.access_locations[..], &[location]].concat(),
+                        location_count: burst.location_count.max(location + 1),
                     });
                 }
             }
@@ -237,25 +251,26 @@ fn canonical(name: &str) -> String {
         };
         order.join("+").chars().map(letter).collect::<String>()
     };
-    let orders = orders(threads);
+    let orders = permutations(threads);
     let names = orders.iter().map(|order| with_canonical_letters(order));
     names.min().unwrap_or_default()
 }
 
-fn orders<T: Clone>(items: Vec<T>) -> Vec<Vec<T>> {
+/// Returns all permutations.
+fn permutations<T: Clone>(items: Vec<T>) -> Vec<Vec<T>> {
     if items.is_empty() {
         return vec![Vec::new()];
     }
-    let mut permutations = Vec::new();
+    let mut all_orders = Vec::new();
     for first in 0..items.len() {
         let mut rest = items.clone();
         let item = rest.remove(first);
-        for mut order in orders(rest) {
+        for mut order in permutations(rest) {
             order.insert(0, item.clone());
-            permutations.push(order);
+            all_orders.push(order);
         }
     }
-    permutations
+    all_orders
 }
 
 #[cfg(test)]
@@ -282,7 +297,7 @@ mod tests {
     #[test]
     fn bursts_have_every_pattern_of_locations() {
         let codes = |length, releases| {
-            let bursts = sequences(length, releases);
+            let bursts = all_bursts(length, releases);
             let codes = bursts.iter().map(|burst| burst.code());
             codes.collect::<Vec<_>>()
         };

@@ -703,6 +703,14 @@ struct PathSearch<'w> {
     has_invalid_address: bool,
 }
 
+/// Location of an access, with the events that it depends on and those that selected it, as bit sets.
+#[derive(Clone, Copy)]
+struct Located {
+    location: Location,
+    depends: u64,
+    picks: u64,
+}
+
 /// Saved state of a [`PathSearch`], for backtracking.
 struct SavedState {
     path: ThreadPath,
@@ -734,30 +742,33 @@ impl PathSearch<'_> {
     }
 
     /// Returns the location of an access, the events that it depends on, and those that selected it.
-    fn locate(&mut self, address: Address) -> Option<(Location, u64, u64)> {
+    fn locate(&mut self, address: Address) -> Option<Located> {
         match address {
-            Address::Direct(location) => Some((location, 0, 0)),
+            Address::Direct(location) => Some(Located {
+                location,
+                depends: 0,
+                picks: 0,
+            }),
             Address::Indirect(register) => {
                 let location = location_at(self.path.registers[register]);
                 let location =
                     location.filter(|&location| usize::from(location) < self.values.len());
                 self.has_invalid_address |= location.is_none();
-                Some((location?, self.depends[register], self.picks[register]))
+                Some(Located {
+                    location: location?,
+                    depends: self.depends[register],
+                    picks: self.picks[register],
+                })
             }
         }
     }
 
-    fn event(
-        &mut self,
-        instruction_index: usize,
-        kind: Kind,
-        access: (Location, u64, u64),
-    ) -> &mut Event {
+    fn event(&mut self, instruction_index: usize, kind: Kind, access: Located) -> &mut Event {
         self.path.events.push(Event {
             thread: self.thread,
             instruction_index,
             kind,
-            at: access.0,
+            at: access.location,
             value: 0,
             acquire: Acquire::None,
             release: false,
@@ -767,8 +778,8 @@ impl PathSearch<'_> {
             acquire_release: false,
             paired_read: None,
             data: 0,
-            address: access.1,
-            pick: access.2 | self.control_picks,
+            address: access.depends,
+            pick: access.picks | self.control_picks,
             control: self.control,
             synchronised: self.synchronised,
         });
@@ -908,7 +919,7 @@ impl PathSearch<'_> {
     fn add_write(
         &mut self,
         instruction_index: usize,
-        access: (Location, u64, u64),
+        access: Located,
         value: Operand,
     ) -> &mut Event {
         let (picks, (value, sources)) = (self.picks(value), self.value(value));
@@ -939,7 +950,7 @@ impl PathSearch<'_> {
         self.set_register(status, 1, 0, 0);
         self.search_from(instruction_index + 1);
         self.restore(&saved);
-        if let Some(read) = reserved.filter(|&read| self.path.events[read].at == access.0) {
+        if let Some(read) = reserved.filter(|&read| self.path.events[read].at == access.location) {
             let write = self.add_write(instruction_index, access, value);
             (write.exclusive, write.release, write.paired_read) = (true, release, Some(read));
             if acquire {
@@ -961,7 +972,7 @@ impl PathSearch<'_> {
             return;
         };
         let saved = self.save();
-        for &read_value in &self.values[usize::from(access.0)] {
+        for &read_value in &self.values[usize::from(access.location)] {
             let read = self.event(instruction_index, Kind::Read, access);
             read.value = read_value;
             match instruction {

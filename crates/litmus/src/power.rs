@@ -12,10 +12,11 @@ pub(crate) const POWER: Dialect = Dialect {
 
 fn register(name: &str) -> Option<Name> {
     let number: u8 = name.strip_prefix(['r', 'R'])?.parse().ok()?;
-    (number <= 31).then(|| Name::Is(format!("r{number}")))
+    (number <= 31).then(|| Name::Register(format!("r{number}")))
 }
 
-const KNOWN: [&str; 31] = [
+/// Supported instructions, for suggestions.
+const KNOWN_INSTRUCTIONS: [&str; 31] = [
     "li", "mr", "add", "addi", "sub", "subf", "and", "or", "ori", "xor", "xori", "lwz", "ld",
     "lwzx", "ldx", "stw", "std", "stwx", "stdx", "lwarx", "stwcx.", "sync", "lwsync", "eieio",
     "isync", "cmpw", "cmpwi", "beq", "bne", "b", "nop",
@@ -110,7 +111,7 @@ fn instruction<'t>(code: &mut Code<'_, 't>, cell: Cell<'t>) -> Result<()> {
             cell.check_operand_count(1)?;
             code.jump(piece, parts[0])
         }
-        _ => cell.reject_unknown(&KNOWN),
+        _ => cell.reject_unknown(&KNOWN_INSTRUCTIONS),
     }
 }
 

@@ -27,12 +27,13 @@ fn register(name: &str) -> Option<Name> {
     let number: usize = named.or_else(numbered).or_else(frame)?;
     match number {
         0 => Some(Name::Zero),
-        1..=31 => Some(Name::Is(format!("x{number}"))),
+        1..=31 => Some(Name::Register(format!("x{number}"))),
         _ => None,
     }
 }
 
-const KNOWN: [&str; 45] = [
+/// Supported instructions, for suggestions.
+const KNOWN_INSTRUCTIONS: [&str; 45] = [
     "li",
     "mv",
     "add",
@@ -237,7 +238,7 @@ fn instruction<'t>(code: &mut Code<'_, 't>, cell: Cell<'t>) -> Result<()> {
             format!("`{}` is not a supported instruction", cell.word.text),
             "an access is of one word, and a location has one",
         ),
-        _ => cell.reject_unknown(&KNOWN),
+        _ => cell.reject_unknown(&KNOWN_INSTRUCTIONS),
     }
 }
 

@@ -122,17 +122,17 @@ fn branch_and_instruction_fence_order_later_reads() {
         ("DMB LD", false),
     ] {
         let program = test(between);
-        let ends = axioms::ends(&program, Model::Rc).unwrap();
+        let ends = axioms::outcomes(&program, Model::Rc).unwrap();
         assert_eq!(program.is_satisfied(&ends), allowed, "{between}");
         // `ISB` is not a memory fence: stores may remain in the store buffer.
         assert_eq!(
-            axioms::ends(&program, Model::Tso).unwrap(),
+            axioms::outcomes(&program, Model::Tso).unwrap(),
             models::ends(&program, Cores::StoreBuffer),
             "{between}"
         );
         let printed = print(&program).unwrap();
         assert_eq!(
-            axioms::ends(&read(&printed).unwrap(), Model::Rc).unwrap(),
+            axioms::outcomes(&read(&printed).unwrap(), Model::Rc).unwrap(),
             ends
         );
     }
@@ -154,7 +154,7 @@ fn oversized_tests_are_rejected_before_memory_runs_out() {
     assert_eq!(outcomes_within(&test, Cores::StoreBuffer, 10), None);
     let reads = " | LDR W5,[X1] ;\n".repeat(50);
     let text = SB.replace("exists", &format!("{reads}exists"));
-    let error = axioms::ends(&read(&text).unwrap(), Model::Rc).unwrap_err();
+    let error = axioms::outcomes(&read(&text).unwrap(), Model::Rc).unwrap_err();
     assert_eq!(error, "SB has too many executions to examine each");
 }
 
@@ -411,7 +411,7 @@ fn a_filter_excludes_executions_from_the_outcomes() {
     let filtered = parse_test(&SB.replace(condition, with_filter));
     assert_eq!(formatted_outcomes(&filtered, Model::Armv8).len(), 2);
     for (model, count) in [(Model::Sc, 2), (Model::Tso, 2), (Model::Rc, 2)] {
-        let ends = axioms::ends(&filtered, model).unwrap();
+        let ends = axioms::outcomes(&filtered, model).unwrap();
         assert_eq!(ends.len(), count, "{model}");
         assert_eq!(axioms::allowed(&filtered, model).unwrap(), ends, "{model}");
         assert!(ends.iter().all(|end| filtered.holds(end)), "{model}");
@@ -553,7 +553,7 @@ fn coherent_candidates_have_all_allowed_outcomes() {
             });
             if result.is_ok() {
                 assert_eq!(
-                    axioms::ends(&test, model).unwrap(),
+                    axioms::outcomes(&test, model).unwrap(),
                     outcomes,
                     "{}, {model}",
                     test.name
@@ -620,7 +620,7 @@ fn dialects_of_public_suites_have_their_verdicts() {
             (Model::Tso, Cores::StoreBuffer),
         ] {
             if !test.requires_axiomatic_model() {
-                let axioms = axioms::ends(&test, model).unwrap();
+                let axioms = axioms::outcomes(&test, model).unwrap();
                 assert_eq!(axioms, models::ends(&test, cores), "{name}, {model}");
             }
         }
@@ -629,7 +629,7 @@ fn dialects_of_public_suites_have_their_verdicts() {
             let reread =
                 read(&printed).unwrap_or_else(|e| panic!("{}", e.render(file, &printed, false)));
             let count = |test: &Program| {
-                axioms::ends(test, Model::Sc)
+                axioms::outcomes(test, Model::Sc)
                     .unwrap()
                     .iter()
                     .filter(|end| test.holds(end))

@@ -10,7 +10,7 @@ use cohkit_litmus::herd;
 use cohkit_litmus::lines::Lines;
 use cohkit_litmus::program::Program;
 use cohkit_litmus::run::{run, Found, Options, Placement};
-use cohkit_litmus::store_variants::{every, letters, mixed};
+use cohkit_litmus::store_variants::{all_mixes, format_mix, with_mix};
 use cohkit_litmus::timed::{self, Level, SeedOutcomes};
 use cohkit_protocol::protocol::Protocol;
 use texts::{home, read};
@@ -34,12 +34,12 @@ fn options(protocol: &Protocol) -> Options {
 /// Returns the program in every mix of store variants, with the letters of the mix in its name.
 fn all_mixes(protocol: &Protocol, program: &Program) -> Vec<Program> {
     let with_mix = |mix: Vec<_>| {
-        let mut program = mixed(program, &mix);
-        program.name = format!("{} {}", program.name, letters(&mix));
+        let mut program = with_mix(program, &mix);
+        program.name = format!("{} {}", program.name, format_mix(&mix));
         program
     };
     let kinds = (program.threads.len() as u8).into();
-    every(protocol, &kinds, program)
+    all_mixes(protocol, &kinds, program)
         .into_iter()
         .map(with_mix)
         .collect()
@@ -205,8 +205,8 @@ fn refutations(text: &str, name: &str) -> Vec<(String, String)> {
     let allowed = allowed(&program, model).expect("a small program");
     let mut found = Vec::new();
     let kinds = (program.threads.len() as u8).into();
-    for mix in every(&protocol, &kinds, &program) {
-        let mixed = mixed(&program, &mix);
+    for mix in all_mixes(&protocol, &kinds, &program) {
+        let mixed = with_mix(&program, &mix);
         let failure = match run(
             &protocol,
             home(&protocol),
@@ -221,7 +221,7 @@ fn refutations(text: &str, name: &str) -> Vec<(String, String)> {
             Found::Stuck { .. } => Some("waits for ever".to_string()),
             other => Some(format!("{other:?}")),
         };
-        found.extend(failure.map(|description| (letters(&mix), description)));
+        found.extend(failure.map(|description| (format_mix(&mix), description)));
     }
     found
 }

@@ -17,7 +17,7 @@ use cohkit_protocol::text::parse;
 use std::collections::{BTreeMap, BTreeSet};
 
 fn allowed(program: &Program, model: Model) -> bool {
-    let ends = axioms::ends(program, model).unwrap();
+    let ends = axioms::outcomes(program, model).unwrap();
     ends.iter().any(|end| program.holds(end))
 }
 
@@ -49,7 +49,7 @@ fn operational_and_axiomatic_models_agree() {
             (Model::Tso, Cores::StoreBuffer),
             (Model::Rc, Cores::Relaxed(Orders::default())),
         ] {
-            let ends = axioms::ends(&shape, model).unwrap();
+            let ends = axioms::outcomes(&shape, model).unwrap();
             let (name, operational) = (&shape.name, models::ends(&shape, cores));
             // These cores perform an atomic access in one step. The model also allows its write to come later than its
             // read.
@@ -98,8 +98,8 @@ fn full_fences_restore_sequential_consistency() {
         assert!(!allowed(&shape, Model::Sc), "{}", shape.name);
         let fenced = shape.name.ends_with("+dmb.sys") || shape.name.ends_with("+dmb.sy");
         if fenced && !shape.name.contains("po") {
-            let sc = axioms::ends(&shape, Model::Sc);
-            assert_eq!(axioms::ends(&shape, Model::Rc), sc, "{}", shape.name);
+            let sc = axioms::outcomes(&shape, Model::Sc);
+            assert_eq!(axioms::outcomes(&shape, Model::Rc), sc, "{}", shape.name);
         }
     }
 }
@@ -182,7 +182,7 @@ fn printed_shapes_round_trip() {
         assert_eq!(read.name, shape.name);
         for (model, _) in Model::ALL {
             let outcomes = |program: &Program| -> BTreeSet<(String, bool)> {
-                let ends = axioms::ends(program, model).unwrap();
+                let ends = axioms::outcomes(program, model).unwrap();
                 ends.iter()
                     .map(|end| (program.format_outcome(end), program.holds(end)))
                     .collect()

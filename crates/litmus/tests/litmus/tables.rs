@@ -117,7 +117,7 @@ impl Tables {
 
 /// Returns the maximum number of entries of a core in a table of a home, over all worlds that programs have reached.
 fn entries_used(lines: &Lines, table: &str, epochs: u16) -> usize {
-    let (system, worlds) = lines.met().expect("one level");
+    let (system, worlds) = lines.reached_states().expect("one level");
     let variables = &system.home.variables;
     let number = variables.iter().position(|v| v.name == table);
     let first_slot = system

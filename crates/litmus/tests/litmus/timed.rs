@@ -176,7 +176,7 @@ fn windows_show_outcomes_that_tso_forbids() {
         let shape = named(name).unwrap();
         let observed = observe_one(&protocol, &shape, windows, 200);
         assert_eq!(observed.failure, None, "{name}");
-        let allowed = axioms::ends(&shape, Model::Rc).unwrap();
+        let allowed = axioms::outcomes(&shape, Model::Rc).unwrap();
         assert!(
             observed.ends.keys().all(|end| allowed.contains(end)),
             "{name}"

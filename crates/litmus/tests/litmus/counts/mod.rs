@@ -1,11 +1,14 @@
-//! Faults in how protocols count stores, acknowledgements and epochs, each refuted by the programs that judge a guarantee.
+//! Faults in how protocols count stores, acknowledgements and epochs, each refuted by the programs that
+//! check_conformance a guarantee.
 //!
-//! A guarantee was once judged by programs with two accesses per thread, which one acknowledgement, one count and one epoch
-//! satisfy: `verdicts/g01_onebit.coh` and the first fault of `cord` below were verified.
+//! A guarantee was once judged by programs with two accesses per thread, which one acknowledgement, one count and one
+//! epoch satisfy: `verdicts/g01_onebit.coh` and the first fault of `cord` below were verified.
 
 use crate::texts::{home, read};
 use cohkit_litmus::axioms::{allowed, Model};
-use cohkit_litmus::conformance_report::{bursts, classic, judge, Ended, TestRun};
+use cohkit_litmus::conformance_report::{
+    bursts, check_conformance, classic, ConformanceVerdict, TestRun,
+};
 use cohkit_litmus::cores::Cores;
 use cohkit_litmus::herd;
 use cohkit_litmus::run::{run, Found, Options};
@@ -334,7 +337,7 @@ fn refuted(protocol: &Protocol, programs: &[TestRun]) -> Option<String> {
     }
     readings.into_iter().find_map(|protocol| {
         let home_of = |_| Cow::Borrowed(home(protocol));
-        let found = judge(
+        let found = check_conformance(
             protocol,
             model,
             programs.to_vec(),
@@ -342,9 +345,13 @@ fn refuted(protocol: &Protocol, programs: &[TestRun]) -> Option<String> {
             &home_of,
             &mut || true,
         );
-        match found.ended {
-            Ended::Holds => None,
-            Ended::Broken { program, what, .. } => Some(format!("{program}: {what}")),
+        match found.verdict {
+            ConformanceVerdict::Holds => None,
+            ConformanceVerdict::Violated {
+                program,
+                description,
+                ..
+            } => Some(format!("{program}: {description}")),
             other => panic!("{}: {other:?}", protocol.name),
         }
     })
@@ -429,16 +436,16 @@ fn livelock_violates_a_guarantee() {
         let protocol = read(text);
         let home_of = |_| Cow::Borrowed(home(&protocol));
         let programs = classic(&protocol, 2);
-        let found = judge(&protocol, Model::Sc, programs, None, &home_of, &mut || true);
-        match found.ended {
-            Ended::Broken {
+        let found = check_conformance(&protocol, Model::Sc, programs, None, &home_of, &mut || true);
+        match found.verdict {
+            ConformanceVerdict::Violated {
                 program,
-                what,
+                description,
                 path,
                 ..
             } => {
                 assert_eq!(
-                    what,
+                    description,
                     "livelock: its threads run forever, and no outcome is reachable"
                 );
                 assert!(path.is_some(), "{program}");
