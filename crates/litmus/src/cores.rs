@@ -443,14 +443,14 @@ impl Core {
     pub fn forward(&mut self, code: &[Instruction], at: usize) {
         let value = self
             .forwardable_value(code, at)
-            .expect("there is such a store");
+            .expect("an earlier store with a known value");
         self.end(code, at, value);
     }
 
     /// Completes the first fence or acquire that the thread has requested.
     pub fn answered(&mut self, code: &[Instruction], cores: Cores, kind: FenceKind) {
         let position = self.requesting_position(code, cores, kind);
-        self.window.remove(position.expect("it was asked for"));
+        self.window.remove(position.expect("a requested fence"));
     }
 
     /// Completes the thread's access to location `location`. `value` is the value read.
@@ -458,7 +458,7 @@ impl Core {
         // Only the first access to a location can have been issued.
         let mut window = self.window.iter();
         let position = window.position(|access| access.location == Some(location));
-        self.end(code, position.expect("it was asked for"), value);
+        self.end(code, position.expect("an issued access"), value);
     }
 
     fn end(&mut self, code: &[Instruction], at: usize, value: i64) {

@@ -187,7 +187,7 @@ fn with_registers(program: &Program) -> Program {
                 let names = &thread.names;
                 let unused_names = (0..).map(|number| format!("X{number}"));
                 let mut unused_names = unused_names.filter(|name| !names.contains(name));
-                let name = unused_names.next().expect("there are enough numbers");
+                let name = unused_names.next().expect("unlimited register numbers");
                 thread.names[index] = name;
             }
         } else {

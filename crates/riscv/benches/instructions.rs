@@ -161,7 +161,7 @@ fn measure_compiled(case: &str, options: &[&str], filter: &str) {
     {
         return;
     }
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a temporary folder");
     let file = folder.path().join("program");
     let crate_folder = Path::new(env!("CARGO_MANIFEST_DIR"));
     let source = crate_folder.join("benches/mixture.c");
@@ -185,8 +185,8 @@ fn measure_compiled(case: &str, options: &[&str], filter: &str) {
         Ok(status) => panic!("the compiler ends with {status}"),
         Err(_) => return println!("{case}: not measured, riscv64-unknown-elf-gcc is missing"),
     }
-    let bytes = std::fs::read(&file).expect("it is there");
-    let image = Image::read(&bytes).expect("it is a program");
+    let bytes = std::fs::read(&file).expect("the file can be read");
+    let image = Image::read(&bytes).expect("a valid ELF program");
     let mut crate_result = None;
     for engine in ["fast", "timed"] {
         let name = format!("{engine} {case}");
@@ -221,7 +221,9 @@ fn measure(image: &Image, engine: &str) -> (u64, f64) {
     let mut memory = FlatMemory::new(0x1_0000, 0x10_0000);
     for segment in &image.segments {
         let destination = memory.bytes_mut(segment.address, segment.bytes.len());
-        destination.expect("it fits").copy_from_slice(segment.bytes);
+        destination
+            .expect("the segment is within memory")
+            .copy_from_slice(segment.bytes);
     }
     let mut hart = Hart::new(0, Extensions::HOST);
     hart.pc = image.entry;

@@ -59,7 +59,7 @@ impl Program {
 
     /// Loads a number of at most 31 bits into a register.
     pub fn li(&mut self, rd: u32, value: u64) {
-        let value = u32::try_from(value).expect("it is small");
+        let value = u32::try_from(value).expect("a value of at most 31 bits");
         self.push(encode(
             "lui",
             rd << 7 | (value.wrapping_add(0x800) & !0xfff),
@@ -122,15 +122,16 @@ impl Program {
     /// Output under QEMU.
     pub fn output_of_qemu(&self) -> Vec<u8> {
         use std::os::unix::fs::PermissionsExt;
-        let folder = tempfile::tempdir().expect("a folder");
+        let folder = tempfile::tempdir().expect("a temporary folder");
         let file = folder.path().join("program");
-        std::fs::write(&file, self.elf()).expect("it can be written");
-        std::fs::set_permissions(&file, PermissionsExt::from_mode(0o755)).expect("own file");
+        std::fs::write(&file, self.elf()).expect("the file can be written");
+        std::fs::set_permissions(&file, PermissionsExt::from_mode(0o755))
+            .expect("the file belongs to this user");
         let output = Command::new("qemu-riscv64")
             .args(["-cpu", "rv64"])
             .arg(&file)
             .output()
-            .expect("it starts");
+            .expect("the command starts");
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{:?}: {stderr}", output.status);
         output.stdout
@@ -148,7 +149,9 @@ impl Program {
     ) -> Vec<u8> {
         let elf = self.elf();
         let mut memory = FlatMemory::new(START, elf.len());
-        let image = memory.bytes_mut(START, elf.len()).expect("it is all");
+        let image = memory
+            .bytes_mut(START, elf.len())
+            .expect("the whole memory");
         image.copy_from_slice(&elf);
         let mut hart = Hart::new(0, Extensions::HOST);
         hart.csrs.mode = Mode::User;
@@ -159,7 +162,7 @@ impl Program {
                 Ok(()) => {}
                 Err(Stop::Exception(Exception::UserCall)) if hart.x(17) == 64 => {
                     let bytes = memory.bytes(hart.x(11), hart.x(12) as usize);
-                    output.extend(bytes.expect("it is there"));
+                    output.extend(bytes.expect("the range is in memory"));
                     hart.set_x(10, hart.x(12));
                     hart.pc += 4;
                 }

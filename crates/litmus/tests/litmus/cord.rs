@@ -288,7 +288,11 @@ fn written(name: &str) -> Program {
 /// Returns the first forbidden outcome, violation or deadlock of a program on a protocol, if any.
 fn by_program(protocol: &Protocol, program: &Program) -> Option<String> {
     let options = Options {
-        cores: Cores::Relaxed(protocol.program_order.expect("orders of its own")),
+        cores: Cores::Relaxed(
+            protocol
+                .program_order
+                .expect("the protocol declares its program order"),
+        ),
         ..Options::default()
     };
     match run(protocol, home(protocol), program, &options, &mut || true) {

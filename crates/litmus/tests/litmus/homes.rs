@@ -32,7 +32,11 @@ fn refuted(protocol: &Protocol, max_threads: usize) -> Option<String> {
         panic!("a home written as rows")
     };
     let options = Options {
-        cores: Cores::Relaxed(protocol.program_order.expect("orders of its own")),
+        cores: Cores::Relaxed(
+            protocol
+                .program_order
+                .expect("the protocol declares its program order"),
+        ),
         gives_up: 0,
         ..Options::default()
     };
@@ -151,7 +155,11 @@ fn satisfies(text: &str, name: &str) -> (bool, bool) {
         panic!("a home written as rows")
     };
     let options = Options {
-        cores: Cores::Relaxed(protocol.program_order.expect("orders of its own")),
+        cores: Cores::Relaxed(
+            protocol
+                .program_order
+                .expect("the protocol declares its program order"),
+        ),
         ..Options::default()
     };
     let found = run(&protocol, home, &program, &options, &mut || true);
@@ -292,12 +300,17 @@ fn shortest_path_lists_received_messages_in_order() {
         panic!("a home written as rows")
     };
     let options = Options {
-        cores: Cores::Relaxed(protocol.program_order.expect("orders of its own")),
+        cores: Cores::Relaxed(
+            protocol
+                .program_order
+                .expect("the protocol declares its program order"),
+        ),
         ..Options::default()
     };
     let mut lines = Lines::new(&protocol, home, 3, 3, options.room);
     let is_goal = |end: Option<&Outcome>| end.is_some_and(|end| program.holds(end));
-    let chart = shortest(&mut lines, &program, &options, &is_goal, &mut || true).expect("a way");
+    let chart = shortest(&mut lines, &program, &options, &is_goal, &mut || true)
+        .expect("a path to the outcome");
     let chart = chart.chart;
     assert_eq!(
         chart.agents,

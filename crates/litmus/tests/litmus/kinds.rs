@@ -58,7 +58,7 @@ fn options(cores: Cores) -> Options {
 /// Returns the result of a program in each placement of its threads, by the names of the kinds.
 fn everywhere(protocol: &Protocol, program: &Program, cores: Cores) -> BTreeMap<String, Found> {
     let placements = Kinds::all_placements(protocol, program)
-        .expect("few")
+        .expect("few enough placements")
         .into_iter();
     let results = placements.map(|kinds| {
         let system = (protocol, home(protocol));
@@ -87,18 +87,19 @@ fn threads_are_placed_in_every_way_up_to_symmetry() {
         ("MP", "cache cache/cache device/device cache/device device"),
     ] {
         let shape = named(name).expect("a shape");
-        let placements = Kinds::all_placements(&protocol, &shape).expect("few");
+        let placements = Kinds::all_placements(&protocol, &shape).expect("few enough placements");
         let placements = placements
             .iter()
             .map(|kinds| kinds.names(&protocol).join(" "));
         assert_eq!(placements.collect::<Vec<_>>().join("/"), expected, "{name}");
     }
-    let three_threads =
-        Kinds::all_placements(&protocol, &named("3.SB").expect("a shape")).expect("few");
+    let three_threads = Kinds::all_placements(&protocol, &named("3.SB").expect("a shape"))
+        .expect("few enough placements");
     assert_eq!(three_threads.len(), 4);
     // Kinds with the same rows count as one.
     let near = read(include_str!("../../../../protocols/eci-near.coh"));
-    let placements = Kinds::all_placements(&near, &named("IRIW").expect("a shape")).expect("few");
+    let placements = Kinds::all_placements(&near, &named("IRIW").expect("a shape"))
+        .expect("few enough placements");
     assert_eq!(placements, [Kinds::from(4)]);
     // The symmetric placement, which is left out, has the same number of outcomes and states.
     let shape = named("SB").expect("a shape");
@@ -326,7 +327,7 @@ fn chart_lifelines_are_threads() {
         &|end| end.is_some(),
         &mut || true,
     );
-    let chart = chart.expect("an end").chart;
+    let chart = chart.expect("a path to the outcome").chart;
     let sent = chart.steps.iter().filter_map(|step| match &step.action {
         cohkit_base::sequence::Action::Send { message, to, .. } => {
             Some((step.agent, message.split('(').next()?.to_string(), *to))
@@ -366,10 +367,10 @@ fn simulated_placements_show_only_allowed_outcomes() {
     let protocol = read(MIXED);
     let mut buffered = 0;
     for program in shapes(2) {
-        for kinds in Kinds::all_placements(&protocol, &program).expect("few") {
+        for kinds in Kinds::all_placements(&protocol, &program).expect("few enough placements") {
             for cores in [Cores::InOrder, Cores::StoreBuffer] {
-                let observed =
-                    observe_on(&protocol, &kinds, &program, (cores, 20)).expect("it runs");
+                let observed = observe_on(&protocol, &kinds, &program, (cores, 20))
+                    .expect("the program can be simulated");
                 let (name, placement) = (&program.name, kinds.names(&protocol).join(" "));
                 assert_eq!(
                     (&observed.failure, observed.runs),
@@ -398,7 +399,8 @@ fn simulation_finds_a_kind_fault_with_its_seed() {
     let protocol = read(&faulty);
     let shape = named("2+2W").expect("a shape");
     let kinds = Kinds::parse("cache,device", &protocol, &shape).expect("kinds");
-    let observed = observe_on(&protocol, &kinds, &shape, (Cores::InOrder, 500)).expect("it runs");
-    let (failure, seed) = observed.failure.expect("it is found");
+    let observed = observe_on(&protocol, &kinds, &shape, (Cores::InOrder, 500))
+        .expect("the program can be simulated");
+    let (failure, seed) = observed.failure.expect("the simulation finds the fault");
     assert!(failure.contains("cache"), "seed {seed}: {failure}");
 }

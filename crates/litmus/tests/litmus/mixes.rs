@@ -24,7 +24,11 @@ const WB_TSO: &str = include_str!("../../../../ordering/tso/wb.coh");
 
 fn options(protocol: &Protocol) -> Options {
     Options {
-        cores: Cores::Relaxed(protocol.program_order.expect("orders of its own")),
+        cores: Cores::Relaxed(
+            protocol
+                .program_order
+                .expect("the protocol declares its program order"),
+        ),
         gives_up: 0,
         placed: Placement::InTurn,
         ..Options::default()
@@ -90,7 +94,8 @@ fn simulate(protocol: &Protocol, program: &Program, runs: u64) -> SeedOutcomes {
         runs,
         seed: 0,
     };
-    timed::observe(&machines, program, &options, &mut || true).expect("it runs")
+    timed::observe(&machines, program, &options, &mut || true)
+        .expect("the program can be simulated")
 }
 
 /// Runs every mix of all classic programs of at most two threads in the simulator, with random delays.

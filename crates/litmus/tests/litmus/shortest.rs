@@ -193,7 +193,7 @@ impl<'o> Oracle<'o> {
                     lines[access.location] == line && ended.is_none()
                 };
                 let mut code = self.threads[thread].iter().zip(&state.ended[thread]);
-                let place = code.position(is_match).expect("it was begun");
+                let place = code.position(is_match).expect("the access has begun");
                 next.ended[thread][place] = Some(found);
             }
             successors.push((next, !gives_up));
@@ -235,7 +235,7 @@ impl<'o> Oracle<'o> {
                     request.1,
                     &mut ended,
                 );
-                if result.expect("nothing is wrong") {
+                if result.expect("no property is violated") {
                     push(world, read_values(ended), false);
                 }
             }
@@ -254,7 +254,7 @@ impl<'o> Oracle<'o> {
             };
             let (mut world, mut ended) = (state.world.clone(), Vec::new());
             let result = world.take_recording(&self.system, step, &mut ended);
-            if result.expect("nothing is wrong") {
+            if result.expect("no property is violated") {
                 push(world, read_values(ended), gives_up);
             }
         }

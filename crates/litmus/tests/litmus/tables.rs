@@ -46,7 +46,11 @@ fn sized(text: &str, sizes: &[(&str, u16)]) -> String {
 
 fn options(protocol: &Protocol) -> Options {
     Options {
-        cores: Cores::Relaxed(protocol.program_order.expect("orders of its own")),
+        cores: Cores::Relaxed(
+            protocol
+                .program_order
+                .expect("the protocol declares its program order"),
+        ),
         gives_up: 0,
         ..Options::default()
     }
@@ -217,7 +221,7 @@ fn simulated_programs_complete_with_the_smallest_tables() {
                 seed: 0,
             };
             let observed = timed::observe(&machines, &program, &options, &mut || true);
-            let observed = observed.expect("it runs");
+            let observed = observed.expect("the program can be simulated");
             let name = &program.name;
             assert_eq!(
                 (observed.runs, &observed.failure),
@@ -347,7 +351,7 @@ fn messages(text: &str, program: &Program) -> Vec<String> {
         &|end| end.is_some(),
         &mut || true,
     );
-    let steps = path.expect("an end").chart.steps.into_iter();
+    let steps = path.expect("a path to the outcome").chart.steps.into_iter();
     let sent = steps.filter_map(|step| match step.action {
         Action::Send { message, .. } => Some(message),
         _ => None,
@@ -448,8 +452,8 @@ fn simulated_round_has_the_predicted_message_count() {
             runs: 1,
             seed,
         };
-        let observed =
-            timed::observe(&machines, &program, &options, &mut || true).expect("it runs");
+        let observed = timed::observe(&machines, &program, &options, &mut || true)
+            .expect("the program can be simulated");
         assert_eq!(
             (observed.runs, &observed.failure),
             (1, &None),

@@ -286,7 +286,11 @@ const ORDERED: &str = include_str!("../../../../tests/homes/ordered-at-homes.coh
 /// number of outcomes seen and the total allowed by release consistency, or the first program with another outcome.
 fn run_classic(text: &str, runs: u64) -> Result<(usize, usize), String> {
     let protocol = parse(text).unwrap();
-    let cores = Cores::Relaxed(protocol.program_order.expect("orders of its own"));
+    let cores = Cores::Relaxed(
+        protocol
+            .program_order
+            .expect("the protocol declares its program order"),
+    );
     let (mut sum, mut programs) = ((0, 0), 0);
     for shape in classic() {
         let machines = [one_level(&protocol, &shape)];

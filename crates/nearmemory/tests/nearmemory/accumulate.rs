@@ -13,7 +13,7 @@ use std::process::Command;
 
 /// Compiles the program.
 fn compile(name: &str) -> Vec<u8> {
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a temporary folder");
     let program = folder.path().join("program");
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let options = "-O2 -Wall -Werror -nostdlib -ffreestanding -march=rv64imfc -mabi=lp64f -mcmodel=medany -static";
@@ -25,10 +25,10 @@ fn compile(name: &str) -> Vec<u8> {
         .arg(&program)
         .arg(root.join("crates/nearmemory/tests/programs").join(name))
         .output()
-        .expect("it starts");
+        .expect("the command starts");
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{stderr}");
-    std::fs::read(program).expect("it is there")
+    std::fs::read(program).expect("the file can be read")
 }
 
 /// Executes at most `max_instructions` instructions. Returns true if the program has ended.
@@ -81,10 +81,12 @@ fn compiled_program_sums_host_write_backs() {
         return;
     }
     let file = compile("accumulate.c");
-    let image = Image::read(&file).expect("it is a program");
+    let image = Image::read(&file).expect("a valid ELF program");
     for max_instructions in [1, 3, 17, 1000] {
         let mut memory = Controller::new(128 << 10, 512);
-        memory.load_program(&image).expect("it fits");
+        memory
+            .load_program(&image)
+            .expect("the program fits in memory");
         let mut hart = Hart::new(0, Extensions::NEAR_MEMORY);
         hart.pc = image.entry;
         let mut fast = FastInterpreter::default();
@@ -141,7 +143,7 @@ fn oversized_images_and_missing_lines_are_rejected() {
         return;
     }
     let file = compile("accumulate.c");
-    let image = Image::read(&file).expect("it is a program");
+    let image = Image::read(&file).expect("a valid ELF program");
     let error = Controller::new(64, 4)
         .load_program(&image)
         .expect_err("the image does not fit in 64 bytes");
@@ -160,10 +162,12 @@ fn compiled_program_sums_words_of_a_register_pipe() {
         return;
     }
     let file = compile("registers.c");
-    let image = Image::read(&file).expect("it is a program");
+    let image = Image::read(&file).expect("a valid ELF program");
     for max_instructions in [1, 3, 17, 1000] {
         let mut memory = Controller::new(128 << 10, 512);
-        memory.load_program(&image).expect("it fits");
+        memory
+            .load_program(&image)
+            .expect("the program fits in memory");
         assert_eq!(memory.shared(32), None);
         let mut hart = Hart::new(0, Extensions::NEAR_MEMORY);
         hart.pc = image.entry;

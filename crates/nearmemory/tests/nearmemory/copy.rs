@@ -126,7 +126,7 @@ fn a_transfer_that_is_not_there_with_all_its_lines_is_refused() {
 
 /// Compiles the program.
 fn compile() -> Vec<u8> {
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a temporary folder");
     let program = folder.path().join("program");
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let options = "-O2 -Wall -Werror -nostdlib -ffreestanding -march=rv64imfc -mabi=lp64f -mcmodel=medany -static";
@@ -138,10 +138,10 @@ fn compile() -> Vec<u8> {
         .arg(&program)
         .arg(root.join("crates/nearmemory/tests/programs/copy.c"))
         .output()
-        .expect("it starts");
+        .expect("the command starts");
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{stderr}");
-    std::fs::read(program).expect("it is there")
+    std::fs::read(program).expect("the file can be read")
 }
 
 /// Runs the program and answers the newest or the oldest access first. Returns the maximum number of outstanding
@@ -149,7 +149,9 @@ fn compile() -> Vec<u8> {
 fn run(image: &Image, lines: usize, max_transfers: usize, newest_first: bool) -> usize {
     let mut far = Plain::new(100);
     let mut memory = Controller::new(128 << 10, 512).with_far_memory(FAR..far.end(), max_transfers);
-    memory.load_program(image).expect("it fits");
+    memory
+        .load_program(image)
+        .expect("the program fits in memory");
     let mut hart = Hart::new(0, Extensions::NEAR_MEMORY);
     hart.pc = image.entry;
     let destination = FAR + 50 * LINE as u64;
@@ -192,7 +194,7 @@ fn compiled_program_copies_far_memory_with_stamps() {
         return;
     }
     let file = compile();
-    let image = Image::read(&file).expect("it is a program");
+    let image = Image::read(&file).expect("a valid ELF program");
     for lines in [0, 1, 4, 5, 8, 50] {
         for newest in [false, true] {
             // With one transfer at a time, the core waits before the second one.

@@ -219,7 +219,7 @@ fn invalid_programs_are_rejected_with_address_and_reason() {
 
 /// Compiles a program of the directory of this file for private memory from 0x1_0000 on.
 fn compile(name: &str, machine_options: &str) -> Vec<u8> {
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a temporary folder");
     let program = folder.path().join("channel");
     let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
     let output = Command::new("riscv64-unknown-elf-gcc")
@@ -231,10 +231,10 @@ fn compile(name: &str, machine_options: &str) -> Vec<u8> {
         .arg("-o")
         .arg(&program)
         .output()
-        .expect("it starts");
+        .expect("the command starts");
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{stderr}");
-    std::fs::read(program).expect("it is there")
+    std::fs::read(program).expect("the file can be read")
 }
 
 /// Indirect jumps and pointers are only known at run time. A violation stops the program, with the address and the
@@ -250,7 +250,7 @@ fn stray_access_stops_the_program_at_its_position() {
         ..grant()
     };
     let (image, manifest) = verify(&elf, &grant).unwrap_or_else(|rejection| panic!("{rejection}"));
-    let address = |name| image.symbol_address(name).expect("it is there");
+    let address = |name| image.symbol_address(name).expect("the symbol exists");
     let store_fault = |address| Exception::StoreFault(address);
     let expected = [
         (1, store_fault(0x10_1000), "case 1:"),
@@ -265,7 +265,9 @@ fn stray_access_stops_the_program_at_its_position() {
         let mut memory = FlatMemory::new(0x1_0000, 0x20_0000);
         for segment in &image.segments {
             let destination = memory.bytes_mut(segment.address, segment.bytes.len());
-            destination.expect("it fits").copy_from_slice(segment.bytes);
+            destination
+                .expect("the segment is within memory")
+                .copy_from_slice(segment.bytes);
         }
         let mut sandbox = Sandbox::new(
             memory,
@@ -297,12 +299,14 @@ fn stray_access_stops_the_program_at_its_position() {
             let (_, number) = line_of(&elf, pc).expect("the address has line information");
             let source_line = source.lines().nth(number as usize - 1);
             assert!(
-                source_line.expect("there is one").contains(line),
+                source_line
+                    .expect("the source has this line")
+                    .contains(line),
                 "case {case}: line {number}"
             );
         }
         let code = image.segments.iter().find(|segment| segment.executable);
-        let code = code.expect("there is one");
+        let code = code.expect("an executable segment");
         assert_eq!(
             memory.bytes(code.address, code.bytes.len()),
             Some(code.bytes)
@@ -312,7 +316,9 @@ fn stray_access_stops_the_program_at_its_position() {
             (0x4_0000, 0x10_0000),
             (0x10_1000, 0x21_0000),
         ] {
-            let bytes = memory.bytes(from, to - from as usize).expect("it is there");
+            let bytes = memory
+                .bytes(from, to - from as usize)
+                .expect("the range is in memory");
             assert!(
                 bytes.iter().all(|byte| *byte == 0),
                 "case {case}: from {from:#x} on"
@@ -326,7 +332,10 @@ fn stray_access_stops_the_program_at_its_position() {
         matches!(exception, Exception::StoreFault(address) if address < end && address >= end - 0x200),
         "{exception:?}"
     );
-    assert_eq!(image.symbol_at(pc).expect("it is named").0, "deep");
+    assert_eq!(
+        image.symbol_at(pc).expect("the address has a symbol").0,
+        "deep"
+    );
 }
 
 /// Compilers link code and data into disjoint segments, which pass verification.
@@ -344,7 +353,7 @@ fn compiled_program_passes_and_double_precision_is_rejected() {
     assert_eq!(image.symbol_address("_start"), Some(image.entry));
     assert_eq!((manifest.stack, &manifest.pipes), (4096, &vec![2]));
     // A stripped file contains the same program without symbols.
-    let stripped_elf = strip(&elf).expect("it can be read");
+    let stripped_elf = strip(&elf).expect("the file can be read");
     let (stripped_image, stripped_manifest) =
         verify(&stripped_elf, &grant).unwrap_or_else(|rejection| panic!("{rejection}"));
     assert_eq!(
@@ -361,8 +370,8 @@ fn compiled_program_passes_and_double_precision_is_rejected() {
         &compile("channel.c", "-march=rv64imafdc -mabi=lp64d"),
         &grant,
     )
-    .expect_err("doubles");
-    assert_eq!(rejection.name.expect("it has one").0, "mean");
+    .expect_err("double precision is rejected");
+    assert_eq!(rejection.name.expect("the address has a symbol").0, "mean");
     assert!(
         rejection.reason.contains("not an instruction"),
         "{}",
@@ -397,7 +406,8 @@ fn mutated_programs_stay_within_their_grants() {
             }
             let _ = image.symbol_at(random.next_u64());
             if let Ok(stripped) = strip(&elf) {
-                let stripped_image = Image::read(&stripped).expect("what was read is read again");
+                let stripped_image =
+                    Image::read(&stripped).expect("a stripped program can be read");
                 assert_eq!(
                     (stripped_image.entry, &stripped_image.segments),
                     (image.entry, &image.segments)

@@ -15,7 +15,7 @@ fn core(words: &[u32]) -> (Hart, FlatMemory) {
     for (n, word) in words.iter().enumerate() {
         let place = memory
             .bytes_mut(CODE + 4 * n as u64, 4)
-            .expect("it is there");
+            .expect("the range is in memory");
         place.copy_from_slice(&word.to_le_bytes());
     }
     let mut hart = Hart::new(0, Extensions::HOST);

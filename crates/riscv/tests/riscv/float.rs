@@ -215,7 +215,7 @@ fn results_do_not_depend_on_the_flags_that_are_raised_before() {
         (5, Hart::new(0, Extensions::HOST), FlatMemory::new(0, 4));
     for (wide, fraction, exponent) in [("s", 23, 8), ("d", 52, 11)] {
         for name in names {
-            let row = row(&format!("{name}.{wide}")).expect("there is one");
+            let row = row(&format!("{name}.{wide}")).expect("a known instruction");
             let word = row.encode(13 << 7 | 10 << 15 | 11 << 20 | 12 << 27);
             memory
                 .bytes_mut(0, 4)
@@ -229,7 +229,7 @@ fn results_do_not_depend_on_the_flags_that_are_raised_before() {
                 }
                 let mut result_with_flags = |flags: u8| {
                     (hart.pc, hart.csrs.fflags) = (0, flags);
-                    hart.step(&mut memory).expect("it can be carried out");
+                    hart.step(&mut memory).expect("the instruction executes");
                     (hart.f(13), hart.csrs.fflags | INEXACT)
                 };
                 assert_eq!(

@@ -53,9 +53,9 @@ impl Oracle {
         u64::from_le_bytes(
             self.memory_behind
                 .bytes(address, 8)
-                .expect("it is there")
+                .expect("the range is in memory")
                 .try_into()
-                .expect("eight"),
+                .expect("eight bytes"),
         )
     }
 
@@ -65,7 +65,7 @@ impl Oracle {
             let place = memory
                 .memory_behind
                 .bytes_mut(CODE + 4 * n as u64, 4)
-                .expect("it is there");
+                .expect("the range is in memory");
             place.copy_from_slice(&word.to_le_bytes());
         }
         memory
@@ -226,10 +226,12 @@ fn cache_block_operations_follow_menvcfg() {
         (0, false, false),
     ] {
         let (mut hart, mut memory) = core(&words);
-        hart.csrs.write(0x30a, menvcfg).expect("there is menvcfg");
+        hart.csrs
+            .write(0x30a, menvcfg)
+            .expect("the core has menvcfg");
         hart.csrs.mode = Mode::User;
         hart.set_x(10, 0x2000);
-        memory.line(0x2000).expect("there")[0] = 1;
+        memory.line(0x2000).expect("the line is in memory")[0] = 1;
         let illegal = |word| Err(Stop::Exception(Exception::IllegalInstruction(word)));
         let is_permitted = menvcfg & 0x30 != 0;
         assert_eq!(
@@ -321,9 +323,9 @@ fn trap_enters_its_handler_and_returns() {
         hart.trap(exception);
         assert_eq!((hart.pc, hart.csrs.mode), (0x2000, Mode::Machine));
         let trap_registers =
-            [0x341, 0x342, 0x343].map(|number| hart.csrs.read(number).expect("there"));
+            [0x341, 0x342, 0x343].map(|number| hart.csrs.read(number).expect("the CSR exists"));
         assert_eq!(trap_registers, [CODE + address, cause, value]);
-        let mstatus = hart.csrs.read(0x300).expect("there");
+        let mstatus = hart.csrs.read(0x300).expect("the CSR exists");
         assert_eq!(mstatus >> 11 & 3, 0, "it came from user mode");
     }
     (hart.pc, hart.csrs.mode) = (CODE + 12, Mode::Machine);
@@ -403,7 +405,7 @@ fn csr_writes_keep_only_implemented_bits() {
         (0x002, 9, 1),
     ];
     for (number, value, expected) in writes {
-        hart.csrs.write(number, value).expect("it is there");
+        hart.csrs.write(number, value).expect("the CSR exists");
         assert_eq!(hart.csrs.read(number), Some(expected), "{number:#x}");
     }
     assert_eq!(hart.csrs.read(0x7c0), None);
@@ -601,14 +603,14 @@ fn external_stores_break_reservations() {
         (312, false),
         (320, true),
     ] {
-        let mut port = shared.port(1).expect("there is one");
+        let mut port = shared.port(1).expect("core 1 exists");
         port.amo(256, amo(AmoOp::LoadReserved, 0), 5);
         assert!(shared.put(address, &[address as u8; 8]));
         assert_eq!(
             shared.memory.bytes(address, 8),
             Some(&[address as u8; 8][..])
         );
-        let mut port = shared.port(1).expect("there is one");
+        let mut port = shared.port(1).expect("core 1 exists");
         let reply = port.amo(256, amo(AmoOp::StoreConditional, 7), 5);
         assert_eq!(reply, Reply::Done(u64::from(!is_reserved)), "{address}");
     }

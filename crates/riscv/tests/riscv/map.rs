@@ -97,7 +97,7 @@ fn machine() -> MappedMemory<RecordingMemory> {
     };
     // The order of the list is irrelevant.
     regions.rotate_left(2);
-    MappedMemory::new(recording_memory, regions).expect("they are apart")
+    MappedMemory::new(recording_memory, regions).expect("disjoint regions")
 }
 
 #[test]
@@ -185,7 +185,9 @@ fn load_latency_follows_the_region() {
         ];
         let code: Vec<u8> = program.iter().flat_map(|word| word.to_le_bytes()).collect();
         let code_bytes = mapped.memory.flat.bytes_mut(0x8000, code.len());
-        code_bytes.expect("it is there").copy_from_slice(&code);
+        code_bytes
+            .expect("the range is in memory")
+            .copy_from_slice(&code);
         let mut paged = PagedMemory::new(mapped, Pages::new(4, 0));
         for address in (0x1000..0x6000).step_by(0x1000) {
             let page = Page {
@@ -196,7 +198,7 @@ fn load_latency_follows_the_region() {
                 writable: true,
                 executable: address == 0x1000,
             };
-            paged.pages.map(page).expect("it is aligned");
+            paged.pages.map(page).expect("an aligned page");
         }
         let mut hart = Hart::new(0, Extensions::HOST);
         hart.pc = 0x1000 << 8;
@@ -242,7 +244,7 @@ fn invalid_maps_are_rejected_with_region_names() {
     let map_error = |regions: Vec<Region>| {
         MappedMemory::new((), regions)
             .map(|_| ())
-            .expect_err("it is wrong")
+            .expect_err("an invalid map")
     };
     let overlap = map_error(vec![
         region("near", 0x2000, 0x1000, 0),
@@ -255,7 +257,7 @@ fn invalid_maps_are_rejected_with_region_names() {
     }
     // The last address is usable.
     let full_map =
-        MappedMemory::new((), vec![region("last", u64::MAX, 1, u64::MAX)]).expect("it is one");
+        MappedMemory::new((), vec![region("last", u64::MAX, 1, u64::MAX)]).expect("a valid map");
     assert_eq!(
         full_map
             .find(u64::MAX)

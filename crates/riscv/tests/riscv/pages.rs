@@ -69,7 +69,7 @@ fn machine(
     let mut flat = FlatMemory::new(0, 2 * LARGE as usize + 16 * SMALL as usize);
     for (n, word) in words.iter().enumerate() {
         flat.bytes_mut(SMALL + 4 * n as u64, 4)
-            .expect("there")
+            .expect("the range is in memory")
             .copy_from_slice(&word.to_le_bytes());
     }
     let recording_memory = RecordingMemory {
@@ -80,10 +80,10 @@ fn machine(
     let pages = &mut memory.pages;
     pages
         .map(page(0x4000, SMALL, PageSize::Small, "x"))
-        .expect("it can be");
+        .expect("the page can be mapped");
     pages
         .map(page(0x5000_0000, LARGE, PageSize::Large, "rw"))
-        .expect("it can be");
+        .expect("the page can be mapped");
     for n in 0..8 {
         let address = 0x5020_0000 + n * SMALL;
         pages
@@ -93,11 +93,11 @@ fn machine(
                 PageSize::Small,
                 "rw",
             ))
-            .expect("it can be");
+            .expect("the page can be mapped");
     }
     pages
         .map(page(0x6000_0000, 2 * LARGE, PageSize::Small, "r"))
-        .expect("it can be");
+        .expect("the page can be mapped");
     let mut hart = Hart::new(0, Extensions::HOST);
     hart.pc = 0x4000;
     (hart, memory)
@@ -198,7 +198,7 @@ fn unmapped_and_forbidden_accesses_raise_exceptions() {
         "it is not to be executed"
     );
     hart.pc = 0x4000;
-    memory.pages.unmap(0x4000).expect("it was there");
+    memory.pages.unmap(0x4000).expect("the page was mapped");
     assert_eq!(
         hart.step(&mut memory),
         Err(Exception::FetchPageFault(0x4000).into())
@@ -350,7 +350,10 @@ fn random_page_accesses_match_the_oracle() {
         };
         let mut memory = PagedMemory::new(recording_memory, Pages::new(entries, walk_cycles));
         let first_page = page(0x4000_0000, 0, size, "rw");
-        memory.pages.map_run(first_page, count).expect("it can be");
+        memory
+            .pages
+            .map_run(first_page, count)
+            .expect("the page can be mapped");
         let mut tlb = TlbOracle(Vec::new(), entries);
         let mut random = Random(seed);
         let (mut contents, mut prefetched) = (std::collections::BTreeMap::new(), Vec::new());
@@ -404,7 +407,7 @@ fn unmapping_a_page_keeps_the_replacement_order_of_the_others() {
         memory
             .pages
             .map(page(address, address, PageSize::Small, "rw"))
-            .expect("it can be");
+            .expect("the page can be mapped");
     }
     let load_hits = |memory: &mut PagedMemory<RecordingMemory>, page: u64| {
         memory.set_cycle(0);
@@ -442,7 +445,7 @@ fn page_run_may_cover_the_address_space() {
     );
     let error = pages
         .map(page(0x7000, 0, PageSize::Small, "r"))
-        .expect_err("it is there");
+        .expect_err("the page overlaps a mapped one");
     assert!(error.contains("overlap the one at 0x0"), "{error}");
     assert_eq!(pages.unmap(0), Some(whole_run));
     for (virtual_start, physical_start, count) in [
@@ -505,13 +508,13 @@ fn machine_at_page_boundary(words: &[u32]) -> (Hart, PagedMemory<RecordingMemory
             .memory
             .flat
             .bytes_mut(address, bytes.len())
-            .expect("there")
+            .expect("the range is in memory")
             .copy_from_slice(bytes);
     }
     memory
         .pages
         .map(page(0x8000, first_frame, PageSize::Small, "x"))
-        .expect("it can be");
+        .expect("the page can be mapped");
     hart.pc = 0x8ffc;
     (hart, memory)
 }
@@ -524,7 +527,7 @@ fn fetch_across_two_pages_translates_each_half() {
         memory
             .pages
             .map(page(0x9000, 2 * LARGE + 8 * SMALL, PageSize::Small, "x"))
-            .expect("it can be");
+            .expect("the page can be mapped");
         let (completed, stop) = run_engine(engine, &mut hart, &mut memory);
         assert_eq!(
             (completed, stop, hart.x(5), hart.x(6)),
@@ -542,7 +545,7 @@ fn fetch_fault_reports_the_second_page() {
             let (mut hart, mut memory) = machine_at_page_boundary(&words);
             if !permissions.is_empty() {
                 let data_page = page(0x9000, 2 * LARGE + 8 * SMALL, PageSize::Small, permissions);
-                memory.pages.map(data_page).expect("it can be");
+                memory.pages.map(data_page).expect("the page can be mapped");
             }
             let (completed, stop) = run_engine(engine, &mut hart, &mut memory);
             // Earlier instructions complete, and `pc` points to the start of the faulting instruction.
@@ -564,13 +567,13 @@ fn fetch_fault_reports_the_second_page() {
         memory
             .pages
             .map(page(0x9000, 2 * LARGE + 8 * SMALL, PageSize::Small, "x"))
-            .expect("it can be");
+            .expect("the page can be mapped");
         let changed_instruction = i_type("addi", 7, 5, 0x123).to_le_bytes();
         memory
             .memory
             .flat
             .bytes_mut(2 * LARGE + 10 * SMALL - 2, 2)
-            .expect("there")
+            .expect("the range is in memory")
             .copy_from_slice(&changed_instruction[..2]);
         let (completed, _) = run_engine(engine, &mut hart, &mut memory);
         assert_eq!((completed, hart.x(6), hart.x(7)), (1, 0, 0x124), "{engine}");

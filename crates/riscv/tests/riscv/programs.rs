@@ -34,7 +34,7 @@ impl World for MemoryFiles {
         }
         let number = (3..)
             .find(|number| !self.open.contains_key(number))
-            .expect("one is free");
+            .expect("a free file number");
         self.open.insert(number, (name.to_string(), 0));
         Ok(number)
     }
@@ -57,7 +57,7 @@ impl World for MemoryFiles {
             self.output.extend(bytes);
         } else {
             let (name, position) = self.open.get_mut(&file).ok_or(Errno::BadFile)?;
-            let contents = self.files.get_mut(name).expect("it was opened");
+            let contents = self.files.get_mut(name).expect("an open file");
             contents.resize(contents.len().max(*position + bytes.len()), 0);
             contents[*position..*position + bytes.len()].copy_from_slice(bytes);
             *position += bytes.len();
@@ -101,7 +101,7 @@ fn compile(name: &str, folder: &Path, options: &[&str]) -> PathBuf {
         .arg("-o")
         .arg(&program)
         .arg(source);
-    let output = gcc.output().expect("it starts");
+    let output = gcc.output().expect("the command starts");
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(
         output.status.success(),
@@ -127,7 +127,7 @@ fn run(
         };
         let destination = memory
             .bytes_mut(start, segment.bytes.len())
-            .expect("it fits");
+            .expect("the program fits in memory");
         destination.copy_from_slice(segment.bytes);
     }
     let mut hart = Hart::new(0, Extensions::HOST);
@@ -161,7 +161,7 @@ fn linux_program_matches_qemu() {
     if !require::require("riscv-gcc") || !require::require("qemu") {
         return;
     }
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a temporary folder");
     let options = ["-nostdlib", "-ffreestanding"];
     let program = compile("linux.c", folder.path(), &options);
     let mut qemu = Command::new("qemu-riscv64");
@@ -169,9 +169,9 @@ fn linux_program_matches_qemu() {
         .arg(&program)
         .current_dir(folder.path())
         .output()
-        .expect("it starts");
-    let bytes = std::fs::read(&program).expect("it is there");
-    let image = Image::read(&bytes).expect("it is a program");
+        .expect("the command starts");
+    let bytes = std::fs::read(&program).expect("the file can be read");
+    let image = Image::read(&bytes).expect("a valid ELF program");
     assert_eq!(image.symbol_address("_start"), Some(image.entry));
     assert_eq!(image.symbol_at(image.entry + 4), Some(("_start", 4)));
     let run_with = |engine: &mut dyn FnMut(&mut Hart, &mut FlatMemory) -> Result<(), Stop>| {
@@ -181,12 +181,12 @@ fn linux_program_matches_qemu() {
         assert_eq!(world.files["numbers.txt"], b"some text\n");
         (
             Some(code),
-            String::from_utf8(world.output).expect("it is text"),
+            String::from_utf8(world.output).expect("UTF-8 output"),
         )
     };
     let qemu_result = (
         qemu_result.status.code(),
-        String::from_utf8(qemu_result.stdout).expect("it is text"),
+        String::from_utf8(qemu_result.stdout).expect("UTF-8 output"),
     );
     assert_eq!(qemu_result.0, Some(7));
     let mut fast = FastInterpreter::default();
@@ -205,7 +205,7 @@ fn c_library_program_uses_files_by_semihosting() {
     if !require::require("riscv-gcc") {
         return;
     }
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a temporary folder");
     let linker_symbols = "-Wl,--defsym=__flash=0x80000000,--defsym=__flash_size=0x100000,--defsym=__ram=0x80100000,--defsym=__ram_size=0x300000";
     let options = [
         "--specs=picolibc.specs",
@@ -214,8 +214,8 @@ fn c_library_program_uses_files_by_semihosting() {
         linker_symbols,
     ];
     let program = compile("hosted.c", folder.path(), &options);
-    let bytes = std::fs::read(&program).expect("it is there");
-    let image = Image::read(&bytes).expect("it is a program");
+    let bytes = std::fs::read(&program).expect("the file can be read");
+    let image = Image::read(&bytes).expect("a valid ELF program");
     let mut memory = FlatMemory::new(0x8000_0000, 0x40_0000);
     let mut system = System::new(
         0x8020_0000..0x8030_0000,
@@ -236,7 +236,9 @@ missing: 1
 ";
     assert_eq!(
         (
-            String::from_utf8(world.output).expect("text").as_str(),
+            String::from_utf8(world.output)
+                .expect("UTF-8 output")
+                .as_str(),
             code
         ),
         (expected, 5)
@@ -253,7 +255,13 @@ fn a_file_that_is_no_program_is_refused_with_the_reason() {
     };
     program.finish(program.data_at, 0);
     let valid = program.elf();
-    assert_eq!(Image::read(&valid).expect("it is one").segments.len(), 1);
+    assert_eq!(
+        Image::read(&valid)
+            .expect("a valid ELF program")
+            .segments
+            .len(),
+        1
+    );
     let with_byte = |offset: usize, byte: u8| {
         let mut elf = valid.clone();
         elf[offset] = byte;
@@ -284,16 +292,19 @@ fn line_tables_are_read_and_corrupt_ones_do_not_crash() {
     if !require::require("riscv-gcc") {
         return;
     }
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a temporary folder");
     let options = ["-g", "-nostdlib", "-ffreestanding"];
     let program = compile("linux.c", folder.path(), &options);
-    let valid = std::fs::read(&program).expect("it is there");
+    let valid = std::fs::read(&program).expect("the file can be read");
     let source = include_str!("../programs/linux.c");
-    let address = Image::read(&valid).expect("it is a program");
-    let address = address.symbol_address("_start").expect("it is there");
-    let (file, line) = elf::line(&valid, address).expect("it is told");
+    let address = Image::read(&valid).expect("a valid ELF program");
+    let address = address.symbol_address("_start").expect("the symbol exists");
+    let (file, line) = elf::line(&valid, address).expect("the address has line information");
     assert_eq!(file, "linux.c");
-    let line = source.lines().nth(line as usize - 1).expect("there is one");
+    let line = source
+        .lines()
+        .nth(line as usize - 1)
+        .expect("the source has this line");
     assert!(line.contains("_start"), "{line}");
     assert_eq!(elf::line(&valid, address - 0x1000), None);
     let mut seed = 1_u64;
@@ -325,10 +336,10 @@ fn several_cores_count_together_in_shared_memory() {
     if !require::require("riscv-gcc") {
         return;
     }
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a temporary folder");
     let program = compile("cores.c", folder.path(), &["-nostdlib", "-ffreestanding"]);
-    let bytes = std::fs::read(&program).expect("it is there");
-    let image = Image::read(&bytes).expect("it is a program");
+    let bytes = std::fs::read(&program).expect("the file can be read");
+    let image = Image::read(&bytes).expect("a valid ELF program");
     for (cores, turn) in [(1, 1000), (2, 1), (3, 7), (4, 3), (4, 64), (8, 1000)] {
         let functional_code = count_together(&image, cores, |_| {
             let mut fast = FastInterpreter::default();
@@ -357,7 +368,9 @@ fn count_together<E: FnMut(&mut Hart, &mut Port) -> Result<(), Stop>>(
     let mut memory = FlatMemory::new(0x1_0000, 0x4_0000);
     for segment in &image.segments {
         let destination = memory.bytes_mut(segment.address, segment.bytes.len());
-        destination.expect("it fits").copy_from_slice(segment.bytes);
+        destination
+            .expect("the segment is within memory")
+            .copy_from_slice(segment.bytes);
     }
     let mut shared = SharedMemory::new(memory, cores);
     let mut running: Vec<_> = (0..cores)
@@ -372,7 +385,7 @@ fn count_together<E: FnMut(&mut Hart, &mut Port) -> Result<(), Stop>>(
     let mut codes = 0;
     for _ in 0..10_000_000 {
         running.retain_mut(|(core, hart, engine)| {
-            let mut port = shared.port(*core).expect("there is such a core");
+            let mut port = shared.port(*core).expect("the core exists");
             match engine(hart, &mut port) {
                 Ok(()) => true,
                 Err(Stop::Exception(Exception::MachineCall)) if hart.x(17) == 93 => {

@@ -186,8 +186,8 @@ fn compressed_words(row: &'static Row, decoder: &Decoder) -> Vec<u32> {
         writes_a && [0, A, 2].contains(&rs1) && [0, B].contains(&rs2)
     };
     let encodings = (0..=0xffff_u32).filter(|word| word & row.mask == row.bits);
-    let row_encodings =
-        encodings.filter(|&word| std::ptr::eq(decoder.row(word).expect("this one"), row));
+    let row_encodings = encodings
+        .filter(|&word| std::ptr::eq(decoder.row(word).expect("a row of this encoding"), row));
     row_encodings
         .filter(|&word| decoder.decode(word).is_some_and(|inst| is_usable(&inst)))
         .collect()
@@ -307,7 +307,11 @@ fn compare(cases: &[TestCase]) {
         for operands in &lists[operand_list_of(case)].1 {
             let result_of = |output: &[u8]| -> [u64; 4] {
                 std::array::from_fn(|n| {
-                    u64::from_le_bytes(output[offset + 8 * n..][..8].try_into().expect("eight"))
+                    u64::from_le_bytes(
+                        output[offset + 8 * n..][..8]
+                            .try_into()
+                            .expect("eight bytes"),
+                    )
                 })
             };
             let (qemu_output, crate_output) = (result_of(&qemu_output), result_of(&crate_output));

@@ -112,14 +112,18 @@ fn any_word_decodes_to_an_executable_or_no_instruction() {
         let mut memory = FlatMemory::new(u64::MAX - 7, 7);
         memory
             .bytes_mut(u64::MAX - 7, 4)
-            .expect("it is there")
+            .expect("the range is in memory")
             .copy_from_slice(&word.to_le_bytes());
         let _ = memory.bytes(u64::MAX - 1, 5);
     }
     assert!(decoded > 60_000, "{decoded}");
     let mut hart = Hart::new(0, Extensions::HOST);
     let mut memory = FlatMemory::new(0, 1 << 16);
-    for word in memory.bytes_mut(0, 1 << 16).expect("all of it").iter_mut() {
+    for word in memory
+        .bytes_mut(0, 1 << 16)
+        .expect("the whole memory")
+        .iter_mut()
+    {
         *word = next(&mut seed) as u8;
     }
     for number in 1..32 {

@@ -9,16 +9,17 @@ use std::sync::Mutex;
 
 /// Returns the name and source of each shipped protocol file with rows of its own, sorted by name.
 pub fn shipped(root: &Path) -> Vec<(String, String)> {
-    let entries = std::fs::read_dir(root.join("protocols")).expect("texts ship");
+    let entries =
+        std::fs::read_dir(root.join("protocols")).expect("the folder of protocols can be read");
     let mut texts: Vec<(String, String)> = entries
         .filter_map(|entry| {
-            let path = entry.expect("it can be listed").path();
+            let path = entry.expect("a directory entry").path();
             let name = path
                 .file_name()?
                 .to_str()?
                 .strip_suffix(".coh")?
                 .to_string();
-            let text = std::fs::read_to_string(&path).expect("it can be read");
+            let text = std::fs::read_to_string(&path).expect("the file can be read");
             // A composition of other protocol files has no rows of its own.
             (!cohkit_protocol::text::composes(&text)).then_some((name, text))
         })
@@ -30,7 +31,7 @@ pub fn shipped(root: &Path) -> Vec<(String, String)> {
 /// Reads the list of equivalent mutants.
 pub fn known(root: &Path) -> Known {
     let path = root.join("tests/mutations/equivalent.txt");
-    let list = std::fs::read_to_string(path).expect("the list is there");
+    let list = std::fs::read_to_string(path).expect("the list of known mutants can be read");
     Known::read(&list).unwrap_or_else(|error| panic!("{error}"))
 }
 
@@ -108,13 +109,13 @@ pub fn judge(name: &str, text: &str, known: &Known, choice: &Choice, threads: us
                 let verdict = judge.verdict(&mutants[number]);
                 verdicts
                     .lock()
-                    .expect("nobody panics")
+                    .expect("no worker panicked")
                     .insert(number, verdict);
             });
         }
     });
     let mut kinds: BTreeMap<_, BTreeMap<_, usize>> = kinds;
-    for (number, verdict) in verdicts.into_inner().expect("nobody panics") {
+    for (number, verdict) in verdicts.into_inner().expect("no worker panicked") {
         let mutant = &mutants[number];
         let key = key(mutant);
         let listed = known.entry(&key);

@@ -328,8 +328,9 @@ pub fn compare(seed: u64, count: usize, length: usize) -> Result<(), String> {
         _ if slot == 64 => "fcsr".to_string(),
         _ => format!("byte {:#x} of memory", slot * 8),
     };
-    let double =
-        |bytes: &[u8]| u64::from_le_bytes(bytes[byte / 8 * 8..][..8].try_into().expect("eight"));
+    let double = |bytes: &[u8]| {
+        u64::from_le_bytes(bytes[byte / 8 * 8..][..8].try_into().expect("eight bytes"))
+    };
     let seed = seed + (byte / AREA_BYTES) as u64;
     Err(format!(
         "seed {seed}: {location} is {:#x} by QEMU, {:#x} by ours\n  cargo run -p cohkit-riscv --example agree_with_qemu -- --seed {seed} --count 1 --length {length} --show",

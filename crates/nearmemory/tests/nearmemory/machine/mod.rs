@@ -28,7 +28,7 @@ fn compile(flags: &str, source: &str, definitions: &[&str]) -> Vec<u8> {
 
 /// Compiles a program; the error is the compiler's output.
 fn try_compile(flags: &str, source: &str, definitions: &[&str]) -> Result<Vec<u8>, String> {
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a temporary folder");
     let program = folder.path().join("program");
     let output = Command::new("riscv64-unknown-elf-gcc")
         .current_dir(root())
@@ -39,9 +39,9 @@ fn try_compile(flags: &str, source: &str, definitions: &[&str]) -> Result<Vec<u8
         .arg("-o")
         .arg(&program)
         .output()
-        .expect("it starts");
+        .expect("the command starts");
     match output.status.success() {
-        true => Ok(std::fs::read(program).expect("it is there")),
+        true => Ok(std::fs::read(program).expect("the file can be read")),
         false => Err(String::from_utf8_lossy(&output.stderr).into()),
     }
 }
@@ -129,11 +129,12 @@ fn run_as(
     evictions: Option<Evictions>,
     mode: RunMode,
 ) -> RunResult {
-    let image = Image::read(host).expect("it is a program");
-    let (main, system) = load_program(&image, 64 << 20, command).expect("it fits");
+    let image = Image::read(host).expect("a valid ELF program");
+    let (main, system) =
+        load_program(&image, 64 << 20, command).expect("the program fits in memory");
     let mut binaries = Binaries::default();
     for (name, file) in channels {
-        binaries.add(name, file).expect("it is a program");
+        binaries.add(name, file).expect("a valid channel program");
     }
     let mut machine = Machine::new(platform, main, system, image.entry, binaries, evictions);
     match mode {

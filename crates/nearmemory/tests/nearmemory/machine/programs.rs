@@ -99,8 +99,9 @@ fn faults_of_core_to_core_line_pipes_are_found() {
     if !require::require("riscv-gcc") {
         return;
     }
-    let source = std::fs::read_to_string(root().join("nearmemory/far-pipe.h")).expect("a source");
-    let folder = tempfile::tempdir().expect("a folder");
+    let source = std::fs::read_to_string(root().join("nearmemory/far-pipe.h"))
+        .expect("the file can be read");
+    let folder = tempfile::tempdir().expect("a temporary folder");
     let include_folder = folder.path().join("nearmemory");
     std::fs::create_dir(&include_folder).expect("room");
     let path = folder.path().to_str().expect("a name").to_string();
@@ -122,7 +123,7 @@ fn faults_of_core_to_core_line_pipes_are_found() {
         ("(words + NM_FAR_WORDS - 1) / NM_FAR_WORDS", "words / NM_FAR_WORDS"),
     ] {
         assert_eq!(source.matches(original).count(), 1, "{original}");
-        std::fs::write(include_folder.join("far-pipe.h"), source.replace(original, mutated)).expect("room");
+        std::fs::write(include_folder.join("far-pipe.h"), source.replace(original, mutated)).expect("the file can be written");
         let relay = compile("channel", "crates/nearmemory/tests/programs/relay.c", &options);
         let result = run_watched(&Platform::enzian(), &host, "4 2000 3", &[("relay", &relay)], None);
         let is_detection = |outcome: &RunOutcome| {

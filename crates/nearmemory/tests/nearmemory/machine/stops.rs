@@ -14,7 +14,7 @@ fn violation_stops_one_program_and_reports_its_position() {
     let host = compile("host", "crates/nearmemory/tests/programs/stray-host.c", &[]);
     let source = "crates/nearmemory/tests/programs/stray.c";
     let stray = compile("channel", source, &[]);
-    let text = std::fs::read_to_string(root().join(source)).expect("it is there");
+    let text = std::fs::read_to_string(root().join(source)).expect("the file can be read");
     let line_of = |words: &str| {
         let line = text.lines().position(|line| line.contains(words));
         line.expect("it is there") as u64 + 1
@@ -28,8 +28,8 @@ fn violation_stops_one_program_and_reports_its_position() {
         (5, 7, 0x1_0000, "case 5:", "stray.c"),
         (6, 7, 0x22_0000, "case 6:", "stray.c"),
     ];
-    let library =
-        std::fs::read_to_string(root().join("nearmemory/scratchpad.h")).expect("it is there");
+    let library = std::fs::read_to_string(root().join("nearmemory/scratchpad.h"))
+        .expect("the file can be read");
     for (case, cause, value, words, file) in cases {
         let result = run(
             &platform,
