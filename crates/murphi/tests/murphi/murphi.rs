@@ -299,14 +299,14 @@ fn compare(case: &Case, folder: &Path) -> Result<(), String> {
         return Ok(());
     }
     let options = rumur_options(&model, Style::Plain);
-    let rumur_result = match rumur_text(&case.text, &options, Compiled::Fast, folder) {
+    let rumur_result = match rumur_text(&case.text, &options, Compiled::Unoptimised, folder) {
         Ok(_) if expected_relation == "refuses" => return Err("Rumur takes it".into()),
         Ok(rumur_result) => rumur_result,
         Err(why) if expected_relation != "refuses" => {
             return Err(format!("Rumur does not take it: {why}"))
         }
         Err(_) => match print(&model, Style::Plain) {
-            Ok(text) => rumur_text(&text, &options, Compiled::Fast, folder)
+            Ok(text) => rumur_text(&text, &options, Compiled::Unoptimised, folder)
                 .map_err(|why| format!("{why}\n{text}"))?,
             Err(_) => return Ok(()),
         },
