@@ -176,7 +176,9 @@ impl Platform {
             executable: true,
         };
         let count = (u64::MAX / size.bytes()) + 1;
-        pages.map_run(page, count).expect("so many there are");
+        pages
+            .map_run(page, count)
+            .expect("the run covers exactly the address space");
         pages
     }
 

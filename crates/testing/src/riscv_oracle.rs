@@ -170,7 +170,7 @@ impl Program {
                 Err(stop) => panic!("at {:#x}: {stop:?}", hart.pc),
             }
         }
-        panic!("it does not end");
+        panic!("the program does not end");
     }
 }
 

@@ -9,7 +9,7 @@ use cohkit_testing::rumur;
 use cohkit_murphi::Style;
 use cohkit_protocol::controller::Effect;
 use faults::FAULTS;
-use generate::{ARRAYS, ASIDE, COMBINED, JOINED, POSTED};
+use generate::{ARRAYS, COMBINED, COUPLED_LINES, DEFERRED_STORES, POSTED};
 use judge::{
     case, check_model, home, rumur, safety, AgreedVerdict, EngineComparison, Found, JudgeError,
 };
@@ -29,8 +29,8 @@ fn execution_and_every_form_of_the_model_agree_on_random_texts() {
     for seed in (0..TEXTS)
         .chain([13_269])
         .chain(ARRAYS..ARRAYS + 40)
-        .chain(JOINED..JOINED + 40)
-        .chain(ASIDE..ASIDE + 40)
+        .chain(COUPLED_LINES..COUPLED_LINES + 40)
+        .chain(DEFERRED_STORES..DEFERRED_STORES + 40)
         .chain(POSTED..POSTED + 60)
     {
         match judge::compare_engines(&generate::protocol(seed), seed) {
@@ -119,8 +119,8 @@ fn an_independent_checker_agrees_on_random_texts() {
     for seed in (0..20)
         .chain([27])
         .chain(ARRAYS..ARRAYS + 4)
-        .chain(JOINED..JOINED + 4)
-        .chain(ASIDE..ASIDE + 4)
+        .chain(COUPLED_LINES..COUPLED_LINES + 4)
+        .chain(DEFERRED_STORES..DEFERRED_STORES + 4)
         .chain(POSTED..POSTED + 8)
         .chain(COMBINED..COMBINED + 12)
     {
@@ -237,7 +237,7 @@ fn random_protocols_use_every_row_construct() {
     ];
     for seed in (0..TEXTS)
         .chain(ARRAYS..ARRAYS + 40)
-        .chain(ASIDE..ASIDE + 40)
+        .chain(DEFERRED_STORES..DEFERRED_STORES + 40)
         .chain(POSTED..POSTED + 40)
         .chain(COMBINED..COMBINED + TEXTS)
     {

@@ -291,7 +291,7 @@ fn unsupported_constructs_are_rejected_with_their_position() {
 
 /// Tests with parts removed, repeated, moved or deeply nested are parsed or rejected without a panic.
 #[test]
-fn no_text_makes_the_reader_fail() {
+fn mutated_texts_never_make_the_reader_panic() {
     let bytes = MP.as_bytes();
     for begin in 0..bytes.len() {
         for length in [1, 2, 7, 40] {

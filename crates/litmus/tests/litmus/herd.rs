@@ -308,7 +308,7 @@ fn folder(name: &str) -> Vec<(String, String)> {
 
 /// Tests of all dialects with parts removed, repeated or moved are parsed or rejected without a panic.
 #[test]
-fn no_text_makes_the_reader_fail() {
+fn mutated_texts_never_make_the_reader_panic() {
     let mut texts = vec![("SB".to_string(), SB.to_string())];
     texts.extend(folder("dialects"));
     for (name, text) in texts {
@@ -405,7 +405,7 @@ exists (0:ecx=3 /\\ 0:edx=2 /\\ 1:eax=2 /\\ 1:ebx=1 /\\ 1:rdx=1 /\\ x=1 /\\ y=2)
 
 /// Executions that the filter excludes have no outcome, with the operational and with the axiomatic models.
 #[test]
-fn a_filter_excludes_executions_from_the_outcomes() {
+fn filters_exclude_executions_from_the_outcomes() {
     let condition = "exists (0:X2=0 /\\ 1:X2=0)";
     let with_filter = "locations [1:X2;]\nfilter (0:X2=1)\nforall (0:X2=1)";
     let filtered = parse_test(&SB.replace(condition, with_filter));

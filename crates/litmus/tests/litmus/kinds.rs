@@ -264,7 +264,7 @@ fn kind_fault_is_found_only_on_that_kind() {
 
 /// A guaranteed memory model applies to threads on all kinds of remotes.
 #[test]
-fn a_guarantee_is_judged_wherever_threads_run() {
+fn guarantees_are_judged_wherever_threads_run() {
     let promise = |text: &str| replaced(text, "remote cache {", "guarantee sc\nremote cache {");
     let judged = |text: &str| {
         let protocol = read(&promise(text));

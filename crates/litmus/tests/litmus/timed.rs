@@ -223,7 +223,7 @@ forall ([x]=17 /\\ [y]=2 /\\ 0:X4=-3 /\\ 0:X5=2 /\\ 0:X6=2)
 
 /// Fault: a cache keeps its copy on an invalidation.
 #[test]
-fn a_fault_of_the_protocol_is_seen_with_its_seed() {
+fn protocol_faults_are_reported_with_their_seed() {
     let text = text("msi");
     let rows = text.lines();
     let mut rows = rows.filter(|row| row.trim_start().starts_with("S ") && row.contains("| Inv "));

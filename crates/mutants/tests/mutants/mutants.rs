@@ -26,12 +26,12 @@ fn mutants_of_the_shipped_texts_do_not_survive() {
     for (name, text) in slice::shipped(&root) {
         let count = cohkit_mutants::mutants(&text).len();
         assert!(count > 150, "{name} has only {count} mutants");
-        let choice = slice::Choice {
+        let selection = slice::MutantSelection {
             kinds: None,
             from: 0,
             every: EVERY,
         };
-        let results = slice::judge(&name, &text, &known, &choice, threads);
+        let results = slice::judge(&name, &text, &known, &selection, threads);
         println!("{name}: {:?}", results.sums());
         problems.extend(results.problems);
     }

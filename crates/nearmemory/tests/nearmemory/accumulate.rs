@@ -100,11 +100,13 @@ fn compiled_program_sums_host_write_backs() {
             sum = words.iter().fold(sum, |sum, word| sum.wrapping_add(*word));
             count += words.len() as u64;
             memory.set_time(1000 + i);
-            memory.write_back(0, i, &line(&words)).expect("it is there");
+            memory
+                .write_back(0, i, &line(&words))
+                .expect("the line is in memory");
             assert_eq!(memory.next_response(), None, "the acknowledgement is held");
             let response = run_until_response(&mut hart, &mut fast, &mut memory, max_instructions);
             assert_eq!(response, HostResponse::Written { request: i });
-            memory.read(1, i).expect("it is there");
+            memory.read(1, i).expect("the line is in memory");
             assert_eq!(memory.next_response(), None, "the read is held");
             let HostResponse::Read { request, data } =
                 run_until_response(&mut hart, &mut fast, &mut memory, max_instructions)
@@ -114,7 +116,9 @@ fn compiled_program_sums_host_write_backs() {
             let read = (request, word(&data, 0), word(&data, 1), word(&data, 2));
             assert_eq!(read, (i, sum, count, 1000 + i));
         }
-        memory.write_back(0, 1000, &line(&[])).expect("it is there");
+        memory
+            .write_back(0, 1000, &line(&[]))
+            .expect("the line is in memory");
         assert!((0..100_000).any(|_| run_instructions(
             &mut hart,
             &mut fast,
@@ -126,7 +130,7 @@ fn compiled_program_sums_host_write_backs() {
             Some(HostResponse::Written { request: 1000 })
         );
         // Requests to unlocked lines are not held.
-        memory.read(1, 1001).expect("it is there");
+        memory.read(1, 1001).expect("the line is in memory");
         assert!(memory.next_response().is_some());
     }
 }
@@ -174,17 +178,19 @@ fn compiled_program_sums_words_of_a_register_pipe() {
         let mut fast = FastInterpreter::default();
         let (mut sent, mut received, mut sum) = (0_u64, 0_u64, 0_u64);
         let word = |i: u64| (i + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let register = |memory: &mut Controller, number| *memory.shared(number).expect("32");
+        let register =
+            |memory: &mut Controller, number| *memory.shared(number).expect("one of 32 registers");
         let ended = (0..1_000_000).any(|_| {
             if register(&mut memory, 1) == EMPTY {
-                *memory.shared(0).expect("32") = word(sent);
-                *memory.shared(1).expect("32") = if sent < 500 { FULL } else { ENDED };
+                *memory.shared(0).expect("one of 32 registers") = word(sent);
+                *memory.shared(1).expect("one of 32 registers") =
+                    if sent < 500 { FULL } else { ENDED };
                 sent += 1;
             }
             if register(&mut memory, 3) == FULL {
                 sum = sum.wrapping_add(word(received));
                 assert_eq!(register(&mut memory, 2), sum);
-                *memory.shared(3).expect("32") = EMPTY;
+                *memory.shared(3).expect("one of 32 registers") = EMPTY;
                 received += 1;
             }
             run_instructions(&mut hart, &mut fast, &mut memory, max_instructions)

@@ -92,7 +92,7 @@ proptest! {
 }
 
 #[test]
-fn a_transfer_that_is_not_there_with_all_its_lines_is_refused() {
+fn transfers_with_invalid_lines_are_rejected() {
     let mut copier = Copier::new(std::iter::once(FAR..FAR + 1024).collect(), 2);
     let valid = Transfer {
         direction: Direction::Fetch,
@@ -185,7 +185,7 @@ fn run(image: &Image, lines: usize, max_transfers: usize, newest_first: bool) ->
             assert!(memory.complete_access(access.number, &data));
         }
     }
-    panic!("it does not end, and is at {:#x}", hart.pc);
+    panic!("the program does not end, and is at {:#x}", hart.pc);
 }
 
 #[test]

@@ -222,7 +222,7 @@ fn native_runs_find_faults_and_reject_invalid_programs() {
         &changed,
         source.replace(original, "if (i) line[at % 16] ^= random;"),
     )
-    .expect("room");
+    .expect("the file can be written");
     compile(&changed, &channel, &["-shared"]);
     let output = run(&host, "65536 300", &format!("gups={}", channel.display()));
     assert_eq!(output.status.code(), Some(1));

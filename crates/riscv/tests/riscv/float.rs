@@ -219,7 +219,7 @@ fn results_do_not_depend_on_the_flags_that_are_raised_before() {
             let word = row.encode(13 << 7 | 10 << 15 | 11 << 20 | 12 << 27);
             memory
                 .bytes_mut(0, 4)
-                .expect("all")
+                .expect("the word is in memory")
                 .copy_from_slice(&word.to_le_bytes());
             for _ in 0..20_000 {
                 let operands = [(); 3].map(|()| random_number(&mut state, fraction, exponent));

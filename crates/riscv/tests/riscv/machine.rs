@@ -132,7 +132,7 @@ impl Memory for Oracle {
         if let (Cbo::Clean | Cbo::Flush, Some(line)) = (op, self.cache.get(&start)) {
             self.memory_behind
                 .bytes_mut(start, LINE as usize)
-                .expect("checked")
+                .expect("the line was checked above")
                 .copy_from_slice(line);
         }
         if op != Cbo::Clean {

@@ -235,7 +235,7 @@ fn pages_are_aligned_and_do_not_overlap() {
     memory
         .pages
         .map(page(0u64.wrapping_sub(LARGE), 0, PageSize::Large, "r"))
-        .expect("the last one");
+        .expect("the last page can be mapped");
     assert_eq!(memory.load(u64::MAX - 7, Size::Double, 5), Reply::Done(0));
 }
 
@@ -271,7 +271,7 @@ fn tlb_is_lru_and_a_large_page_takes_one_entry() {
 }
 
 #[test]
-fn a_prefetch_that_misses_the_buffer_does_nothing() {
+fn prefetches_that_miss_the_buffer_do_nothing() {
     let prefetch = encode("prefetch.r", 10 << 15);
     let words = [
         prefetch,
@@ -296,7 +296,7 @@ fn a_prefetch_that_misses_the_buffer_does_nothing() {
 }
 
 #[test]
-fn a_miss_takes_the_cycles_of_a_walk() {
+fn misses_take_the_cycles_of_a_walk() {
     let words = [
         i_type("ld", 5, 10, 0),
         i_type("ld", 6, 10, 8),

@@ -44,7 +44,7 @@ impl NonCoherentMemory {
         if dirty {
             let line_bytes = self.memory.bytes_mut(line, LINE as usize);
             line_bytes
-                .expect("it came from there")
+                .expect("the line was fetched from memory")
                 .copy_from_slice(&bytes);
         }
         if keeps_copy {

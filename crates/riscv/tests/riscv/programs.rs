@@ -153,7 +153,7 @@ fn run(
             }
         }
     }
-    panic!("it does not end");
+    panic!("the program does not end");
 }
 
 #[test]
@@ -248,7 +248,7 @@ missing: 1
 }
 
 #[test]
-fn a_file_that_is_no_program_is_refused_with_the_reason() {
+fn files_that_are_no_programs_are_rejected_with_the_reason() {
     let mut program = riscv_oracle::Program {
         data_at: riscv_oracle::START + 0x1000,
         ..riscv_oracle::Program::default()

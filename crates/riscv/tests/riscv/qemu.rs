@@ -277,7 +277,7 @@ fn compare(cases: &[TestCase]) {
         lists
             .iter()
             .position(|list| list.0 == case.operand_set)
-            .expect("one of them")
+            .expect("each operand set has a list")
     };
     let mut result_end = results;
     for case in cases {

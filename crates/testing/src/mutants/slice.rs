@@ -1,6 +1,6 @@
 //! Judgement of a selection of mutants, with the list of equivalent mutants.
 
-use super::known::Known;
+use super::known::EquivalentMutants;
 use cohkit_mutants::{mutants, Judge, Mutant, MutantVerdict};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -29,21 +29,21 @@ pub fn shipped(root: &Path) -> Vec<(String, String)> {
 }
 
 /// Reads the list of equivalent mutants.
-pub fn known(root: &Path) -> Known {
+pub fn known(root: &Path) -> EquivalentMutants {
     let path = root.join("tests/mutations/equivalent.txt");
     let list = std::fs::read_to_string(path).expect("the list of known mutants can be read");
-    Known::read(&list).unwrap_or_else(|error| panic!("{error}"))
+    EquivalentMutants::parse(&list).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// Verdicts on the mutants of a protocol file.
-pub struct Judged {
+pub struct JudgedSelection {
     /// Number of mutants by mutation operator and verdict.
     pub kinds: BTreeMap<&'static str, BTreeMap<&'static str, usize>>,
     /// Errors, one sentence each: unlisted survivors, and wrong entries of the list.
     pub problems: Vec<String>,
 }
 
-impl Judged {
+impl JudgedSelection {
     /// Returns the number of mutants by verdict.
     pub fn sums(&self) -> BTreeMap<&'static str, usize> {
         let mut sums = BTreeMap::new();
@@ -56,7 +56,7 @@ impl Judged {
 
 /// A selection of the mutants of a protocol file.
 #[derive(Clone)]
-pub struct Choice {
+pub struct MutantSelection {
     /// Mutation operators; `None` for all.
     pub kinds: Option<Vec<String>>,
     /// Number of the first mutant.
@@ -66,7 +66,13 @@ pub struct Choice {
 }
 
 /// Judges the selected mutants of a protocol file on this number of threads.
-pub fn judge(name: &str, text: &str, known: &Known, choice: &Choice, threads: usize) -> Judged {
+pub fn judge(
+    name: &str,
+    text: &str,
+    known: &EquivalentMutants,
+    selection: &MutantSelection,
+    threads: usize,
+) -> JudgedSelection {
     let mut problems = Vec::new();
     let kinds = BTreeMap::new();
     let judge = match Judge::new(text) {
@@ -75,7 +81,7 @@ pub fn judge(name: &str, text: &str, known: &Known, choice: &Choice, threads: us
             problems.push(format!(
                 "{name}: the unmutated specification is not verified: {reason}"
             ));
-            return Judged { kinds, problems };
+            return JudgedSelection { kinds, problems };
         }
     };
     let mutants = mutants(text);
@@ -92,11 +98,11 @@ pub fn judge(name: &str, text: &str, known: &Known, choice: &Choice, threads: us
         .of_file(name)
         .filter(|entry| !listed_entries.contains(entry));
     problems.extend(missing.map(|entry| format!("{entry}: listed, but there is no such mutant")));
-    let of_kind = |number: &usize| match &choice.kinds {
+    let of_kind = |number: &usize| match &selection.kinds {
         Some(kinds) => kinds.iter().any(|kind| kind == mutants[*number].kind),
         None => true,
     };
-    let numbers = (choice.from..mutants.len()).step_by(choice.every.max(1));
+    let numbers = (selection.from..mutants.len()).step_by(selection.every.max(1));
     let chosen: Vec<usize> = numbers.filter(of_kind).collect();
     let next = AtomicUsize::new(0);
     let verdicts = Mutex::new(BTreeMap::new());
@@ -143,5 +149,5 @@ pub fn judge(name: &str, text: &str, known: &Known, choice: &Choice, threads: us
             .entry(category)
             .or_default() += 1;
     }
-    Judged { kinds, problems }
+    JudgedSelection { kinds, problems }
 }

@@ -402,7 +402,7 @@ fn guarantee_programs_refute_every_counting_fault() {
 
 /// Fault: a release waits for one of several acknowledgements, because the protocol has a bit instead of a counter.
 #[test]
-fn a_release_waits_for_all_acknowledgements() {
+fn releases_wait_for_all_acknowledgements() {
     let bit = read(include_str!("verdicts/g01_onebit.coh"));
     let found = refuted(&bit, &bursts(Model::Rc, 2)).expect("a program");
     assert!(

@@ -44,7 +44,7 @@ fn faults_of_the_array_layer_are_found() {
         std::fs::read_to_string(root().join("nearmemory/arrays.h")).expect("the file can be read");
     let folder = tempfile::tempdir().expect("a temporary folder");
     let include_folder = folder.path().join("nearmemory");
-    std::fs::create_dir(&include_folder).expect("room");
+    std::fs::create_dir(&include_folder).expect("the folder can be created");
     // Faults: the host does not clean its stores, or reads stale lines of a result; the core stores too little; or a
     // part is accessed beyond the end of an array.
     for (original, mutated) in [

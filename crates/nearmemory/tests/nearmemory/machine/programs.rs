@@ -103,7 +103,7 @@ fn faults_of_core_to_core_line_pipes_are_found() {
         .expect("the file can be read");
     let folder = tempfile::tempdir().expect("a temporary folder");
     let include_folder = folder.path().join("nearmemory");
-    std::fs::create_dir(&include_folder).expect("room");
+    std::fs::create_dir(&include_folder).expect("the folder can be created");
     let path = folder.path().to_str().expect("a name").to_string();
     let options = ["-Wno-error", "-iquote", &path, &format!("-I{path}")];
     let host = compile(

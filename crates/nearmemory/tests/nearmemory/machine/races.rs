@@ -345,7 +345,9 @@ fn missing_copy_wait_is_reported_at_the_use() {
         let path = root().join(format!("nearmemory/programs/{program}.c"));
         let source = std::fs::read_to_string(path).expect("the file can be read");
         assert_eq!(source.matches(wait).count(), 1, "{wait}");
-        let (_, rest) = wait.split_once(";\n").expect("it is a statement");
+        let (_, rest) = wait
+            .split_once(";\n")
+            .expect("the wait ends with a semicolon");
         let changed = folder.path().join("changed.c");
         std::fs::write(&changed, source.replace(wait, rest)).expect("the file can be written");
         let host = compile(

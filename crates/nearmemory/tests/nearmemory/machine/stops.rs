@@ -17,7 +17,7 @@ fn violation_stops_one_program_and_reports_its_position() {
     let text = std::fs::read_to_string(root().join(source)).expect("the file can be read");
     let line_of = |words: &str| {
         let line = text.lines().position(|line| line.contains(words));
-        line.expect("it is there") as u64 + 1
+        line.expect("a line of the source contains the words") as u64 + 1
     };
     let platform = Platform::enzian();
     let cases = [
@@ -56,14 +56,14 @@ fn violation_stops_one_program_and_reports_its_position() {
             reported_value == value || case == 5 && reported_value - value < 0x1000,
             "{case}: {reported_value:#x}"
         );
-        let (source_file, line) = elf::line(&stray, *pc).expect("it has lines");
+        let (source_file, line) = elf::line(&stray, *pc).expect("the program has line information");
         let expected = match file {
             "stray.c" => line_of(words),
             _ => {
                 library
                     .lines()
                     .position(|l| l.contains(words))
-                    .expect("there") as u64
+                    .expect("a line of the library contains the words") as u64
                     + 1
             }
         };
@@ -85,7 +85,7 @@ fn violation_stops_one_program_and_reports_its_position() {
 }
 
 #[test]
-fn a_core_refuses_a_program_that_the_host_did_not_look_through() {
+fn cores_reject_programs_that_the_host_did_not_inspect() {
     if !require::require("riscv-gcc") {
         return;
     }
@@ -130,7 +130,7 @@ fn locks_hold_host_requests_under_evictions() {
 }
 
 #[test]
-fn a_program_has_ended_once_its_copies_have() {
+fn programs_end_once_their_copies_end() {
     if !require::require("riscv-gcc") {
         return;
     }

@@ -242,7 +242,10 @@ fn each_seeded_fault_of_a_program_is_found_by_its_verifier() {
     }
     for &fault in FAULTS {
         let mut known = PROGRAMS.iter().filter(|known| known.0 == fault.0);
-        let arguments = known.next_back().expect("it is one of them").1;
+        let arguments = known
+            .next_back()
+            .expect("the fault names a known program")
+            .1;
         check_fault(
             fault,
             arguments,
@@ -259,7 +262,7 @@ fn each_seeded_fault_of_a_host_is_found_by_its_verifier() {
     }
     for &fault in HOST_FAULTS {
         let known = PROGRAMS.iter().find(|known| known.0 == fault.0);
-        let arguments = known.expect("it is one of them").1;
+        let arguments = known.expect("the fault names a known program").1;
         check_fault(fault, arguments, "-host", &[RunMode::FastInterpreter]);
     }
 }
