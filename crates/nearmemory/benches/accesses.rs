@@ -15,9 +15,9 @@ use std::process::Command;
 use std::time::Instant;
 
 /// Discards the output of programs.
-struct Nobody;
+struct DiscardedOutput;
 
-impl World for Nobody {
+impl World for DiscardedOutput {
     fn write(&mut self, _file: u32, bytes: &[u8]) -> Result<usize, Errno> {
         Ok(bytes.len())
     }
@@ -70,7 +70,7 @@ fn main() {
         let begin = Instant::now();
         let start_seconds = processor_seconds(begin);
         let end = loop {
-            if let Some(outcome) = machine.run(1 << 16, &mut Nobody) {
+            if let Some(outcome) = machine.run(1 << 16, &mut DiscardedOutput) {
                 break outcome;
             }
         };

@@ -39,11 +39,11 @@ fn readers() -> String {
         ("  R G | GetM Read Want | stall", "  R   | GetM Read      | stall"),
     ];
     parts.iter().fold(MIXED.to_string(), |text, (from, to)| {
-        replaced(&text, from, to)
+        with_change(&text, from, to)
     })
 }
 
-fn replaced(text: &str, from: &str, to: &str) -> String {
+fn with_change(text: &str, from: &str, to: &str) -> String {
     assert_eq!(text.matches(from).count(), 1, "{from}");
     text.replace(from, to)
 }
@@ -56,7 +56,11 @@ fn options(cores: Cores) -> Options {
 }
 
 /// Returns the result of a program in each placement of its threads, by the names of the kinds.
-fn everywhere(protocol: &Protocol, program: &Program, cores: Cores) -> BTreeMap<String, Found> {
+fn run_in_all_placements(
+    protocol: &Protocol,
+    program: &Program,
+    cores: Cores,
+) -> BTreeMap<String, Found> {
     let placements = Kinds::all_placements(protocol, program)
         .expect("few enough placements")
         .into_iter();
@@ -68,7 +72,7 @@ fn everywhere(protocol: &Protocol, program: &Program, cores: Cores) -> BTreeMap<
     results.collect()
 }
 
-fn atomic(program: &Program) -> bool {
+fn has_atomic(program: &Program) -> bool {
     let mut code = program.threads.iter().flat_map(|thread| &thread.code);
     code.any(|instruction| matches!(instruction, Instruction::Atomic { .. }))
 }
@@ -76,7 +80,9 @@ fn atomic(program: &Program) -> bool {
 /// Returns the shapes of at most `threads` threads without atomic accesses, which devices do not support.
 fn shapes(threads: usize) -> Vec<Program> {
     let small_shapes = classic().into_iter().filter(|p| p.threads.len() <= threads);
-    small_shapes.filter(|program| !atomic(program)).collect()
+    small_shapes
+        .filter(|program| !has_atomic(program))
+        .collect()
 }
 
 #[test]
@@ -132,7 +138,7 @@ fn every_placement_gives_exactly_the_core_model() {
     {
         for cores in [Cores::InOrder, Cores::StoreBuffer] {
             let allowed = ends(program, cores);
-            for (kinds, found) in everywhere(&protocol, program, cores) {
+            for (kinds, found) in run_in_all_placements(&protocol, program, cores) {
                 let name = &program.name;
                 let Found::Ends { ends, .. } = found else {
                     panic!("{name} on {kinds}, {cores:?}: {found:?}")
@@ -191,7 +197,7 @@ fn shipped_kinds_show_exactly_the_allowed_outcomes() {
 fn missing_row_is_reported_with_kind_and_access() {
     let protocol = read(&readers());
     let shape = named("MP").expect("a shape");
-    let results = everywhere(&protocol, &shape, Cores::InOrder);
+    let results = run_in_all_placements(&protocol, &shape, Cores::InOrder);
     let lacking = "`device` of mixed has no row for an access that writes, and P0 needs one";
     for kinds in ["device cache", "device device"] {
         assert_eq!(results[kinds], Found::Lacks(lacking.into()), "{kinds}");
@@ -248,9 +254,9 @@ fn kind_fault_is_found_only_on_that_kind() {
         ),
     ];
     for (kind, from, to) in faults {
-        let protocol = read(&replaced(MIXED, from, to));
+        let protocol = read(&with_change(MIXED, from, to));
         let shape = named("2+2W").expect("a shape");
-        let results = everywhere(&protocol, &shape, Cores::InOrder);
+        let results = run_in_all_placements(&protocol, &shape, Cores::InOrder);
         for (kinds, result) in &results {
             let is_allowed = matches!(result, Found::Ends { ends: outcomes, .. } if *outcomes == ends(&shape, Cores::InOrder));
             assert_eq!(
@@ -265,7 +271,7 @@ fn kind_fault_is_found_only_on_that_kind() {
 /// A guaranteed memory model applies to threads on all kinds of remotes.
 #[test]
 fn guarantees_are_judged_wherever_threads_run() {
-    let promise = |text: &str| replaced(text, "remote cache {", "guarantee sc\nremote cache {");
+    let promise = |text: &str| with_change(text, "remote cache {", "guarantee sc\nremote cache {");
     let judged = |text: &str| {
         let protocol = read(&promise(text));
         let home_of = |_| Cow::Borrowed(home(&protocol));
@@ -292,7 +298,7 @@ fn guarantees_are_judged_wherever_threads_run() {
         fewer.unsupported_placements > 0 && fewer.placements < held.placements,
         "{fewer:?}"
     );
-    let old = replaced(
+    let old = with_change(
         MIXED,
         "M   | GetM Read      | send Recall to owner, wants := sender                    | R",
         "M   | GetM           | send Recall to owner, wants := sender | R\n  M | Read | send Value | stay",
@@ -391,7 +397,7 @@ fn simulated_placements_show_only_allowed_outcomes() {
 /// A fault in a row of one kind is found, with its seed.
 #[test]
 fn simulation_finds_a_kind_fault_with_its_seed() {
-    let faulty = replaced(
+    let faulty = with_change(
         MIXED,
         "M   | Recall     | send Put  | D",
         "M   | Recall     | send Put  | M",

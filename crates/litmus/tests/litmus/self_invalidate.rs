@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 const TEXT: &str = include_str!("../../../../protocols/self-invalidate.coh");
 
 /// Returns the protocol with one replacement in its file.
-fn changed(from: &str, to: &str) -> Protocol {
+fn with_change(from: &str, to: &str) -> Protocol {
     assert_eq!(TEXT.matches(from).count(), 1, "{from}");
     text::parse(&TEXT.replace(from, to)).expect("the protocol is valid")
 }
@@ -117,12 +117,12 @@ fn isb_after_a_branch_prevents_stale_reads() {
 }
 
 /// Returns the names of the programs that have an outcome that release consistency forbids, or do not complete.
-fn refuting(protocol: &Protocol) -> BTreeSet<String> {
+fn failing_programs(protocol: &Protocol) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     run(protocol, 2, 0, &mut |program, found| {
         let allowed = allowed(program, Model::Rc).expect("the program is small enough");
-        let fits = matches!(&found, Found::Ends { ends, .. } if ends.is_subset(&allowed));
-        if !fits {
+        let is_allowed = matches!(&found, Found::Ends { ends, .. } if ends.is_subset(&allowed));
+        if !is_allowed {
             names.insert(program.name.clone());
         }
         true
@@ -134,20 +134,20 @@ fn refuting(protocol: &Protocol) -> BTreeSet<String> {
 fn classic_shapes_refute_each_removed_rule() {
     let transitions = "every V becomes I, every IV becomes IN";
     // Copies are not dropped: the flag is current, but the data that it announces may be stale.
-    let without_drop = refuting(&changed(transitions, "every IV becomes IN"));
+    let without_drop = failing_programs(&with_change(transitions, "every IV becomes IN"));
     assert!(
         without_drop.iter().any(|name| name.starts_with("MP")),
         "{without_drop:?}"
     );
     // A line in flight at the acquire is kept, although it left the home earlier.
-    let with_late_line = refuting(&changed(
+    let with_late_line = failing_programs(&with_change(
         "IN      | Data                | done           | I",
         "IN      | Data                |                | V",
     ));
     assert!(!with_late_line.is_empty());
     // An acquiring read hits a cached copy, so it precedes a release that it must follow.
     let hit = "I V     | acquire read_once   | send ReadOnce  | IR";
-    let with_acquire_hit = refuting(&changed(
+    let with_acquire_hit = failing_programs(&with_change(
         hit,
         "I       | acquire read_once   | send ReadOnce  | IR\n  V | acquire read_once | | stay",
     ));
@@ -181,7 +181,7 @@ fn simulate(protocol: &Protocol, program: &Program, runs: u64) -> timed::SeedOut
 #[test]
 fn simulated_outcomes_are_allowed_and_show_kept_copies() {
     let protocol = text::parse(TEXT).expect("the protocol is valid");
-    let faulty = changed(
+    let faulty = with_change(
         "every V becomes I, every IV becomes IN",
         "every IV becomes IN",
     );

@@ -250,25 +250,25 @@ fn large() -> Vec<(Program, u8)> {
     large.map(|shape| (shape, 0)).collect()
 }
 
-const BOTH: [Cores; 2] = [Cores::InOrder, Cores::StoreBuffer];
+const CORES: [Cores; 2] = [Cores::InOrder, Cores::StoreBuffer];
 
 #[test]
 fn msi_shows_exactly_the_allowed_outcomes() {
-    assert!(check_exact_outcomes("msi", &small(), &BOTH) >= 100);
-    check_exact_outcomes("msi", &large(), &BOTH);
+    assert!(check_exact_outcomes("msi", &small(), &CORES) >= 100);
+    check_exact_outcomes("msi", &large(), &CORES);
 }
 
 #[test]
 fn mesi_shows_exactly_the_allowed_outcomes() {
-    assert!(check_exact_outcomes("mesi", &small(), &BOTH) >= 100);
-    check_exact_outcomes("mesi", &large(), &BOTH);
+    assert!(check_exact_outcomes("mesi", &small(), &CORES) >= 100);
+    check_exact_outcomes("mesi", &large(), &CORES);
 }
 
 #[test]
 fn moesi_shows_exactly_the_allowed_outcomes_of_plain_shapes() {
     let plain = |(shape, _): &(Program, u8)| !shape.name.contains('+');
     let small: Vec<(Program, u8)> = small().into_iter().filter(plain).collect();
-    assert!(check_exact_outcomes("moesi", &small, &BOTH) >= 20);
+    assert!(check_exact_outcomes("moesi", &small, &CORES) >= 20);
 }
 
 /// As [`check_exact_outcomes`], with threads on the L1s of two levels, and over all assignments of threads to L2s.
@@ -316,7 +316,7 @@ fn two_levels_show_exactly_the_allowed_two_thread_outcomes() {
     let programs: Vec<Program> = classic_shapes.chain(generated).collect();
     let numbers = |gives_up| move |shape: &Program| (shape.clone(), gives_up);
     let without_evictions: Vec<(Program, u8)> = programs.iter().map(numbers(0)).collect();
-    assert!(check_exact_outcomes_below(&without_evictions, &BOTH) >= 100);
+    assert!(check_exact_outcomes_below(&without_evictions, &CORES) >= 100);
     let plain = programs.iter().filter(|shape| !shape.name.contains('+'));
     let with_eviction: Vec<(Program, u8)> = plain.map(numbers(1)).collect();
     assert!(check_exact_outcomes_below(&with_eviction, &[Cores::InOrder]) >= 10);
@@ -332,7 +332,7 @@ fn all_shapes_of_three_threads_on_two_levels() {
         .map(|shape| (shape.threads.len() < 3, shape))
         .map(|(two, shape)| (shape, two.into()))
         .collect();
-    let count = check_exact_outcomes_below(&programs, &BOTH);
+    let count = check_exact_outcomes_below(&programs, &CORES);
     println!("two-level: exactly what the models allow of {count} shapes");
 }
 
@@ -346,7 +346,7 @@ fn all_shapes_on_all_protocols() {
     };
     let programs: Vec<(Program, u8)> = classic().into_iter().map(number).collect();
     for name in ["msi", "mesi", "moesi"] {
-        let count = check_exact_outcomes(name, &programs, &BOTH);
+        let count = check_exact_outcomes(name, &programs, &CORES);
         println!("{name}: exactly what the models allow of {count} shapes");
     }
 }

@@ -246,7 +246,7 @@ fn protocol_faults_are_reported_with_their_seed() {
 }
 
 #[test]
-fn caches_that_are_written_through_run_all_but_atomic_accesses() {
+fn written_through_caches_run_all_but_atomic_accesses() {
     let protocol = parse(&text("write-through")).unwrap();
     let (mut ran, mut rejected) = (0, 0);
     for shape in classic() {
@@ -345,7 +345,7 @@ fn written_through_stores_are_release_consistent() {
 }
 
 #[test]
-fn faults_of_the_order_at_homes_are_seen_in_time() {
+fn simulation_finds_faults_of_the_order_at_homes() {
     for (original, replacement) in [
         ("needs = count(touched + waiting - { home })", "needs = 0"),
         (

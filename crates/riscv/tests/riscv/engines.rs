@@ -25,7 +25,7 @@ fn core(words: &[u32]) -> (Hart, FlatMemory) {
 }
 
 #[test]
-fn random_programs_end_alike_by_every_engine() {
+fn random_programs_end_alike_on_every_engine() {
     let program = random::programs(77, 60, 300);
     let step_output = program.output_in_single_steps();
     assert!(step_output.len() > 60 * 4000);
@@ -51,7 +51,7 @@ fn random_programs_end_alike_by_every_engine() {
 }
 
 #[test]
-fn code_that_changes_is_seen_behind_fence_i() {
+fn changed_code_is_visible_after_fence_i() {
     // Execute twice: the second pass runs a different first instruction.
     let words = [
         i_type("addi", 5, 0, 1),

@@ -114,7 +114,7 @@ fn check_arithmetic<F: Float + std::fmt::Debug>(
 }
 
 #[test]
-fn arithmetic_is_that_of_the_library_in_every_rounding_mode() {
+fn arithmetic_matches_the_library_in_every_rounding_mode() {
     check_arithmetic::<Single>(SINGLE, 23, 8, 1);
     check_arithmetic::<Double>(DOUBLE, 52, 11, 2);
 }
@@ -207,7 +207,7 @@ fn square_roots_match_the_host_in_every_rounding_mode() {
 
 /// The engine uses host arithmetic once the inexact flag is set, so results and flags must not depend on earlier flags.
 #[test]
-fn results_do_not_depend_on_the_flags_that_are_raised_before() {
+fn results_do_not_depend_on_earlier_flags() {
     let names = [
         "fadd", "fsub", "fmul", "fdiv", "fsqrt", "fmadd", "fmsub", "fnmsub", "fnmadd",
     ];

@@ -195,7 +195,7 @@ struct PipeArguments {
 }
 
 const BATCHES: u64 = 0;
-const BY_TRYING: u64 = 1;
+const POLLED: u64 = 1;
 const REGISTERS: u64 = 2;
 
 /// Alternates between the cores, each for a random number of instructions. Returns the receiver's exit code, or `None`
@@ -264,7 +264,7 @@ fn pipes_deliver_once_under_evictions() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let bytes = std::fs::read(compile(folder.path(), "", "")).expect("the file can be read");
     let image = Image::read(&bytes).expect("a valid ELF program");
-    for kind in [BATCHES, BY_TRYING, REGISTERS] {
+    for kind in [BATCHES, POLLED, REGISTERS] {
         for lines in [1, 2, 8] {
             for (seed, evicts) in [(0, false), (1, true), (2, true), (3, true)] {
                 let arguments = PipeArguments {
@@ -294,7 +294,7 @@ fn pipes_deliver_once_under_evictions() {
 
 /// Seeded faults: replaced text, replacement, and the pipe and eviction mode that detect the fault.
 #[test]
-fn faults_of_cache_management_show() {
+fn cache_management_faults_are_detected() {
     if !require::require("riscv-gcc") {
         return;
     }

@@ -26,31 +26,31 @@ const SELF_INVALIDATE: &str = include_str!("../../../../../protocols/self-invali
 
 /// A protocol file with some words replaced, and the program that refutes it.
 struct Fault {
-    what: &'static str,
+    description: &'static str,
     program: &'static str,
     text: &'static str,
     words: &'static [(&'static str, &'static str)],
     /// Part of the refutation's message.
-    says: &'static str,
+    expected: &'static str,
 }
 
 const fn fault(
     text: &'static str,
-    what: &'static str,
+    description: &'static str,
     program: &'static str,
     words: &'static [(&'static str, &'static str)],
-    says: &'static str,
+    expected: &'static str,
 ) -> Fault {
     Fault {
-        what,
+        description,
         program,
         text,
         words,
-        says,
+        expected,
     }
 }
 
-const ENDS: &str = "its outcome is";
+const FORBIDDEN_OUTCOME: &str = "its outcome is";
 const STUCK: &str = "lock: its threads";
 
 const FAULTS: &[Fault] = &[
@@ -62,7 +62,7 @@ const FAULTS: &[Fault] = &[
             "arrived[sender][epoch] == stores",
             "(stores == 0 or arrived[sender][epoch] > 0)",
         )],
-        ENDS,
+        FORBIDDEN_OUTCOME,
     ),
     fault(
         CORD,
@@ -72,7 +72,7 @@ const FAULTS: &[Fault] = &[
             "Release if arrived[sender][epoch] == stores",
             "Release if arrived[sender][epoch] + 1 >= stores",
         )],
-        ENDS,
+        FORBIDDEN_OUTCOME,
     ),
     fault(
         CORD,
@@ -82,7 +82,7 @@ const FAULTS: &[Fault] = &[
             "Ask if arrived[sender][epoch] == stores",
             "Ask if (stores == 0 or arrived[sender][epoch] > 0)",
         )],
-        ENDS,
+        FORBIDDEN_OUTCOME,
     ),
     fault(
         CORD,
@@ -92,7 +92,7 @@ const FAULTS: &[Fault] = &[
             "Empty if arrived[sender][epoch] == stores",
             "Empty if (stores == 0 or arrived[sender][epoch] > 0)",
         )],
-        ENDS,
+        FORBIDDEN_OUTCOME,
     ),
     fault(
         CORD,
@@ -146,7 +146,7 @@ const FAULTS: &[Fault] = &[
         "an acquire waits for all homes but one",
         "SB+polas",
         &[("acquire if count(waiting) == 0", "acquire if count(waiting) <= 1")],
-        ENDS,
+        FORBIDDEN_OUTCOME,
     ),
     fault(
         CORD,
@@ -156,7 +156,7 @@ const FAULTS: &[Fault] = &[
             "fence if count(touched + waiting) == 0",
             "fence if count(touched + waiting) <= 1",
         )],
-        ENDS,
+        FORBIDDEN_OUTCOME,
     ),
     fault(
         CORD,
@@ -203,7 +203,7 @@ const FAULTS: &[Fault] = &[
             ("Write if number == due[sender]", "Write"),
             ("L | Write Last | stall |", "L | Last | stall |"),
         ],
-        ENDS,
+        FORBIDDEN_OUTCOME,
     ),
     fault(
         SEQ,
@@ -213,7 +213,7 @@ const FAULTS: &[Fault] = &[
             "send Last (number = next), next += 1, room := 0",
             "send Last (number = next), next += 1, room := most",
         )],
-        ENDS,
+        FORBIDDEN_OUTCOME,
     ),
     fault(
         SEQ,
@@ -263,7 +263,7 @@ const FAULTS: &[Fault] = &[
             ("Write if number == due[sender]", "Write"),
             ("L | Write Last | stall |", "L | Last | stall |"),
         ],
-        ENDS,
+        FORBIDDEN_OUTCOME,
     ),
     fault(
         SEQ_TSO,
@@ -273,7 +273,7 @@ const FAULTS: &[Fault] = &[
             "send Last (number = next), next += 1, room := 0",
             "send Last (number = next), next += 1, room := most",
         )],
-        ENDS,
+        FORBIDDEN_OUTCOME,
     ),
     fault(
         SO,
@@ -315,19 +315,19 @@ const FAULTS: &[Fault] = &[
         "an acquire drops no copies",
         "WxWyLz+RxAzRxRy",
         &[("every V becomes I, every IV becomes IN", "every IV becomes IN")],
-        ENDS,
+        FORBIDDEN_OUTCOME,
     ),
     fault(
         SELF_INVALIDATE,
         "a line that was outstanding at an acquire is kept",
         "MP+popl+poap+warm",
         &[("IN      | Data                | done           | I", "IN      | Data                |                | V")],
-        ENDS,
+        FORBIDDEN_OUTCOME,
     ),
 ];
 
 /// Returns the first refutation by programs, with the protocol's own parameters, then with those of its systems.
-fn refuted(protocol: &Protocol, programs: &[TestRun]) -> Option<String> {
+fn first_refutation(protocol: &Protocol, programs: &[TestRun]) -> Option<String> {
     let model = protocol.guarantee.model.expect("a guarantee");
     let mut readings = vec![protocol];
     for system in &protocol.systems {
@@ -361,7 +361,7 @@ impl Fault {
     fn protocol(&self) -> Protocol {
         let mut text = self.text.to_string();
         for (original, replacement) in self.words {
-            assert!(text.contains(original), "{}: {original}", self.what);
+            assert!(text.contains(original), "{}: {original}", self.description);
             text = text.replace(original, replacement);
         }
         read(&text)
@@ -378,9 +378,12 @@ fn every_counting_fault_is_refuted_by_its_named_program() {
             program,
             gives_up: 0,
         }];
-        match refuted(&protocol, &programs) {
-            Some(found) if found.contains(fault.says) => {}
-            found => failures.push(format!("{}: {}: {found:?}", protocol.name, fault.what)),
+        match first_refutation(&protocol, &programs) {
+            Some(found) if found.contains(fault.expected) => {}
+            found => failures.push(format!(
+                "{}: {}: {found:?}",
+                protocol.name, fault.description
+            )),
         }
     }
     assert!(failures.is_empty(), "{}", failures.join("\n"));
@@ -394,9 +397,9 @@ fn guarantee_programs_refute_every_counting_fault() {
         let model = protocol.guarantee.model.expect("a guarantee");
         let mut programs = bursts(model, 3);
         programs.extend(classic(&protocol, 2));
-        let found = refuted(&protocol, &programs);
-        println!("{}: {}: {found:?}", protocol.name, fault.what);
-        assert!(found.is_some(), "{}: {}", protocol.name, fault.what);
+        let found = first_refutation(&protocol, &programs);
+        println!("{}: {}: {found:?}", protocol.name, fault.description);
+        assert!(found.is_some(), "{}: {}", protocol.name, fault.description);
     }
 }
 
@@ -404,14 +407,14 @@ fn guarantee_programs_refute_every_counting_fault() {
 #[test]
 fn releases_wait_for_all_acknowledgements() {
     let bit = read(include_str!("verdicts/g01_onebit.coh"));
-    let found = refuted(&bit, &bursts(Model::Rc, 2)).expect("a program");
+    let found = first_refutation(&bit, &bursts(Model::Rc, 2)).expect("a program");
     assert!(
         found.starts_with("WxWyLz+AzRxRy: its outcome is"),
         "{found}"
     );
-    assert_eq!(refuted(&bit, &classic(&bit, 3)), None);
+    assert_eq!(first_refutation(&bit, &classic(&bit, 3)), None);
     let counter = read(include_str!("verdicts/g01ref.coh"));
-    assert_eq!(refuted(&counter, &bursts(Model::Rc, 3)), None);
+    assert_eq!(first_refutation(&counter, &bursts(Model::Rc, 3)), None);
     // The outcome that first exposed the fault.
     let program = herd::read(include_str!("verdicts/g01.litmus")).expect("a program");
     let options = Options {

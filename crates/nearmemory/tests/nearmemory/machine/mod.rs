@@ -2,7 +2,7 @@
 
 mod arrays;
 mod cores;
-mod lends;
+mod host_copies;
 mod pages;
 mod programs;
 mod races;

@@ -52,7 +52,7 @@ fn run_host(
 }
 
 #[test]
-fn programs_that_measure_prove_their_results_and_race_nowhere() {
+fn measuring_programs_verify_their_results_without_races() {
     if !require::require("riscv-gcc") {
         return;
     }
