@@ -184,12 +184,15 @@ fn read_graph(name: &str, file: &str) -> Result<Arc<Edges>, StartError> {
     let bytes = files::read_bytes(path, missing_help, folder_help).map_err(StartError::Failure)?;
     let text = files::text(path, bytes).map_err(StartError::Failure)?;
     let result = matrix_market::read(&text);
-    result
-        .map(Arc::new)
-        .map_err(|matrix_market::SyntaxError { line, what: reason }| {
+    result.map(Arc::new).map_err(
+        |matrix_market::SyntaxError {
+             line,
+             message: reason,
+         }| {
             let help = "a graph is a file in Matrix Market's coordinate format";
             StartError::input(format!("{file}:{line}: {reason}"), help)
-        })
+        },
+    )
 }
 
 /// A scenario with all its parameters.

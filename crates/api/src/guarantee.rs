@@ -6,7 +6,9 @@ use cohkit_base::words::counted;
 use cohkit_chart::Text;
 use cohkit_engine::report::Status;
 use cohkit_litmus::axioms::Model;
-use cohkit_litmus::conformance_report::{self, bursts, classic, ConformanceReport, Ended};
+use cohkit_litmus::conformance_report::{
+    self, bursts, classic, ConformanceReport, ConformanceVerdict,
+};
 use cohkit_litmus::run::Shortest;
 use cohkit_litmus::store_variants;
 use cohkit_protocol::controller::Controller;
@@ -58,7 +60,7 @@ pub(crate) fn judge(
     let states = state_limit(max_states);
     let mut should_continue = || !cancel.load(Ordering::Relaxed);
     GuaranteeVerdict {
-        report: conformance_report::judge(
+        report: conformance_report::check_conformance(
             protocol,
             model,
             programs,
@@ -66,7 +68,7 @@ pub(crate) fn judge(
             home,
             &mut should_continue,
         ),
-        unused_variants: store_variants::others(protocol),
+        unused_variants: store_variants::optional_variants(protocol),
         sizes: Vec::new(),
     }
 }
@@ -85,13 +87,16 @@ impl GuaranteeVerdict {
         home: HomeOf,
         cancel: &AtomicBool,
     ) {
-        if matches!(self.report.ended, Ended::Broken { .. } | Ended::Interrupted) {
+        if matches!(
+            self.report.verdict,
+            ConformanceVerdict::Violated { .. } | ConformanceVerdict::Interrupted
+        ) {
             return;
         }
         let model = self.report.model;
         let (programs, states) = (bursts(model, MAX_THREADS), state_limit(max_states));
         let mut should_continue = || !cancel.load(Ordering::Relaxed);
-        let report = conformance_report::judge(
+        let report = conformance_report::check_conformance(
             protocol,
             model,
             programs,
@@ -106,8 +111,8 @@ impl GuaranteeVerdict {
     /// Numbers of programs that were not run, each with the reason.
     fn omitted_programs(&self) -> Vec<(usize, &'static str)> {
         let omissions = [
-            (self.report.left_out, ATOMICS_UNSUPPORTED),
-            (self.report.lacking, ROW_MISSING),
+            (self.report.unsupported_programs, ATOMICS_UNSUPPORTED),
+            (self.report.unsupported_placements, ROW_MISSING),
         ];
         omissions
             .into_iter()
@@ -117,11 +122,11 @@ impl GuaranteeVerdict {
 
     /// Outcome that determines the exit code.
     pub fn outcome(&self) -> ExitStatus {
-        match self.report.ended {
-            Ended::Holds => ExitStatus::Success,
-            Ended::Broken { .. } => ExitStatus::Violated,
-            Ended::Undecided(_) => ExitStatus::Undecided,
-            Ended::Interrupted => ExitStatus::Interrupted,
+        match self.report.verdict {
+            ConformanceVerdict::Holds => ExitStatus::Success,
+            ConformanceVerdict::Violated { .. } => ExitStatus::Violated,
+            ConformanceVerdict::Undecided(_) => ExitStatus::Undecided,
+            ConformanceVerdict::Interrupted => ExitStatus::Interrupted,
         }
     }
 
@@ -145,8 +150,8 @@ impl GuaranteeVerdict {
         let (name, model) = (&source.protocol.name, self.report.model);
         let programs = counted(self.report.programs.len() as u64, "program");
         let mut text = format!("{name} programs: ");
-        let _ = match &self.report.ended {
-            Ended::Holds => {
+        let _ = match &self.report.verdict {
+            ConformanceVerdict::Holds => {
                 let states = counted(self.report.states as u64, "state");
                 let _ = write!(text, "verified: {model} in {}, {states}", self.programs());
                 for (count, reason) in self.omitted_programs() {
@@ -154,10 +159,10 @@ impl GuaranteeVerdict {
                 }
                 writeln!(text)
             }
-            Ended::Broken {
+            ConformanceVerdict::Violated {
                 program,
                 kinds,
-                what: description,
+                description,
                 path,
             } => {
                 let kinds_note = kinds.as_ref().map(|kinds| format!(" on {kinds}"));
@@ -177,10 +182,10 @@ impl GuaranteeVerdict {
                     None => Ok(()),
                 }
             }
-            Ended::Undecided(reason) => {
+            ConformanceVerdict::Undecided(reason) => {
                 writeln!(text, "undecided: {model}: {reason}, after {programs}")
             }
-            Ended::Interrupted => {
+            ConformanceVerdict::Interrupted => {
                 writeln!(text, "undecided: {model}: interrupted after {programs}")
             }
         };
@@ -192,7 +197,7 @@ impl GuaranteeVerdict {
                 "  bursts of stores with the sizes of {system}: {sizes}"
             );
         }
-        if self.report.ended == Ended::Holds {
+        if self.report.verdict == ConformanceVerdict::Holds {
             for limit in self.uncovered_behaviour() {
                 let _ = writeln!(text, "  not covered: {limit}");
             }
@@ -217,16 +222,20 @@ impl GuaranteeVerdict {
 
     /// JSON entry, described in `docs/output.md`.
     pub fn json(&self, source: &Source) -> Value {
-        let (outcome, status, reason) = match &self.report.ended {
-            Ended::Holds => ("verified", Status::Holds, None),
-            Ended::Broken { .. } => ("violated", Status::Violated, None),
-            Ended::Undecided(reason) => ("undecided", Status::Undecided, Some(reason.as_str())),
-            Ended::Interrupted => ("undecided", Status::Undecided, Some("interrupted")),
+        let (outcome, status, reason) = match &self.report.verdict {
+            ConformanceVerdict::Holds => ("verified", Status::Holds, None),
+            ConformanceVerdict::Violated { .. } => ("violated", Status::Violated, None),
+            ConformanceVerdict::Undecided(reason) => {
+                ("undecided", Status::Undecided, Some(reason.as_str()))
+            }
+            ConformanceVerdict::Interrupted => {
+                ("undecided", Status::Undecided, Some("interrupted"))
+            }
         };
-        let counterexample = match &self.report.ended {
-            Ended::Broken {
+        let counterexample = match &self.report.verdict {
+            ConformanceVerdict::Violated {
                 program,
-                what: description,
+                description,
                 path,
                 ..
             } => {

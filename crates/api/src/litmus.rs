@@ -127,8 +127,8 @@ impl Test {
         protocol: &Protocol,
     ) -> Result<Vec<Test>, Failure> {
         let placements = match kinds {
-            Some(kinds) => Kinds::read(kinds, protocol, &self.program).map(|kinds| vec![kinds]),
-            None if protocol.several_tables() => Kinds::every(protocol, &self.program),
+            Some(kinds) => Kinds::parse(kinds, protocol, &self.program).map(|kinds| vec![kinds]),
+            None if protocol.several_tables() => Kinds::all_placements(protocol, &self.program),
             None => return Ok(vec![self]),
         };
         let kinds_error =
@@ -167,9 +167,10 @@ impl Test {
         protocol: &Protocol,
     ) -> Result<Vec<Test>, Failure> {
         let mixes = match stores {
-            "every" => store_variants::every(protocol, &self.kinds(), &self.program),
+            "every" => store_variants::all_mixes(protocol, &self.kinds(), &self.program),
             letters => {
-                let mix = store_variants::read(letters, protocol, &self.kinds(), &self.program);
+                let mix =
+                    store_variants::parse_mix(letters, protocol, &self.kinds(), &self.program);
                 let stores_error = |reason| {
                     Failure::new(ExitStatus::BadInput, format!("error: --stores: {reason}"))
                 };
@@ -177,8 +178,8 @@ impl Test {
             }
         };
         let with_mix = |mix: Vec<StoreVariant>| {
-            let letters = store_variants::letters(&mix);
-            let mut program = store_variants::mixed(&self.program, &mix);
+            let letters = store_variants::format_mix(&mix);
+            let mut program = store_variants::with_mix(&self.program, &mix);
             program.name = format!("{} {letters}", program.name);
             Test {
                 program,
@@ -618,7 +619,10 @@ fn outcome_list<'e>(
             true => String::new(),
             false => format!(" (forbidden by {})", litmus_options.model),
         };
-        format!("  {mark} {}{suffix}{forbidden}\n", program.words(end))
+        format!(
+            "  {mark} {}{suffix}{forbidden}\n",
+            program.format_outcome(end)
+        )
     };
     ends.map(line).collect()
 }

@@ -67,14 +67,14 @@ impl Operation {
 
 /// A page fault: an access that the page table does not permit and that was not performed.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Refused {
+pub struct PageFault {
     /// True for a write access.
     pub write: bool,
     /// Permission that the page table grants: `Right::None` if the page is not mapped.
     pub permits: Right,
 }
 
-impl std::fmt::Display for Refused {
+impl std::fmt::Display for PageFault {
     /// Formats the predicate of a sentence; the caller prepends the initiator of the access as the subject.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match (self.write, self.permits) {
@@ -201,13 +201,13 @@ pub enum Event {
     /// replaces [`Event::CoherentLoaded`] or [`Event::CoherentStored`] and arrives once all lines of the access have
     /// finished. Refused lines were neither read nor written; a store's other lines have been written. The application
     /// must reply with [`Action::Forgo`] at once; otherwise the run ends.
-    Refused {
+    PageFault {
         /// Tag of the request.
         tag: u32,
         /// First refused word.
         word: u32,
         /// Kind of access, and the permission that the page table grants.
-        why: Refused,
+        fault: PageFault,
     },
     /// The run is about to end. The application completes its outstanding operations, releases its locks and starts
     /// nothing new.
@@ -364,7 +364,7 @@ pub enum Action {
         /// The change to make.
         update: Update,
     },
-    /// Abandons a coherent access that was [refused](Event::Refused) and continues without it.
+    /// Abandons a coherent access that was [refused](Event::PageFault) and continues without it.
     Forgo {
         /// Tag of the refused access.
         tag: u32,
@@ -384,12 +384,12 @@ pub enum Action {
         /// Identifier of the interval.
         tag: u32,
         /// Label of the interval since the last [`Action::Begin`] with this tag.
-        what: &'static str,
+        name: &'static str,
     },
     /// Adds to a counter of the statistics. It has no other effect.
     Count {
         /// Name of the counter.
-        what: &'static str,
+        name: &'static str,
         /// Amount to add.
         by: u64,
     },
@@ -540,13 +540,13 @@ impl Actions {
     }
 
     /// Appends an [`Action::End`].
-    pub fn end(&mut self, tag: u32, what: &'static str) {
-        self.push(Action::End { tag, what });
+    pub fn end(&mut self, tag: u32, name: &'static str) {
+        self.push(Action::End { tag, name });
     }
 
     /// Appends an [`Action::Count`].
-    pub fn count(&mut self, what: &'static str, by: u64) {
-        self.push(Action::Count { what, by });
+    pub fn count(&mut self, name: &'static str, by: u64) {
+        self.push(Action::Count { name, by });
     }
 }
 
@@ -629,7 +629,7 @@ pub enum Step {
         update: Update,
     },
     /// Prefetches a line for reading; completes immediately.
-    Hint {
+    Prefetch {
         /// The line.
         line: Line,
     },
@@ -668,7 +668,7 @@ pub enum Step {
     /// Adds to a counter of the statistics; completes immediately.
     Count {
         /// Name of the counter.
-        what: &'static str,
+        name: &'static str,
         /// Amount to add.
         by: u64,
     },
@@ -677,7 +677,7 @@ pub enum Step {
     /// Ends the timed interval; completes immediately.
     End {
         /// Label of the interval since the last [`Step::Begin`].
-        what: &'static str,
+        name: &'static str,
     },
     /// Ends the thread.
     Stop,
@@ -701,7 +701,7 @@ pub enum Update {
 
 impl Update {
     /// Returns the new value of a word that held `word`.
-    pub fn of(self, word: u64) -> u64 {
+    pub fn apply(self, word: u64) -> u64 {
         match self {
             Update::Add(by) => word.wrapping_add(by),
             Update::CompareSwap { old, new } if word == old => new,
@@ -719,7 +719,7 @@ pub trait Thread {
 
     /// Returns the next step after a page fault, on a machine that translates the thread's addresses. `None` if the
     /// thread cannot continue without the access; the run then ends.
-    fn refused(&mut self, _why: Refused) -> Option<Step> {
+    fn handle_page_fault(&mut self, _fault: PageFault) -> Option<Step> {
         None
     }
 }

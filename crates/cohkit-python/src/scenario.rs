@@ -3,7 +3,7 @@
 //! An exception stops them; the caller of the run raises it.
 
 use cohkit_application::interface::{
-    Action, Actions, Application, Contents, Event, Line, Operation, Placement, Refused, Step,
+    Action, Actions, Application, Contents, Event, Line, Operation, PageFault, Placement, Step,
     Table, Update, Words,
 };
 use cohkit_protocol::protocol::Right;
@@ -140,7 +140,7 @@ impl ScenarioRun for PyScenarioRun {
         self.pending_exception.record(step).unwrap_or(Step::Stop)
     }
 
-    fn refused(&mut self, thread: usize, refusal: Refused) -> Option<Step> {
+    fn handle_page_fault(&mut self, thread: usize, refusal: PageFault) -> Option<Step> {
         if self.pending_exception.is_set() {
             return Some(Step::Stop);
         }
@@ -285,9 +285,9 @@ fn event_values(py: Python<'_>, event: Event) -> PyResult<(&'static str, Bound<'
             ("coherent_loaded", (tag, words(loaded)).into_pyobject(py)?)
         }
         Event::CoherentStored { tag } => ("coherent_stored", (tag,).into_pyobject(py)?),
-        Event::Refused { tag, word, why } => (
+        Event::PageFault { tag, word, fault } => (
             "refused",
-            (tag, word, why.write, permission_name(why.permits)).into_pyobject(py)?,
+            (tag, word, fault.write, permission_name(fault.permits)).into_pyobject(py)?,
         ),
         Event::Stop => ("stop", PyTuple::empty(py)),
     })
@@ -454,14 +454,14 @@ fn action(object: &Bound<'_, PyAny>) -> PyResult<Action> {
             Action::Begin { tag }
         }
         "End" => {
-            let (tag, what) = values.extract()?;
-            let what = leak_name(what);
-            Action::End { tag, what }
+            let (tag, name) = values.extract()?;
+            let name = leak_name(name);
+            Action::End { tag, name }
         }
         "Count" => {
-            let (what, amount) = values.extract()?;
-            let what = leak_name(what);
-            Action::Count { what, by: amount }
+            let (name, amount) = values.extract()?;
+            let name = leak_name(name);
+            Action::Count { name, by: amount }
         }
         unknown_kind => return Err(unknown_error("action", unknown_kind)),
     })
@@ -512,7 +512,7 @@ fn step(object: &Bound<'_, PyAny>) -> PyResult<Step> {
         }
         "Hint" => {
             let (line,) = values.extract()?;
-            Step::Hint { line }
+            Step::Prefetch { line }
         }
         "ReadRegister" => {
             let (register,) = values.extract()?;
@@ -536,15 +536,15 @@ fn step(object: &Bound<'_, PyAny>) -> PyResult<Step> {
         }
         "Fence" => Step::Fence,
         "Count" => {
-            let (what, amount) = values.extract()?;
-            let what = leak_name(what);
-            Step::Count { what, by: amount }
+            let (name, amount) = values.extract()?;
+            let name = leak_name(name);
+            Step::Count { name, by: amount }
         }
         "Begin" => Step::Begin,
         "End" => {
-            let (what,) = values.extract()?;
-            let what = leak_name(what);
-            Step::End { what }
+            let (name,) = values.extract()?;
+            let name = leak_name(name);
+            Step::End { name }
         }
         unknown_kind => return Err(unknown_error("step", unknown_kind)),
     })

@@ -8,7 +8,7 @@ use crate::sim::platform;
 use clap::builder::TypedValueParser;
 use cohkit_api::outcome::{ExitStatus, Failure};
 use cohkit_api::shipped::{self, EXPERIMENTS, PROTOCOLS};
-use cohkit_application::shipped::ALL;
+use cohkit_application::shipped::SCENARIOS;
 use cohkit_base::words::did_you_mean;
 use cohkit_protocol::text::title;
 use cohkit_sim::platform::Platform;
@@ -49,7 +49,8 @@ fn categories() -> Vec<Category> {
         category(
             "applications",
             "cohkit play PLATFORM NAME; its numbers: --with help",
-            ALL.iter()
+            SCENARIOS
+                .iter()
                 .map(|shipped| owned_pair((shipped.name, shipped.text)))
                 .collect(),
         ),

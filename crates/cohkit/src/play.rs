@@ -10,7 +10,7 @@ use cohkit_api::files;
 use cohkit_api::outcome::{ExitStatus, Failure};
 use cohkit_api::simulation::{set, warnings, StartError};
 use cohkit_api::source::Source;
-use cohkit_application::shipped::{Shipped, ALL};
+use cohkit_application::shipped::{ShippedScenario, SCENARIOS};
 use cohkit_chart::Text;
 use cohkit_sim::components::hosts::TrafficTotals;
 use cohkit_sim::explain::FailureKind;
@@ -23,7 +23,7 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<ExitStatus
         files::try_file(file)?;
     }
     if options.with.iter().any(|parameter| parameter == "help") {
-        let shipped = ALL
+        let shipped = SCENARIOS
             .iter()
             .find(|shipped| shipped.name == options.application);
         if let Some(shipped) = shipped {
@@ -139,7 +139,7 @@ fn read_protocols(
 }
 
 /// Parameters of an application as text.
-fn parameters_text(shipped: &Shipped) -> String {
+fn parameters_text(shipped: &ShippedScenario) -> String {
     let mut text = format!("{}: {}\n\n", shipped.name, shipped.text);
     let width = shipped.parameters.iter().map(|p| p.name.len()).max();
     let width = width.unwrap_or(0);

@@ -16,7 +16,7 @@ use cohkit_nearmemory::{CoreId, Poll, Race, RaceKind, Site, Transfer, TransferEr
 use cohkit_riscv::channel::{self, Grant};
 use cohkit_riscv::elf::{Image, Segment};
 use cohkit_riscv::system::System;
-use cohkit_riscv::{Exception, Extensions, Flat};
+use cohkit_riscv::{Exception, Extensions, FlatMemory};
 use std::path::Path;
 
 /// Events between two checks for an interrupt by the user.
@@ -38,7 +38,7 @@ pub(crate) fn run(
     options: &options::Run,
     file: &[u8],
     image: &Image,
-    (main, system): ((Flat, u64), System),
+    (main, system): ((FlatMemory, u64), System),
     mut guest_io: GuestIo,
 ) -> Result<ExitStatus, Failure> {
     let colour = guest_io.console.terminal.colour;
@@ -88,7 +88,7 @@ pub(crate) fn run(
                 outcome = ExitStatus::Violated;
                 break;
             }
-            Some(RunOutcome::Stuck(reason)) => {
+            Some(RunOutcome::Deadlock(reason)) => {
                 guest_io.say(&format!(
                     "error: {program_name}: deadlock: the host waits for {reason}\n{}",
                     program_positions((file, image), &machine, &channels)
@@ -96,7 +96,7 @@ pub(crate) fn run(
                 outcome = ExitStatus::Violated;
                 break;
             }
-            Some(RunOutcome::Polling(polls)) => {
+            Some(RunOutcome::Livelock(polls)) => {
                 let polls = polls.iter();
                 let polls: Vec<String> = polls
                     .map(|poll| describe_poll(poll, (file, image), &machine, &channels))
@@ -155,7 +155,7 @@ fn create_machine(
     options: &options::Run,
     platform: &Platform,
     channels: &[Channel],
-    (main, system): ((Flat, u64), System),
+    (main, system): ((FlatMemory, u64), System),
     entry: u64,
 ) -> Result<Machine, Failure> {
     let mut binaries = Binaries::default();
@@ -220,7 +220,7 @@ fn report_rejection(
         None => "a channel program".to_string(),
     };
     match outcome {
-        RunOutcome::Refused { mcc, name, reason } => {
+        RunOutcome::Rejected { mcc, name, reason } => {
             guest_io.say(&format!(
                 "core {mcc} refuses {}: {reason}",
                 named_program(name)
@@ -460,7 +460,7 @@ fn polled_place(core_id: CoreId, address: u64) -> String {
 
 /// Programs that have ended on near-memory cores, with the reason and the place.
 fn ended_programs(host: (&[u8], &Image), machine: &Machine, channels: &[Channel]) -> Vec<String> {
-    let programs = machine.ended().into_iter();
+    let programs = machine.ended_programs().into_iter();
     let places = programs.map(|(site, state, code)| {
         let action = match state {
             State::Stopped => "was stopped by a fault, at".to_string(),
@@ -493,7 +493,7 @@ fn describe_place(
             format!("the host's core {core} {action} {place}")
         }
         CoreId::Mcc(mcc) => {
-            let name = machine.name(mcc);
+            let name = machine.binary_name(mcc);
             let channel = channels
                 .iter()
                 .find(|channel| Some(channel.name.as_str()) == name);
@@ -645,8 +645,8 @@ fn read_channels(options: &options::Run, platform: &Platform) -> Result<Vec<Chan
         )?;
         if !options.unverified {
             let result = channel::verify(&file, &grant);
-            result.map_err(|refusal| {
-                let mut message = refusal.to_string();
+            result.map_err(|rejection| {
+                let mut message = rejection.to_string();
                 if !message.contains("\n  help: ") {
                     message += CHANNEL_PROGRAM_HELP;
                 }

@@ -1,7 +1,7 @@
 //! Programs in the simulator: each run is one order of events, from random delays of messages and threads.
 
 use cohkit_application::interface::{
-    Actions, Application, Contents, Event, Placement, Step, Table, Update as Change,
+    Actions, Application, Contents, Event, Placement, Step, Table, Update as WordUpdate,
 };
 use cohkit_protocol::controller::{Access, Controller};
 use cohkit_protocol::protocol::{Protocol, Right, StateId};
@@ -18,10 +18,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::cores::{Core, Cores, FenceKind, FenceSupport, MemoryRequest};
-use crate::kinds::{write, Kinds};
+use crate::kinds::{write_access, Kinds};
 use crate::models::end;
-use crate::program::{Change as Becomes, Instruction, Outcome, Program, StoreVariant, Update};
-use crate::store_variants::ordered;
+use crate::program::{Change, Instruction, Outcome, Program, StoreVariant, Update};
+use crate::store_variants::with_fences;
 
 /// Observations of runs with consecutive seeds.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -192,11 +192,11 @@ pub fn observe_placed(
     let mut outcomes = SeedOutcomes::default();
     let accesses = kinds.accesses(protocol);
     // The simulator's threads request the acquire after an acquiring read themselves.
-    let asks = accesses.iter().map(|cache_accesses| FenceSupport {
+    let fence_support = accesses.iter().map(|cache_accesses| FenceSupport {
         acquired: false,
         ..FenceSupport::of(cache_accesses)
     });
-    let asks: Vec<FenceSupport> = asks.collect();
+    let fence_support: Vec<FenceSupport> = fence_support.collect();
     for run in 0..options.runs {
         if !should_continue() {
             return Err(ObserveError::Interrupted);
@@ -204,10 +204,10 @@ pub fn observe_placed(
         let seed = options.seed.wrapping_add(run);
         let machine = &machines[(seed % machines.len() as u64) as usize];
         let setup = machine.setup(TimedProgram {
-            program: ordered(protocol, kinds, program),
+            program: with_fences(protocol, kinds, program),
             cores: options.cores,
             kinds: kinds.clone(),
-            asks: asks.clone(),
+            fence_support: fence_support.clone(),
             accesses: accesses.clone(),
             caches: machine.caches().into(),
             seed,
@@ -255,16 +255,16 @@ fn check_atomics(
     let threads = program.threads.iter().zip(kinds.names(protocol));
     for ((thread, kind), accesses) in threads.zip(kinds.accesses(protocol)) {
         let mut code = thread.code.iter();
-        let is_apply = |instruction: &Instruction| {
+        let is_fetch_op = |instruction: &Instruction| {
             matches!(
                 instruction,
                 Instruction::Atomic {
-                    change: Becomes::Apply(_),
+                    change: Change::FetchOp(_),
                     ..
                 }
             )
         };
-        if code.clone().any(is_apply) {
+        if code.clone().any(is_fetch_op) {
             let reason = "the simulator supports only atomic add, exchange and compare-and-swap";
             return Err(ObserveError::Cannot(reason.into()));
         }
@@ -292,7 +292,7 @@ struct TimedProgram {
     /// Kinds of the threads' caches.
     kinds: Kinds,
     /// Fences and acquires that each thread's cache executes.
-    asks: Vec<FenceSupport>,
+    fence_support: Vec<FenceSupport>,
     /// Accesses of each thread.
     accesses: Vec<Accesses>,
     /// Number of caches that serve cores: at least one per thread.
@@ -375,18 +375,18 @@ impl Playable for TimedProgram {
     fn begin(&self) -> Box<dyn ScenarioRun> {
         let mut cores = Core::all(&self.program);
         let threads = cores.iter_mut().zip(&self.program.threads);
-        for ((core, thread), asks) in threads.zip(&self.asks) {
-            core.asks = *asks;
+        for ((core, thread), fence_support) in threads.zip(&self.fence_support) {
+            core.asks = *fence_support;
             core.settle(&thread.code, self.cores);
         }
         let seats = self.seats();
         // Separate generator: only the delays and choices of threads use it.
         let random = Random::new(!self.seed);
-        Box::new(Running {
+        Box::new(TimedRun {
             lines: self.lines(),
             test: self.clone(),
             cores,
-            steps: vec![ThreadActivity::Nothing; seats.len()],
+            steps: vec![ThreadActivity::Idle; seats.len()],
             seats,
             random,
             memory: RefCell::new(Vec::new()),
@@ -398,18 +398,18 @@ impl Playable for TimedProgram {
 /// State of a simulator core.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum ThreadActivity {
-    Nothing,
+    Idle,
     /// The delay before the next step is over.
-    Waited,
+    DelayOver,
     /// Its access is outstanding.
     Access(MemoryRequest),
     /// Its fence or acquire is outstanding.
-    Asks(FenceKind),
+    Fence(FenceKind),
 }
 
 /// Threads in execution. Each uses several simulator cores before one cache: with a store buffer, the second core
 /// performs the stores; with a window, any of three performs the next access.
-struct Running {
+struct TimedRun {
     test: TimedProgram,
     lines: Vec<u32>,
     cores: Vec<Core>,
@@ -422,15 +422,16 @@ struct Running {
     application: NoApplication,
 }
 
-impl Running {
-    /// Returns the difference between a word of the simulator and the value of location `location`. The simulator chooses the
-    /// initial words.
+impl TimedRun {
+    /// Returns the difference between a word of the simulator and the value of location `location`. The simulator
+    /// chooses the initial words.
     fn difference(&self, location: u8) -> u64 {
         let line = self.lines[usize::from(location)];
         let initial = self.test.program.initial[usize::from(location)] as u64;
         cohkit_sim::data::Data::untouched_word(line, 0).wrapping_sub(initial)
     }
 
+    /// Returns the simulator's step for a memory request.
     fn access_step(&self, request: MemoryRequest) -> Step {
         let (line, word) = (self.lines[usize::from(request.location())], 0);
         let shift = self.difference(request.location());
@@ -446,13 +447,17 @@ impl Running {
                 let value = word_of(value);
                 return Step::Release { line, word, value };
             }
-            MemoryRequest::Update(_, Update::Set(value), _) => Change::Swap(word_of(value)),
-            MemoryRequest::Update(_, Update::Add(amount), _) => Change::Add(amount as u64),
-            MemoryRequest::Update(_, Update::SetIf(old, new), _) => Change::CompareSwap {
-                old: word_of(old),
-                new: word_of(new),
-            },
-            MemoryRequest::Update(_, Update::Apply(..), _) => {
+            MemoryRequest::Update(_, Update::Exchange(value), _) => {
+                WordUpdate::Swap(word_of(value))
+            }
+            MemoryRequest::Update(_, Update::FetchAdd(amount), _) => WordUpdate::Add(amount as u64),
+            MemoryRequest::Update(_, Update::CompareAndSwap(old, new), _) => {
+                WordUpdate::CompareSwap {
+                    old: word_of(old),
+                    new: word_of(new),
+                }
+            }
+            MemoryRequest::Update(_, Update::FetchOp(..), _) => {
                 unreachable!("`changes_copies` refuses it")
             }
         };
@@ -492,7 +497,7 @@ impl Running {
     }
 
     /// Returns the next step of a simulator core.
-    fn next(&mut self, number: usize) -> Step {
+    fn next_step(&mut self, number: usize) -> Step {
         let (port, thread) = self.seats[number];
         let ready_requests = self.may_begin(number);
         let chosen = match ready_requests.len() {
@@ -510,7 +515,7 @@ impl Running {
             .into_iter()
             .find(can_request);
         if let (0, Some(fence)) = (port, fence) {
-            self.steps[number] = ThreadActivity::Asks(fence);
+            self.steps[number] = ThreadActivity::Fence(fence);
             return Step::Fence;
         }
         if port == 0 {
@@ -520,7 +525,7 @@ impl Running {
             if let (true, Some(position)) = (reads, forwarded) {
                 core.forward(code, position);
                 core.settle(code, self.test.cores);
-                self.steps[number] = ThreadActivity::Nothing;
+                self.steps[number] = ThreadActivity::Idle;
                 return self.random_delay(0);
             }
             if core.through(code) && !matches!(self.test.cores, Cores::Relaxed(_)) {
@@ -531,13 +536,13 @@ impl Running {
             return Step::Stop;
         }
         if port > 0 {
-            self.steps[number] = ThreadActivity::Nothing;
+            self.steps[number] = ThreadActivity::Idle;
         }
         self.polling_step(number)
     }
 }
 
-impl ScenarioRun for Running {
+impl ScenarioRun for TimedRun {
     fn application(&mut self) -> &mut dyn Application {
         &mut self.application
     }
@@ -556,21 +561,21 @@ impl ScenarioRun for Running {
             let value = result.wrapping_sub(self.difference(request.location()));
             self.cores[thread].ended(code, request.location(), value as i64);
             self.cores[thread].settle(code, self.test.cores);
-            self.steps[number] = ThreadActivity::Nothing;
+            self.steps[number] = ThreadActivity::Idle;
         }
-        if let ThreadActivity::Asks(fence) = self.steps[number] {
+        if let ThreadActivity::Fence(fence) = self.steps[number] {
             let code = &self.test.program.threads[thread].code;
             self.cores[thread].answered(code, self.test.cores, fence);
             self.cores[thread].settle(code, self.test.cores);
-            self.steps[number] = ThreadActivity::Nothing;
+            self.steps[number] = ThreadActivity::Idle;
         }
         // Delays between steps: up to 200 ns, about the latency of messages; in a quarter of the cases up to 1600 ns.
-        if self.steps[number] == ThreadActivity::Nothing {
-            self.steps[number] = ThreadActivity::Waited;
+        if self.steps[number] == ThreadActivity::Idle {
+            self.steps[number] = ThreadActivity::DelayOver;
             let max_ns = if self.random.below(4) == 0 { 1600 } else { 200 };
             return self.random_delay(max_ns);
         }
-        self.next(number)
+        self.next_step(number)
     }
 
     fn write_access(&self, number: usize) -> Option<Access> {
@@ -581,8 +586,8 @@ impl ScenarioRun for Running {
             _ => return None,
         };
         match via {
-            StoreVariant::Text => None,
-            via => write(&self.test.accesses[thread], via, release),
+            StoreVariant::ProtocolDefault => None,
+            via => write_access(&self.test.accesses[thread], via, release),
         }
     }
 

@@ -42,7 +42,7 @@ fn with_warm_caches(program: &Program) -> Option<Program> {
             let to = thread.registers.len();
             thread.registers.push(0);
             thread.names.push(format!(".{to}"));
-            let acquire = Acquire::No;
+            let acquire = Acquire::None;
             let from = from.into();
             warm_code.push(Instruction::Load { to, from, acquire });
         }

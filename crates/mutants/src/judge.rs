@@ -6,7 +6,7 @@ use cohkit_check::progress::progress;
 use cohkit_check::system;
 use cohkit_engine::report::{check, Outcome};
 use cohkit_engine::search::{Engine, Options};
-use cohkit_litmus::conformance_report::{self, Ended};
+use cohkit_litmus::conformance_report::{self, ConformanceVerdict};
 use cohkit_protocol::construct::{construct, Construction};
 use cohkit_protocol::controller::{Controller, MEMORY_WRITES};
 use cohkit_protocol::protocol::{Home, Protocol, System};
@@ -224,12 +224,15 @@ fn check_programs(protocol: &Protocol, home: &Controller) -> MutantVerdict {
     let home = |_| Cow::Borrowed(home);
     let mut programs = conformance_report::classic(protocol, 2);
     programs.extend(conformance_report::bursts(model, 2));
-    let report = conformance_report::judge(protocol, model, programs, None, &home, &mut || true);
-    match report.ended {
-        Ended::Holds if report.left_out > 0 => MutantVerdict::Refuted,
-        Ended::Holds => MutantVerdict::Survived,
-        Ended::Broken { .. } => MutantVerdict::Refuted,
-        Ended::Undecided(_) | Ended::Interrupted => MutantVerdict::Undecided,
+    let report =
+        conformance_report::check_conformance(protocol, model, programs, None, &home, &mut || true);
+    match report.verdict {
+        ConformanceVerdict::Holds if report.unsupported_programs > 0 => MutantVerdict::Refuted,
+        ConformanceVerdict::Holds => MutantVerdict::Survived,
+        ConformanceVerdict::Violated { .. } => MutantVerdict::Refuted,
+        ConformanceVerdict::Undecided(_) | ConformanceVerdict::Interrupted => {
+            MutantVerdict::Undecided
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::events::Event;
 use crate::events::Queue as Events;
 use crate::polling::Window;
-use crate::races::Races;
+use crate::races::RaceDetector;
 use crate::timeline::Timeline;
 use cohkit_units::Time;
 
@@ -11,7 +11,7 @@ use cohkit_units::Time;
 #[derive(Default)]
 pub(crate) struct Queue {
     pending_events: Events,
-    pub(crate) races: Option<Box<Races>>,
+    pub(crate) races: Option<Box<RaceDetector>>,
     pub(crate) timeline: Option<Box<Timeline>>,
     /// The open window of the livelock detection, if any.
     pub(crate) polling: Option<Box<Window>>,

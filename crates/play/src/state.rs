@@ -204,7 +204,7 @@ impl<A, T> State<A, T> {
             && self.pending_events.is_empty()
             && self.memory.is_empty()
             && self.outstanding_operations.is_empty()
-            && self.contract.open().next().is_none()
+            && self.contract.obligations().next().is_none()
     }
 }
 
@@ -307,7 +307,7 @@ impl<'a, S: Scenario> StaticModel<'a, S> {
                 obstacles.push(format!("thread {number} waits for {step:?}"));
             }
         }
-        let open = state.contract.open();
+        let open = state.contract.obligations();
         obstacles.extend(
             open.map(|open| format!("{} {} of line {}", self.name, open.description, open.line)),
         );

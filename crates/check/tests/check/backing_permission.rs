@@ -178,7 +178,8 @@ fn rumur_agrees_on_lent_memory() {
         let home = construct::home(&protocol, 2).unwrap();
         let lowered = model(&protocol, &home, 2, 1, &backing_options()).unwrap();
         let folder = tempfile::tempdir().unwrap();
-        let (holds, states, output) = rumur(&lowered, Style::Plain, Compiled::Fast, folder.path());
+        let (holds, states, output) =
+            rumur(&lowered, Style::Plain, Compiled::Unoptimised, folder.path());
         assert_eq!(holds, expected, "{output}");
         if expected {
             assert_eq!(check_text(&text, 2, 1).states, u128::from(states));

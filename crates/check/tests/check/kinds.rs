@@ -305,8 +305,12 @@ fn judged(text: &str, system: &str) -> Report {
     }
     if require("rumur") {
         let folder = tempfile::tempdir().unwrap();
-        let (holds, states, output) =
-            rumur(&checked_model, Style::Plain, Compiled::Fast, folder.path());
+        let (holds, states, output) = rumur(
+            &checked_model,
+            Style::Plain,
+            Compiled::Unoptimised,
+            folder.path(),
+        );
         assert_eq!(report.outcome == Outcome::Verified, holds, "{output}");
         if holds {
             assert_eq!(report.states, u128::from(states));

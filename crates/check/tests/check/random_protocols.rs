@@ -9,8 +9,10 @@ use cohkit_testing::rumur;
 use cohkit_murphi::Style;
 use cohkit_protocol::controller::Effect;
 use faults::FAULTS;
-use generate::{ARRAYS, ASIDE, COMBINED, JOINED, POSTED};
-use judge::{case, home, modelled_as, rumur, safety, Agreed, Found, Judged, Trouble};
+use generate::{ARRAYS, COMBINED, COUPLED_LINES, DEFERRED_STORES, POSTED};
+use judge::{
+    case, check_model, home, rumur, safety, AgreedVerdict, EngineComparison, Found, JudgeError,
+};
 use std::collections::BTreeSet;
 
 const TEXTS: u64 = 200;
@@ -27,29 +29,32 @@ fn execution_and_every_form_of_the_model_agree_on_random_texts() {
     for seed in (0..TEXTS)
         .chain([13_269])
         .chain(ARRAYS..ARRAYS + 40)
-        .chain(JOINED..JOINED + 40)
-        .chain(ASIDE..ASIDE + 40)
+        .chain(COUPLED_LINES..COUPLED_LINES + 40)
+        .chain(DEFERRED_STORES..DEFERRED_STORES + 40)
         .chain(POSTED..POSTED + 60)
     {
-        match judge::ours(&generate::protocol(seed), seed) {
+        match judge::compare_engines(&generate::protocol(seed), seed) {
             Ok(judged) => agreed.push(judged.agreed),
             // A row of this protocol was made wrong, and the front end rejects it.
-            Err(Trouble::Refused(reason)) => assert!(reason.starts_with("error"), "{reason}"),
-            Err(Trouble::Differ(reason)) => panic!("{}\n{reason}", rerun_command(seed, "ours")),
+            Err(JudgeError::Rejected(reason)) => assert!(reason.starts_with("error"), "{reason}"),
+            Err(JudgeError::Disagreement(reason)) => {
+                panic!("{}\n{reason}", rerun_command(seed, "ours"))
+            }
         }
     }
     // The sample is significant: most protocols are accepted, and there are large ones of either verdict.
-    let count =
-        |predicate: fn(&Agreed) -> bool| agreed.iter().filter(|verdict| predicate(verdict)).count();
+    let count = |predicate: fn(&AgreedVerdict) -> bool| {
+        agreed.iter().filter(|verdict| predicate(verdict)).count()
+    };
     assert!(agreed.len() > 180, "{}", agreed.len());
-    assert!(count(|v| matches!(v, Agreed::Verified(states) if *states > 100)) > 50);
-    assert!(count(|v| *v == Agreed::Violated) > 20);
+    assert!(count(|v| matches!(v, AgreedVerdict::Verified(states) if *states > 100)) > 50);
+    assert!(count(|v| *v == AgreedVerdict::Violated) > 20);
 }
 
 /// Number of states of a verified protocol, otherwise 0.
-fn verified(judged: &Judged) -> usize {
+fn verified(judged: &EngineComparison) -> usize {
     match judged.agreed {
-        Agreed::Verified(states) => states,
+        AgreedVerdict::Verified(states) => states,
         _ => 0,
     }
 }
@@ -63,27 +68,34 @@ fn all_engines_agree_on_random_designs() {
     let mut networks = 0;
     for seed in COMBINED..COMBINED + TEXTS {
         let text = generate::protocol(seed);
-        match judge::ours(&text, seed) {
+        match judge::compare_engines(&text, seed) {
             Ok(judged) => {
                 networks += usize::from(verified(&judged) > 0 && text.contains("network "));
                 verdicts.push(judged);
             }
-            Err(Trouble::Refused(reason)) => {
+            Err(JudgeError::Rejected(reason)) => {
                 assert!(reason.starts_with("error"), "{reason}");
                 rejected += 1;
             }
-            Err(Trouble::Differ(reason)) => panic!("{}\n{reason}", rerun_command(seed, "ours")),
+            Err(JudgeError::Disagreement(reason)) => {
+                panic!("{}\n{reason}", rerun_command(seed, "ours"))
+            }
         }
     }
-    let count =
-        |predicate: fn(&Judged) -> bool| verdicts.iter().filter(|judged| predicate(judged)).count();
+    let count = |predicate: fn(&EngineComparison) -> bool| {
+        verdicts.iter().filter(|judged| predicate(judged)).count()
+    };
     assert!(rejected < 60, "{rejected}");
     // Enough protocols of each kind are judged.
     let counts = [
         ("verified with networks", networks, 30),
         ("verified", count(|j| verified(j) > 0), 90),
         ("verified and large", count(|j| verified(j) > 100), 30),
-        ("violated", count(|j| j.agreed == Agreed::Violated), 15),
+        (
+            "violated",
+            count(|j| j.agreed == AgreedVerdict::Violated),
+            15,
+        ),
         (
             "verified and stopping",
             count(|j| verified(j) > 0 && !j.makes_progress),
@@ -107,16 +119,24 @@ fn an_independent_checker_agrees_on_random_texts() {
     for seed in (0..20)
         .chain([27])
         .chain(ARRAYS..ARRAYS + 4)
-        .chain(JOINED..JOINED + 4)
-        .chain(ASIDE..ASIDE + 4)
+        .chain(COUPLED_LINES..COUPLED_LINES + 4)
+        .chain(DEFERRED_STORES..DEFERRED_STORES + 4)
         .chain(POSTED..POSTED + 8)
         .chain(COMBINED..COMBINED + 12)
     {
-        let checker =
-            |model: &_| rumur::rumur(model, Style::Plain, rumur::Compiled::Fast, folder.path());
+        let checker = |model: &_| {
+            rumur::rumur(
+                model,
+                Style::Plain,
+                rumur::Compiled::Unoptimised,
+                folder.path(),
+            )
+        };
         match rumur(&generate::protocol(seed), checker) {
-            Ok(_) | Err(Trouble::Refused(_)) => {}
-            Err(Trouble::Differ(reason)) => panic!("{}\n{reason}", rerun_command(seed, "rumur")),
+            Ok(_) | Err(JudgeError::Rejected(_)) => {}
+            Err(JudgeError::Disagreement(reason)) => {
+                panic!("{}\n{reason}", rerun_command(seed, "rumur"))
+            }
         }
     }
 }
@@ -139,7 +159,7 @@ fn random_texts_notice_faults_that_are_seeded_into_the_lowering() {
             let seeded = fault.seeded(&case.protocol);
             let model = safety(&seeded, home(&seeded), case.remotes);
             let model = model.unwrap_or_else(|reason| panic!("{}: {reason:?}", fault.name));
-            modelled_as(&case, &model).is_ok()
+            check_model(&case, &model).is_ok()
         });
     }
     let undetected: Vec<&str> = undetected.iter().map(|fault| fault.name).collect();
@@ -217,7 +237,7 @@ fn random_protocols_use_every_row_construct() {
     ];
     for seed in (0..TEXTS)
         .chain(ARRAYS..ARRAYS + 40)
-        .chain(ASIDE..ASIDE + 40)
+        .chain(DEFERRED_STORES..DEFERRED_STORES + 40)
         .chain(POSTED..POSTED + 40)
         .chain(COMBINED..COMBINED + TEXTS)
     {
@@ -242,10 +262,12 @@ fn effects(text: &str) -> Vec<Effect> {
         .collect()
 }
 
-fn ours(text: &str) -> Agreed {
+fn ours(text: &str) -> AgreedVerdict {
     match judge::case(text).and_then(|case| judge::models(&case)) {
         Ok(agreed) => agreed,
-        Err(Trouble::Refused(reason) | Trouble::Differ(reason)) => panic!("{reason}\n{text}"),
+        Err(JudgeError::Rejected(reason) | JudgeError::Disagreement(reason)) => {
+            panic!("{reason}\n{text}")
+        }
     }
 }
 
@@ -256,7 +278,7 @@ fn operators_agree_between_model_and_execution() {
     for tried in &operators::TYPES {
         let verdict = ours(&operators::values(tried));
         assert!(
-            matches!(verdict, Agreed::Verified(_)),
+            matches!(verdict, AgreedVerdict::Verified(_)),
             "{}: {verdict:?}",
             tried.words
         );
@@ -266,12 +288,12 @@ fn operators_agree_between_model_and_execution() {
             assert_eq!(effects(&short), effects(&long), "{short}");
             let verdict = ours(&short);
             assert!(
-                matches!(verdict, Agreed::Verified(_)),
+                matches!(verdict, AgreedVerdict::Verified(_)),
                 "{verdict:?}\n{short}"
             );
             if tried.words != "set of remote" {
                 for text in operators::too_much(tried, operator, true) {
-                    assert_eq!(ours(&text), Agreed::Violated, "{text}");
+                    assert_eq!(ours(&text), AgreedVerdict::Violated, "{text}");
                 }
             }
         }

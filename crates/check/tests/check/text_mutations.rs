@@ -32,7 +32,11 @@ fn consequence(mistake: &Mistake) -> (String, String) {
     let report_of = |kind: &str, text: &str, charts: Vec<String>| {
         (
             kind.to_string(),
-            format!("{}\n{kind}: {text}\n\n{}", mistake.story, charts.join("\n")),
+            format!(
+                "{}\n{kind}: {text}\n\n{}",
+                mistake.description,
+                charts.join("\n")
+            ),
         )
     };
     let system = protocol
@@ -121,10 +125,10 @@ fn every_mistake_is_found_and_shown() {
     let mut failures = Vec::new();
     for mistake in MISTAKES {
         let (found, report) = consequence(mistake);
-        if found != mistake.found {
+        if found != mistake.expected_fault {
             failures.push(format!(
                 "{}: expected {}, found {found}",
-                mistake.name, mistake.found
+                mistake.name, mistake.expected_fault
             ));
             continue;
         }

@@ -85,9 +85,14 @@ fn trace_check_accepts_model_paths_and_rejects_faults() {
         for seed in 0..3 {
             let context = format!("{} {seed}", protocol.name);
             let trace = walk(&model, &graph, 150, seed);
-            rows += seeded_traces::sound(&protocol, &home, &trace, &context).rows;
-            refused +=
-                seeded_traces::faults_are_refused(&protocol, &home, &trace, (seed, 150), &context);
+            rows += seeded_traces::check_sound_trace(&protocol, &home, &trace, &context).rows;
+            refused += seeded_traces::count_rejected_faults(
+                &protocol,
+                &home,
+                &trace,
+                (seed, 150),
+                &context,
+            );
         }
     }
     assert!(
@@ -123,8 +128,8 @@ fn trace_check_tracks_lineless_state_over_all_lines() {
             for seed in 0..4 {
                 let context = format!("{name} {} {seed}", system.name);
                 let trace = walk(&model, &graph, 200, seed);
-                seeded_traces::sound(protocol, &home, &trace, &context);
-                refused += seeded_traces::faults_are_refused(
+                seeded_traces::check_sound_trace(protocol, &home, &trace, &context);
+                refused += seeded_traces::count_rejected_faults(
                     protocol,
                     &home,
                     &trace,
@@ -148,9 +153,9 @@ fn trace_check_tracks_stale_copies_written_in_place() {
     let mut refused = 0;
     for seed in 0..6 {
         let (trace, context) = (walk(&model, &graph, 150, seed), seed.to_string());
-        seeded_traces::sound(&protocol, &home, &trace, &context);
+        seeded_traces::check_sound_trace(&protocol, &home, &trace, &context);
         refused +=
-            seeded_traces::faults_are_refused(&protocol, &home, &trace, (seed, 60), &context);
+            seeded_traces::count_rejected_faults(&protocol, &home, &trace, (seed, 60), &context);
     }
     assert!(refused > 150, "{refused}");
 }
@@ -169,9 +174,14 @@ fn bulk_transitions_are_traced_line_by_line() {
         for seed in 0..10 {
             let trace = walk(&model, &graph, 200, seed);
             let context = format!("{remotes} and {lines}, {seed}");
-            seeded_traces::sound(&protocol, &home, &trace, &context);
-            rejections +=
-                seeded_traces::faults_are_refused(&protocol, &home, &trace, (seed, 100), &context);
+            seeded_traces::check_sound_trace(&protocol, &home, &trace, &context);
+            rejections += seeded_traces::count_rejected_faults(
+                &protocol,
+                &home,
+                &trace,
+                (seed, 100),
+                &context,
+            );
             let acquired =
                 |step: &Step| matches!(&step.action, Action::Does { what } if what == "acquired");
             acquires += trace
@@ -245,7 +255,7 @@ fn read_older_than_its_core_has_observed_is_rejected() {
     let mut detections = 0;
     for seed in 0..20 {
         let mut trace = walk(&model, &graph, 300, seed);
-        seeded_traces::sound(&orderly, &home, &trace, &format!("{seed}"));
+        seeded_traces::check_sound_trace(&orderly, &home, &trace, &format!("{seed}"));
         // Models leave out loads that hit. One is inserted where a store has just completed over a copy that is kept.
         let steps = &trace.sequence.steps;
         let state_after = |step: &Step, agent: usize| match &step.action {

@@ -3,8 +3,8 @@
 use crate::{check, cohkit, text, tiny, without_run};
 use expect_test::expect;
 
-use cohkit_testing::mutations::tried_again;
-use tried_again::tried_again;
+use cohkit_testing::mutations::retried_store;
+use retried_store::retried_store;
 
 /// With two spaces, the host's memory is reported beside the device's lines, with its latency breakdown.
 #[test]
@@ -90,7 +90,7 @@ fn applications_run_on_protocols_with_retries() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let with_retries = folder.path().join("again.coh");
     let text_of_eci = std::fs::read_to_string(eci).expect("the file can be read");
-    std::fs::write(&with_retries, tried_again(&text_of_eci)).expect("the file can be written");
+    std::fs::write(&with_retries, retried_store(&text_of_eci)).expect("the file can be written");
     let run_with = |file: &std::path::Path| {
         let parameters = ["rows=64", "device=200", "threads=2", "thread=200"];
         let mut command = cohkit(["play", "enzian-dc-ddr", "shared-table", "--json"]);

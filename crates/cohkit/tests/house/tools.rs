@@ -31,31 +31,31 @@ fn missing_tool_fails_a_test_unless_waived() {
         "mounts",
     ];
     for name in tools {
-        let message = require::is_there(name, missing_folder, "").expect_err(name);
+        let message = require::is_available(name, missing_folder, "").expect_err(name);
         assert!(message.contains("this test needs "), "{message}");
         assert!(
             message.contains(&format!("COHKIT_WITHOUT={name}")),
             "{message}"
         );
-        assert_eq!(require::is_there(name, missing_folder, name), Ok(false));
+        assert_eq!(require::is_available(name, missing_folder, name), Ok(false));
         // Only the tool's own name disables its tests.
         let other_tool = if name == "z3" { "yosys" } else { "z3" };
-        assert!(require::is_there(name, missing_folder, other_tool).is_err());
+        assert!(require::is_available(name, missing_folder, other_tool).is_err());
     }
     assert_eq!(
-        require::is_there("z3", missing_folder, "rumur,z3"),
+        require::is_available("z3", missing_folder, "rumur,z3"),
         Ok(false)
     );
-    let message = require::is_there("z3", missing_folder, "z4").expect_err("there is no z4");
+    let message = require::is_available("z3", missing_folder, "z4").expect_err("there is no z4");
     assert!(
         message.contains("names `z4`") && message.contains("verilator"),
         "{message}"
     );
     // Verilator builds nothing without a C++ compiler.
     let incomplete = programs(&[("verilator", ""), ("make", "")]);
-    assert!(require::is_there("verilator", incomplete.path().as_os_str(), "").is_err());
+    assert!(require::is_available("verilator", incomplete.path().as_os_str(), "").is_err());
     let complete = programs(&[("verilator", ""), ("make", ""), ("c++", "")]);
-    let result = require::is_there("verilator", complete.path().as_os_str(), "");
+    let result = require::is_available("verilator", complete.path().as_os_str(), "");
     assert_eq!(result, Ok(true));
 }
 

@@ -10,7 +10,7 @@ use cohkit_litmus::herd;
 use cohkit_litmus::lines::Lines;
 use cohkit_litmus::program::Program;
 use cohkit_litmus::run::{run, Found, Options, Placement};
-use cohkit_litmus::store_variants::{every, letters, mixed};
+use cohkit_litmus::store_variants::{all_mixes, format_mix, with_mix};
 use cohkit_litmus::timed::{self, Level, SeedOutcomes};
 use cohkit_protocol::protocol::Protocol;
 use texts::{home, read};
@@ -24,7 +24,11 @@ const WB_TSO: &str = include_str!("../../../../ordering/tso/wb.coh");
 
 fn options(protocol: &Protocol) -> Options {
     Options {
-        cores: Cores::Relaxed(protocol.program_order.expect("orders of its own")),
+        cores: Cores::Relaxed(
+            protocol
+                .program_order
+                .expect("the protocol declares its program order"),
+        ),
         gives_up: 0,
         placed: Placement::InTurn,
         ..Options::default()
@@ -34,12 +38,12 @@ fn options(protocol: &Protocol) -> Options {
 /// Returns the program in every mix of store variants, with the letters of the mix in its name.
 fn all_mixes(protocol: &Protocol, program: &Program) -> Vec<Program> {
     let with_mix = |mix: Vec<_>| {
-        let mut program = mixed(program, &mix);
-        program.name = format!("{} {}", program.name, letters(&mix));
+        let mut program = with_mix(program, &mix);
+        program.name = format!("{} {}", program.name, format_mix(&mix));
         program
     };
     let kinds = (program.threads.len() as u8).into();
-    every(protocol, &kinds, program)
+    all_mixes(protocol, &kinds, program)
         .into_iter()
         .map(with_mix)
         .collect()
@@ -90,7 +94,8 @@ fn simulate(protocol: &Protocol, program: &Program, runs: u64) -> SeedOutcomes {
         runs,
         seed: 0,
     };
-    timed::observe(&machines, program, &options, &mut || true).expect("it runs")
+    timed::observe(&machines, program, &options, &mut || true)
+        .expect("the program can be simulated")
 }
 
 /// Runs every mix of all classic programs of at most two threads in the simulator, with random delays.
@@ -143,7 +148,7 @@ exists (0:X4=100)
         let observed = simulate(&protocol, &program, 100);
         assert_eq!(observed.failure, None, "{}", protocol.name);
         let forbidden = observed.ends.keys().find(|end| !allowed.contains(end));
-        let forbidden_text = forbidden.map(|end| program.words(end));
+        let forbidden_text = forbidden.map(|end| program.format_outcome(end));
         assert_eq!(forbidden_text, None, "{}", protocol.name);
         assert!(observed.ends.len() > 2, "{}", protocol.name);
     }
@@ -205,8 +210,8 @@ fn refutations(text: &str, name: &str) -> Vec<(String, String)> {
     let allowed = allowed(&program, model).expect("a small program");
     let mut found = Vec::new();
     let kinds = (program.threads.len() as u8).into();
-    for mix in every(&protocol, &kinds, &program) {
-        let mixed = mixed(&program, &mix);
+    for mix in all_mixes(&protocol, &kinds, &program) {
+        let mixed = with_mix(&program, &mix);
         let failure = match run(
             &protocol,
             home(&protocol),
@@ -216,12 +221,12 @@ fn refutations(text: &str, name: &str) -> Vec<(String, String)> {
         ) {
             Found::Ends { ends, .. } => {
                 let forbidden = ends.iter().find(|end| !allowed.contains(end));
-                forbidden.map(|end| program.words(end))
+                forbidden.map(|end| program.format_outcome(end))
             }
             Found::Stuck { .. } => Some("waits for ever".to_string()),
             other => Some(format!("{other:?}")),
         };
-        found.extend(failure.map(|description| (letters(&mix), description)));
+        found.extend(failure.map(|description| (format_mix(&mix), description)));
     }
     found
 }

@@ -25,7 +25,7 @@ fn mutated_models_do_not_crash() {
     let corpus = mutate_murphi::Corpus::load();
     let mut accepted = 0;
     for number in 0..3000 {
-        let text = corpus.text(number);
+        let text = corpus.mutant(number);
         let result = mutate_murphi::check(&text, Dialect::Any);
         accepted +=
             u32::from(result.unwrap_or_else(|reason| panic!("text {number}: {reason}\n{text}")));

@@ -4,7 +4,7 @@ use cohkit_testing::random_models::generate;
 use cohkit_testing::random_models::judge;
 use cohkit_testing::rumur;
 
-use judge::{Agreed, Trouble};
+use judge::{AgreedVerdict, JudgeError};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Numbers of verified, violated and rejected models, and the failures with the command that reproduces each.
@@ -30,19 +30,19 @@ fn compare_all(count: usize, against: &str) -> Tally {
             let text = generate::model(seed as u64, against == "rumur" || seed.is_multiple_of(2));
             let result = match against {
                 "rumur" => judge::rumur(&text, folder.path()),
-                _ => judge::ours(&text),
+                _ => judge::compare_engines(&text),
             };
             match result {
-                Ok(Agreed::Verified { states, orbits }) => {
+                Ok(AgreedVerdict::Verified { states, orbits }) => {
                     tally.verified += 1;
                     tally.with_symmetry += usize::from(orbits < states);
                 }
-                Ok(Agreed::Violated) => tally.violated += 1,
-                Err(Trouble::Refused(details)) => {
+                Ok(AgreedVerdict::Violated) => tally.violated += 1,
+                Err(JudgeError::Rejected(details)) => {
                     eprintln!("model {seed}: {details}");
                     tally.rejected += 1;
                 }
-                Err(Trouble::Differ(kind, details)) => {
+                Err(JudgeError::Disagreement(kind, details)) => {
                     let command = format!("cargo run -p cohkit-murphi --example fuzz_models -- --seed {seed} --count 1 --against {against}");
                     tally.failures.push(format!("{kind}\n{details}\n{command}"));
                 }
@@ -264,7 +264,7 @@ fn engines_agree_on_formerly_failing_models() {
         let path = file.unwrap().path();
         if path.extension().is_some_and(|e| e == "m") {
             let text = std::fs::read_to_string(&path).unwrap();
-            let result = judge::ours(&text);
+            let result = judge::compare_engines(&text);
             assert!(result.is_ok(), "{}: {result:?}", path.display());
             models += 1;
         }

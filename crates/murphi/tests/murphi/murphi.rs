@@ -304,14 +304,14 @@ fn compare(case: &Case, folder: &Path) -> Result<(), String> {
         return Ok(());
     }
     let options = rumur_options(&model, Style::Plain);
-    let rumur_result = match rumur_text(&case.text, &options, Compiled::Fast, folder) {
+    let rumur_result = match rumur_text(&case.text, &options, Compiled::Unoptimised, folder) {
         Ok(_) if expected_relation == "refuses" => return Err("Rumur takes it".into()),
         Ok(rumur_result) => rumur_result,
         Err(reason) if expected_relation != "refuses" => {
             return Err(format!("Rumur does not take it: {reason}"))
         }
         Err(_) => match print(&model, Style::Plain) {
-            Ok(text) => rumur_text(&text, &options, Compiled::Fast, folder)
+            Ok(text) => rumur_text(&text, &options, Compiled::Unoptimised, folder)
                 .map_err(|reason| format!("{reason}\n{text}"))?,
             Err(_) => return Ok(()),
         },

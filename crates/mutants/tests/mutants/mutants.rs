@@ -26,12 +26,12 @@ fn sampled_mutants_do_not_survive() {
     for (name, text) in slice::shipped(&root) {
         let count = cohkit_mutants::mutants(&text).len();
         assert!(count > 150, "{name} has only {count} mutants");
-        let choice = slice::Choice {
+        let selection = slice::MutantSelection {
             kinds: None,
             from: 0,
             every: STRIDE,
         };
-        let results = slice::judge(&name, &text, &known, &choice, threads);
+        let results = slice::judge(&name, &text, &known, &selection, threads);
         println!("{name}: {:?}", results.sums());
         problems.extend(results.problems);
     }

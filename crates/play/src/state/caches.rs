@@ -157,7 +157,7 @@ where
             Some(Step::Update { word, update, .. }) => {
                 let target = &mut words[usize::from(word)];
                 let old_value = *target;
-                *target = update.of(old_value);
+                *target = update.apply(old_value);
                 (old_value, words)
             }
             Some(
@@ -186,7 +186,7 @@ where
                     running.pending_step = None;
                     return Ok(());
                 }
-                Step::Hint { line } => {
+                Step::Prefetch { line } => {
                     let remote = (thread % usize::from(self.static_model.model.remotes)) as u8;
                     self.check_bounds(thread, line, 0)?;
                     self.prefetch_line(line, remote)?;

@@ -1,8 +1,8 @@
 //! Exploration of applications with their protocol: two lines, in separate units and in one unit.
 
 use cohkit_diagnostics::Span;
-use cohkit_testing::mutations::kept_without_right;
-use cohkit_testing::mutations::tried_again;
+use cohkit_testing::mutations::kept_without_permission;
+use cohkit_testing::mutations::retried_store;
 
 use cohkit_application::interface::{
     Action, Actions, Application, Contents, Event, Line, Operation, Placement, Scenario, Step,
@@ -18,10 +18,9 @@ use cohkit_play::{explore, Ending, ExplorationModel};
 use cohkit_protocol::construct::construct;
 use cohkit_protocol::protocol::{Bound, Bounds, Protocol};
 use cohkit_protocol::text::parse;
-use kept_without_right::{kept_without_right, mixed_up};
+use kept_without_permission::{kept_without_permission, kept_without_permission_and_stale};
 use std::fmt::Debug;
 use std::hash::Hash;
-use tried_again::tried_again;
 
 fn explore_eci<S: Scenario>(
     scenario: &S,
@@ -647,19 +646,19 @@ fn access_bytes_equal_the_last_write() {
     };
     let Ending::Violated {
         what: violation, ..
-    } = explore_text(&mixed_up(&eci()))
+    } = explore_text(&kept_without_permission_and_stale(&eci()))
     else {
         panic!("old bytes are used");
     };
     expect_test::expect!["DataOnce carries a stale copy for an access that does not cache it"]
         .assert_eq(&violation);
-    assert_verified(&explore_text(&kept_without_right(&eci())));
+    assert_verified(&explore_text(&kept_without_permission(&eci())));
 }
 
 /// A store that first gives up a permission and is retried is performed once, for any interleaving.
 #[test]
 fn accesses_that_are_to_be_tried_again_are_performed_once() {
-    let retrying_text = tried_again(&eci());
+    let retrying_text = retried_store(&eci());
     let threads = Steps(vec![vec![LOAD, STORE, LOAD], vec![LOAD, STORE]]);
     let protocol = parse(&retrying_text).expect("it is right");
     let bounds = Bounds::default();
@@ -684,7 +683,7 @@ fn hints_keep_the_bounds_of_the_text() {
         per_message: vec![(read.expect("it is there"), bound(0))],
         ..Bounds::default()
     };
-    let prefetch_line = Steps(vec![vec![Step::Hint { line: 0 }]]);
+    let prefetch_line = Steps(vec![vec![Step::Prefetch { line: 0 }]]);
     let states = |bounds: &Bounds| {
         assert_verified(&explore_protocol(
             &protocol,

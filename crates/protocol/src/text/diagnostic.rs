@@ -38,7 +38,7 @@ codes! {
     Syntax "syntax",
     /// A block whose closing brace is missing.
     UnclosedBlock "unclosed-block",
-    /// An expression with too many parts.
+    /// An expression with more than the maximum number of operators and operands.
     Nesting "nesting",
     /// A word of the language where a new name is needed.
     ReservedName "reserved-name",
@@ -66,7 +66,7 @@ codes! {
     NeverSent "never-sent",
     /// A message for which its receiver has no row.
     NeverReceived "never-received",
-    /// A state waits for a message that it does not take.
+    /// A state declares `waits M` but has no row for M.
     WaitsInVain "waits-in-vain",
     /// An access is pending in a state that declares no `waits`.
     UnsaidWait "unsaid-wait",
@@ -78,7 +78,7 @@ codes! {
     UnreachableRow "unreachable-row",
     /// A statement, action or event in the wrong place.
     Misplaced "misplaced",
-    /// The last cell of a row does not fit the row's actions.
+    /// The next state of a row contradicts the row's actions.
     Next "next",
     /// A message does not carry the data that its use needs.
     Carries "carries",
@@ -90,11 +90,12 @@ codes! {
     Unserved "unserved",
     /// A request policy that is incomplete or in the wrong order.
     Grants "grants",
-    /// A transient state where a permission must be named.
+    /// A name that does not stand for a permission: a transient state, or a state whose permission depends on
+    /// variables.
     NotARight "not-a-right",
     /// A goal that no forward can achieve.
     Unreached "unreached",
-    /// A file that cannot be used.
+    /// A file named by `use` that cannot be loaded.
     Use "use",
     /// `local unlock` without a lock, or the reverse.
     Unlock "unlock",
@@ -111,7 +112,7 @@ pub struct Diagnostic {
     pub span: Span,
     /// Text beside the caret; may be empty.
     pub label: String,
-    /// Help: another span with an explanation, or general advice.
+    /// Notes: an explanation of another span, or help without a span.
     pub notes: Vec<(Option<Span>, String)>,
 }
 
@@ -200,7 +201,7 @@ impl Sink {
     }
 }
 
-/// Rejects input that is not a protocol file at all, with one message.
+/// Reports input that is too long or not text, with one diagnostic. Returns true if the input can be parsed.
 pub(super) fn readable(text: &str, sink: &mut Sink) -> bool {
     let span_between = |start: usize, end: usize| Span {
         start: start as u32,

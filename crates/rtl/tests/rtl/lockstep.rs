@@ -306,10 +306,15 @@ fn trace_check_accepts_runs_and_rejects_faults() {
         for sequence in sequences.into_iter().take(8) {
             let at_rest = true;
             let (trace, description) = (Trace { sequence, at_rest }, format!("seed {seed}"));
-            let summary = seeded_traces::sound(protocol, home, &trace, &description);
+            let summary = seeded_traces::check_sound_trace(protocol, home, &trace, &description);
             (rows, values) = (rows + summary.rows, values + summary.values);
-            refused +=
-                seeded_traces::faults_are_refused(protocol, home, &trace, (seed, 40), &description);
+            refused += seeded_traces::count_rejected_faults(
+                protocol,
+                home,
+                &trace,
+                (seed, 40),
+                &description,
+            );
         }
     }
     assert!(

@@ -185,7 +185,7 @@ impl Application {
     /// True if no event, local operation or transfer of the application is outstanding, and no obligation of its
     /// contract.
     pub fn is_done(&self, scenario: &ScenarioState) -> bool {
-        let has_obligations = scenario.contract.open().next().is_some();
+        let has_obligations = scenario.contract.obligations().next().is_some();
         self.events.pending.is_empty()
             && self.pending_operations.is_empty()
             && !has_obligations
@@ -246,7 +246,7 @@ impl Application {
         ) else {
             return;
         };
-        threads.scenario.contract.event(&event);
+        threads.scenario.contract.record_event(&record_event);
         let is_timer = matches!(event, Event::Timer { .. });
         let hardware_event = hardware::hardware_event(&event).filter(|_| self.is_hardware);
         let mut actions = Actions::new();

@@ -1,6 +1,6 @@
 //! Accesses of threads and of the application to the host's memory where that memory is a separate space.
 
-use cohkit_application::interface::{Action, Event, Refused, Step};
+use cohkit_application::interface::{Action, Event, PageFault, Step};
 use rustc_hash::FxHashSet;
 use std::collections::VecDeque;
 
@@ -119,7 +119,7 @@ impl Host {
             let why = refusal;
             return match completion.requester {
                 Requester::Application(tag) => {
-                    env.schedule_event(time, Event::Refused { tag, word, why })
+                    env.schedule_event(time, Event::PageFault { tag, word, fault })
                 }
                 Requester::Thread(core) => refuse_thread_access(env, core, word, refusal, time),
                 // Transfers use physical addresses.
@@ -158,7 +158,7 @@ fn refuse_thread_access(
     env: &mut HostEnvironment,
     core: u16,
     word: u32,
-    refusal: Refused,
+    refusal: PageFault,
     time: Time,
 ) {
     env.set_reading_since(core, None);

@@ -5,7 +5,7 @@
 //! access takes the normal path through its cache. When it is performed, the port supplies the words to write and
 //! receives the words that were read.
 
-use cohkit_application::interface::{Refused, Update, Words};
+use cohkit_application::interface::{PageFault, Update, Words};
 use cohkit_protocol::controller::Access;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
@@ -73,7 +73,7 @@ pub(crate) struct Completion {
     /// The words that were read; `None` for a write.
     pub words: Option<Words>,
     /// The first word whose access was refused, and the reason, if any.
-    pub refused: Option<(u32, Refused)>,
+    pub refused: Option<(u32, PageFault)>,
 }
 
 /// A request in progress, for one line or several.
@@ -83,7 +83,7 @@ struct Request {
     /// The words read so far.
     words_read: Vec<u64>,
     /// The first word whose access was refused, and the reason, if any.
-    refused: Option<(u32, Refused)>,
+    refused: Option<(u32, PageFault)>,
     /// Number of incomplete lines, and the latest completion so far.
     lines_left: u32,
     time: Time,
@@ -287,7 +287,7 @@ impl Port {
                 self.record_read(part, [old].into_iter());
                 match update {
                     Update::CompareSwap { old: expected, .. } if expected != old => Vec::new(),
-                    update => vec![(word, update.of(old))],
+                    update => vec![(word, update.apply(old))],
                 }
             }
         }

@@ -415,7 +415,7 @@ impl Threads {
         match self.step(core)? {
             Step::Update { update, .. } => match update {
                 Update::CompareSwap { old, .. } if old != word => None,
-                update => Some(update.of(word)),
+                update => Some(update.apply(word)),
             },
             _ => None,
         }

@@ -10,7 +10,7 @@
 //! An access that the page table does not permit is not made. Its requester is notified: a thread in place of its next
 //! step, an application by an event.
 
-use cohkit_application::interface::Refused;
+use cohkit_application::interface::PageFault;
 use cohkit_protocol::controller::Access;
 use cohkit_protocol::protocol::Right;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -259,10 +259,10 @@ impl Translations {
     }
 
     /// Returns the page fault of an access to a page, or `None` if the access is permitted.
-    pub fn page_fault(&self, page: Page, access: Access) -> Option<Refused> {
+    pub fn page_fault(&self, page: Page, access: Access) -> Option<PageFault> {
         let (permits, write) = (self.page_permission(page), access.writes());
         let is_refused = permits == Right::None || write && permits == Right::Read;
-        is_refused.then_some(Refused { write, permits })
+        is_refused.then_some(PageFault { write, permits })
     }
 
     /// Records the translation that an access uses, by the access's index.

@@ -685,7 +685,7 @@ fn times_have_an_end() {
             ),
         ]"#]].assert_eq(&format!("{reports:#?}"));
     let count = Step::Count {
-        what: "much",
+        name: "much",
         by: u64::MAX,
     };
     let setup = machine(

@@ -12,8 +12,8 @@ use cohkit_units::Quantity;
 use setups::{parse, protocol, source};
 
 const LINES: u32 = 200_000;
-/// Number of lines in the last-level cache of the machines.
-const CACHED: u32 = 8192 * 16;
+/// Capacity of the last-level cache of these machines, in lines.
+const LLC_LINES: u32 = 8192 * 16;
 
 fn setup(platform: Platform, pattern: Pattern, access: Access) -> Setup {
     let workload = Workload::pass(pattern, access, LINES, 16, 4);
@@ -162,7 +162,7 @@ fn messages_of_a_random_read() {
 
 /// With prefetching, each line is still fetched once, and every access finds it cached or outstanding.
 #[test]
-fn hints_bring_each_line_once() {
+fn prefetching_fetches_each_line_once() {
     let mut setup = setup(
         Platform::shipped("enzian-dc-ddr").unwrap(),
         Pattern::Sequential,
@@ -255,7 +255,7 @@ fn equal_seeds_give_equal_results() {
 
 /// The oracle does not affect results.
 #[test]
-fn the_oracle_changes_no_result() {
+fn oracle_does_not_affect_results() {
     let results = |level| {
         let mut setup = setups::torture(protocol("eci"), 2, 3).unwrap();
         setup.oracle = level;
@@ -268,7 +268,7 @@ fn the_oracle_changes_no_result() {
 
 /// A change of one row changes the simulation: a clean line is returned with its data.
 #[test]
-fn a_changed_row_changes_the_run() {
+fn changed_row_changes_the_messages() {
     let text = source("eci");
     let row = "S                    | evict                    | send VictimShared         | I";
     assert!(text.contains(row));

@@ -1,4 +1,4 @@
-//! Kernels on hosts with protocols of `ordering`: their results are right if the order holds, and a violation is
+//! KernelScenario on hosts with protocols of `ordering`: their results are right if the order holds, and a violation is
 //! detected.
 
 use cohkit_testing::orderings;
@@ -6,7 +6,7 @@ use cohkit_testing::setups;
 
 use cohkit_application::interface::{Scenario, Step, Thread, Update};
 use cohkit_application::kernel::{
-    mix64, Array, Barrier, Core, Grain, Hosts, Kernel, Kernels, Memory, Place,
+    mix64, Array, Barrier, Core, Grain, Hosts, Kernel, KernelScenario, Memory, Place,
 };
 use cohkit_application::matrix_market;
 use cohkit_application::shipped::{visit, visit_with_graph, Visitor};
@@ -198,7 +198,7 @@ impl Kernel for Atomics {
                 error = Some(format!("turn {own_turn} finds {previous}"));
             }
             core.store(handed, 0, own_turn + 1).await;
-            core.add_after(turn.at(0), 1).await;
+            core.add_ordered(turn.at(0), 1).await;
         }
         barrier.wait(&core).await;
         core.end("done").await;
@@ -249,7 +249,7 @@ impl Atomics {
 #[test]
 fn atomics_are_performed_at_homes_under_jitter() {
     let kernels = [
-        Arc::new(Kernels(Atomics)) as Arc<dyn Playable>,
+        Arc::new(KernelScenario(Atomics)) as Arc<dyn Playable>,
         kernel("task-queue", KERNELS[3].1),
         kernel("histogram", KERNELS[5].1),
     ];
@@ -285,7 +285,7 @@ fn atomic_accesses_that_are_answered_wrongly_are_found_out() {
     ] {
         let faulty_row = row.replace("send Old, write,", faulty);
         let protocol = changed_ordering("so", &[], &[(row, &faulty_row)]);
-        let setup = setup(&protocol, &machine(), Arc::new(Kernels(Atomics)));
+        let setup = setup(&protocol, &machine(), Arc::new(KernelScenario(Atomics)));
         match play_while(&setup, &mut |_| true) {
             Err(RunError::Failure(failure)) => {
                 assert_eq!(failure.kind, kind, "{}", failure.text);
@@ -484,7 +484,7 @@ impl Kernel for Looks {
 #[test]
 fn an_acquire_waits_for_an_earlier_release() {
     for (name, protocol) in orderings(8) {
-        let setup = setup(&protocol, &machine(), Arc::new(Kernels(Looks)));
+        let setup = setup(&protocol, &machine(), Arc::new(KernelScenario(Looks)));
         let played = play_while(&setup, &mut |_| true).unwrap_or_else(|e| panic!("{name}: {e}"));
         let time = played.tally.times["done"].mean();
         // The round trip takes 300 ns; posted stores have none.

@@ -1,7 +1,7 @@
 //! Mistakes in protocol files are detected in runs by the oracle, the monitor or the watchdog, unless the construction
 //! of the home rejects the protocol before.
 
-use cohkit_testing::mutations::kept_without_right;
+use cohkit_testing::mutations::kept_without_permission;
 use cohkit_testing::mutations::mistakes;
 use cohkit_testing::setups;
 
@@ -11,7 +11,7 @@ use cohkit_protocol::protocol::Home;
 use cohkit_sim::explain::FailureKind;
 use cohkit_sim::platform::Platform;
 use cohkit_sim::simulation::{home, run, NoScenario, RunError, Setup};
-use kept_without_right::{kept_without_right, mixed_up};
+use kept_without_permission::{kept_without_permission, kept_without_permission_and_stale};
 use mistakes::{Mistake, MISTAKES};
 use std::sync::Arc;
 
@@ -61,9 +61,12 @@ fn every_mistake_shows() {
     let mut missed = Vec::new();
     for mistake in MISTAKES {
         let stage = detection_stage(mistake);
-        println!("{}: {stage:?} (checker: {})", mistake.name, mistake.found);
+        println!(
+            "{}: {stage:?} (checker: {})",
+            mistake.name, mistake.expected_fault
+        );
         if stage == Shows::No {
-            missed.push(format!("{}: {}", mistake.name, mistake.story));
+            missed.push(format!("{}: {}", mistake.name, mistake.description));
         }
     }
     assert!(missed.is_empty(), "{missed:?}");
@@ -88,11 +91,11 @@ fn run_failures(text: &str, remotes: u16) -> impl Iterator<Item = (FailureKind, 
 #[test]
 fn access_bytes_are_checked_in_kept_lines() {
     let eci = setups::source("eci");
-    assert_eq!(run_failures(&kept_without_right(&eci), 2).next(), None);
+    assert_eq!(run_failures(&kept_without_permission(&eci), 2).next(), None);
     let is_stale_read = |(kind, text): (FailureKind, String)| {
         kind == FailureKind::DataValue && text.starts_with("DataOnce is sent with")
     };
-    assert!(run_failures(&mixed_up(&eci), 2).any(is_stale_read));
+    assert!(run_failures(&kept_without_permission_and_stale(&eci), 2).any(is_stale_read));
 }
 
 /// The checker reports this violation with the same words. The simulator once did not check it.

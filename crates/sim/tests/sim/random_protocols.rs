@@ -53,11 +53,11 @@ impl ProtocolCounts {
             Found::Safe { lost: Some(_), .. } => self.deadlocking += 1,
             Found::Safe { lost: None, .. } => {
                 self.safe += 1;
-                self.lively += usize::from(runs.asked > 800.0);
+                self.lively += usize::from(runs.bytes_to_home > 800.0);
             }
             Found::Wrong { .. } => {
                 self.violating += 1;
-                self.detected += usize::from(runs.met);
+                self.detected += usize::from(runs.found_violation);
             }
             Found::TooMany { .. } => {}
         }

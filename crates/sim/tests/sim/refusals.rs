@@ -6,7 +6,8 @@ use cohkit_testing::orderings;
 use cohkit_testing::setups;
 
 use cohkit_application::interface::{
-    Actions, Application, Contents, Event, Line, Placement, Refused, Scenario, Step, Thread, Update,
+    Actions, Application, Contents, Event, Line, PageFault, Placement, Scenario, Step, Thread,
+    Update,
 };
 use cohkit_application::locks::LockTable;
 use cohkit_application::shipped::{visit, Visitor};
@@ -184,7 +185,7 @@ struct Walk {
     parameters: Walks,
     number: Line,
     next: Line,
-    refused: Vec<(Line, Refused)>,
+    refused: Vec<(Line, PageFault)>,
     loaded: Vec<(Line, u64)>,
 }
 
@@ -221,7 +222,7 @@ impl Thread for Walk {
             .checked_sub(1)
             .map(|previous| self.line_of_access(previous))
         {
-            let refused = |(last, reason): &(Line, Refused)| *last == line && !reason.write;
+            let refused = |(last, reason): &(Line, PageFault)| *last == line && !reason.write;
             if !self.refused.last().is_some_and(refused) {
                 self.loaded.push((line, result));
             }
@@ -234,7 +235,7 @@ impl Thread for Walk {
         step
     }
 
-    fn refused(&mut self, reason: Refused) -> Option<Step> {
+    fn handle_page_fault(&mut self, reason: PageFault) -> Option<Step> {
         let (line, _) = self.line_of_access(self.next - 1);
         self.refused.push((line, reason));
         match self.parameters.reaction {
@@ -322,7 +323,7 @@ impl Scenario for Walks {
                     return Err(format!("line {line} is {}", contents.word(line, 1)));
                 }
                 if permits == Right::None || write && permits == Right::Read {
-                    refused.push((line, Refused { write, permits }));
+                    refused.push((line, PageFault { write, permits }));
                 } else if loads {
                     loaded.push((line, expected_word));
                 }

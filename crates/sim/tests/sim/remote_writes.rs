@@ -5,7 +5,7 @@ use cohkit_testing::setups;
 
 use cohkit_application::broadcast::Broadcast;
 use cohkit_application::exchange::Exchange;
-use cohkit_application::kernel::{Grain, Hosts, Kernels};
+use cohkit_application::kernel::{Grain, Hosts, KernelScenario};
 use cohkit_application::remote_writes::RemoteWrites;
 use cohkit_protocol::protocol::Protocol;
 use cohkit_sim::components::hosts::TrafficTotals;
@@ -147,7 +147,7 @@ fn links_between_switches_have_a_bandwidth() {
         let mut platform = two_levels();
         let uplink = platform.uplink.as_mut().unwrap();
         (uplink.links.value, uplink.bandwidth.value) = (links, bandwidth);
-        let scenario = Kernels(Exchange {
+        let scenario = KernelScenario(Exchange {
             hosts: Hosts {
                 homes: 16,
                 threads: 16,

@@ -1,5 +1,5 @@
-//! Two spaces in time: lines of a device, and lines of the host's memory that host and device both cache. The oracle
-//! checks every byte in both, on small caches that evict each other's lines.
+//! Simulations of two address spaces: device memory cached by the host, and host memory cached by host and device. The
+//! oracle checks every byte in both, on small caches with frequent evictions.
 
 use cohkit_testing::setups;
 mod reports;
@@ -24,7 +24,7 @@ use setups::{parse, protocol, seeds, source};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, OnceLock};
 
-/// Returns a machine of both spaces that makes races likely.
+/// Returns a platform with both address spaces and random delays, so that races are likely.
 fn platform(links: u16) -> Platform {
     let mut host = Platform::torture(1);
     host.agents.push(Agents {
@@ -87,7 +87,7 @@ fn gather(seed: u64) -> Gather {
 }
 
 #[test]
-fn lists_in_the_hosts_memory_are_gathered() {
+fn device_gathers_lists_in_host_memory() {
     for seed in seeds(30) {
         let gather = gather(seed);
         let spaces = play_or_panic("lists_in", &machine(Arc::new(gather.clone()), seed));
@@ -108,9 +108,9 @@ fn lists_in_the_hosts_memory_are_gathered() {
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Fault {
     /// The device treats its stores as performed when they are issued.
-    Early,
+    EarlyCompletion,
     /// The device keeps the values that it has read, and receives no invalidation for the host's writes.
-    Stale,
+    IgnoredInvalidation,
 }
 
 /// A gathering device with a fault.
@@ -204,7 +204,7 @@ impl Scenario for Faulty {
 
 /// The requester detects an answer that precedes its data, and a copy that no invalidation reaches.
 #[test]
-fn a_device_that_is_early_or_stale_is_found() {
+fn early_completion_and_stale_copy_of_a_device_are_detected() {
     for fault in [Fault::Early, Fault::Stale] {
         let detecting_seeds = (0..8).filter(|&seed| {
             let mut gather = gather(seed);
@@ -227,7 +227,7 @@ fn a_device_that_is_early_or_stale_is_found() {
 
 /// Caches that keep an invalidated line are detected by the values of loads, and by permissions.
 #[test]
-fn a_missed_invalidation_of_the_hosts_memory_is_found() {
+fn ignored_invalidation_of_host_memory_is_detected() {
     let original = source("eci-near");
     for (row, faulty_row) in [
         (
@@ -439,7 +439,7 @@ impl Scenario for Mixed {
         match counters.sum::<u64>() == application.added && application.remaining == 0 {
             true => Ok(()),
             false => Err(format!(
-                "{} additions, and other counters",
+                "the counters do not add up to {} additions",
                 application.added
             )),
         }
@@ -447,7 +447,7 @@ impl Scenario for Mixed {
 }
 
 #[test]
-fn host_and_device_access_the_same_words_in_every_way() {
+fn random_accesses_of_host_and_device_are_coherent() {
     let mut sent = BTreeMap::new();
     for seed in seeds(30) {
         let spaces = play_or_panic("host_and_device", &machine(Arc::new(mixed(seed)), seed));
@@ -474,7 +474,7 @@ fn equal_seeds_give_equal_statistics() {
 
 /// A load by the device takes the sum of its parts: its cache, the links, the host's home and memory.
 #[test]
-fn a_load_of_the_hosts_memory_takes_the_time_of_its_parts() {
+fn device_load_of_host_memory_takes_the_sum_of_its_parts() {
     #[derive(Clone)]
     struct One;
     struct Loads;
@@ -713,9 +713,9 @@ fn set_link_quantities(setup: &mut Setup, settings: &[(&str, &str)]) {
     host.platform = setup.platform.host().expect("there are two spaces");
 }
 
-/// Bits go wrong, and links go down and lose messages of both spaces: every read still returns the last write.
+/// With bit errors and link failures, which lose messages of both spaces, every read still returns the last write.
 #[test]
-fn links_of_both_spaces_that_fail_lose_nothing() {
+fn link_failures_lose_no_write_of_either_space() {
     let (mut replayed, mut downs) = (0.0, 0.0);
     for seed in seeds(12) {
         let mut setup = machine(Arc::new(mixed(seed)), seed);
@@ -806,7 +806,7 @@ fn copies(seed: u64) -> Copies {
 
 /// The host observes the writes of transfers, whatever its caches held, and transfers read the host's last writes.
 #[test]
-fn transfers_of_the_bus_are_coherent() {
+fn dma_transfers_are_coherent() {
     for seed in seeds(30) {
         let copies = copies(seed);
         let spaces = play_or_panic("transfers_of", &machine(Arc::new(copies.clone()), seed));
@@ -819,7 +819,7 @@ fn transfers_of_the_bus_are_coherent() {
 }
 
 #[test]
-fn calls_by_descriptors_are_coherent() {
+fn descriptor_rpc_is_coherent() {
     for seed in seeds(10) {
         let calls = BusCalls {
             contexts: 1 + (seed % 3) as u32,
@@ -841,8 +841,8 @@ struct EarlyEngine {
     delayed: Vec<Action>,
 }
 
-/// Tag of the timer after which the data are written.
-const LATE: u32 = u32::MAX;
+/// Tag of the timer after which the delayed data are written.
+const DATA_TIMER: u32 = u32::MAX;
 
 impl Application for EarlyEngine {
     fn name(&self) -> &str {
@@ -900,7 +900,7 @@ impl Scenario for EarlyCopies {
 }
 
 #[test]
-fn a_completion_before_its_data_is_found() {
+fn dma_completion_before_its_data_is_detected() {
     for interrupts in [false, true] {
         let detecting_seeds = (0..8).filter(|&seed| {
             let mut copies = copies(seed);
@@ -922,7 +922,7 @@ fn a_completion_before_its_data_is_found() {
 
 /// The device's loads detect a copy of the device that outlives a transfer's write.
 #[test]
-fn a_missed_invalidation_by_a_transfer_is_found() {
+fn ignored_invalidation_by_a_dma_write_is_detected() {
     let original = source("eci-near");
     let row = "send AckDropped           | I";
     assert_eq!(original.matches(row).count(), 1);
@@ -940,9 +940,9 @@ fn a_missed_invalidation_by_a_transfer_is_found() {
     assert_eq!(detecting_seeds.count(), 8);
 }
 
-/// A thread that waits in vain for an interrupt is reported.
+/// A thread that waits for an interrupt that never arrives is reported as no progress.
 #[test]
-fn an_interrupt_that_never_comes_is_found() {
+fn missing_interrupt_is_reported() {
     #[derive(Clone)]
     struct Mute(Copies);
     struct MuteEngine(Engine);

@@ -44,9 +44,9 @@ fn trace_check_accepts_simulations_and_rejects_faults() {
                 sequence,
                 at_rest: true,
             };
-            let summary = seeded_traces::sound(&protocol, &setup.home, &trace, &label);
+            let summary = seeded_traces::check_sound_trace(&protocol, &setup.home, &trace, &label);
             (rows, values) = (rows + summary.rows, values + summary.values);
-            refused += seeded_traces::faults_are_refused(
+            refused += seeded_traces::count_rejected_faults(
                 &protocol,
                 &setup.home,
                 &trace,
@@ -93,8 +93,8 @@ fn lineless_state_is_traced_over_all_lines() {
                 sequence,
                 at_rest: true,
             };
-            rows += seeded_traces::sound(&protocol, &setup.home, &trace, &label).rows;
-            refused += seeded_traces::faults_are_refused(
+            rows += seeded_traces::check_sound_trace(&protocol, &setup.home, &trace, &label).rows;
+            refused += seeded_traces::count_rejected_faults(
                 &protocol,
                 &setup.home,
                 &trace,
@@ -125,7 +125,7 @@ fn stale_copy_words_are_compared_with_their_source() {
             sequence,
             at_rest: true,
         };
-        values += seeded_traces::sound(&protocol, &setup.home, &trace, &label).values;
+        values += seeded_traces::check_sound_trace(&protocol, &setup.home, &trace, &label).values;
         // A changed value of a read is rejected.
         for index in 0..trace.sequence.steps.len() {
             let original = trace.sequence.steps[index].clone();

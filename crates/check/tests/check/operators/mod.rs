@@ -1,20 +1,20 @@
-//! Protocols that apply every operator and every form of assignment to every value of every type. They run at a home
+//! Generated protocols that apply every operator and every form of assignment to every value of every type, at a home
 //! and at a remote, on variables and on message fields.
 
 use std::fmt::Write;
 
-/// A type whose values are all visited, and the operations on two of them, `x` and `y`.
-pub struct Tried {
-    /// The type in the protocol language.
-    pub words: &'static str,
-    /// Number of remotes, which are values too.
+/// Test case of one type: the operations on two of its values, `x` and `y`. A protocol visits all values.
+pub struct TypeCase {
+    /// Name of the type in the protocol language.
+    pub name: &'static str,
+    /// Number of remotes; a remote is a value of the types `remote` and `set of remote`.
     remotes: u8,
-    /// Steps of `x` to its next value: guards and values, the last without a guard.
-    next: &'static [(&'static str, &'static str)],
+    /// Successor of each value of `x`: (guard, value), the last without a guard.
+    successors: &'static [(&'static str, &'static str)],
     /// Expressions of `x` and `y`, with their types.
-    values: &'static [(&'static str, &'static str)],
-    /// Operators that an assignment may have, with the condition under which its result fits the type.
-    pub changes: &'static [(&'static str, &'static str)],
+    expressions: &'static [(&'static str, &'static str)],
+    /// Assignment operators, each with the condition under which its result is within the type's range.
+    pub assignments: &'static [(&'static str, &'static str)],
 }
 
 const COMPARED: [(&str, &str); 6] = [
@@ -123,21 +123,21 @@ fn change(variable: &str, operator: &str, operand: &str, short: bool) -> String 
     }
 }
 
-/// All values of every expression, at the home and at a remote, which has `x` in a variable and `y` in a field.
-pub fn values(tried: &Tried) -> String {
+/// Protocol that evaluates every expression at the home and at a remote, where `x` is a variable and `y` a field.
+pub fn expression_protocol(tried: &Tried) -> String {
     let mut variables = String::new();
     let mut actions = String::new();
     for (i, (expression, ty)) in tried.values.iter().enumerate() {
-        write!(variables, "; r{i}: {ty}").expect("text grows");
-        write!(actions, "r{i} := {expression}, ").expect("text grows");
+        write!(variables, "; r{i}: {ty}").expect("writing to a string succeeds");
+        write!(actions, "r{i} := {expression}, ").expect("writing to a string succeeds");
     }
     let remote = format!("  W | Found | x := f, {actions}x := x | I\n");
     let home = format!("  H | Try | {actions}send Found (f = x, y = y) | D\n");
     text(tried, &variables, &remote, &home)
 }
 
-/// All values of an assignment that changes a variable, if the result fits the type.
-pub fn changes(tried: &Tried, (operator, fits): (&str, &str), short: bool) -> String {
+/// Protocol that executes one assignment, guarded so that the result is within range.
+pub fn assignment_protocol(tried: &Tried, (operator, fits): (&str, &str), short: bool) -> String {
     let action = format!("z := x, {}", change("z", operator, "y", short));
     let of_field = fits.replace('x', "f");
     let remote = format!(
@@ -151,8 +151,8 @@ pub fn changes(tried: &Tried, (operator, fits): (&str, &str), short: bool) -> St
     text(tried, &format!("; z: {}", tried.words), &remote, &home)
 }
 
-/// Assignments whose result does not always fit: to a variable of the home or of a remote, or to a field.
-pub fn too_much(tried: &Tried, operator: &str, short: bool) -> [String; 3] {
+/// Protocols with an unguarded assignment that goes out of range: to a home variable, a remote variable, or a field.
+pub fn out_of_range_protocols(tried: &Tried, operator: &str, short: bool) -> [String; 3] {
     let action = change("x", operator, "y", short);
     let at_home = format!("  H | Try | {action}, send Found (f = x, y = y) | D\n");
     let at_remote = "  H | Try | send Found (f = x, y = y) | D\n";
@@ -166,8 +166,8 @@ pub fn too_much(tried: &Tried, operator: &str, short: bool) -> [String; 3] {
     ]
 }
 
-/// The frame: remotes that ask the home to advance `x` or `y`, or to run the tested operation.
-fn text(tried: &Tried, variables: &str, remote: &str, home: &str) -> String {
+/// Formats a protocol in which remotes request that the home advances `x` or `y`, or executes the tested operation.
+fn protocol_text(tried: &Tried, variables: &str, remote: &str, home: &str) -> String {
     let ty = tried.words;
     let mut rows = String::new();
     for variable in ["x", "y"] {

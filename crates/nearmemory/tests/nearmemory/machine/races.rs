@@ -165,7 +165,7 @@ fn races_by_line(
         let folders = [source_folder, &library.join("programs")];
         let mut paths = folders.iter().map(|folder| folder.join(&file));
         let path = paths.find(|path| path.exists()).expect("a source");
-        let text = std::fs::read_to_string(path).expect("a source");
+        let text = std::fs::read_to_string(path).expect("the file can be read");
         let line = text.lines().nth(line as usize - 1).expect("a line");
         line.trim().to_string()
     };
@@ -267,7 +267,7 @@ fn shipped_programs_have_no_races() {
     }
     let host = compile("host", "nearmemory/programs/measure-host.c", &[]);
     let measure = compile("channel", "nearmemory/programs/measure.c", &[]);
-    for mode in [RunMode::Watched, RunMode::Fast] {
+    for mode in [RunMode::Watched, RunMode::FastInterpreter] {
         let channels: [(&str, &[u8]); 1] = [("measure", &measure)];
         let result = run_as(&Platform::enzian(), &host, "", &channels, None, mode);
         assert_eq!(result.outcomes, [RunOutcome::Exit(0)], "{}", result.text);
@@ -340,14 +340,16 @@ fn missing_copy_wait_is_reported_at_the_use() {
     if !require::require("riscv-gcc") {
         return;
     }
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a temporary folder");
     for &(program, arguments, wait, kind, use_line) in WAITS {
         let path = root().join(format!("nearmemory/programs/{program}.c"));
-        let source = std::fs::read_to_string(path).expect("a source");
+        let source = std::fs::read_to_string(path).expect("the file can be read");
         assert_eq!(source.matches(wait).count(), 1, "{wait}");
-        let (_, rest) = wait.split_once(";\n").expect("it is a statement");
+        let (_, rest) = wait
+            .split_once(";\n")
+            .expect("the wait ends with a semicolon");
         let changed = folder.path().join("changed.c");
-        std::fs::write(&changed, source.replace(wait, rest)).expect("room");
+        std::fs::write(&changed, source.replace(wait, rest)).expect("the file can be written");
         let host = compile(
             "host",
             &format!("nearmemory/programs/{program}-host.c"),

@@ -46,17 +46,18 @@ fn run_host(
     mode: RunMode,
 ) -> RunResult {
     let mut platform = Platform::enzian();
-    platform.set("host.cores", "4").expect("it can be set");
+    platform.set("host.cores", "4").expect("a valid value");
     let channels = [(program, channel)];
     run_as(&platform, host, arguments, &channels, evictions, mode)
 }
 
 #[test]
-fn programs_that_measure_prove_their_results_and_race_nowhere() {
+fn measuring_programs_verify_their_results_without_races() {
     if !require::require("riscv-gcc") {
         return;
     }
-    let folder = std::fs::read_dir(root().join("nearmemory/programs")).expect("a folder");
+    let folder =
+        std::fs::read_dir(root().join("nearmemory/programs")).expect("the folder can be read");
     for entry in folder {
         let name = entry.expect("a file").file_name();
         let name = name.to_str().expect("a name").strip_suffix("-host.c");
@@ -70,8 +71,8 @@ fn programs_that_measure_prove_their_results_and_race_nowhere() {
         for (mode, interval) in [
             (RunMode::Watched, None),
             (RunMode::Watched, Some(50)),
-            (RunMode::Fast, None),
-            (RunMode::Fast, Some(50)),
+            (RunMode::FastInterpreter, None),
+            (RunMode::FastInterpreter, Some(50)),
         ] {
             let evictions = interval.map(|interval| Evictions {
                 mean_interval: interval,
@@ -205,16 +206,17 @@ fn check_fault(
     changed_end: &str,
     modes: &[RunMode],
 ) {
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a temporary folder");
     let compile_part = |end: &str, flags: &str| {
         let path = format!("nearmemory/programs/{program}{end}.c");
         if end != changed_end {
             return compile(flags, &path, &[]);
         }
-        let source = std::fs::read_to_string(root().join(path)).expect("a source");
+        let source = std::fs::read_to_string(root().join(path)).expect("the file can be read");
         assert_eq!(source.matches(original).count(), 1, "{original}");
         let changed = folder.path().join("changed.c");
-        std::fs::write(&changed, source.replace(original, mutated)).expect("room");
+        std::fs::write(&changed, source.replace(original, mutated))
+            .expect("the file can be written");
         compile(flags, changed.to_str().expect("a name"), &["-Wno-error"])
     };
     let (host, channel) = (compile_part("-host", "host"), compile_part("", "channel"));
@@ -240,8 +242,16 @@ fn each_seeded_fault_of_a_program_is_found_by_its_verifier() {
     }
     for &fault in FAULTS {
         let mut known = PROGRAMS.iter().filter(|known| known.0 == fault.0);
-        let arguments = known.next_back().expect("it is one of them").1;
-        check_fault(fault, arguments, "", &[RunMode::Watched, RunMode::Fast]);
+        let arguments = known
+            .next_back()
+            .expect("the fault names a known program")
+            .1;
+        check_fault(
+            fault,
+            arguments,
+            "",
+            &[RunMode::Watched, RunMode::FastInterpreter],
+        );
     }
 }
 
@@ -252,7 +262,7 @@ fn each_seeded_fault_of_a_host_is_found_by_its_verifier() {
     }
     for &fault in HOST_FAULTS {
         let known = PROGRAMS.iter().find(|known| known.0 == fault.0);
-        let arguments = known.expect("it is one of them").1;
-        check_fault(fault, arguments, "-host", &[RunMode::Fast]);
+        let arguments = known.expect("the fault names a known program").1;
+        check_fault(fault, arguments, "-host", &[RunMode::FastInterpreter]);
     }
 }

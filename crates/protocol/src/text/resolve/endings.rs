@@ -1,7 +1,7 @@
-//! Data of accesses: the bytes that a row sends, and those with which an access completes.
+//! Checks of the data of accesses: the bytes that a row sends, and the bytes with which `done` completes an access.
 //!
-//! A remote's rows do not name the access they are about; it follows from the paths that lead there
-//! ([`crate::pending_access`]). If it is ambiguous, or if there are no bytes, the file is wrong.
+//! A remote's rows do not name their pending access. [`crate::pending_access`] derives it from the paths to the row. A
+//! file is invalid if the pending access is ambiguous, or if its bytes are missing.
 
 use super::*;
 use crate::controller::{Access, Controller, Effect, Event, Rule, Statement};
@@ -55,20 +55,21 @@ impl Endings<'_> {
         let mut endings = self.accesses.endings(row);
         let Some((first, ending)) = endings.next() else {
             let text = format!("`done` in `{}`, where no access is outstanding", state.name);
-            let label = "it completes an access, but no access leads here";
+            let label =
+                "`done` completes an access, but no row that starts one leads to this state";
             return error(text).map(|diagnostic| diagnostic.label(label));
         };
         if let Some((other, _)) = endings.find(|(_, other)| *other != ending) {
             let text = format!(
-                "`done` in `{}` may end {} or {}",
+                "`done` in `{}` may complete {} or {}",
                 state.name,
                 describe(first),
                 describe(other)
             );
             return error(text).map(|diagnostic| {
                 diagnostic
-                    .label("the accesses that lead here differ")
-                    .see(state.span, "give each a state of its own")
+                    .label("the pending access is ambiguous")
+                    .see(state.span, "use a separate transient state for each access")
             });
         }
         if message.carries.line() || state.holds_line || ending == Ending::Sent {
@@ -78,10 +79,10 @@ impl Endings<'_> {
         let diagnostic = match ending {
             Ending::Read => error(format!("a {name} completes here without bytes"))?
                 .label(format!("`{}` holds none", state.name))
-                .see(message.span, "add `(line)` if it brings them"),
+                .see(message.span, "add `(line)` if this message carries them"),
             _ => error(format!("a {name} completes here, but its bytes are lost"))?
                 .label(format!("`{}` holds no line to write them to", state.name))
-                .see(message.span, "add `(line)` if it brings the line")
+                .see(message.span, "add `(line)` if this message carries the line")
                 .note("a message declared with `(store)` or `(partial store)` carries them to the home, in an earlier row"),
         };
         Some(diagnostic)
@@ -114,7 +115,7 @@ impl Endings<'_> {
             ),
         };
         let diagnostic = Diagnostic::new(Code::Carries, row.span, text).label("no such bytes");
-        Some(diagnostic.see(message.span, "it is declared with the bytes of a write"))
+        Some(diagnostic.see(message.span, "declared with the bytes of a write here"))
     }
 
     /// Returns the error of a row that sends a whole line for a write of part of it. The remaining bytes, from a copy,

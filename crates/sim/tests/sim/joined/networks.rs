@@ -1,4 +1,4 @@
-//! Networks: input queues that several senders share, with a capacity or without.
+//! Networks: input queues that several senders share, bounded or unbounded.
 
 use super::*;
 use cohkit_sim::explain::{Failure, FailureKind};
@@ -6,8 +6,8 @@ use cohkit_sim::simulation::{trace, RunError};
 use cohkit_sim::statistics::Statistics;
 use cohkit_timeline::Side;
 
-/// Requests and responses in one order from each cache. The directory stalls a request while it waits for a response,
-/// which is behind that request if all caches share the queue.
+/// MESI with requests and responses in one virtual network. The directory stalls a request while it waits for a
+/// response; if all caches share the input queue, the response is behind that request: a message-dependent deadlock.
 const ONE_VNET: &str = include_str!("../../../../check/tests/verdicts/mesi_one_vnet.coh");
 const TWO_NETWORKS: &str = include_str!("../../../../../tests/networks/two-networks.coh");
 const BACK_PRESSURE: &str = include_str!("../../../../../tests/networks/back-pressure.coh");
@@ -47,7 +47,7 @@ fn first_deadlock(text: &str, size: (u16, u32)) -> Option<Box<Failure>> {
 }
 
 #[test]
-fn responses_behind_requests_in_a_shared_input_queue_deadlock() {
+fn shared_queue_for_requests_and_responses_deadlocks() {
     let with_networks =
         |networks: &str| ONE_VNET.replace("  ordered request, response\n", networks);
     let failure = first_deadlock(
@@ -71,7 +71,7 @@ fn responses_behind_requests_in_a_shared_input_queue_deadlock() {
 }
 
 #[test]
-fn the_example_of_the_language_reference_runs() {
+fn language_reference_example_runs() {
     let mut waited = 0.0;
     for seed in seeds(40) {
         let setup = crowded_setup(
@@ -91,7 +91,7 @@ fn the_example_of_the_language_reference_runs() {
 
 /// With one queue for all channels, a request waits for an answer that is behind it.
 #[test]
-fn the_example_deadlocks_with_one_network_for_all_channels() {
+fn language_reference_example_deadlocks_with_one_network() {
     let text = language_example().replace("request }\n", "request, forward, grant, answer }\n");
     let text = text.replace("  network answers { forward, grant, answer }\n", "");
     let failure = first_deadlock(&text, (3, 1)).unwrap();
@@ -108,7 +108,7 @@ fn the_example_deadlocks_with_one_network_for_all_channels() {
 }
 
 #[test]
-fn full_input_queues_that_wait_for_each_other_deadlock() {
+fn cyclic_wait_of_full_input_queues_deadlocks() {
     let failure = first_deadlock(BACK_PRESSURE, (1, 2));
     assert!(failure.is_none(), "{}", failure.unwrap());
     let smaller = BACK_PRESSURE.replace("capacity 2", "capacity 1");
@@ -137,9 +137,9 @@ fn consumed_message_frees_capacity_for_its_sends() {
     }
 }
 
-/// The trace of a run is judged independently; the judge counts the messages in flight to each receiver.
+/// An independent checker judges the trace of each run, and counts the messages in flight to each receiver.
 #[test]
-fn no_more_messages_are_in_flight_than_there_is_room_for() {
+fn input_queue_capacity_bounds_messages_in_flight() {
     let text_with_capacity = |capacity: &str| {
         let networks = format!("network requests{capacity} {{ request }}");
         TWO_NETWORKS.replace("network requests { request }", &networks)
@@ -200,7 +200,7 @@ fn transactions_do_not_wait_for_queued_answers() {
 }
 
 #[test]
-fn evictions_that_make_way_wait_for_room() {
+fn replacement_evictions_wait_for_queue_capacity() {
     let networks = "  network requests capacity 1 { request }\n  network responses { response }\n";
     let text = ONE_VNET.replace("  ordered request, response\n", networks);
     let mut waited = 0.0;
@@ -218,7 +218,7 @@ fn evictions_that_make_way_wait_for_room() {
     assert!(waited > 1000.0, "{waited}");
 }
 
-/// Stores go to the home, and the cache gives up its copy before them.
+/// Stores are performed at the home; the cache evicts its copy before it sends them.
 const COPY_GOES_FIRST: &str = r#"protocol copy_goes_first "Stores at the home by a cache that reads copies"
 line 64 bytes
 channels { up remote -> home; down home -> remote; network ups capacity 1 { up } }

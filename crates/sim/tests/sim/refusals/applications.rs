@@ -158,10 +158,10 @@ impl Application for Prober {
             Event::Start { .. } => return self.issue_request(actions),
             Event::CoherentLoaded { tag, words } if tag == expected_tag => Ok(Some(words.to_vec())),
             Event::CoherentStored { tag } if tag == expected_tag => Ok(None),
-            Event::Refused { tag, word, why } if tag == expected_tag => {
+            Event::PageFault { tag, word, fault } if tag == expected_tag => {
                 (0..self.parameters.abandon_count)
                     .for_each(|_| actions.forgo(tag + self.parameters.tag_offset));
-                Err((word, why.write, why.permits))
+                Err((word, fault.write, fault.permits))
             }
             Event::Stop => return,
             event => panic!("{event:?}"),
@@ -324,7 +324,7 @@ fn refused_word_is_no_longer_awaited() {
                 _ => Step::Stop,
             }
         }
-        fn refused(&mut self, _: Refused) -> Option<Step> {
+        fn handle_page_fault(&mut self, _: PageFault) -> Option<Step> {
             self.1 += 1;
             Some(self.step(0))
         }

@@ -2,7 +2,7 @@
 
 /// Returns ECI with a state `K`: a load reads without caching, and the line stays without permission until it is loaded
 /// again or evicted.
-pub fn kept_without_right(eci: &str) -> String {
+pub fn kept_without_permission(eci: &str) -> String {
     let changes = [
         (
             "    IS  waits DataShared",
@@ -37,12 +37,12 @@ pub fn kept_without_right(eci: &str) -> String {
             "  I K IS IE IU IR IW IP | ForwardInvalid",
         ),
     ];
-    replaced(eci, &changes)
+    with_changes(eci, &changes)
 }
 
 /// Returns the same with an owner that swaps its answers to `ForwardShared`, so that memory stays stale: bytes that are
 /// used once are then stale, and are kept without permission.
-pub fn mixed_up(eci: &str) -> String {
+pub fn kept_without_permission_and_stale(eci: &str) -> String {
     let row = "ForwardShared            | send Ack";
     let changes = [
         (
@@ -57,10 +57,10 @@ pub fn mixed_up(eci: &str) -> String {
     let changes = changes
         .each_ref()
         .map(|(old, new)| (old.as_str(), new.as_str()));
-    replaced(&kept_without_right(eci), &changes)
+    with_changes(&kept_without_permission(eci), &changes)
 }
 
-fn replaced(text: &str, changes: &[(&str, &str)]) -> String {
+fn with_changes(text: &str, changes: &[(&str, &str)]) -> String {
     let mut text = text.to_string();
     for (old, new) in changes {
         assert!(text.contains(old), "{old}");

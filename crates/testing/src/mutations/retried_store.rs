@@ -1,7 +1,7 @@
 //! ECI in which a store to an exclusive clean line first gives up write permission, and is retried in S.
 
 /// Returns the changed text of ECI.
-pub fn tried_again(eci: &str) -> String {
+pub fn retried_store(eci: &str) -> String {
     let mut text = eci.to_string();
     for (from, to) in [
         (

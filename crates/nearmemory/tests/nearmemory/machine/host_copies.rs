@@ -26,8 +26,8 @@ fn host_memory_copies_are_coherent() {
         ("1", None, "1KiB"),
     ] {
         let mut platform = Platform::enzian();
-        platform.set("host.cores", cores).expect("it can be set");
-        platform.set("host.llc", llc).expect("it can be set");
+        platform.set("host.cores", cores).expect("a valid value");
+        platform.set("host.llc", llc).expect("a valid value");
         let evictions = interval.map(|interval| Evictions {
             mean_interval: interval,
             seed: 1,
