@@ -112,7 +112,7 @@ impl FarMemory {
 }
 
 /// A program that is ready to start.
-pub(crate) struct PendingPendingStart {
+pub(crate) struct PendingStart {
     pub mcc: usize,
     pub entry: u64,
     pub arguments: [u64; 4],

@@ -36,7 +36,7 @@ fn options(protocol: &Protocol) -> Options {
 }
 
 /// Returns the program in every mix of store variants, with the letters of the mix in its name.
-fn all_mixes(protocol: &Protocol, program: &Program) -> Vec<Program> {
+fn mixed_programs(protocol: &Protocol, program: &Program) -> Vec<Program> {
     let with_mix = |mix: Vec<_>| {
         let mut program = with_mix(program, &mix);
         program.name = format!("{} {}", program.name, format_mix(&mix));
@@ -56,7 +56,7 @@ fn store_mixes_keep_the_guarantee() {
     for text in [SO, CORD, WB, SO_TSO, CORD_TSO, WB_TSO] {
         let protocol = read(text);
         let two_threads = classic().into_iter().filter(|p| p.threads.len() <= 2);
-        let programs = two_threads.flat_map(|program| all_mixes(&protocol, &program));
+        let programs = two_threads.flat_map(|program| mixed_programs(&protocol, &program));
         let model = protocol.guarantee.model.expect("a guarantee");
         let groups = Lines::groups(&protocol, programs.collect()).into_iter();
         let run = |group: Vec<Program>| {
@@ -107,7 +107,7 @@ fn simulated_mixes_keep_the_guarantee() {
         let (mut programs, mut ends) = (0, 0);
         for program in classic().into_iter().filter(|p| p.threads.len() <= 2) {
             let allowed = allowed(&program, model).expect("a small program");
-            for mixed in all_mixes(&protocol, &program) {
+            for mixed in mixed_programs(&protocol, &program) {
                 let observed = simulate(&protocol, &mixed, 3);
                 let context = format!("{}: {}", protocol.name, mixed.name);
                 assert_eq!((observed.runs, &observed.failure), (3, &None), "{context}");
@@ -159,7 +159,7 @@ exists (0:X4=100)
 fn simulated_writes_use_the_access_of_their_letter() {
     let (protocol, program) = (read(CORD), named("MP+popl+poap").expect("a shape"));
     let sent = |mix: &str| {
-        let mut mixes = all_mixes(&protocol, &program).into_iter();
+        let mut mixes = mixed_programs(&protocol, &program).into_iter();
         let mixed = mixes.find(|mixed| mixed.name.ends_with(&format!(" {mix}")));
         let observed = simulate(&protocol, &mixed.expect("a mix"), 10);
         ["Relaxed", "Release", "GetM", "Write"].map(|name| observed.messages[name])
@@ -171,7 +171,7 @@ fn simulated_writes_use_the_access_of_their_letter() {
     assert_eq!((relaxed, release, written), (10, 0, 0));
     assert!(writable > 0);
     let swaps = named("2+2W+swps").expect("a shape");
-    let written_back = all_mixes(&protocol, &swaps).into_iter();
+    let written_back = mixed_programs(&protocol, &swaps).into_iter();
     let written_back = written_back.filter(|mixed| mixed.name.ends_with(" bbbb"));
     let observed: Vec<SeedOutcomes> = written_back
         .map(|mixed| simulate(&protocol, &mixed, 10))
@@ -190,7 +190,7 @@ fn simulation_finds_a_fence_fault_of_other_stores() {
     let program = named("MP+popl+poap").expect("a shape");
     let allowed = allowed(&program, Model::Rc).expect("a small program");
     let mut failing = Vec::new();
-    for mixed in all_mixes(&protocol, &program) {
+    for mixed in mixed_programs(&protocol, &program) {
         let observed = simulate(&protocol, &mixed, 400);
         if observed.ends.keys().any(|end| !allowed.contains(end)) {
             failing.push(mixed.name);

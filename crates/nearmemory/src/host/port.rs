@@ -229,7 +229,7 @@ impl<'a> HostPort<'a> {
         if let Some(copy) = self.cached_copy(line) {
             let old_value = read_word(&copy.data, address, size);
             let is_changed = !copy.dirty || old_value != value;
-            write_word(copy.data, address, size, value);
+            write_word(&mut copy.data, address, size, value);
             copy.dirty = true;
             if is_changed {
                 self.queue.change();
@@ -240,7 +240,7 @@ impl<'a> HostPort<'a> {
         let core = self.core;
         match self.miss_of(line) {
             Some(miss) => {
-                write_word(miss.stored, address, size, value);
+                write_word(&mut miss.stored, address, size, value);
                 miss.mask |= ((1 << size as u32) - 1) << (address % LINE_BYTES);
                 miss.storing_cores |= 1 << core;
                 self.queue.change();

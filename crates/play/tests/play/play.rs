@@ -2,7 +2,7 @@
 
 use cohkit_diagnostics::Span;
 use cohkit_testing::mutations::kept_without_permission;
-use cohkit_testing::mutations::retried_store;
+use cohkit_testing::mutations::retried_store::retried_store;
 
 use cohkit_application::interface::{
     Action, Actions, Application, Contents, Event, Line, Operation, Placement, Scenario, Step,

@@ -246,7 +246,7 @@ impl Application {
         ) else {
             return;
         };
-        threads.scenario.contract.record_event(&record_event);
+        threads.scenario.contract.record_event(&event);
         let is_timer = matches!(event, Event::Timer { .. });
         let hardware_event = hardware::hardware_event(&event).filter(|_| self.is_hardware);
         let mut actions = Actions::new();

@@ -7,7 +7,7 @@
 
 mod performance;
 
-use cohkit_application::interface::Refused;
+use cohkit_application::interface::PageFault;
 use cohkit_protocol::controller::Access;
 
 use super::core::{CoreResult, Cores};
@@ -419,7 +419,7 @@ impl Frontend {
         &mut self,
         context: &mut Context,
         core: u16,
-        refusal: Refused,
+        refusal: PageFault,
         (line, target): (Line, &str),
         time: Time,
     ) {
@@ -592,7 +592,7 @@ impl Frontend {
 
     /// Ends an access that the page table does not permit, and notifies its requester.
     #[cold]
-    fn refuse_access(&mut self, context: &mut Context, index: u32, page: Page, refusal: Refused) {
+    fn refuse_access(&mut self, context: &mut Context, index: u32, page: Page, refusal: PageFault) {
         let access = context.local.accesses.remove(index);
         context.observe(Fact::Completed {
             index,

@@ -115,13 +115,12 @@ impl Host {
     /// Delivers a completion from the other space.
     pub fn complete_access(&mut self, env: &mut HostEnvironment, completion: Completion) {
         let time = completion.time;
-        if let Some((word, refusal)) = completion.refused {
-            let why = refusal;
+        if let Some((word, fault)) = completion.refused {
             return match completion.requester {
                 Requester::Application(tag) => {
                     env.schedule_event(time, Event::PageFault { tag, word, fault })
                 }
-                Requester::Thread(core) => refuse_thread_access(env, core, word, refusal, time),
+                Requester::Thread(core) => refuse_thread_access(env, core, word, fault, time),
                 // Transfers use physical addresses.
                 Requester::Transfer(_) => {}
             };

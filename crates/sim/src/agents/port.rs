@@ -314,7 +314,7 @@ impl Port {
 
     /// Records that the page table does not permit an access. The requester is notified when all parts of its request
     /// have ended.
-    pub fn record_refusal(&mut self, context: &Context, access: &Pending, refusal: Refused) {
+    pub fn record_refusal(&mut self, context: &Context, access: &Pending, refusal: PageFault) {
         let words_per_line = u32::from(context.contents.data.words());
         let word = access.line * words_per_line + u32::from(access.word);
         let part = self.parts.get(&access.value);

@@ -21,7 +21,7 @@ pub(crate) struct ScenarioState {
 impl ScenarioState {
     /// Returns the outstanding obligations of the application's contract as (line, description).
     pub fn open_obligations(&self) -> Vec<(Line, String)> {
-        let obligations = self.contract.open();
+        let obligations = self.contract.obligations();
         obligations
             .map(|obligation| {
                 (

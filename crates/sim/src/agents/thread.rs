@@ -1,6 +1,6 @@
 //! Threads of a scenario on their cores. Each executes one step after the other.
 
-use cohkit_application::interface::{Refused, Step, Update};
+use cohkit_application::interface::{PageFault, Step, Update};
 use cohkit_protocol::controller::Access;
 use cohkit_protocol::orders::{Issue, Orders};
 use cohkit_protocol::protocol::Protocol;
@@ -206,11 +206,11 @@ impl Threads {
             Step::Stop => thread.stopped = true,
             Step::Work(duration) => return work(context, core, time, duration),
             Step::Begin => thread.measurement_start = time,
-            Step::End { what } => {
+            Step::End { name } => {
                 let since = thread.measurement_start;
-                self.scenario.record_duration(what, since, time);
+                self.scenario.record_duration(name, since, time);
             }
-            Step::Count { what, by } => self.scenario.add_count(what, by, time),
+            Step::Count { name, by } => self.scenario.add_count(name, by, time),
             Step::Fence => return ThreadAction::Fence,
             Step::LoadHost { .. } | Step::StoreHost { .. } if self.has_host_space => {
                 return ThreadAction::Host(time);
@@ -246,7 +246,7 @@ impl Threads {
         };
         let scenario_access = || self.scenario.run.write_access(thread_index);
         let (kind, purpose, verb) = match *step {
-            Step::Hint { .. } => (Some(Access::Load), Purpose::Hint, "reads"),
+            Step::Prefetch { .. } => (Some(Access::Load), Purpose::Hint, "reads"),
             Step::Load { .. } => (accesses.read, Purpose::Core, "reads"),
             Step::Acquire { .. } => (accesses.acquire, Purpose::Core, "reads"),
             Step::Store { .. } | Step::StoreWords { .. } => (
@@ -370,8 +370,8 @@ impl Threads {
     }
 
     /// Sets the step that follows a refused access. Returns false if the thread does not handle page faults.
-    pub fn set_step_after_refusal(&mut self, core: u16, refusal: Refused) -> bool {
-        let step = self.scenario.run.refused(usize::from(core), refusal);
+    pub fn set_step_after_refusal(&mut self, core: u16, refusal: PageFault) -> bool {
+        let step = self.scenario.run.handle_page_fault(usize::from(core), refusal);
         let (Some(thread), Some(step)) = (self.states.get_mut(usize::from(core)), step) else {
             return false;
         };
@@ -435,7 +435,7 @@ impl Threads {
 /// Returns the line and the word of a step's access.
 fn location(step: &Step) -> (Line, u16) {
     match *step {
-        Step::Hint { line } => (line, 0),
+        Step::Prefetch { line } => (line, 0),
         Step::Load { line, word }
         | Step::Acquire { line, word }
         | Step::Store { line, word, .. }

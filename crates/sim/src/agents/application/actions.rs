@@ -23,7 +23,7 @@ impl Application {
             let text = format!("{name} is in hardware, but its software model acts too");
             return env.context.fail(FailureKind::Contract, 0, text);
         }
-        if let Err(breach) = scenario.contract.action(&action) {
+        if let Err(breach) = scenario.contract.check_action(&action) {
             let text = format!("{} {}", scenario.name, breach.description);
             return env.context.fail(FailureKind::Contract, breach.line, text);
         }
@@ -52,12 +52,12 @@ impl Application {
             // Only the contract needs this action.
             Action::Forgo { .. } => {}
             Action::Begin { tag } => drop(self.measurement_starts.insert(tag, now)),
-            Action::End { tag, what } => {
+            Action::End { tag, name } => {
                 if let Some(since) = self.measurement_starts.remove(&tag) {
-                    scenario.record_duration(what, since, now);
+                    scenario.record_duration(name, since, now);
                 }
             }
-            Action::Count { what, by } => scenario.add_count(what, by, now),
+            Action::Count { name, by } => scenario.add_count(name, by, now),
             action => self.access(env, action),
         }
     }
@@ -205,7 +205,7 @@ impl Application {
     ) {
         let mut line_words = self.memory_words(env, line);
         let old_value = line_words[word];
-        line_words[word] = update.of(old_value);
+        line_words[word] = update.apply(old_value);
         let (now, words) = (env.context.now(), word..word + 1);
         let completion = env.memory.operate_on_words(now, line, words.clone());
         if line_words[word] != old_value {

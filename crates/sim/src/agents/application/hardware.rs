@@ -48,7 +48,7 @@ impl Application {
                 return None;
             }
         };
-        if let Err(breach) = scenario.contract.check_action(&check_action) {
+        if let Err(breach) = scenario.contract.check_action(&action) {
             let text = format!("{} {}", scenario.name, breach.description);
             context.fail(FailureKind::Contract, breach.line, text);
             return None;
