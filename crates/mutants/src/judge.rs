@@ -239,7 +239,7 @@ fn is_inner_level(home: &Controller) -> bool {
 /// Checks a protocol as the inner level below MESI caches: two outer caches with one inner cache each, and one with
 /// two.
 fn check_inner_level(inner: &Protocol, home: &Controller) -> MutantVerdict {
-    let outer = parse(include_str!("../../../protocols/mesi.coh")).expect("it ships");
+    let outer = parse(include_str!("../../../protocols/mesi.coh")).expect("shipped file");
     let Home::Controller(outer_home) = &outer.home else {
         return MutantVerdict::Rejected;
     };

@@ -305,7 +305,7 @@ pub enum Effect {
     },
     /// Stall: the message stays in its channel, and in an ordered channel blocks the messages behind it. A local
     /// operation waits at its port.
-    Leave,
+    Stall,
     /// Reject a local operation or unlock and report it as refused.
     Refuse,
     /// Declared impossible: reaching it is an "unexpected message" error, as for no rule at all.

@@ -122,7 +122,7 @@ pub enum Outcome {
     /// No rule applies, or the row is `unreachable`.
     Unexpected,
     /// The event stalls.
-    Leave,
+    Stall,
     /// The local operation is rejected.
     Refuse,
     /// The event was taken.
@@ -328,7 +328,7 @@ impl<'a> Machine<'a> {
     }
 
     /// As [`Machine::step`], with a choice: a row that chooses takes the member of its set with this number, counted
-    /// from the lowest. If the member or the choice does not exist, a number other than 0 gives [`Outcome::Leave`], and
+    /// from the lowest. If the member or the choice does not exist, a number other than 0 gives [`Outcome::Stall`], and
     /// slots may have changed.
     ///
     /// # Errors
@@ -418,13 +418,13 @@ impl<'a> Machine<'a> {
             }
             return Ok(match &rule.effect {
                 Effect::Never => Outcome::Unexpected,
-                Effect::Leave => Outcome::Leave,
+                Effect::Stall => Outcome::Stall,
                 Effect::Refuse => Outcome::Refuse,
                 Effect::Take { body, next } => {
                     let result = run.execute_body(body);
                     let mut acts = std::mem::take(&mut run.acts);
                     if run.choice > 0 {
-                        return Ok(Outcome::Leave);
+                        return Ok(Outcome::Stall);
                     }
                     let aborted = result.err().map(|fault| (fault, acts.len()));
                     if let Some((fault, act_count)) = run.fault.take().or(aborted) {

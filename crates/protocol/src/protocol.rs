@@ -420,7 +420,7 @@ impl Protocol {
         let may_stall = |controller: &Controller| {
             controller.rules.iter().any(|row| {
                 let is_taken = matches!(row.event, Event::Message(message) if in_order(message));
-                is_taken && (row.effect == Effect::Leave || row.has_statement(&is_bounded))
+                is_taken && (row.effect == Effect::Stall || row.has_statement(&is_bounded))
             })
         };
         let stalls_at_home = match &self.home {
@@ -465,7 +465,7 @@ impl Protocol {
     /// Returns true if a remote performs an access with the data of this message (`done`). Such data must be that of
     /// the last write when it is sent. That holds even if the remote also keeps the line: it may keep it without
     /// permission, and then no other check reads the data. Always false if the protocol allows stale copies.
-    pub fn used_once(&self, id: MessageId) -> bool {
+    pub fn is_single_use(&self, id: MessageId) -> bool {
         self.guarantee.coherent
             && self.message(id).carries.line()
             && self.remote.rules.iter().any(|rule| {

@@ -126,7 +126,7 @@ impl RowRenderer<'_> {
                 let next = next.map_or(state_index, |next| next.index());
                 (self.statements(body), Some(state(next)))
             }
-            Effect::Leave => (vec!["stall".to_string()], None),
+            Effect::Stall => (vec!["stall".to_string()], None),
             Effect::Refuse => (vec!["refuse".to_string()], None),
             Effect::Never => (vec!["unreachable".to_string()], None),
         };

@@ -4,7 +4,7 @@
 //! implements [`RemoteContext`] and [`HomeContext`] for its own representation of copies and memory.
 
 use cohkit_protocol::execute::{Act, Receiver};
-use cohkit_protocol::pending_access::Ending;
+use cohkit_protocol::pending_access::CompletionKind;
 use cohkit_protocol::protocol::{Carries, MessageId, Protocol, Right, StateId};
 
 use crate::plan::{CompletionEffect, Plan, ProtocolFacts};
@@ -104,7 +104,7 @@ pub fn remote<A: RemoteContext>(
                     Carries::Line | Carries::DirtyLine => Bytes::Line(copy.clone()),
                     Carries::Store | Carries::PartialStore => Bytes::Write,
                 };
-                if facts.used_once[message.index()] && !context.current(&copy) {
+                if facts.is_single_use[message.index()] && !context.current(&copy) {
                     return Err(stale_single_use(protocol, message).into());
                 }
                 context.send(Sending {
@@ -115,16 +115,16 @@ pub fn remote<A: RemoteContext>(
                 })?;
             }
             Act::Done => match plan.done {
-                CompletionEffect::Ends(Ending::Write) => {
+                CompletionEffect::Ends(CompletionKind::Write) => {
                     if facts.coherent && plan.is_partial_write && !context.current(&copy) {
                         return Err(Violation::data_value(PARTIAL_WRITE_TO_STALE_COPY).into());
                     }
                     copy = context.write(&copy)?;
                     written = true;
                 }
-                CompletionEffect::Ends(Ending::Sent) => context.written(carried_copy)?,
+                CompletionEffect::Ends(CompletionKind::Sent) => context.written(carried_copy)?,
                 // The copy of a message was checked when it was sent.
-                CompletionEffect::Ends(Ending::Read) => {
+                CompletionEffect::Ends(CompletionKind::Read) => {
                     if facts.coherent && carried_copy.is_none() && !context.current(&copy) {
                         return Err(
                             Violation::data_value("a read completes with a stale copy").into()
@@ -292,7 +292,7 @@ pub fn home<A: HomeContext>(
                             (Some(read), None) => read.as_ref().clone(),
                             _ => context.memory(),
                         };
-                        if facts.used_once[message.index()] {
+                        if facts.is_single_use[message.index()] {
                             if !context.current(&copy) {
                                 return Err(stale_single_use(protocol, message).into());
                             }

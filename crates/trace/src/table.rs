@@ -209,7 +209,7 @@ impl Table<'_> {
             }
             return Ok(Some(match &row.effect {
                 Effect::Never => Answer::None,
-                Effect::Leave => Answer::Waits,
+                Effect::Stall => Answer::Waits,
                 Effect::Refuse => Answer::Refused,
                 Effect::Take { body, next } => {
                     interpreter.execute_all(body)?;

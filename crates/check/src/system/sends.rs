@@ -127,7 +127,7 @@ impl System<'_> {
         let sender = self.agent(from.as_ref(), &context.line);
         let note = self.note_message(message, sender, sends, &context.line, context.home);
         let mut out = vec![note];
-        if carries && self.facts.used_once[message.index()] {
+        if carries && self.facts.is_single_use[message.index()] {
             let message = format!(
                 "{} carries a stale copy for an access that does not cache it",
                 kind.name
@@ -138,7 +138,7 @@ impl System<'_> {
             ));
         }
         // Split memory is read in a separate step.
-        if carries && context.home && self.slot.is_none() && self.facts.used_once[message.index()] {
+        if carries && context.home && self.slot.is_none() && self.facts.is_single_use[message.index()] {
             let message =
                 "memory is read for a remote while the device may write it under its lock";
             out.extend(self.assert_unlocked(&context.line, &[lock::WRITE], message));

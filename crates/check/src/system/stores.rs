@@ -454,8 +454,8 @@ impl System<'_> {
         copy: &Expr,
     ) -> Vec<Stmt> {
         let mut out = Vec::new();
-        let used_once = self.facts.used_once[message.index()];
-        if let (true, Some(posted)) = (used_once, self.stores.posted) {
+        let is_single_use = self.facts.is_single_use[message.index()];
+        if let (true, Some(posted)) = (is_single_use, self.stores.posted) {
             let no_posted = posted.at(line).at(to).is(0);
             out.push(assert(
                 program_order_violation(stores::OWN_STORE_MISSED),

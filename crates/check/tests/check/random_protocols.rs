@@ -253,24 +253,24 @@ fn ours(text: &str) -> Agreed {
 /// `crates/protocol/tests/execute.rs` tests execution itself.
 #[test]
 fn operators_agree_between_model_and_execution() {
-    for tried in &operators::TYPES {
-        let verdict = ours(&operators::values(tried));
+    for case in &operators::TYPES {
+        let verdict = ours(&operators::expression_protocol(case));
         assert!(
             matches!(verdict, Agreed::Verified(_)),
             "{}: {verdict:?}",
-            tried.words
+            case.name
         );
-        for &(operator, fits) in tried.changes {
+        for &(operator, range_condition) in case.assignments {
             let [short, long] =
-                [true, false].map(|short| operators::changes(tried, (operator, fits), short));
+                [true, false].map(|short| operators::assignment_protocol(case, (operator, range_condition), short));
             assert_eq!(effects(&short), effects(&long), "{short}");
             let verdict = ours(&short);
             assert!(
                 matches!(verdict, Agreed::Verified(_)),
                 "{verdict:?}\n{short}"
             );
-            if tried.words != "set of remote" {
-                for text in operators::too_much(tried, operator, true) {
+            if case.name != "set of remote" {
+                for text in operators::out_of_range_protocols(case, operator, true) {
                     assert_eq!(ours(&text), Agreed::Violated, "{text}");
                 }
             }

@@ -563,7 +563,7 @@ fn protocol_deadlock_report_shows_the_wait_for_chain() {
             continue;
         };
         if state == "M" && protocol.message(message).name.starts_with("Get") {
-            row.effect = Effect::Leave;
+            row.effect = Effect::Stall;
         }
     }
     let size = Sized::default();

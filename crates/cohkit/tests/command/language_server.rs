@@ -902,7 +902,7 @@ fn missing_files_have_no_definitions() {
     let outer = protocols()
         .into_iter()
         .find(|(path, _)| path.ends_with("mesi.coh"));
-    let (_, outer) = outer.expect("it ships");
+    let (_, outer) = outer.expect("shipped file");
     std::fs::write(folder.join("äußere %.coh"), outer).expect("it can be written");
     let folder = folder
         .to_str()
@@ -1063,7 +1063,7 @@ fn two_levels() -> (tempfile::TempDir, String, String) {
         let source = protocols()
             .into_iter()
             .find(|(path, _)| path.ends_with(name));
-        let (_, text) = source.expect("it ships");
+        let (_, text) = source.expect("shipped file");
         std::fs::write(canonical_path.join(name), text).expect("it can be written");
     }
     let file = canonical_path.join("two-level.coh");

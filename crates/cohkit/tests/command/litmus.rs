@@ -135,7 +135,7 @@ fn the_simulator_shows_and_never_verifies() {
     // Without its full fences the test fails, and the printed command reproduces the failure.
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("SB.litmus");
-    let text = std::fs::read_to_string(fenced).expect("it ships");
+    let text = std::fs::read_to_string(fenced).expect("shipped file");
     std::fs::write(&file, text.replace("DMB SY", "DMB ST")).expect("written");
     let path = file.to_str().expect("a path");
     let (code, stdout, _) = simulate(&[path, "--cores", "store-buffer", "--seed", "1000"]);
@@ -230,7 +230,7 @@ fn input_errors_name_their_position() {
 #[test]
 fn a_fault_of_the_protocol_is_found() {
     let folder = tempfile::tempdir().expect("a folder");
-    let text = std::fs::read_to_string("../../protocols/msi.coh").expect("it ships");
+    let text = std::fs::read_to_string("../../protocols/msi.coh").expect("shipped file");
     let row = text
         .lines()
         .find(|line| line.trim_start().starts_with("S ") && line.contains("| Inv "))
@@ -478,7 +478,7 @@ fn outcomes_differ_only_in_observed_values() {
 #[test]
 fn exit_code_follows_the_expectation_of_the_file() {
     let folder = tempfile::tempdir().expect("a folder");
-    let sb = std::fs::read_to_string("../../litmus/SB.litmus").expect("it ships");
+    let sb = std::fs::read_to_string("../../litmus/SB.litmus").expect("shipped file");
     let file = folder.path().join("SB.litmus");
     let path = file.to_str().expect("a path");
     let code = |expected: &str, more: &[&str]| {

@@ -65,7 +65,7 @@ fn each_kind_of_change_of_an_action_or_guard_is_refuted() {
     let (_, text) = texts
         .iter()
         .find(|(name, _)| name == "write-through")
-        .expect("it ships");
+        .expect("shipped file");
     let judge = cohkit_mutants::Judge::new(text).expect("it holds");
     let mutants = cohkit_mutants::mutants(text);
     for kind in [

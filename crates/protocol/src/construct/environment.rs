@@ -284,7 +284,7 @@ impl<'a> Environment<'a> {
             .ok()?
         {
             Outcome::Unexpected => None,
-            Outcome::Leave | Outcome::Refuse => Some(None),
+            Outcome::Stall | Outcome::Refuse => Some(None),
             Outcome::Taken { acts, .. } => {
                 let sends = acts.into_iter().filter_map(|act| match act {
                     Act::Send { message, .. } => Some(message),

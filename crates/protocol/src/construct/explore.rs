@@ -250,7 +250,7 @@ impl Explorer<'_, '_> {
                 Event::Message(message) => return Err(self.stuck_fault(state, input, message)),
                 _ => return Ok(()),
             },
-            Ok(Outcome::Leave) => {
+            Ok(Outcome::Stall) => {
                 self.note_doubtful_wait(state, input);
                 Cell::Leave
             }

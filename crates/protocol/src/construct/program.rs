@@ -310,7 +310,7 @@ impl<'a> Writer<'a> {
             writer.rule(
                 event,
                 and(can_arrive.clone(), condition),
-                Effect::Leave,
+                Effect::Stall,
                 request.span,
             );
         };
@@ -390,7 +390,7 @@ impl<'a> Writer<'a> {
             let mut body = vec![set(LOCAL, index as u16 + 1)];
             body.extend(self.advance_request());
             self.take(event, guard, body, local.span);
-            self.rule(event, E::Constant(1), Effect::Leave, local.span);
+            self.rule(event, E::Constant(1), Effect::Stall, local.span);
         }
         if self.policy.locals.iter().any(|local| local.lock) {
             let span = self.policy.span;

@@ -115,7 +115,7 @@ impl HomeTable {
             let slots = &graph.states[self.states[index].members[0] as usize].slots;
             for (event, cell) in rows {
                 let effect = match cell {
-                    Cell::Leave => Effect::Leave,
+                    Cell::Leave => Effect::Stall,
                     Cell::Refuse => Effect::Refuse,
                     Cell::Take { acts, to } => Effect::Take {
                         body: acts.iter().map(to_statement).collect(),

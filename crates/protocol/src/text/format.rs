@@ -9,7 +9,7 @@
 //!   variables, and comments at the ends of adjacent lines. An entry longer than its column's limit does not widen the
 //!   column.
 
-use super::diagnostic::{readable, Sink};
+use super::diagnostic::{check_is_text, Sink};
 use super::lexer::{lex_lines, Token};
 use super::{Diagnostic, Span};
 
@@ -29,7 +29,7 @@ const LONGEST_CODE: usize = 88;
 /// errors is formatted as far as its tokens go.
 pub fn format(text: &str) -> Result<String, Vec<Diagnostic>> {
     let mut sink = Sink::default();
-    if !readable(text, &mut sink) {
+    if !check_is_text(text, &mut sink) {
         return Err(sink.finish());
     }
     let mut lines = read_lines(text, &mut sink);

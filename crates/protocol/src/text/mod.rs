@@ -49,7 +49,7 @@ pub fn parse(text: &str) -> Result<Protocol, Vec<Diagnostic>> {
 /// As [`parse`]; or a sentence if the file has no size of a given name, or a value is out of range.
 pub fn parse_sized(text: &str, sizes: &[(String, u16)]) -> Result<Protocol, ParameterError> {
     let mut sink = Sink::default();
-    if !diagnostic::readable(text, &mut sink) {
+    if !diagnostic::check_is_text(text, &mut sink) {
         return Err(ParameterError::Text(sink.finish()));
     }
     let tokens = lexer::lex(text, &mut sink);
@@ -146,7 +146,7 @@ pub fn analyse_composing(
     let mut sink = Sink::default();
     let mut analysis = Analysis::default();
     let mut composition = None;
-    if diagnostic::readable(text, &mut sink) {
+    if diagnostic::check_is_text(text, &mut sink) {
         let tokens = lexer::lex(text, &mut sink);
         let file = parser::Parser::new(text, &tokens, &mut sink).file();
         composition = resolve::composition::compose(&file, load, &mut sink);
@@ -215,7 +215,7 @@ fn sized(
     let file = parser::Parser::with_sizes(text, tokens, &system.sizes, &mut inner_sink).file();
     let protocol = resolve::resolve(&file, &mut inner_sink);
     for diagnostic in inner_sink.finish() {
-        sink.push(diagnostic.see(system.span, "with the sizes of this system"));
+        sink.push(diagnostic.note_at(system.span, "with the sizes of this system"));
     }
     protocol
 }
@@ -224,7 +224,7 @@ fn sized(
 pub fn analyse(text: &str) -> Analysis {
     let mut sink = Sink::default();
     let mut analysis = Analysis::default();
-    if diagnostic::readable(text, &mut sink) {
+    if diagnostic::check_is_text(text, &mut sink) {
         let tokens = lexer::lex(text, &mut sink);
         if let Some(unrecognised_input) = parser::unrecognised_input(text, &tokens) {
             analysis.diagnostics = vec![unrecognised_input];

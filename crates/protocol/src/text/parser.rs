@@ -431,7 +431,7 @@ impl<'a, 's> Parser<'a, 's> {
             let message = format!("`{}` is a size", name.text);
             let diagnostic = Diagnostic::new(Code::DuplicateName, name.span, message)
                 .label("declared again")
-                .see(size.span, "declared here");
+                .note_at(size.span, "declared here");
             self.sink.push(diagnostic);
         }
         Ok(name)
@@ -580,7 +580,7 @@ impl<'a, 's> Parser<'a, 's> {
                 let first = first.span;
                 self.sink.push(
                     Diagnostic::new(Code::Duplicate, keyword, "a second `protocol`")
-                        .see(first, "the first one"),
+                        .note_at(first, "the first one"),
                 );
             }
             (None, false) => self.sink.push(

@@ -67,7 +67,7 @@ impl<'a> Names<'a> {
                     format!("a second {} `{}`", self.kind, name.text),
                 )
                 .label("declared again")
-                .see(self.list[usize::from(index)].span, "declared here"),
+                .note_at(self.list[usize::from(index)].span, "declared here"),
             );
             return None;
         }
@@ -220,7 +220,7 @@ fn set_once<T>(
                 format!("a second {description}"),
             )
             .label("may occur only once")
-            .see(span(first), "the first one"),
+            .note_at(span(first), "the first one"),
         ),
     }
 }
@@ -388,7 +388,7 @@ pub(super) fn resolve(file: &File, sink: &mut Sink) -> Option<Protocol> {
             let text = "a home written as goals, and remotes with several tables";
             let diagnostic = Diagnostic::new(Code::Misplaced, agent.body.keyword, text)
                 .label("goals speak of one table")
-                .see(second.body.keyword, "the second table")
+                .note_at(second.body.keyword, "the second table")
                 .note("write the home as rows, or the remotes as one table: `remote A B { ... }`");
             resolver.sink.push(diagnostic);
         }
@@ -579,7 +579,7 @@ impl<'a> Resolver<'a, '_> {
                 self.sink.push(
                     Diagnostic::new(Code::NotARight, name.span, text)
                         .label("a permission is named by the states that give it")
-                        .see(first.span, "the other one"),
+                        .note_at(first.span, "the other one"),
                 );
             }
         }
@@ -616,7 +616,7 @@ impl<'a> Resolver<'a, '_> {
                     self.sink.push(
                         Diagnostic::new(Code::Duplicate, earlier_name.span, text)
                             .label("may go before one message only")
-                            .see(first, "goes before one here"),
+                            .note_at(first, "goes before one here"),
                     );
                     continue;
                 }
@@ -757,7 +757,7 @@ impl<'a> Resolver<'a, '_> {
                             format!("`{}` is ordered twice", name.text),
                         )
                         .label("a channel can be in only one order")
-                        .see(first, "ordered here"),
+                        .note_at(first, "ordered here"),
                     ),
                 }
             }
@@ -835,7 +835,7 @@ impl<'a> Resolver<'a, '_> {
                 let message = format!("a second bound for `{}`", name.text);
                 self.sink.push(
                     Diagnostic::new(Code::Duplicate, name.span, message)
-                        .see(first, "the first one"),
+                        .note_at(first, "the first one"),
                 );
                 continue;
             }
@@ -877,7 +877,7 @@ impl<'a> Resolver<'a, '_> {
             format!("`{}` is no {word}", name.text),
         )
         .label(reason)
-        .see(channel.span, format!("it travels on `{}`", channel.name));
+        .note_at(channel.span, format!("it travels on `{}`", channel.name));
         self.sink.push(diagnostic);
     }
 

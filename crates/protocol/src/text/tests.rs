@@ -83,7 +83,7 @@ fn load_shipped(file: &str) -> Result<Protocol, String> {
 
 #[test]
 fn a_text_that_composes_others_counts_the_parts_of_each() {
-    let text = std::fs::read_to_string(format!("{FOLDER}/eci-both.coh")).expect("it ships");
+    let text = std::fs::read_to_string(format!("{FOLDER}/eci-both.coh")).expect("shipped file");
     let composition = compose(&text, &mut load_shipped).expect("it is good");
     let names: Vec<&str> = composition
         .spaces
@@ -183,7 +183,7 @@ fn rows_of_a_directory_protocol_become_rules() {
     let stalls = home
         .rules
         .iter()
-        .filter(|rule| rule.effect == Effect::Leave)
+        .filter(|rule| rule.effect == Effect::Stall)
         .count();
     assert_eq!(stalls, 2);
 }

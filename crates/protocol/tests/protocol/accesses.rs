@@ -262,7 +262,7 @@ fn completed_access_is_unique_per_row() {
     let errors = remote_errors(STORE, states, rows);
     assert_eq!(
         errors,
-        ["`done` in `W` may end a store whose bytes were sent or a write_partial in the copy"]
+        ["`done` in `W` may complete a store whose bytes were sent or a write_partial in the copy"]
     );
     let rows = "I | load  | send Ask   | G
   G | Data  | done       | I

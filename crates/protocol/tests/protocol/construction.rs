@@ -227,7 +227,7 @@ fn assert_same_behaviour(
             };
             let outcome = machine.step(&mut next, trigger, &mut &*controller).unwrap();
             match (outcome, cell) {
-                (Outcome::Leave, Cell::Leave) | (Outcome::Refuse, Cell::Refuse) => {}
+                (Outcome::Stall, Cell::Leave) | (Outcome::Refuse, Cell::Refuse) => {}
                 (Outcome::Taken { acts, .. }, Cell::Take { acts: expected, to }) => {
                     assert_eq!(&acts, expected);
                     match &image[*to as usize] {

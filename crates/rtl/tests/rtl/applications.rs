@@ -267,7 +267,7 @@ fn faults_of_applications_are_noticed() {
 
 /// The machine whose home has the RTL's latencies, with the given home and a cache of its directory's size.
 fn exact(scenario: Arc<dyn Playable>, shape: &Shape) -> Setup {
-    let mut platform = Platform::shipped("enzian-cohkit").expect("it ships");
+    let mut platform = Platform::shipped("enzian-cohkit").expect("shipped platform");
     platform.lines = 1 << 20;
     platform.home.units.value = shape.units as u64;
     for (resource, value) in [

@@ -91,7 +91,7 @@ fn expected_fields(
     let unchanged = state as u64;
     let acts = match outcome {
         Outcome::Unexpected => return [0, 0, 0, 0, 0, 0],
-        Outcome::Leave => return [1, 0, 0, 0, 0, unchanged],
+        Outcome::Stall => return [1, 0, 0, 0, 0, unchanged],
         Outcome::Refuse => return [2, 0, 0, 0, 0, unchanged],
         Outcome::Taken { acts, .. } => acts,
     };

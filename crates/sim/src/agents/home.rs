@@ -687,7 +687,7 @@ impl Simulation {
                     self.contents.data.share(copy);
                     self.check_single_use(line, kind.index(), copy);
                     if !matches!(work, Work::Read(_)) {
-                        if message_kind.used_once {
+                        if message_kind.is_single_use {
                             self.check_memory_read(line);
                         }
                         // Memory is accessed without a delay in the controller's terms. Its latency is added here.

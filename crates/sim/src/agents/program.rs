@@ -305,7 +305,7 @@ impl Program {
             let is_store = |pending: &PendingAccess| pending.access == Access::Store;
             let concerns_store = match rule.event {
                 Event::Access(access) => access == Access::Store,
-                _ => accesses.within(rule.state).iter().any(is_store),
+                _ => accesses.pending_in(rule.state).iter().any(is_store),
             };
             concerns_store
                 && matches!(&rule.effect, Effect::Take { body, .. } if accesses.sends_bytes(body))
@@ -761,7 +761,7 @@ impl Program {
                 self.store_acts(&mut transition, &acts);
             }
             Ok(Outcome::Unexpected) => transition.answer = Answer::Unexpected,
-            Ok(Outcome::Leave) => transition.answer = Answer::Leave,
+            Ok(Outcome::Stall) => transition.answer = Answer::Leave,
             Ok(Outcome::Refuse) => transition.answer = Answer::Refuse,
             Ok(Outcome::Taken { rule, acts }) => {
                 let plan = self.plans[rule];

@@ -5,7 +5,7 @@ mod rights;
 
 use cohkit_base::sequence::Action;
 use cohkit_protocol::controller::{Access, Event};
-use cohkit_protocol::pending_access::Ending;
+use cohkit_protocol::pending_access::CompletionKind;
 use cohkit_protocol::protocol::{Right, StateId};
 use cohkit_system::plan::CompletionEffect;
 use std::ops::{Index, IndexMut};
@@ -991,7 +991,7 @@ impl Simulation {
         let access = self.local.accesses[index];
         let source = received_copy.or(transition.before.holds_line.then_some(entry.copy));
         match (transition.done, source) {
-            (CompletionEffect::Ends(Ending::Sent), source) if access.performed => {
+            (CompletionEffect::Ends(CompletionKind::Sent), source) if access.performed => {
                 let is_atomic_update =
                     access.purpose == Purpose::Atomic && access.kind == Access::Atomic;
                 let old_value = source.map(|copy| self.contents.data.word(line, copy, access.word));
@@ -1008,14 +1008,14 @@ impl Simulation {
                     _ => {}
                 }
             }
-            (CompletionEffect::Ends(Ending::Sent), _) => {
+            (CompletionEffect::Ends(CompletionKind::Sent), _) => {
                 let text = format!(
                     "{} completes a write that the home has not performed",
                     self.agent_name(cache)
                 );
                 self.fail(self.contents.oracle.store_property(), line, text);
             }
-            (CompletionEffect::Ends(Ending::Read), Some(copy)) => {
+            (CompletionEffect::Ends(CompletionKind::Read), Some(copy)) => {
                 // The bytes of a message were checked when it was sent, which may have been before the read started.
                 self.check_own_stores(&access, copy);
                 if received_copy.is_none() || self.contents.oracle.may_be_stale() {
@@ -1032,7 +1032,7 @@ impl Simulation {
                     self.set_thread_result(access.core, value);
                 }
             }
-            (CompletionEffect::Ends(Ending::Write), Some(copy)) => {
+            (CompletionEffect::Ends(CompletionKind::Write), Some(copy)) => {
                 if transition.is_partial_write {
                     self.check_written(cache, line, copy);
                 }

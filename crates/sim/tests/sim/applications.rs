@@ -185,7 +185,7 @@ fn long_results_are_read() {
         calls: Some(2),
         descriptors: true,
     };
-    let platform = Platform::shipped("enzian-dc-bram").expect("it ships");
+    let platform = Platform::shipped("enzian-dc-bram").expect("shipped platform");
     let setup = Setup::with_scenario(protocol("eci"), platform, Arc::new(calls));
     let tally = play(&setup.expect("there is a home")).expect("it ends");
     assert_eq!(tally.counts["calls"], 2);

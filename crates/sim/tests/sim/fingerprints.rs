@@ -70,7 +70,7 @@ fn add_protocol(list: &mut String, name: &str) {
 
 /// Adds a platform with a protocol, if they fit.
 fn add_platform(list: &mut String, name: &str, protocol: &str) {
-    let platform = Platform::shipped(name).expect("it ships");
+    let platform = Platform::shipped(name).expect("shipped platform");
     if platform.below.is_some() || platform.all_remotes() > 16 {
         return;
     }
@@ -104,8 +104,8 @@ fn two_levels(name: &str) -> Setup {
 
 fn two_spaces() -> Setup {
     let [device, host] =
-        ["enzian-dc-ddr", "enzian-cpu-home"].map(|name| Platform::shipped(name).expect("it ships"));
-    let platform = device.with_host(host).expect("they make one");
+        ["enzian-dc-ddr", "enzian-cpu-home"].map(|name| Platform::shipped(name).expect("shipped platform"));
+    let platform = device.with_host(host).expect("the platforms combine");
     let work = |access, cores| Workload::pass(Pattern::Random, access, 1000, cores, 2);
     let host = HostSpace::new(setups::protocol("eci-near"), &platform);
     let mut host = host.expect("there is a home");

@@ -111,7 +111,7 @@ fn framed_links_of_both_levels_lose_nothing() {
         let lower = setup.below.as_mut().expect("there are two levels");
         for platform in [&mut setup.platform, &mut lower.platform] {
             for (name, value) in [("link.layer", "ccix"), ("link.errors", "20000000000")] {
-                platform.set(name, value).expect("it is a quantity");
+                platform.set(name, value).expect("known quantity");
             }
         }
         let statistics = run(&setup).unwrap_or_else(|failure| {
@@ -140,7 +140,7 @@ fn equal_seeds_give_equal_statistics() {
 /// level.
 #[test]
 fn a_read_through_both_levels_takes_the_time_of_its_parts() {
-    let mut platform = Platform::shipped("clusters-4x4").expect("it ships");
+    let mut platform = Platform::shipped("clusters-4x4").expect("shipped platform");
     // A row is closed before the next read.
     platform.set("dram.open_for", "1ns").expect("it can be");
     let below = platform.lower().expect("it has two levels");

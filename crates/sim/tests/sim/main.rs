@@ -6,7 +6,7 @@ mod explained;
 mod fingerprints;
 mod framed;
 mod hosts;
-mod joined;
+mod shared_queues;
 mod kernels;
 mod kinds;
 mod latency;

@@ -121,7 +121,7 @@ fn faulty_constructed_home_is_rejected() {
     let mistakes = MISTAKES.iter();
     let matching = mistakes.filter(|mistake| mistake.name == "ambiguous-answer-stranded");
     let text = matching.map(Mistake::text).next().expect("it is there");
-    let platform = Platform::shipped("enzian-dc-ddr").expect("it ships");
+    let platform = Platform::shipped("enzian-dc-ddr").expect("shipped platform");
     let scenario = SharedTable {
         cached: false,
         rows: 1,

@@ -337,7 +337,7 @@ fn two_spaces_are_one_trace() {
     setup.host = Some(Box::new(host));
 
     let by_space = |mut statistics: Statistics| {
-        let host = statistics.host.take().expect("there are two spaces");
+        let host = statistics.host.take().expect("host space");
         [statistics, *host]
     };
     let expected = by_space(explain_while(&setup, false, &mut |_| true).unwrap());

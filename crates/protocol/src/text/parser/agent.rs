@@ -539,7 +539,7 @@ impl<'a> Parser<'a, '_> {
                     format!("`{}` is not the requester", name.text),
                 )
                 .label(format!("write `{}`", requester.text))
-                .see(requester.span, "the requester is named here"),
+                .note_at(requester.span, "the requester is named here"),
             );
         }
         Ok(())

@@ -45,7 +45,7 @@ impl<'a> Resolver<'a, '_> {
             reading.resolved_state(to_id),
         );
         if let Some(error) = self.lost_permission((from, source), (to, target)) {
-            self.sink.push(error.see(target.span, "declared here"));
+            self.sink.push(error.note_at(target.span, "declared here"));
             return None;
         }
         Some(Statement::Every {

@@ -412,7 +412,7 @@ impl<'a> Resolver<'a, '_> {
                 let to = self.kind_names.list[only.index()].text;
                 let diagnostic = Diagnostic::new(Code::Direction, name.span, text)
                     .label(format!("travels on `{}`, to `{to}`", channel.name))
-                    .see(channel.span, "this channel's direction");
+                    .note_at(channel.span, "this channel's direction");
                 self.sink.push(diagnostic);
                 return false;
             }
@@ -428,7 +428,7 @@ impl<'a> Resolver<'a, '_> {
                 channel.name,
                 side.name()
             ))
-            .see(channel.span, "this channel's direction");
+            .note_at(channel.span, "this channel's direction");
             self.sink.push(diagnostic);
         }
         is_direction_valid
@@ -521,7 +521,7 @@ impl<'a> Resolver<'a, '_> {
                     self.sink.push(
                         Diagnostic::new(Code::UnreachableRow, row.span, message)
                             .label("an earlier row comes before it")
-                            .see(first, "always takes the event"),
+                            .note_at(first, "always takes the event"),
                     );
                 }
                 if row.guard.is_none() {
@@ -583,7 +583,7 @@ impl<'a> Resolver<'a, '_> {
             let text = format!("`{}` is taken by rows of both sorts", name.text);
             let diagnostic = Diagnostic::new(Code::Misplaced, name.span, text)
                 .label("about a line here, or about none")
-                .see(first, "the other sort here");
+                .note_at(first, "the other sort here");
             self.sink.push(diagnostic);
         }
     }
@@ -681,7 +681,7 @@ impl<'a> Resolver<'a, '_> {
             self.sink.push(
                 Diagnostic::new(Code::Carries, row, message)
                     .label("no bytes to send")
-                    .see(state.span, "add `holds` if it keeps the line"),
+                    .note_at(state.span, "add `holds` if it keeps the line"),
             );
         } else if let Some(next) = next.filter(|next| next.holds_line) {
             let message = format!(
@@ -697,7 +697,7 @@ impl<'a> Resolver<'a, '_> {
             self.sink.push(
                 Diagnostic::new(Code::Carries, row, message)
                     .label(label)
-                    .see(state.span, "add `holds` if it keeps the line")
+                    .note_at(state.span, "add `holds` if it keeps the line")
                     .note("a message brings the line if it is declared with `(line)`"),
             );
         }

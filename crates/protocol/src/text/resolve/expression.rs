@@ -388,7 +388,7 @@ impl<'a> Resolver<'a, '_> {
             self.sink.push(
                 Diagnostic::new(Code::Misplaced, name.span, text)
                     .label("the two kinds cannot be distinguished")
-                    .see(other.span, "the other one"),
+                    .note_at(other.span, "the other one"),
             );
             return None;
         }
@@ -559,7 +559,7 @@ impl<'a> Resolver<'a, '_> {
                     format!("`{}` could mean two things", name.text),
                 )
                 .label(format!("the variable, or the field of `{message}`?"))
-                .see(
+                .note_at(
                     scope.variables.list[usize::from(variable)].span,
                     "the variable",
                 )
@@ -620,7 +620,7 @@ impl<'a> Resolver<'a, '_> {
         self.sink.push(
             Diagnostic::new(Code::Misplaced, name.span, text)
                 .label("an agent has one for each line")
-                .see(
+                .note_at(
                     scope.variables.list[variable].span,
                     "declare a variable that an agent has once in `registers`",
                 ),

@@ -17,7 +17,7 @@ impl Resolver<'_, '_> {
                 let text = format!("`{}` carries bytes of no line", message.name);
                 let diagnostic = Diagnostic::new(Code::Carries, message.span, text)
                     .label("leave the bytes out")
-                    .see(*lineless_row, "taken by a row about no line");
+                    .note_at(*lineless_row, "taken by a row about no line");
                 self.sink.push(diagnostic);
             }
         }
@@ -43,7 +43,7 @@ impl Resolver<'_, '_> {
                     self.sink.push(
                         Diagnostic::new(Code::Misplaced, state.span, text)
                             .label("a state of a line waits for messages about it")
-                            .see(lineless_row, "taken by a row about no line"),
+                            .note_at(lineless_row, "taken by a row about no line"),
                     );
                 }
             }
@@ -80,7 +80,7 @@ impl Resolver<'_, '_> {
             let text = format!("`{}` leads from home to home", channel.name);
             let diagnostic = Diagnostic::new(Code::Direction, span, text)
                 .label("no message stays behind one of these; `ordered` keeps a channel of them")
-                .see(channel.span, "this channel");
+                .note_at(channel.span, "this channel");
             self.sink.push(diagnostic);
         }
     }

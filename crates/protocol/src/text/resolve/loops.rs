@@ -33,7 +33,7 @@ impl<'a> Resolver<'a, '_> {
             self.sink.push(
                 Diagnostic::new(Code::Type, name.span, message)
                     .label("has one value")
-                    .see(
+                    .note_at(
                         declared,
                         "an array is declared as `0..N per remote`, or `0..N per` a number",
                     ),
@@ -52,7 +52,7 @@ impl<'a> Resolver<'a, '_> {
             };
             let message = format!("`{}` {message}", name.text);
             let diagnostic = Diagnostic::new(Code::Type, name.span, message).label(label);
-            self.sink.push(diagnostic.see(declared, "declared here"));
+            self.sink.push(diagnostic.note_at(declared, "declared here"));
             return None;
         }
         let dimensions = std::iter::once(first_domain).chain(second_domain);

@@ -140,7 +140,7 @@ fn lost_access_error(controller: &Controller, row: &Rule) -> Option<Diagnostic> 
     let attribute = permission_attribute(access);
     let diagnostic = Diagnostic::new(Code::NeverPerformed, row.span, text)
         .label("it sends nothing and waits for nothing")
-        .see(
+        .note_at(
             lacking_state.span,
             format!("to perform it, this state needs `{attribute}`"),
         )

@@ -106,7 +106,7 @@ impl<'a> Resolver<'a, '_> {
                     self.sink.push(
                         Diagnostic::new(Code::DuplicateName, item.name.span, message)
                             .label("declared again")
-                            .see(first.span, "declared here"),
+                            .note_at(first.span, "declared here"),
                     );
                 } else if locals.len() == usize::from(u8::MAX) {
                     report_too_many("local operation", item.name.span, locals.len(), self.sink);
@@ -329,7 +329,7 @@ impl<'a> Resolver<'a, '_> {
             self.sink.push(
                 Diagnostic::new(Code::Duplicate, name.span, text)
                     .label("again")
-                    .see(first, "served here"),
+                    .note_at(first, "served here"),
             );
             return false;
         }
@@ -360,7 +360,7 @@ impl<'a> Resolver<'a, '_> {
             self.sink.push(
                 Diagnostic::new(Code::Duplicate, permission.span, text)
                     .label("again")
-                    .see(first.span, "the first one"),
+                    .note_at(first.span, "the first one"),
             );
             return None;
         }
@@ -612,7 +612,7 @@ impl<'a> Resolver<'a, '_> {
                     format!("the home does not serve `{name}`"),
                 )
                 .label("a request")
-                .see(agent.body.keyword, format!("add `on {name}(r) {{ ... }}`"));
+                .note_at(agent.body.keyword, format!("add `on {name}(r) {{ ... }}`"));
                 self.sink.push(diagnostic);
             }
         }

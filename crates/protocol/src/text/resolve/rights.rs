@@ -323,7 +323,7 @@ impl<'a> Resolver<'a, '_> {
             let text = "a home written as goals, and a permission that depends on variables";
             let diagnostic = Diagnostic::new(Code::Misplaced, home.body.keyword, text)
                 .label("goals name permissions by the states that always give them")
-                .see(split.span, "gives a different permission for other values")
+                .note_at(split.span, "gives a different permission for other values")
                 .note("write the home as rows");
             self.sink.push(diagnostic);
         }

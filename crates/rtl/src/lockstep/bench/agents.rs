@@ -353,7 +353,7 @@ impl Bench<'_> {
             Event::Message(message.kind),
         )? {
             Outcome::Taken { rule, acts } => (rule, acts),
-            Outcome::Leave => {
+            Outcome::Stall => {
                 self.send(line_index, false, message);
                 return Ok(());
             }

@@ -128,7 +128,7 @@ impl Bench<'_> {
             stepped.or_else(|stopped| line_failure(line_index, format!("{:?}", stopped.fault)))?;
         let (expected, acts) = match outcome {
             Outcome::Unexpected => (0, Vec::new()),
-            Outcome::Leave => (1, Vec::new()),
+            Outcome::Stall => (1, Vec::new()),
             Outcome::Refuse => (2, Vec::new()),
             Outcome::Taken { acts, .. } => (3, acts),
         };

@@ -19,7 +19,7 @@ impl Simulation {
     /// Checks that bytes for a single use, which the receiver does not cache, are current when they are sent.
     #[inline]
     pub(crate) fn check_single_use(&mut self, line: Line, kind: usize, copy: Copy) {
-        if self.tables.kinds[kind].used_once {
+        if self.tables.kinds[kind].is_single_use {
             let version = self.contents.data.version(copy);
             if !self.contents.oracle.is_current(line, version) {
                 let text = format!(

@@ -12,13 +12,13 @@ use cohkit_sim::timeline::Filter;
 fn latency_breakdown_covers_both_spaces() {
     let mut access_counts = [0; 2];
     for seed in seeds(12) {
-        let setup = machine(Arc::new(mixed(seed)), seed);
+        let setup = two_space_setup(Arc::new(random_accesses(seed)), seed);
         let by_space = |mut statistics: Statistics| {
-            let host = statistics.host.take().expect("there are two spaces");
+            let host = statistics.host.take().expect("host space");
             [statistics, *host]
         };
         let plain =
-            by_space(play_or_panic("latency_breakdown_covers_both_spaces", &setup).statistics());
+            by_space(play_or_panic(&setup).statistics());
         let watched = play_watched(&setup, None, &mut |_| true);
         let watched = by_space(watched.expect("it runs").statistics);
         for ((mut watched, plain), count) in watched.into_iter().zip(plain).zip(&mut access_counts)
@@ -48,7 +48,7 @@ fn latency_breakdown_covers_both_spaces() {
         access_counts.iter().all(|&accesses| accesses > 1000),
         "{access_counts:?}"
     );
-    let setup = machine(Arc::new(mixed(1)), 1);
+    let setup = two_space_setup(Arc::new(random_accesses(1)), 1);
     let result = play_watched(&setup, Some(&Filter::default()), &mut |_| true);
     let statistics = result.expect("it runs").statistics;
     let explained_accesses = |statistics: &Statistics| {
@@ -68,8 +68,8 @@ fn latency_breakdown_covers_both_spaces() {
 fn lines_of_both_spaces_are_traced() {
     let mut refused = 0;
     for seed in seeds(6) {
-        let setup = machine(Arc::new(mixed(seed)), seed);
-        let host = setup.host.as_ref().expect("there are two spaces");
+        let setup = two_space_setup(Arc::new(random_accesses(seed)), seed);
+        let host = setup.host.as_ref().expect("host space");
         let device = (&setup.protocol, &setup.home);
         let host = (&host.protocol, &host.home);
         for (side, own_tables, other_tables) in

@@ -22,7 +22,7 @@ impl<'a> Resolver<'a, '_> {
             let is_message = matches!(event, Event::Message(_));
             let (effect, word, is_allowed, allowed_events) = match action.kind {
                 ActionKind::Stall => (
-                    Effect::Leave,
+                    Effect::Stall,
                     "stall",
                     is_local || is_message,
                     "a message or a local operation",
@@ -35,7 +35,7 @@ impl<'a> Resolver<'a, '_> {
                 self.sink.push(
                     Diagnostic::new(Code::Misplaced, action.span, message)
                         .label(format!("only {allowed_events}"))
-                        .see(event_name.span, "the event"),
+                        .note_at(event_name.span, "the event"),
                 );
                 return None;
             }
@@ -191,7 +191,7 @@ impl<'a> Resolver<'a, '_> {
                     self.sink.push(
                         diagnostic
                             .label("becomes one of a set of remotes")
-                            .see(declared, "declared here"),
+                            .note_at(declared, "declared here"),
                     );
                     return None;
                 }
@@ -329,7 +329,7 @@ impl<'a> Resolver<'a, '_> {
                 channel.name,
                 scope.side.name()
             ))
-            .see(channel.span, "this channel's direction");
+            .note_at(channel.span, "this channel's direction");
             self.sink.push(diagnostic);
             return None;
         }
@@ -341,7 +341,7 @@ impl<'a> Resolver<'a, '_> {
                 let text = format!("this kind of remotes cannot send `{}`", name.text);
                 let diagnostic = Diagnostic::new(Code::Direction, name.span, text)
                     .label(format!("travels on `{}`, from `{from}`", channel.name))
-                    .see(channel.span, "this channel's direction");
+                    .note_at(channel.span, "this channel's direction");
                 self.sink.push(diagnostic);
                 return None;
             }
@@ -369,7 +369,7 @@ impl<'a> Resolver<'a, '_> {
             let diagnostic =
                 Diagnostic::new(Code::Direction, to.map_or(span, |to| to.span), message)
                     .label(format!("`{}` does not lead there", channel.name))
-                    .see(channel.span, "this channel's direction");
+                    .note_at(channel.span, "this channel's direction");
             self.sink.push(diagnostic);
             return None;
         }
@@ -499,7 +499,7 @@ impl<'a> Resolver<'a, '_> {
                 self.sink.push(
                     Diagnostic::new(Code::Fields, field.span, message)
                         .label("again")
-                        .see(first, "given here"),
+                        .note_at(first, "given here"),
                 );
                 continue;
             }
