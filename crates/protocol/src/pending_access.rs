@@ -142,7 +142,8 @@ impl Accesses {
     pub fn fetches(&self, remote: &Controller, access: Access) -> bool {
         let takes_message_during = |row: &&Rule| {
             let pending = self.pending_in(row.state);
-            matches!(row.event, Event::Message(_)) && pending.iter().any(|pending| pending.access == access)
+            matches!(row.event, Event::Message(_))
+                && pending.iter().any(|pending| pending.access == access)
         };
         remote.rules.iter().filter(takes_message_during).any(|row| {
             let Effect::Take { next, .. } = &row.effect else {
@@ -193,7 +194,11 @@ impl Accesses {
         match row.event {
             Event::Message(_) => {
                 let to = &remote.states[next.unwrap_or(row.state).index()];
-                let sent = sends || self.pending_in(row.state).iter().any(|pending| pending.sent);
+                let sent = sends
+                    || self
+                        .pending_in(row.state)
+                        .iter()
+                        .any(|pending| pending.sent);
                 sent && to.stable() && !body.contains(&Statement::Done)
             }
             Event::Access(_) => sends && body.contains(&Statement::Retry),

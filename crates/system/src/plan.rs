@@ -131,7 +131,10 @@ pub fn write_hits(remote: &Controller, state: usize) -> bool {
 
 /// The kind of completion of `done`, derived from the accesses that may be outstanding in the row.
 fn ends(accesses: &Accesses, row: &Rule) -> CompletionEffect {
-    let mut endings: Vec<CompletionKind> = accesses.completions(row).map(|(_, ending)| ending).collect();
+    let mut endings: Vec<CompletionKind> = accesses
+        .completions(row)
+        .map(|(_, ending)| ending)
+        .collect();
     endings.sort_unstable();
     endings.dedup();
     match endings[..] {
@@ -268,9 +271,9 @@ fn answers(protocol: &Protocol, accesses: &Accesses, read: Access) -> Vec<Messag
             && rows.any(|row| {
                 row.event == Event::Message(message)
                     && row.has_statement(&|s| *s == Statement::Done)
-                    && accesses
-                        .completions(row)
-                        .any(|(pending, ending)| ending == CompletionKind::Read && pending.access == read)
+                    && accesses.completions(row).any(|(pending, ending)| {
+                        ending == CompletionKind::Read && pending.access == read
+                    })
             })
     };
     protocol.message_ids().filter(completes_read).collect()

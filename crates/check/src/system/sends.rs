@@ -138,7 +138,11 @@ impl System<'_> {
             ));
         }
         // Split memory is read in a separate step.
-        if carries && context.home && self.slot.is_none() && self.facts.is_single_use[message.index()] {
+        if carries
+            && context.home
+            && self.slot.is_none()
+            && self.facts.is_single_use[message.index()]
+        {
             let message =
                 "memory is read for a remote while the device may write it under its lock";
             out.extend(self.assert_unlocked(&context.line, &[lock::WRITE], message));

@@ -261,8 +261,9 @@ fn operators_agree_between_model_and_execution() {
             case.name
         );
         for &(operator, range_condition) in case.assignments {
-            let [short, long] =
-                [true, false].map(|short| operators::assignment_protocol(case, (operator, range_condition), short));
+            let [short, long] = [true, false].map(|short| {
+                operators::assignment_protocol(case, (operator, range_condition), short)
+            });
             assert_eq!(effects(&short), effects(&long), "{short}");
             let verdict = ours(&short);
             assert!(

@@ -122,8 +122,9 @@ fn watch_rechecks_after_changes_and_errors() {
 fn a_text_that_is_used_is_watched_too() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let read =
-        |name: &str| std::fs::read_to_string(root.join("protocols").join(name)).expect("shipped file");
+    let read = |name: &str| {
+        std::fs::read_to_string(root.join("protocols").join(name)).expect("shipped file")
+    };
     for name in ["mesi.coh", "two-level.coh"] {
         std::fs::write(folder.path().join(name), read(name)).expect("it can be written");
     }

@@ -103,8 +103,8 @@ fn two_levels(name: &str) -> Setup {
 }
 
 fn two_spaces() -> Setup {
-    let [device, host] =
-        ["enzian-dc-ddr", "enzian-cpu-home"].map(|name| Platform::shipped(name).expect("shipped platform"));
+    let [device, host] = ["enzian-dc-ddr", "enzian-cpu-home"]
+        .map(|name| Platform::shipped(name).expect("shipped platform"));
     let platform = device.with_host(host).expect("the platforms combine");
     let work = |access, cores| Workload::pass(Pattern::Random, access, 1000, cores, 2);
     let host = HostSpace::new(setups::protocol("eci-near"), &platform);

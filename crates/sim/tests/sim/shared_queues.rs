@@ -73,9 +73,15 @@ fn stores_ordered_at_homes_all_arrive() {
 /// A store whose counter is at its maximum waits for a release, which a core with one outstanding access never issues.
 #[test]
 fn store_that_waits_for_a_later_release_deadlocks() {
-    let stall_row = ORDERED_AT_HOMES.find("  I | store if sent[home] == most").unwrap();
+    let stall_row = ORDERED_AT_HOMES
+        .find("  I | store if sent[home] == most")
+        .unwrap();
     let next_row = ORDERED_AT_HOMES.find("  I | release").unwrap();
-    let text = format!("{}{}", &ORDERED_AT_HOMES[..stall_row], &ORDERED_AT_HOMES[next_row..]);
+    let text = format!(
+        "{}{}",
+        &ORDERED_AT_HOMES[..stall_row],
+        &ORDERED_AT_HOMES[next_row..]
+    );
     let failure = run(&torture(parse(&text), 1, 4)).unwrap_err();
     let report = failure.to_string();
     assert!(report.contains("no progress"), "{report}");

@@ -45,7 +45,8 @@ fn two_space_setup(scenario: Arc<dyn Playable>, seed: u64) -> Setup {
     let links = seed % 2;
     let setup = SETUPS[links as usize].get_or_init(|| {
         let platform = platform(1 + links as u16);
-        let host = HostSpace::new(protocol("eci-near"), &platform).expect("host protocol with a home");
+        let host =
+            HostSpace::new(protocol("eci-near"), &platform).expect("host protocol with a home");
         let setup = Setup::with_scenario(protocol("eci"), platform, Arc::new(gather(0)));
         let mut setup = setup.expect("host protocol with a home");
         setup.host = Some(Box::new(host));
@@ -530,7 +531,12 @@ fn device_load_of_host_memory_takes_the_sum_of_its_parts() {
         fn threads(&self) -> Vec<IdleThread> {
             vec![IdleThread]
         }
-        fn verify(&self, _: &SingleLoadDevice, _: &[IdleThread], _: &dyn Contents) -> Result<(), String> {
+        fn verify(
+            &self,
+            _: &SingleLoadDevice,
+            _: &[IdleThread],
+            _: &dyn Contents,
+        ) -> Result<(), String> {
             Ok(())
         }
     }
@@ -550,7 +556,9 @@ fn device_load_of_host_memory_takes_the_sum_of_its_parts() {
 /// Returns the shipped Enzian platform with both address spaces.
 fn shipped_platform() -> Platform {
     let [device, host] = ["enzian-dc-ddr", "enzian-cpu-home"].map(Platform::shipped);
-    let platform = device.expect("shipped platform").with_host(host.expect("shipped platform"));
+    let platform = device
+        .expect("shipped platform")
+        .with_host(host.expect("shipped platform"));
     platform.expect("the platforms combine")
 }
 
@@ -694,7 +702,8 @@ fn idle_space_does_not_affect_the_other() {
             reads.mix = vec![(Access::Load, 2), (Access::Store, 1), (Access::ReadOnce, 1)];
             reads
         };
-        let separate = Setup::new(protocol("eci"), device_machine, random_accesses(4)).expect("protocol with a home");
+        let separate = Setup::new(protocol("eci"), device_machine, random_accesses(4))
+            .expect("protocol with a home");
         let in_combined = run_two_spaces(&combined, [idle(), idle()], random_accesses(4));
         assert_eq!(
             results(&in_combined),
@@ -702,10 +711,11 @@ fn idle_space_does_not_affect_the_other() {
             "{layer}"
         );
 
-        let mut separate =
-            Setup::new(protocol("eci-near"), host_machine, random_accesses(4)).expect("protocol with a home");
+        let mut separate = Setup::new(protocol("eci-near"), host_machine, random_accesses(4))
+            .expect("protocol with a home");
         (separate.others, separate.seed) = (vec![random_accesses(2)], mix(1));
-        let in_combined = run_two_spaces(&combined, [random_accesses(4), random_accesses(2)], idle()).host;
+        let in_combined =
+            run_two_spaces(&combined, [random_accesses(4), random_accesses(2)], idle()).host;
         let in_combined = in_combined.expect("host space");
         assert_eq!(
             results(&in_combined),
@@ -743,7 +753,10 @@ fn link_failures_lose_no_write_of_either_space() {
         replays += statistic(&statistics, "link_units_replayed");
         link_downs += statistics.get("link_downs").unwrap_or(0.0);
     }
-    assert!(replays > 100.0 && link_downs > 10.0, "{replays} {link_downs}");
+    assert!(
+        replays > 100.0 && link_downs > 10.0,
+        "{replays} {link_downs}"
+    );
 }
 
 /// Consecutive messages of a circuit may belong to different spaces. Each is taken as soon as possible, even if no
@@ -989,7 +1002,12 @@ fn missing_interrupt_is_reported() {
         fn threads(&self) -> Vec<CopyThread> {
             self.0.threads()
         }
-        fn verify(&self, _: &InterruptDroppingEngine, _: &[CopyThread], _: &dyn Contents) -> Result<(), String> {
+        fn verify(
+            &self,
+            _: &InterruptDroppingEngine,
+            _: &[CopyThread],
+            _: &dyn Contents,
+        ) -> Result<(), String> {
             Ok(())
         }
     }

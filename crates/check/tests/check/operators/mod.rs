@@ -137,7 +137,11 @@ pub fn expression_protocol(case: &TypeCase) -> String {
 }
 
 /// Protocol that executes one assignment, guarded so that the result is within range.
-pub fn assignment_protocol(case: &TypeCase, (operator, range_condition): (&str, &str), short: bool) -> String {
+pub fn assignment_protocol(
+    case: &TypeCase,
+    (operator, range_condition): (&str, &str),
+    short: bool,
+) -> String {
     let action = format!("z := x, {}", assignment("z", operator, "y", short));
     let of_field = range_condition.replace('x', "f");
     let remote = format!(

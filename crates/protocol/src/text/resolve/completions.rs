@@ -95,7 +95,12 @@ impl CompletionCheck<'_> {
                 access,
                 sent: false,
             }],
-            _ => self.accesses.pending_in(row.state).iter().copied().collect(),
+            _ => self
+                .accesses
+                .pending_in(row.state)
+                .iter()
+                .copied()
+                .collect(),
         };
         let is_write = |candidate: &PendingAccess| candidate.access.writes();
         if !pending.is_empty() && pending.iter().all(is_write) {

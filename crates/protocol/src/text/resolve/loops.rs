@@ -52,7 +52,8 @@ impl<'a> Resolver<'a, '_> {
             };
             let message = format!("`{}` {message}", name.text);
             let diagnostic = Diagnostic::new(Code::Type, name.span, message).label(label);
-            self.sink.push(diagnostic.note_at(declared, "declared here"));
+            self.sink
+                .push(diagnostic.note_at(declared, "declared here"));
             return None;
         }
         let dimensions = std::iter::once(first_domain).chain(second_domain);

@@ -13,7 +13,8 @@ const TWO_NETWORKS: &str = include_str!("../../../../../tests/networks/two-netwo
 const BACK_PRESSURE: &str = include_str!("../../../../../tests/networks/back-pressure.coh");
 const SELF_SEND: &str = include_str!("../../../../../tests/networks/self-send.coh");
 const REJECTED_REQUEST: &str = include_str!("../../../../../tests/networks/rejected-request.coh");
-const LOCAL_OPERATION_CAPACITY: &str = include_str!("../../../../../tests/networks/local-capacity.coh");
+const LOCAL_OPERATION_CAPACITY: &str =
+    include_str!("../../../../../tests/networks/local-capacity.coh");
 const LANGUAGE: &str = include_str!("../../../../../docs/language.md");
 
 /// Returns the example of the language reference.
@@ -151,7 +152,8 @@ fn input_queue_capacity_bounds_messages_in_flight() {
         for seed in seeds(10) {
             let judge = |text: &str, simulated_text: &str| {
                 let setup = contended_setup(simulated_text, (4, 2), seed);
-                let (_, sequence) = trace(&setup, Side::Device, 0).unwrap_or_else(|failure| panic_with_seed(seed, failure));
+                let (_, sequence) = trace(&setup, Side::Device, 0)
+                    .unwrap_or_else(|failure| panic_with_seed(seed, failure));
                 cohkit_trace::judge(&parse(text), &setup.home, &sequence, true)
             };
             let verdict = judge(&text, &text);
@@ -175,7 +177,8 @@ fn framed_links_preserve_sender_order() {
         for (name, value) in [("link.layer", "eci"), ("link.links", "2")] {
             setup.platform.set(name, value).unwrap();
         }
-        let (_, sequence) = trace(&setup, Side::Device, 0).unwrap_or_else(|failure| panic_with_seed(seed, failure));
+        let (_, sequence) =
+            trace(&setup, Side::Device, 0).unwrap_or_else(|failure| panic_with_seed(seed, failure));
         let verdict = cohkit_trace::judge(&setup.protocol, &setup.home, &sequence, true);
         assert!(verdict.is_ok(), "{seed}: {verdict:?}");
     }

@@ -17,8 +17,7 @@ fn latency_breakdown_covers_both_spaces() {
             let host = statistics.host.take().expect("host space");
             [statistics, *host]
         };
-        let plain =
-            by_space(play_or_panic(&setup).statistics());
+        let plain = by_space(play_or_panic(&setup).statistics());
         let watched = play_watched(&setup, None, &mut |_| true);
         let watched = by_space(watched.expect("it runs").statistics);
         for ((mut watched, plain), count) in watched.into_iter().zip(plain).zip(&mut access_counts)
