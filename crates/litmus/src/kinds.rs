@@ -200,8 +200,8 @@ pub(crate) fn write(accesses: &Accesses, via: StoreVariant, release: bool) -> Op
     match via {
         StoreVariant::Text if release => accesses.release,
         StoreVariant::Text => accesses.write,
-        StoreVariant::Back => accesses.back,
-        StoreVariant::Acknowledged => accesses.acknowledged,
+        StoreVariant::Back => accesses.write_back,
+        StoreVariant::Acknowledged => accesses.acknowledged_write,
     }
 }
 
@@ -228,7 +228,7 @@ fn needed_access(
         Instruction::Atomic {
             via: StoreVariant::Text,
             ..
-        } => (accesses.update, description(StoreVariant::Text)),
+        } => (accesses.atomic, description(StoreVariant::Text)),
         Instruction::Atomic { via, .. } => (write(accesses, via, false), description(via)),
         Instruction::LoadReserved { .. } | Instruction::StoreConditional { .. } => {
             (None, "reserves a line and writes it if no other cache has")

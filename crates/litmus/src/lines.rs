@@ -357,7 +357,7 @@ impl<'p> Lines<'p> {
             MemoryRequest::Write(_, value, release, via) => {
                 (write(accesses, via, release), Update::Set(value))
             }
-            MemoryRequest::Update(_, update, StoreVariant::Text) => (accesses.update, update),
+            MemoryRequest::Update(_, update, StoreVariant::Text) => (accesses.atomic, update),
             MemoryRequest::Update(_, update, via) => (write(accesses, via, false), update),
         };
         let access = access.expect("nothing is run that a cache lacks a row for");
@@ -377,7 +377,7 @@ impl<'p> Lines<'p> {
         let accesses = &self.accesses[usize::from(thread)];
         let access = match fence {
             FenceKind::Fence => accesses.fence,
-            FenceKind::Acquired => accesses.acquired,
+            FenceKind::Acquired => accesses.acquire_fence,
         };
         let access = access.expect("threads ask for what there is");
         let begun = self.begin_cached(line, 0, thread, (access, Update::Add(0)))?;

@@ -26,8 +26,8 @@ pub fn others(protocol: &Protocol) -> Vec<&'static str> {
     let accesses = Accesses::of(protocol);
     let has = |via: StoreVariant| match via {
         StoreVariant::Text => false,
-        StoreVariant::Back => accesses.back.is_some(),
-        StoreVariant::Acknowledged => accesses.acknowledged.is_some(),
+        StoreVariant::Back => accesses.write_back.is_some(),
+        StoreVariant::Acknowledged => accesses.acknowledged_write.is_some(),
     };
     let variants = LETTERS.iter().filter(|(via, ..)| has(*via));
     variants.map(|&(_, _, words)| words).collect()
@@ -48,12 +48,16 @@ fn choices(protocol: &Protocol, kinds: &Kinds, program: &Program) -> Vec<Vec<Sto
         let mut variants = vec![StoreVariant::Text];
         match instruction {
             Instruction::Store { .. } => {
-                variants.extend(accesses.back.map(|_| StoreVariant::Back));
-                variants.extend(accesses.acknowledged.map(|_| StoreVariant::Acknowledged));
+                variants.extend(accesses.write_back.map(|_| StoreVariant::Back));
+                variants.extend(
+                    accesses
+                        .acknowledged_write
+                        .map(|_| StoreVariant::Acknowledged),
+                );
             }
             // A write that the home performs without returning the old value cannot implement an atomic access.
-            Instruction::Atomic { .. } if accesses.update == Some(Access::Atomic) => {
-                variants.extend(accesses.back.map(|_| StoreVariant::Back));
+            Instruction::Atomic { .. } if accesses.atomic == Some(Access::Atomic) => {
+                variants.extend(accesses.write_back.map(|_| StoreVariant::Back));
             }
             _ => {}
         }

@@ -26,7 +26,7 @@
 //!
 //! A hand-written home has memory without latency: sending a message that carries the line reads memory, and
 //! [`Statement::WriteMemory`] writes the taken message's line to memory. The bytes of a write may be deferred
-//! ([`Statement::SetAside`]) and written later ([`Statement::WriteAside`]). A constructed home has asynchronous memory
+//! ([`Statement::DeferStore`]) and written later ([`Statement::CommitDeferred`]). A constructed home has asynchronous memory
 //! with one operation in progress per line: [`Statement::StartRead`], [`Statement::StartWrite`] and
 //! [`Statement::StartStore`] start it, and [`Event::MemoryData`] or [`Event::MemoryDone`] completes it.
 
@@ -71,7 +71,7 @@ pub struct State {
 
 impl State {
     /// Returns true if the state waits for no message.
-    pub fn stable(&self) -> bool {
+    pub fn is_stable(&self) -> bool {
         self.waits.is_empty()
     }
 }
@@ -233,7 +233,7 @@ pub enum Access {
     /// Atomic read-modify-write: in place with write permission, otherwise by the protocol's rows.
     Atomic,
     /// Acquire fence, issued after each acquiring read and at a fence that orders loads. Not about a line.
-    Acquired,
+    AcquireFence,
 }
 
 impl Access {
@@ -252,7 +252,7 @@ impl Access {
         (Access::Fence, "fence"),
         (Access::WriteBack, "write_back"),
         (Access::Atomic, "atomic"),
-        (Access::Acquired, "acquired"),
+        (Access::AcquireFence, "acquired"),
     ];
 
     /// Name in protocol files.
@@ -271,9 +271,11 @@ impl Access {
             | Access::Release
             | Access::WriteBack
             | Access::Atomic => Right::Write,
-            Access::Evict | Access::Demote | Access::Clean | Access::Fence | Access::Acquired => {
-                Right::None
-            }
+            Access::Evict
+            | Access::Demote
+            | Access::Clean
+            | Access::Fence
+            | Access::AcquireFence => Right::None,
         }
     }
 
@@ -284,7 +286,7 @@ impl Access {
 
     /// Returns true if the access is about a line. The others are taken by rows about no line only.
     pub fn about_line(self) -> bool {
-        !matches!(self, Access::Fence | Access::Acquired)
+        !matches!(self, Access::Fence | Access::AcquireFence)
     }
 
     /// Returns true if the access changes the line's bytes.
@@ -366,9 +368,9 @@ pub enum Statement {
     WriteMemory,
     /// Defer the write in the taken message: keep its bytes to write them later (hand-written homes). There is one
     /// buffer for them per line.
-    SetAside,
+    DeferStore,
     /// Write the deferred bytes to memory, without latency (hand-written homes).
-    WriteAside,
+    CommitDeferred,
     /// Complete the pending access, as [`crate::pending_access`] defines (remotes). A read returns the bytes of the current
     /// message or of the copy. A write whose bytes were sent is not performed again. Any other write is performed in
     /// the line buffer.
@@ -377,7 +379,7 @@ pub enum Statement {
     /// nothing, because any access that reaches a stable state without being performed is retried.
     Retry,
     /// Bulk transition of all lines of the agent that are in one state, in a row about no line (remotes).
-    Every {
+    BulkTransition {
         /// State before the transition.
         from: StateId,
         /// State after the transition.
@@ -400,7 +402,7 @@ pub enum Statement {
     /// Report to the device that its local operation is complete. A locking operation takes the lock.
     Acknowledge(u8),
     /// Report to the device that its unlock is complete. The lock is released.
-    Unlocked,
+    AcknowledgeUnlock,
 }
 
 /// Destination of a message.
@@ -514,7 +516,7 @@ pub enum Expression {
     /// Logical negation.
     Not(Box<Expression>),
     /// Remainder of a non-negative number modulo this size, for types `cycle`.
-    Round(Box<Expression>, u16),
+    Modulo(Box<Expression>, u16),
     /// A binary operator on numbers, truth values or remotes.
     Binary(Operator, Box<Expression>, Box<Expression>),
 }

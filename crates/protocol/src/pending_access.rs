@@ -39,7 +39,7 @@ pub fn bulk_transitions(remote: &Controller) -> Vec<(StateId, StateId)> {
     let mut transitions = Vec::new();
     for row in &remote.rules {
         row.visit(&mut |statement| {
-            if let Statement::Every { from, to } = *statement {
+            if let Statement::BulkTransition { from, to } = *statement {
                 transitions.push((from, to));
             }
         });
@@ -131,7 +131,7 @@ impl Accesses {
         let next_state = next.unwrap_or(row.state);
         let state = &remote.states[next_state.index()];
         let is_performed = state.right >= pending.access.needs();
-        if body.iter().any(ends_access) || state.stable() || is_performed {
+        if body.iter().any(ends_access) || state.is_stable() || is_performed {
             return None;
         }
         let sent = pending.sent || self.sends_bytes(body);
@@ -150,7 +150,7 @@ impl Accesses {
                 return false;
             };
             let to = &remote.states[next.unwrap_or(row.state).index()];
-            to.stable() && to.right >= Right::Read
+            to.is_stable() && to.right >= Right::Read
         })
     }
 
@@ -199,7 +199,7 @@ impl Accesses {
                         .pending_in(row.state)
                         .iter()
                         .any(|pending| pending.sent);
-                sent && to.stable() && !body.contains(&Statement::Done)
+                sent && to.is_stable() && !body.contains(&Statement::Done)
             }
             Event::Access(_) => sends && body.contains(&Statement::Retry),
             _ => false,

@@ -137,7 +137,7 @@ pub fn remote<A: RemoteContext>(
                     return Err(Violation::new("no unexpected message", description).into());
                 }
             },
-            Act::Every { from, to } => context.every(from, to)?,
+            Act::BulkTransition { from, to } => context.every(from, to)?,
             other => {
                 let description = format!("a remote executes an action of a home: {other:?}");
                 return Err(Violation::new("no unexpected message", description).into());
@@ -319,7 +319,7 @@ pub fn home<A: HomeContext>(
                 (_, Some(copy)) => context.set_memory(copy)?,
                 _ => return Err(data_violation("the home writes memory without data")),
             },
-            Act::SetAside => match carries {
+            Act::DeferStore => match carries {
                 Some(Carries::Store | Carries::PartialStore) => {
                     context.defer_write(input.sender, whole_line)?;
                 }
@@ -329,7 +329,7 @@ pub fn home<A: HomeContext>(
                     ))
                 }
             },
-            Act::WriteAside => {
+            Act::CommitDeferred => {
                 let (from, whole_line) = context.take_deferred_write()?;
                 context.store(from, whole_line)?;
                 // The received copy does not contain the deferred store.
@@ -342,13 +342,13 @@ pub fn home<A: HomeContext>(
             },
             Act::StartStore { whole } => context.start(MemoryOp::Store { whole })?,
             Act::Acknowledge(local) => context.acknowledge(local)?,
-            Act::Unlocked => context.unlocked(),
+            Act::AcknowledgeUnlock => context.unlocked(),
             Act::Done => {
                 return Err(data_violation(
                     "the home completes an access, which only a remote can",
                 ))
             }
-            Act::Every { .. } => return Err(data_violation("the home gives lines up")),
+            Act::BulkTransition { .. } => return Err(data_violation("the home gives lines up")),
         }
     }
     Ok(())

@@ -220,7 +220,7 @@ impl ProtocolFacts {
         ProtocolFacts {
             coherent: protocol.guarantee.coherent,
             slot,
-            defers_stores: home_has(&|s| *s == Statement::SetAside),
+            defers_stores: home_has(&|s| *s == Statement::DeferStore),
             stores_pending,
             line_order,
             senders,

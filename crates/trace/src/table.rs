@@ -33,11 +33,11 @@ impl Value {
             Value::Some(remotes) => {
                 Contents::Members(remotes.iter().map(|&remote| remote as u16 - 1).collect())
             }
-            Value::Each(each) if ty.set_of_homes() => {
+            Value::Each(each) if ty.is_home_set() => {
                 let members = (0..).zip(each).filter(|(_, &inside)| inside != 0);
                 Contents::Members(members.map(|(home, _)| home).collect())
             }
-            Value::Each(each) => Contents::Each(each.iter().map(|&one| one as u16).collect()),
+            Value::Each(each) => Contents::Elements(each.iter().map(|&one| one as u16).collect()),
         }
     }
 
@@ -336,19 +336,19 @@ impl RowInterpreter<'_> {
                 return self.execute_all(if holds { then } else { otherwise });
             }
             Statement::Retry => return Ok(()),
-            Statement::Every { from, to } => RowEffect::Every {
+            Statement::BulkTransition { from, to } => RowEffect::Every {
                 from: *from,
                 to: *to,
             },
             Statement::WriteMemory => RowEffect::WriteMemory,
-            Statement::SetAside => RowEffect::SetAside,
-            Statement::WriteAside => RowEffect::WriteAside,
+            Statement::DeferStore => RowEffect::SetAside,
+            Statement::CommitDeferred => RowEffect::WriteAside,
             Statement::Done => RowEffect::Done,
             Statement::StartRead => RowEffect::StartRead,
             Statement::StartWrite => RowEffect::StartWrite,
             Statement::StartStore { whole } => RowEffect::StartStore { whole: *whole },
             Statement::Acknowledge(local) => RowEffect::Acknowledge(*local),
-            Statement::Unlocked => RowEffect::Unlocked,
+            Statement::AcknowledgeUnlock => RowEffect::Unlocked,
         };
         self.effects.push(effect);
         Ok(())
@@ -509,7 +509,7 @@ impl RowInterpreter<'_> {
             Expression::All(condition) => (!self.exists_remote(condition, false)?).into(),
             Expression::Any(condition) => self.exists_remote(condition, true)?.into(),
             Expression::Not(condition) => (self.evaluate(condition)? == 0).into(),
-            Expression::Round(number, size) => self.evaluate(number)? % i64::from(*size),
+            Expression::Modulo(number, size) => self.evaluate(number)? % i64::from(*size),
             Expression::Binary(operator, a, b) => {
                 let a = self.evaluate(a)?;
                 // The right operand may have no meaning if the left one decides the result.

@@ -116,12 +116,12 @@ impl<'p> System<'p> {
                 out.push(choose(condition, then, otherwise));
             }
             Statement::WriteMemory => self.write_memory(execution, out)?,
-            Statement::SetAside => out.extend(self.defer_store(execution)?),
-            Statement::WriteAside => out.extend(self.write_deferred(execution)?),
+            Statement::DeferStore => out.extend(self.defer_store(execution)?),
+            Statement::CommitDeferred => out.extend(self.write_deferred(execution)?),
             Statement::Done => self.done(execution, out),
             // The search tries every access in every state anyway.
             Statement::Retry => {}
-            Statement::Every { from, to } => match &context.remote {
+            Statement::BulkTransition { from, to } => match &context.remote {
                 Some(remote) => out.push(self.bulk_transition(remote, *from, *to)),
                 None => return Err(self.unsupported_expression("gives lines up", context)),
             },
@@ -142,7 +142,7 @@ impl<'p> System<'p> {
                 self.start_memory_operation(context, operation, out)?;
             }
             Statement::Acknowledge(index) => self.acknowledge(context, *index, out)?,
-            Statement::Unlocked => {
+            Statement::AcknowledgeUnlock => {
                 let Some(device) = self.device else {
                     return Err(self
                         .unsupported_expression("unlocks a line that it can never lock", context));

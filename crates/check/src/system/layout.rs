@@ -327,7 +327,7 @@ impl Sizes {
             format!("{name}_stable"),
             states,
             TypeId::BOOL,
-            controller.states.iter().map(|s| i32::from(s.stable())),
+            controller.states.iter().map(|s| i32::from(s.is_stable())),
         );
         Side {
             controller,

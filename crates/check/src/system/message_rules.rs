@@ -802,7 +802,7 @@ impl<'p> System<'p> {
                 row.collect()
             }
         });
-        if ty.set_of_homes() {
+        if ty.is_home_set() {
             return vec![set(elements.map(|member| member.is_not(0)).collect())];
         }
         let elements = self.names.indices(ty).into_iter().zip(elements);

@@ -38,7 +38,7 @@ impl<'p> System<'p> {
         }
         self.add_inclusion_invariant();
         for invariant in &self.protocol.invariants {
-            let holds = self.for_all_lines(|system, line| system.claim(&invariant.holds, line));
+            let holds = self.for_all_lines(|system, line| system.claim(&invariant.claim, line));
             self.build.invariant(&invariant.name, holds);
         }
         if let Some(bound) = self.protocol.bounds.in_flight {

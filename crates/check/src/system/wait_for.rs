@@ -98,7 +98,7 @@ impl System<'_> {
             chosen: None,
         };
         for (number, state) in controller.states.iter().enumerate() {
-            if state.stable() {
+            if state.is_stable() {
                 continue;
             }
             let agent = self.agent(context.remote.as_ref(), &line);

@@ -232,7 +232,11 @@ fn read(text: &str) -> Protocol {
 /// The protocol with the parameters of one of its systems.
 fn sized(protocol: &Protocol, system: &str) -> Protocol {
     let system = protocol.systems.iter().find(|s| s.name == system).unwrap();
-    system.sized.as_deref().unwrap_or(protocol).clone()
+    system
+        .resized_protocol
+        .as_deref()
+        .unwrap_or(protocol)
+        .clone()
 }
 
 /// Searches a system of a protocol, and checks that the executed rows, a search of orbits and Rumur agree with the

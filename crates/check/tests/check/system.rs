@@ -529,7 +529,7 @@ fn faults_of_a_home_are_found() {
     let stray = |home: &mut Controller| {
         for row in &mut home.rules {
             if row.event == Event::Unlock && row.effect == Effect::Refuse {
-                let body = vec![Statement::Unlocked];
+                let body = vec![Statement::AcknowledgeUnlock];
                 row.effect = Effect::Take { body, next: None };
             }
         }

@@ -113,7 +113,7 @@ fn trace_check_tracks_lineless_state_over_all_lines() {
         let text = std::fs::read_to_string(format!("{root}/{name}.coh")).expect("it is there");
         let parsed = parse(&text).expect("the text is right");
         for system in &parsed.systems {
-            let protocol = system.sized.as_deref().unwrap_or(&parsed);
+            let protocol = system.resized_protocol.as_deref().unwrap_or(&parsed);
             assert!(protocol.line_coupling().is_some(), "{name}");
             let (home, model) = modelled(protocol, system.remotes, system.lines);
             let Ok(graph) = graph(&model, 60_000, None) else {

@@ -104,7 +104,7 @@ fn every_system(folder: &str, further_sizes: &[(u16, u8)]) -> (usize, Vec<String
     for text in texts(folder) {
         let mut sizes = Vec::new();
         for system in &text.systems {
-            let protocol = system.sized.as_deref().unwrap_or(&text);
+            let protocol = system.resized_protocol.as_deref().unwrap_or(&text);
             sizes.push((protocol, system.remotes, system.lines));
         }
         for &(remotes, lines) in further_sizes.iter().filter(|_| text.kinds.len() == 1) {
@@ -217,7 +217,7 @@ fn data_bits_are_as_exact_as_words() {
     let folders = ["protocols", "tests/homes", "tests/kinds", "ordering"];
     for text in folders.into_iter().flat_map(texts) {
         for declared in &text.systems {
-            let protocol = declared.sized.as_deref().unwrap_or(&text);
+            let protocol = declared.resized_protocol.as_deref().unwrap_or(&text);
             let (remotes, lines) = (declared.remotes, declared.lines);
             let home = construct::home(protocol, remotes.total()).unwrap();
             let room = system::Options::default().capacity;

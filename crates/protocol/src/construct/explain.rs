@@ -30,13 +30,13 @@ pub type View = Vec<ViewStep>;
 #[derive(Clone, Copy)]
 enum Operation {
     /// The home took this message from the remote.
-    Taken(MessageId),
+    Receive(MessageId),
     /// The home sent this message to the remote.
-    Sent(MessageId),
+    Send(MessageId),
 }
 
 /// One remote's silent moves before each of its operations, and after the last.
-type Run = Vec<Vec<(SettingId, Move)>>;
+type SilentMoves = Vec<Vec<(SettingId, Move)>>;
 
 /// Draws a run that is consistent with `view` and ends with `remote` in `setting`. If `delivered` is given, that
 /// message then reaches the remote, which has no rule for it.
@@ -48,7 +48,7 @@ pub fn explain(
     setting: SettingId,
     delivered: Option<MessageId>,
 ) -> Sequence {
-    let runs: Vec<Run> = (0..remotes)
+    let runs: Vec<SilentMoves> = (0..remotes)
         .map(|other| {
             let operations = operations(view, other);
             let target = (other == remote).then_some(setting);
@@ -91,7 +91,7 @@ fn operations(view: &[ViewStep], remote: u16) -> Vec<Operation> {
     for step in view {
         if let (Event::Message(message), Some(sender)) = step.input {
             if sender == remote {
-                operations.push(Operation::Taken(message));
+                operations.push(Operation::Receive(message));
             }
         }
         operations.extend(step.acts.iter().filter_map(|act| match act {
@@ -99,7 +99,7 @@ fn operations(view: &[ViewStep], remote: u16) -> Vec<Operation> {
                 message,
                 to: Receiver::Remote(to),
                 ..
-            } if *to == remote => Some(Operation::Sent(*message)),
+            } if *to == remote => Some(Operation::Send(*message)),
             _ => None,
         }));
     }
@@ -111,7 +111,7 @@ fn find_run(
     environment: &mut Environment,
     operations: &[Operation],
     target: Option<SettingId>,
-) -> Option<Run> {
+) -> Option<SilentMoves> {
     type Node = (usize, SettingId);
     let start: Node = (0, environment.initial());
     let mut parents: FxHashMap<Node, Option<(Node, Option<Move>)>> = FxHashMap::default();
@@ -139,8 +139,8 @@ fn find_run(
         };
         if let Some(operation) = operations.get(position) {
             let next_setting = match *operation {
-                Operation::Taken(message) => environment.receive(setting, message),
-                Operation::Sent(message) => Some(environment.send(setting, message)),
+                Operation::Receive(message) => environment.receive(setting, message),
+                Operation::Send(message) => Some(environment.send(setting, message)),
             };
             if let Some(next_setting) = next_setting {
                 enqueue((position + 1, next_setting), None);
@@ -316,11 +316,11 @@ impl<'e, 'a> Drawing<'e, 'a> {
                 } => self.send(home, *to as usize, *message, true),
                 Act::Send { .. }
                 | Act::WriteMemory
-                | Act::SetAside
-                | Act::WriteAside
+                | Act::DeferStore
+                | Act::CommitDeferred
                 | Act::Done
-                | Act::Every { .. }
-                | Act::Unlocked => {}
+                | Act::BulkTransition { .. }
+                | Act::AcknowledgeUnlock => {}
                 Act::StartRead => self.push(home, does("reads memory".into()), true),
                 Act::StartWrite => self.push(home, does("writes memory".into()), true),
                 Act::StartStore { .. } => {

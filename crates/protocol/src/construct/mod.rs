@@ -28,7 +28,7 @@ pub mod rights;
 pub mod table;
 
 use crate::controller::Controller;
-use crate::policy::{Policy, When};
+use crate::policy::{GrantCondition, Policy};
 use crate::protocol::{Home, Protocol};
 use drain::Drain;
 use environment::Environment;
@@ -47,17 +47,17 @@ use table::{refine, HomeTable};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Extent {
     /// Maximum number of remotes for which home states are explored. A file with smaller systems needs fewer.
-    pub explored: u16,
+    pub max_explored_remotes: u16,
     /// Maximum number of remotes for which the drain check runs. The checker's model covers the property for every
     /// system.
-    pub drained: u16,
+    pub max_drained_remotes: u16,
 }
 
 impl Default for Extent {
     fn default() -> Self {
         Extent {
-            explored: 2,
-            drained: 1,
+            max_explored_remotes: 2,
+            max_drained_remotes: 1,
         }
     }
 }
@@ -80,7 +80,7 @@ pub struct Construction<'a> {
     /// Home for one remote, as the full product.
     pub graph: HomeGraph,
     /// Home for several remotes, if a system of the file has more than one.
-    pub joint: Option<HomeGraph>,
+    pub multi_remote_graph: Option<HomeGraph>,
     /// Drain checks, for one remote and up.
     pub drains: Vec<Drain>,
     entries: Vec<Entry>,
@@ -150,7 +150,7 @@ pub fn construct_until<'a>(
     let Some(graph) = explore(&mut knowledge, 1)? else {
         return Ok(None);
     };
-    let joint = match largest.min(extent.explored) {
+    let multi_remote_graph = match largest.min(extent.max_explored_remotes) {
         0 | 1 => None,
         remotes => match explore(&mut knowledge, remotes)? {
             Some(graph) => Some(graph),
@@ -164,8 +164,8 @@ pub fn construct_until<'a>(
     }
     // One remote without a device is never sent a forward, so effects of forwards need a second one.
     let drained = match policy.locals.is_empty() {
-        true => extent.drained.max(2),
-        false => extent.drained,
+        true => extent.max_drained_remotes.max(2),
+        false => extent.max_drained_remotes,
     };
     for remotes in 2..=largest.min(drained) {
         let Some(graph) = explore(&mut knowledge, remotes)? else {
@@ -181,7 +181,7 @@ pub fn construct_until<'a>(
         knowledge,
         class_of,
         graph,
-        joint,
+        multi_remote_graph,
         drains,
         entries,
         program,
@@ -221,7 +221,7 @@ fn classes(knowledge: &Knowledge, entries: &[Entry]) -> Vec<u32> {
 fn check_grants(environment: &Environment, policy: &Policy) -> Result<(), Box<Fault>> {
     for grant in policy.requests.iter().flat_map(|request| &request.grants) {
         let granted = environment.granted(grant.message);
-        let chosen_without_data = grant.when == When::Chosen
+        let chosen_without_data = grant.condition == GrantCondition::Chosen
             && !environment.protocol.message(grant.message).carries.line();
         if granted == grant.right && !chosen_without_data {
             continue;
@@ -313,7 +313,7 @@ impl Construction<'_> {
 
     /// Notes: requests served early, doubtful waits, fairness assumptions.
     pub fn notes(&self) -> impl Iterator<Item = &fault::Note> {
-        let graphs = std::iter::once(&self.graph).chain(&self.joint);
+        let graphs = std::iter::once(&self.graph).chain(&self.multi_remote_graph);
         graphs
             .flat_map(|graph| &graph.notes)
             .chain(self.drains.iter().filter_map(|drain| drain.note.as_ref()))

@@ -41,7 +41,7 @@ impl<'e, 'a> Namer<'e, 'a> {
             let states = &protocol.remote.states;
             states
                 .iter()
-                .find(|state| state.right == permission && state.stable())
+                .find(|state| state.right == permission && state.is_stable())
                 .map_or(String::new(), |state| state.name.clone())
         };
         let mut answers = vec![(Right::Write, true); protocol.messages.len()];
@@ -54,7 +54,7 @@ impl<'e, 'a> Namer<'e, 'a> {
             for message in sent_messages(body) {
                 let answer = &mut answers[message.index()];
                 answer.0 = answer.0.min(state.right);
-                answer.1 &= !state.stable() && state.right > Right::None;
+                answer.1 &= !state.is_stable() && state.right > Right::None;
                 let word = &mut victims[message.index()];
                 if word.is_empty() {
                     let next = &protocol.remote.states[next.unwrap_or(rule.state).index()];
@@ -197,9 +197,9 @@ impl<'e, 'a> Namer<'e, 'a> {
                 .copied()
                 .collect();
             let mut has_forward = false;
-            for reach in &environment.policy().reach {
-                if in_flight.contains(&reach.forward) {
-                    name.push_str(&self.permission_names[reach.right as usize]);
+            for downgrade in &environment.policy().downgrades {
+                if in_flight.contains(&downgrade.forward) {
+                    name.push_str(&self.permission_names[downgrade.right as usize]);
                     has_forward = true;
                 }
             }
@@ -335,7 +335,7 @@ fn pending_requests(protocol: &Protocol) -> Vec<BTreeSet<MessageId>> {
             else {
                 continue;
             };
-            if protocol.remote.states[next.index()].stable() {
+            if protocol.remote.states[next.index()].is_stable() {
                 continue;
             }
             let mut requests = pending[rule.state.index()].clone();

@@ -9,7 +9,7 @@ use crate::controller::{
     Target, Variable,
 };
 use crate::execute::{Fault, Tables};
-use crate::policy::{Acceptance, Policy, RequestPolicy, Stall, UnderLock, When};
+use crate::policy::{Acceptance, GrantCondition, LockConflict, Policy, RequestPolicy, Stall};
 use crate::protocol::{Carries, Class, MessageId, Protocol, Right, StateId, Type, VariableId};
 use crate::text::Span;
 use Expression as E;
@@ -378,7 +378,7 @@ impl<'a> Writer<'a> {
     fn locals(&mut self) {
         for (index, local) in self.policy.locals.iter().enumerate() {
             let event = Event::Local(index as u8);
-            if self.policy.under_lock == UnderLock::Refuse {
+            if self.policy.lock_conflict == LockConflict::Refuse {
                 self.rule(event, is(LOCKED, 1), Effect::Refuse, local.span);
             }
             let is_free = and(is(LOCAL, 0), is(LOCKED, 0));
@@ -397,7 +397,7 @@ impl<'a> Writer<'a> {
             self.take(
                 Event::Unlock,
                 is(LOCKED, 1),
-                vec![set(LOCKED, 0), S::Unlocked],
+                vec![set(LOCKED, 0), S::AcknowledgeUnlock],
                 span,
             );
             self.rule(Event::Unlock, E::Constant(1), Effect::Refuse, span);
@@ -428,7 +428,7 @@ impl<'a> Writer<'a> {
                 request
                     .grants
                     .iter()
-                    .any(|grant| grant.when == When::Chosen),
+                    .any(|grant| grant.condition == GrantCondition::Chosen),
             );
             for choice in 0..=choices {
                 let mut body = vec![free_slot.clone()];
@@ -460,9 +460,9 @@ impl<'a> Writer<'a> {
             if !eligible(self.protocol.message(grant.message).carries.line()) {
                 continue;
             }
-            let condition = match grant.when {
-                When::Chosen if choice == 0 => continue,
-                When::Always | When::Chosen => None,
+            let condition = match grant.condition {
+                GrantCondition::Chosen if choice == 0 => continue,
+                GrantCondition::Always | GrantCondition::Chosen => None,
                 other => Some(self.condition(other)),
             };
             let grant_statements = self.send_grant(grant.message);
@@ -474,9 +474,9 @@ impl<'a> Writer<'a> {
         chain
     }
 
-    fn condition(&mut self, condition: When) -> Expression {
+    fn condition(&mut self, condition: GrantCondition) -> Expression {
         match condition {
-            When::Held => self.table(Entry::Held, knowledge_of(E::Variable(REQUESTER))),
+            GrantCondition::Held => self.table(Entry::Held, knowledge_of(E::Variable(REQUESTER))),
             _ => {
                 let has_no_permission = binary(
                     Operator::Equal,
@@ -547,8 +547,8 @@ impl<'a> Writer<'a> {
             }
             let mut grant_statements = self.send_grant(grant.message);
             grant_statements.extend_from_slice(locals);
-            chain = match grant.when {
-                When::Always | When::Chosen => grant_statements,
+            chain = match grant.condition {
+                GrantCondition::Always | GrantCondition::Chosen => grant_statements,
                 other => {
                     let condition = self.condition(other);
                     vec![when(condition, grant_statements, chain)]
@@ -573,7 +573,7 @@ impl<'a> Writer<'a> {
             not(forward.clone()),
             binary(Operator::Greater, rights.clone(), goal.clone()),
         );
-        if !self.policy.awaits.is_empty() {
+        if !self.policy.acknowledgement_rules.is_empty() {
             let unacknowledged = self.table(Entry::Unacknowledged, knowledge_of(E::Each));
             needs_forward = and(needs_forward, not(unacknowledged));
         }
@@ -611,10 +611,13 @@ impl<'a> Writer<'a> {
 
 /// Forward that downgrades a remote to a permission: the one that reaches the highest permission not above it.
 pub fn forward_for(policy: &Policy, ensure: Right) -> Option<MessageId> {
-    let candidates = policy.reach.iter().filter(|reach| reach.right <= ensure);
+    let candidates = policy
+        .downgrades
+        .iter()
+        .filter(|downgrade| downgrade.right <= ensure);
     candidates
-        .max_by_key(|reach| reach.right)
-        .map(|reach| reach.forward)
+        .max_by_key(|downgrade| downgrade.right)
+        .map(|downgrade| downgrade.forward)
 }
 
 /// Local operations of a policy, as listed in a controller.

@@ -172,10 +172,10 @@ fn to_statement(act: &Act) -> Statement {
             fields: Vec::new(),
         },
         Act::WriteMemory => Statement::WriteMemory,
-        Act::SetAside => Statement::SetAside,
-        Act::WriteAside => Statement::WriteAside,
+        Act::DeferStore => Statement::DeferStore,
+        Act::CommitDeferred => Statement::CommitDeferred,
         Act::Done => Statement::Done,
-        Act::Every { from, to } => Statement::Every {
+        Act::BulkTransition { from, to } => Statement::BulkTransition {
             from: *from,
             to: *to,
         },
@@ -183,7 +183,7 @@ fn to_statement(act: &Act) -> Statement {
         Act::StartWrite => Statement::StartWrite,
         Act::StartStore { whole } => Statement::StartStore { whole: *whole },
         Act::Acknowledge(local) => Statement::Acknowledge(*local),
-        Act::Unlocked => Statement::Unlocked,
+        Act::AcknowledgeUnlock => Statement::AcknowledgeUnlock,
     }
 }
 

@@ -248,7 +248,7 @@ impl Sink {
         }
     }
     /// Returns true if a diagnostic would be shown, not only counted. Otherwise its text need not be composed.
-    pub(super) fn shows(&self, code: Code, span: Span) -> bool {
+    pub(super) fn would_show(&self, code: Code, span: Span) -> bool {
         self.list.len() < Diagnostic::MAX_COUNT && !self.reported.contains(&(code, span))
     }
     pub(super) fn count(&self) -> usize {

@@ -204,8 +204,8 @@ impl Analysis {
     }
 }
 
-/// Resolves a file with the sizes of a system.
-fn sized(
+/// Resolves a file with the sizes that a system states; reports its errors at the system.
+fn resolve_with_sizes(
     text: &str,
     tokens: &[(lexer::Token, Span)],
     system: &System,
@@ -236,7 +236,8 @@ pub fn analyse(text: &str) -> Analysis {
         if let (Some(protocol), 0) = (&mut analysis.protocol, sink.count()) {
             for system in &mut protocol.systems {
                 if !system.sizes.is_empty() {
-                    system.sized = sized(text, &tokens, system, &mut sink).map(Arc::new);
+                    system.resized_protocol =
+                        resolve_with_sizes(text, &tokens, system, &mut sink).map(Arc::new);
                 }
             }
         }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::controller::{Effect, Event, Expression, Set, Statement, Target, Value};
-use crate::policy::When;
+use crate::policy::GrantCondition;
 use crate::protocol::{Carries, Class, Home, Right, Type};
 
 mod aliases;
@@ -41,7 +41,7 @@ fn eci_is_read_completely() {
     );
     assert_eq!(eci.remote.states.len(), 11);
     assert_eq!(eci.remote.states[6].right, Right::Read);
-    assert!(!eci.remote.states[6].stable());
+    assert!(!eci.remote.states[6].is_stable());
     let Home::Policy(policy) = &eci.home else {
         panic!("a policy")
     };
@@ -60,7 +60,10 @@ fn eci_is_read_completely() {
             ("clean_invalidate_lock", Right::None, true)
         ]
     );
-    assert!(policy.requests[4].write && policy.requests[4].grants[0].when == When::Always);
+    assert!(
+        policy.requests[4].write
+            && policy.requests[4].grants[0].condition == GrantCondition::Always
+    );
     assert_eq!(
         eci.systems
             .iter()

@@ -47,8 +47,8 @@ fn construction_results(text: &str) -> BTreeMap<String, String> {
     match construct_to(
         &protocol,
         Extent {
-            explored: 3,
-            drained: 2,
+            max_explored_remotes: 3,
+            max_drained_remotes: 2,
         },
     ) {
         Err(ConstructionError::Refused(refusal)) => panic!("refused: {}", refusal.obstacle),
@@ -79,9 +79,9 @@ fn construction_results(text: &str) -> BTreeMap<String, String> {
                 }
                 .to_string(),
             );
-            if let Some(joint) = &construction.joint {
-                record("joint states", joint.states.len().to_string());
-                record("joint transitions", joint.transitions().to_string());
+            if let Some(graph) = &construction.multi_remote_graph {
+                record("joint states", graph.states.len().to_string());
+                record("joint transitions", graph.transitions().to_string());
             }
             let verdict = construction
                 .fault()
@@ -256,8 +256,14 @@ fn factored_and_flat_controllers_match_the_graph() {
         let construction = construct(&protocol).ok().unwrap();
         for merge in [false, true] {
             let factored = construction.factored(merge);
-            let remotes = construction.joint.as_ref().map_or(1, |joint| joint.remotes);
-            let graph = construction.joint.as_ref().unwrap_or(&construction.graph);
+            let remotes = construction
+                .multi_remote_graph
+                .as_ref()
+                .map_or(1, |graph| graph.remotes);
+            let graph = construction
+                .multi_remote_graph
+                .as_ref()
+                .unwrap_or(&construction.graph);
             assert_same_behaviour(
                 &factored,
                 graph,
@@ -355,7 +361,7 @@ fn three_remotes_know_no_more_than_two() {
                 &protocol,
                 Extent {
                     explored,
-                    drained: 1,
+                    max_drained_remotes: 1,
                 },
             )
             .ok()
@@ -387,8 +393,8 @@ fn every_transition_of_the_shipped_homes_happens() {
         let construction = construct_to(
             &protocol,
             Extent {
-                explored: remotes,
-                drained: remotes,
+                max_explored_remotes: remotes,
+                max_drained_remotes: remotes,
             },
         );
         let construction = construction.ok().unwrap();

@@ -113,7 +113,7 @@ fn expected_fields(
             }
             Act::StartRead => expected_fields[1] = 1,
             Act::StartWrite | Act::StartStore { .. } => expected_fields[1] = 2,
-            Act::Acknowledge(_) | Act::Unlocked => expected_fields[2] = 1,
+            Act::Acknowledge(_) | Act::AcknowledgeUnlock => expected_fields[2] = 1,
             other => panic!("{other:?} has no place in a row"),
         }
     }

@@ -563,7 +563,7 @@ impl Simulation {
             let kind = &self.tables.kinds[message.kind.index()];
             let keeps_bytes = |act| {
                 let act = self.home.program.act(act);
-                matches!(act, Act::WriteMemory | Act::SetAside)
+                matches!(act, Act::WriteMemory | Act::DeferStore)
             };
             let is_dropped = kind.store
                 && !self.home.program.keeps_store_bytes
@@ -739,22 +739,22 @@ impl Simulation {
                     _ => self.write_back(line, message),
                 }
             }
-            Act::SetAside => self.defer_store(unit_index, line, message),
-            Act::WriteAside => {
+            Act::DeferStore => self.defer_store(unit_index, line, message),
+            Act::CommitDeferred => {
                 self.operate(ready, line);
                 self.commit_store(unit_index, line, None);
             }
             Act::Acknowledge(_) if self.take_directory_eviction(line) => {}
             Act::Acknowledge(local) => self.complete_local_operation(line, local),
-            Act::Unlocked if self.neighbours.upper_level.is_some() => {
+            Act::AcknowledgeUnlock if self.neighbours.upper_level.is_some() => {
                 self.handle_unlock_below(line)
             }
-            Act::Unlocked if self.application.is_some() => {}
-            Act::Unlocked => {
+            Act::AcknowledgeUnlock if self.application.is_some() => {}
+            Act::AcknowledgeUnlock => {
                 self.device.current = None;
                 self.schedule_next_operation();
             }
-            Act::Done | Act::Every { .. } => {
+            Act::Done | Act::BulkTransition { .. } => {
                 self.fail(
                     FailureKind::Meaningless,
                     line,

@@ -156,7 +156,7 @@ impl ConfigProperties {
         ConfigProperties {
             right: state.right,
             holds_line: state.holds_line,
-            stable: state.stable(),
+            stable: state.is_stable(),
         }
     }
 }

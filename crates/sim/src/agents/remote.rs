@@ -903,7 +903,7 @@ impl Simulation {
                 Act::Done => {
                     self.complete_pending_access(cache, line, entry, &mut received_copy, transition)
                 }
-                Act::Every { from, to } => self.caches.bulk_transitions.push((from, to)),
+                Act::BulkTransition { from, to } => self.caches.bulk_transitions.push((from, to)),
                 _ => {
                     self.report_unsupported(cache, line, entry.configuration, "an action of a home")
                 }

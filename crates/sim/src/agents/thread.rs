@@ -45,7 +45,7 @@ impl Simulation {
                 return;
             }
             if std::mem::take(&mut thread.is_acquiring) {
-                if let Some(access) = accesses.acquired {
+                if let Some(access) = accesses.acquire_fence {
                     return self.issue_thread_access(core, (0, 0), access, Purpose::Core, time);
                 }
             }
@@ -157,12 +157,12 @@ impl Simulation {
                     let update = matches!(step, Step::Update { .. });
                     let access = match (
                         application.scenario_run.write_access(thread_index),
-                        accesses.update,
+                        accesses.atomic,
                     ) {
                         (Some(scenario_access), _) => scenario_access,
                         (None, Some(Access::Atomic)) if update => Access::Atomic,
                         // In a copy of the cache's own, independent of how the protocol treats stores.
-                        _ => accesses.back.unwrap_or(Access::Store),
+                        _ => accesses.write_back.unwrap_or(Access::Store),
                     };
                     return self.issue_thread_access(core, location, access, purpose, time);
                 }

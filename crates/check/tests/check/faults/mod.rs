@@ -147,7 +147,7 @@ pub const FAULTS: [Fault; 19] = [
     },
     Fault {
         name: "a deferred store is forgotten",
-        statement: |s| (s != Statement::WriteAside).then_some(s),
+        statement: |s| (s != Statement::CommitDeferred).then_some(s),
         ..NONE
     },
     Fault {

@@ -222,7 +222,7 @@ impl<'c> Accesses<'c> {
             | Access::Release
             | Access::WriteBack
             | Access::Atomic => permission == Right::Write,
-            Access::Fence | Access::Acquired => false,
+            Access::Fence | Access::AcquireFence => false,
             Access::Evict | Access::Demote | Access::Clean => self.can_start_from(state),
         }
     }

@@ -14,7 +14,7 @@ impl Resolver<'_, '_> {
                 continue;
             };
             let earlier = &remote.rules[..index];
-            if !self.sent_by_home[message.index()]
+            if !self.is_sent_by_home[message.index()]
                 || !sends_to_sender(rule)
                 || is_sender_remote(rule, earlier)
             {
