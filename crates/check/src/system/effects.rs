@@ -1,7 +1,7 @@
 //! Effects of rows: statements of controllers, sends, writes, and notes for charts.
 
 use cohkit_protocol::controller::{Access, Statement};
-use cohkit_protocol::pending_access::Ending;
+use cohkit_protocol::pending_access::CompletionKind;
 use cohkit_protocol::protocol::{Carries, MessageId, Right, StateId, Type as ValueType};
 use cohkit_protocol::unroll::Homes;
 use cohkit_system::agent::{PARTIAL_WRITE_TO_STALE_COPY, STALE_RESPONSE_IN_FLIGHT};
@@ -182,7 +182,7 @@ impl<'p> System<'p> {
     fn done(&mut self, execution: &mut Execution, out: &mut Vec<Stmt>) {
         let (context, line) = (execution.context, execution.context.line.clone());
         match execution.done {
-            CompletionEffect::Ends(Ending::Write) => {
+            CompletionEffect::Ends(CompletionKind::Write) => {
                 out.extend(self.assert_store_order(context, true));
                 if self.facts.coherent && execution.is_partial_write {
                     let violation = Violation::new("data value", PARTIAL_WRITE_TO_STALE_COPY);
@@ -194,11 +194,11 @@ impl<'p> System<'p> {
                 out.extend(self.mark_copies_stale(&line, true));
                 execution.copy = Expr::Bool(true);
             }
-            CompletionEffect::Ends(Ending::Sent) => {
+            CompletionEffect::Ends(CompletionKind::Sent) => {
                 out.extend(self.assert_store_performed(context))
             }
             // The copy of a message was checked when it was sent.
-            CompletionEffect::Ends(Ending::Read)
+            CompletionEffect::Ends(CompletionKind::Read)
                 if self.facts.coherent && execution.incoming_copy.is_none() =>
             {
                 out.extend(self.assert_store_order(context, false));

@@ -7,7 +7,7 @@
 use cohkit_protocol::controller::{
     Access, Controller, Effect, Event, Expression, Rule as Row, Set, Statement, Target, Variable,
 };
-use cohkit_protocol::pending_access::Ending;
+use cohkit_protocol::pending_access::CompletionKind;
 use cohkit_protocol::protocol::{MessageId, Type as ValueType, VariableId as VariableName};
 use cohkit_protocol::terms::IndexDomain;
 use cohkit_system::plan::{CompletionEffect, Plan, ProtocolFacts};
@@ -218,7 +218,7 @@ fn case<'c>(
         },
         done: plan.done,
         is_partial_write: plan.is_partial_write
-            && plan.done == CompletionEffect::Ends(Ending::Write),
+            && plan.done == CompletionEffect::Ends(CompletionKind::Write),
         gives_up: plan.gives_up,
     };
     Ok((case, next))
@@ -556,7 +556,7 @@ impl<'p> System<'p> {
                 out.extend(self.mark_copies_stale(&context.line, true));
                 out.push(own_copy.set(true));
             } else if trigger.incoming_copy.is_some()
-                || case.done == CompletionEffect::Ends(Ending::Write)
+                || case.done == CompletionEffect::Ends(CompletionKind::Write)
             {
                 out.push(own_copy.set(copy));
             }

@@ -68,9 +68,9 @@ pub fn explain(
         drawing.home(step.input, &step.acts);
     }
     for other in 0..remotes {
-        let last_position = runs[other as usize].len() - 1;
-        if position[other as usize] == last_position {
-            drawing.silent(other, &runs[other as usize][last_position]);
+        let final_position = runs[other as usize].len() - 1;
+        if position[other as usize] == final_position {
+            drawing.silent(other, &runs[other as usize][final_position]);
         }
     }
     if let Some(message) = delivered {
@@ -86,6 +86,7 @@ pub fn explain(
     drawing.sequence
 }
 
+/// Returns the operations of a view on one remote's channels.
 fn operations(view: &[ViewStep], remote: u16) -> Vec<Operation> {
     let mut operations = Vec::new();
     for step in view {
@@ -106,7 +107,7 @@ fn operations(view: &[ViewStep], remote: u16) -> Vec<Operation> {
     operations
 }
 
-/// A shortest run through all operations, to the target setting if one is given.
+/// Finds a shortest run through all operations, to the target setting if one is given.
 fn find_run(
     environment: &mut Environment,
     operations: &[Operation],
@@ -169,7 +170,8 @@ pub struct Drawing<'e, 'a> {
     pub sequence: Sequence,
     /// Messages sent and not yet received: sender, receiver, message, flight.
     messages_in_flight: Vec<(usize, usize, MessageId, u32)>,
-    flights: u32,
+    /// Number of messages sent so far.
+    flight_count: u32,
 }
 
 impl<'e, 'a> Drawing<'e, 'a> {
@@ -194,7 +196,7 @@ impl<'e, 'a> Drawing<'e, 'a> {
                 steps: Vec::new(),
             },
             messages_in_flight: Vec::new(),
-            flights: 0,
+            flight_count: 0,
         }
     }
 
@@ -214,8 +216,8 @@ impl<'e, 'a> Drawing<'e, 'a> {
     }
 
     fn send(&mut self, from: usize, to: usize, message: MessageId, visible: bool) {
-        let flight = self.flights;
-        self.flights += 1;
+        let flight = self.flight_count;
+        self.flight_count += 1;
         self.messages_in_flight.push((from, to, message, flight));
         let message = self.environment.protocol.message(message).name.clone();
         self.push(
@@ -240,8 +242,8 @@ impl<'e, 'a> Drawing<'e, 'a> {
         let flight = match index {
             Some(index) => self.messages_in_flight.remove(index).3,
             None => {
-                self.flights += 1;
-                self.flights - 1
+                self.flight_count += 1;
+                self.flight_count - 1
             }
         };
         let message = self.environment.protocol.message(message).name.clone();

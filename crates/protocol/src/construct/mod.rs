@@ -35,7 +35,7 @@ use environment::Environment;
 use explore::{explore, HomeGraph};
 use fault::{Fault, FaultKind, Refusal};
 use knowledge::{Knowledge, KnowledgeId};
-use program::{freeze, Entry, Writer};
+use program::{freeze, Entry, ProgramBuilder};
 use std::sync::atomic::AtomicBool;
 use table::{refine, HomeTable};
 
@@ -83,6 +83,7 @@ pub struct Construction<'a> {
     pub multi_remote_graph: Option<HomeGraph>,
     /// Drain checks, for one remote and up.
     pub drains: Vec<Drain>,
+    /// Content of each table of the program.
     entries: Vec<Entry>,
     program: Controller,
 }
@@ -114,7 +115,7 @@ pub fn construct_to(
 ) -> Result<Construction<'_>, ConstructionError> {
     match construct_until(protocol, extent, &AtomicBool::new(false))? {
         Some(construction) => Ok(construction),
-        None => unreachable!("nobody has set the flag"),
+        None => unreachable!("the flag is never set"),
     }
 }
 
@@ -136,7 +137,8 @@ pub fn construct_until<'a>(
     let environment = Environment::new(protocol).map_err(ConstructionError::Refused)?;
     check_grants(&environment, policy).map_err(ConstructionError::Fault)?;
     let mut knowledge = Knowledge::new(environment);
-    let (program, entries) = Writer::write(protocol, policy, |request| knowledge.blocking(request));
+    let (program, entries) =
+        ProgramBuilder::build(protocol, policy, |request| knowledge.blocking(request));
     let explore = |knowledge: &mut Knowledge, remotes| {
         let explored = explore(knowledge, &program, &entries, remotes, cancel);
         explored.map_err(ConstructionError::Fault)
@@ -201,7 +203,7 @@ pub fn home(protocol: &Protocol, remotes: u16) -> Result<Controller, Constructio
     }
 }
 
-/// Classes of knowledge sets with equal facts and equivalent futures.
+/// Returns the classes of knowledge sets with equal facts and equivalent futures.
 fn classes(knowledge: &Knowledge, entries: &[Entry]) -> Vec<u32> {
     refine(knowledge.count(), |set, class| {
         let id = KnowledgeId(set as u16);

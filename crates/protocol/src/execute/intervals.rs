@@ -335,7 +335,7 @@ mod tests {
         /// A condition has one value in an interval, and quantifiers give the same result as an evaluation of each
         /// remote.
         #[test]
-        fn a_condition_has_one_value_in_an_interval(
+        fn condition_is_constant_in_an_interval(
             runs in prop::collection::vec((0..1000_usize, 0..3_u16), 0..12),
             sharers in prop::collection::vec(0..REMOTES, 0..12),
             named in 0..=REMOTES,
@@ -367,7 +367,7 @@ mod tests {
 
     /// Remotes with equal values are one interval, or one on each side of a remote that the condition names.
     #[test]
-    fn remotes_with_equal_values_are_one_interval() {
+    fn equal_remotes_form_one_interval() {
         let mut slots = slots(&[], &[], 30, 0);
         let conditions = conditions();
         let end = |run: &mut RuleExecution, condition: usize, each| {

@@ -25,7 +25,7 @@ fn parse_valid(text: &str) -> Protocol {
 }
 
 #[test]
-fn eci_is_read_completely() {
+fn eci_is_parsed_completely() {
     let eci = parse_valid(ECI);
     assert_eq!(
         (eci.name.as_str(), eci.line_bytes, eci.orders.len()),
@@ -78,16 +78,16 @@ const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../protocols");
 /// Loads a shipped protocol file for one that uses it.
 fn load_shipped(file: &str) -> Result<Protocol, String> {
     let text = std::fs::read_to_string(format!("{FOLDER}/{file}"));
-    let elsewhere = format!("{FOLDER}/../tests/homes/{file}");
-    let text = text.or_else(|_| std::fs::read_to_string(elsewhere));
+    let test_path = format!("{FOLDER}/../tests/homes/{file}");
+    let text = text.or_else(|_| std::fs::read_to_string(test_path));
     let text = text.map_err(|_| "there is no such file".to_string())?;
     parse(&text).map_err(|errors| errors[0].message.clone())
 }
 
 #[test]
-fn a_text_that_composes_others_counts_the_parts_of_each() {
+fn composition_counts_the_parts_of_each_space() {
     let text = std::fs::read_to_string(format!("{FOLDER}/eci-both.coh")).expect("shipped file");
-    let composition = compose(&text, &mut load_shipped).expect("it is good");
+    let composition = compose(&text, &mut load_shipped).expect("composition without errors");
     let names: Vec<&str> = composition
         .spaces
         .iter()
@@ -111,15 +111,19 @@ fn a_text_that_composes_others_counts_the_parts_of_each() {
 }
 
 #[test]
-fn every_shipped_text_is_read() {
+fn every_shipped_file_is_parsed() {
     let folder = FOLDER;
     let mut number = 0;
-    for entry in std::fs::read_dir(folder).expect("the folder is there") {
+    for entry in std::fs::read_dir(folder).expect("folder of shipped protocols") {
         let path = entry.expect("a folder can be listed").path();
         if path.extension().is_some_and(|extension| extension == "coh") {
-            let text = std::fs::read_to_string(&path).expect("a text");
+            let text = std::fs::read_to_string(&path).expect("protocol file");
             let name = match composes(&text) {
-                true => compose(&text, &mut load_shipped).expect("good").name,
+                true => {
+                    compose(&text, &mut load_shipped)
+                        .expect("composition without errors")
+                        .name
+                }
                 false => parse_valid(&text).name,
             };
             assert_eq!(
@@ -129,7 +133,7 @@ fn every_shipped_text_is_read() {
             number += 1;
         }
     }
-    assert!(number >= 5, "{number} texts");
+    assert!(number >= 5, "{number} files");
 }
 
 #[test]
@@ -149,16 +153,16 @@ fn rows_of_a_directory_protocol_become_rules() {
     let get_m = msi
         .message_ids()
         .find(|&id| msi.message(id).name == "GetM")
-        .expect("declared");
+        .expect("message GetM");
     let rule = home
         .rules
         .iter()
         .find(|rule| {
             rule.event == Event::Message(get_m) && home.states[rule.state.index()].name == "S"
         })
-        .expect("a row");
+        .expect("row of GetM in S");
     let Effect::Take { body, next } = &rule.effect else {
-        panic!("taken")
+        panic!("the row takes GetM")
     };
     assert_eq!(
         next.map(|state| home.states[state.index()].name.as_str()),

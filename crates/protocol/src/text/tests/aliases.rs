@@ -134,7 +134,7 @@ fn former_spellings_of_actions_cannot_be_names() {
 
 /// The reference lists all aliases.
 #[test]
-fn the_reference_lists_the_aliases() {
+fn reference_lists_the_aliases() {
     let reference = include_str!("../../../../../docs/language.md");
     let heading = "### Former spellings\n";
     let (_, section) = reference.split_once(heading).expect("a section of its own");

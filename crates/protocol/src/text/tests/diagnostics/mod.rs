@@ -173,7 +173,7 @@ fn check_policy_reach(case: Expect) {
 }
 
 #[test]
-fn the_templates_have_no_errors() {
+fn templates_have_no_errors() {
     for (template, fillings) in [
         (ROWS, &[][..]),
         (POLICY, &[("%get%", GET), ("%reach%", REACH)]),
@@ -216,7 +216,7 @@ fn every_kind_of_diagnostic_has_a_case() {
 }
 
 #[test]
-fn inputs_that_are_no_protocol() {
+fn inputs_without_a_protocol() {
     let codes = |text: &str| {
         parse(text)
             .expect_err("not a protocol")

@@ -310,7 +310,7 @@ fn set_loop_matches_unrolled_homes() {
 
 /// 512 homes with eight cores each have more counters than a 16-bit slot number distinguishes.
 #[test]
-fn no_two_registers_share_a_slot_however_many_there_are() {
+fn registers_have_distinct_slots() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../ordering/cord.coh");
     let text = std::fs::read_to_string(path).unwrap();
     let sizes = [("homes".into(), 512), ("epochs".into(), 17)];
