@@ -105,7 +105,7 @@ fn changed_text(from: &str, to: &str) -> String {
 
 /// Each fault violates the expected property in both engines.
 #[test]
-fn faults_below_lent_memory_are_refuted() {
+fn faults_below_a_backing_permission_are_refuted() {
     let faults = [
         // The home grants more permission than it has.
         (

@@ -22,7 +22,7 @@ fn violated(changes: &[(&str, &str)]) -> String {
 }
 
 #[test]
-fn hosts_share_a_device_s_memory() {
+fn hosts_share_device_memory_coherently_with_conflicts() {
     let text = shipped("cxl-mem");
     assert_eq!(search(&text, 1, 1, false), Ok((1420, 3774)));
     assert_eq!(search(&text, 2, 1, false), Ok((54_432, 204_664)));

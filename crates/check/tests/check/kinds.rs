@@ -386,7 +386,7 @@ fn only_agents_of_one_kind_are_symmetric() {
 }
 
 #[test]
-fn the_set_of_a_kind_holds_all_its_remotes_and_no_other() {
+fn set_of_a_kind_has_exactly_its_remotes() {
     let drops = "send Drop to device, left := count(device)";
     let name = violated(
         KINDS,
@@ -547,7 +547,7 @@ fn arrays_are_indexed_by_remote_and_loops_cover_sets() {
 }
 
 #[test]
-fn a_system_may_take_other_sizes_than_the_text() {
+fn system_overrides_sizes_of_the_file() {
     let short = verified(COUNTED, "short");
     let text = COUNTED.replace("size most 2", "size most 1");
     let resized = verified(&text, "two");
@@ -559,7 +559,7 @@ fn a_system_may_take_other_sizes_than_the_text() {
 }
 
 #[test]
-fn an_array_may_have_a_value_for_each_number() {
+fn arrays_are_indexed_by_numbers() {
     for system in ["one", "two"] {
         verified(NOTED, system);
     }

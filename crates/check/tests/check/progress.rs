@@ -160,7 +160,7 @@ fn permanent_rejection_of_stores_violates_progress() {
 }
 
 #[test]
-fn an_operation_that_is_refused_in_every_state_is_violated() {
+fn operation_refused_in_every_state_violates_progress() {
     let always_refused = "
   I     | recall if flag | acknowledge recall | stay
   I V R L | recall | refuse
@@ -174,7 +174,7 @@ fn an_operation_that_is_refused_in_every_state_is_violated() {
 
 /// A row is only without effect on progress if its guard can never hold: `mode` begins with the value that it requires.
 #[test]
-fn an_operation_that_an_initial_value_refuses_is_violated() {
+fn operation_refused_by_an_initial_value_violates_progress() {
     let refused_initially = "
   I     | recall if mode == 1 | refuse
   I     | recall              | acknowledge recall | stay
@@ -191,7 +191,7 @@ fn an_operation_that_an_initial_value_refuses_is_violated() {
 }
 
 #[test]
-fn a_refusal_that_passes_is_verified() {
+fn temporary_refusal_is_verified() {
     // Refused while the home waits for a copy to be put back, which the device can wait for.
     let refused_while_waiting = "
   I     | recall      | acknowledge recall   | stay
@@ -252,7 +252,7 @@ fn unfair_but_always_possible_service_is_verified() {
 }
 
 #[test]
-fn a_search_that_is_given_up_is_undecided() {
+fn limited_progress_search_is_undecided() {
     let text = one_copy("", "", "  R L | Get | send Nack | stay", LOCALS);
     let search = Search {
         max_states: Some(5),
@@ -264,7 +264,7 @@ fn a_search_that_is_given_up_is_undecided() {
 }
 
 #[test]
-fn an_access_that_begins_nowhere_is_named() {
+fn access_that_never_begins_is_listed() {
     // The state in which the access would begin is behind a guard that is never true.
     let text = one_copy("", "", "  R L | Get | stall", LOCALS)
         .replace(
@@ -344,7 +344,7 @@ fn drain_agrees_with_progress_search_per_access() {
 }
 
 #[test]
-fn a_store_that_is_only_ever_tried_again_is_violated() {
+fn endlessly_retried_store_violates_progress() {
     // No row leads on: no row requests write permission, and no state has it.
     let text = one_copy("", "", "  R L | Get | stall", LOCALS)
         .replace(
@@ -412,7 +412,7 @@ fn local_operation_blocked_by_another_line_violates_progress() {
 }
 
 #[test]
-fn an_entry_that_is_given_back_lets_the_other_line_progress() {
+fn returned_entry_lets_the_other_line_progress() {
     let text = SLOT_KEPT
         .replace("recall: Recall", "recall: Recall, Done")
         .replace("back: Back", "back: Put (line), Back")
@@ -517,7 +517,7 @@ fn home_that_picks_any_sharer_is_verified() {
 }
 
 #[test]
-fn choice_from_an_empty_set_is_violated() {
+fn choice_from_an_empty_set_is_a_violation() {
     let text = PICK_SHARER.replace("one := any sharers", "one := any sharers - sharers");
     let Outcome::Violated { property, .. } = outcome(&text, 2, 1) else {
         panic!("a message is sent to none");
@@ -543,7 +543,7 @@ fn choice_uses_values_assigned_earlier_in_its_row() {
 const BACK_PRESSURE: &str = include_str!("../../../../tests/networks/back-pressure.coh");
 
 #[test]
-fn full_input_queues_that_wait_for_each_other_deadlock() {
+fn cyclic_wait_of_full_input_queues_deadlocks() {
     assert_eq!(outcome(BACK_PRESSURE, 1, 2), Outcome::Verified);
     let small_queues = BACK_PRESSURE.replace("capacity 2", "capacity 1");
     let verdict = outcome(&small_queues, 1, 2);

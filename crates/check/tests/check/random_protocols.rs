@@ -98,7 +98,7 @@ fn all_engines_agree_on_random_designs() {
 }
 
 #[test]
-fn an_independent_checker_agrees_on_random_texts() {
+fn rumur_agrees_on_random_protocols() {
     if !rumur::require("rumur") {
         return;
     }
@@ -123,7 +123,7 @@ fn an_independent_checker_agrees_on_random_texts() {
 
 /// The first fault was real: the lowering lost the set in `x += e`.
 #[test]
-fn random_texts_notice_faults_that_are_seeded_into_the_lowering() {
+fn random_protocols_detect_seeded_lowering_faults() {
     let mut undetected: Vec<&faults::Fault> = FAULTS.iter().collect();
     for seed in (0..TEXTS).chain(COMBINED..COMBINED + TEXTS) {
         let Ok(case) = case(&generate::protocol(seed)) else {

@@ -203,7 +203,7 @@ fn replay_reaches_recorded_violation() {
 }
 
 #[test]
-fn a_trace_that_does_not_fit_names_the_step() {
+fn mismatching_trace_is_rejected_with_its_step() {
     let model = dining(3);
     let (_, good) = recorded(&check(&model, &Options::default()).unwrap());
     let error_after = |change: &dyn Fn(&mut Trace)| {
@@ -262,7 +262,7 @@ fn lock() -> Model {
 }
 
 #[test]
-fn a_state_graph_has_every_state_and_every_transition() {
+fn state_graph_is_complete() {
     let peterson = peterson(3);
     let report = check(&peterson, &Options::default()).unwrap();
     let state_graph = graph(&peterson, 10_000, None).unwrap();
@@ -282,7 +282,7 @@ fn a_state_graph_has_every_state_and_every_transition() {
 }
 
 #[test]
-fn a_state_graph_shows_the_counterexample() {
+fn state_graph_marks_the_counterexample() {
     let lock = lock();
     let (_, trace) = recorded(&check(&lock, &Options::default()).unwrap());
     let graph = graph(&lock, 10, Some(&trace)).unwrap();

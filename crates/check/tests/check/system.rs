@@ -186,7 +186,7 @@ fn textbook_protocols_with_two_lines() {
 }
 
 #[test]
-fn a_policy_home_with_three_remotes() {
+fn policy_home_with_three_remotes_is_verified() {
     let text = shipped("msi-policy");
     let size = |remotes| verified(&search(&text, remotes, 1, &Options::default(), false));
     assert_eq!(size(1), (42, 62));
@@ -194,7 +194,7 @@ fn a_policy_home_with_three_remotes() {
 }
 
 #[test]
-fn a_device_that_takes_lines_back_with_snoops() {
+fn back_invalidate_is_verified_and_its_faults_detected() {
     let text = shipped("back-invalidate");
     let report = search(&text, 1, 1, &Options::default(), true);
     assert_eq!(verified(&report), (1077, 3112));
@@ -237,13 +237,13 @@ fn unordered_lines_are_independent() {
 }
 
 #[test]
-fn a_policy_home_with_a_device_and_two_remotes() {
+fn policy_home_with_a_device_and_two_remotes_is_verified() {
     let report = search(&shipped("eci"), 2, 1, &Options::default(), true);
     assert_eq!(verified(&report), (973_500, 4_553_136));
 }
 
 #[test]
-fn faults_of_non_caching_accesses_are_found() {
+fn faults_of_non_caching_accesses_are_detected() {
     let text = shipped("eci");
     // Memory is written while another processor reads its copy.
     assert_eq!(
@@ -317,7 +317,7 @@ home memory {
 ";
 
 #[test]
-fn a_store_that_the_home_drops_is_found() {
+fn store_dropped_by_the_home_is_detected() {
     verified(&search(STORES, 2, 1, &Options::default(), false));
     let whole_row = "WriteLine           | write, send Written";
     let part_row = "odd      | WritePart           | write, send Written";
@@ -328,7 +328,7 @@ fn a_store_that_the_home_drops_is_found() {
 }
 
 #[test]
-fn a_write_performed_with_a_shared_copy_is_found() {
+fn write_in_a_shared_copy_is_detected() {
     // Performed without write permission: other copies are stale from then on.
     let text = shipped("msi").replace(
         "  S              | store                   | send GetM                                      | SM_AD\n",
@@ -339,7 +339,7 @@ fn a_write_performed_with_a_shared_copy_is_found() {
 }
 
 #[test]
-fn msi_faults_are_found() {
+fn msi_faults_are_detected() {
     let text = shipped("msi");
     let violation = |from, to| violated(&text, 3, from, to);
     // No invalidation is sent, and none is announced.
@@ -379,7 +379,7 @@ fn msi_faults_are_found() {
 }
 
 #[test]
-fn mesi_faults_are_found() {
+fn mesi_faults_are_detected() {
     let text = shipped("mesi");
     let violation = |from, to| violated(&text, 3, from, to);
     // A forward may overtake the exclusive data.
@@ -409,7 +409,7 @@ fn mesi_faults_are_found() {
 }
 
 #[test]
-fn moesi_faults_are_found() {
+fn moesi_faults_are_detected() {
     let text = shipped("moesi");
     let violation = |from, to| violated(&text, 3, from, to);
     // The line of an owner that evicts while there are sharers does not reach memory.
@@ -436,7 +436,7 @@ fn moesi_faults_are_found() {
 }
 
 #[test]
-fn faults_beside_a_policy_are_found() {
+fn remote_faults_with_a_policy_home_are_detected() {
     let text = shipped("msi-policy");
     let violation = |from, to| violated(&text, 3, from, to);
     // Sharers are not invalidated when another cache writes.
@@ -479,7 +479,7 @@ fn row_with(
 }
 
 #[test]
-fn faults_of_a_home_are_found() {
+fn faults_of_a_constructed_home_are_detected() {
     let base = protocol(BASE);
     let message = |name: &str| {
         let mut ids = base.message_ids();
@@ -538,7 +538,7 @@ fn faults_of_a_home_are_found() {
 }
 
 #[test]
-fn a_counterexample_is_a_message_sequence() {
+fn counterexample_is_a_message_sequence() {
     let text = shipped("msi");
     let changed = text.replace("  SI_A           | Inv                     | send InvAck to requestor                       | II_A\n", "");
     let report = search(&changed, 2, 1, &Options::default(), false);
@@ -637,7 +637,7 @@ fn stated_bounds_are_assumptions() {
 }
 
 #[test]
-fn sizes_out_of_range_are_refused() {
+fn sizes_out_of_range_are_rejected() {
     let protocol = protocol(&shipped("msi"));
     let home = home(&protocol, 2, false);
     for (remotes, lines) in [(0, 1), (9, 1), (1, 0), (1, 5)] {

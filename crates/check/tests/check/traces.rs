@@ -198,7 +198,7 @@ fn changed(changes: &[(&str, &str)]) -> Protocol {
 
 /// The shipped protocol rejects the trace of a cache that keeps a line which it should drop.
 #[test]
-fn a_copy_that_is_kept_when_its_core_acquires_is_noticed() {
+fn copy_kept_at_an_acquire_is_detected() {
     let correct = parse(OLD).expect("the text is right");
     let faulty = changed(&[(
         "every V becomes I, every IV becomes IN",

@@ -125,7 +125,7 @@ fn every_system(folder: &str, further_sizes: &[(u16, u8)]) -> (usize, Vec<String
 
 /// Registers, messages about no line, several homes and kinds of remotes couple the lines of a system.
 #[test]
-fn the_world_of_texts_that_join_lines_is_the_checkers_model() {
+fn execution_matches_the_model_for_coupled_lines() {
     let folders = [
         ("tests/homes", 9, &["in_order 2x2"][..]),
         ("tests/kinds", 2, &[]),
@@ -146,13 +146,13 @@ fn the_world_of_texts_that_join_lines_is_the_checkers_model() {
 }
 
 #[test]
-fn the_world_of_networks_and_choices_is_the_checkers_model() {
+fn execution_matches_the_model_for_networks_and_choices() {
     let (compared, larger) = every_system("tests/networks", &[]);
     assert_eq!((compared, larger), (16, Vec::new()));
 }
 
 #[test]
-fn the_world_of_every_shipped_text_is_the_checkers_model() {
+fn execution_matches_the_model_for_shipped_protocols() {
     let (compared, larger) = every_system("protocols", &[(1, 1), (2, 1), (1, 2)]);
     let too_large = [
         "back_invalidate 1x2",
@@ -183,7 +183,7 @@ fn the_world_of_every_shipped_text_is_the_checkers_model() {
 /// Tickets, ranks and the copies that atomic accesses read are the same in both engines, with and without an order of
 /// stores.
 #[test]
-fn the_world_of_texts_with_posted_stores_is_the_checkers_model() {
+fn execution_matches_the_model_for_posted_stores() {
     let own_store = include_str!("../../../../tests/stores/own-store.coh");
     let waiting = include_str!("../../../../tests/stores/waits.coh");
     let split_atomic = include_str!("../../../../tests/stores/split-atomic.coh");

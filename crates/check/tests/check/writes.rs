@@ -73,7 +73,7 @@ fn violated(name: &str, from: &str, to: &str) -> String {
 }
 
 #[test]
-fn a_store_is_written_through_in_one_step() {
+fn one_step_write_through_is_verified() {
     let size = |remotes, lines| search(&shipped("write-through"), remotes, lines).unwrap();
     assert_eq!(size(3, 1), (6_357, 28_785));
     assert_eq!(size(1, 2), (241, 780));
@@ -81,14 +81,14 @@ fn a_store_is_written_through_in_one_step() {
 
 /// Once `done` on the last response performed the store a second time, and no such protocol could be verified.
 #[test]
-fn a_store_is_written_through_in_two_steps() {
+fn two_step_write_through_is_verified() {
     let size = |remotes, lines| search(&shipped("write-through-two-step"), remotes, lines).unwrap();
     assert_eq!(size(3, 1), (7_125, 31_089));
     assert_eq!(size(1, 2), (397, 1_140));
 }
 
 #[test]
-fn faults_of_stores_in_one_step_are_found() {
+fn faults_of_one_step_stores_are_detected() {
     let violated = |from, to| violated("write-through", from, to);
     // A reader keeps its copy while the store is performed.
     let guarded = "R       | Write WriteLine if count(readers - { sender }) == 0 | write";
@@ -113,7 +113,7 @@ fn faults_of_stores_in_one_step_are_found() {
 }
 
 #[test]
-fn faults_of_stores_in_two_steps_are_found() {
+fn faults_of_two_step_stores_are_detected() {
     let violated = |from, to| violated("write-through-two-step", from, to);
     // The bytes are not written, or are written twice.
     let write = "| write, send Ack ";
@@ -183,7 +183,7 @@ system two { remotes 2; lines 1 }
 
 /// A home written as goals behaves alike: the bytes after `Go` are a request of their own.
 #[test]
-fn a_policy_may_ask_for_the_bytes_of_a_store() {
+fn policy_may_request_the_bytes_of_a_store() {
     let text = "
 protocol asks
 line 64 bytes
@@ -218,7 +218,7 @@ const LOCKED: &str = include_str!("../../../../tests/accesses/locked.coh");
 
 /// Once a lock excluded permissions only, and a non-caching access has none.
 #[test]
-fn a_lock_at_a_row_home_excludes_non_caching_accesses() {
+fn lock_at_a_row_home_excludes_non_caching_accesses() {
     search(LOCKED, 2, 1).unwrap();
     let changed = |from: &str, to: &str| {
         assert_eq!(LOCKED.matches(from).count(), 1, "{from}");
@@ -242,7 +242,7 @@ fn a_lock_at_a_row_home_excludes_non_caching_accesses() {
 
 /// A read may complete with a copy that the cache has always held, if that copy is still current.
 #[test]
-fn a_read_that_ends_with_an_old_copy_is_found() {
+fn read_completed_with_a_stale_copy_is_detected() {
     let text = "
 protocol probe
 line 64 bytes
@@ -272,7 +272,7 @@ home directory {
 /// The second remote's copy is sent while the first may still store, and the second remote's store would undo that. It
 /// was once verified: a store in any copy made that copy current.
 #[test]
-fn a_store_in_an_old_copy_is_found() {
+fn store_in_a_stale_copy_is_detected() {
     let text = include_str!("../../../../tests/accesses/early.coh");
     assert_eq!(search(text, 2, 1), Err("data value".into()));
     // One remote alone is never too early, and a write of the whole line keeps no earlier bytes.
@@ -285,7 +285,7 @@ fn a_store_in_an_old_copy_is_found() {
 /// A response that is kept for the next read may be stale before that read begins. It was once verified: bytes that are
 /// used without being kept were checked when they were sent, for any requester.
 #[test]
-fn an_answer_that_is_older_than_its_read_is_found() {
+fn response_older_than_its_read_is_detected() {
     let text = include_str!("../../../../tests/accesses/answered.coh");
     assert_eq!(search(text, 2, 1), Err("data value".into()));
     // As long as no agent writes, a response for the next read is as good as one for this read.
@@ -326,7 +326,7 @@ fn marks(text: &str, remotes: u16, invariant: &str) -> Vec<String> {
 
 /// A chart once showed where a store began, but not where it was performed.
 #[test]
-fn charts_mark_the_moment_at_which_a_write_is_performed() {
+fn charts_mark_where_a_write_is_performed() {
     // In place.
     let eci = marks(&shipped("eci"), 1, "count(M) == 0");
     let [.., performed, next_mark] = &eci[..] else {
@@ -392,7 +392,7 @@ const OWN_STORE: &str = include_str!("../../../../tests/stores/own-store.coh");
 /// Once any posted store disabled the check for the whole protocol: a store that is acknowledged and dropped was
 /// verified.
 #[test]
-fn a_posted_store_that_is_acknowledged_and_dropped_is_found() {
+fn acknowledged_but_dropped_posted_store_is_detected() {
     let unordered = DROPPED.replace("line 64 bytes", "line 64 bytes\nguarantee none");
     let property = "every store is performed once";
     assert_eq!(both_sizes(&unordered), [broken(property), broken(property)]);
@@ -414,7 +414,7 @@ fn a_posted_store_that_is_acknowledged_and_dropped_is_found() {
 
 /// Once a store of unknown identity counted as performed: one bit for each remote said that some store was.
 #[test]
-fn a_store_that_is_performed_twice_over_a_newer_one_is_found() {
+fn store_performed_twice_over_a_newer_one_is_detected() {
     assert_eq!(search(TWICE_AWAITED, 2, 1), broken("data value"));
     let unordered = TWICE.replace("line 64 bytes", "line 64 bytes\nguarantee none");
     assert_eq!(
@@ -433,7 +433,7 @@ fn a_store_that_is_performed_twice_over_a_newer_one_is_found() {
 /// A row that posts a store by two messages gave the second one the ticket of a completed access. Performing both was
 /// then no violation.
 #[test]
-fn a_store_that_its_row_posts_by_two_messages_is_performed_once() {
+fn store_posted_by_two_messages_is_performed_once() {
     let text = "
 protocol doubled
 line 64 bytes
@@ -465,7 +465,7 @@ home mem {
 
 /// A store that is sent again after the home has performed it is the same store.
 #[test]
-fn resend_of_a_performed_store_is_found() {
+fn resend_of_a_performed_store_is_detected() {
     let text = "
 protocol again
 line 64 bytes
@@ -525,7 +525,7 @@ fn reads_find_the_posted_stores_of_their_own_remote() {
 }
 
 #[test]
-fn posted_stores_are_performed_in_the_order_of_their_remote() {
+fn posted_stores_of_a_remote_are_performed_in_order() {
     let property = "program order of one line";
     let two = OWN_STORE
         .replace("| load  ", "| load if open == 0 ")

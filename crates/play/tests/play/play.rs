@@ -131,7 +131,7 @@ fn no_increment_of_a_shared_table_is_lost() {
 }
 
 #[test]
-fn two_caches_share_a_table() {
+fn shared_table_of_two_caches_is_verified() {
     let table = SharedTable {
         cached: false,
         threads: 2,
@@ -141,7 +141,7 @@ fn two_caches_share_a_table() {
 }
 
 #[test]
-fn lines_are_invalidated() {
+fn invalidation_is_verified() {
     for (dirty, held) in [(true, true), (false, true), (false, false)] {
         let engine = Invalidation {
             lines: 1,
@@ -156,7 +156,7 @@ fn lines_are_invalidated() {
 }
 
 #[test]
-fn reads_are_answered_by_a_prefetcher() {
+fn prefetcher_is_verified() {
     for (blocks, burst) in [(0, 1), (1, 1), (1, 2), (2, 2)] {
         let prefetch = Prefetch {
             lines: 2,
@@ -235,7 +235,7 @@ fn messages_over_a_bus_are_not_explored() {
 /// A view of one line, two synchronisation addresses and the base table: one row in two lines of one word, or rows in
 /// lines of two words. One or two transactions append the rows.
 #[test]
-fn a_view_is_brought_up_to_date() {
+fn view_update_is_verified() {
     let order = Order {
         customer: 1,
         price: 5,
@@ -388,7 +388,7 @@ fn applications_may_withhold_one_or_two_lines() {
 /// Two caches pass a line to each other through memory, which takes a memory read. If the application takes that line
 /// while it withholds another, and the unit has only one outstanding read, the system deadlocks.
 #[test]
-fn a_withheld_read_keeps_its_place() {
+fn withheld_read_keeps_its_position() {
     let withholding = Withholding {
         locks: false,
         threads: [(1, 1), (1, 2)],
@@ -512,7 +512,7 @@ where
 }
 
 #[test]
-fn mistakes_of_applications_are_found() {
+fn application_mistakes_are_detected() {
     let calls = Calls::new(1, 1, Some(2));
     let violations = [
         violation(&table(1), Slip::NeverUnlocks),
@@ -657,7 +657,7 @@ fn access_bytes_equal_the_last_write() {
 
 /// A store that first gives up a permission and is retried is performed once, for any interleaving.
 #[test]
-fn accesses_that_are_to_be_tried_again_are_performed_once() {
+fn retried_accesses_are_performed_once() {
     let retrying_text = tried_again(&eci());
     let threads = Steps(vec![vec![LOAD, STORE, LOAD], vec![LOAD, STORE]]);
     let protocol = parse(&retrying_text).expect("it is right");
@@ -699,7 +699,7 @@ fn hints_keep_the_bounds_of_the_text() {
 
 /// The error has the same wording as those of the checker and the simulator.
 #[test]
-fn messages_in_flight_are_counted_in_games_too() {
+fn explorations_count_messages_in_flight() {
     let protocol = parse(&eci()).expect("it is right");
     let at_most = |limit| Bounds {
         in_flight: Some(bound(limit)),
@@ -722,7 +722,7 @@ fn messages_in_flight_are_counted_in_games_too() {
 /// Regression: the consumed message was removed only after the home had sent. By then its position belonged to another
 /// message if the protocol file names the sent message first.
 #[test]
-fn the_order_of_messages_in_the_text_makes_no_difference() {
+fn declaration_order_of_messages_has_no_effect() {
     let text = eci();
     let (head, rest) = text.split_once("  request:  ").expect("requests");
     let (requests, rest) = rest.split_once("  grant:    ").expect("grants");

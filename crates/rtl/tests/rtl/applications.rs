@@ -240,7 +240,7 @@ fn prefetcher() {
 
 /// Each fault is detected with one of a few seeds, by its effect.
 #[test]
-fn faults_of_applications_are_noticed() {
+fn application_faults_are_detected() {
     let Some(built) = home() else {
         return;
     };
@@ -342,7 +342,7 @@ fn calls_take_the_times_of_the_model() {
 }
 
 #[test]
-fn the_shared_table_takes_the_times_of_the_model() {
+fn shared_table_latency_matches_the_model() {
     let Some(built) = home() else {
         return;
     };
@@ -367,7 +367,7 @@ fn the_shared_table_takes_the_times_of_the_model() {
 }
 
 #[test]
-fn the_prefetcher_takes_the_times_of_the_model() {
+fn prefetcher_latency_matches_the_model() {
     let Some(built) = home() else {
         return;
     };

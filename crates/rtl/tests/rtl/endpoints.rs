@@ -96,7 +96,7 @@ fn access_past_the_memory_end_is_reported() {
 
 /// Afterwards the CPU holds no line of the range, memory has the dirty data, and each line was taken once.
 #[test]
-fn the_invalidation_engine_takes_a_range_from_the_cpu() {
+fn invalidation_engine_recalls_a_range_from_the_cpu() {
     for file in ["eci.coh", "back-invalidate.coh"] {
         let Some(built) = build_full_size_endpoint(Endpoint::Invalidation, file) else {
             return;
@@ -120,7 +120,7 @@ fn the_invalidation_engine_takes_a_range_from_the_cpu() {
 
 /// The engine issues operations at the home's maximum rate: as fast as a device with many outstanding operations.
 #[test]
-fn the_invalidation_engine_keeps_the_home_busy() {
+fn invalidation_engine_saturates_the_home() {
     let rate = |endpoint, traffic: fn(u8) -> Traffic| {
         let built = build_full_size_endpoint(endpoint, "eci.coh")?;
         let setup = Setup {
@@ -150,7 +150,7 @@ fn the_invalidation_engine_keeps_the_home_busy() {
 
 /// The wiring example of docs/integration.md.
 #[test]
-fn the_example_of_a_board_elaborates() {
+fn board_example_elaborates() {
     if !require("verilator") {
         return;
     }

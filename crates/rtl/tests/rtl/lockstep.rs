@@ -189,7 +189,7 @@ fn row_mutation_is_deterministic() {
 }
 
 #[test]
-fn a_spoilt_row_is_noticed() {
+fn mutated_row_is_detected() {
     let Some(built) = eci() else {
         return;
     };
@@ -198,7 +198,7 @@ fn a_spoilt_row_is_noticed() {
 
 /// Another protocol, with different messages, circuits and lines, an ordered circuit and no lock.
 #[test]
-fn a_second_home_passes_through_the_same_rtl() {
+fn second_home_passes_with_the_same_rtl() {
     let home = compiled("back-invalidate.coh");
     let Some(built) = built(home, SOURCES, Shape::default()) else {
         return;
@@ -214,7 +214,7 @@ fn a_second_home_passes_through_the_same_rtl() {
 
 /// A home that relies on the protocol's bounds: a second victim of a kind waits until the first one has arrived.
 #[test]
-fn bounds_of_the_text_are_kept_to() {
+fn bounds_of_the_protocol_are_respected() {
     let file = "../../protocols/eci.coh";
     let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(file));
     let text = text.expect("the text is there");
@@ -261,7 +261,7 @@ fn bounds_of_the_text_are_kept_to() {
 /// Both control lines of an application in one unit with the maximum of deferred requests. The application answers only
 /// after a third line of that unit was used.
 #[test]
-fn an_application_that_answers_late_stops_no_other_line() {
+fn late_application_blocks_no_other_line() {
     let Some(built) = eci() else {
         return;
     };
@@ -271,7 +271,7 @@ fn an_application_that_answers_late_stops_no_other_line() {
 
 /// Withheld reads occupy read entries of the unit, so the unit needs one more entry.
 #[test]
-fn an_application_may_withhold_all_reads_of_a_unit_but_one() {
+fn application_may_withhold_all_but_one_read_of_a_unit() {
     let with_reads = |reads| {
         let shape = Shape {
             reads,
@@ -407,7 +407,7 @@ endmodule
 ";
 
 #[test]
-fn a_parameter_out_of_range_is_named() {
+fn parameter_out_of_range_is_reported() {
     if !require("verilator") {
         return;
     }
@@ -492,7 +492,7 @@ fn a_parameter_out_of_range_is_named() {
 /// Latency in cycles from the request's header to the header of its answer, with an idle home and memory that answers
 /// in the next cycle.
 #[test]
-fn a_read_of_a_line_nobody_holds_takes_at_most_20_cycles() {
+fn read_of_an_unshared_line_takes_at_most_20_cycles() {
     let Some(built) = eci() else {
         return;
     };

@@ -22,7 +22,7 @@ fn prover() -> Option<Prover> {
 }
 
 #[test]
-fn every_claim_about_the_rtl_is_proven() {
+fn every_rtl_claim_is_proven() {
     let Some(prover) = prover() else {
         return;
     };
@@ -158,7 +158,7 @@ const FAULTS: &[(&str, &str, &str, &str)] = &[
 ];
 
 #[test]
-fn a_fault_in_the_rtl_refutes_its_proof() {
+fn rtl_fault_refutes_its_proof() {
     let Some(prover) = prover() else {
         return;
     };

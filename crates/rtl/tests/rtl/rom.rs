@@ -207,7 +207,7 @@ fn rom_rows_match_the_controller() {
 const VERSION: &str = "9.9.9";
 
 #[test]
-fn the_package_of_a_home_with_other_circuits() {
+fn package_of_a_home_with_other_circuits_is_unchanged() {
     let text = read("protocols/back-invalidate.coh");
     assert_eq!(verify(&text), 196);
     let (protocol, _, rom) = compile(&text);
@@ -221,7 +221,7 @@ fn the_package_of_a_home_with_other_circuits() {
 }
 
 #[test]
-fn the_package_of_eci() {
+fn package_of_eci_is_unchanged() {
     let text = read("protocols/eci.coh");
     let (protocol, home, rom) = compile(&text);
     let rom = rom.expect("it fits");
@@ -367,7 +367,7 @@ fn protocols_beyond_hardware_limits_are_rejected() {
 
 /// Checks that all names which the package defines itself are rejected.
 #[test]
-fn names_that_the_package_needs_are_refused() {
+fn names_of_the_package_are_rejected() {
     let eci = read("protocols/eci.coh");
     let (protocol, _, rom) = compile(&eci);
     let origin = Origin {
@@ -445,7 +445,7 @@ fn reserved_package_names_are_rejected() {
 }
 
 #[test]
-fn a_response_that_begins_a_read_is_refused() {
+fn response_that_starts_a_read_is_rejected() {
     let (protocol, home, _) = compile(&read("protocols/eci.coh"));
     let mut refused = 0;
     for index in 0..home.rules.len() {

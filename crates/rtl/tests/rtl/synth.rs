@@ -122,7 +122,7 @@ fn carry_cells_count_as_levels_and_slice_muxes_do_not() {
 }
 
 #[test]
-fn a_memory_block_begins_paths_of_its_own_kind() {
+fn memory_block_starts_its_own_kind_of_path() {
     let block = |registered: &str| {
         let mut block = cell("RAMB18E2", &[("ADDRARDADDR", 10)], &[("DOUTADOUT", 11)]);
         block["parameters"] = json!({ "DOA_REG": registered, "DOB_REG": 1 });
@@ -148,7 +148,7 @@ fn a_memory_block_begins_paths_of_its_own_kind() {
 }
 
 #[test]
-fn a_memory_of_luts_is_a_level_to_read_and_an_end_to_write() {
+fn lut_memory_is_a_level_for_reads_and_an_endpoint_for_writes() {
     let netlist = design(
         &[2],
         &[],

@@ -50,7 +50,7 @@ fn torture(built: &Built, home: &ClockedHomeFactory, seed: u64) -> Setup {
 }
 
 #[test]
-fn the_home_in_hardware_keeps_the_data_of_a_machine() {
+fn hardware_home_keeps_the_data_of_a_machine() {
     for (file, seeds, min_rules) in [("eci.coh", 12, 200), ("back-invalidate.coh", 12, 50)] {
         let Some(built) = home_of(file) else {
             return;
@@ -88,7 +88,7 @@ fn runs_with_hardware_can_be_repeated() {
 
 /// Rows that deviate from the controller are reported with line and state, whatever the deviation is.
 #[test]
-fn a_wrong_row_is_found_out() {
+fn wrong_row_is_detected() {
     let Some(built) = home_of("eci.coh") else {
         return;
     };

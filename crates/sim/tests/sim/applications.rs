@@ -178,7 +178,7 @@ fn rpc_over_a_bus() {
 
 /// Reading long results word by word is not polling.
 #[test]
-fn long_results_are_read() {
+fn long_results_are_read_completely() {
     let calls = BusCalls {
         contexts: 1,
         words: 4096,
@@ -234,7 +234,7 @@ fn locks_by_messages() {
 
 /// Transactions that the end of the run interrupts release the device's locks.
 #[test]
-fn locks_are_given_back_when_the_time_is_over() {
+fn locks_are_released_at_the_end_of_the_run() {
     for (messages, seed) in [(false, 3), (true, 3), (false, 9), (true, 9)] {
         let mut table = locks(seed, messages);
         table.transactions = None;
@@ -297,7 +297,7 @@ fn view_computed_anew() {
 
 /// The thread detects a row that the device's view lacks.
 #[test]
-fn a_wrong_view_is_found() {
+fn wrong_view_is_detected() {
     #[derive(Clone)]
     struct Forgetful(View);
     impl Scenario for Forgetful {
@@ -550,7 +550,7 @@ impl Scenario for Unanswered {
 }
 
 #[test]
-fn registers_that_are_not_answered_are_reported() {
+fn unanswered_register_reads_are_reported() {
     let report = |step: Step, change: fn(&mut Platform)| {
         let mut setup = machine(Arc::new(Unanswered(step)), 1, 0);
         change(&mut setup.platform);
@@ -650,7 +650,7 @@ fn cores_wait_for_about_a_second() {
 
 /// A time beyond the supported range is reported, and so is an application that does not stop when told to.
 #[test]
-fn times_have_an_end() {
+fn time_overflow_ends_the_run() {
     let report = |breach, steps: Vec<Step>, until| {
         let mut setup = machine(
             Arc::new(ThreadsBesideBreaker(breach, vec![Steps(steps)])),
@@ -701,7 +701,7 @@ fn times_have_an_end() {
 
 /// A core times out even if all others make progress.
 #[test]
-fn a_core_gives_up() {
+fn core_reports_a_timeout() {
     let lines = vec![vec![3, 2], vec![1; 20_000]];
     let mut setup = machine(Arc::new(Broken("never answers", lines)), 1, 0);
     setup.platform.cores.timeout.value = 20_000_000;
@@ -719,7 +719,7 @@ fn a_core_gives_up() {
 
 /// A core also times out without an application, on one space and on two.
 #[test]
-fn a_core_gives_up_on_its_own() {
+fn core_times_out_independently() {
     for (machine, text) in [
         ("enzian-dc-bram", "eci"),
         ("enzian-cpu-home", "eci-near"),
@@ -826,7 +826,7 @@ fn unobserving_application_runs_beside_a_row_home() {
 
 /// Each line that a device takes costs the messages of its protocol, and on a pipe their headers and bytes.
 #[test]
-fn each_taken_line_costs_its_protocol_messages() {
+fn each_recalled_line_costs_its_protocol_messages() {
     // Messages for a line that the host has modified: forward and answer; snoop or request, write-back, its completion
     // and answer; request, data and GO.
     let of_eci = [("peers-device-memory", "eci", 2, 2 * 16 + 128)];

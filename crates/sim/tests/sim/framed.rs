@@ -62,7 +62,7 @@ fn eci_read_bandwidth_matches_its_formula() {
 
 /// A single read takes the sum of its parts: one block in each direction, and for a line the blocks of its 17 words.
 #[test]
-fn a_read_takes_its_blocks() {
+fn read_occupies_its_number_of_blocks() {
     let latency = |layer: &str| {
         let statistics = run_reads(
             "eci",
@@ -132,7 +132,7 @@ fn merging_two_links_takes_the_configured_time() {
 }
 
 #[test]
-fn every_protocol_holds_on_every_framing() {
+fn every_protocol_is_coherent_on_every_framing() {
     let mut completed = 0;
     for name in protocols() {
         for seed in seeds(5) {
@@ -170,7 +170,7 @@ fn every_protocol_holds_on_every_framing() {
 }
 
 #[test]
-fn texts_and_machines_that_do_not_fit_a_framing_are_refused() {
+fn setups_that_do_not_fit_a_framing_are_rejected() {
     let setup_error = |name: &str, platform: &str, layer: &str| {
         let mut platform = Platform::shipped(platform).unwrap();
         platform.set("link.layer", layer).unwrap();
@@ -245,7 +245,7 @@ fn bandwidth_follows_lanes_and_bit_errors() {
 /// Consecutive lines fill both links, although lines of one parity occur at even steps: each circuit uses the link with
 /// the shorter queue.
 #[test]
-fn an_engine_fills_both_links() {
+fn engine_saturates_both_links() {
     let platform = Platform::shipped("enzian-cpu-home").unwrap();
     let mut setup = Setup::new(protocol("eci-near"), platform, Workload::idle()).unwrap();
     for access in [Access::ReadOnce, Access::WriteLine] {
@@ -313,7 +313,7 @@ fn snoops_wait_for_the_go_of_their_line() {
 /// Links go down, lose the messages in flight, and come up with fewer lanes or with all. No message is lost for good or
 /// delivered twice, as the data oracle checks, and reads return the last write.
 #[test]
-fn links_that_go_down_lose_nothing() {
+fn link_failures_lose_no_message() {
     let mut replayed = 0.0;
     let layers = [
         ("eci", "eci"),

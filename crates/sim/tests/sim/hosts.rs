@@ -61,7 +61,7 @@ fn hundreds_of_hosts_share_lines() {
 
 /// All caches read a line, and then all write it.
 #[test]
-fn thousands_of_caches_have_one_line() {
+fn thousands_of_caches_share_one_line() {
     let mut platform = Platform::torture(4096);
     platform.cores.used.value = 4096;
     let mut setup = random_traffic(&platform, "msi", 1, 2);
@@ -77,7 +77,7 @@ fn thousands_of_caches_have_one_line() {
 
 /// A directory that loses a sharer is detected, for any number of sharers.
 #[test]
-fn a_directory_that_forgets_sharers_is_found_out() {
+fn directory_that_forgets_sharers_is_detected() {
     let original = source("msi");
     let full_update = "sharers := sharers + { sender } ";
     assert_eq!(original.matches(full_update).count(), 1);

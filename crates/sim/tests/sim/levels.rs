@@ -139,7 +139,7 @@ fn equal_seeds_give_equal_statistics() {
 /// A read that misses both levels takes the sum of two misses; the upper cache replaces the memory path of the lower
 /// level.
 #[test]
-fn a_read_through_both_levels_takes_the_time_of_its_parts() {
+fn read_through_both_levels_takes_the_sum_of_its_parts() {
     let mut platform = Platform::shipped("clusters-4x4").expect("shipped platform");
     // A row is closed before the next read.
     platform.set("dram.open_for", "1ns").expect("it can be");
@@ -212,7 +212,7 @@ fn failures_after_change(from: &str, to: &str) -> Vec<FailureKind> {
 }
 
 #[test]
-fn lower_home_exceeding_upper_permission_is_found() {
+fn lower_home_exceeding_upper_permission_is_detected() {
     use FailureKind::{DataValue, Inclusion, Meaningless, SingleWriter};
     for (from, to, expected) in [
         // A permission that the cache above does not have, obtained by the first to take a line.
@@ -251,7 +251,7 @@ fn lower_home_exceeding_upper_permission_is_found() {
 }
 
 #[test]
-fn a_failure_is_drawn_with_the_agents_of_both_levels() {
+fn failure_chart_has_the_agents_of_both_levels() {
     let text = l1_source().replace("write, left := 0, acknowledge", "left := 0, acknowledge");
     let failure =
         (0..40).find_map(

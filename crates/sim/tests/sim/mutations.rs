@@ -57,7 +57,7 @@ fn detection_stage(mistake: &Mistake) -> Shows {
 }
 
 #[test]
-fn every_mistake_shows() {
+fn every_mistake_is_detected() {
     let mut missed = Vec::new();
     for mistake in MISTAKES {
         let stage = detection_stage(mistake);
@@ -97,7 +97,7 @@ fn access_bytes_are_checked_in_kept_lines() {
 
 /// The checker reports this violation with the same words. The simulator once did not check it.
 #[test]
-fn more_messages_in_flight_than_the_text_assumes_are_a_failure() {
+fn exceeding_the_in_flight_bound_fails() {
     let msi = setups::source("msi");
     assert_eq!(run_failures(&msi, 3).next(), None);
     let bounded = msi.replace("\nremote cache", "\nbounds { in_flight 2 }\n\nremote cache");

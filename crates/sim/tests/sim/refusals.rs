@@ -486,7 +486,7 @@ fn fences_are_not_translated() {
 }
 
 #[test]
-fn a_thread_may_end_with_what_is_refused() {
+fn thread_may_end_at_a_refusal() {
     let played = play_or_panic("a_thread_may_end", &walks(3, AfterRefusal::Ends));
     assert!(get(&played, "translation_faults") <= 4.0);
 }
@@ -510,7 +510,7 @@ fn failed_thread_reports_its_refusal() {
 }
 
 #[test]
-fn a_thread_that_tries_again_and_again_gets_nowhere() {
+fn endless_retries_are_no_progress() {
     let (kind, report) = failure(&walks(0, AfterRefusal::TriesAgain));
     assert_eq!(kind, FailureKind::NoProgress, "{report}");
 }

@@ -85,7 +85,7 @@ fn numbered_stores_are_in_order_at_one_home() {
 /// Point-to-point order is not sufficient: a store is late at a second home when a third one already knows of it
 /// (ISA2).
 #[test]
-fn posted_stores_that_are_late_at_one_home_are_flagged() {
+fn late_posted_stores_at_one_home_are_detected() {
     let mut platform = machine();
     let hosts = platform.hosts.as_mut().unwrap();
     (hosts.late_from.value, hosts.late_to.value) = (2, 1);
@@ -377,7 +377,7 @@ fn host_latency_follows_the_hops() {
 
 /// Outstanding stores are not waited for one by one; a release waits for all.
 #[test]
-fn stores_of_a_thread_are_under_way_together() {
+fn stores_of_a_thread_overlap() {
     let protocol = &orderings(8)[0].1;
     let time = |posted: Option<u64>| {
         let mut platform = machine();

@@ -129,7 +129,7 @@ fn combined_applications_complete() {
 
 /// Two instances of one application keep to their own lines, threads and registers.
 #[test]
-fn two_instances_keep_to_their_own_resources() {
+fn combined_instances_use_only_their_own_resources() {
     for seed in seeds(10) {
         let calls = || Arc::new(Calls::new(2, 2, Some(25))) as Arc<dyn Playable>;
         let tally = play(&machine(vec![calls(), calls()], seed)).expect("it ends well");
@@ -209,7 +209,7 @@ impl Scenario for OutOfBounds {
 }
 
 #[test]
-fn out_of_bounds_accesses_are_found() {
+fn out_of_bounds_accesses_are_detected() {
     let play_beside_calls = |application: OutOfBounds| {
         let calls = Arc::new(Calls::new(1, 1, Some(5))) as Arc<dyn Playable>;
         play(&machine(vec![Arc::new(application), calls], 1))

@@ -325,7 +325,7 @@ fn record_in_pieces(setup: &Setup) -> (usize, Recorded) {
 /// Two spaces are one trace: each access of both is a slice, a flow belongs to one message, and pieces of both may
 /// alternate.
 #[test]
-fn two_spaces_are_one_trace() {
+fn both_spaces_are_in_one_trace() {
     let [device, host] =
         ["enzian-dc-ddr", "enzian-cpu-home"].map(|name| Platform::shipped(name).unwrap());
     let platform = device.with_host(host).unwrap();

@@ -32,7 +32,7 @@ fn setup(name: &str, remotes: u16, workload: Workload, translation: Translation)
 }
 
 #[test]
-fn no_access_is_made_under_a_translation_that_was_taken_back() {
+fn no_access_uses_an_invalidated_translation() {
     let mut sums = [0.0; 3];
     let mut runs = 0.0;
     for seed in seeds(1000) {
@@ -147,7 +147,7 @@ fn absent_pages_are_requested_again() {
 
 /// Prefetches for writing to read-only pages are dropped without a report.
 #[test]
-fn hints_are_refused_in_silence() {
+fn refused_prefetches_are_dropped_silently() {
     let mut workload = Workload::pass(Pattern::Sequential, Access::Store, 64 * 8, 1, 1);
     workload.write_prefetches = 1000;
     let mut quantities = translation();

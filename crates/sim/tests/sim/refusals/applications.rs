@@ -278,7 +278,7 @@ fn combined_applications_see_only_their_own_words() {
 
 /// Later unmapping of pages does not extend the run.
 #[test]
-fn a_run_ends_with_its_programs() {
+fn run_ends_with_its_programs() {
     let end = |walk: bool, unmap: u64| {
         let mut quantities = translation(1);
         quantities.unmap = quantity(unmap);
