@@ -153,7 +153,7 @@ fn faults_below_a_backing_permission_are_refuted() {
             Property::Drain => "drain".to_string(),
             other => format!("{other:?}"),
         };
-        let walk_error = walk_error.expect_err("a fault");
+        let walk_error = walk_error.expect_err("violation found by the walk");
         assert!(
             walk_error.contains(&violated),
             "{to}: {violated}, {walk_error:?}"

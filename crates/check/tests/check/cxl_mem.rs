@@ -18,7 +18,7 @@ fn changed(changes: &[(&str, &str)]) -> String {
 
 /// The property that two hosts violate with the changed protocol.
 fn violated(changes: &[(&str, &str)]) -> String {
-    search(&changed(changes), 2, 1, true).expect_err("it is wrong")
+    search(&changed(changes), 2, 1, true).expect_err("violated property")
 }
 
 #[test]

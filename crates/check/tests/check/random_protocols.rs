@@ -233,7 +233,7 @@ fn random_protocols_use_every_row_construct() {
 
 /// The controllers of a protocol, without source positions.
 fn effects(text: &str) -> Vec<Effect> {
-    let protocol = cohkit_protocol::text::parse(text).expect("a sound text");
+    let protocol = cohkit_protocol::text::parse(text).expect("protocol without errors");
     let rules = [&protocol.remote, home(&protocol)].map(|agent| agent.rules.clone());
     rules
         .into_iter()

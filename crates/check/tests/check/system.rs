@@ -709,8 +709,12 @@ fn remotes_of_systems_are_interchangeable() {
             ..Options::default()
         };
         let model = model(&protocol, &home, remotes, 1, &options);
-        let model = model.expect("the system can be modelled");
-        let names = model.interchangeable.as_ref().expect("remotes are").names;
+        let model = model.expect("model of the system");
+        let names = model
+            .interchangeable
+            .as_ref()
+            .expect("interchangeable remotes")
+            .names;
         orbits::assert_orbits(name, &model, names, remotes.into());
     }
 }

@@ -15,10 +15,10 @@ use cohkit_protocol::text::{composes, parse};
 use cohkit_trace::Trace;
 
 fn modelled(protocol: &Protocol, remotes: Remotes, lines: u8) -> (Controller, Model) {
-    let home = construct::home(protocol, remotes.total()).expect("there is a home");
+    let home = construct::home(protocol, remotes.total()).expect("protocol with a home");
     let options = system::Options::default();
     let model = system::model(protocol, &home, remotes, lines, &options);
-    (home, model.expect("it is a system"))
+    (home, model.expect("model of the system"))
 }
 
 /// A random path of `steps` steps through a model.
@@ -40,7 +40,7 @@ fn walk(model: &Model, graph: &Graph, steps: usize, seed: u64) -> Trace {
         rules.push(rule);
         state = to;
     }
-    let walked = replay(model, 0, &rules).expect("the model goes there");
+    let walked = replay(model, 0, &rules).expect("replayable path of the model");
     Trace {
         sequence: walked.sequence,
         at_rest: false,
@@ -51,19 +51,19 @@ fn walk(model: &Model, graph: &Graph, steps: usize, seed: u64) -> Trace {
 fn systems() -> Vec<(Protocol, Controller, Model, Graph)> {
     let folder = format!("{}/../../protocols", env!("CARGO_MANIFEST_DIR"));
     let mut files: Vec<_> = std::fs::read_dir(folder)
-        .expect("the folder is there")
-        .map(|entry| entry.expect("it can be read").path())
+        .expect("folder of protocols")
+        .map(|entry| entry.expect("readable folder entry").path())
         .filter(|file| file.extension().is_some_and(|ending| ending == "coh"))
         .collect();
     files.sort();
     let mut systems = Vec::new();
     for file in files {
-        let text = std::fs::read_to_string(file).expect("it is text");
+        let text = std::fs::read_to_string(file).expect("protocol file");
         // A composition has the systems of its parts.
         if composes(&text) {
             continue;
         }
-        let protocol = parse(&text).expect("the text is right");
+        let protocol = parse(&text).expect("protocol without errors");
         let two_agents = (!protocol.several_tables()).then(|| Remotes::from(2));
         let declared = protocol.systems.iter().map(|system| system.remotes);
         let declared = declared.min_by_key(Remotes::total);
@@ -72,7 +72,7 @@ fn systems() -> Vec<(Protocol, Controller, Model, Graph)> {
             let graph = graph(&model, 30_000, None).ok()?;
             Some((home, model, graph))
         });
-        let (home, model, graph) = system.expect("some system is small");
+        let (home, model, graph) = system.expect("system small enough for a graph");
         systems.push((protocol, home, model, graph));
     }
     systems
@@ -110,8 +110,8 @@ fn trace_check_tracks_lineless_state_over_all_lines() {
         "ordering/mp",
         "ordering/seq",
     ] {
-        let text = std::fs::read_to_string(format!("{root}/{name}.coh")).expect("it is there");
-        let parsed = parse(&text).expect("the text is right");
+        let text = std::fs::read_to_string(format!("{root}/{name}.coh")).expect("ordering file");
+        let parsed = parse(&text).expect("protocol without errors");
         for system in &parsed.systems {
             let protocol = system.resized_protocol.as_deref().unwrap_or(&parsed);
             assert!(protocol.line_coupling().is_some(), "{name}");
@@ -142,7 +142,7 @@ fn trace_check_tracks_lineless_state_over_all_lines() {
 #[test]
 fn trace_check_tracks_stale_copies_written_in_place() {
     let text = include_str!("../../../../tests/accesses/in-place.coh");
-    let protocol = parse(text).expect("the text is right");
+    let protocol = parse(text).expect("protocol without errors");
     let (home, model) = modelled(&protocol, Remotes::from(2), 1);
     let graph = graph(&model, 30_000, None).unwrap_or_else(|_| panic!("it is small"));
     let mut refused = 0;
@@ -160,7 +160,7 @@ const OLD: &str = include_str!("../../../../protocols/self-invalidate.coh");
 /// Rows that change every line are reported line by line, in their order.
 #[test]
 fn bulk_transitions_are_traced_line_by_line() {
-    let protocol = parse(OLD).expect("the text is right");
+    let protocol = parse(OLD).expect("protocol without errors");
     let mut rejections = 0;
     for (remotes, lines) in [(1, 2), (2, 2)] {
         let (home, model) = modelled(&protocol, Remotes::from(remotes), lines);
@@ -199,7 +199,7 @@ fn changed(changes: &[(&str, &str)]) -> Protocol {
 /// The shipped protocol rejects the trace of a cache that keeps a line which it should drop.
 #[test]
 fn copy_kept_at_an_acquire_is_detected() {
-    let correct = parse(OLD).expect("the text is right");
+    let correct = parse(OLD).expect("protocol without errors");
     let faulty = changed(&[(
         "every V becomes I, every IV becomes IN",
         "every IV becomes IN",
@@ -270,7 +270,7 @@ fn read_older_than_its_core_has_observed_is_rejected() {
         let rejection = |protocol: &Protocol| {
             cohkit_trace::judge(protocol, &home, &trace.sequence, false).err()
         };
-        let error = rejection(&orderly).expect("it knows of its store");
+        let error = rejection(&orderly).expect("rejection by the protocol with a memory model");
         // The fault is reported at this step, or just behind it.
         assert!(
             (index + 2..=index + 3).contains(&error.step),

@@ -47,14 +47,14 @@ where
     S::Application: Clone + Eq + Hash + Debug,
     S::Thread: Clone + Eq + Hash + Debug,
 {
-    let protocol = parse(&eci()).expect("it is right");
+    let protocol = parse(&eci()).expect("protocol without errors");
     let system = ((lines, words), (units, waiting, reads));
     explore_protocol(&protocol, &Bounds::default(), scenario, remotes, system)
 }
 
 fn eci() -> String {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../protocols/eci.coh");
-    std::fs::read_to_string(path).expect("it is there")
+    std::fs::read_to_string(path).expect("ECI")
 }
 
 /// Explores a given protocol, whose home is constructed without these bounds.
@@ -69,7 +69,7 @@ where
     S::Application: Clone + Eq + Hash + Debug,
     S::Thread: Clone + Eq + Hash + Debug,
 {
-    let construction = construct(protocol).expect("there is a home");
+    let construction = construct(protocol).expect("protocol with a home");
     let bounded_protocol = Protocol {
         bounds: bounds.clone(),
         ..protocol.clone()
@@ -641,7 +641,7 @@ fn bound(limit: u16) -> Bound {
 fn access_bytes_equal_the_last_write() {
     let threads = Steps(vec![vec![STORE], vec![LOAD]]);
     let explore_text = |text: &str| {
-        let protocol = parse(text).expect("it is right");
+        let protocol = parse(text).expect("protocol without errors");
         explore_protocol(&protocol, &Bounds::default(), &threads, 2, ONE_LINE)
     };
     let Ending::Violated {
@@ -660,7 +660,7 @@ fn access_bytes_equal_the_last_write() {
 fn retried_accesses_are_performed_once() {
     let retrying_text = tried_again(&eci());
     let threads = Steps(vec![vec![LOAD, STORE, LOAD], vec![LOAD, STORE]]);
-    let protocol = parse(&retrying_text).expect("it is right");
+    let protocol = parse(&retrying_text).expect("protocol without errors");
     let bounds = Bounds::default();
     assert_verified(&explore_protocol(&protocol, &bounds, &threads, 2, ONE_LINE));
     assert_verified(&explore_protocol(
@@ -675,12 +675,12 @@ fn retried_accesses_are_performed_once() {
 /// Regression: prefetches formerly ignored the bounds. Here the bounds permit no ReadShared, so nothing happens.
 #[test]
 fn hints_keep_the_bounds_of_the_text() {
-    let protocol = parse(&eci()).expect("it is right");
+    let protocol = parse(&eci()).expect("protocol without errors");
     let read = protocol
         .message_ids()
         .find(|&id| protocol.message(id).name == "ReadShared");
     let no_reads = Bounds {
-        per_message: vec![(read.expect("it is there"), bound(0))],
+        per_message: vec![(read.expect("ECI"), bound(0))],
         ..Bounds::default()
     };
     let prefetch_line = Steps(vec![vec![Step::Hint { line: 0 }]]);
@@ -700,7 +700,7 @@ fn hints_keep_the_bounds_of_the_text() {
 /// The error has the same wording as those of the checker and the simulator.
 #[test]
 fn explorations_count_messages_in_flight() {
-    let protocol = parse(&eci()).expect("it is right");
+    let protocol = parse(&eci()).expect("protocol without errors");
     let at_most = |limit| Bounds {
         in_flight: Some(bound(limit)),
         ..Bounds::default()
@@ -724,16 +724,16 @@ fn explorations_count_messages_in_flight() {
 #[test]
 fn declaration_order_of_messages_has_no_effect() {
     let text = eci();
-    let (head, rest) = text.split_once("  request:  ").expect("requests");
-    let (requests, rest) = rest.split_once("  grant:    ").expect("grants");
-    let (grants, tail) = rest.split_once("\n}").expect("an end");
+    let (head, rest) = text.split_once("  request:  ").expect("`request:` line");
+    let (requests, rest) = rest.split_once("  grant:    ").expect("`grant:` line");
+    let (grants, tail) = rest.split_once("\n}").expect("end of the messages block");
     let swapped = format!(
         "{head}  grant:    {grants}\n  request:  {}\n}}{tail}",
         requests.trim_end()
     );
     let threads = Steps(vec![vec![STORE, LOAD], vec![LOAD, STORE]]);
     let [original_states, swapped_states] = [&text, &swapped].map(|text| {
-        let protocol = parse(text).expect("it is right");
+        let protocol = parse(text).expect("protocol without errors");
         assert_verified(&explore_protocol(
             &protocol,
             &Bounds::default(),

@@ -76,7 +76,7 @@ fn undetected_mutations(built: &Built, step: usize) -> Vec<(usize, usize)> {
     rows.filter(|&(state, event)| {
         !setup
             .detects_mutation(state, event, 0)
-            .expect("the library is there")
+            .expect("built library")
     })
     .collect()
 }
@@ -124,7 +124,7 @@ fn rtl_messages_bytes_and_rows_match_the_controllers() {
 #[test]
 fn other_home_shapes_match_the_controllers() {
     for (name, seeds) in [(SHIPPED, 6), ("mixed", 20)] {
-        let shape = named(name).expect("there is such a shape");
+        let shape = named(name).expect("home shape with this name");
         let Some(built) = built(compiled("eci.coh"), SOURCES, shape) else {
             return;
         };
@@ -177,7 +177,7 @@ fn row_mutation_is_deterministic() {
             let field = differs
                 .iter()
                 .position(|&differs| differs)
-                .expect("it is spoilt");
+                .expect("mutated row");
             assert_eq!(differs.iter().filter(|&&differs| differs).count(), 1);
             // The hardware ignores the other fields of a row that consumes nothing.
             assert!(field == 0 || row.effect == Effect::Take);
@@ -217,7 +217,7 @@ fn second_home_passes_with_the_same_rtl() {
 fn bounds_of_the_protocol_are_respected() {
     let file = "../../protocols/eci.coh";
     let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(file));
-    let text = text.expect("the text is there");
+    let text = text.expect("readable protocol file");
     // A read is served while the victim that the reader sent earlier is in flight, so a second victim is possible.
     let policy = "reach I with ForwardInvalid\n";
     let bounds = "bounds {\n  VictimShared 1\n}\n\nremote cpu";
@@ -228,7 +228,7 @@ fn bounds_of_the_protocol_are_respected() {
     let mut unbounded = home.protocol.clone();
     unbounded.bounds.per_message.clear();
     let unbounded_graph = ReachabilityGraph::new(&unbounded, &home.home, &home.rom)
-        .expect("a line has few situations");
+        .expect("small reachability graph");
     assert!(unbounded_graph.line_states() > home.graph.line_states());
     let Some(built) = built(home, SOURCES, Shape::default()) else {
         return;
@@ -302,7 +302,7 @@ fn trace_check_accepts_runs_and_rejects_faults() {
     let (mut rows, mut values, mut refused) = (0, 0, 0);
     for seed in 0..6 {
         let run = Run::new(seed, 2000);
-        let sequences = built.setup().traces(run).expect("nothing is wrong");
+        let sequences = built.setup().traces(run).expect("run without mismatch");
         for sequence in sequences.into_iter().take(8) {
             let at_rest = true;
             let (trace, description) = (Trace { sequence, at_rest }, format!("seed {seed}"));
@@ -325,7 +325,7 @@ fn runs_repeat_themselves() {
     };
     let cycles = || {
         let report = built.setup().run(Run::new(6, 1000), None);
-        report.expect("no mismatch").cycles
+        report.expect("run without mismatch").cycles
     };
     assert_eq!(cycles(), cycles());
 }
@@ -341,10 +341,10 @@ fn verilator_lint_has_no_warnings() {
         let package = format!("{}_pkg", compiled.protocol.name);
         let package_file = format!("{package}.sv");
         std::fs::write(folder.path().join(&package_file), &compiled.package)
-            .expect("it can be written");
+            .expect("writable file");
         let mut files = vec!["home_pkg.sv", &package_file];
         for (name, text) in SOURCES {
-            std::fs::write(folder.path().join(name), text).expect("it can be written");
+            std::fs::write(folder.path().join(name), text).expect("writable file");
             assert!(!text.contains("lint_off"), "{name} waives a warning");
             if *name != "home_pkg.sv" {
                 files.push(name);
@@ -373,7 +373,7 @@ fn verilator_lint_has_no_warnings() {
                 .args(&files)
                 .current_dir(folder.path())
                 .output()
-                .expect("verilator starts");
+                .expect("running Verilator");
             let output_text = String::from_utf8_lossy(&output.stderr);
             assert!(
                 output.status.success() && output_text.is_empty(),
@@ -415,7 +415,7 @@ fn parameter_out_of_range_is_reported() {
     let package = compiled("eci.coh").package;
     let sources = [("eci_pkg.sv", package.as_str()), ("top.sv", TOP)];
     for (name, text) in HOME.iter().chain(&sources) {
-        std::fs::write(folder.path().join(name), text).expect("it can be written");
+        std::fs::write(folder.path().join(name), text).expect("writable file");
     }
     let modules = HOME.iter().map(|(name, _)| *name);
     let files: Vec<&str> = ["home_pkg.sv", "eci_pkg.sv"]
@@ -434,7 +434,7 @@ fn parameter_out_of_range_is_reported() {
             .args(&files)
             .current_dir(folder.path())
             .output()
-            .expect("verilator starts");
+            .expect("running Verilator");
         let output_text = String::from_utf8_lossy(&output.stderr).into_owned();
         (output.status.success(), output_text)
     };
@@ -503,18 +503,18 @@ fn read_of_an_unshared_line_takes_at_most_20_cycles() {
     inputs.reset = 1;
     model
         .step(&inputs, &mut outputs)
-        .expect("no assertion fails");
+        .expect("cycle without failed assertions");
     inputs.reset = 0;
     for _ in 0..50 {
         model
             .step(&inputs, &mut outputs)
-            .expect("no assertion fails");
+            .expect("cycle without failed assertions");
     }
     let request = built
         .compiled
         .rom
         .event("ReadShared")
-        .expect("it is a request") as u64;
+        .expect("event ReadShared") as u64;
     let mut beats = 0..0;
     let mut departure_cycle = None;
     for cycle in 0..100 {
@@ -526,7 +526,7 @@ fn read_of_an_unshared_line_takes_at_most_20_cycles() {
         inputs.r_last[0] = u64::from(beat == Some(1));
         model
             .step(&inputs, &mut outputs)
-            .expect("no assertion fails");
+            .expect("cycle without failed assertions");
         if outputs.ar_valid[0] != 0 {
             inputs.r_id[0] = outputs.ar_id[0];
             beats = 0..2;

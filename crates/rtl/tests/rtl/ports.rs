@@ -50,7 +50,7 @@ impl Ports {
     /// Executes a cycle in which no assertion may fail.
     fn step(&mut self) {
         let assertions = self.model.step(&self.inputs, &mut self.outputs);
-        assertions.expect("no assertion fails");
+        assertions.expect("cycle without failed assertions");
     }
 
     /// Executes up to four cycles with the same inputs and returns the first assertion messages.

@@ -167,11 +167,11 @@ fn rtl_fault_refutes_its_proof() {
         let proof: &Proof = PROOFS
             .iter()
             .find(|proof| proof.name == name)
-            .expect("there is such a proof");
+            .expect("proof with this name");
         let text = rtl_source(file);
         assert_eq!(text.matches(original).count(), 1, "{file}: {original}");
         let text = text.replace(original, fault);
-        let size = proof.sizes.last().expect("it has a size");
+        let size = proof.sizes.last().expect("size of the proof");
         let size = if name == "fifo_proof" {
             &proof.sizes[2]
         } else {

@@ -26,11 +26,11 @@ fn read(path: &str) -> String {
 
 /// Compiles a protocol, its home for one remote, and the ROM.
 fn compile(text: &str) -> (Protocol, Controller, Result<Rom, Refusal>) {
-    let protocol = text::parse(text).expect("the text is right");
+    let protocol = text::parse(text).expect("protocol without errors");
     let (home, rom) = match &protocol.home {
         Home::Controller(home) => (home.clone(), Rom::new(&protocol, home)),
         Home::Policy(_) => {
-            let construction = construct(&protocol).expect("there is a home");
+            let construction = construct(&protocol).expect("protocol with a home");
             let home = construction.flat(true);
             let rights = construction.flat_rights(true);
             let rom = Rom::new(&protocol, &home).map(|rom| rom.with_rights(&home, &rights));
@@ -45,7 +45,7 @@ fn words(image: &str) -> Vec<(usize, u64)> {
     let rows = image.lines().filter_map(|line| line.strip_prefix('@'));
     rows.map(|row| {
         let mut parts = row.split_whitespace();
-        let mut number = || parts.next().expect("an address and a word");
+        let mut number = || parts.next().expect("address and word");
         let address = usize::from_str_radix(number(), 16).expect("hexadecimal");
         (
             address,
@@ -108,7 +108,7 @@ fn expected_fields(
                     .sends
                     .iter()
                     .position(|sent| sent.message == message)
-                    .expect("it is sent");
+                    .expect("message number in the table");
                 expected_fields[field] = 1 << rom.send_bits() | number as u64;
             }
             Act::StartRead => expected_fields[1] = 1,
@@ -173,8 +173,8 @@ fn rom_rows_match_the_controller() {
     assert_eq!(verify(&read("protocols/eci.coh")), 1556);
     let mut checked = 0;
     let mut names: Vec<_> = std::fs::read_dir(root().join("tests/construction"))
-        .expect("the folder is there")
-        .map(|entry| entry.expect("it can be read").path())
+        .expect("folder of constructions")
+        .map(|entry| entry.expect("readable folder entry").path())
         .filter(|path| path.extension().is_some_and(|extension| extension == "coh"))
         .collect();
     names.sort();
@@ -185,7 +185,7 @@ fn rom_rows_match_the_controller() {
             "local clean_invalidate lock",
             "local clean_invalidate [lock]",
         );
-        let protocol = text::parse(&text).expect("the text is right");
+        let protocol = text::parse(&text).expect("protocol without errors");
         if construct(&protocol).is_err() {
             continue;
         }
@@ -211,7 +211,7 @@ fn package_of_a_home_with_other_circuits_is_unchanged() {
     let text = read("protocols/back-invalidate.coh");
     assert_eq!(verify(&text), 196);
     let (protocol, _, rom) = compile(&text);
-    let rom = rom.expect("it fits");
+    let rom = rom.expect("ROM within the hardware limits");
     let origin = Origin {
         file: "back-invalidate.coh",
         text: &text,
@@ -224,7 +224,7 @@ fn package_of_a_home_with_other_circuits_is_unchanged() {
 fn package_of_eci_is_unchanged() {
     let text = read("protocols/eci.coh");
     let (protocol, home, rom) = compile(&text);
-    let rom = rom.expect("it fits");
+    let rom = rom.expect("ROM within the hardware limits");
     let origin = Origin {
         file: "eci.coh",
         text: &text,
@@ -375,7 +375,11 @@ fn names_of_the_package_are_rejected() {
         text: &eci,
         version: "0",
     };
-    let package = package(&protocol, &rom.expect("it fits"), &origin);
+    let package = package(
+        &protocol,
+        &rom.expect("ROM within the hardware limits"),
+        &origin,
+    );
     let declared = package.lines().filter_map(|line| {
         let mut words = line.split_whitespace();
         let name = match words.next()? {

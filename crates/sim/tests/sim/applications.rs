@@ -38,14 +38,15 @@ fn machine(scenario: Arc<dyn Playable>, remotes: u16, seed: u64) -> Setup {
         platform.cores.write_buffer.value = 2 * line;
         platform.cores.l1.value = 4 * line;
     }
-    let mut setup = Setup::with_scenario(protocol, platform, scenario).expect("there is a home");
+    let mut setup =
+        Setup::with_scenario(protocol, platform, scenario).expect("protocol with a home");
     setup.seed = seed;
     setup.oracle = Level::Bytes;
     setup
 }
 
 fn play(setup: &Setup) -> Result<Tally, String> {
-    let mut simulation = Simulation::new(setup, None).expect("it makes sense");
+    let mut simulation = Simulation::new(setup, None).expect("valid setup");
     simulation.run().map_err(|failure| failure.to_string())?;
     Ok(simulation.tally())
 }
@@ -178,7 +179,7 @@ fn rpc_over_a_bus() {
 
 /// Reading long results word by word is not polling.
 #[test]
-fn long_results_are_read_completely() {
+fn reading_long_results_is_not_polling() {
     let calls = BusCalls {
         contexts: 1,
         words: 4096,
@@ -187,7 +188,7 @@ fn long_results_are_read_completely() {
     };
     let platform = Platform::shipped("enzian-dc-bram").expect("shipped platform");
     let setup = Setup::with_scenario(protocol("eci"), platform, Arc::new(calls));
-    let tally = play(&setup.expect("there is a home")).expect("it ends");
+    let tally = play(&setup.expect("protocol with a home")).expect("completed run");
     assert_eq!(tally.counts["calls"], 2);
 }
 
@@ -239,7 +240,7 @@ fn locks_are_released_at_the_end_of_the_run() {
         let mut table = locks(seed, messages);
         table.transactions = None;
         let mut setup = machine(Arc::new(table), 1, seed);
-        let play_settings = setup.play.as_mut().expect("it is one");
+        let play_settings = setup.play.as_mut().expect("setup with a scenario");
         play_settings.until = Some(50_000_000);
         let tally = play(&setup).unwrap_or_else(|failure| panic!("{seed} {messages}: {failure}"));
         assert!(tally.counts["device locks"] > 20, "{:?}", tally.counts);
@@ -333,7 +334,7 @@ fn wrong_view_is_detected() {
         }
     }
     let setup = machine(Arc::new(Forgetful(view(1, true))), 1, 1);
-    let failure = play(&setup).err().expect("it is found");
+    let failure = play(&setup).err().expect("detected wrong view");
     let expected = "materialised view: after 5 of 5 transactions the view was wrong";
     assert!(failure.contains(expected), "{failure}");
 }
@@ -650,7 +651,7 @@ fn cores_wait_for_about_a_second() {
 
 /// A time beyond the supported range is reported, and so is an application that does not stop when told to.
 #[test]
-fn time_overflow_ends_the_run() {
+fn out_of_range_times_are_reported() {
     let report = |breach, steps: Vec<Step>, until| {
         let mut setup = machine(
             Arc::new(ThreadsBesideBreaker(breach, vec![Steps(steps)])),

@@ -37,7 +37,8 @@ fn add(list: &mut String, label: &str, setup: &Setup) {
     let breakdown = of(&explain_while(setup, true, &mut |_| true));
     let timeline = of(&draw_while(setup, &Filter::default(), &mut |_| true));
     let traced = of(&trace(setup, Side::Device, 1));
-    writeln!(list, "{label}: {plain} {breakdown} {timeline} {traced}").expect("a string");
+    writeln!(list, "{label}: {plain} {breakdown} {timeline} {traced}")
+        .expect("writing to a string succeeds");
 }
 
 fn translation() -> Translation {
@@ -87,7 +88,7 @@ fn two_levels(name: &str) -> Setup {
     let upper = setups::protocol(name);
     let size = format!("line {} bytes", upper.line_bytes);
     let text = setups::source("mesi-l1").replace("line 64 bytes", &size);
-    let mut setup = setups::torture(upper, 2, 1).expect("there is a home");
+    let mut setup = setups::torture(upper, 2, 1).expect("protocol with a home");
     setup.device = DeviceWorkload::default();
     setup.platform = Platform::torture(2);
     setup.workload.cores = 8;
@@ -95,7 +96,7 @@ fn two_levels(name: &str) -> Setup {
     setup.workload.mix = vec![(Access::Load, 8), (Access::Store, 8), (Access::Evict, 2)];
     let protocol = setups::parse(&text);
     setup.below = Some(Box::new(LowerLevelSetup {
-        home: home(&protocol, 2).expect("there is a home"),
+        home: home(&protocol, 2).expect("protocol with a home"),
         platform: Platform::torture(2),
         protocol,
     }));
@@ -108,11 +109,11 @@ fn two_spaces() -> Setup {
     let platform = device.with_host(host).expect("the platforms combine");
     let work = |access, cores| Workload::pass(Pattern::Random, access, 1000, cores, 2);
     let host = HostSpace::new(setups::protocol("eci-near"), &platform);
-    let mut host = host.expect("there is a home");
+    let mut host = host.expect("protocol with a home");
     host.workloads = [work(Access::Store, 4), work(Access::Load, 1)];
     let eci = setups::protocol("eci");
     let setup = Setup::new(eci, platform, work(Access::Load, 4));
-    let mut setup = setup.expect("there is a home");
+    let mut setup = setup.expect("protocol with a home");
     setup.host = Some(Box::new(host));
     setup
 }
@@ -122,7 +123,7 @@ fn calls() -> Setup {
     platform.lines = 4096;
     let scenario = Arc::new(Calls::new(2, 2, Some(40)));
     let setup = Setup::with_scenario(setups::protocol("eci"), platform, scenario);
-    let mut setup = setup.expect("there is a home");
+    let mut setup = setup.expect("protocol with a home");
     setup.oracle = Level::Bytes;
     setup
 }
@@ -148,8 +149,8 @@ fn small_runs_keep_their_fingerprints() {
     add(&mut list, "two spaces", &two_spaces());
     let setup = calls();
     add(&mut list, "calls", &setup);
-    let performance = play_while(&setup, &mut |_| true).expect("it runs");
+    let performance = play_while(&setup, &mut |_| true).expect("run without violation");
     let performance = of(&(performance.tally.counts, performance.end));
-    writeln!(list, "performance of calls: {performance}").expect("a string");
+    writeln!(list, "performance of calls: {performance}").expect("writing to a string succeeds");
     expect_test::expect_file!["fingerprints.txt"].assert_eq(&list);
 }

@@ -379,7 +379,7 @@ fn lost_engine_increment_is_detected() {
     let text = source("ccix");
     assert_eq!(text.matches(row).count(), 1);
     let setup = with_engines(parse(&text.replace(row, faulty_row)), Arc::new(table(3)), 0);
-    let failure = play(&setup).err().expect("it is missed");
+    let failure = play(&setup).err().expect("detected missing increment");
     assert!(failure.contains("data value"), "{failure}");
 }
 

@@ -18,7 +18,7 @@ use setups::{parse, protocol, protocols, seeds, source, torture};
 fn lower_level(text: &str, caches: u16) -> LowerLevelSetup {
     let protocol = parse(text);
     LowerLevelSetup {
-        home: home(&protocol, caches).expect("there is a home"),
+        home: home(&protocol, caches).expect("protocol with a home"),
         platform: Platform::torture(caches),
         protocol,
     }
@@ -26,7 +26,7 @@ fn lower_level(text: &str, caches: u16) -> LowerLevelSetup {
 
 /// Returns a short run that makes races likely, with `caches` upper caches and `lower_caches` lower ones each.
 fn setup(upper: Protocol, text: &str, [caches, lower_caches]: [u16; 2], seed: u64) -> Setup {
-    let mut setup = torture(upper, caches, seed).expect("there is a home");
+    let mut setup = torture(upper, caches, seed).expect("protocol with a home");
     setup.device = DeviceWorkload::default();
     setup.platform = Platform::torture(caches);
     let workload = &mut setup.workload;
@@ -42,7 +42,7 @@ fn l1_source() -> String {
 }
 
 fn value(statistics: &Statistics, name: &str) -> f64 {
-    statistics.get(name).expect("it is measured")
+    statistics.get(name).expect("known statistic")
 }
 
 /// Returns the L1 protocol with the line size of `upper`.
@@ -84,7 +84,7 @@ fn two_levels_stay_coherent_under_evictions() {
                 "{access_counts:?}"
             );
             recalled += value(&statistics, "locals_acknowledged");
-            let upper_statistics = statistics.above.expect("there are two levels");
+            let upper_statistics = statistics.above.expect("statistics of both levels");
             let puts = ["PutS", "PutE", "PutM"];
             evicted += puts
                 .iter()
@@ -108,7 +108,7 @@ fn framed_links_of_both_levels_lose_nothing() {
     let mut replayed = [0.0; 2];
     for seed in seeds(6) {
         let mut setup = setup(protocol("mesi"), &l1_source(), [2, 2], seed);
-        let lower = setup.below.as_mut().expect("there are two levels");
+        let lower = setup.below.as_mut().expect("lower level");
         for platform in [&mut setup.platform, &mut lower.platform] {
             for (name, value) in [("link.layer", "ccix"), ("link.errors", "20000000000")] {
                 platform.set(name, value).expect("known quantity");
@@ -119,7 +119,10 @@ fn framed_links_of_both_levels_lose_nothing() {
                 "COHKIT_SEED={seed} cargo test -p cohkit-sim --test sim levels::framed\n{failure}"
             )
         });
-        let upper_statistics = statistics.above.as_deref().expect("there are two levels");
+        let upper_statistics = statistics
+            .above
+            .as_deref()
+            .expect("statistics of both levels");
         replayed[0] += value(upper_statistics, "link_units_replayed");
         replayed[1] += value(&statistics, "link_units_replayed");
     }
@@ -130,7 +133,7 @@ fn framed_links_of_both_levels_lose_nothing() {
 fn equal_seeds_give_equal_statistics() {
     let statistics_text = |seed| {
         let setup = setup(protocol("mesi"), &l1_source(), [3, 2], seed);
-        format!("{:?}", run(&setup).expect("it holds"))
+        format!("{:?}", run(&setup).expect("run without violation"))
     };
     assert_eq!(statistics_text(7), statistics_text(7));
     assert_ne!(statistics_text(7), statistics_text(8));
@@ -142,18 +145,21 @@ fn equal_seeds_give_equal_statistics() {
 fn read_through_both_levels_takes_the_sum_of_its_parts() {
     let mut platform = Platform::shipped("clusters-4x4").expect("shipped platform");
     // A row is closed before the next read.
-    platform.set("dram.open_for", "1ns").expect("it can be");
-    let below = platform.lower().expect("it has two levels");
+    platform
+        .set("dram.open_for", "1ns")
+        .expect("known quantity");
+    let below = platform.lower().expect("platform with two levels");
     let workload = Workload {
         accesses: 200,
         ..Workload::pass(Pattern::Random, Access::Load, 1 << 22, 1, 1)
     };
-    let mut setup = Setup::new(protocol("mesi"), platform.clone(), workload).expect("a home");
+    let mut setup =
+        Setup::new(protocol("mesi"), platform.clone(), workload).expect("protocol with a home");
     setup.below = Some(Box::new(LowerLevelSetup {
         platform: below.clone(),
         ..lower_level(&l1_source(), below.remotes)
     }));
-    let statistics = run(&setup).expect("it holds");
+    let statistics = run(&setup).expect("run without violation");
     let parts = [platform, below].map(|platform| {
         let parts = setups::read_latency(&platform, 64);
         // In these protocols memory has no delay in the controller's terms, so a home sends only once.
@@ -176,12 +182,12 @@ fn upper_device_accesses_lines_cached_at_both_levels() {
         let text = l1_source_for(&protocol("eci"));
         let mut setup = setup(protocol("eci"), &text, [2, 2], seed);
         setup.device = torture(protocol("eci"), 2, seed)
-            .expect("there is a home")
+            .expect("protocol with a home")
             .device;
         let statistics = run(&setup).unwrap_or_else(|failure| {
             panic!("COHKIT_SEED={seed} cargo test -p cohkit-sim --test sim levels::upper_device_accesses\n{failure}")
         });
-        let upper_statistics = statistics.above.expect("there are two levels");
+        let upper_statistics = statistics.above.expect("statistics of both levels");
         let local_counts =
             ["locals_acknowledged", "locals_refused"].map(|name| value(&upper_statistics, name));
         assert_eq!(
@@ -260,7 +266,7 @@ fn failure_chart_has_the_agents_of_both_levels() {
                 _ => None,
             },
         );
-    let failure = failure.expect("what an L1 has written is lost");
+    let failure = failure.expect("failure for a lost L1 write");
     let sequence = &failure.sequence;
     let steps = sequence.steps.iter();
     let states = steps.filter_map(|step| match &step.action {

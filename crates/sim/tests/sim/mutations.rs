@@ -72,7 +72,7 @@ fn every_mistake_is_detected() {
 /// Returns the failures of some seeds, with `remotes` remotes.
 fn run_failures(text: &str, remotes: u16) -> impl Iterator<Item = (FailureKind, String)> {
     let protocol = setups::parse(text);
-    let home = home(&protocol, remotes).expect("there is a home");
+    let home = home(&protocol, remotes).expect("protocol with a home");
     (0..40).filter_map(move |seed| {
         let setup = setups::torture_of(protocol.clone(), home.clone(), remotes, seed);
         match run(&setup) {
@@ -103,7 +103,7 @@ fn exceeding_the_in_flight_bound_fails() {
     let bounded = msi.replace("\nremote cache", "\nbounds { in_flight 2 }\n\nremote cache");
     let (kind, text) = run_failures(&bounded, 3)
         .next()
-        .expect("three caches send more");
+        .expect("failure with three caches");
     assert_eq!(kind, FailureKind::InFlight, "{text}");
     assert!(text.starts_with("more than 2 messages in flight"), "{text}");
     // As many as in any state that the checker finds.
@@ -120,7 +120,10 @@ fn exceeding_the_in_flight_bound_fails() {
 fn faulty_constructed_home_is_rejected() {
     let mistakes = MISTAKES.iter();
     let matching = mistakes.filter(|mistake| mistake.name == "ambiguous-answer-stranded");
-    let text = matching.map(Mistake::text).next().expect("it is there");
+    let text = matching
+        .map(Mistake::text)
+        .next()
+        .expect("mistake with this name");
     let platform = Platform::shipped("enzian-dc-ddr").expect("shipped platform");
     let scenario = SharedTable {
         cached: false,

@@ -127,7 +127,7 @@ fn caches_share_written_lines() {
 
 /// Invalidations by other caches cause misses; a single cache keeps its lines.
 #[test]
-fn lines_are_evicted_only_for_other_caches() {
+fn lines_are_invalidated_only_by_other_caches() {
     for name in protocols().iter().filter(|name| writes_back(name)) {
         let requests = |cores| {
             let mix = [(Access::Load, 1), (Access::Store, 1)];

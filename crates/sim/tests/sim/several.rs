@@ -27,9 +27,9 @@ fn machine(parts: Vec<Arc<dyn Playable>>, seed: u64) -> Setup {
         platform.lines = 4096;
         let calls: Arc<dyn Playable> = Arc::new(Calls::new(1, 1, Some(1)));
         let setup = Setup::with_scenario(protocol("eci"), platform, calls);
-        setup.expect("there is a home")
+        setup.expect("protocol with a home")
     });
-    let combined = CombinedScenario::new(parts).expect("they stand side by side");
+    let combined = CombinedScenario::new(parts).expect("compatible scenarios");
     let mut setup = setup.clone();
     (setup.seed, setup.oracle) = (seed, Level::Bytes);
     setup.workload.cores = combined.begin().threads() as u32;
@@ -132,7 +132,7 @@ fn combined_applications_complete() {
 fn combined_instances_use_only_their_own_resources() {
     for seed in seeds(10) {
         let calls = || Arc::new(Calls::new(2, 2, Some(25))) as Arc<dyn Playable>;
-        let tally = play(&machine(vec![calls(), calls()], seed)).expect("it ends well");
+        let tally = play(&machine(vec![calls(), calls()], seed)).expect("run without violation");
         assert_eq!(tally.counts["calls"], 100);
     }
 }
@@ -222,10 +222,12 @@ fn out_of_bounds_accesses_are_detected() {
         ),
         (OutOfBounds::Fetch, "reads 3 lines at once"),
     ] {
-        let failure = play_beside_calls(application).err().expect("it is found");
+        let failure = play_beside_calls(application)
+            .err()
+            .expect("detected out-of-bounds access");
         assert!(failure.contains(expected), "{failure}");
     }
-    let tally = play_beside_calls(OutOfBounds::Store).expect("it ends well");
+    let tally = play_beside_calls(OutOfBounds::Store).expect("run without violation");
     assert_eq!((tally.counts["own words"], tally.counts["calls"]), (1, 5));
 }
 
@@ -248,6 +250,6 @@ fn engines_cannot_be_combined_with_other_applications() {
     };
     let error = CombinedScenario::new(parts(false))
         .err()
-        .expect("it is refused");
+        .expect("rejected combination");
     assert!(error.contains("cannot be combined with another"), "{error}");
 }

@@ -12,8 +12,8 @@ const MAX_IMPL_FILES: usize = 26;
 const COMPONENTS: [&str; 3] = ["Interconnect", "Network", "Observer"];
 
 fn collect_sources(folder: &Path, files: &mut Vec<PathBuf>) {
-    for entry in std::fs::read_dir(folder).expect("a folder") {
-        let path = entry.expect("an entry").path();
+    for entry in std::fs::read_dir(folder).expect("source folder") {
+        let path = entry.expect("folder entry").path();
         match path.is_dir() {
             true => collect_sources(&path, files),
             false => files.push(path),
@@ -28,7 +28,7 @@ fn sources() -> Vec<String> {
         &Path::new(env!("CARGO_MANIFEST_DIR")).join("src"),
         &mut files,
     );
-    let read = |file: PathBuf| std::fs::read_to_string(file).expect("a text");
+    let read = |file: PathBuf| std::fs::read_to_string(file).expect("source file");
     files.into_iter().map(read).collect()
 }
 
@@ -44,8 +44,8 @@ fn simulation_does_not_grow() {
     let definition = sources
         .iter()
         .find_map(|text| text.split_once("\npub struct Simulation {\n"));
-    let (_, rest) = definition.expect("the struct is defined");
-    let (fields, _) = rest.split_once("\n}\n").expect("the definition ends");
+    let (_, rest) = definition.expect("definition of Simulation");
+    let (fields, _) = rest.split_once("\n}\n").expect("end of the definition");
     let is_field = |line: &&str| !line.trim_start().starts_with("//") && line.contains(": ");
     let field_count = fields.lines().filter(is_field).count();
     assert!(

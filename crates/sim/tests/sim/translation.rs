@@ -113,7 +113,8 @@ fn starved_translation_is_reported() {
     let workload = Workload::pass(Pattern::Sequential, Access::Load, 64, 1, 1);
     let mut quantities = translation();
     quantities.unmap = quantity(1);
-    let failure = run(&setup("msi", 1, workload, quantities)).expect_err("no page stays");
+    let failure =
+        run(&setup("msi", 1, workload, quantities)).expect_err("failure without progress");
     let report = failure.to_string();
     let expected = "1 of its accesses wait for translations";
     assert!(report.contains(expected), "{report}");

@@ -190,9 +190,7 @@ fn symmetry_merges_only_cache_renumberings() {
                     2 => world.permuted(levels, swapped, &[&[0], &[0]]),
                     _ => world.permuted(levels, &[0], &[swapped]),
                 };
-                let permuted = states
-                    .get(&permuted)
-                    .expect("what is alike is reached, too");
+                let permuted = states.get(&permuted).expect("reached permuted state");
                 representatives += usize::from(!visited.contains(permuted));
                 visited.insert(world);
             }

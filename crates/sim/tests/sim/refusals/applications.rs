@@ -19,7 +19,7 @@ fn machine(scenario: Arc<dyn Playable>, seed: u64, translation: Option<Translati
     host.agents[0].cache.translation = translation;
     let device = Platform::torture(1);
     let platform = device.with_host(host).expect("the platforms combine");
-    let host = HostSpace::new(protocol("eci-near"), &platform).expect("there is a home");
+    let host = HostSpace::new(protocol("eci-near"), &platform).expect("protocol with a home");
     let mut setup = Setup::with_scenario(protocol("eci"), platform, scenario).unwrap();
     setup.host = Some(Box::new(host));
     (setup.seed, setup.oracle) = (seed, Level::Bytes);
